@@ -120,9 +120,9 @@ func (k controlPlane) pods() finding {
 	case !apierrors.IsForbidden(err):
 		return failedToAsk(f.subject, err)
 	case k.c.asNode:
-		f.remedy = "allow the ServiceAccount impersonate:associated-node on nodes (authentication.k8s.io), and " +
-			"impersonate-on:associated-node:list and :watch on pods; run the agent in a pod on " + k.c.nodeName +
-			"; before Kubernetes 1.36, use --impersonate-node=off"
+		f.remedy = "allow the ServiceAccount the verb impersonate:associated-node on nodes " +
+			"(authentication.k8s.io), and the verbs impersonate-on:associated-node:list and :watch on pods; " +
+			"run the agent in a pod on " + k.c.nodeName + "; before Kubernetes 1.36, use --impersonate-node=off"
 	default:
 		f.remedy = "allow the ServiceAccount to list and watch pods, or use --impersonate-node=on to limit the " +
 			"agent to pods of its node"
@@ -153,7 +153,7 @@ func (k controlPlane) limit() finding {
 		f.detail = "plain RBAC applies, and another authorizer denies reading the pods of all nodes"
 	case !k.c.asNode:
 		f.detail = "plain RBAC applies: the agent can read the pods of every node; from Kubernetes 1.36, " +
-			"--impersonate-node=on limits it"
+			"--impersonate-node=on limits the agent to the pods of its node"
 	case own == nil:
 		f.outcome, f.detail = checkFailed, "plain RBAC applies: the agent can read the pods of every node with its "+
 			"own identity, so impersonation does not limit the agent"
@@ -175,9 +175,9 @@ func (k controlPlane) asNodeLimit() finding {
 		err := k.list(k.api.pods, attempt.resource, attempt.selector)
 		switch {
 		case err == nil:
-			f.outcome, f.detail = checkFailed, "as the node, the agent can read "+attempt.what
+			f.outcome, f.detail = checkFailed, "with the node's identity, the agent can read "+attempt.what
 			f.remedy = "check that the API server runs with --authorization-mode=Node,RBAC, and that no rule grants " +
-				"the group system:nodes more"
+				"additional permissions to the group system:nodes"
 			return f
 		case unsure(err):
 			return failedToAsk(f.subject, err)
@@ -279,7 +279,7 @@ func (k controlPlane) clocks() finding {
 		clocks.Observe(seen)
 	}
 	skew := clocks.Skew()
-	f.detail = fmt.Sprintf("the API server's clock is %s to %s ahead of this node's",
+	f.detail = fmt.Sprintf("the API server's clock is %s to %s ahead of this node's clock",
 		skew.Least.Round(time.Millisecond), skew.Most.Round(time.Millisecond))
 	switch {
 	case !skew.Known():

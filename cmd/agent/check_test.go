@@ -69,7 +69,7 @@ func TestCheck(t *testing.T) {
 		"impersonation on but forbidden": {allow: plain, flags: "--impersonate-node",
 			exit: cli.ExitFailed, want: []string{
 				"failed   pods           nodes is forbidden",
-				"remedy: allow the ServiceAccount impersonate:associated-node",
+				"remedy: allow the ServiceAccount the verb impersonate:associated-node",
 				"failed   limit          plain RBAC applies: the agent can read the pods of every node with its own " +
 					"identity",
 			}},
@@ -84,7 +84,7 @@ func TestCheck(t *testing.T) {
 				return asNode(a) || a.User == "system:node:node-a" && a.Resource == "pods"
 			},
 			flags: "--impersonate-node", exit: cli.ExitFailed,
-			want: []string{"failed   limit          as the node, the agent can read pods of all nodes",
+			want: []string{"failed   limit          with the node's identity, the agent can read pods of all nodes",
 				"--authorization-mode=Node,RBAC"},
 		},
 		"a node can read another node's pods": {
@@ -92,7 +92,7 @@ func TestCheck(t *testing.T) {
 				return asNode(a) || a.User == "system:node:node-a" && a.Resource == "pods" && a.Selector != ""
 			},
 			flags: "--impersonate-node", exit: cli.ExitFailed,
-			want: []string{"failed   limit          as the node, the agent can read another node's pods"},
+			want: []string{"failed   limit          with the node's identity, the agent can read another node's pods"},
 		},
 		"a node can read secrets": {
 			allow: func(a podwatchtest.Attempt) bool {
@@ -101,7 +101,7 @@ func TestCheck(t *testing.T) {
 						(a.User != podwatchtest.Agent || strings.HasPrefix(a.Verb, "impersonate-on:"))
 			},
 			flags: "--impersonate-node", exit: cli.ExitFailed,
-			want: []string{"failed   limit          as the node, the agent can read secrets"},
+			want: []string{"failed   limit          with the node's identity, the agent can read secrets"},
 		},
 		"everything allowed": {allow: nil, exit: cli.ExitFailed, want: []string{
 			"failed   secrets        the agent can read secrets", "remedy: give the agent its own ServiceAccount",

@@ -93,18 +93,21 @@ func (c *config) table() flags.Table {
 			Set:  flags.Text(&c.kubeconfig),
 		},
 		flags.Switch("impersonate-node", "IMPERSONATE_NODE", &c.asNode,
-			"read pods as the node (impersonation), so that the API server returns only this node's pods; "+
-				"requires Kubernetes 1.36 or newer and a ServiceAccount with the verb impersonate:associated-node"),
+			"read pods with the node's identity (impersonation), so that the API server returns only this node's "+
+				"pods; requires Kubernetes 1.36 or newer and a ServiceAccount with the verb "+
+				"impersonate:associated-node"),
 		{
 			Name: "cri-endpoint", Variable: "CONTAINER_RUNTIME_ENDPOINT",
 			Value: "auto|off|unix:///PATH", Default: "auto",
-			Help: "socket of the container runtime; auto tries the usual paths; off disables queries to the runtime",
-			Set:  c.setCRIEndpoint,
+			Help: "socket of the container runtime; \"auto\": the agent tries the usual paths; \"off\": the agent " +
+				"sends no queries to the runtime",
+			Set: c.setCRIEndpoint,
 		},
 		{
 			Name: "events", Variable: "EVENTS", Value: "auto|off|cluster", Default: eventsAuto,
-			Help: "watches on the kubelet's Events: auto watches only Events of pods that need them; cluster watches " +
-				"all Events with one watch while any pod needs them, for small clusters; off watches no Events",
+			Help: "kubelet Events that the agent watches; \"auto\": only Events about pods that need Events; " +
+				"\"cluster\": all Events, through one watch, while any pod needs Events (for small clusters); " +
+				"\"off\": none",
 			Set: flags.Choice(&c.events, eventsAuto, eventsOff, eventsCluster),
 		},
 		{
@@ -120,38 +123,40 @@ func (c *config) reportTable() flags.Table {
 		logLevelFlag(&c.logLevel), logFormatFlag(&c.logFormat),
 		c.recordsFlag(), c.partialSwitch(),
 		flags.Switch("metrics-pod-labels", "METRICS_POD_LABELS", &c.podSeries,
-			"export metric series for each pod on the node, with namespace, pod name and workload, for at most 250 "+
-				"pods, and a second series for each of these pods that is starting"),
+			"export metrics for each pod on the node, with the pod's namespace and name as labels; at most 250 pods"),
 		{
 			Name: "history-limit", Variable: "HISTORY_LIMIT", Value: "SIZE", Default: "4MiB",
-			Help: "memory limit for start-ups of deleted pods, which the API still serves; a start-up takes about " +
-				"2 KiB; keeps at most the latest 1000; 0 to 64MiB; 0 keeps no deleted pods", Set: c.setHistoryLimit,
+			Help: "maximum memory for deleted pods, 0 to 64MiB; the API still serves the start-ups of these pods; a " +
+				"pod takes about 2 KiB; the agent keeps at most 1000 deleted pods, the latest ones; 0: the agent " +
+				"keeps no deleted pods", Set: c.setHistoryLimit,
 		},
 		flags.Switch("serve-objects", "SERVE_OBJECTS", &c.serveObjects,
-			"keep the node's pod objects in memory, about 2 KiB each, and serve them at /api/v1/objects/pods "+
-				"without the fields that can hold secrets"),
+			"serve the objects of the node's pods at /api/v1/objects/pods, without the fields that can contain "+
+				"secrets; each pod takes about 2 KiB of memory"),
 		flags.Switch("annotate", "ANNOTATE", &c.annotate,
-			"write the annotation podlapse.dev/startup to each pod annotated podlapse.dev/annotate: \"true\" when "+
-				"its start-up completes, and the annotation timestamp to each pod annotated addtime; requires a "+
-				"ServiceAccount that can patch pods"),
+			"annotate the pods that request annotations; a pod with the annotation podlapse.dev/annotate: \"true\" "+
+				"gets the annotation podlapse.dev/startup when its start-up is complete; a pod with the annotation "+
+				"\"addtime\" gets the annotation \"timestamp\" immediately; requires a ServiceAccount that can patch "+
+				"pods"),
 		flags.Switch("termination", "TERMINATION", &c.termination,
-			"measure the termination of each deleted pod until its object is gone: each container, the "+
-				"sandbox and the object; queries the runtime once per second for each terminating pod"),
+			"measure the termination of each deleted pod: its containers, its sandbox and its object; the agent "+
+				"queries the runtime once per second for each terminating pod"),
 		flags.Switch("rollout-traces", "ROLLOUT_TRACES", &c.rolloutTraces,
-			"send one OTLP trace for each version of an owner, with the start-ups of all its pods, instead of one "+
-				"trace per pod"),
+			"send one OTLP trace for each rollout instead of one trace for each pod; the rollout's trace contains "+
+				"the start-ups of all pods of one version of an owner, for example of a Deployment"),
 		flags.Switch("life-traces", "LIFE_TRACES", &c.lifeTraces,
-			"add later facts about a pod to the OTLP trace of its start-up: ended container runs and, with "+
+			"add facts from after the start-up to the OTLP trace of the pod: completed container runs and, only with "+
 				"--events=cluster, the kubelet's Events"),
 		{
 			Name: "verify-interval", Variable: "VERIFY_INTERVAL", Value: "off|DURATION", Default: verifyOff,
-			Help: "interval (+/-10 %) between comparisons of the watched pods with a list, which repair " +
-				"differences: off, or 10s to 24h; before Kubernetes 1.34, the API server reads all pods of the " +
-				"cluster for each list",
+			Help: "interval (+/-10 %) at which the agent lists the pods, compares this list with the watched pods " +
+				"and repairs differences: \"off\", or 10s to 24h; before Kubernetes 1.34, the API server reads all " +
+				"pods of the cluster for each list",
 			Set: c.setVerifyInterval,
 		},
 		flags.Switch("watch-delays", "WATCH_DELAYS", &c.watchDelays,
-			"export metrics of the delays of the pod watch and the Event watches; object timestamps date each change"),
+			"export metrics of the delays of the pod watch and the Event watches; the time of a change is the "+
+				"timestamp in the object"),
 	}
 }
 
@@ -160,34 +165,36 @@ func (c *config) keepTable() flags.Table {
 	return flags.Table{
 		{
 			Name: "state-dir", Variable: "STATE_DIR", Value: "DIR",
-			Help: "directory for a state file of at most 16 MiB, which preserves start-ups in progress across " +
-				"restarts; each agent requires its own directory; if unset, a restart loses start-ups in progress",
+			Help: "directory for the state file (at most 16 MiB), which preserves start-ups in progress when the " +
+				"agent restarts; each agent requires its own directory; if unset, a restart loses start-ups in " +
+				"progress",
 			Set: flags.Text(&c.stateDir),
 		},
 		{
 			Name: "record-observations", Variable: "RECORD_OBSERVATIONS", Value: "FILE",
-			Help: "file to which the agent appends every observation, at most 256 MiB; podlapse-agent replay reads " +
-				"this file",
+			Help: "file to which the agent appends every observation, at most 256 MiB; \"podlapse-agent replay " +
+				"FILE\" shows the start-ups in this file",
 			Set: flags.Text(&c.recordObservations),
 		},
 		flags.Switch("debug-observations", "DEBUG_OBSERVATIONS", &c.debugObservations,
-			"keep the latest observations in up to 4 MiB of memory and serve them at /debug/observations, over "+
-				"loopback only"),
+			"serve the latest observations at /debug/observations, only to loopback clients; the observations take "+
+				"up to 4 MiB of memory"),
 		flags.Switch("debug-profiles", "DEBUG_PROFILES", &c.profiles,
-			"serve the agent's Go profiles heap, allocs, goroutine and profile under /debug/pprof/, over loopback "+
-				"only"),
+			"serve the agent's Go profiles \"heap\", \"allocs\", \"goroutine\" and \"profile\" under /debug/pprof/, "+
+				"only to loopback clients"),
 	}
 }
 
 func (c *config) recordsFlag() flags.Flag {
-	help := "records that the agent writes to standard output, as JSON lines, for each completed start-up: "
+	help := "JSON lines that the agent writes to standard output for each completed start-up"
 	for _, format := range recordFormats() {
-		help += format.name + " is " + format.content + "; "
+		help += fmt.Sprintf("; %q: %s", format.name, format.content)
 	}
 	choices := recordChoices()
 	return flags.Flag{
 		Name: "records", Variable: "RECORDS", Value: strings.Join(choices, "|"), Default: recordsTimeline,
-		Help: help + strings.Join(choices[len(recordFormats()):], "; "), Set: flags.Choice(&c.records, choices...),
+		Help: help + fmt.Sprintf("; %q: the lines of all formats; %q: no lines", recordsBoth, recordsNone),
+		Set:  flags.Choice(&c.records, choices...),
 	}
 }
 
@@ -196,7 +203,8 @@ func (c *config) partialSwitch() flags.Flag {
 	choices := recordChoices()
 	needed := "requires --records=" + flags.OneOf(choices[:len(choices)-1])
 	s := flags.Switch("records-partial", "RECORDS_PARTIAL", &c.partial,
-		"also write records of start-ups in progress when they change, at most once per second and pod; "+needed)
+		"also write the record of a start-up in progress when the start-up changes, at most once per second for each "+
+			"pod; "+needed)
 	set := s.Set
 	s.Set = func(value string) error {
 		err := set(value)

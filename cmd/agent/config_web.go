@@ -17,24 +17,25 @@ func (c *config) webTable() flags.Table {
 		{
 			Name: "web-config-file", Variable: "WEB_CONFIG_FILE", Value: "FILE",
 			Help: "file with TLS settings and passwords for the HTTP server, in the format of " +
-				"prometheus/exporter-toolkit; the agent rereads this file, and the files that it names, when they " +
-				"change",
+				"prometheus/exporter-toolkit; after each change, the agent rereads this file and the files that it " +
+				"names",
 			Set: c.setWebConfigFile,
 		},
 		{
 			Name: "web-auth", Variable: "WEB_AUTH", Value: "auto|local|none|kubernetes", Default: webAuthAuto,
-			Help: "which clients can read: local lets loopback clients (kubectl port-forward, kubectl podlapse) " +
-				"read everything, and other clients only metrics and health checks; none lets every client read " +
-				"everything; kubernetes requires a bearer token that the API server accepts (TokenReview) and " +
-				"authorizes to get the nonResourceURL /metrics or /podlapse/PATH (SubjectAccessReview); auto " +
-				"means none if --web-config-file requires passwords or client certificates, and local otherwise",
+			Help: "access control for clients; \"local\": loopback clients (kubectl port-forward, kubectl podlapse) " +
+				"read everything, and other clients read only metrics and health checks; \"none\": every client " +
+				"reads everything; \"kubernetes\": each client sends a bearer token, the API server must accept the " +
+				"token (TokenReview), and the token's user must have permission to get the nonResourceURL /metrics " +
+				"or /podlapse/PATH (SubjectAccessReview); \"auto\": the same as \"none\" if --web-config-file " +
+				"requires passwords or client certificates, otherwise the same as \"local\"",
 			Set: c.setWebAuth,
 		},
 		{
 			Name: "web-hosts", Variable: "WEB_HOSTS", Value: "NAME[,NAME]...",
-			Help: "additional host names that requests over loopback can use, for example the name of a proxy in " +
-				"the same pod; localhost and IP addresses are always accepted; the agent refuses other names, " +
-				"because foreign web pages can send such requests",
+			Help: "additional host names that the agent accepts in requests over loopback, for example the name of a " +
+				"proxy in the same pod; the agent always accepts localhost and IP addresses, and refuses all other " +
+				"names, because web pages of other sites can send requests with these names",
 			Set: c.setWebHosts,
 		},
 	}
@@ -54,8 +55,8 @@ func (c *config) setWebAuth(value string) error {
 	case err != nil:
 		return err
 	case c.webAuth == webAuthKubernetes && c.webAsks.Passwords:
-		return errors.New("kubernetes cannot be combined with basic_auth_users in --web-config-file: a request " +
-			"contains either a token or a password; use --web-auth=auto or remove the passwords")
+		return errors.New("\"kubernetes\" cannot be combined with basic_auth_users in --web-config-file, because a " +
+			"request contains either a token or a password: use --web-auth=auto, or remove the passwords")
 	case c.webAuth == webAuthAuto && (c.webAsks.Passwords || c.webAsks.Certificates):
 		c.webAuth = webAuthNone
 	case c.webAuth == webAuthAuto:

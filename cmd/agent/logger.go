@@ -30,7 +30,7 @@ func newLogger(level zapcore.Level, format string, out io.Writer) *zap.Logger {
 func logLevelFlag(level *zapcore.Level) flags.Flag {
 	return flags.Flag{
 		Name: "log-level", Variable: "LOG_LEVEL", Value: "debug|info|warn|error", Default: "info",
-		Help: "lowest level of the messages that the agent logs to standard error",
+		Help: "minimum level of the log messages on standard error",
 		Set: func(value string) error {
 			switch value {
 			case "debug", "info", "warn", "error":

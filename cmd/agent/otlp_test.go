@@ -201,7 +201,7 @@ func TestAgentWithoutCollector(t *testing.T) {
 	if _, health := agent.get("/readyz?verbose"); strings.Contains(health, "otlp") {
 		t.Errorf("a disabled sink appears in\n%s", health)
 	}
-	if _, metrics := agent.get("/metrics"); strings.Contains(metrics, `sink="otlp"`) {
+	if _, metrics := agent.get("/metrics"); strings.Contains(metrics, `{sink="otlp"}`) {
 		t.Error("a disabled sink has a metric")
 	}
 	agent.mustEndCleanly()

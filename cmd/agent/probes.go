@@ -35,14 +35,13 @@ func (c *config) probeTable() flags.Table {
 	return flags.Table{
 		{
 			Name: "node-address", Variable: "NODE_ADDRESS", Value: "IP",
-			Help: "IP address of the node; replaces $(NODE_ADDRESS) in the probes file; set it from the pod's field " +
-				"status.hostIP", Set: c.setNodeAddress,
+			Help: "IP address of the node, which replaces $(NODE_ADDRESS) in the probes file; in a pod, set the " +
+				"variable NODE_ADDRESS from the field status.hostIP", Set: c.setNodeAddress,
 		},
 		{
 			Name: "probes-file", Variable: "PROBES_FILE", Value: "FILE",
-			Help: "YAML file with periodic probes of DNS names, ports, HTTP servers, registries, the runtime and " +
-				"the API server (docs/probes.md); the agent rereads the file when the file " +
-				"changes", Set: c.setProbesFile,
+			Help: "YAML file with periodic probes of DNS names, ports, HTTP servers, registries, the runtime and the " +
+				"API server (docs/probes.md); after each change, the agent rereads the file", Set: c.setProbesFile,
 		},
 	}
 }

@@ -16,7 +16,7 @@ var goMemory = regexp.MustCompile(`^/(memory/classes/heap/objects|gc/heap/allocs
 func registerProcessMetrics(registerer prometheus.Registerer, build buildInfo) {
 	info := prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "podlapse_build_info",
-		Help: "Build information of the agent; always 1.",
+		Help: "Build information of the agent. The value is always 1.",
 		ConstLabels: prometheus.Labels{
 			"version":   build.version,
 			"revision":  build.revision,

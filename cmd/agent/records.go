@@ -23,7 +23,7 @@ func recordFormats() []recordFormat {
 	return []recordFormat{
 		{name: recordsTimeline, content: "the timeline of the start-up", lines: jsonlines.TimelineLines,
 			terminations: true},
-		{name: "transition", content: "the set of records of kube-transition-metrics", lines: transition.Lines,
+		{name: "transition", content: "the records of kube-transition-metrics", lines: transition.Lines,
 			traits: true},
 	}
 }

@@ -14,10 +14,11 @@ type restarts struct {
 
 func newRestarts(counts func() map[podwatch.RestartKey]uint64) prometheus.Collector {
 	return &restarts{counts, prometheus.NewDesc("podlapse_container_restarts_total",
-		"Container restarts of this node's pods since the agent first saw each pod, during and after start-up, by "+
-			"kind (init, sidecar, main) and by the reason for the end of the previous run. The reason comes from "+
-			"the pod's status. Reason signal is a crash or a kill by the kubelet, for example after a failed "+
-			"probe. Reason unknown is a run whose end the agent did not see.", []string{"kind", "reason"}, nil)}
+		"Container restarts of this node's pods, by container kind (\"init\", \"sidecar\" or \"main\") and by the "+
+			"reason for the end of the previous run. Includes restarts during and after the start-up, but not "+
+			"restarts before the agent first saw the pod. The reason comes from the pod's status. reason=\"signal\": "+
+			"the container crashed, or the kubelet killed the container, for example after a failed probe. "+
+			"reason=\"unknown\": the pod's status contains no reason.", []string{"kind", "reason"}, nil)}
 }
 
 // Describe implements prometheus.Collector.

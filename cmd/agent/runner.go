@@ -122,7 +122,7 @@ func (r *runner) stop() error {
 	for _, in := range r.stages {
 		in.cancel()
 		if !in.ended() {
-			stuck = append(stuck, fmt.Errorf("stop stage %s: components still run after %s", in.name, in.limit))
+			stuck = append(stuck, fmt.Errorf("stop stage %s: components are still running after %s", in.name, in.limit))
 		}
 	}
 	if len(stuck) > 0 { // group.Wait would block on the components that did not stop

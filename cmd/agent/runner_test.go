@@ -106,7 +106,7 @@ func TestStuckStageIsAbandoned(t *testing.T) {
 			}},
 			{"b", 1, until("b", 0, &ended)},
 		})
-		if err == nil || !strings.Contains(err.Error(), "stop stage first: components still run after 1s") {
+		if err == nil || !strings.Contains(err.Error(), "stop stage first: components are still running after 1s") {
 			t.Errorf("got %v", err)
 		}
 		if took := time.Since(began); took != time.Second || !slices.Equal(ended.names, []string{"b"}) {

@@ -38,8 +38,8 @@ func (c *proxyConfig) table() flags.Table {
 		{
 			Name: "proxy-endpoint", Variable: "PROXY_ENDPOINT", Value: "unix:///PATH",
 			Default: "unix://" + proxySocket,
-			Help: "socket that the proxy serves; the agent uses it as --cri-endpoint; the proxy's user and group " +
-				"own it, with mode 0660",
+			Help: "socket of the proxy, which the agent uses as its --cri-endpoint; the socket has mode 0660, and " +
+				"belongs to the user and group of the proxy",
 			Set: func(value string) error {
 				err := setSocket(&c.listen)(value)
 				if err == nil && c.listen == c.runtime {

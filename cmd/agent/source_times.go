@@ -14,8 +14,8 @@ type sourceTimes struct{ observed *prometheus.GaugeVec }
 func newSourceTimes(registerer prometheus.Registerer) sourceTimes {
 	observed := prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "podlapse_source_last_observation_timestamp_seconds",
-		Help: "Time of the latest observation of a source, in seconds since the Unix epoch by this node's clock. " +
-			"Absent before the first observation. Constant while no pod changes.",
+		Help: "Time of the latest observation from a source, in seconds since the Unix epoch on this node's clock. " +
+			"Absent before the source's first observation. The value stays the same while no pod changes.",
 	}, []string{"source"})
 	registerer.MustRegister(observed)
 	return sourceTimes{observed}

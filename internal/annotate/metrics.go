@@ -18,16 +18,17 @@ type metrics struct {
 func newMetrics(registerer prometheus.Registerer, waiting func() int) metrics {
 	m := metrics{prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_annotation_requests_total",
-		Help: "Requests to annotate a pod, by result. The agent retries requests with result conflict or failed. " +
-			"It retries requests with result refused after five minutes. Only with --annotate.",
+		Help: "Requests to annotate a pod, by result. The agent retries a request after result=\"conflict\" and " +
+			"result=\"failed\". After result=\"refused\", the agent retries the request in five minutes. Only with " +
+			"--annotate.",
 	}, []string{"result"})}
 	for _, result := range []string{resultWritten, resultConflict, resultGone, resultRefused, resultFailed} {
 		m.requests.WithLabelValues(result)
 	}
 	registerer.MustRegister(m.requests, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "podlapse_annotation_waiting_pods",
-		Help: "Pods of this node that request annotations but do not have them yet, including starting pods. " +
-			"Only with --annotate.",
+		Help: "Pods of this node that request annotations but do not have these annotations yet. Includes starting " +
+			"pods. Only with --annotate.",
 	}, func() float64 { return float64(waiting()) }))
 	return m
 }

@@ -119,7 +119,7 @@ func parse(t *testing.T, query string) filter.Filter {
 func TestErrorsNameTheRemedy(t *testing.T) {
 	for query, want := range map[string]string{
 		"namespace=a,,b":                    "namespaces separated by commas",
-		"name=a*b":                          "* at the end",
+		"name=a*b":                          `"*" at the end`,
 		"owner=a/b/c":                       "KIND/NAME",
 		"owner=/b":                          "KIND/NAME",
 		"owner=b/":                          "KIND/NAME",

@@ -26,7 +26,7 @@ var parsers = map[string]func(f *Filter, value string, now time.Time) error{
 	},
 	"name": func(f *Filter, value string, _ time.Time) error {
 		if strings.Contains(strings.TrimSuffix(value, "*"), "*") {
-			return fmt.Errorf("must be a pod name, optionally with a * at the end")
+			return fmt.Errorf("must be a pod name, which can have a \"*\" at the end")
 		}
 		f.Name = value
 		return nil
@@ -73,8 +73,8 @@ var parsers = map[string]func(f *Filter, value string, now time.Time) error{
 		}
 		at, err := time.Parse(time.RFC3339Nano, value)
 		if err != nil {
-			return fmt.Errorf("must be a time, for example 2026-03-01T12:00:00Z, " +
-				"or a duration before now, for example 15m")
+			return fmt.Errorf("must be a time, for example 2026-03-01T12:00:00Z, or a duration, for example 15m (15 " +
+				"minutes ago)")
 		}
 		f.Since = at
 		return nil

@@ -21,8 +21,8 @@ func (b *Board) RegisterSource(registerer prometheus.Registerer, name, detail st
 		}),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "podlapse_source_reconnects_total",
-			Help: "Times that a source recovered from a failure. Not counted are the first connection and " +
-				"the reopening of a watch that ended normally.",
+			Help: "Recoveries of a source from a failure. Excludes the first connection of the source, and watches " +
+				"that the agent opened again after a normal end.",
 			ConstLabels: labels,
 		}, func() float64 { return float64(b.status(i).Recoveries) }),
 	)

@@ -19,13 +19,13 @@ func TestSourcesHaveMetrics(t *testing.T) {
 	for _, up := range []bool{true, false, true, false, true} {
 		podWatch(up, "")
 	}
-	want := `# HELP podlapse_source_reconnects_total Times that a source recovered from a failure. Not counted ` +
-		`are the first connection and the reopening of a watch that ended normally.
+	want := `# HELP podlapse_source_reconnects_total Recoveries of a source from a failure. Excludes the first ` +
+		`connection of the source, and watches that the agent opened again after a normal end.
 # TYPE podlapse_source_reconnects_total counter
 podlapse_source_reconnects_total{source="cri"} 0
 podlapse_source_reconnects_total{source="pod_watch"} 2
-# HELP podlapse_source_up Whether a source of observations works: 1 if it works, 0 if not. Timelines are ` +
-		`less precise while a source does not work.
+# HELP podlapse_source_up Whether a source of observations works: 1 if it works, 0 if not. Timelines are less ` +
+		`precise while a source does not work.
 # TYPE podlapse_source_up gauge
 podlapse_source_up{source="cri"} 0
 podlapse_source_up{source="pod_watch"} 1

@@ -51,7 +51,7 @@ func newEntry(t timeline.Timeline, goneAt time.Time) (*Entry, error) {
 	}
 	packed, err := pack(append([]byte(t.Labels+"\n"), text...)) // labels contain no line break
 	if err != nil {
-		return nil, fmt.Errorf("pack record: %w", err)
+		return nil, fmt.Errorf("compress record: %w", err)
 	}
 	return &Entry{
 		Namespace: t.Namespace, Name: t.Name, UID: t.UID, State: t.State, Total: t.Total,
@@ -70,11 +70,11 @@ func pulled(t timeline.Timeline) bool {
 func (e *Entry) JSON() (record []byte, labels string, err error) {
 	text, err := unpack(e.packed)
 	if err != nil {
-		return nil, "", fmt.Errorf("unpack %s/%s: %w", e.Namespace, e.Name, err)
+		return nil, "", fmt.Errorf("decompress record of %s/%s: %w", e.Namespace, e.Name, err)
 	}
 	first, record, ok := bytes.Cut(text, []byte("\n"))
 	if !ok {
-		return nil, "", fmt.Errorf("unpack %s/%s: no record", e.Namespace, e.Name)
+		return nil, "", fmt.Errorf("decompress record of %s/%s: no record", e.Namespace, e.Name)
 	}
 	return record, string(first), nil
 }

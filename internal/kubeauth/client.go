@@ -23,7 +23,7 @@ func NewClient(config *rest.Config) (*Client, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{authenticationv1.AddToScheme, authorizationv1.AddToScheme} {
 		if err := add(scheme); err != nil {
-			return nil, fmt.Errorf("build scheme for reviews: %w", err)
+			return nil, fmt.Errorf("build scheme for TokenReview and SubjectAccessReview: %w", err)
 		}
 	}
 	codecs := serializer.NewCodecFactory(scheme).WithoutConversion()

@@ -23,7 +23,7 @@ const reviewTimeout = 3 * time.Second
 const remedyForbidden = "bind ClusterRole system:auth-delegator to the ServiceAccount, or use --web-auth=none: "
 
 // errFlood means that too many tokens or paths are new, so the agent does not send this review to the API server.
-var errFlood = errors.New("too many reviews at once")
+var errFlood = errors.New("too many new tokens or paths at the same time: retry later")
 
 // Reviewer decides which requests the agent answers. Reviewer is safe for concurrent use.
 type Reviewer struct {

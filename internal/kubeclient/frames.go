@@ -102,7 +102,7 @@ func (r *frameReader) next() ([]byte, error) {
 		case len(r.buffer) < r.frames.Max:
 			r.buffer = append(r.buffer, make([]byte, len(r.buffer))...)
 		case r.frames.Instead == nil:
-			return nil, fmt.Errorf("read watch event: larger than %d bytes", r.frames.Max)
+			return nil, fmt.Errorf("read watch event: the event is larger than the limit of %d bytes", r.frames.Max)
 		default:
 			for errors.Is(err, io.ErrShortBuffer) {
 				_, err = r.ReadCloser.Read(r.buffer)

@@ -31,8 +31,8 @@ func NewTraffic() *Traffic {
 		failed: vec("request_failures_total",
 			"Requests in podlapse_apiserver_requests_total that the API server refused or did not answer."),
 		bytes: vec("received_bytes_total",
-			"Bytes in the API server's responses to the agent, without headers. A watch counts the bytes received "+
-				"so far."),
+			"Bytes in the API server's responses to the agent, without headers. Includes the bytes that open watches "+
+				"have received so far."),
 	}
 	t.of(trafficKey{"pods", "list"})
 	t.of(trafficKey{"pods", "watch"})

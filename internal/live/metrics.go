@@ -15,12 +15,13 @@ func newMetrics(registerer prometheus.Registerer, viewers func() float64) metric
 	}, viewers))
 	return metrics{
 		events: counter("podlapse_stream_events_total", "Changes that the agent encoded for the API's stream. A "+
-			"change for several viewers counts once."),
-		resets: counter("podlapse_stream_resets_total", "Times that a viewer had to list again because the viewer "+
-			"was new or missed too many changes."),
-		slow: counter("podlapse_stream_disconnected_total", "Viewers that the agent disconnected because they did "+
-			"not read."),
-		refused: counter("podlapse_stream_refused_total", "Viewers that the agent refused because too many were "+
-			"connected, in total or from one address."),
+			"change that several viewers receive counts once."),
+		resets: counter("podlapse_stream_resets_total", "Resets that the agent sent to viewers of the API's stream. "+
+			"After a reset, the viewer must list all pods. The agent sends a reset to new viewers, and to viewers "+
+			"that missed too many changes."),
+		slow: counter("podlapse_stream_disconnected_total", "Viewers of the API's stream that the agent disconnected "+
+			"because the viewers did not read the stream."),
+		refused: counter("podlapse_stream_refused_total", "Viewers of the API's stream that the agent refused "+
+			"because too many viewers were connected, in total or from one address."),
 	}
 }

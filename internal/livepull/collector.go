@@ -21,25 +21,25 @@ func NewCollector(now func() Snapshot) prometheus.Collector {
 	return &collector{
 		now: now,
 		active: prometheus.NewDesc("podlapse_image_pulls_active",
-			"Image pulls that are receiving content, including pulls by other clients of the "+
+			"Image pulls that are downloading content. Includes pulls by other clients of the "+
 				"runtime."+registrylabel.Help,
 			registry, nil),
 		queued: prometheus.NewDesc("podlapse_image_pulls_queued",
-			"Image pulls that the kubelet has requested but that have received no content yet. They wait in the "+
-				"node's "+
-				"pull queue or for the registry's first response. If the runtime does not report progress, this "+
-				"metric "+
-				"counts all pulls in progress."+registrylabel.Help, registry, nil),
+			"Image pulls that the kubelet has requested and that have not received content yet. These pulls wait in "+
+				"the node's pull queue, or for the registry's first response. If the runtime does not report "+
+				"progress, this metric counts all pulls in progress."+registrylabel.Help, registry, nil),
 		unpacking: prometheus.NewDesc("podlapse_image_pulls_unpacking",
-			"Image pulls that have received all content and that the runtime is unpacking. They wait for the disk, "+
-				"not for the registry.", nil, nil),
+			"Image pulls that have received all content. The runtime is unpacking this content, so these pulls wait "+
+				"for the disk, not for the registry.", nil, nil),
 		bytes: prometheus.NewDesc("podlapse_image_pulls_active_bytes",
-			"Bytes received so far by the pulls in podlapse_image_pulls_active."+registrylabel.Help, registry, nil),
+			"Bytes that the pulls in podlapse_image_pulls_active have received so far."+
+				registrylabel.Help, registry, nil),
 		oldest: prometheus.NewDesc("podlapse_image_pulls_oldest_age_seconds",
-			"Time since the oldest pull in progress was requested."+registrylabel.Help, registry, nil),
+			"Age of the oldest image pull in progress. The age starts with the request for the pull."+
+				registrylabel.Help, registry, nil),
 		failing: prometheus.NewDesc("podlapse_image_pulls_failing",
-			"Image pulls of starting pods whose latest completed attempt failed, by the reason in the "+
-				"runtime's error. A pull still counts while its next attempt is in progress."+
+			"Failing image pulls of starting pods, by the reason in the runtime's error. The latest completed "+
+				"attempt of such a pull failed. The pull still counts while its next attempt is in progress."+
 				registrylabel.ReasonHelp+registrylabel.Help,
 			[]string{"registry", "reason"}, nil),
 		workloads: prometheus.NewDesc("podlapse_image_pulls_failing_workloads",

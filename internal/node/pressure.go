@@ -62,7 +62,7 @@ func (p *Pressure) Run(ctx context.Context) error {
 		<-ctx.Done()
 		return nil
 	}
-	p.config.Report(true, "reading while pods start")
+	p.config.Report(true, "reads the pressure files while pods start")
 	ticker := time.NewTicker(pressureEvery)
 	ticker.Stop()
 	defer ticker.Stop()
@@ -88,13 +88,13 @@ func (p *Pressure) sample(ctx context.Context) {
 		p.config.Report(false, err.Error())
 		return
 	}
-	p.config.Report(true, "reading while pods start")
+	p.config.Report(true, "reads the pressure files while pods start")
 	p.config.Observe(ctx, timeline.PressureSeen{ArrivedAt: p.config.Now(), Stalled: stalled})
 }
 
 // errUnmeasured means that the kernel was built or started without pressure measurement.
-var errUnmeasured = errors.New("this kernel does not measure pressure: boot a kernel with CONFIG_PSI, and with " +
-	"psi=1 on the kernel command line if PSI is off by default; or use --pressure=off")
+var errUnmeasured = errors.New("this kernel does not measure pressure: boot a kernel with CONFIG_PSI, add psi=1 to " +
+	"the kernel command line if PSI is off by default, or use --pressure=off")
 
 func unmeasured(err error) bool { return errors.Is(err, errUnmeasured) }
 
@@ -132,8 +132,8 @@ func someTotal(content []byte) (time.Duration, error) {
 			if n, err := strconv.ParseUint(string(value), 10, 64); err == nil && n <= most {
 				return time.Duration(n) * time.Microsecond, nil
 			}
-			return 0, fmt.Errorf("invalid total %.40q: must be a number of microseconds", value)
+			return 0, fmt.Errorf("invalid value %.40q of \"total\": must be a number of microseconds", value)
 		}
 	}
-	return 0, fmt.Errorf("line \"some\" has no total: %.80q", content)
+	return 0, fmt.Errorf("the line \"some\" has no field \"total\": %.80q", content)
 }

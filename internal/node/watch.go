@@ -79,7 +79,7 @@ func (w *Watch) follow(ctx context.Context) (received bool, err error) {
 	}
 	list, ok := answer.(*corev1.NodeList)
 	if !ok {
-		return false, fmt.Errorf("list node object: unexpected %T", answer)
+		return false, fmt.Errorf("list node object: unexpected type %T", answer)
 	}
 	if len(list.Items) == 0 {
 		w.config.Seen(nil)

@@ -37,7 +37,7 @@ func newSpanExporter(ctx context.Context, s Signal) (sdktrace.SpanExporter, erro
 		exporter, err = otlptracehttp.New(ctx, otlptracehttp.WithRetry(s.retry()))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_*: exporter of traces: %w", err)
+		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_*: create the exporter for traces: %w", err)
 	}
 	return exporter, nil
 }
@@ -52,7 +52,7 @@ func newMetricExporter(ctx context.Context, s Signal) (sdkmetric.Exporter, error
 		exporter, err = otlpmetrichttp.New(ctx, otlpmetrichttp.WithRetry(otlpmetrichttp.RetryConfig(s.retry())))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_*: exporter of metrics: %w", err)
+		return nil, fmt.Errorf("OTEL_EXPORTER_OTLP_*: create the exporter for metrics: %w", err)
 	}
 	return exporter, nil
 }

@@ -185,9 +185,9 @@ func isList(value string, isName, isValue func(string) bool) error {
 		case !ok || name == "" || err != nil:
 			return fmt.Errorf("invalid entry %d: must be NAME=VALUE with a percent-encoded value", i+1)
 		case !isName(name):
-			return fmt.Errorf("invalid entry %d: its name is invalid or reserved", i+1)
+			return fmt.Errorf("invalid entry %d: the name is invalid or reserved", i+1)
 		case !isValue(decoded):
-			return fmt.Errorf("invalid entry %d: its decoded value is invalid", i+1)
+			return fmt.Errorf("invalid entry %d: the decoded value is invalid", i+1)
 		}
 	}
 	return nil
@@ -251,8 +251,8 @@ func (e *environment) checkInsecure(signal string) {
 		return
 	}
 	if clear := strings.EqualFold(insecure, "true"); clear != (u.Scheme == "http") {
-		e.note(fmt.Errorf("%s: %q contradicts the scheme %s:// of %s, which determines whether TLS is used: unset "+
-			"%s, or set it to %t for this endpoint",
+		e.note(fmt.Errorf("%s: %q contradicts the scheme %s:// of %s: the scheme determines whether the agent uses "+
+			"TLS: unset %s, or set the variable to %t for this endpoint",
 			name, insecure, u.Scheme, address, name, !clear))
 	}
 }

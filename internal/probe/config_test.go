@@ -64,7 +64,7 @@ func TestParseNamesInvalidField(t *testing.T) {
 		{one("name: A_b, kind: tcp, target: 'a:1'"), "probes[0] (A_b): name:"},
 		{"probes: [{name: a, kind: cri}, {name: a, kind: apiserver}]", "probes[1] (a): name: must be unique"},
 		{one("name: a, kind: icmp"), `(a): kind: invalid kind "icmp"`},
-		{one("name: a, kind: cri, target: x"), "target: must not be set for kind cri"},
+		{one("name: a, kind: cri, target: x"), `target: must not be set for kind "cri"`},
 		{one("name: a, kind: dns"), "target:"},
 		{one("name: a, kind: dns, target: a_b"), "target:"},
 		{one("name: a, kind: dns, target: a, server: dns"), "server:"},
@@ -95,9 +95,9 @@ func TestParseNamesInvalidField(t *testing.T) {
 		{one("name: a, kind: cri, timeout: -1s"), "timeout:"},
 		{one("name: a, kind: cri, jitter: 1h"), "jitter:"},
 		{one("name: a, kind: tcp, target: 'a:1', headers: {A: b}"), "headers: can only be set for kind http"},
-		{one("name: a, kind: http, target: 'http://a/', headers: [secret]"), "headers: must be NAME: VALUE"},
-		{one("name: a, kind: http, target: 'http://a/', headers: 'X: secret'"), "headers: must be NAME: VALUE"},
-		{one("name: a, kind: http, target: 'http://a/', headers: {A: [secret]}"), "headers: must be NAME: VALUE"},
+		{one("name: a, kind: http, target: 'http://a/', headers: [secret]"), "headers: each header must be"},
+		{one("name: a, kind: http, target: 'http://a/', headers: 'X: secret'"), "headers: each header must be"},
+		{one("name: a, kind: http, target: 'http://a/', headers: {A: [secret]}"), "headers: each header must be"},
 		{one("name: a, kind: http, target: 'http://a/', headers: {A b: secret}"), `headers: invalid header name "A b"`},
 		{one(`name: a, kind: http, target: 'http://a/', headers: {A: "secret\n"}`),
 			"headers: A: invalid value: must be one line"},
@@ -113,7 +113,7 @@ func TestParseNamesInvalidField(t *testing.T) {
 		{one("name: a, kind: http, target: 'http://a/', headers: {" + manyHeaders() +
 			"}"), "headers: 17 headers exceed the limit of 16"},
 		{one("name: a, kind: tcp, target: '$(NODE_ADDRESS):1'"),
-			"(a): target: $(NODE_ADDRESS) requires the node's address: set --node-address"},
+			"(a): target: the probes file uses $(NODE_ADDRESS), but the node's address is unknown: set --node-address"},
 		{one("name: a, kind: dns, target: a, server: '$(HOST):53'"), `(a): server: unknown variable "$(HOST)"`},
 		{"registries: {top: 9}", "registries: top:"},
 		{"registries: {top: 1, plain_http: ['http://a']}", "registries: plain_http:"},
@@ -149,7 +149,7 @@ func TestParseReportsEveryProblem(t *testing.T) {
 	_,
 		err := Parse([]byte("probes: [{name: a, kind: tcp, target: '$(NODE_ADDRESS):0'}, {name: b, kind: icmp}]"),
 		Node{})
-	for _, want := range []string{"(a): target: $(NODE_ADDRESS) requires", "(a): target: invalid port in \"0.0.0.0:0\"",
+	for _, want := range []string{"(a): target: the probes file uses", "(a): target: invalid port in \"0.0.0.0:0\"",
 		"(b): kind:"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: want %s", err, want)

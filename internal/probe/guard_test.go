@@ -99,7 +99,7 @@ func TestRefusedRegistriesAreReplaced(t *testing.T) {
 	if len(lines) != 1 || lines[0] != "registry:"+alive+" ok" {
 		t.Errorf("recorded %q", lines)
 	}
-	if n := logged.FilterMessage("not probing a registry").Len(); n != 3 {
+	if n := logged.FilterMessage("cannot probe a registry").Len(); n != 3 {
 		t.Errorf("%d registries are logged as refused", n)
 	}
 }

@@ -24,20 +24,23 @@ type Headers map[string]string
 func (h *Headers) UnmarshalYAML(unmarshal func(any) error) error {
 	var plain map[string]string
 	if unmarshal(&plain) != nil {
-		return errors.New("headers: must be NAME: VALUE with unique names, for example {Metadata-Flavor: Google}")
+		return errors.New("headers: each header must be NAME: VALUE, and each name must be unique, for example " +
+			"{Metadata-Flavor: Google}")
 	}
 	*h = plain
 	return nil
 }
+
+// agentSets is the reason for headers that the agent sets itself.
+const agentSets = "the agent sets this header"
 
 // notSent maps each header that a probe must not send to the reason.
 var notSent = map[string]string{
 	"Authorization": "probes send no credentials", "Proxy-Authorization": "probes send no credentials",
 	"Cookie":     "probes send no credentials",
 	"Host":       "the target sets the host",
-	"Connection": "the agent sets it", "Content-Length": "the agent sets it", "Transfer-Encoding": "the agent sets it",
-	"Te": "the agent sets it", "Trailer": "the agent sets it", "Upgrade": "the agent sets it",
-	"Expect": "the agent sets it",
+	"Connection": agentSets, "Content-Length": agentSets, "Transfer-Encoding": agentSets, "Te": agentSets,
+	"Trailer": agentSets, "Upgrade": agentSets, "Expect": agentSets,
 }
 
 func (h Headers) problems() (problems []error) {

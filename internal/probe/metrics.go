@@ -33,9 +33,10 @@ func NewMetrics(registerer prometheus.Registerer, probes []Probe) *Metrics {
 		}, []string{"probe", "kind", "result"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "podlapse_probe_duration_seconds",
-			Help: "Duration of each stage of a probe attempt: dns, connect, tls, first_byte (from the connection " +
-				"to the first byte) and total. If the result is not ok, the time until the attempt ended in that " +
-				"stage.",
+			Help: "Duration of each stage of a probe attempt: \"dns\", \"connect\", \"tls\", \"first_byte\" (from " +
+				"the open connection to the first byte of the response) and \"total\" (the whole attempt). With a " +
+				"result other than \"ok\", the duration is the time from the start of the stage until the attempt " +
+				"ended in this stage.",
 			Buckets:                         buckets,
 			NativeHistogramBucketFactor:     1.1,
 			NativeHistogramMaxBucketNumber:  100,

@@ -30,8 +30,8 @@ func (p *Probe) resolve(node Node) (problems []error) {
 			case name != "$(NODE_ADDRESS)":
 				err = fmt.Errorf("unknown variable %.40q: must be $(NODE_NAME) or $(NODE_ADDRESS)", name)
 			case !node.Address.IsValid():
-				err = errors.New("$(NODE_ADDRESS) requires the node's address: set --node-address, or NODE_ADDRESS " +
-					"from status.hostIP")
+				err = errors.New("the probes file uses $(NODE_ADDRESS), but the node's address is unknown: set " +
+					"--node-address, or set the environment variable NODE_ADDRESS from the pod field status.hostIP")
 			case node.Address.Is6():
 				return "[" + node.Address.String() + "]" // brackets, as in URLs and before a port
 			default:

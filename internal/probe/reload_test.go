@@ -129,8 +129,8 @@ func TestFileIsReloaded(t *testing.T) {
 			t.Error("stopping the agent removes the latest results")
 		}
 		want := []string{"true 3 configured",
-			"false cannot reload the probes file, using the previous one: probes[0] (broken): interval: invalid " +
-				"duration 500ms: must be 1s to 24h0m0s",
+			"false cannot reload the probes file, the agent uses the previous content: probes[0] (broken): interval: " +
+				"invalid duration 500ms: must be 1s to 24h0m0s",
 			"true 0 configured, and up to 1 registries that pods pull from", "true 1 configured"}
 		if !slices.Equal(r.results, want) {
 			t.Errorf("reported %q, want %q", r.results, want)

@@ -46,7 +46,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	for backoff.Sleep(ctx, lookEvery) {
 		config, err := r.config.Load()
 		if err != nil {
-			r.config.Report(false, "cannot reload the probes file, using the previous one: "+err.Error())
+			r.config.Report(false, "cannot reload the probes file, the agent uses the previous content: "+err.Error())
 			continue
 		}
 		asked.become(ctx, config)

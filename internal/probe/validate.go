@@ -67,7 +67,7 @@ func (p Probe) problems() (problems []error) {
 		err = checkRegistry(p.Target)
 	case KindCRI, KindAPIServer:
 		if p.Target != "" {
-			err = fmt.Errorf("must not be set for kind %s", p.Kind)
+			err = fmt.Errorf("must not be set for kind %q", p.Kind)
 		}
 	default:
 		wrong("kind", "invalid kind %.40q: must be dns, tcp, http, registry, cri or apiserver", p.Kind)
@@ -121,7 +121,7 @@ func (p Pace) problems() (problems []error) {
 	}
 	if p.Timeout.Duration <= 0 || p.Timeout.Duration > min(mostTimeout, p.Interval.Duration) {
 		problems = append(problems,
-			fmt.Errorf("timeout: invalid duration %s: must be more than 0s, and at most the interval and at most "+
+			fmt.Errorf("timeout: invalid duration %s: must be more than 0s, at most the interval, and at most "+
 				"%s", p.Timeout, mostTimeout))
 	}
 	if p.Jitter.Duration < 0 || p.Jitter.Duration > p.Interval.Duration {

@@ -13,9 +13,10 @@ type reconstructed struct{ over, restored, late prometheus.Counter }
 func newReconstructed(registerer prometheus.Registerer) reconstructed {
 	how := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_evidence_reconstructed_total",
-		Help: "Completed start-ups whose timeline was reconstructed, by the label how. Value over: completed " +
-			"before the agent started; no other metric counts these start-ups. Value restored: in progress during " +
-			"a restart of the agent with --state-dir. Value late: first seen in a list instead of the open watch.",
+		Help: "Completed start-ups with a reconstructed timeline. how=\"over\": the start-up was complete before the " +
+			"agent started, and no other metric counts the start-up. how=\"restored\": the start-up was in progress " +
+			"when the agent restarted with --state-dir. how=\"late\": the agent first saw the pod in a list, not " +
+			"through the open watch.",
 	}, []string{"how"})
 	if registerer != nil {
 		registerer.MustRegister(how)

@@ -57,7 +57,7 @@ func whereToGoOn(file *os.File) (int64, error) {
 		_, err = decodeHeader(first)
 	}
 	if err != nil {
-		return 0, fmt.Errorf("exists and cannot be continued as a recording, choose another file: %w", err)
+		return 0, fmt.Errorf("exists but is not a recording that the agent can continue, choose another file: %w", err)
 	}
 	tail := make([]byte, min(size, MaxLine))
 	if _, err := file.ReadAt(tail, size-int64(len(tail))); err != nil {
@@ -65,12 +65,12 @@ func whereToGoOn(file *os.File) (int64, error) {
 	}
 	end := bytes.LastIndexByte(tail, '\n')
 	if end < 0 {
-		return 0, fmt.Errorf("ends in a line of more than %d bytes, choose another file", MaxLine)
+		return 0, fmt.Errorf("has a last line of more than %d bytes, choose another file", MaxLine)
 	}
 	half := int64(len(tail) - 1 - end)
 	if half > 0 {
 		if err := file.Truncate(size - half); err != nil {
-			return 0, fmt.Errorf("ends in an incomplete line that cannot be truncated: %w", err)
+			return 0, fmt.Errorf("has an incomplete last line that the agent cannot remove: %w", err)
 		}
 	}
 	return size - half, nil

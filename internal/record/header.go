@@ -40,21 +40,21 @@ func decodeHeader(line []byte) (Header, error) {
 		header
 	}
 	if err := json.Unmarshal(line, &h); err != nil {
-		return Header{}, fmt.Errorf("not a header: %w", err)
+		return Header{}, fmt.Errorf("invalid header: %w", err)
 	}
 	switch {
 	case h.Kind != kindHeader:
-		return Header{}, fmt.Errorf(`not a header: must be {"kind":"header","version":%d}, got kind %.40q`,
+		return Header{}, fmt.Errorf(`invalid header: must be {"kind":"header","version":%d}, got kind %.40q`,
 			Version, h.Kind)
 	case h.Version < 1:
-		return Header{}, fmt.Errorf("header without a version: must be 1 to %d", Version)
+		return Header{}, fmt.Errorf("the header has no version: must be 1 to %d", Version)
 	case h.Version > Version:
 		return Header{}, fmt.Errorf("unknown format version %d: must be 1 to %d: use the podlapse-agent "+
 			"version that made this recording, or a newer one",
 			h.Version, Version)
 	}
 	if err := setUTC(&h.header); err != nil {
-		return Header{}, fmt.Errorf("not a header: %w", err)
+		return Header{}, fmt.Errorf("invalid header: %w", err)
 	}
 	return Header{Agent: h.Agent, Scope: timeline.Scope{Runtime: h.Runtime, Events: h.Events, Since: h.Since},
 		Ends: h.Ends}, nil

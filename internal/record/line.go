@@ -103,10 +103,10 @@ func parse[O timeline.Observation](line []byte) (timeline.Observation, error) {
 		return nil, err
 	}
 	if o.PodUID() == "" && !ofNoPod(o) {
-		return nil, errors.New("observation without the pod's uid")
+		return nil, errors.New("the observation has no uid of a pod")
 	}
 	if o.Arrived().IsZero() {
-		return nil, errors.New("observation without arrived_at")
+		return nil, errors.New("the observation has no arrived_at")
 	}
 	return redacted(o), nil
 }

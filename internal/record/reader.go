@@ -35,7 +35,7 @@ func (r *Reader) Next() (timeline.Observation, error) {
 	for {
 		line, err := r.nextLine()
 		if err == io.EOF && !r.begun {
-			return nil, fmt.Errorf("line %d: not a recording: it is empty", max(r.line, 1))
+			return nil, fmt.Errorf("line %d: not a recording: the file is empty", max(r.line, 1))
 		}
 		if err == io.EOF {
 			return nil, err
@@ -83,7 +83,7 @@ func (r *Reader) nextLine() ([]byte, error) {
 		}
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
-			return nil, fmt.Errorf("longer than %d bytes", MaxLine)
+			return nil, fmt.Errorf("the line is longer than %d bytes", MaxLine)
 		case err != nil && err != io.EOF:
 			return nil, fmt.Errorf("read: %w", err)
 		case err == io.EOF && len(line) > 0 && r.begun && !json.Valid(line):

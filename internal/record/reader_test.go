@@ -57,13 +57,13 @@ func TestReaderTolerates(t *testing.T) {
 
 func TestReaderRefuses(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                       "line 1: not a recording: it is empty",
-		"\n\n":                   "not a recording: it is empty",
-		"hello\n":                "line 1: not a recording: not a header: invalid character 'h'",
-		`{"kind":"header","vers`: "line 1: not a recording: not a header: unexpected end",
-		gone: `line 1: not a recording: not a header: must be {"kind":"header","version":2}, ` +
+		"":                       "line 1: not a recording: the file is empty",
+		"\n\n":                   "not a recording: the file is empty",
+		"hello\n":                "line 1: not a recording: invalid header: invalid character 'h'",
+		`{"kind":"header","vers`: "line 1: not a recording: invalid header: unexpected end",
+		gone: `line 1: not a recording: invalid header: must be {"kind":"header","version":2}, ` +
 			`got kind "pod_gone"`,
-		`{"kind":"header"}` + "\n": "line 1: not a recording: header without a version",
+		`{"kind":"header"}` + "\n": "line 1: not a recording: the header has no version",
 		header1 + `{"kind":"header","version":7}`: "line 2: unknown format version 7: must be 1 to 2: use the " +
 			"podlapse-agent version that made this recording, or a newer one",
 		header1 + gone + `{"kind":"node_seen"}` +
@@ -71,12 +71,12 @@ func TestReaderRefuses(t *testing.T) {
 		header1 + "[]\n":                          "line 2: json: cannot unmarshal array",
 		header1 + "{\n" + gone:                    "line 2: unexpected end of JSON input",
 		header1 + gone + "{}\n":                   `line 3: observation of unknown kind ""`,
-		header1 + `{"kind":"pod_gone"}` + "\n":    "line 2: observation without the pod's uid",
-		header1 + `{"kind":"pod_gone","uid":"u"}`: "line 2: observation without arrived_at",
+		header1 + `{"kind":"pod_gone"}` + "\n":    "line 2: the observation has no uid of a pod",
+		header1 + `{"kind":"pod_gone","uid":"u"}`: "line 2: the observation has no arrived_at",
 		header1 + strings.Replace(gone, "2026-03-01T12:00:00Z", "yesterday", 1): "line 2: parsing time",
 		header1 + strings.Replace(gone, "2026", "1969", 1): "line 2: invalid year 1969 of an " +
 			"instant: must be 1970 to 2261",
-		header1 + strings.Repeat(" ", MaxLine) + gone: "line 2: longer than 1048576 bytes",
+		header1 + strings.Repeat(" ", MaxLine) + gone: "line 2: the line is longer than 1048576 bytes",
 		header1 + `{"kind":"event_seen","uid":"u","count":1e99}`: "line 2: json: cannot unmarshal " +
 			"number 1e99",
 	} {

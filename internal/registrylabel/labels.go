@@ -34,10 +34,10 @@ const (
 const other = "other"
 
 // Help is appended to the help of metrics with the label registry.
-const Help = " The registry is the host in the image reference. The content can come from a mirror of that host."
+const Help = " The label registry is the host in the image reference. The content can come from a mirror of this host."
 
 // ReasonHelp is appended to the help of metrics that count failed pulls by reason.
-const ReasonHelp = " The reason is unconfirmed if Events report the failure but the pod's status does not."
+const ReasonHelp = " reason=\"unconfirmed\": Events report the failure, but the pod's status does not."
 
 // Labels gives the registries with the most pulls their own label value. Pulls that were counted under other stay
 // under other. The caller must delete the series of a registry that loses its label, because a counter must never

@@ -30,8 +30,8 @@ type refused struct {
 func (r *refused) refuse(method string, why error) error {
 	method = method[:min(len(method), maxMethodName)]
 	if r.first(method) {
-		r.logger.Warn("refused a call to the container runtime that the agent never makes: another process uses "+
-			"the socket",
+		r.logger.Warn("refused a call to the container runtime: the agent never makes this call, so another process "+
+			"uses the proxy's socket",
 			zap.String("method", method), zap.Error(why))
 	}
 	return status.Errorf(codes.PermissionDenied, "runtime-proxy refuses %s: %v", method, why)

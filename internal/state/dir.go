@@ -62,8 +62,8 @@ func (d dir) load(node string, logger *zap.Logger) Contents {
 		return contents
 	}
 	bad := d.file() + badSuffix
-	logger.Warn("ignoring unusable state file: start-ups in progress lose earlier observations; start-ups that "+
-		"completed while no agent ran are not reported; some start-ups may be reported twice",
+	logger.Warn("cannot use the state file: the earlier observations of start-ups in progress are lost; the agent "+
+		"does not report start-ups that completed while no agent ran; the agent might report some start-ups twice",
 		zap.String("path", d.file()), zap.String("set_aside_as", bad), zap.String("reason", err.Error()))
 	if err := setAside(d.file(), bad); err != nil {
 		// The first save shows whether the agent can replace the file.
@@ -91,7 +91,7 @@ func (d dir) read() ([]byte, error) {
 		return nil, err
 	}
 	if len(text) > maxFile {
-		return nil, fmt.Errorf("larger than %d MiB", maxFile>>20)
+		return nil, fmt.Errorf("the file is larger than %d MiB", maxFile>>20)
 	}
 	return text, nil
 }

@@ -119,15 +119,15 @@ func readHeader(line []byte, node string) (h header, err error) {
 // unseal checks the end line and returns the text before the end line.
 func unseal(text []byte) ([]byte, error) {
 	if !bytes.HasSuffix(text, []byte("\n")) {
-		return nil, errors.New("is truncated")
+		return nil, errors.New("the file is truncated")
 	}
 	begin := bytes.LastIndexByte(text[:len(text)-1], '\n') + 1
 	var end endLine
 	if err := json.Unmarshal(text[begin:], &end); err != nil || end.Kind != kindEnd || begin == 0 {
-		return nil, errors.New("is truncated")
+		return nil, errors.New("the file is truncated")
 	}
 	if sum := fmt.Sprintf("%08x", checksum(0, text[:begin])); sum != end.Checksum {
-		return nil, fmt.Errorf("damaged: the checksum is %s, want %.20q", sum, end.Checksum)
+		return nil, fmt.Errorf("the file is damaged: the checksum is %s, want %.20q", sum, end.Checksum)
 	}
 	return text[:begin], nil
 }

@@ -101,9 +101,8 @@ func (d *Dir) Keeper(config Config) (*Keeper, error) {
 		config: config, recording: recording, file: d.file, replace: d.replace,
 		dropped: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_state_dropped_total",
-			Help: "Observations of start-ups in progress, and entries of reported pods, that the agent omitted " +
-				"from the state file in --state-dir because the file is full. They do not survive a restart of " +
-				"the agent.",
+			Help: "Items that are missing from the state file in --state-dir because the file is full: observations " +
+				"of start-ups in progress, and entries about reported pods. A restart of the agent loses these items.",
 		}),
 		changed:  make(chan struct{}, 1),
 		inFlight: map[string]*inFlight{}, eventsUntil: d.EventsUntil,

@@ -299,7 +299,7 @@ func (b *bench) expectLoss(t *testing.T) {
 	b.saved(t)
 	b.Keep(event("b", 1, "x"), true) // its pod is not kept
 	b.saved(t)
-	if n := b.logs.FilterMessageSnippet("exceeds its size limit").Len(); n != 1 {
+	if n := b.logs.FilterMessageSnippet("the state file is full").Len(); n != 1 {
 		t.Errorf("logged %d times", n)
 	}
 }

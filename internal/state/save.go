@@ -90,7 +90,7 @@ func (k *Keeper) lines() ([][]byte, []*inFlight, error) {
 func (k *Keeper) reportLost(lost int) {
 	k.dropped.Add(float64(lost))
 	if lost > 0 && !k.full {
-		k.config.Logger.Warn("state exceeds its size limit: the newest observations will not survive a restart",
+		k.config.Logger.Warn("the state file is full: a restart of the agent will lose the newest observations",
 			zap.Int("left_out", lost))
 	}
 	k.full = lost > 0 || len(k.inFlight) == maxInFlight || len(k.reported) == maxReported

@@ -28,14 +28,15 @@ type Delays struct {
 // New registers the histograms. The histogram of pods has one series for each kind of change.
 func New(registerer prometheus.Registerer) *Delays {
 	pods := prometheus.NewHistogramVec(histogram.Options("podlapse_pod_watch_delay_seconds",
-		"Time from a change of a pod, by the object's timestamps, until the watch delivered the change. Excludes "+
-			"lists. The timestamps have whole seconds, so a delay is up to 1 s too long. Only clock skew can make "+
-			"a delay too short. Change bound: the pod was bound to this node or created on this node. Change "+
-			"deleting: the deletion of the pod was requested (the delay excludes the grace period). Change "+
-			"modified: the kubelet set a condition, which the kubelet sends some time later. Change deleted: the "+
-			"object was removed at the kubelet's request. The timestamps of bound and deleting come from the "+
-			"control plane's clock. The other timestamps come from the kubelet's or the control plane's clock. "+
-			"Only with --watch-delays.", podBuckets), []string{"change"})
+		"Time from a change of a pod until the watch delivered the change. The time of the change is a timestamp in "+
+			"the pod object. Excludes changes that the agent first saw in a list. The timestamps have whole seconds, "+
+			"so a delay can be up to 1 s too long. Only clock skew can make a delay too short. change=\"bound\": the "+
+			"pod was bound to this node, or created on this node. change=\"deleting\": a client requested the "+
+			"deletion of the pod. This delay excludes the grace period. change=\"modified\": the kubelet set a "+
+			"condition. This delay includes the time until the kubelet sent the condition. change=\"deleted\": the "+
+			"API server removed the object after a request from the kubelet. The timestamps for change=\"bound\" and "+
+			"change=\"deleting\" come from the control plane's clock. All other timestamps come from the clock of "+
+			"the kubelet or of the control plane. Only with --watch-delays.", podBuckets), []string{"change"})
 	for _, c := range changes() {
 		pods.WithLabelValues(string(c))
 	}
@@ -43,9 +44,9 @@ func New(registerer prometheus.Registerer) *Delays {
 		ofPod: func(c change, late time.Duration) { pods.WithLabelValues(string(c)).Observe(late.Seconds()) },
 		ofEvent: prometheus.NewHistogram(histogram.Options("podlapse_event_watch_delay_seconds",
 			"Time from the creation of an Event by this node's kubelet until a watch delivered the Event. The "+
-				"Event's name contains the creation time to the nanosecond. Includes the kubelet's queue, the API "+
-				"server and the watch. Excludes repetitions of an Event, because their timestamps have whole "+
-				"seconds. Only with --watch-delays.", eventBuckets)),
+				"creation time comes from the Event's name, which contains nanoseconds. The delay includes the "+
+				"kubelet's queue, the API server and the watch. Excludes repeated Events, because their timestamps "+
+				"have whole seconds. Only with --watch-delays.", eventBuckets)),
 	}
 	registerer.MustRegister(pods, d.ofEvent)
 	return d

@@ -19,7 +19,7 @@ const maxBlob = 4 << 20
 
 var (
 	errTooLarge = fmt.Errorf("larger than %d bytes", maxBlob)
-	errCorrupt  = errors.New("content does not match its digest")
+	errCorrupt  = errors.New("the content does not match the digest")
 )
 
 // blobInfo queries containerd's content store. blobInfo returns codes.NotFound if the blob is absent or
@@ -65,7 +65,7 @@ func (c *client) listBlobs(ctx context.Context, filters []string, visit func(*co
 	defer cancel()
 	stream, err := c.content.List(ctx, &contentapi.ListContentRequest{Filters: filters})
 	if err != nil {
-		return fmt.Errorf("list blobs of containerd: %w", err)
+		return fmt.Errorf("list containerd's blobs: %w", err)
 	}
 	for {
 		part, err := stream.Recv()
@@ -73,7 +73,7 @@ func (c *client) listBlobs(ctx context.Context, filters []string, visit func(*co
 			return nil
 		}
 		if err != nil {
-			return fmt.Errorf("list blobs of containerd: %w", err)
+			return fmt.Errorf("list containerd's blobs: %w", err)
 		}
 		for _, info := range part.GetInfo() {
 			visit(info)

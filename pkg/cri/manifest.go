@@ -46,7 +46,7 @@ func parseDocument(data []byte) (document, error) {
 	index := len(d.Manifests) > 0
 	// containerd makes the same check (core/images/image.go).
 	if index && (len(d.Layers) > 0 || d.Config.Digest != "") {
-		return document{}, errors.New("parse manifest: document is both an index and a manifest")
+		return document{}, errors.New("parse manifest: the document is both an index and a manifest")
 	}
 	if !index {
 		if err := d.Config.check(); err != nil {

@@ -9,8 +9,9 @@ type metrics struct{ answered, dropped, givenUp prometheus.Counter }
 func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 	ended := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_runtime_questions_total",
-		Help: "Queries to the container runtime about pods, by result: answered, dropped (too many queries were " +
-			"open), or given_up (the runtime kept failing). The agent repeats queries whose answers it still needs.",
+		Help: "Queries to the container runtime about pods, by result. result=\"answered\": the runtime answered. " +
+			"result=\"dropped\": too many queries were open. result=\"given_up\": the runtime failed for too long. " +
+			"The agent repeats a query if it still needs the answer.",
 	}, []string{"result"})
 	open := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "podlapse_runtime_questions_open",
@@ -36,9 +37,10 @@ func newStoresCollector(served func() map[string]bool) *storesCollector {
 	return &storesCollector{
 		served: served,
 		desc: prometheus.NewDesc("podlapse_runtime_store_served",
-			"Whether the container runtime provides each of containerd's stores: 1 if it does, 0 if not. Timelines "+
-				"are less precise without a store. Store sandboxes separates volumes and network. Store images dates "+
-				"the end of pulls. Store content dates layers. Store snapshots dates unpacking.",
+			"Whether the container runtime provides each of containerd's stores: 1 if it does, 0 if not. Without a "+
+				"store, timelines are less precise. store=\"sandboxes\": separates the time for volumes from the "+
+				"time for the network. store=\"images\": contains the time when a pull ended. store=\"content\": "+
+				"contains the times of layer downloads. store=\"snapshots\": contains the times of unpacking.",
 			[]string{"store"}, nil),
 	}
 }

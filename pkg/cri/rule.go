@@ -65,7 +65,7 @@ func onePodsContainers(m proto.Message) error {
 // pods.
 func onePod(selector map[string]string) error {
 	if len(selector) != 1 || selector[uidLabel] == "" {
-		return fmt.Errorf("filter.label_selector must contain only %s, with the UID of a pod", uidLabel)
+		return fmt.Errorf("filter.label_selector must contain only the label %s with the UID of a pod", uidLabel)
 	}
 	return nil
 }
@@ -96,7 +96,7 @@ func smallBlob(m proto.Message) error {
 }
 
 var errNoDocument = errors.New(
-	"the blob is not a JSON object: only manifests, indexes and configurations of images are read",
+	"the blob is not a JSON object: the agent reads only the manifests, indexes and configurations of images",
 )
 
 // jsonAlone requires that the response begins like a JSON object. All manifests and configs begin like a JSON

@@ -18,9 +18,9 @@ func NewClockSkew(skew func() timeline.Skew) prometheus.Collector {
 	return &clockSkew{
 		skew: skew,
 		desc: prometheus.NewDesc("podlapse_clock_skew_seconds",
-			"Lower and upper bound (least, most) of the difference between the control plane's clock and this node's "+
-				"clock. Positive values mean that the control plane's clock is ahead. If both bounds have the same "+
-				"sign, the clocks certainly differ.",
+			"Difference between the control plane's clock and this node's clock: the lower bound (bound=\"least\") "+
+				"and the upper bound (bound=\"most\"). A positive value means that the control plane's clock is "+
+				"ahead. If both bounds have the same sign, the clocks certainly differ.",
 			[]string{"bound"}, nil),
 	}
 }

@@ -32,47 +32,51 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 	m := &Metrics{
 		trace: trace,
 		startup: prometheus.NewHistogram(histogram.Options("podlapse_pod_startup_duration_seconds",
-			"Time from the creation of a pod until it was ready, or until it succeeded without ever being ready. "+
-				"Excludes pods that failed, were deleted before they were ready, or were given up. Also excludes "+
-				"pods whose start-up ended before the agent saw them.",
+			"Time from the creation of a pod until the pod was ready, or until the pod succeeded without becoming "+
+				"ready. Excludes pods that failed, pods that were deleted before they were ready, and pods that the "+
+				"agent gave up. Also excludes start-ups that ended before the agent saw the pod.",
 			durationBuckets)),
 		sli: prometheus.NewHistogram(histogram.Options("podlapse_pod_startup_sli_duration_seconds",
-			"Time from the creation of a pod until all its containers had started for the first time. Excludes image "+
-				"pulls and the run of init containers, as in the Kubernetes service level indicator. Covers the pods "+
-				"in podlapse_pod_startup_duration_seconds whose time is fully explained and whose pulls and runs can "+
-				"be separated from the rest. Has the same buckets as kubelet_pod_start_sli_duration_seconds.",
+			"Time from the creation of a pod until all containers of the pod had started for the first time. "+
+				"Excludes image pulls and the run time of init containers, as in the Kubernetes service level "+
+				"indicator. Covers the pods in podlapse_pod_startup_duration_seconds with complete evidence: no time "+
+				"is unexplained, and the evidence separates pulls and init containers from all other steps. The "+
+				"buckets are the same as in kubelet_pod_start_sli_duration_seconds.",
 			kubeletBuckets)),
 		phase: prometheus.NewHistogramVec(histogram.Options("podlapse_pod_phase_duration_seconds",
 			"Total time that the start-up of one pod spent in one phase. Each phase lasts until the next phase "+
 				"starts. Covers the same pods as podlapse_pod_startup_duration_seconds, so the sums of the two "+
-				"metrics are equal. If the evidence cannot separate phases of the same cause, their time counts "+
-				"for the first phase. If the phases have different causes, their time counts as unattributed. "+
-				"Unexplained time also counts as unattributed.",
+				"metrics are equal. If the evidence cannot separate phases with the same cause, the time counts for "+
+				"the first of these phases. If the phases have different causes, the time counts for "+
+				"phase=\"unattributed\". Unexplained time also counts for phase=\"unattributed\".",
 			phaseBuckets), []string{"phase"}),
 		steps: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_pod_phase_steps_total",
 			Help: "Steps in each phase of the start-ups in podlapse_pod_phase_duration_seconds. For example, a pod " +
-				"with three containers has three steps of container_start, but counts once in that histogram.",
+				"with three containers has three steps with phase=\"container_start\", but adds only one observation " +
+				"to podlapse_pod_phase_duration_seconds.",
 		}, []string{"phase"}),
 		ended: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_pod_startups_total",
-			Help: "Start-ups that ended, by result: ready, succeeded, failed, deleted (before the pod was ready) or " +
-				"given_up.",
+			Help: "Completed start-ups, by state of the pod: \"ready\", \"succeeded\", \"failed\", \"deleted\" " +
+				"(before the pod was ready) or \"given_up\" (not ready one hour after the agent first saw the pod).",
 		}, []string{"state"}),
 		conflicts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_evidence_conflicts_total",
-			Help: "Contradictions between the sources of a start-up, by the milestone whose time they contradict.",
+			Help: "Conflicts in start-ups, by milestone. In a conflict, two sources give contradictory times for one " +
+				"milestone of a start-up.",
 		}, []string{"milestone"}),
 		incomplete: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_evidence_incomplete_total",
-			Help: "Start-ups in which missing evidence prevented the separation of phases. Excludes evidence that the " +
-				"container runtime can never report (podlapse_evidence_unreported_total).",
+			Help: "Start-ups with missing evidence. The agent could not separate some phases of these start-ups. " +
+				"Excludes evidence that the container runtime can never report " +
+				"(podlapse_evidence_unreported_total).",
 		}),
 		unreported: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_evidence_unreported_total",
 			Help: "Milestones of start-ups that a container runtime of this kind can never report, such as the end " +
 				"of the network setup with CRI-O and containerd 1.x. podlapse_evidence_incomplete_total does not " +
-				"count them.",
+				"count these milestones.",
 		}),
 		pulls: newPullMetrics(registerer),
 	}

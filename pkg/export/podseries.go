@@ -23,7 +23,8 @@ func NewPodSeries(pods func() []timeline.Timeline) prometheus.Collector {
 	return &podSeries{
 		pods: pods,
 		startup: prometheus.NewDesc("podlapse_pod_startup_seconds",
-			"Duration of the start-up of a pod on this node. While the pod is starting, the time since its creation.",
+			"Duration of the start-up of each pod on this node. While a pod is starting, the value is the time since "+
+				"the creation of the pod.",
 			[]string{"namespace", "pod", "workload_kind", "workload", "state"}, nil),
 		age: prometheus.NewDesc("podlapse_pod_phase_age_seconds",
 			"Time that a starting pod has been in its current phase, with the cause of that phase. Only pods in "+
@@ -31,7 +32,8 @@ func NewPodSeries(pods func() []timeline.Timeline) prometheus.Collector {
 			[]string{"namespace", "pod", "phase", "cause"}, nil),
 		dropped: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_pod_series_dropped_total",
-			Help: "Series of podlapse_pod_startup_seconds that scrapes omitted because the node had too many pods.",
+			Help: "Series of podlapse_pod_startup_seconds that are missing from scrapes because the node has too " +
+				"many pods.",
 		}),
 	}
 }

@@ -20,8 +20,8 @@ func TestPodSeries(t *testing.T) {
 	pods = append(pods, before)
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(NewPodSeries(func() []timeline.Timeline { return pods }))
-	const want = `# HELP podlapse_pod_startup_seconds Duration of the start-up of a pod on this node. ` +
-		`While the pod is starting, the time since its creation.
+	const want = `# HELP podlapse_pod_startup_seconds Duration of the start-up of each pod on this node. While a ` +
+		`pod is starting, the value is the time since the creation of the pod.
 # TYPE podlapse_pod_startup_seconds gauge
 podlapse_pod_startup_seconds{namespace="shop",pod="batch",state="starting",workload="",workload_kind=""} 4
 podlapse_pod_startup_seconds{namespace="shop",pod="web-0",state="ready",workload="web",workload_kind="StatefulSet"} ` +
@@ -43,8 +43,8 @@ podlapse_pod_phase_age_seconds{cause="registry",namespace="shop",phase="pull",po
 	foreign := startuptest.ColdStart()
 	foreign.Owner = timeline.Owner{Kind: "K\xff" + strings.Repeat("k", 100), Name: "n\xff" + strings.Repeat("é", 1000)}
 	pods = []timeline.Timeline{foreign, startuptest.StillPulling()}
-	cut := `# HELP podlapse_pod_startup_seconds Duration of the start-up of a pod on this node. ` +
-		`While the pod is starting, the time since its creation.
+	cut := `# HELP podlapse_pod_startup_seconds Duration of the start-up of each pod on this node. While a pod is ` +
+		`starting, the value is the time since the creation of the pod.
 # TYPE podlapse_pod_startup_seconds gauge
 podlapse_pod_startup_seconds{namespace="shop",pod="batch",state="starting",workload="",workload_kind=""} 4
 podlapse_pod_startup_seconds{namespace="shop",pod="web-0",state="ready",workload="n` + strings.Repeat(
@@ -67,8 +67,8 @@ podlapse_pod_startup_seconds{namespace="shop",pod="web-0",state="ready",workload
 		pods = append(pods, timeline.Timeline{Namespace: "shop", Name: fmt.Sprint("web-", i),
 			State: timeline.StateReady})
 	}
-	const dropped = `# HELP podlapse_pod_series_dropped_total Series of podlapse_pod_startup_seconds that scrapes omitted ` +
-		`because the node had too many pods.
+	const dropped = `# HELP podlapse_pod_series_dropped_total Series of podlapse_pod_startup_seconds that are ` +
+		`missing from scrapes because the node has too many pods.
 # TYPE podlapse_pod_series_dropped_total counter
 podlapse_pod_series_dropped_total 7
 `

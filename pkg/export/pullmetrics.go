@@ -28,34 +28,36 @@ func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
 	m := &pullMetrics{
 		ended: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_image_pulls_total",
-			Help: "Completed attempts to get a container's image, by container kind and outcome. Outcome present " +
-				"means that the image was already on the node. Includes ephemeral containers, which are not part " +
-				"of a start-up.",
+			Help: "Completed attempts to get a container's image, by container kind and outcome. " +
+				"outcome=\"present\": the image was already on the node. Includes ephemeral containers, which are " +
+				"not part of a start-up.",
 		}, []string{"kind", "outcome"}),
 		pull: prometheus.NewHistogramVec(histogram.Options("podlapse_image_pull_duration_seconds",
-			"Time from the kubelet's request to the runtime until the runtime's response. Excludes the wait in the "+
-				"node's pull queue. Also excludes images that were already on the node, pulls of unknown duration, "+
-				"and pulls that resumed an interrupted attempt."+registrylabel.Help,
+			"Duration of an image pull. The pull starts when the kubelet sends the request to the runtime, and ends "+
+				"when the runtime responds. Excludes the wait in the node's pull queue. Also excludes images that "+
+				"were already on the node, pulls of unknown duration, and pulls that resumed an interrupted "+
+				"attempt."+registrylabel.Help,
 			pullBuckets), []string{"registry", "outcome"}),
 		queue: prometheus.NewHistogramVec(histogram.Options("podlapse_image_pull_queue_seconds",
-			"Time in the node's pull queue, from the kubelet's decision to pull an image until its request to the "+
-				"runtime. Covers the pulls in podlapse_image_pull_duration_seconds whose wait is known."+
+			"Time that an image pull waits in the node's pull queue. The wait starts when the kubelet decides to "+
+				"pull the image, and ends when the kubelet sends the request to the runtime. Covers the pulls in "+
+				"podlapse_image_pull_duration_seconds with a known wait."+
 				registrylabel.Help,
 			pullBuckets), []string{"registry"}),
 		unpack: prometheus.NewHistogram(histogram.Options("podlapse_image_unpack_duration_seconds",
-			"Time that the runtime spent unpacking the layers of one pull, during and after the download. Covers "+
-				"only pulls that downloaded content.",
+			"Time in which the runtime unpacked the layers of one pull, during and after the download. Covers only "+
+				"pulls that downloaded content.",
 			pullBuckets)),
 		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_image_pull_bytes_total",
-			Help: "Compressed bytes of the layers that pulls downloaded. A layer that several pulls share counts " +
-				"once. Excludes pulls that resumed an interrupted attempt." + registrylabel.Help,
+			Help: "Compressed bytes of downloaded image layers. A layer that several pulls share counts once. " +
+				"Excludes pulls that resumed an interrupted attempt." + registrylabel.Help,
 		}, []string{"registry"}),
 		busy: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_image_pull_busy_seconds_total",
 			Help: "Time during which at least one of the pulls in podlapse_image_pull_bytes_total downloaded " +
-				"content. The time of concurrent pulls counts once. The bytes of all registries divided by this " +
-				"time are the pull rate of the node.",
+				"content. The time of concurrent pulls counts once. To get the pull rate of the node, divide the " +
+				"bytes of all registries by this time.",
 		}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_image_pull_failures_total",
@@ -64,8 +66,9 @@ func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
 		}, []string{"registry", "reason"}),
 		lost: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_events_lost_total",
-			Help: "Kubelet Events that must have been created during a start-up but that the agent never received, " +
-				"although a watch was open. The kubelet drops Events if it creates many Events about one pod.",
+			Help: "Kubelet Events that the agent never received although an Event watch was open. The kubelet must " +
+				"have created these Events during a start-up. The kubelet drops Events if it creates many Events " +
+				"about one pod.",
 		}, []string{"reason"}),
 		registries: registrylabel.New(),
 	}

@@ -101,7 +101,7 @@ func packPod(pod *corev1.Pod) (packedPod, error) {
 	}
 	var packed bytes.Buffer
 	if err := flate.StatelessDeflate(&packed, text, true, nil); err != nil {
-		return packedPod{}, fmt.Errorf("pack pod %s/%s: %w", pod.Namespace, pod.Name, err)
+		return packedPod{}, fmt.Errorf("compress pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
 	return packedPod{
 		namespace: pod.Namespace, name: pod.Name, labels: convertLabels(pod.Labels),
@@ -112,7 +112,7 @@ func packPod(pod *corev1.Pod) (packedPod, error) {
 func (p packedPod) unpack() (*corev1.Pod, error) {
 	text, err := io.ReadAll(flate.NewReader(bytes.NewReader(p.object)))
 	if err != nil {
-		return nil, fmt.Errorf("unpack pod %s/%s: %w", p.namespace, p.name, err)
+		return nil, fmt.Errorf("decompress pod %s/%s: %w", p.namespace, p.name, err)
 	}
 	pod := &corev1.Pod{}
 	if err := pod.Unmarshal(text); err != nil {

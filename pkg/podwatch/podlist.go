@@ -96,7 +96,7 @@ func decodeItems(decoder *json.Decoder, take func(*corev1.Pod)) error {
 		return err
 	}
 	if begin != json.Delim('[') {
-		return fmt.Errorf("unexpected %v, want items", begin)
+		return fmt.Errorf("unexpected token %v, want the array of items", begin)
 	}
 	for decoder.More() {
 		var pod corev1.Pod
@@ -114,7 +114,7 @@ func expect(decoder *json.Decoder, want json.Token) error {
 		return err
 	}
 	if token != want {
-		return fmt.Errorf("unexpected %v, want %v", token, want)
+		return fmt.Errorf("unexpected token %v, want %v", token, want)
 	}
 	return nil
 }
@@ -143,7 +143,7 @@ func decodePodsProtobuf(
 				return err
 			}
 			if meta.Kind != "PodList" {
-				return fmt.Errorf("unexpected %s, want PodList", meta.Kind)
+				return fmt.Errorf("unexpected kind %s, want PodList", meta.Kind)
 			}
 		case 2: // raw
 			complete = true

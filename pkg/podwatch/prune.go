@@ -51,7 +51,7 @@ func pruneEvent(event []byte, write bool) ([]byte, error) {
 	})
 }
 
-var errNoPod = errors.New("not a pod in protobuf")
+var errNoPod = errors.New("the object is not a pod in protobuf format")
 
 // pruneEncoded prunes a pod in the API server's protobuf encoding: a runtime.Unknown with the pod in its field
 // raw.

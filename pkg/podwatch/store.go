@@ -55,7 +55,7 @@ func (s *store) Update(obj any) error { return s.take(obj, false) }
 func (s *store) take(obj any, added bool) error {
 	pod, err := s.pods.arrived(obj)
 	if err != nil {
-		return fmt.Errorf("process watch event: %w", err)
+		return fmt.Errorf("handle watch event: %w", err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,7 +77,7 @@ func (s *store) take(obj any, added bool) error {
 func (s *store) Delete(obj any) error {
 	pod, err := s.pods.arrived(obj)
 	if err != nil {
-		return fmt.Errorf("process watch event: %w", err)
+		return fmt.Errorf("handle watch event: %w", err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -103,7 +103,7 @@ func (s *store) Replace(list []any, version string) error {
 	for _, obj := range list {
 		pod, err := s.pods.arrived(obj)
 		if err != nil {
-			return fmt.Errorf("process list: %w", err)
+			return fmt.Errorf("read the list of pods: %w", err)
 		}
 		listed[string(pod.UID)] = true
 		pods = append(pods, pod)

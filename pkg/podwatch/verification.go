@@ -16,14 +16,16 @@ type verification struct {
 func newVerification(registerer prometheus.Registerer) *verification {
 	comparisons := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_pod_cache_verifications_total",
-		Help: "Comparisons of the watched pods with a list, by result: complete, failed (the API server did not " +
-			"respond) or skipped (the watch was not open for long enough). Only with --verify-interval.",
+		Help: "Comparisons of the watched pods with a list from the API server, by result. result=\"complete\": the " +
+			"agent compared all pods. result=\"failed\": the API server did not return a list. result=\"skipped\": " +
+			"the watch was not open for long enough. Only with --verify-interval.",
 	}, []string{"result"})
 	repairs := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_pod_cache_repairs_total",
-		Help: "Pods whose watched state differed from two lists and was repaired from the second list, by " +
-			"difference: missing, extra or stale. The lists are at least five seconds apart. Only with " +
-			"--verify-interval.",
+		Help: "Pods whose watched state differed from two lists, at least five seconds apart. The agent repaired the " +
+			"state from the second list. difference=\"missing\": the watch had not reported the pod. " +
+			"difference=\"extra\": the watch had not reported the deletion of the pod. difference=\"stale\": the " +
+			"watch had not reported a change of the pod. Only with --verify-interval.",
 	}, []string{"difference"})
 	v := &verification{
 		complete: comparisons.WithLabelValues("complete"),
@@ -34,9 +36,9 @@ func newVerification(registerer prometheus.Registerer) *verification {
 		stale:    repairs.WithLabelValues("stale"),
 		verifiedAt: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "podlapse_pod_cache_verified_timestamp_seconds",
-			Help: "Start of the latest complete comparison of the watched pods with a list, in seconds since the " +
-				"Unix epoch on this node's clock. Absent before the first complete comparison. Only with " +
-				"--verify-interval.",
+			Help: "Start time of the latest complete comparison of the watched pods with a list from the API server, " +
+				"in seconds since the Unix epoch on this node's clock. Absent before the first complete comparison. " +
+				"Only with --verify-interval.",
 		}, nil),
 	}
 	registerer.MustRegister(comparisons, repairs, v.verifiedAt)

@@ -44,7 +44,7 @@ func (p *Pods) verify(ctx context.Context) {
 	}
 }
 
-var errWatchNotOpen = errors.New("the watch was not open long enough to compare")
+var errWatchNotOpen = errors.New("the watch was not open for long enough to compare the pods")
 
 func (p *Pods) verifyOnce(ctx context.Context) {
 	found, err := p.compare(ctx)

@@ -103,7 +103,7 @@ func (s *Source) Next() timeline.Observation {
 	case o := <-s.Seen:
 		return o
 	case <-time.After(Patience):
-		s.t.Fatal("received no observation in time")
+		s.t.Fatal("the source sent no observation in time")
 		return nil
 	}
 }
