@@ -17,7 +17,7 @@ import (
 // historyPods is the maximum number of deleted pods in the history.
 const historyPods = 1000
 
-// served holds the data that the agent keeps for the read API.
+// The type served holds the data that the agent keeps for the read API.
 type served struct {
 	startedAt api.Instant
 	history   *history.History
@@ -43,7 +43,8 @@ func newServed(d deps, k *core) *served {
 	return s
 }
 
-// forgotten records a deleted pod. forgotten adds the pod to the history before the stream reports the deletion.
+// The method forgotten records a deleted pod. The method forgotten adds the pod to the history before the stream
+// reports the deletion.
 func (s *served) forgotten(t timeline.Timeline) {
 	s.history.Add(t)
 	s.live.Gone(t)

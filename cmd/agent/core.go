@@ -29,7 +29,7 @@ func newCore(d deps, scope timeline.Scope, before []timeline.Observation) (*core
 	return k, err
 }
 
-// observe receives the observations of all sources.
+// The method observe receives the observations of all sources.
 func (k *core) observe(ctx context.Context, o timeline.Observation) {
 	if k.recorder != nil {
 		k.recorder.Observe(o)
@@ -38,12 +38,12 @@ func (k *core) observe(ctx context.Context, o timeline.Observation) {
 	k.reconciler.Observe(ctx, o)
 }
 
-// some returns timelines. some works only while the reconciler runs.
+// The method some returns timelines. The method some works only while the reconciler runs.
 func (k *core) some(ctx context.Context, uids []string) ([]timeline.Timeline, error) {
 	return k.reconciler.Some(ctx, uids)
 }
 
-// latest returns the writer of the latest observations. Without --debug-observations, latest returns nil.
+// The method latest returns the writer of the latest observations. Without --debug-observations, latest returns nil.
 func (k *core) latest(c config) io.WriterTo {
 	if k.recorder == nil || !c.debugObservations {
 		return nil

@@ -54,7 +54,7 @@ func newMemory(d deps, scope *timeline.Scope) (memory, error) {
 	}, nil
 }
 
-// close releases the directory for the next agent.
+// The method close releases the directory for the next agent.
 func (m memory) close() {
 	if m.dir != nil {
 		_ = m.dir.Close()
@@ -82,7 +82,7 @@ func carriedOn(since, now time.Time) time.Time {
 	return since
 }
 
-// known lists the pods whose deletion the pod watch must report, even if the pod watch never saw the pod.
+// The method known lists the pods whose deletion the pod watch must report, even if the pod watch never saw the pod.
 func (m memory) known() []string {
 	known := slices.Clone(m.left.Reported)
 	listed := map[string]bool{}

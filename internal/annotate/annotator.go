@@ -136,7 +136,7 @@ func (a *Annotator) waiting() int {
 	return len(a.pods)
 }
 
-// pod returns the current request of a pod.
+// The method pod returns the current request of a pod.
 func (a *Annotator) pod(uid string) (asking, time.Time, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -147,7 +147,7 @@ func (a *Annotator) pod(uid string) (asking, time.Time, bool) {
 	return p.asking, p.notBefore, true
 }
 
-// serve writes the annotations of one pod whose values are available.
+// The method serve writes the annotations of one pod whose values are available.
 func (a *Annotator) serve(ctx context.Context, uid string) {
 	p, notBefore, asks := a.pod(uid)
 	if !asks {
@@ -205,7 +205,7 @@ func (a *Annotator) startUpValue(ctx context.Context, uid string) string {
 	return text
 }
 
-// written handles the response to a write.
+// The method written handles the response to a write.
 func (a *Annotator) written(uid string, p asking, values map[string]string, err error) {
 	result := resultOf(err)
 	a.metrics.requests.WithLabelValues(result).Inc()
@@ -232,7 +232,8 @@ func (a *Annotator) written(uid string, p asking, values map[string]string, err 
 	}
 }
 
-// got stores the annotations of a pod after a write, unless the pod watch has already delivered a newer state.
+// The method got stores the annotations of a pod after a write, unless the pod watch has already delivered a newer
+// state.
 func (a *Annotator) got(uid string, p asking, values map[string]string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -248,7 +249,7 @@ func (a *Annotator) got(uid string, p asking, values map[string]string) {
 	}
 }
 
-// later delays requests for a pod, even if the pod changes during the delay.
+// The method later delays requests for a pod, even if the pod changes during the delay.
 func (a *Annotator) later(uid string, wait time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

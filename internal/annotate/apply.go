@@ -21,9 +21,9 @@ const answerTimeout = 10 * time.Second
 const remedy = "install the component annotate, which allows the agent to patch the pods of its node " +
 	"(docs/annotations.md): "
 
-// applied is the configuration for server-side apply: the annotations to own and the identity of the object.
-// Because of the UID, apply never creates a pod and never writes to another pod of that name. Because of the
-// version, apply never writes to a pod that has changed.
+// The type applied is the configuration for server-side apply: the annotations to own and the identity of the object.
+// Because of the UID, apply never creates a pod and never writes to another pod of that name. Because of the version,
+// apply never writes to a pod that has changed.
 type applied struct {
 	metav1.TypeMeta `json:",inline"`
 	Metadata        appliedMeta `json:"metadata"`
@@ -37,8 +37,8 @@ type appliedMeta struct {
 	Annotations     map[string]string `json:"annotations"`
 }
 
-// apply sends one request with all annotations that the manager must own. With dryRun set to All, the API server
-// stores nothing.
+// The method apply sends one request with all annotations that the manager must own. With dryRun set to All, the API
+// server stores nothing.
 func (a *Annotator) apply(ctx context.Context, p asking, annotations map[string]string, dryRun string) error {
 	body, err := json.Marshal(applied{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},

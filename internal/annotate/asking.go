@@ -21,7 +21,7 @@ const (
 // Manager is the field manager of the annotations.
 const Manager = "podlapse"
 
-// asking is a pod of this node with annotations to write.
+// The type asking is a pod of this node with annotations to write.
 type asking struct {
 	uid, namespace, name string
 	version              string // resource version of the object that contains the request
@@ -31,8 +31,8 @@ type asking struct {
 	owned map[string]string
 }
 
-// read returns the annotations that a pod requests and does not have yet. For a pod that is being deleted, read
-// returns false.
+// The function read returns the annotations that a pod requests and does not have yet. For a pod that is being
+// deleted, read returns false.
 func read(pod *corev1.Pod) (asking, bool) {
 	has := func(name string) bool { _, ok := pod.Annotations[name]; return ok }
 	a := asking{
@@ -54,9 +54,9 @@ func read(pod *corev1.Pod) (asking, bool) {
 	return a, true
 }
 
-// owns reports whether the manager applied an annotation and no other client changed it later. The fields are JSON
-// keys with a prefix (k8s.io/apimachinery, FieldsV1). The characters of an annotation's name need no escaping in
-// JSON.
+// The function owns reports whether the manager applied an annotation and no other client changed it later. The
+// fields are JSON keys with a prefix (k8s.io/apimachinery, FieldsV1). The characters of an annotation's name need no
+// escaping in JSON.
 func owns(fields []metav1.ManagedFieldsEntry, annotation string) bool {
 	for _, entry := range fields {
 		if entry.Manager == Manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.FieldsV1 != nil &&

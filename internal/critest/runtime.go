@@ -200,7 +200,7 @@ func (r *Runtime) interceptStream(
 	return handle(server, stream)
 }
 
-// enter counts a call and applies the fault.
+// The method enter counts a call and applies the fault.
 func (r *Runtime) enter(ctx context.Context, method string) error {
 	r.mu.Lock()
 	r.calls[method]++
@@ -212,7 +212,7 @@ func (r *Runtime) enter(ctx context.Context, method string) error {
 	return fault(ctx, method)
 }
 
-// sorted lists values by key. The agent must not depend on any order.
+// The function sorted lists values by key. The agent must not depend on any order.
 func sorted[V any](m map[string]V) []V {
 	values := make([]V, 0, len(m))
 	for _, key := range slices.Sorted(maps.Keys(m)) {

@@ -25,7 +25,7 @@ const (
 	rememberedBytes = 256
 )
 
-// involved identifies the pod of an Event. All fields must match, because access control protects only the
+// The type involved identifies the pod of an Event. All fields must match, because access control protects only the
 // namespace of an Event. A client that can write Events in this namespace chooses all other fields.
 type involved struct{ namespace, name, uid string }
 
@@ -40,7 +40,7 @@ func involvedIn(event *corev1.Event) (involved, bool) {
 
 func involvedOf(w timeline.EventWatch) involved { return involved{w.Namespace, w.Name, w.InvolvedUID} }
 
-// size returns the memory in bytes for the identity of a remembered pod.
+// The method size returns the memory in bytes for the identity of a remembered pod.
 func (i involved) size() int { return rememberedBytes + len(i.namespace) + len(i.name) + len(i.uid) }
 
 // seed makes the hashes unpredictable for clients that write Events.
@@ -67,7 +67,7 @@ type memory struct {
 	added      uint64 // number of additions so far
 }
 
-// share holds the remembered Events of one namespace.
+// The type share holds the remembered Events of one namespace.
 type share struct {
 	pods          map[involved]*pastOf
 	forgotten     map[uint64]struct{} // hashes of the forgotten pods; nil if blank is true
@@ -89,7 +89,7 @@ func newMemory(limit int) *memory {
 	return &memory{namespaces: map[string]*share{}, limit: limit}
 }
 
-// of returns the remembered Events of a pod. For a nil memory, of returns no Events.
+// The method of returns the remembered Events of a pod. For a nil memory, of returns no Events.
 func (m *memory) of(w timeline.EventWatch) []pastEvent {
 	pod := involvedOf(w)
 	if s := m.namespaces[pod.namespace]; s != nil && s.pods[pod] != nil {
@@ -98,7 +98,7 @@ func (m *memory) of(w timeline.EventWatch) []pastEvent {
 	return nil
 }
 
-// forgot reports whether the memory may lack Events of the pod.
+// The method forgot reports whether the memory may lack Events of the pod.
 func (m *memory) forgot(w timeline.EventWatch) bool {
 	pod := involvedOf(w)
 	s := m.namespaces[pod.namespace]
@@ -145,7 +145,8 @@ func (m *memory) add(pod involved, key eventKey, seen timeline.EventSeen) {
 	}
 }
 
-// share returns the share of a namespace. share returns nil if the number of namespaces has reached its limit.
+// The method share returns the share of a namespace. The method share returns nil if the number of namespaces has
+// reached its limit.
 func (m *memory) share(namespace string) *share {
 	s := m.namespaces[namespace]
 	if s == nil && len(m.namespaces) < maxNamespaces {
@@ -163,7 +164,7 @@ func (m *memory) grow(s *share, events, bytes int) {
 	s.bytes += bytes
 }
 
-// largest returns the namespace with the largest size.
+// The method largest returns the namespace with the largest size.
 func (m *memory) largest(size func(*share) int) (largest *share) {
 	most := -1
 	for _, s := range m.namespaces {
@@ -195,8 +196,9 @@ func (m *memory) forgetOldest(s *share) {
 	m.forget(s, oldest)
 }
 
-// forget removes a pod and records its hash. If the record is full, forget marks the namespace with the most
-// forgotten pods as incomplete. Each pod of an incomplete namespace then gets its own watch, like a forgotten pod.
+// The method forget removes a pod and records its hash. If the record is full, forget marks the namespace with the
+// most forgotten pods as incomplete. Each pod of an incomplete namespace then gets its own watch, like a forgotten
+// pod.
 func (m *memory) forget(s *share, pod involved) {
 	m.drop(s, pod)
 	s.forgotten[maphash.Comparable(seed, pod)] = struct{}{}

@@ -9,7 +9,7 @@ type metrics struct {
 	refused          refused
 }
 
-// refused counts ignored Events by reason.
+// The type refused counts ignored Events by reason.
 type refused struct {
 	oversized prometheus.Counter // the Event is longer than every Event of the kubelet
 	pod       prometheus.Counter // the Event has the UID of a requested pod, but another namespace, name or kind

@@ -23,7 +23,7 @@ func newProof() *proof {
 	return &proof{timer: time.NewTimer(kubeclient.ProvenAfter), at: time.Now().Add(kubeclient.ProvenAfter)}
 }
 
-// see processes the version of an Event. see ignores a version that is not a number.
+// The method see processes the version of an Event. The method see ignores a version that is not a number.
 func (p *proof) see(version string) {
 	v, err := strconv.ParseUint(version, 10, 64)
 	switch {
@@ -35,7 +35,7 @@ func (p *proof) see(version string) {
 	}
 }
 
-// postpone extends the deadline by a time in which the watch was not read.
+// The method postpone extends the deadline by a time in which the watch was not read.
 func (p *proof) postpone(took time.Duration) {
 	p.at = p.at.Add(took)
 	p.timer.Reset(time.Until(p.at))

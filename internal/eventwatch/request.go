@@ -34,9 +34,10 @@ func newRequest(w timeline.EventWatch) *request {
 	return &request{watch: w, delivering: make(chan struct{}, 1), seen: map[uint64]uint64{}}
 }
 
-// deliver observes an Event that is new or has changed. The argument here is true if the Event's host is this node.
-// After an Event of this node, deliver returns false for an Event of another host. The reason is that the kubelet
-// writes the same host, its node's name, into all its Events (kubernetes: cmd/kubelet/app, makeEventRecorder).
+// The method deliver observes an Event that is new or has changed. The argument here is true if the Event's host is
+// this node. After an Event of this node, deliver returns false for an Event of another host. The reason is that the
+// kubelet writes the same host, its node's name, into all its Events (kubernetes: cmd/kubelet/app,
+// makeEventRecorder).
 func (r *request) deliver(key eventKey, seen timeline.EventSeen, here bool, observe func(timeline.Observation)) bool {
 	r.delivering <- struct{}{}
 	defer func() { <-r.delivering }()
@@ -55,7 +56,7 @@ func (r *request) deliver(key eventKey, seen timeline.EventSeen, here bool, obse
 	return true
 }
 
-// vouch observes EventsWatched, unless another watch has already done so.
+// The method vouch observes EventsWatched, unless another watch has already done so.
 func (r *request) vouch(f *follower, watched timeline.EventsWatched, observe func(timeline.Observation)) {
 	r.delivering <- struct{}{}
 	defer func() { <-r.delivering }()
@@ -66,7 +67,7 @@ func (r *request) vouch(f *follower, watched timeline.EventsWatched, observe fun
 	}
 }
 
-// retract observes EventsLost if no other open watch covers the pod and the pod is still requested.
+// The method retract observes EventsLost if no other open watch covers the pod and the pod is still requested.
 func (r *request) retract(
 	ctx context.Context, f *follower, lost timeline.EventsLost, observe func(timeline.Observation),
 ) {

@@ -145,7 +145,7 @@ func (s *Source) Unwatch(uid string) {
 	}
 }
 
-// nudge makes Run check the queue.
+// The method nudge makes Run check the queue.
 func (s *Source) nudge() {
 	select {
 	case s.wake <- struct{}{}:

@@ -127,7 +127,7 @@ func list(value, want string) ([]string, error) {
 	return items, nil
 }
 
-// words parses a comma-separated list of known words.
+// The function words parses a comma-separated list of known words.
 func words[W ~string](value string, all []W) ([]W, error) {
 	var some []W
 	for item := range strings.SplitSeq(value, ",") {

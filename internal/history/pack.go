@@ -15,7 +15,8 @@ import (
 //go:embed typical.txt
 var typical []byte
 
-// pack compresses a text. pack keeps no memory between calls. The result has no spare capacity.
+// The function pack compresses a text. The function pack keeps no memory between calls. The result has no spare
+// capacity.
 func pack(text []byte) ([]byte, error) {
 	var out bytes.Buffer
 	if err := flate.StatelessDeflate(&out, text, true, typical); err != nil {

@@ -107,7 +107,7 @@ func (w *Writer) Run(ctx context.Context) error {
 	return nil
 }
 
-// write writes all lines of an item in one call.
+// The method write writes all lines of an item in one call.
 func (w *Writer) write(i item) error {
 	lines, err := w.encode(i)
 	if err == nil {

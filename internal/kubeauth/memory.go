@@ -41,8 +41,8 @@ func newMemory[A any](size int, yesFor, noFor time.Duration, clock cache.Clock) 
 	return memory[A]{yes, no, yesFor, noFor}
 }
 
-// recall returns a cached answer. The result known reports whether the cache has an answer, and a rejection has no
-// value.
+// The method recall returns a cached answer. The result known reports whether the cache has an answer, and a
+// rejection has no value.
 func (m memory[A]) recall(key digest) (answer A, yes, known bool) {
 	if value, ok := m.yes.Get(key); ok {
 		return value.(A), true, true

@@ -142,7 +142,8 @@ func (h *Hub) Follow(lastID string) (*Viewer, error) {
 // Refused counts a viewer that the stream's server refused.
 func (h *Hub) Refused() { h.metrics.refused.Inc() }
 
-// position parses the ID of an event. position succeeds only if the log contains all later events.
+// The method position parses the ID of an event. The method position succeeds only if the log contains all later
+// events.
 func (h *Hub) position(id string) (uint64, bool) {
 	epoch, number, _ := strings.Cut(id, "-")
 	at, err := strconv.ParseUint(number, 10, 64)
@@ -176,7 +177,8 @@ func (h *Hub) Run(ctx context.Context) error {
 	}
 }
 
-// watched reports whether a viewer is connected or left a short time ago. Otherwise, watched drops the log.
+// The method watched reports whether a viewer is connected or left a short time ago. Otherwise, watched drops the
+// log.
 func (h *Hub) watched() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -186,7 +188,7 @@ func (h *Hub) watched() bool {
 	return h.epoch != ""
 }
 
-// flush adds the changes since the last flush to the log.
+// The method flush adds the changes since the last flush to the log.
 func (h *Hub) flush(ctx context.Context) {
 	h.mu.Lock()
 	uids := slices.Collect(maps.Keys(h.changed))
@@ -215,7 +217,7 @@ func (h *Hub) flush(ctx context.Context) {
 	h.publish(events)
 }
 
-// encode encodes the data of an event and appends the event to events.
+// The method encode encodes the data of an event and appends the event to events.
 func (h *Hub) encode(events []*Event, e *Event, data any) []*Event {
 	var err error
 	if e.data, err = api.EncodeLine(data); err != nil {
@@ -225,7 +227,7 @@ func (h *Hub) encode(events []*Event, e *Event, data any) []*Event {
 	return append(events, e)
 }
 
-// publish appends events to the log and wakes the viewers.
+// The method publish appends events to the log and wakes the viewers.
 func (h *Hub) publish(events []*Event) {
 	if len(events) == 0 {
 		return

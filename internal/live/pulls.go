@@ -12,7 +12,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// pulls reports whether a starting pod or an ephemeral container waits for an image.
+// The function pulls reports whether a starting pod or an ephemeral container waits for an image.
 func pulls(t timeline.Timeline) bool {
 	waited := t.EphemeralPulls
 	if t.State == timeline.StateStarting {

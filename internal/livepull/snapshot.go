@@ -131,7 +131,7 @@ func (s Snapshot) Records() []api.LivePullRecord {
 	return records
 }
 
-// take assigns a download to the pull.
+// The method take assigns a download to the pull.
 func (w *wantedPull) take(d imagepull.Download, now time.Time) {
 	if w.Age == 0 { // the time of the request is unknown
 		w.Age = api.Seconds(max(0, now.Sub(d.StartedAt)))
@@ -139,10 +139,10 @@ func (w *wantedPull) take(d imagepull.Download, now time.Time) {
 	w.matched, w.State, w.DoneBytes, w.TotalBytes = true, stateOf(d), d.DoneBytes, d.TotalBytes
 }
 
-// has reports whether a known download belongs to the pull.
+// The method has reports whether a known download belongs to the pull.
 func (w *wantedPull) has() bool { return w.matched && w.State != "" }
 
-// fitting lists the pulls to which a download can belong according to the evidence.
+// The method fitting lists the pulls to which a download can belong according to the evidence.
 func (s Snapshot) fitting(wanted []wantedPull, d imagepull.Download) (fitting []*wantedPull) {
 	for _, fits := range []func(*wantedPull) bool{
 		func(w *wantedPull) bool { return d.Of(w.Image) && d.Is(w.Image) },
@@ -195,7 +195,7 @@ func (s Snapshot) overLately(d imagepull.Download, p timeline.Pull) bool {
 	return !p.FinishedAt.IsZero() && s.Now.Sub(p.FinishedAt) < lately && !d.StartedAt.After(p.FinishedAt)
 }
 
-// over reports whether the pull of a download has ended after the agent queried the runtime.
+// The method over reports whether the pull of a download has ended after the agent queried the runtime.
 func (s Snapshot) over(d imagepull.Download) bool {
 	for _, t := range s.Starting {
 		for _, p := range slices.Concat(t.Pulls, t.EphemeralPulls) {
@@ -225,9 +225,9 @@ func (s Snapshot) mayBeOurs(d imagepull.Download) bool {
 
 func oldestFirst(a, b api.LivePullRecord) int { return cmp.Compare(b.Age, a.Age) }
 
-// wanted lists the images for which starting pods and ephemeral containers wait. For some images it is unknown
-// whether the kubelet has requested them, or requested them again. These pulls have no outcome and no state yet.
-// These pulls are in progress only if they have a download.
+// The method wanted lists the images for which starting pods and ephemeral containers wait. For some images it is
+// unknown whether the kubelet has requested them, or requested them again. These pulls have no outcome and no state
+// yet. These pulls are in progress only if they have a download.
 func (s Snapshot) wanted() []wantedPull {
 	var wanted []wantedPull
 	for _, t := range s.Starting {
@@ -262,7 +262,7 @@ func (s Snapshot) appendWanted(wanted []wantedPull, t timeline.Timeline, pulls [
 	return wanted
 }
 
-// idle lists the images that the kubelet may pull outside start-ups.
+// The method idle lists the images that the kubelet may pull outside start-ups.
 func (s Snapshot) idle() []wantedPull {
 	var wanted []wantedPull
 	for _, c := range s.Idle {

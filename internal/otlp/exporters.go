@@ -19,7 +19,8 @@ import (
 // available again within seconds.
 var retries = backoff.Policy{First: 500 * time.Millisecond, Max: 2 * time.Second}
 
-// retry configures the exporter's own retries. Each of the four exporters has its own type with the same fields.
+// The method retry configures the exporter's own retries. Each of the four exporters has its own type with the same
+// fields.
 func (s Signal) retry() otlptracehttp.RetryConfig {
 	return otlptracehttp.RetryConfig{
 		Enabled: true, InitialInterval: retries.First, MaxInterval: retries.Max, MaxElapsedTime: s.Timeout,

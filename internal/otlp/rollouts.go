@@ -17,7 +17,7 @@ type rollouts struct {
 	order []trace.TraceID
 }
 
-// first reports whether the span of a rollout has not been sent yet.
+// The method first reports whether the span of a rollout has not been sent yet.
 func (r *rollouts) first(id trace.TraceID) bool {
 	if r.sent[id] {
 		return false
@@ -34,8 +34,8 @@ func (r *rollouts) first(id trace.TraceID) bool {
 	return true
 }
 
-// lost forgets the rollouts whose spans the collector did not accept. The next start-up of the rollout sends the
-// span again.
+// The method lost forgets the rollouts whose spans the collector did not accept. The next start-up of the rollout
+// sends the span again.
 func (r *rollouts) lost(spans []sdktrace.ReadOnlySpan) {
 	if r == nil {
 		return

@@ -91,8 +91,8 @@ type environment struct {
 
 func (e *environment) value(name string) string { return strings.TrimSpace(e.getenv(name)) }
 
-// of returns the variable that applies to a signal. The variable of the signal comes before the general variable.
-// The name is empty if neither is set.
+// The method of returns the variable that applies to a signal. The variable of the signal comes before the general
+// variable. The name is empty if neither is set.
 func (e *environment) of(signal, what string) (name, value string) {
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_" + signal + "_" + what, "OTEL_EXPORTER_OTLP_" + what} {
 		if value := e.value(name); value != "" {
@@ -102,7 +102,7 @@ func (e *environment) of(signal, what string) (name, value string) {
 	return "", ""
 }
 
-// check notes the problem of a variable if the variable is set and invalid.
+// The method check notes the problem of a variable if the variable is set and invalid.
 func (e *environment) check(name string, check func(string) error) {
 	if value := e.value(name); value != "" {
 		if err := check(value); err != nil {
@@ -111,16 +111,16 @@ func (e *environment) check(name string, check func(string) error) {
 	}
 }
 
-// note adds a problem unless the list already has it. Duplicates occur because traces and metrics both check the
-// general variables.
+// The method note adds a problem unless the list already has it. Duplicates occur because traces and metrics both
+// check the general variables.
 func (e *environment) note(problem error) {
 	if !slices.ContainsFunc(e.problems, func(noted error) bool { return noted.Error() == problem.Error() }) {
 		e.problems = append(e.problems, problem)
 	}
 }
 
-// duration returns the value of a checked variable in milliseconds, or the duration otherwise if the variable is
-// not set.
+// The method duration returns the value of a checked variable in milliseconds, or the duration otherwise if the
+// variable is not set.
 func (e *environment) duration(otherwise time.Duration, name string) time.Duration {
 	if n, err := strconv.Atoi(e.value(name)); err == nil {
 		return time.Duration(n) * time.Millisecond
@@ -128,7 +128,8 @@ func (e *environment) duration(otherwise time.Duration, name string) time.Durati
 	return otherwise
 }
 
-// signal reads the settings of a signal. The signal is off without an endpoint, or if its exporter is not otlp.
+// The method signal reads the settings of a signal. The signal is off without an endpoint, or if its exporter is not
+// otlp.
 func (e *environment) signal(name string, exporters ...string) Signal {
 	exporter := "OTEL_" + name + "_EXPORTER"
 	_, endpoint := e.of(name, "ENDPOINT")

@@ -133,7 +133,7 @@ func (s *Traces) Run(ctx context.Context) error {
 	return nil
 }
 
-// take adds an item to the batch and sends a full batch.
+// The method take adds an item to the batch and sends a full batch.
 func (s *Traces) take(ctx context.Context, i item) error {
 	s.limit = ctx
 	spans, bytes := s.tracer.spans(i)
@@ -149,7 +149,7 @@ func (s *Traces) take(ctx context.Context, i item) error {
 	return nil
 }
 
-// send sends the batch and counts the result.
+// The method send sends the batch and counts the result.
 func (s *Traces) send() {
 	spans, items := s.batch, s.items
 	s.batch, s.bytes, s.items = nil, 0, nil

@@ -112,7 +112,7 @@ func (s *Server) Delete(o object) {
 	}
 }
 
-// record adds a change to the history. The caller must hold the lock.
+// The method record adds a change to the history. The caller must hold the lock.
 func (s *Server) record(kind string, o object) {
 	s.version++
 	o = o.DeepCopyObject().(object)
@@ -235,7 +235,7 @@ func (q query) matches(o object) bool {
 	return q.selector.Matches(set)
 }
 
-// selected lists the objects that match a query. The caller must hold the lock.
+// The method selected lists the objects that match a query. The caller must hold the lock.
 func (s *Server) selected(q query) []object {
 	var list []object
 	for _, k := range slices.Sorted(maps.Keys(s.objects)) {

@@ -31,8 +31,8 @@ func (s *stages) begin(stage Stage) {
 	}
 }
 
-// end ends a stage that succeeded. A failed stage stays open, because another address can still succeed. If no
-// address succeeds, the attempt ends in this stage.
+// The method end ends a stage that succeeded. A failed stage stays open, because another address can still succeed.
+// If no address succeeds, the attempt ends in this stage.
 func (s *stages) end(stage Stage, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,7 +42,7 @@ func (s *stages) end(stage Stage, err error) {
 	}
 }
 
-// traced returns a context in which net, net/http and client-go report their stages.
+// The method traced returns a context in which net, net/http and client-go report their stages.
 func (s *stages) traced(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		DNSStart:          func(httptrace.DNSStartInfo) { s.begin(StageDNS) },
@@ -58,7 +58,7 @@ func (s *stages) traced(ctx context.Context) context.Context {
 	})
 }
 
-// outcome closes the open stages and returns the outcome of the attempt.
+// The method outcome closes the open stages and returns the outcome of the attempt.
 func (s *stages) outcome(p Probe, err error) Outcome {
 	s.mu.Lock()
 	defer s.mu.Unlock()

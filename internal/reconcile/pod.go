@@ -133,7 +133,7 @@ func (r *Reconciler) observe(o timeline.Observation) {
 	}
 }
 
-// relabel updates the labels of a settled pod. Labels serve queries and are not evidence.
+// The method relabel updates the labels of a settled pod. Labels serve queries and are not evidence.
 func (r *Reconciler) relabel(p *pod, now timeline.Pod) {
 	if p.settled.Labels != now.Labels {
 		p.settled.Labels = now.Labels
@@ -141,7 +141,7 @@ func (r *Reconciler) relabel(p *pod, now timeline.Pod) {
 	}
 }
 
-// meet creates the state of a pod that this agent sees for the first time.
+// The method meet creates the state of a pod that this agent sees for the first time.
 func (r *Reconciler) meet(uid string, scope timeline.Scope) *pod {
 	reported := r.reported[uid]
 	if reported {
@@ -163,8 +163,8 @@ func (r *Reconciler) countStarting(by int) {
 	}
 }
 
-// mirrored reports whether another object already represents the same start-up of a static pod. This happens after
-// the kubelet has recreated the mirror.
+// The method mirrored reports whether another object already represents the same start-up of a static pod. This
+// happens after the kubelet has recreated the mirror.
 func (r *Reconciler) mirrored(made timeline.Pod) bool {
 	if made.ReadAt.IsZero() {
 		return false
@@ -183,7 +183,7 @@ func (r *Reconciler) mirrored(made timeline.Pod) bool {
 	return false
 }
 
-// leave handles the deletion of a pod's object.
+// The method leave handles the deletion of a pod's object.
 func (r *Reconciler) leave(uid string) {
 	delete(r.reported, uid)
 	if r.config.Keeper != nil {
@@ -191,7 +191,7 @@ func (r *Reconciler) leave(uid string) {
 	}
 }
 
-// advance passes the pod's requests to the sources. If the start-up is settled, advance completes it.
+// The method advance passes the pod's requests to the sources. If the start-up is settled, advance completes it.
 func (r *Reconciler) advance(p *pod) {
 	if p.evidence == nil {
 		return
@@ -251,9 +251,9 @@ func (r *Reconciler) watchEvents(p *pod, object timeline.Pod) {
 	}
 }
 
-// settle makes the pod's timeline final. settle shows but does not report a start-up that was complete before the
-// agent first saw the pod, because another agent may have counted it. The same applies to a start-up that was
-// already reported.
+// The method settle makes the pod's timeline final. The method settle shows but does not report a start-up that was
+// complete before the agent first saw the pod, because another agent may have counted it. The same applies to a
+// start-up that was already reported.
 func (r *Reconciler) settle(p *pod, now time.Time) {
 	object := p.evidence.Pod()
 	p.requestsEvents = false
@@ -291,7 +291,8 @@ func (r *Reconciler) settleEnded() {
 	}
 }
 
-// forget drops a pod whose object was deleted. The start-up settles now, because no more evidence will arrive.
+// The method forget drops a pod whose object was deleted. The start-up settles now, because no more evidence will
+// arrive.
 func (r *Reconciler) forget(uid string, p *pod) {
 	r.endEphemeral(p)
 	if p.evidence != nil {

@@ -247,7 +247,7 @@ func (r *Reconciler) Some(ctx context.Context, uids []string) ([]timeline.Timeli
 	})
 }
 
-// ask runs query on the goroutine in Run and returns its result.
+// The function ask runs query on the goroutine in Run and returns its result.
 func ask[A any](ctx context.Context, r *Reconciler, what string, query func() A) (A, error) {
 	answer := make(chan A, 1)
 	var err error

@@ -82,7 +82,7 @@ func encodeLine(kind string, value any) ([]byte, error) {
 	return encoded, nil
 }
 
-// decode parses one observation.
+// The function decode parses one observation.
 func decode(name string, line []byte) (timeline.Observation, error) {
 	for _, kind := range kinds {
 		if kind.name == name {
@@ -111,7 +111,8 @@ func parse[O timeline.Observation](line []byte) (timeline.Observation, error) {
 	return redacted(o), nil
 }
 
-// redacted removes credentials, because agents up to v0.1 recorded messages and image references unchanged.
+// The function redacted removes credentials, because agents up to v0.1 recorded messages and image references
+// unchanged.
 func redacted(o timeline.Observation) timeline.Observation {
 	switch o := o.(type) {
 	case timeline.PodSeen:

@@ -84,7 +84,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 	return nil
 }
 
-// record encodes an observation. Without a file, record counts the observation as sent. With a file, the
+// The method record encodes an observation. Without a file, record counts the observation as sent. With a file, the
 // observation counts when the file has it.
 func (r *Recorder) record(o timeline.Observation) {
 	line, err := Encode(o)
@@ -111,7 +111,7 @@ func (r *Recorder) record(o timeline.Observation) {
 	}
 }
 
-// after counts the lines that the file received. If a write failed, after stops the recording to the file.
+// The method after counts the lines that the file received. If a write failed, after stops the recording to the file.
 func (r *Recorder) after(taken int, err error) {
 	r.queue.Sent(taken)
 	if err != nil {
@@ -137,7 +137,7 @@ func (r *Recorder) flush() {
 	r.after(r.file.flush())
 }
 
-// end closes the file and reports errors that appear only then, for example on network file systems.
+// The method end closes the file and reports errors that appear only then, for example on network file systems.
 func (r *Recorder) end() {
 	r.flush()
 	if r.file == nil {
@@ -149,7 +149,7 @@ func (r *Recorder) end() {
 	r.file = nil
 }
 
-// stop closes the file and counts the lines in the buffer as dropped.
+// The method stop closes the file and counts the lines in the buffer as dropped.
 func (r *Recorder) stop(err error) {
 	r.queue.Drop(r.file.waiting)
 	err = errors.Join(err, r.file.out.Close())

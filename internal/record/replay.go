@@ -8,7 +8,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// replayed is one pod of a recording.
+// The type replayed is one pod of a recording.
 type replayed struct {
 	evidence *timeline.Evidence // nil after the start-up is settled
 	settled  timeline.Timeline
@@ -87,7 +87,7 @@ func Replay(r *Reader) ([]timeline.Timeline, error) {
 	}
 }
 
-// follow applies an observation to the evidence of the pod's termination.
+// The method follow applies an observation to the evidence of the pod's termination.
 func (p *replayed) follow(o timeline.Observation) {
 	if p.termination == nil {
 		p.termination = timeline.NewTerminationEvidence(o)

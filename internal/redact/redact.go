@@ -113,8 +113,8 @@ func Text(text string) string {
 	return text
 }
 
-// bounded removes the middle of a long text. bounded also removes the words at the cut, because no rule recognizes
-// a part of a secret.
+// The function bounded removes the middle of a long text. The function bounded also removes the words at the cut,
+// because no rule recognizes a part of a secret.
 func bounded(text string) string {
 	if len(text) <= maxText {
 		return text

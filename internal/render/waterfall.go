@@ -59,7 +59,7 @@ func writeDoubts(out *strings.Builder, conflicts []api.ConflictRecord, missing [
 	}
 }
 
-// origin describes the pod: its node, its owner, its creation and its deletion.
+// The function origin describes the pod: its node, its owner, its creation and its deletion.
 func origin(record api.Record) string {
 	text := "on node " + terminal.Clean(record.Node)
 	if record.Owner.Kind != "" {
@@ -176,7 +176,7 @@ func sizeText(bytes int64) string {
 	return fmt.Sprintf("%.1f MiB", float64(bytes)/mebibyte)
 }
 
-// listed cleans the texts for a terminal and joins them with commas.
+// The function listed cleans the texts for a terminal and joins them with commas.
 func listed(texts []string) string {
 	cleaned := make([]string, 0, len(texts))
 	for _, text := range texts {

@@ -119,7 +119,7 @@ func (q *Queue[T]) Run(ctx context.Context, deliver func(context.Context, T) err
 	}
 }
 
-// end drops all queued items. Later calls of Offer drop their items.
+// The method end drops all queued items. Later calls of Offer drop their items.
 func (q *Queue[T]) end() (lost int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

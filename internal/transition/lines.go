@@ -37,7 +37,7 @@ func Lines(t timeline.Timeline, now time.Time) []any {
 	return lines
 }
 
-// of sets the container and the image of a record.
+// The method of sets the container and the image of a record.
 func (m Metrics) of(c *timeline.ContainerReached) Metrics {
 	if c.Kind != timeline.KindImageVolume {
 		m.ContainerName = c.Name
@@ -122,8 +122,8 @@ func imagePullOf(t timeline.Timeline, container string) *ImagePull {
 	return r
 }
 
-// between returns the duration between two times. between returns nil if a time is unknown, or if conflicting
-// evidence leaves the times out of order.
+// The function between returns the duration between two times. The function between returns nil if a time is unknown,
+// or if conflicting evidence leaves the times out of order.
 func between(from, to time.Time) *api.Seconds {
 	if from.IsZero() || to.IsZero() || to.Before(from) {
 		return nil

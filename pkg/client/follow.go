@@ -99,7 +99,7 @@ type follower struct {
 	lastID string
 }
 
-// connect opens one connection and reads it until it ends.
+// The method connect opens one connection and reads it until it ends.
 func (f *follower) connect(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -134,7 +134,7 @@ func (f *follower) connect(ctx context.Context) error {
 	}
 }
 
-// because returns errSilent if the silence limit closed the connection. Otherwise, it returns err.
+// The function because returns errSilent if the silence limit closed the connection. Otherwise, it returns err.
 func because(ctx context.Context, err error) error {
 	if errors.Is(context.Cause(ctx), errSilent) {
 		return errSilent
@@ -173,7 +173,7 @@ func (f *follower) take(ctx context.Context, got frame) error {
 	return nil
 }
 
-// list passes all current start-ups to handle.
+// The method list passes all current start-ups to handle.
 func (f *follower) list(ctx context.Context) error {
 	f.lastID = ""
 	var records []api.Record
@@ -214,7 +214,7 @@ type frame struct {
 // the parts of the format that an agent uses.
 type frames struct{ lines *bufio.Scanner }
 
-// next reads the stream up to the next event with data. next calls alive for each line.
+// The method next reads the stream up to the next event with data. The method next calls alive for each line.
 func (r frames) next(alive func()) (frame, error) {
 	var f frame
 	for r.lines.Scan() {

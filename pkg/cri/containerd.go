@@ -41,7 +41,7 @@ func (s *stores) all() []*degradable {
 	return []*degradable{&s.sandboxes, &s.images, &s.content, &s.snapshots}
 }
 
-// missing returns the names of the absent stores, and the effects of each absence.
+// The method missing returns the names of the absent stores, and the effects of each absence.
 func (s *stores) missing() (names, costs []string) {
 	for _, store := range s.all() {
 		if !store.on() {

@@ -17,7 +17,7 @@ type degradable struct {
 	costs   string // the effect of a missing feature
 }
 
-// set sets all fields. A feature that is not enabled here stays disabled.
+// The method set sets all fields. A feature that is not enabled here stays disabled.
 func (d *degradable) set(enabled bool, logger *zap.Logger, name, costs string) {
 	d.logger, d.name, d.costs = logger, name, costs
 	d.enabled.Store(enabled)
@@ -25,7 +25,7 @@ func (d *degradable) set(enabled bool, logger *zap.Logger, name, costs string) {
 
 func (d *degradable) on() bool { return d.enabled.Load() }
 
-// disable disables the feature. The first call logs a warning.
+// The method disable disables the feature. The first call logs a warning.
 func (d *degradable) disable() {
 	if d.enabled.CompareAndSwap(true, false) {
 		d.logger.Warn("containerd does not provide a store: timelines are less precise", zap.String("store", d.name),
@@ -33,9 +33,9 @@ func (d *degradable) disable() {
 	}
 }
 
-// forgive returns nil for errors that only remove details from the answer: the store does not have the object,
-// has an internal error, or is missing. If the store is missing, forgive also disables it. forgive returns err
-// if the runtime did not respond.
+// The method forgive returns nil for errors that only remove details from the answer: the store does not have the
+// object, has an internal error, or is missing. If the store is missing, forgive also disables it. The method forgive
+// returns err if the runtime did not respond.
 func (d *degradable) forgive(err error) error {
 	return ifBroken(d.unlessMissing(err))
 }

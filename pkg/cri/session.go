@@ -54,7 +54,7 @@ func newSession(s *Source, client *client, version *runtimeapi.VersionResponse) 
 
 func (s *session) close() { s.client.close() }
 
-// serve answers questions until ctx ends or the connection breaks. serve returns the reason.
+// The method serve answers questions until ctx ends or the connection breaks. The method serve returns the reason.
 func (s *session) serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -89,7 +89,7 @@ func (s *session) serve(ctx context.Context) error {
 	}
 }
 
-// beat requests the runtime's version to measure whether the runtime responds, and how fast.
+// The method beat requests the runtime's version to measure whether the runtime responds, and how fast.
 func (s *session) beat(ctx context.Context) error {
 	sentAt := s.source.config.Now()
 	if _, err := s.client.version(ctx); err != nil {
@@ -131,7 +131,7 @@ func (s *session) answer(ctx context.Context, q *question, lookUp timeline.LookU
 	}
 }
 
-// lost reports whether the error means that the connection broke. In that case, it ends the session.
+// The method lost reports whether the error means that the connection broke. In that case, it ends the session.
 func (s *session) lost(err error) bool {
 	if status.Code(err) != codes.Unavailable {
 		return false

@@ -163,7 +163,7 @@ func (s *Source) connectAny(ctx context.Context) (*session, error) {
 	return nil, errors.Join(errs...)
 }
 
-// connect calls Version to verify that a runtime serves CRI at path.
+// The method connect calls Version to verify that a runtime serves CRI at path.
 func (s *Source) connect(ctx context.Context, path string) (*session, error) {
 	client, err := dial(path, s.config.Timeout)
 	if err != nil {

@@ -114,7 +114,7 @@ func (m *Metrics) ObserveEphemeral(t timeline.Timeline) {
 	}
 }
 
-// lengths adds up the spans of each phase.
+// The function lengths adds up the spans of each phase.
 func lengths(spans []timeline.Span) map[timeline.Phase]time.Duration {
 	sums := make(map[timeline.Phase]time.Duration)
 	for _, span := range spans {

@@ -7,7 +7,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// starting reads the starting pods at each scrape.
+// The type starting reads the starting pods at each scrape.
 type starting struct {
 	now          func() []timeline.Timeline
 	pods, oldest *prometheus.Desc

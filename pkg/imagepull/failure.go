@@ -111,9 +111,9 @@ var quoted = regexp.MustCompile(`\\?"[^"]*"`)
 // WithoutQuotes removes quoted text, because users can choose the quoted names freely.
 func WithoutQuotes(text string) string { return quoted.ReplaceAllString(text, "") }
 
-// spoken returns a text without names, in lower case. spoken removes quoted text, references, hosts, addresses,
-// digests, paths and URLs, because containerd also repeats names without quotes. spoken keeps a colon after a
-// name.
+// The function spoken returns a text without names, in lower case. The function spoken removes quoted text,
+// references, hosts, addresses, digests, paths and URLs, because containerd also repeats names without quotes. The
+// function spoken keeps a colon after a name.
 func spoken(text string) string {
 	words := strings.Fields(strings.ToLower(quoted.ReplaceAllString(text, `""`)))
 	for i, word := range words {
@@ -147,7 +147,7 @@ func ClassifyFailure(text string) Failure {
 	return FailureOther
 }
 
-// says reports whether the text contains the words in their order.
+// The function says reports whether the text contains the words in their order.
 func says(text, words string) bool {
 	first, then, gap := strings.Cut(words, "…")
 	_, rest, found := strings.Cut(text, first)

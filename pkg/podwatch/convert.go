@@ -73,8 +73,8 @@ func convertPod(pod *corev1.Pod) timeline.Pod {
 // volume.
 func byClaim(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil }
 
-// remote reports whether a volume needs another component than the kubelet. The kubelet itself serves volumes
-// with content of API objects, and directories of the node. Image volumes are pulled, not mounted over a
+// The function remote reports whether a volume needs another component than the kubelet. The kubelet itself serves
+// volumes with content of API objects, and directories of the node. Image volumes are pulled, not mounted over a
 // network.
 func remote(v corev1.Volume) bool {
 	return v.EmptyDir == nil && v.ConfigMap == nil && v.Secret == nil && v.Projected == nil && v.DownwardAPI == nil &&

@@ -39,7 +39,7 @@ func NewObjects(now func() time.Time) *Objects {
 	return &Objects{now: now, pods: map[string]packedPod{}}
 }
 
-// keep stores an object.
+// The method keep stores an object.
 func (o *Objects) keep(pod *arrival) {
 	if o == nil {
 		return
@@ -60,7 +60,7 @@ func (o *Objects) forget(uid string) {
 	o.hear("")
 }
 
-// heard records that the API server reported all changes up to a version.
+// The method heard records that the API server reported all changes up to a version.
 func (o *Objects) heard(version string) {
 	if o == nil {
 		return
@@ -74,7 +74,7 @@ func (o *Objects) hear(version string) {
 	o.version, o.heardAt = cmp.Or(version, o.version), o.now()
 }
 
-// connect records whether the watch is open.
+// The method connect records whether the watch is open.
 func (o *Objects) connect(connected bool) {
 	if o == nil {
 		return
@@ -84,7 +84,7 @@ func (o *Objects) connect(connected bool) {
 	o.connected = connected
 }
 
-// verify records when a comparison last confirmed that the objects match the API server.
+// The method verify records when a comparison last confirmed that the objects match the API server.
 func (o *Objects) verify(at time.Time) {
 	if o == nil {
 		return

@@ -35,10 +35,10 @@ func newPodResource(client rest.Interface, whole bool) podResource {
 	return podResource{kubeclient.Resource{Client: client, Name: "pods"}, whole}
 }
 
-// list lists pods and passes each pod to take as soon as it is read. So a list needs no more memory than its
-// largest pod. client-go would hold the whole response three times. If the API server answers from its watch
-// cache, it ignores the limit and sends all pods of the node at once. list returns an error if the response is
-// not complete in time.
+// The method list lists pods and passes each pod to take as soon as it is read. So a list needs no more memory than
+// its largest pod. client-go would hold the whole response three times. If the API server answers from its watch
+// cache, it ignores the limit and sends all pods of the node at once. The method list returns an error if the
+// response is not complete in time.
 func (r podResource) list(
 	ctx context.Context, options metav1.ListOptions, take func(*corev1.Pod),
 ) (metav1.ListMeta, error) {

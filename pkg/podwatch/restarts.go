@@ -107,7 +107,7 @@ func newRestarts(report func(*corev1.Pod, Restart)) *restarts {
 	return &restarts{report: report, of: map[RestartKey]uint64{}, highest: map[string]map[string]int32{}}
 }
 
-// counts returns a copy of the current counts. Absent values are zero.
+// The method counts returns a copy of the current counts. Absent values are zero.
 func (r *restarts) counts() map[RestartKey]uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -118,8 +118,8 @@ func (r *restarts) counts() map[RestartKey]uint64 {
 	return counts
 }
 
-// observe counts the new restarts in a pod's status. If before is true, the pod is older than the agent. Then
-// observe does not count its earlier restarts, because a previous agent can have counted them.
+// The method observe counts the new restarts in a pod's status. If before is true, the pod is older than the agent.
+// Then observe does not count its earlier restarts, because a previous agent can have counted them.
 func (r *restarts) observe(pod *corev1.Pod, before bool) {
 	for i := range pod.Status.InitContainerStatuses {
 		status := &pod.Status.InitContainerStatuses[i]

@@ -51,7 +51,7 @@ func (s *store) Add(obj any) error { return s.take(obj, true) }
 // Update implements cache.ReflectorStore.
 func (s *store) Update(obj any) error { return s.take(obj, false) }
 
-// take processes a pod that the watch reports as present. added says whether the pod is new to the watch.
+// The method take processes a pod that the watch reports as present. added says whether the pod is new to the watch.
 func (s *store) take(obj any, added bool) error {
 	pod, err := s.pods.arrived(obj)
 	if err != nil {
@@ -147,7 +147,7 @@ func (s *store) UpdateResourceVersion(version string) { s.pods.config.Objects.he
 // Resync implements cache.ReflectorStore. Resync does nothing.
 func (s *store) Resync() error { return nil }
 
-// live reports whether the changes that the watch delivers now have just happened.
+// The method live reports whether the changes that the watch delivers now have just happened.
 func (s *store) live(now time.Time) bool {
 	return now.Sub(time.Unix(0, s.pods.openedAt.Load())) >= kubeclient.CatchUp
 }
@@ -180,8 +180,8 @@ func (s *store) observe(pod *arrival, now time.Time, live bool) {
 	s.pods.config.Observe(s.ctx, timeline.PodSeen{ArrivedAt: now, Live: live, Pod: converted})
 }
 
-// ignore records that a pod is present but not observed. A timeline of only some of its containers would be
-// wrong.
+// The method ignore records that a pod is present but not observed. A timeline of only some of its containers would
+// be wrong.
 func (s *store) ignore(pod *arrival) {
 	uid := string(pod.UID)
 	if _, known := s.seen[uid]; known {

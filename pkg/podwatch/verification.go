@@ -43,7 +43,7 @@ func newVerification(registerer prometheus.Registerer) *verification {
 	return v
 }
 
-// add counts a complete comparison.
+// The method add counts a complete comparison.
 func (v *verification) add(found findings) {
 	v.complete.Inc()
 	v.missing.Add(float64(found.missing))

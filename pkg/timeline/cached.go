@@ -66,8 +66,8 @@ func (f *fold) changesFrom(t *Timeline) instant {
 	return from
 }
 
-// unbounded reports whether the time since the milestone is too large for a time.Duration, or will be too large
-// soon. The largest time.Duration is 1<<63-1.
+// The method unbounded reports whether the time since the milestone is too large for a time.Duration, or will be too
+// large soon. The largest time.Duration is 1<<63-1.
 func (f *fold) unbounded(b *bound) bool { return f.asOf.sub(b.earliest) >= 1<<62 }
 
 // asOf returns the timeline at a later time. asOf returns false if the timeline must be folded again. The caller
@@ -86,7 +86,7 @@ func (s *cachedTimeline) asOf(now instant, skew Skew) (Timeline, bool) {
 	return t, true
 }
 
-// detached returns a copy of the timeline that has its own phases and pulls.
+// The method detached returns a copy of the timeline that has its own phases and pulls.
 func (t Timeline) detached() Timeline {
 	t.Phases, t.Pulls = slices.Clone(t.Phases), slices.Clone(t.Pulls)
 	return t

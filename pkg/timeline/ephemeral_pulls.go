@@ -43,9 +43,9 @@ func (d *EphemeralEvidence) Apply(o Observation) (changed bool) {
 	return d.evidence.Apply(o)
 }
 
-// reduce returns a pod with only the ephemeral containers, converted to main containers. The reduced pod
-// succeeds when all ephemeral containers have run. This lets the code for start-up pulls also handle the pulls
-// of ephemeral containers.
+// The method reduce returns a pod with only the ephemeral containers, converted to main containers. The reduced pod
+// succeeds when all ephemeral containers have run. This lets the code for start-up pulls also handle the pulls of
+// ephemeral containers.
 func (d *EphemeralEvidence) reduce(o PodSeen) PodSeen {
 	p := o.Pod
 	o.Pod = Pod{
@@ -67,7 +67,7 @@ func (d *EphemeralEvidence) ephemeral(p Pod) []Container {
 	})
 }
 
-// ran reports whether a container has started. If it has started, its image is present.
+// The method ran reports whether a container has started. If it has started, its image is present.
 func (c *Container) ran() bool { return c.State == StateRunning || c.State == StateTerminated }
 
 // Requests returns the result of Evidence.Requests for the ephemeral containers.

@@ -85,7 +85,7 @@ func (a attempts) with(attempt uint16) attempts { return a | 1<<attempt } // no 
 
 func (a attempts) has(attempt uint16) bool { return a&(1<<attempt) != 0 }
 
-// sighting is the agent's first observation of the pod.
+// The type sighting is the agent's first observation of the pod.
 type sighting struct {
 	at   time.Time
 	live bool
@@ -139,7 +139,7 @@ type refusals struct {
 	count       int
 }
 
-// exit holds the exit code of one run of a container.
+// The type exit holds the exit code of one run of a container.
 type exit struct{ attempt, code int }
 
 // NewEvidence returns empty evidence.
@@ -158,8 +158,8 @@ func compareConstraints(a, b constraint) int {
 	return cmp.Compare(a.key.rank()<<8|uint64(a.origin), b.key.rank()<<8|uint64(b.origin))
 }
 
-// constrain adds a constraint. If the origin already has a constraint on the milestone, constrain keeps the
-// better constraint.
+// The method constrain adds a constraint. If the origin already has a constraint on the milestone, constrain keeps
+// the better constraint.
 func (e *Evidence) constrain(c constraint) {
 	if c.key.attempt >= maxAttempts {
 		e.markOverflow()
@@ -213,7 +213,8 @@ func (e *Evidence) indexOf(container string) int16 {
 	return podWide
 }
 
-// container finds or adds the container's evidence. container returns nil if the pod exceeds a limit of names.
+// The method container finds or adds the container's evidence. The method container returns nil if the pod exceeds a
+// limit of names.
 func (e *Evidence) container(name string) (int16, *containerEvidence) {
 	if i := e.indexOf(name); i != podWide {
 		return i, &e.containers[i]

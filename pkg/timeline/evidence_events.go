@@ -122,8 +122,8 @@ func (e *Evidence) applyPulled(c *containerEvidence, o EventSeen, m imagepull.Me
 	e.keepPulled(c, p)
 }
 
-// compare orders Events by time. Within the same truncated second, a pull comes first, because the image is
-// present after the pull.
+// The method compare orders Events by time. Within the same truncated second, a pull comes first, because the image
+// is present after the pull.
 func (p pulledEvent) compare(o pulledEvent) int {
 	return cmp.Or(p.window.compare(o.window), compareBools(p.present, o.present),
 		cmp.Compare(p.lengths.Pull, o.lengths.Pull), cmp.Compare(p.lengths.Waiting, o.lengths.Waiting),
@@ -190,8 +190,8 @@ func (e *Evidence) keepRepeated(c *containerEvidence, f failureEvent) {
 	keepEarliest(e, &c.failures, f, maxFailures)
 }
 
-// floored returns the interval of an Event timestamp that is truncated to seconds. The subject of the Event can
-// have ended up to eventSlack before that second.
+// The function floored returns the interval of an Event timestamp that is truncated to seconds. The subject of the
+// Event can have ended up to eventSlack before that second.
 func floored(t time.Time) window {
 	c := second(milestoneKey{}, originEventSecond, t)
 	return window{c.origin, leanNone, c.earliest - eventSlack, c.latest}

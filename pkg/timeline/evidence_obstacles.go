@@ -21,7 +21,7 @@ type obstacleEvent struct {
 
 func (h obstacleEvent) row() *obstacleRow { return &obstacleTable[h.obstacle] }
 
-// until returns the latest possible time of the kubelet's next attempt, or maxInstant if unknown.
+// The method until returns the latest possible time of the kubelet's next attempt, or maxInstant if unknown.
 func (h obstacleEvent) until() instant {
 	if h.row().retry == nil {
 		return maxInstant
@@ -101,8 +101,8 @@ func (e *Evidence) networkDownUntil() (until instant) {
 // start-up.
 const manyOccurrences = 4096
 
-// continuous reports whether the kubelet's attempts fill the time between the first and the latest occurrence
-// without a gap.
+// The method continuous reports whether the kubelet's attempts fill the time between the first and the latest
+// occurrence without a gap.
 func (h obstacleEvent) continuous() bool {
 	retry := h.row().retry
 	if retry == nil || h.runtime {
@@ -165,8 +165,8 @@ func retryMilestone(obstacle int) milestoneKey {
 	return milestoneKey{podWide, uint16(obstacle), MilestoneRetryDue}
 }
 
-// until returns the latest possible time of the kubelet's next attempt after this occurrence, or maxInstant if
-// unknown.
+// The method until returns the latest possible time of the kubelet's next attempt after this occurrence, or
+// maxInstant if unknown.
 func (o obstacleOccurrence) until() instant { return o.from.until() }
 
 // dueBy does the same as until, but also handles earlier occurrences of a repeated Event. For an earlier

@@ -2,8 +2,8 @@ package timeline
 
 import "slices"
 
-// latest returns the earliest upper bound that any constraint sets for the milestone. The second result is false
-// if no constraint sets an upper bound.
+// The method latest returns the earliest upper bound that any constraint sets for the milestone. The second result is
+// false if no constraint sets an upper bound.
 func (e *Evidence) latest(k milestoneKey) (instant, bool) {
 	latest := maxInstant
 	for _, c := range e.constraints[searchConstraints(e.constraints, k):] {

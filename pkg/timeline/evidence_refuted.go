@@ -140,7 +140,8 @@ func (r refuter) tooEarly(latest instant) string {
 	return "the kubelet did not start work on the container before " + r.workStart.time().Format(time.RFC3339Nano)
 }
 
-// refutes returns why an Event is refuted. refutes returns an empty text if the Event is not refuted.
+// The method refutes returns why an Event is refuted. The method refutes returns an empty text if the Event is not
+// refuted.
 func (r refuter) refutes(p pulledEvent) string {
 	longest := p.latest - instant(max(p.lengths.Pull, p.lengths.Waiting))
 	switch {
@@ -211,7 +212,7 @@ func (e *Evidence) runtimeConfirms(index int16, pulled pulledEvent) bool {
 	return confirms(image.last.FirstPulledAt) || confirms(image.last.PulledAt)
 }
 
-// refutations returns the conflicts for the refuted Events about a container's image.
+// The method refutations returns the conflicts for the refuted Events about a container's image.
 func (f *fold) refutations(index int16) []milestoneConflict {
 	evidence := f.e.pullEventsOf(index)
 	r := f.pulls[index].refuter

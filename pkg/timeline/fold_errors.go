@@ -24,9 +24,9 @@ func (f *fold) spanError(from, to *bound) time.Duration {
 	return max(bounded, credentials)
 }
 
-// credentials returns the part of a pull's measured duration that a credential plugin can have used. Kubelets up
-// to 1.32 count the plugin's run as part of the pull (pkg/kubelet/images/puller.go). The plugin has returned by
-// the time when the image's manifest arrives.
+// The method credentials returns the part of a pull's measured duration that a credential plugin can have used.
+// Kubelets up to 1.32 count the plugin's run as part of the pull (pkg/kubelet/images/puller.go). The plugin has
+// returned by the time when the image's manifest arrives.
 func (f *fold) credentials(from, to *bound) time.Duration {
 	if from.key.milestone != MilestonePullStarted || f.e.kubelet133 || from.origins == origins(0).with(originStore) {
 		return 0

@@ -4,7 +4,7 @@ import (
 	"slices"
 )
 
-// step is one milestone on the way to readiness, with the phase that ends at the milestone.
+// The type step is one milestone on the way to readiness, with the phase that ends at the milestone.
 type step struct {
 	key      milestoneKey
 	previous bool // the phase belongs to the container before the chain's container
@@ -22,7 +22,7 @@ type chain struct {
 	probes    bool   // the chain covers the time from the last start to readiness
 }
 
-// concurrent reports whether a step happens in parallel with the kubelet's work.
+// The method concurrent reports whether a step happens in parallel with the kubelet's work.
 func (c *chain) concurrent(s step) bool { return c.probes && s.key.milestone == MilestoneStarted }
 
 // podSteps returns the steps up to the first sandbox that ran. If several sandboxes were begun before it, the
@@ -121,10 +121,10 @@ func (f *fold) createFailure(index int16, attempt uint16) (first milestoneKey, w
 	return failed, []Phase{PhaseContainerConfig, PhaseContainerCreate}
 }
 
-// killed reports whether the kubelet ended a run because it ended the pod. The pod's reason shows this (Evicted,
-// DeadlineExceeded, Preempting, Terminated …). A pod that failed because all its runs failed has no reason.
-// While the kubelet waits for containers to end, it writes no status (SyncTerminatingPod in pkg/kubelet). So a
-// run whose end was reported before the pod's failure ended by itself.
+// The method killed reports whether the kubelet ended a run because it ended the pod. The pod's reason shows this
+// (Evicted, DeadlineExceeded, Preempting, Terminated …). A pod that failed because all its runs failed has no reason.
+// While the kubelet waits for containers to end, it writes no status (SyncTerminatingPod in pkg/kubelet). So a run
+// whose end was reported before the pod's failure ended by itself.
 func (f *fold) killed(index int16, attempt uint16) bool {
 	if !f.failed() || f.e.pod.Reason == "" {
 		return false
@@ -169,7 +169,7 @@ func beforeRun(attempt uint16) Phase {
 	return PhaseCrashBackoff
 }
 
-// before returns the container that the kubelet works on before the named container, or nil for the first
+// The method before returns the container that the kubelet works on before the named container, or nil for the first
 // container.
 func (f *fold) before(name string) *Container {
 	i := slices.IndexFunc(f.containers, func(c *Container) bool { return c.Name == name })

@@ -58,7 +58,7 @@ const (
 	CauseUnknown   Cause = "unknown"
 )
 
-// about is the kind of name that the text of a phase contains.
+// The type about is the kind of name that the text of a phase contains.
 type about uint8
 
 const (

@@ -55,7 +55,7 @@ func (s *PostStartupRuns) Observe(p Pod) (ended []CompletedRun) {
 	return ended
 }
 
-// ended returns the completed runs in a status. The earlier run comes first.
+// The method ended returns the completed runs in a status. The earlier run comes first.
 func (c Container) ended() (runs []CompletedRun) {
 	add := func(attempt int, run Run) {
 		if attempt >= 0 && !run.FinishedAt.IsZero() && !run.FinishedAt.Before(run.StartedAt) {

@@ -77,7 +77,7 @@ func (o PressureSeen) follows(before PressureSeen) bool {
 		o.Stalled.IO >= before.Stalled.IO && o.Stalled.Memory >= before.Stalled.Memory
 }
 
-// thin removes samples, so that new samples fit.
+// The method thin removes samples, so that new samples fit.
 func (l *PressureLog) thin() {
 	coarse := len(l.samples) - fineSamples
 	kept := l.samples[:1]
@@ -104,8 +104,8 @@ func (l *PressureLog) Complete(t *Timeline) {
 	t.Phases = phases
 }
 
-// during returns the pressure of a time span. Samples must enclose at least half of the span. during ignores two
-// neighboring samples whose distance is longer than the span.
+// The method during returns the pressure of a time span. Samples must enclose at least half of the span. The method
+// during ignores two neighboring samples whose distance is longer than the span.
 func (l *PressureLog) during(start, end time.Time) (Pressure, bool) {
 	before, after := l.at(start, end.Sub(start), +1), l.at(end, end.Sub(start), -1)
 	length := after.ArrivedAt.Sub(before.ArrivedAt)
@@ -120,8 +120,8 @@ func (l *PressureLog) during(start, end time.Time) (Pressure, bool) {
 	}, true
 }
 
-// at returns the sample at an instant, interpolated between its two neighbors. If the distance of the neighbors
-// is larger than apart, at returns the next sample (direction +1) or the previous sample (direction -1). If
+// The method at returns the sample at an instant, interpolated between its two neighbors. If the distance of the
+// neighbors is larger than apart, at returns the next sample (direction +1) or the previous sample (direction -1). If
 // there is only one neighbor, at returns this neighbor.
 func (l *PressureLog) at(instant time.Time, apart time.Duration, direction int) PressureSeen {
 	i, exact := slices.BinarySearchFunc(l.samples, instant,

@@ -97,7 +97,7 @@ func (f *fold) hookOver(index int16) time.Time {
 	return over
 }
 
-// succeeded returns the time when the container first ended with exit code 0.
+// The method succeeded returns the time when the container first ended with exit code 0.
 func (f *fold) succeeded(index int16) time.Time {
 	for attempt := range uint16(maxAttempts) {
 		if code, known := f.e.containers[index].exitCode(int(attempt)); known && code == 0 {
@@ -107,7 +107,7 @@ func (f *fold) succeeded(index int16) time.Time {
 	return time.Time{}
 }
 
-// first returns the time when an attempt first reached the milestone.
+// The method first returns the time when an attempt first reached the milestone.
 func (f *fold) first(index int16, m Milestone) time.Time {
 	for attempt := range uint16(maxAttempts) {
 		if at := f.when(milestoneKey{index, attempt, m}); !at.IsZero() {
@@ -117,7 +117,7 @@ func (f *fold) first(index int16, m Milestone) time.Time {
 	return time.Time{}
 }
 
-// when returns the estimate of a milestone, or zero if unknown.
+// The method when returns the estimate of a milestone, or zero if unknown.
 func (f *fold) when(k milestoneKey) time.Time {
 	if b := f.bounds.find(k); b != nil {
 		return b.estimate().time()

@@ -16,7 +16,7 @@ type pullEnd struct{ earliest, latest instant }
 
 func (s pullEnd) known() bool { return s.earliest != 0 }
 
-// bounded reports whether the timestamps prove that the pull had ended.
+// The method bounded reports whether the timestamps prove that the pull had ended.
 func (s pullEnd) bounded() bool { return s.known() && s.latest != maxInstant }
 
 // pullEndBetween returns the end of a pull that the runtime answered after the instant first. The image's
@@ -74,8 +74,8 @@ func (f *fold) pullEndWithoutEvent(index int16, image *imageEvidence) pullEnd {
 	return pullEndBetween(at(last), at(last))
 }
 
-// only returns the only container of the pod with an image. only returns nil if several containers have the
-// image, because any of them can have pulled it.
+// The method only returns the only container of the pod with an image. The method only returns nil if several
+// containers have the image, because any of them can have pulled it.
 func (e *Evidence) only(image string) (only *Container) {
 	for i := range e.pod.Containers {
 		switch c := &e.pod.Containers[i]; {
@@ -89,7 +89,7 @@ func (e *Evidence) only(image string) (only *Container) {
 	return only
 }
 
-// began returns the time when the kubelet asked the runtime, computed from the kubelet's duration. For old
+// The method began returns the time when the kubelet asked the runtime, computed from the kubelet's duration. For old
 // kubelets, it returns the time when the kubelet requested the pull.
 func (p pulledEvent) began() instant {
 	switch l := p.lengths; {

@@ -140,8 +140,8 @@ func (e *Evidence) pullEventsOf(index int16) *containerEvidence {
 	return own
 }
 
-// before reports whether this request did not get the present image. Either a later request got the image, or an
-// attempt failed without an Event.
+// The method before reports whether this request did not get the present image. Either a later request got the image,
+// or an attempt failed without an Event.
 func (p pulledEvent) before(request constraint) bool {
 	if p.present {
 		return true
@@ -200,7 +200,7 @@ func (p *pullEvidence) findRequests(e *Evidence, index int16) {
 	p.laterRequests = e.constraints[first:searchConstraints(e.constraints, key)]
 }
 
-// requests yields all requests for a container's image that are not refuted.
+// The method requests yields all requests for a container's image that are not refuted.
 func (p *pullEvidence) requests(yield func(constraint) bool) {
 	if p.firstRequest != (constraint{}) && !yield(p.firstRequest) {
 		return

@@ -20,7 +20,7 @@ type running struct {
 	pull         *loggedPull
 }
 
-// open lists the pulls of other pods that the kubelet requested before an instant and that have not ended.
+// The method open lists the pulls of other pods that the kubelet requested before an instant and that have not ended.
 func (l *PullLog) open(before time.Time, uid string) []running {
 	var open []running
 	for of, request := range l.requests {
@@ -35,7 +35,7 @@ func (l *PullLog) open(before time.Time, uid string) []running {
 	return open
 }
 
-// others lists the pulls of other pods that can have run before an instant, including completed pulls.
+// The method others lists the pulls of other pods that can have run before an instant, including completed pulls.
 func (l *PullLog) others(before time.Time, uid string) []running {
 	all := l.open(before, uid)
 	for i := range l.pulls {
@@ -46,9 +46,9 @@ func (l *PullLog) others(before time.Time, uid string) []running {
 	return all
 }
 
-// concurrent returns the highest number of other pulls that ran in parallel during a pull. If only the request
-// of a pull is known, and the node has no queue, the pull counts from its request. If the node can have a queue,
-// the time in which such a pull can have waited does not count.
+// The method concurrent returns the highest number of other pulls that ran in parallel during a pull. If only the
+// request of a pull is known, and the node has no queue, the pull counts from its request. If the node can have a
+// queue, the time in which such a pull can have waited does not count.
 func (l *PullLog) concurrent(p *Pull, uid string, m pullMode) int {
 	if !p.Timed || !p.FinishedAt.After(p.StartedAt) {
 		return 0

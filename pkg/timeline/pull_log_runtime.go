@@ -88,7 +88,7 @@ func (l *PullLog) addPending() {
 	}
 }
 
-// since returns the earliest known time of the sandbox's creation, or zero if unknown.
+// The method since returns the earliest known time of the sandbox's creation, or zero if unknown.
 func (s *Sandbox) since() time.Time {
 	for _, at := range [...]time.Time{s.BegunAt, s.NetworkReadyAt, s.CreatedAt} {
 		if !at.IsZero() {
@@ -151,8 +151,8 @@ func forgetOldest[A any](answers map[string]A, most int, newest string, askedAt 
 	delete(answers, oldest)
 }
 
-// refuted reports whether the runtime refutes a successful pull. There are three such cases: the image's first
-// timestamp is later, its latest timestamp is earlier, or the image is still absent.
+// The method refuted reports whether the runtime refutes a successful pull. There are three such cases: the image's
+// first timestamp is later, its latest timestamp is earlier, or the image is still absent.
 func (l *PullLog) refuted(p loggedPull) bool {
 	answer, known := l.images[p.image]
 	if !known || p.failed {

@@ -61,7 +61,7 @@ func (l *SilenceLog) Complete(t *Timeline) {
 	}
 }
 
-// within reports whether the silence overlaps a phase in which another party works and needs the runtime.
+// The method within reports whether the silence overlaps a phase in which another party works and needs the runtime.
 func (o RuntimeSilent) within(s Span) bool {
 	from, until := o.during(s)
 	return until.Sub(from) >= leastSilence && needsRuntime(s) != ""

@@ -96,7 +96,7 @@ func (e *TerminationEvidence) Apply(o Observation) (changed bool) {
 	return false
 }
 
-// first keeps the earlier of two arrivals.
+// The method first keeps the earlier of two arrivals.
 func (e *TerminationEvidence) first(kept *instant, live *bool, arrived time.Time, now bool) bool {
 	if *kept != 0 && *kept <= at(arrived) {
 		return false
@@ -138,7 +138,7 @@ func (e *TerminationEvidence) applyPod(o PodSeen) (changed bool) {
 	return changed
 }
 
-// stop finds or adds a container's evidence. stop returns nil if there are too many containers.
+// The method stop finds or adds a container's evidence. The method stop returns nil if there are too many containers.
 func (e *TerminationEvidence) stop(name string) *stopEvidence {
 	i := slices.IndexFunc(e.stops, func(s stopEvidence) bool { return s.name == name })
 	if i >= 0 {
@@ -152,7 +152,7 @@ func (e *TerminationEvidence) stop(name string) *stopEvidence {
 	return &e.stops[len(e.stops)-1]
 }
 
-// accepts reports whether the evidence accepts facts about a run. If the run is later than the known run,
+// The method accepts reports whether the evidence accepts facts about a run. If the run is later than the known run,
 // accepts first clears the facts about the known run.
 func (s *stopEvidence) accepts(attempt int) bool {
 	switch {

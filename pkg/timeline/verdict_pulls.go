@@ -148,10 +148,10 @@ func (p Pull) Rate() float64 {
 	return float64(p.Bytes()) / p.DownloadedAt.Sub(p.StartedAt).Seconds()
 }
 
-// pulls reports whether a span belongs to a pull.
+// The method pulls reports whether a span belongs to a pull.
 func (s Span) pulls(p Pull) bool { return p.Container == s.Container && p.Attempt == s.Attempt }
 
-// rated reports whether all bytes of a pull certainly arrived between StartedAt and DownloadedAt.
+// The method rated reports whether all bytes of a pull certainly arrived between StartedAt and DownloadedAt.
 func (p Pull) rated() bool {
 	dated := !p.StartedAt.IsZero() && p.DownloadedAt.After(p.StartedAt)
 	own := !p.early && !p.Resumed && !p.Lazy && p.Credentials <= durationSlack && !slices.Contains(p.Shared, true)

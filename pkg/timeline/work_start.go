@@ -50,7 +50,7 @@ func (e *Evidence) mustPrecede(k milestoneKey, c *Container) bool {
 		(before.Kind == KindInit || before.Kind == KindSidecar && k.milestone == MilestoneRunning && k.attempt == 0)
 }
 
-// predecessor returns the named container if the kubelet works on it before c. Otherwise, it returns nil.
+// The method predecessor returns the named container if the kubelet works on it before c. Otherwise, it returns nil.
 func (e *Evidence) predecessor(name string, c *Container) *Container {
 	for i := range e.pod.Containers {
 		switch before := &e.pod.Containers[i]; before.Name {
@@ -95,7 +95,8 @@ func (f *fold) mayStartWorkLater(c *Container, index int16, then instant) bool {
 	return false
 }
 
-// succeeded returns the latest possible time at which an init container succeeded, or minInstant if unknown.
+// The method succeeded returns the latest possible time at which an init container succeeded, or minInstant if
+// unknown.
 func (e *Evidence) succeeded(index int16) instant {
 	ended := minInstant
 	for attempt := range uint16(maxAttempts) {
