@@ -43,7 +43,8 @@ func (k *core) some(ctx context.Context, uids []string) ([]timeline.Timeline, er
 	return k.reconciler.Some(ctx, uids)
 }
 
-// The method latest returns the writer of the latest observations. Without --debug-observations, latest returns nil.
+// The method latest returns the writer of the latest observations. Without --debug-observations, the method latest
+// returns nil.
 func (k *core) latest(c config) io.WriterTo {
 	if k.recorder == nil || !c.debugObservations {
 		return nil

@@ -32,7 +32,7 @@ type asking struct {
 }
 
 // The function read returns the annotations that a pod requests and does not have yet. For a pod that is being
-// deleted, read returns false.
+// deleted, the function read returns false.
 func read(pod *corev1.Pod) (asking, bool) {
 	has := func(name string) bool { _, ok := pod.Annotations[name]; return ok }
 	a := asking{

@@ -89,7 +89,7 @@ func newMemory(limit int) *memory {
 	return &memory{namespaces: map[string]*share{}, limit: limit}
 }
 
-// The method of returns the remembered Events of a pod. For a nil memory, of returns no Events.
+// The method of returns the remembered Events of a pod. For a nil memory, the method of returns no Events.
 func (m *memory) of(w timeline.EventWatch) []pastEvent {
 	pod := involvedOf(w)
 	if s := m.namespaces[pod.namespace]; s != nil && s.pods[pod] != nil {
@@ -196,9 +196,9 @@ func (m *memory) forgetOldest(s *share) {
 	m.forget(s, oldest)
 }
 
-// The method forget removes a pod and records its hash. If the record is full, forget marks the namespace with the
-// most forgotten pods as incomplete. Each pod of an incomplete namespace then gets its own watch, like a forgotten
-// pod.
+// The method forget removes a pod and records its hash. If the record is full, the method forget marks the namespace
+// with the most forgotten pods as incomplete. Each pod of an incomplete namespace then gets its own watch, like a
+// forgotten pod.
 func (m *memory) forget(s *share, pod involved) {
 	m.drop(s, pod)
 	s.forgotten[maphash.Comparable(seed, pod)] = struct{}{}

@@ -19,8 +19,8 @@ func (s *Source) opened(f *follower) time.Time {
 	return f.openedAt
 }
 
-// The method proved notes that a watch has delivered all existing Events. If the pod also has a shared watch, proved
-// signals the change to it.
+// The method proved notes that a watch has delivered all existing Events. If the pod also has a shared watch, the
+// method proved signals the change to it.
 func (s *Source) proved(f *follower) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

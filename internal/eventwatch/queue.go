@@ -18,8 +18,8 @@ func (q *watchQueue) remove(f *follower) {
 	q.waiting = slices.DeleteFunc(q.waiting, func(other *follower) bool { return other == f })
 }
 
-// The method enqueue adds a watch to the queue. If all slots are taken, enqueue stops a shared watch that serves no
-// pod.
+// The method enqueue adds a watch to the queue. If all slots are taken, the method enqueue stops a shared watch that
+// serves no pod.
 func (s *Source) enqueue(f *follower) {
 	at := len(s.queue.waiting)
 	if !f.served {
@@ -40,7 +40,7 @@ func (s *Source) enqueue(f *follower) {
 }
 
 // The method admit gives a slot to the first watch in the queue. The method admit also returns a context that is
-// canceled when the lease ends. Without a free slot or a waiting watch, admit returns nil.
+// canceled when the lease ends. Without a free slot or a waiting watch, the method admit returns nil.
 func (s *Source) admit(ctx context.Context) (*follower, context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,7 +55,8 @@ func (s *Source) admit(ctx context.Context) (*follower, context.Context) {
 	return f, ctx
 }
 
-// The method leave releases the slot of a watch. If the watch is still requested, leave adds it to the queue again.
+// The method leave releases the slot of a watch. If the watch is still requested, the method leave adds it to the
+// queue again.
 func (s *Source) leave(f *follower) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -112,7 +112,7 @@ func (r *reading) settle() {
 }
 
 // The method hand calls over, which passes observations and may take long. Existing Events may still arrive during
-// this time, so hand postpones the proof.
+// this time, so the method hand postpones the proof.
 func (r *reading) hand(over func()) {
 	began := time.Now()
 	over()
@@ -128,9 +128,9 @@ func (r *reading) knowsKubelet() bool { return r.named || !r.renamed }
 
 // The method take observes an Event. A shared watch also remembers the Event if the Event comes from this node. An
 // event DELETED means that the Event's time to live in the API server is over, and a bookmark contains no Event. A
-// client that can create Events in a namespace chooses all fields of these Events. So take refuses an Event that is
-// longer than every Event of the kubelet. The method take also refuses an Event that has a requested pod's UID but
-// concerns another object.
+// client that can create Events in a namespace chooses all fields of these Events. So the method take refuses an
+// Event that is longer than every Event of the kubelet. The method take also refuses an Event that has a requested
+// pod's UID but concerns another object.
 func (r *reading) take(event watch.Event) {
 	object, ok := event.Object.(*corev1.Event)
 	switch {

@@ -97,8 +97,8 @@ func (s *Source) share(scope string) {
 	s.queue.waiting = slices.Insert(s.queue.waiting, at, f)
 }
 
-// The method retire stops a shared watch without pods. If a pod uses the watch again, retire returns false. The
-// method retire takes the lock.
+// The method retire stops a shared watch without pods. If a pod uses the watch again, the method retire returns
+// false. The method retire takes the lock.
 func (s *Source) retire(f *follower) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

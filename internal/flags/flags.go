@@ -96,8 +96,8 @@ func dashed(name string) string {
 }
 
 // The method parse reads --flag value, --flag=value, the same forms with one dash, and arguments after --. For a
-// repeated flag, the last value counts. After a problem, parse continues, so that it reports all problems. If the
-// command accepts arguments, a word after a switch is an argument unless it is a valid value of a switch.
+// repeated flag, the last value counts. After a problem, the method parse continues, so that it reports all problems.
+// If the command accepts arguments, a word after a switch is an argument unless it is a valid value of a switch.
 func (t Table) parse(args []string, arguments bool) (parsed map[string]given, rest []string, problems []error) {
 	known := t.known()
 	parsed = make(map[string]given)
@@ -159,7 +159,8 @@ func (f Flag) standsAlone(next []string, arguments bool) bool {
 	return arguments && !isValue
 }
 
-// The function list combines errors into one error with one line per problem. Without problems, list returns nil.
+// The function list combines errors into one error with one line per problem. Without problems, the function list
+// returns nil.
 func list(problems []error) error {
 	switch len(problems) {
 	case 0:

@@ -177,8 +177,8 @@ func (h *Hub) Run(ctx context.Context) error {
 	}
 }
 
-// The method watched reports whether a viewer is connected or left a short time ago. Otherwise, watched drops the
-// log.
+// The method watched reports whether a viewer is connected or left a short time ago. Otherwise, the method watched
+// drops the log.
 func (h *Hub) watched() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

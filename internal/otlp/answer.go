@@ -16,10 +16,10 @@ import (
 	"github.com/podlapse/podlapse/internal/backoff"
 )
 
-// The function send calls try. If no collector listened or the connection broke, send calls try again until the
-// timeout. This retry is necessary because the exporters retry only if the collector responds that it is temporarily
-// unable to accept data. Repeated sends are harmless: spans have the IDs of the start-up, and metrics count from the
-// start of the agent.
+// The function send calls try. If no collector listened or the connection broke, the function send calls try again
+// until the timeout. This retry is necessary because the exporters retry only if the collector responds that it is
+// temporarily unable to accept data. Repeated sends are harmless: spans have the IDs of the start-up, and metrics
+// count from the start of the agent.
 func send(ctx context.Context, timeout time.Duration, try func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -61,7 +61,7 @@ func newTracer(of *resource.Resource, version string, ofRollouts bool) *tracer {
 }
 
 // The method above returns the parent of the root span of a pod's trace: the trace in the pod's annotation or, if
-// enabled, the rollout's span. If the parent is a rollout, above also returns the rollout's span.
+// enabled, the rollout's span. If the parent is a rollout, the method above also returns the rollout's span.
 func (t *tracer) above(of timeline.Timeline) (context.Context, trace.Span) {
 	ctx := withParent(context.Background(), of)
 	rollout := rolloutOf(of)

@@ -191,7 +191,8 @@ func (r *Reconciler) leave(uid string) {
 	}
 }
 
-// The method advance passes the pod's requests to the sources. If the start-up is settled, advance completes it.
+// The method advance passes the pod's requests to the sources. If the start-up is settled, the method advance
+// completes it.
 func (r *Reconciler) advance(p *pod) {
 	if p.evidence == nil {
 		return

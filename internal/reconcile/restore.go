@@ -20,8 +20,8 @@ type Restored struct {
 }
 
 // The method restore continues the previous agent's work. Evidence is a join, so observations that the sources repeat
-// now do not make it less precise. The previous agent's open queries and Event watches are unknown, so restore
-// requests all missing evidence again.
+// now do not make it less precise. The previous agent's open queries and Event watches are unknown, so the method
+// restore requests all missing evidence again.
 func (r *Reconciler) restore() {
 	r.reported = make(map[string]bool, len(r.config.Restored.Reported))
 	for _, uid := range r.config.Restored.Reported {

@@ -84,8 +84,8 @@ func (r *Recorder) Run(ctx context.Context) error {
 	return nil
 }
 
-// The method record encodes an observation. Without a file, record counts the observation as sent. With a file, the
-// observation counts when the file has it.
+// The method record encodes an observation. Without a file, the method record counts the observation as sent. With a
+// file, the observation counts when the file has it.
 func (r *Recorder) record(o timeline.Observation) {
 	line, err := Encode(o)
 	if err != nil { // one invalid observation must not stop the recording
@@ -111,7 +111,8 @@ func (r *Recorder) record(o timeline.Observation) {
 	}
 }
 
-// The method after counts the lines that the file received. If a write failed, after stops the recording to the file.
+// The method after counts the lines that the file received. If a write failed, the method after stops the recording
+// to the file.
 func (r *Recorder) after(taken int, err error) {
 	r.queue.Sent(taken)
 	if err != nil {

@@ -132,8 +132,8 @@ func unseal(text []byte) ([]byte, error) {
 	return text[:begin], nil
 }
 
-// The method read reads the recording. Observations of reported pods concern their deletion, so read adds these
-// observations to Ends.
+// The method read reads the recording. Observations of reported pods concern their deletion, so the method read adds
+// these observations to Ends.
 func (c *Contents) read(reader *record.Reader) error {
 	reported := make(map[string]bool, len(c.Reported))
 	for _, uid := range c.Reported {

@@ -27,8 +27,8 @@ func (k *Keeper) save() error {
 	return nil
 }
 
-// The method note records the result of a save. After a successful save, note marks the pods whose data is in the
-// file.
+// The method note records the result of a save. After a successful save, the method note marks the pods whose data is
+// in the file.
 func (k *Keeper) note(pods []*inFlight, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -34,8 +34,8 @@ func (d *degradable) disable() {
 }
 
 // The method forgive returns nil for errors that only remove details from the answer: the store does not have the
-// object, has an internal error, or is missing. If the store is missing, forgive also disables it. The method forgive
-// returns err if the runtime did not respond.
+// object, has an internal error, or is missing. If the store is missing, the method forgive also disables it. The
+// method forgive returns err if the runtime did not respond.
 func (d *degradable) forgive(err error) error {
 	return ifBroken(d.unlessMissing(err))
 }

@@ -20,7 +20,7 @@ type look struct {
 }
 
 // The method at returns the progress of one image, and the running blobs that belong to the image. If no blob belongs
-// to the image, at returns an empty Download, unless a pull of the image is in progress.
+// to the image, the method at returns an empty Download, unless a pull of the image is in progress.
 func (l *look) at(
 	ctx context.Context, image contents, begun bool,
 ) (imagepull.Download, map[digest.Digest]ingest, error) {

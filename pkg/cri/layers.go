@@ -136,8 +136,8 @@ func (l *lookUp) readBlob(ctx context.Context, blob digest.Digest) ([]byte, erro
 }
 
 // The method snapshotter returns the snapshotter that holds an image with that config. There can be several, because
-// a runtime class can have its own snapshotter. In that case, snapshotter returns the default snapshotter, or else
-// the first by name.
+// a runtime class can have its own snapshotter. In that case, the method snapshotter returns the default snapshotter,
+// or else the first by name.
 func (l *lookUp) snapshotter(ctx context.Context, config digest.Digest) (string, error) {
 	info, err := l.blob(ctx, config)
 	if err != nil {

@@ -77,8 +77,8 @@ func (p *pending) next(ctx context.Context, now func() time.Time) (*question, ti
 	return nil, timeline.LookUp{}
 }
 
-// The method take removes the first question that is ready. If no question is ready, take returns the time until the
-// first question in the queue is ready.
+// The method take removes the first question that is ready. If no question is ready, the method take returns the time
+// until the first question in the queue is ready.
 func (p *pending) take(now time.Time) (q *question, lookUp timeline.LookUp, wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -29,7 +29,7 @@ func (s *silence) every() time.Duration {
 }
 
 // The method answered records the response to a request sent at sentAt. If the response was slow while pods were
-// starting, answered also observes a silence.
+// starting, the method answered also observes a silence.
 func (s *silence) answered(ctx context.Context, c Config, sentAt time.Time) {
 	if s.watched && c.Now().Sub(sentAt) >= slowAnswer {
 		s.ended(ctx, c)

@@ -162,8 +162,8 @@ func (bs bounds) leanToPickup() {
 }
 
 // The function intersect combines the constraints into one bound for each milestone. The constraints must be sorted
-// by key and by trust. If a constraint does not overlap the interval of more trusted constraints, intersect reports a
-// conflict and ignores the constraint.
+// by key and by trust. If a constraint does not overlap the interval of more trusted constraints, the function
+// intersect reports a conflict and ignores the constraint.
 func intersect(constraints []constraint) (bounds, []milestoneConflict) {
 	milestones := 0
 	for i := range constraints {

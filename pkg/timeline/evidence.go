@@ -158,8 +158,8 @@ func compareConstraints(a, b constraint) int {
 	return cmp.Compare(a.key.rank()<<8|uint64(a.origin), b.key.rank()<<8|uint64(b.origin))
 }
 
-// The method constrain adds a constraint. If the origin already has a constraint on the milestone, constrain keeps
-// the better constraint.
+// The method constrain adds a constraint. If the origin already has a constraint on the milestone, the method
+// constrain keeps the better constraint.
 func (e *Evidence) constrain(c constraint) {
 	if c.key.attempt >= maxAttempts {
 		e.markOverflow()
