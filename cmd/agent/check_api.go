@@ -54,7 +54,7 @@ func checkControlPlane(ctx context.Context, c config) []finding {
 	return append(findings, k.clocks())
 }
 
-// controlPlane tests the API server through the clients that the command run uses.
+// controlPlane tests the API server through the clients that the command `run` uses.
 type controlPlane struct {
 	ctx     context.Context
 	c       config
@@ -105,7 +105,7 @@ func failedToAsk(subject string, err error) finding {
 
 func podsOf(node string) string { return fields.OneTermEqualSelector("spec.nodeName", node).String() }
 
-// The method pods lists and watches pods in the same way as the command run.
+// The method pods lists and watches pods in the same way as the command `run`.
 func (k controlPlane) pods() finding {
 	f := finding{subject: "pods", outcome: checkOK, detail: "can list and watch the pods of " + k.c.nodeName}
 	err := k.list(k.api.pods, "pods", podsOf(k.c.nodeName))
@@ -200,7 +200,7 @@ func (k controlPlane) events() finding {
 		action{"watch", "", "events"})
 }
 
-// The method node lists and watches the node's object in the same way as the command run.
+// The method node lists and watches the node's object in the same way as the command `run`.
 func (k controlPlane) node() finding {
 	f := finding{subject: "node", outcome: checkOK, detail: "can list and watch the object of " + k.c.nodeName}
 	selector := fields.OneTermEqualSelector("metadata.name", k.c.nodeName).String()

@@ -121,7 +121,7 @@ func (a *Annotator) Gone(uid string) {
 	delete(a.pods, uid)
 }
 
-// Changed tells the annotator that a pod's timeline may have changed. Changed is cheap and does not block.
+// Changed tells the annotator that a pod's timeline might have changed. Changed is cheap and does not block.
 func (a *Annotator) Changed(uid string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -169,7 +169,7 @@ func (a *Annotator) serve(ctx context.Context, uid string) {
 	if a.limit.Wait(ctx) != nil {
 		return
 	}
-	// The pod may have changed during the wait, so serve reads the latest state.
+	// The pod might have changed during the wait, so serve reads the latest state.
 	if p, _, asks = a.pod(uid); !asks {
 		a.retries.Forget(uid)
 		return

@@ -92,7 +92,7 @@ func (r *Runtime) Unpack(snapshotter string, built Built, i int, at time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if config, ok := r.blobs[built.Config]; ok {
-		config.Labels = maps.Clone(config.Labels) // a response may still use the old map
+		config.Labels = maps.Clone(config.Labels) // a response might still use the old map
 		config.Labels["containerd.io/gc.ref.snapshot."+snapshotter] = built.ChainIDs[i]
 		r.blobs[built.Config] = config
 	}

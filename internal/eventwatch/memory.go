@@ -98,7 +98,7 @@ func (m *memory) of(w timeline.EventWatch) []pastEvent {
 	return nil
 }
 
-// The method forgot reports whether the memory may lack Events of the pod.
+// The method forgot reports whether the memory might lack Events of the pod.
 func (m *memory) forgot(w timeline.EventWatch) bool {
 	pod := involvedOf(w)
 	s := m.namespaces[pod.namespace]

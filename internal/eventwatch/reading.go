@@ -111,7 +111,7 @@ func (r *reading) settle() {
 	}
 }
 
-// The method hand calls over, which passes observations and may take long. Existing Events may still arrive during
+// The method hand calls over, which passes observations and may take long. Existing Events might still arrive during
 // this time, so the method hand postpones the proof.
 func (r *reading) hand(over func()) {
 	began := time.Now()

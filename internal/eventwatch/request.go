@@ -9,7 +9,7 @@ import (
 )
 
 // maxSeen limits the number of remembered Events of one pod. The kubelet aggregates Events, so a pod has far fewer.
-// Above the limit, the agent may observe an Event twice.
+// Above the limit, the agent might observe an Event twice.
 const maxSeen = 256
 
 // request is a request for the Events of one pod. While one watch replaces the other, the pod's own watch and a

@@ -121,7 +121,7 @@ func (s *Source) Watch(w timeline.EventWatch) {
 	s.nudge()
 }
 
-// Unwatch stops the watch of a pod. Unwatch does not block. An observation that is in transit may still arrive
+// Unwatch stops the watch of a pod. Unwatch does not block. An observation that is in transit might still arrive
 // after Unwatch returns.
 func (s *Source) Unwatch(uid string) {
 	s.mu.Lock()

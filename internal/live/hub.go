@@ -75,7 +75,7 @@ type Hub struct {
 	leftAt  time.Time           // time at which the last viewer left
 	changed map[string]struct{} // UIDs of changed pods
 	gone    map[string]*Event   // deleted pods, by UID
-	pulling bool                // a pod may wait for a pull
+	pulling bool                // a pod might wait for a pull
 }
 
 // New creates a hub. New panics if its metrics are already registered.

@@ -33,7 +33,7 @@ func stateOf(d imagepull.Download) string {
 	return api.PullStatePulling
 }
 
-// wantedPull is a pull that is or may be in progress.
+// wantedPull is a pull that is or might be in progress.
 type wantedPull struct {
 	api.LivePullRecord
 	// failedAt and againAt are the time of a failure and of the kubelet's next attempt. A download that began
@@ -54,7 +54,7 @@ const againSlack = 2 * time.Second
 // request by this time.
 const requestSlack = time.Second
 
-// Since returns the earliest time at which the runtime may have started a pull that is in progress now. Since is
+// Since returns the earliest time at which the runtime might have started a pull that is in progress now. Since is
 // zero if no pull is in progress. Downloads must include all pulls that the runtime started after this time, even
 // pulls that receive no content at the moment.
 func (s Snapshot) Since() (since time.Time) {
@@ -84,7 +84,7 @@ func (w wantedPull) mayBe(d imagepull.Download, now time.Time) bool {
 //
 //   - First choice is the pull that names the digest of the download.
 //   - Otherwise, the pull must request an image of the download's repository. Pulls that are known to be in progress
-//     come before pulls that may be, and before containers that restart or whose start-up is complete.
+//     come before pulls that might be, and before containers that restart or whose start-up is complete.
 //   - If several pulls request the same image, the oldest request gets the download.
 //   - If several pulls request different images, no pull gets the download, because the right pull is unknown.
 //   - A download without a matching pull is external. So is a download that began while the kubelet waited to retry.
@@ -108,7 +108,7 @@ func (s Snapshot) Records() []api.LivePullRecord {
 		case len(fitting) > 0:
 			fitting[0].take(d, s.Now)
 		case d.Blobs == 0, d.Repository == "" && s.mayBeOurs(d):
-			// This download may not be in progress, or its image will be known in a moment.
+			// This download might not be in progress, or its image will be known in a moment.
 		default:
 			w := wantedPull{LivePullRecord: api.LivePullRecord{Outcome: imagepull.OutcomeExternal,
 				Registry: cmp.Or(d.Registry, imagepull.UnknownRegistry)}}
@@ -189,7 +189,7 @@ func imageOf(ref string) string {
 	return ref
 }
 
-// overLately reports whether a pull ended so recently that the runtime may still report an earlier download.
+// overLately reports whether a pull ended so recently that the runtime might still report an earlier download.
 func (s Snapshot) overLately(d imagepull.Download, p timeline.Pull) bool {
 	const lately = 3 * time.Second // the runtime's answers are at most 1 s old and can take 2 s
 	return !p.FinishedAt.IsZero() && s.Now.Sub(p.FinishedAt) < lately && !d.StartedAt.After(p.FinishedAt)
@@ -262,7 +262,7 @@ func (s Snapshot) appendWanted(wanted []wantedPull, t timeline.Timeline, pulls [
 	return wanted
 }
 
-// The method idle lists the images that the kubelet may pull outside start-ups.
+// The method idle lists the images that the kubelet can pull outside start-ups.
 func (s Snapshot) idle() []wantedPull {
 	var wanted []wantedPull
 	for _, c := range s.Idle {

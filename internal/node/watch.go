@@ -23,7 +23,7 @@ const remedy = "allow the ServiceAccount to list and watch nodes, or use --node-
 type WatchConfig struct {
 	Client   rest.Interface
 	NodeName string
-	// Seen receives the Node object each time that the object may have changed, and nil if the object does not
+	// Seen receives the Node object each time that the object might have changed, and nil if the object does not
 	// exist. Calls are sequential and in order. Seen must not keep or change the object.
 	Seen   func(*corev1.Node)
 	Report health.Report

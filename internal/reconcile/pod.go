@@ -253,7 +253,7 @@ func (r *Reconciler) watchEvents(p *pod, object timeline.Pod) {
 }
 
 // The method settle makes the pod's timeline final. The method settle shows but does not report a start-up that was
-// complete before the agent first saw the pod, because another agent may have counted it. The same applies to a
+// complete before the agent first saw the pod, because another agent might have counted it. The same applies to a
 // start-up that was already reported.
 func (r *Reconciler) settle(p *pod, now time.Time) {
 	object := p.evidence.Pod()

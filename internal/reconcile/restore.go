@@ -70,7 +70,7 @@ func (r *Reconciler) restore() {
 	}
 }
 
-// restorePulls adds the pulls in saved Events to the pull log. Other pods may wait for these pulls or use their
+// restorePulls adds the pulls in saved Events to the pull log. Other pods might wait for these pulls or use their
 // content. Earlier pulls, even of other pods, show the start of a failed pull.
 func (r *Reconciler) restorePulls(events []timeline.EventSeen) {
 	slices.SortStableFunc(events, func(a, b timeline.EventSeen) int { return a.ArrivedAt.Compare(b.ArrivedAt) })

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Marker replaces text that may be a credential.
+// Marker replaces text that might be a credential.
 const Marker = "REDACTED"
 
 const (

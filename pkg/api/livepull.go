@@ -21,7 +21,7 @@ type LivePullRecord struct {
 	Namespace string `json:"namespace,omitempty"`
 	Pod       string `json:"pod,omitempty"`
 	Container string `json:"container,omitempty"`
-	// Kind is the kind of the container. Restart says that the container has run before, so the pull belongs to no
+	// Kind is the kind of the container. Restart is true if the container has run before, so the pull belongs to no
 	// start-up.
 	Kind    timeline.ContainerKind `json:"kind,omitempty"`
 	Restart bool                   `json:"restart,omitempty"`

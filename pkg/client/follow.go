@@ -134,7 +134,8 @@ func (f *follower) connect(ctx context.Context) error {
 	}
 }
 
-// The function because returns errSilent if the silence limit closed the connection. Otherwise, it returns err.
+// The function because returns errSilent if the silence limit closed the connection. Otherwise, the function because
+// returns err.
 func because(ctx context.Context, err error) error {
 	if errors.Is(context.Cause(ctx), errSilent) {
 		return errSilent

@@ -22,7 +22,7 @@ type contents struct {
 	manifest digest.Digest // empty if the image is invalid
 	config   blob
 	layers   []layer // the bottom layer first, at most maxLayers
-	// complete says whether the config was present. The config determines the chain IDs.
+	// complete is true if the config was present. The config determines the chain IDs.
 	complete bool
 }
 

@@ -40,8 +40,8 @@ func (d *degradable) forgive(err error) error {
 	return ifBroken(d.unlessMissing(err))
 }
 
-// unlessMissing disables the store and returns nil if err says that the store is missing. Otherwise, it returns
-// err.
+// unlessMissing disables the store and returns nil if err says that the store is missing. Otherwise, unlessMissing
+// returns err.
 func (d *degradable) unlessMissing(err error) error {
 	if status.Code(err) == codes.Unimplemented {
 		d.disable()

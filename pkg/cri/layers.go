@@ -169,8 +169,8 @@ func (l *lookUp) unpackedAt(
 	return fromTimestamp(info.GetCreatedAt()), info.GetLabels(), nil
 }
 
-// inTime returns nil if err only means that the store was slow or does not have the object. Otherwise, it
-// returns err.
+// inTime returns nil if err only means that the store was slow or does not have the object. Otherwise, inTime returns
+// err.
 func inTime(err error) error {
 	if errors.Is(err, errAbsent) || errors.Is(err, context.DeadlineExceeded) ||
 		status.Code(err) == codes.DeadlineExceeded {

@@ -17,7 +17,7 @@ var dataLabels = []string{
 }
 
 // The function mounted reports whether a lazy snapshotter mounted a layer, according to the labels of the committed
-// snapshot. absent says that the content store does not contain the layer's blob.
+// snapshot. absent is true if the content store does not contain the layer's blob.
 func mounted(labels map[string]string, absent bool) bool {
 	has := func(label string) bool { _, ok := labels[label]; return ok }
 	return slices.ContainsFunc(remoteLabels, has) || absent && slices.ContainsFunc(dataLabels, has)

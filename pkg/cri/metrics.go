@@ -46,7 +46,7 @@ func newStoresCollector(served func() map[string]bool) *storesCollector {
 // Describe implements prometheus.Collector.
 func (c *storesCollector) Describe(descs chan<- *prometheus.Desc) { descs <- c.desc }
 
-// Collect implements prometheus.Collector. Several goroutines can call it at the same time.
+// Collect implements prometheus.Collector. Several goroutines can call Collect at the same time.
 func (c *storesCollector) Collect(metrics chan<- prometheus.Metric) {
 	for store, served := range c.served() {
 		value := 0.0

@@ -131,7 +131,8 @@ func (s *session) answer(ctx context.Context, q *question, lookUp timeline.LookU
 	}
 }
 
-// The method lost reports whether the error means that the connection broke. In that case, it ends the session.
+// The method lost reports whether the error means that the connection broke. In that case, the method lost ends the
+// session.
 func (s *session) lost(err error) bool {
 	if status.Code(err) != codes.Unavailable {
 		return false

@@ -82,10 +82,10 @@ func New(config Config) *Source {
 	return s
 }
 
-// Ask requests one RuntimeSeen about a pod. Ask does not block. Any goroutine can call it, also before Run. The
-// source merges unanswered questions about one pod into one question about all their images. If more than 1024
-// pods have open questions, the source drops and counts new questions. If the runtime keeps failing, the source
-// gives up a question 30 s after its latest request. A caller that still needs the answer must ask again.
+// Ask requests one RuntimeSeen about a pod. Ask does not block. Any goroutine can call Ask, also before Run. The
+// source merges unanswered questions about one pod into one question about all their images. If more than 1024 pods
+// have open questions, the source drops and counts new questions. If the runtime keeps failing, the source gives up a
+// question 30 s after its latest request. A caller that still needs the answer must ask again.
 func (s *Source) Ask(lookUp timeline.LookUp) {
 	if s.config.Endpoint.Off() {
 		return
@@ -100,7 +100,7 @@ func (s *Source) Ask(lookUp timeline.LookUp) {
 }
 
 // Watch says whether to observe the runtime's silences from now on. While pods start, the agent requests the
-// runtime's version once a second. Watch does not block. Only one goroutine at a time can call it.
+// runtime's version once a second. Watch does not block. Only one goroutine at a time can call Watch.
 func (s *Source) Watch(wanted bool) {
 	select {
 	case <-s.watch: // drop the older value
@@ -109,8 +109,7 @@ func (s *Source) Watch(wanted bool) {
 	s.watch <- wanted
 }
 
-// Run looks for the runtime and queries it until ctx ends. Run always returns nil. Callers must call it only
-// once.
+// Run looks for the runtime and queries it until ctx ends. Run always returns nil. Callers must call Run only once.
 func (s *Source) Run(ctx context.Context) error {
 	if s.config.Endpoint.Off() {
 		s.config.Report(false, "disabled")
@@ -193,8 +192,8 @@ func (s *Source) logCoarse(session *session) {
 		zap.String("runtime", session.runtime), zap.Strings("missing", missing), zap.Strings("costs", costs))
 }
 
-// Stores returns for each of containerd's own stores whether the runtime provides it. Stores returns nil if
-// there is no connection. Any goroutine can call it.
+// Stores returns for each of containerd's own stores whether the runtime provides it. Stores returns nil if there is
+// no connection. Any goroutine can call Stores.
 func (s *Source) Stores() map[string]bool {
 	session := s.current.Load()
 	if session == nil {

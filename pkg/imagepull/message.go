@@ -28,7 +28,7 @@ const (
 type Message struct {
 	Kind  Kind
 	Image string // the reference in the container's spec, as the kubelet wrote it
-	// Combined says that the Event represents several different Events. Its container and its first timestamp can
+	// Combined is true if the Event represents several different Events. Its container and its first timestamp can
 	// belong to another occurrence than its text.
 	Combined bool
 

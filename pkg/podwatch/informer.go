@@ -45,7 +45,7 @@ type Config struct {
 	// Known lists the UIDs of pods that a previous agent observed. Known can be empty. Pods observes PodGone for
 	// known pods that are absent from the first list.
 	Known []string
-	// AsNode says that the client uses a configuration from kubeclient.AsNode. AsNode selects the remedy in reports
+	// AsNode is true if the client uses a configuration from kubeclient.AsNode. AsNode selects the remedy in reports
 	// about a request that the API server refused.
 	AsNode bool
 	// Traits says whether PodSeen includes timeline.Pod.Traits, which only some records need.
@@ -103,7 +103,7 @@ func NewPods(config Config) *Pods {
 // goroutine can call Restarts.
 func (p *Pods) Restarts() map[RestartKey]uint64 { return p.restarts.counts() }
 
-// Run observes pods until ctx ends, and always returns nil. Callers must call it only once.
+// Run observes pods until ctx ends, and always returns nil. Callers must call Run only once.
 func (p *Pods) Run(ctx context.Context) error {
 	// The reflector would log each retry. The health board logs only changes of state.
 	ctx = klog.NewContext(ctx, logr.Discard())

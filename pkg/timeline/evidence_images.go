@@ -11,7 +11,7 @@ import (
 type imageEvidence struct {
 	*imageAnswer
 	last, layered *imageAnswer
-	// beforeSandbox says that no sandbox ran at the time of the first answer. So the kubelet cannot have started a
+	// beforeSandbox is true if no sandbox ran at the time of the first answer. So the kubelet cannot have started a
 	// pull before that answer.
 	beforeSandbox bool
 }

@@ -14,7 +14,7 @@ type obstacleEvent struct {
 	obstacle    obstacle
 	first, last window
 	count       int // the number of occurrences so far
-	// runtime says that the last occurrence comes from the runtime's answer about its network, and not from an
+	// runtime is true if the last occurrence comes from the runtime's answer about its network, and not from an
 	// Event.
 	runtime bool
 }

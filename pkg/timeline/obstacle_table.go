@@ -35,7 +35,7 @@ type obstacleRow struct {
 	// before lists the possible phases between the kubelet's pickup and the first of these Events. If an object was
 	// missing at the kubelet's first check, it was already missing before.
 	before []Phase
-	// sandbox says that the runtime failed to create a sandbox.
+	// sandbox is true if the runtime failed to create a sandbox.
 	sandbox bool
 	// retry returns the longest time to the kubelet's next attempt after the given number of such Events. retry is
 	// nil if only the kubelet's next Event or status dates the next attempt.

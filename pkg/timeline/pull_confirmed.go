@@ -45,8 +45,9 @@ func (f *fold) failureConfirmed(index int16, why imagepull.Failure) bool {
 		func(c containerEvidence) bool { return slices.Contains(c.statusReasons, why) })
 }
 
-// The method began returns the time when the kubelet picked up the pod. If this time is unknown, it returns the
-// creation time of the pod. No pull for the pod ended before this time. The two times are truncated to seconds.
+// The method began returns the time when the kubelet picked up the pod. If this time is unknown, the method began
+// returns the creation time of the pod. No pull for the pod ended before this time. The two times are truncated to
+// seconds.
 func (f *fold) began() time.Time {
 	if f.e.pod.AcknowledgedAt.IsZero() {
 		return f.e.pod.CreatedAt

@@ -36,7 +36,7 @@ type Termination struct {
 	GoneAt      time.Time // when the object was gone; zero while the object exists
 	// Grace is the shortest requested grace period. Grace is 0 only if Hurried is true.
 	Grace time.Duration
-	// Hurried says that the only observed grace period was 0.
+	// Hurried is true if the only observed grace period was 0.
 	Hurried bool
 	// Reason is the reason for the deletion, from the condition DisruptionTarget, for example EvictionByEvictionAPI.
 	// Reason is empty if the condition is not set, for example after kubectl delete.
@@ -50,7 +50,7 @@ type Termination struct {
 	Conflicts []TerminationConflict
 	Missing   []string // milestones that lack evidence, as milestone[/container]
 	Skew      Skew
-	// Listed says that a list showed the deletion to the agent, possibly long after the deletion.
+	// Listed is true if a list showed the deletion to the agent, possibly long after the deletion.
 	Listed bool
 }
 
