@@ -26,7 +26,8 @@ type served struct {
 	pulls     livePullsFunc
 }
 
-// newServed creates the parts that keep data for the read API. The caller sets pulls before any component runs.
+// newServed creates the parts that keep data for the read API. The caller sets the field pulls before any component
+// runs.
 func newServed(d deps, k *core) *served {
 	s := &served{startedAt: api.InstantOf(time.Now()), history: history.New(history.Config{
 		Pods: historyPods, Bytes: d.config.historyBytes, Now: time.Now,

@@ -17,8 +17,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// skewLimit is the largest clock skew that check accepts. The phases before the kubelet starts a pod combine
-// timestamps of two clocks: the control plane's and the node's.
+// skewLimit is the largest clock skew that the command `check` accepts. The phases before the kubelet starts a pod
+// combine timestamps of two clocks: the control plane's and the node's.
 const skewLimit = 500 * time.Millisecond
 
 // nobodysNode is a node name that cannot exist: RFC 6761 reserves the domain "invalid".

@@ -38,7 +38,7 @@ func (k *core) observe(ctx context.Context, o timeline.Observation) {
 	k.reconciler.Observe(ctx, o)
 }
 
-// The method some returns timelines. The method some works only while the reconciler runs.
+// The method some returns the timelines of the given pods. The method some works only while the reconciler runs.
 func (k *core) some(ctx context.Context, uids []string) ([]timeline.Timeline, error) {
 	return k.reconciler.Some(ctx, uids)
 }
@@ -65,7 +65,7 @@ func (k *core) components() []component {
 func newReconciler(d deps, scope timeline.Scope, kept *memory, out outputs, from sources, shown *served,
 	changed func(uid string)) *reconcile.Reconciler {
 	left := kept.left
-	kept.left = state.Contents{} // so that only the reconciler holds, and can release, the contents
+	kept.left = state.Contents{} // so that only the reconciler refers to the contents and can release them
 	c := reconcile.Config{
 		Now: time.Now, Scope: scope, Sources: from, Logger: d.logger.Named("reconcile"), Registerer: d.registry,
 		Follow: reconcile.Follow{

@@ -22,9 +22,9 @@ import (
 
 func main() {
 	if len(os.Args) > 1 && (os.Args[1] == "run" || os.Args[1] == runtimeProxyCommand) {
-		// Go ends a program silently if it writes to standard output and no process reads the output. The agent must
-		// log the reason, so the write must fail instead. Commands such as explain keep Go's default, which is usual
-		// for tools in a pipeline.
+		// By default, Go ends a program without a message if the program writes to standard output and no process
+		// reads the output. The agent must log the reason, so the write must fail instead. Commands such as `explain`
+		// keep Go's default behavior, which is usual for tools in a pipeline.
 		signal.Ignore(syscall.SIGPIPE)
 		// The agent's work is many short steps, one after the other, on different goroutines. With several
 		// processors, the wake-ups between processors take a quarter of the agent's CPU time.

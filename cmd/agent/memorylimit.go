@@ -11,8 +11,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// memoryShare is the percentage of the cgroup's memory limit that Go can use. The rest is for memory that Go does
-// not count: pages of the program's file, and the kernel's connection buffers.
+// memoryShare is the percentage of the cgroup's memory limit that Go can use. The remaining memory is for data that
+// Go does not count: pages of the program's file, and the kernel's connection buffers.
 const memoryShare = 90
 
 // collectAt is the amount of garbage that starts a garbage collection, in percent of the memory in use (GOGC,

@@ -6,13 +6,13 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// reports determines when a start-up counts as reported: when every sink of the agent has finished it.
+// reports counts a start-up as reported when all sinks of the agent have finished the start-up.
 type reports struct {
 	sinks    int // does not change after the first start-up
 	reported func(timeline.Timeline)
 
 	mu      sync.Mutex
-	missing map[string]int // by pod UID: sinks that have not finished; set when the first sink finishes
+	missing map[string]int // number of unfinished sinks by pod UID; set when the first sink finishes
 }
 
 func newReports(reported func(timeline.Timeline)) *reports {

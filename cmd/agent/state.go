@@ -13,12 +13,12 @@ import (
 // partState is the name of the state file on the health board.
 const partState = "state"
 
-// newsFor is the maximum age of a start-up that began before this agent and that the agent still reports. By
-// default, the API server deletes Events after the same time.
+// newsFor limits the reports about start-ups that began before this agent. The agent does not report such a start-up
+// if it is older than newsFor. By default, the API server also deletes Events after one hour.
 const newsFor = time.Hour
 
 // memory is the state that an agent receives from the previous agent and keeps for the next agent. Without
-// --state-dir, memory is empty and reported does nothing.
+// --state-dir, memory is empty, and the function reported does nothing.
 type memory struct {
 	dir    *state.Dir // nil without the directory
 	left   state.Contents

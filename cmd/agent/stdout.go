@@ -58,8 +58,8 @@ func readerGone(file *os.File) bool {
 }
 
 // The function discards reports whether out is /dev/null. Some programs connect standard output to /dev/null to
-// discard it. Go's runtime also opens /dev/null if standard output is closed at the start (checkfds). The agent
-// cannot distinguish a discarded from a closed standard output.
+// discard the output. Go's runtime also opens /dev/null if standard output is closed at the start (checkfds). The
+// agent cannot distinguish a discarded from a closed standard output.
 func discards(out io.Writer) bool {
 	file, ok := out.(*os.File)
 	if !ok {

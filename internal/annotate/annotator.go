@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// perSecond and burst limit the requests of one agent. After a restart, an agent can have to annotate all pods
-	// of the node.
+	// perSecond and burst limit the requests of one agent. A restarted agent might have to annotate all pods of the
+	// node.
 	perSecond, burst = 5, 10
 	firstRetry       = 100 * time.Millisecond
 	maxRetry         = time.Minute
@@ -169,7 +169,7 @@ func (a *Annotator) serve(ctx context.Context, uid string) {
 	if a.limit.Wait(ctx) != nil {
 		return
 	}
-	// The pod might have changed during the wait, so serve reads the latest state.
+	// The pod might have changed during the wait, so the method serve reads the latest state.
 	if p, _, asks = a.pod(uid); !asks {
 		a.retries.Forget(uid)
 		return

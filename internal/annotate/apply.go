@@ -51,7 +51,7 @@ func (a *Annotator) apply(ctx context.Context, p asking, annotations map[string]
 	defer cancel()
 	request := a.config.Client.Patch(types.ApplyYAMLPatchType).Namespace(p.namespace).Resource("pods").Name(p.name).
 		Param("fieldManager", Manager).
-		// A rate limit in the client would delay the request after serve chose the version.
+		// A rate limit in the client would delay the request after the method serve chose the version.
 		Throttle(flowcontrol.NewFakeAlwaysRateLimiter()).
 		MaxRetries(0). // the queue retries
 		Body(body)

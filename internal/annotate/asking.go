@@ -8,13 +8,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Annotations that request an annotation (AskStartUp, AskTime), and annotations that the agent writes (StartUp,
-// Time).
+// A user sets AskStartUp or AskTime on a pod to request an annotation. The agent then writes StartUp or Time.
 const (
-	// with the value true, requests StartUp, which the agent writes after the start-up
+	// AskStartUp with the value "true" requests StartUp. The agent writes StartUp after the start-up.
 	AskStartUp = "podlapse.dev/annotate"
 	StartUp    = "podlapse.dev/startup"
-	AskTime    = "addtime" // with any value, requests Time, which the agent writes immediately
+	AskTime    = "addtime" // requests Time with any value; the agent writes Time immediately
 	Time       = "timestamp"
 )
 
@@ -25,7 +24,7 @@ const Manager = "podlapse"
 type asking struct {
 	uid, namespace, name string
 	version              string // resource version of the object that contains the request
-	startUp, time        bool   // whether the annotation is requested but missing
+	startUp, time        bool   // true if the pod requests the annotation but does not have it
 	// owned holds the annotations that this manager wrote before. Server-side apply removes fields that the manager
 	// no longer sends.
 	owned map[string]string

@@ -22,8 +22,8 @@ const maxFrame = 128 << 10
 // imitate this bookmark, because only the API server sends bookmarks.
 const tooLargeAnnotation = "podlapse/too-large"
 
-// NewClient creates a client only for Event watches. The client skips Events that are larger than every Event of
-// the kubelet, before it allocates memory for the Event.
+// NewClient creates a client only for Event watches. The client skips every Event that is larger than any Event of
+// the kubelet. It skips the Event before it allocates memory for the Event.
 func NewClient(config *rest.Config) (rest.Interface, error) {
 	return kubeclient.NewWithFrames(config, func(info runtime.SerializerInfo) (kubeclient.Frames, error) {
 		instead, err := tooLargeFrame(info)
@@ -47,7 +47,7 @@ func tooLargeFrame(info runtime.SerializerInfo) ([]byte, error) {
 	})
 }
 
-// isTooLarge reports whether an event replaces an Event that was larger than maxFrame.
+// isTooLarge reports whether a watch event is the bookmark that replaces an Event larger than maxFrame.
 func isTooLarge(kind watch.EventType, event *corev1.Event) bool {
 	_, marked := event.Annotations[tooLargeAnnotation]
 	return kind == watch.Bookmark && marked

@@ -54,9 +54,9 @@ func keyOf(event *corev1.Event) eventKey {
 }
 
 // memory holds the latest state of the Events that a shared watch received about this node's pods, including pods
-// that nobody requested yet. A pod that reconcile requests later gets these Events. At the limit, memory forgets
-// pods of the namespace that takes the most memory, starting with the pod whose latest Event is the oldest. memory
-// records which pods it forgot. So a namespace with many Events does not affect other namespaces.
+// that nobody requested yet. A pod that reconcile requests later gets these Events. At the limit, the type memory
+// forgets pods of the namespace that takes the most memory, starting with the pod whose latest Event is the oldest.
+// memory records which pods it forgot. So a namespace with many Events does not affect other namespaces.
 type memory struct {
 	namespaces map[string]*share
 	full       bool // a namespace did not fit, so only the namespaces in the map are complete

@@ -20,7 +20,7 @@ func (s *Source) opened(f *follower) time.Time {
 }
 
 // The method proved notes that a watch has delivered all existing Events. If the pod also has a shared watch, the
-// method proved signals the change to it.
+// method proved signals the change to the shared watch.
 func (s *Source) proved(f *follower) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,7 +50,7 @@ func (s *Source) openFor() time.Duration {
 	return total
 }
 
-// The method waiting counts the requested pods that no watch with a slot serves.
+// The method waiting counts the requested pods that have no watch with a slot.
 func (s *Source) waiting() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -35,7 +35,7 @@ func (p *proof) see(version string) {
 	}
 }
 
-// The method postpone extends the deadline by a time in which the watch was not read.
+// The method postpone extends the deadline by a time in which no goroutine read the watch.
 func (p *proof) postpone(took time.Duration) {
 	p.at = p.at.Add(took)
 	p.timer.Reset(time.Until(p.at))

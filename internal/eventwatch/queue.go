@@ -72,8 +72,8 @@ func (s *Source) leave(f *follower) {
 	s.nudge()
 }
 
-// The method stop removes a watch from the queue, or ends its lease. The caller must prevent that the watch returns
-// to the queue.
+// The method stop removes a watch from the queue, or ends its lease. The caller must make sure that the watch does
+// not return to the queue.
 func (s *Source) stop(f *follower) {
 	if f.cancel != nil {
 		f.cancel()

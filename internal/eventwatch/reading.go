@@ -10,8 +10,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The type reading is one open watch connection. The type reading begins with the API server's response and ends when
-// the stream closes. Only the goroutine in follow uses reading.
+// The type reading is one open watch connection. The connection begins with the API server's response and ends when
+// the stream closes. Only the goroutine in the method follow uses the type reading.
 type reading struct {
 	source   *Source
 	f        *follower
@@ -63,7 +63,7 @@ func (r *reading) end(ctx context.Context) {
 }
 
 // The method meet updates the list of pods that a shared watch serves, and the state of the pods' own watches. A new
-// pod gets the Events that the shared watch has received about it.
+// pod gets the Events that the shared watch has received about the pod.
 func (r *reading) meet() {
 	known := make(map[*request]*member, len(r.members))
 	for _, m := range r.members {
@@ -111,8 +111,8 @@ func (r *reading) settle() {
 	}
 }
 
-// The method hand calls over, which passes observations and may take long. Existing Events might still arrive during
-// this time, so the method hand postpones the proof.
+// The method hand calls the function over, which passes observations and can take a long time. Existing Events can
+// still arrive during this time, so the method hand postpones the proof.
 func (r *reading) hand(over func()) {
 	began := time.Now()
 	over()
@@ -126,11 +126,11 @@ func (r *reading) hand(over func()) {
 // make the memory incomplete, because the kubelet's next Event about a requested pod shows the real host.
 func (r *reading) knowsKubelet() bool { return r.named || !r.renamed }
 
-// The method take observes an Event. A shared watch also remembers the Event if the Event comes from this node. An
-// event DELETED means that the Event's time to live in the API server is over, and a bookmark contains no Event. A
-// client that can create Events in a namespace chooses all fields of these Events. So the method take refuses an
-// Event that is longer than every Event of the kubelet. The method take also refuses an Event that has a requested
-// pod's UID but concerns another object.
+// The method take observes an Event. A shared watch also remembers the Event if the Event comes from this node. The
+// watch event DELETED means that the API server deleted the Event after the Event's time to live. A bookmark contains
+// no Event. A client that can create Events in a namespace chooses all fields of these Events. So the method take
+// refuses an Event that is longer than every Event of the kubelet. The method take also refuses an Event that has a
+// requested pod's UID but concerns another object.
 func (r *reading) take(event watch.Event) {
 	object, ok := event.Object.(*corev1.Event)
 	switch {

@@ -9,23 +9,23 @@ import (
 )
 
 // maxSeen limits the number of remembered Events of one pod. The kubelet aggregates Events, so a pod has far fewer.
-// Above the limit, the agent might observe an Event twice.
+// Above the limit, the agent can observe an Event twice.
 const maxSeen = 256
 
-// request is a request for the Events of one pod. While one watch replaces the other, the pod's own watch and a
-// shared watch can both serve the request.
+// request is a request for the Events of one pod. While the pod's own watch and a shared watch replace each other,
+// both watches can serve the request.
 type request struct {
 	watch     timeline.EventWatch
 	withdrawn atomic.Bool
 
 	own, shared *follower // guarded by the lock of Source; nil without such a watch
 
-	// delivering holds a token (capacity 1) while a watch passes an observation. A statement of one watch about the
-	// pod's Events must not overtake an Event that another watch passes. delivering is not a mutex, because a
-	// goroutine can hold the token for long. No goroutine waits for the token while it holds the lock of Source. The
-	// token guards the fields below.
+	// delivering is a channel of capacity 1. It contains a token while a watch passes an observation. A statement of
+	// one watch about the pod's Events must not overtake an Event that another watch passes. delivering is not a
+	// mutex, because a goroutine can hold the token for long. No goroutine waits for the token while it holds the
+	// lock of Source. The token guards the fields below.
 	delivering chan struct{}
-	seen       map[uint64]uint64 // hash of the version by hash of the name, because a new watch repeats existing Events
+	seen       map[uint64]uint64 // hash of an Event's version, by the hash of its name; detects repeated Events
 	heard      bool              // an Event of this node's kubelet has arrived
 	vouching   []*follower       // open watches that have delivered all existing Events; at most two
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// DefaultWatches is the default limit of open Event watches. Each is a watch on etcd, and for each the API server
-// decodes every Event of the namespace.
+// DefaultWatches is the default limit of open Event watches. For each Event watch, the API server opens a watch on
+// etcd and decodes every Event of the namespace.
 const DefaultWatches = 32
 
 // Config configures a Source. All fields except Cluster, Limit and Delay are required.
@@ -36,11 +36,11 @@ type Config struct {
 	Delay func(time.Duration)
 }
 
-// Source observes the kubelet's Events about the requested pods. Source opens one watch per pod, or one shared
-// watch for all pods of a namespace if they are many. If more than Limit watches are required, the other watches
-// wait in a queue. Each open watch then releases its slot after a lease and goes to the end of the queue. No Event
-// is lost, because a watch starts with all Events that the API server still holds. Between two leases, the pod is
-// not watched, and EventsLost reports this gap.
+// Source observes the kubelet's Events about the requested pods. Source opens one watch for each pod. If many pods of
+// a namespace are requested, Source opens one shared watch for these pods instead. At most Limit watches are open,
+// and further watches wait in a queue. Each open watch then releases its slot after a lease and goes to the end of
+// the queue. No Event is lost, because a watch starts with all Events that the API server still holds. Between two
+// leases, the pod is not watched, and EventsLost reports this gap.
 type Source struct {
 	config Config
 	wake   chan struct{} // capacity 1, drops signals when full; signals a change of the queue or of the taken slots
@@ -121,8 +121,8 @@ func (s *Source) Watch(w timeline.EventWatch) {
 	s.nudge()
 }
 
-// Unwatch stops the watch of a pod. Unwatch does not block. An observation that is in transit might still arrive
-// after Unwatch returns.
+// Unwatch stops the watch of a pod. Unwatch does not block. An observation that is in transit can still arrive after
+// Unwatch returns.
 func (s *Source) Unwatch(uid string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

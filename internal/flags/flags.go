@@ -19,7 +19,7 @@ type Flag struct {
 	Default  string
 	Help     string
 	Required bool
-	Switch   bool // the value is on or off; a flag without a value means on; the function Switch creates such a flag
+	Switch   bool // the value is "on" or "off", and a flag without a value means "on"; see the function Switch
 	// Set validates and stores the value. Its error lists the valid values.
 	Set func(value string) error
 	// Suggest lists values for shell completion. Suggest is nil if Value already lists all values or if the values

@@ -40,10 +40,10 @@ type Board struct {
 type part struct {
 	Status
 	reported bool
-	wasUp    bool // the part was up at any time before
+	wasUp    bool // the part was up at least once
 }
 
-// NewBoard returns an empty board. The board uses the clock now.
+// NewBoard returns an empty board. The function now returns the current time.
 func NewBoard(now func() time.Time, logger *zap.Logger) *Board {
 	return &Board{now: now, logger: logger}
 }

@@ -35,18 +35,18 @@ type Reviewer struct {
 	access  memory[struct{}]
 
 	// authorized holds tokens whose owner was allowed to read at least one path. These tokens have a separate rate
-	// limit. So invented tokens cannot block a scraper. Nor can valid tokens without permissions, which every pod of
-	// the cluster has.
+	// limit. So invented tokens cannot block a scraper. Valid tokens without permissions, which every pod of the
+	// cluster has, cannot block a scraper either.
 	authorized                  *cache.LRUExpireCache
 	authorizedRate, unknownRate *rate.Limiter
-	// clients holds a small rate limit for each client, which a request uses before the shared limit for unknown
+	// clients holds a small rate limit for each client. A request uses this limit before the shared limit for unknown
 	// tokens. So a scraper with a new token gets its reviews even if other clients send many tokens.
 	clients *peer.Latest[*rate.Limiter]
 }
 
 // clientRate is the number of reviews per second that each client can always request, and clientBurst is the number
-// of reviews at the same time. A burst is enough for the token and the access of two scrapes, and is available
-// again after 20 s. maxClients exceeds the number of pods on a node.
+// of reviews at the same time. A burst is enough for the token reviews and the access reviews of two scrapes, and is
+// available again after 20 s. maxClients exceeds the number of pods on a node.
 const (
 	clientRate  = 0.2
 	clientBurst = 4

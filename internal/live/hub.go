@@ -30,14 +30,14 @@ const (
 	flushEvery = 500 * time.Millisecond
 	// pullsEvery is the minimum time between two queries of the pulls in progress while a pod waits for a pull.
 	pullsEvery = 2 * time.Second
-	// othersEvery replaces pullsEvery while no pod waits for a pull. These queries find the pulls of other clients
-	// of the runtime.
+	// othersEvery replaces pullsEvery while no pod waits for a pull. In this state, the queries find the pulls of
+	// other clients of the runtime.
 	othersEvery = 10 * time.Second
 	// restFactor is the ratio of the pause after a query to the duration of the query. So queries take at most 2 %
 	// of a core.
 	restFactor = 50
-	// lingering is the time for which the Hub still logs changes after the last viewer left. A viewer that returns
-	// within this time can resume.
+	// lingering is the time for which the Hub still logs changes after the last viewer disconnected. A viewer that
+	// reconnects within this time can resume.
 	lingering = time.Minute
 	// maxViewers is the maximum number of viewers.
 	maxViewers = 32
@@ -72,7 +72,7 @@ type Hub struct {
 	log     log
 	news    chan struct{} // closed when the log has new events
 	viewers int
-	leftAt  time.Time           // time at which the last viewer left
+	leftAt  time.Time           // time at which the last viewer disconnected
 	changed map[string]struct{} // UIDs of changed pods
 	gone    map[string]*Event   // deleted pods, by UID
 	pulling bool                // a pod might wait for a pull
@@ -111,7 +111,7 @@ func (h *Hub) Gone(t timeline.Timeline) {
 }
 
 // Follow adds a viewer that has received all events up to lastID. If lastID is empty or invalid, the viewer starts
-// again. The caller must call Viewer.Close.
+// from the beginning. The caller must call Viewer.Close.
 func (h *Hub) Follow(lastID string) (*Viewer, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -177,8 +177,8 @@ func (h *Hub) Run(ctx context.Context) error {
 	}
 }
 
-// The method watched reports whether a viewer is connected or left a short time ago. Otherwise, the method watched
-// drops the log.
+// The method watched reports whether a viewer is connected or was connected a short time ago. Otherwise, the method
+// watched drops the log.
 func (h *Hub) watched() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

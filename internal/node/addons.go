@@ -37,7 +37,7 @@ type RestartKind struct {
 	Addon
 	Container string
 	Reason    podwatch.RestartReason
-	ExitCode  string // a number, or unknown
+	ExitCode  string // a number, or "unknown"
 }
 
 // AddonsState is the state of all add-ons at one moment. The lists are sorted and limited.

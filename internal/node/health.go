@@ -18,10 +18,10 @@ const maxConditions = 32
 const (
 	AspectReady       = "ready"       // condition Ready is True
 	AspectSchedulable = "schedulable" // not cordoned
-	AspectWarmedUp    = "warmed_up"   // old enough that all components that start with the node are up
+	AspectWarmedUp    = "warmed_up"   // the Node object is older than the warm-up time
 )
 
-// Reasons for a missing aspect if no condition contains a reason.
+// Reasons why an aspect is missing, if no condition contains a reason.
 const (
 	reasonCordoned    = "Cordoned"
 	reasonWarmingUp   = "WarmingUp"
@@ -45,7 +45,7 @@ type Health struct {
 // empty field.
 type Place struct{ Pool, Zone, Region, InstanceType string }
 
-// Condition is one condition of a node. Status is true, false or unknown.
+// Condition is one condition of a node. Status is "true", "false" or "unknown".
 type Condition struct{ Type, Status string }
 
 // Aspect is one requirement for the node's availability.
@@ -118,7 +118,7 @@ func cordoned(n *corev1.Node) bool {
 	})
 }
 
-// The function status returns the status as true, false or unknown, for any content of the object.
+// The function status returns "true", "false" or "unknown" for any content of the object.
 func status(s corev1.ConditionStatus) string {
 	switch s {
 	case corev1.ConditionTrue:

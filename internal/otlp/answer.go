@@ -16,10 +16,10 @@ import (
 	"github.com/podlapse/podlapse/internal/backoff"
 )
 
-// The function send calls try. If no collector listened or the connection broke, the function send calls try again
-// until the timeout. This retry is necessary because the exporters retry only if the collector responds that it is
-// temporarily unable to accept data. Repeated sends are harmless: spans have the IDs of the start-up, and metrics
-// count from the start of the agent.
+// The function send calls the function try. If no collector listened or the connection broke, the function send
+// repeats the call until the timeout. This retry is necessary because the exporters retry only if the collector
+// responds that it is temporarily unable to accept data. Repeated sends are harmless: spans have the IDs of the
+// start-up, and metrics count from the start of the agent.
 func send(ctx context.Context, timeout time.Duration, try func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -91,7 +91,7 @@ func warningOf(err error) (words string, ok bool) {
 	return "", false
 }
 
-// anyOf reports whether such returns true for the error or for an error that it wraps.
+// anyOf reports whether the function such returns true for the error or for an error inside it.
 func anyOf(err error, such func(error) bool) bool {
 	if err == nil || such(err) {
 		return err != nil

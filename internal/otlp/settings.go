@@ -92,7 +92,7 @@ type environment struct {
 func (e *environment) value(name string) string { return strings.TrimSpace(e.getenv(name)) }
 
 // The method of returns the variable that applies to a signal. The variable of the signal comes before the general
-// variable. The name is empty if neither is set.
+// variable. The name is empty if neither variable is set.
 func (e *environment) of(signal, what string) (name, value string) {
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_" + signal + "_" + what, "OTEL_EXPORTER_OTLP_" + what} {
 		if value := e.value(name); value != "" {
@@ -119,8 +119,8 @@ func (e *environment) note(problem error) {
 	}
 }
 
-// The method duration returns the value of a checked variable in milliseconds, or the duration otherwise if the
-// variable is not set.
+// The method duration returns the value of a checked variable, which has the unit milliseconds. If the variable is
+// not set, the result is the argument otherwise.
 func (e *environment) duration(otherwise time.Duration, name string) time.Duration {
 	if n, err := strconv.Atoi(e.value(name)); err == nil {
 		return time.Duration(n) * time.Millisecond

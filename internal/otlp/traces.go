@@ -33,17 +33,17 @@ const (
 
 // TracesConfig configures a Traces. Every field except Done and Stopping is required.
 type TracesConfig struct {
-	Signal     Signal // must be on
+	Signal     Signal // must be enabled
 	Rollouts   bool   // put the pods of a rollout into one trace
 	Node       string
 	Version    string                // version of the agent
 	Registerer prometheus.Registerer // registers podlapse_sink_*{sink="otlp"}
 	Report     health.Report
 	Logger     *zap.Logger
-	// Done is called for each start-up whose trace the collector accepted or permanently rejected, that the sampler
-	// dropped, or that was dropped while the agent continues. Done is not called for later events. Done is also not
-	// called for start-ups that are dropped because the agent is stopping, so that the next agent can send these
-	// traces. Done must not block. Offer and Run call it.
+	// Done is called for each start-up after the collector accepted or permanently rejected its trace, or after the
+	// sampler dropped the trace. Done is also called if the start-up was dropped while the agent continues. Done is
+	// not called for later events. Done is also not called for start-ups that are dropped because the agent is
+	// stopping, so that the next agent can send these traces. Done must not block. Offer and Run call Done.
 	Done func(timeline.Timeline)
 	// Stopping reports whether the agent must stop. The caller of Offer learns this earlier than Run. Any goroutine
 	// can call Stopping.
@@ -157,7 +157,7 @@ func (s *Traces) send() {
 		return
 	}
 	var err error
-	if len(spans) > 0 { // without spans, the sampler dropped all items
+	if len(spans) > 0 { // if there are no spans, the sampler dropped all items
 		err = send(s.limit, s.config.Signal.Timeout, func(ctx context.Context) error {
 			return s.exporter.ExportSpans(ctx, spans)
 		})

@@ -239,10 +239,10 @@ func (e *environment) checkClientKey(signal string) {
 	}
 }
 
-// checkInsecure notes a contradiction between a signal's INSECURE and the scheme of its endpoint. The specification
-// defines INSECURE for endpoints without a scheme, which the exporters cannot use. For an endpoint with a scheme,
-// the exporters let INSECURE override the scheme. Then they would send traces and keys unencrypted to https://, or use
-// TLS with a server that does not support it.
+// checkInsecure notes a contradiction between the variable INSECURE of a signal and the scheme of the signal's
+// endpoint. The specification defines INSECURE for endpoints without a scheme, which the exporters cannot use. For an
+// endpoint with a scheme, the exporters let INSECURE override the scheme. Then they would send traces and keys
+// unencrypted to https://, or use TLS with a server that does not support it.
 func (e *environment) checkInsecure(signal string) {
 	address, endpoint := e.of(signal, "ENDPOINT")
 	name, insecure := e.of(signal, "INSECURE")

@@ -1,6 +1,6 @@
-// Package page holds the web page that shows a node's start-ups: the files in assets/, without a
-// build step. It serves nothing itself: package web does. The page loads all its data from the read
-// API, at addresses relative to its own.
+// Package page holds the web page that shows a node's start-ups: the files in assets/, without a build step. Package
+// web serves these files. The page loads all its data from the read API, with addresses relative to the page's
+// address.
 package page
 
 import (
@@ -19,17 +19,17 @@ var assets embed.FS
 const (
 	directory = "assets"
 	index     = "index.html"
-	// placeholder stands for the version in the addresses of index.html.
+	// placeholder is replaced by the version in the addresses of index.html.
 	placeholder = "page/VERSION/"
 )
 
-// Policy is the Content-Security-Policy of the page: only its own files and the agent's API, no
-// script and no style in markup, and no markup created from text.
+// Policy is the Content-Security-Policy of the page. It allows only the page's own files and the agent's API. It
+// forbids scripts and styles in markup, and markup that a script creates from text.
 const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"frame-ancestors 'none'; base-uri 'none'; form-action 'none'; " +
 	"require-trusted-types-for 'script'; trusted-types 'none'"
 
-// types are the content types of the files, by file name extension.
+// The variable types contains the content types of the files, by file name extension.
 var types = map[string]string{
 	".html": "text/html; charset=utf-8",
 	".js":   "text/javascript; charset=utf-8",
@@ -45,8 +45,8 @@ type File struct {
 
 // Page holds all files of the page.
 type Page struct {
-	// Version changes whenever any file does. It is part of the files' addresses, so that a browser
-	// can cache them forever and never mixes the files of two agents.
+	// Version changes whenever any file changes. Version is part of the files' addresses. So a browser can cache the
+	// files forever, and never mixes the files of two agents.
 	Version string
 	Index   File
 

@@ -23,8 +23,8 @@ func (s *Server) Applies() []Applied {
 	return append([]Applied(nil), s.applies...)
 }
 
-// BeforeApply sets a function that the server calls before each apply. The function can change the server's
-// objects, like another client. A nil function removes it.
+// BeforeApply sets a function that the server calls before each apply. The function can change the server's objects,
+// like another client. A nil function removes the previous function.
 func (s *Server) BeforeApply(interfere func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,8 +14,8 @@ type asked struct {
 	registries func()            // stops the probes of registries; nil without such probes
 }
 
-// The function begin runs ask on a goroutine. The returned function cancels the current attempt, stops the goroutine
-// and waits for its end.
+// The function begin runs the function ask on a goroutine. The returned function cancels the current attempt, stops
+// the goroutine and waits for its end.
 func begin(ctx context.Context, ask func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})

@@ -28,8 +28,8 @@ var refused = []netip.Prefix{
 // nat64 is the prefix of IPv6 addresses that contain an IPv4 address in their last four bytes (RFC 6052).
 var nat64 = netip.MustParsePrefix("64:ff9b::/96")
 
-// checkAddress refuses an address that no registry can have. A loopback address is the agent's own pod or, with
-// host networking, the node. The configuration must allow it.
+// checkAddress refuses an address that no registry can have. A loopback address is the agent's own pod or, with host
+// networking, the node. The configuration must allow such an address.
 func checkAddress(address netip.Addr, loopback bool) error {
 	address = address.Unmap().WithZone("")
 	if nat64.Contains(address) {

@@ -66,8 +66,8 @@ type StageOutcome struct {
 	Result Result
 }
 
-// Recorder records every completed attempt. Several goroutines call it at the same time. Recorder must not block.
-// One Recorder is sufficient: /metrics and the OTLP export read the same registry (internal/otlp,
+// Recorder records every completed attempt. Several goroutines call a Recorder at the same time. Recorder must not
+// block. One Recorder is sufficient: /metrics and the OTLP export read the same registry (internal/otlp,
 // bridge.NewMetricProducer).
 type Recorder interface {
 	Record(Outcome)
@@ -81,7 +81,7 @@ type statusError int
 func (e statusError) Error() string { return fmt.Sprintf("response status %d", int(e)) }
 
 // The function classify derives the result from the error and the stage in which the attempt ended. The argument in
-// is empty if no stage was open.
+// is the stage's result, or empty if no stage was open.
 func classify(err error, in Result) Result {
 	var status statusError
 	var slow interface{ Timeout() bool }

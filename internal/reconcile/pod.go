@@ -14,7 +14,8 @@ import (
 const (
 	askAgainFirst = time.Second
 	askAgainMax   = time.Minute
-	// askGap is the minimum time between queries that changes of a pod's object cause.
+	// askGap is the minimum time between two queries if a change of the pod's object is the reason for the second
+	// query.
 	askGap = 200 * time.Millisecond
 	// askAboutPulls is the minimum time between queries that check whether a pod can already pull. These queries
 	// have no back-off: until the runtime answers, a forged Event can hide the image that other pods wait for.
@@ -54,7 +55,7 @@ func (r *Reconciler) timeline(p *pod, now time.Time) (timeline.Timeline, bool) {
 	return r.timelineWith(p, now, r.clocks.Skew())
 }
 
-// timelineWith returns a timeline for a given skew. Callers of many timelines compute the skew only once.
+// timelineWith returns a timeline for a given skew. A caller that needs many timelines computes the skew only once.
 func (r *Reconciler) timelineWith(p *pod, now time.Time, skew timeline.Skew) (timeline.Timeline, bool) {
 	if p.evidence == nil {
 		t := p.settled
@@ -133,7 +134,8 @@ func (r *Reconciler) observe(o timeline.Observation) {
 	}
 }
 
-// The method relabel updates the labels of a settled pod. Labels serve queries and are not evidence.
+// The method relabel updates the labels of a settled pod. Labels are used only to select pods, and they are not
+// evidence.
 func (r *Reconciler) relabel(p *pod, now timeline.Pod) {
 	if p.settled.Labels != now.Labels {
 		p.settled.Labels = now.Labels
@@ -252,9 +254,9 @@ func (r *Reconciler) watchEvents(p *pod, object timeline.Pod) {
 	}
 }
 
-// The method settle makes the pod's timeline final. The method settle shows but does not report a start-up that was
-// complete before the agent first saw the pod, because another agent might have counted it. The same applies to a
-// start-up that was already reported.
+// The method settle makes the pod's timeline final. The API shows a start-up that was complete before the agent first
+// saw the pod. But the method settle does not report it, because another agent might have reported it. The method
+// settle also does not report a start-up twice.
 func (r *Reconciler) settle(p *pod, now time.Time) {
 	object := p.evidence.Pod()
 	p.requestsEvents = false

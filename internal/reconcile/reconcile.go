@@ -19,7 +19,7 @@ import (
 const (
 	// inboxCapacity is the maximum number of observations that wait. If the inbox is full, the source waits.
 	inboxCapacity = 256
-	// tick is the interval at which starting pods are checked for requests that depend on time. Without starting
+	// tick is the interval at which Run checks the requests of starting pods that depend on time. Without starting
 	// pods, Run checks nothing.
 	tick = time.Second
 	// maxGone is the maximum number of remembered static pods whose mirror was removed. At the limit, the Reconciler
@@ -27,8 +27,8 @@ const (
 	maxGone = 128
 )
 
-// Config configures a Reconciler. No function or method may block. The goroutine in Run calls all of them, and
-// other goroutines also call Now.
+// Config configures a Reconciler. No function or method may block. The goroutine in Run calls all functions and
+// methods. Other goroutines also call Now.
 type Config struct {
 	Now     func() time.Time
 	Scope   timeline.Scope
@@ -91,15 +91,16 @@ const (
 	// change. Only the UID of the timeline is set. Changed is frequent, so its handling must be cheap.
 	Changed ReportKind = iota
 	// Partial means that a start-up in progress changed. Each pod has at most one Partial report per second. Changes
-	// within this second are reported together at its end.
+	// within this second cause one report at the end of the second.
 	Partial
 	// Settled means that the agent saw a start-up complete. Each start-up has exactly one Settled report.
 	Settled
 	// EphemeralPulled means that all facts about the pulls for ephemeral containers are known.
-	// Timeline.EphemeralPulls contains the pulls. The Settled report also contains the pulls during the start-up.
+	// Timeline.EphemeralPulls contains the pulls. A Settled report also contains the pulls for ephemeral containers
+	// during the start-up.
 	EphemeralPulled
 	// PostStartup means that an event happened after the start-up (Report.PostStartup). Kubelet Events are reported
-	// in the order of time, and only Events after Restored.EventsUntil.
+	// in the order of time. Events up to Restored.EventsUntil are not reported.
 	PostStartup
 	// Terminated means that the object of a pod was removed after the agent had seen its deletion request
 	// (Timeline.Termination).

@@ -19,8 +19,8 @@ type Restored struct {
 	EventsUntil time.Time
 }
 
-// The method restore continues the previous agent's work. Evidence is a join, so observations that the sources repeat
-// now do not make it less precise. The previous agent's open queries and Event watches are unknown, so the method
+// The method restore continues the previous agent's work. Repeated observations do not change evidence, so the
+// sources can repeat observations now. The previous agent's open queries and Event watches are unknown, so the method
 // restore requests all missing evidence again.
 func (r *Reconciler) restore() {
 	r.reported = make(map[string]bool, len(r.config.Restored.Reported))

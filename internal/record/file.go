@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// MaxFile is the maximum size of a file in bytes. A recorder stops before a line that would exceed it.
+	// MaxFile is the maximum size of a file in bytes. A recorder stops before a line that would exceed this size.
 	MaxFile = 256 << 20
 	// fileBuffer is the number of bytes of one write. A write is smaller if no observation waits.
 	fileBuffer = 64 << 10

@@ -16,8 +16,8 @@ const (
 	// Version is the version of the format that this package writes. The package reads this version and every older
 	// version.
 	Version = 2
-	// MaxLine is the maximum length of a line in bytes, including its end. A pod with a hundred containers takes a
-	// tenth of it.
+	// MaxLine is the maximum length of a line in bytes, including its end. A pod with a hundred containers needs a
+	// tenth of this length.
 	MaxLine = 1 << 20
 )
 

@@ -30,7 +30,7 @@ type Config struct {
 	Latest     bool                   // keep the latest observations in memory for WriteTo
 	File       *File                  // nil to record only in memory; the recorder closes the file
 	Report     func(up bool, detail string)
-	Registerer prometheus.Registerer // registers the metrics of the sink recording
+	Registerer prometheus.Registerer // registers the metrics of the sink "recording"
 	Logger     *zap.Logger
 }
 
@@ -85,7 +85,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 }
 
 // The method record encodes an observation. Without a file, the method record counts the observation as sent. With a
-// file, the observation counts when the file has it.
+// file, the observation counts when it is in the file.
 func (r *Recorder) record(o timeline.Observation) {
 	line, err := Encode(o)
 	if err != nil { // one invalid observation must not stop the recording

@@ -106,7 +106,7 @@ func ProgressText(pull api.LivePullRecord) string {
 	return ""
 }
 
-// LengthText formats a duration that users watch. Its precision lets users see it grow.
+// LengthText formats a duration that grows while users watch it. The precision is high enough to show the growth.
 func LengthText(d time.Duration) string {
 	d = max(d, 0).Round(100 * time.Millisecond)
 	switch {

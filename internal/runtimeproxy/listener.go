@@ -69,7 +69,7 @@ func (l *bounded) Accept() (net.Conn, error) {
 	}
 }
 
-// The type counted is a connection that calls left when it is closed.
+// The type counted is a connection that calls the function left when the connection is closed.
 type counted struct {
 	net.Conn
 	left func()

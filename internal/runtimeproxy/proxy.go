@@ -35,8 +35,8 @@ const (
 	lingerLimit = 6 * time.Second
 	// lingerCheck is the interval at which a stopping proxy checks whether its clients have disconnected.
 	lingerCheck = 20 * time.Millisecond
-	// maxReconnectDelay is the maximum delay until the proxy connects to a restarted runtime. The agent's own delay
-	// comes on top.
+	// maxReconnectDelay is the maximum delay until the proxy connects to a restarted runtime. The agent adds its own
+	// delay.
 	maxReconnectDelay = 500 * time.Millisecond
 )
 

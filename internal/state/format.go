@@ -48,7 +48,7 @@ type endLine struct {
 type Contents struct {
 	// Since is the time from which the agent had to report start-ups. Since is zero if no file existed.
 	Since time.Time
-	// silences of the runtime, then the observations of each pod in the order of arrival
+	// InFlight holds the silences of the runtime, followed by the observations of each pod in the order of arrival.
 	InFlight []timeline.Observation
 	Reported []string // UIDs of reported pods, in the order of the reports
 	// Ends holds observations of reported pods that were being deleted, by pod in the order of arrival.

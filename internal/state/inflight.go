@@ -5,8 +5,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Limits of the file. A start-up requires about ten observations of 1 KiB. Only a crash loop exceeds the limit, and
-// then the file holds its beginning. A node has about a hundred pods.
+// Limits of the file. A start-up requires about ten observations of 1 KiB. Only a crash loop exceeds the limit. In
+// this case, the file holds the beginning of the crash loop. A node has about a hundred pods.
 const (
 	maxObservations = 256 // new observations of one pod
 	maxPodBytes     = 256 << 10
@@ -35,7 +35,7 @@ type inFlight struct {
 // The type fresh is an observation that is not encoded yet.
 type fresh struct {
 	observation timeline.Observation
-	// passing marks a pod object that is kept only until the next one.
+	// passing marks a pod object that is kept only until the next pod object arrives.
 	passing bool
 }
 

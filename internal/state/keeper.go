@@ -59,7 +59,7 @@ type Keeper struct {
 	eventsUntil time.Time
 	failing     bool // the last save failed
 
-	full bool // only save uses it; true while current data is omitted
+	full bool // true while current data is omitted; only the method save uses it
 }
 
 // Dir is a directory that is ready for the state file, with the state of the previous agent.
@@ -120,7 +120,7 @@ func (d *Dir) Keeper(config Config) (*Keeper, error) {
 			e = timeline.NewEvidence(timeline.Scope{})
 			evidence[o.PodUID()] = e
 		}
-		k.Keep(o, e.Apply(o)) // Apply avoids that each restart adds another pod object
+		k.Keep(o, e.Apply(o)) // without Apply, each restart would add another pod object
 	}
 	for _, uid := range d.Reported {
 		k.Reported(uid)
@@ -146,8 +146,8 @@ func (d *Dir) Keeper(config Config) (*Keeper, error) {
 }
 
 // Keep receives an observation of a start-up that the agent must report, and whether the observation was new. Keep
-// keeps new observations. Keep keeps a pod object until the next pod object. Keep keeps a silence of the runtime
-// while it keeps data of any pod.
+// stores new observations. Keep stores a pod object until the next pod object replaces it. Keep stores a silence of
+// the runtime while the Keeper has data of any pod.
 func (k *Keeper) Keep(o timeline.Observation, news bool) {
 	_, seen := o.(timeline.PodSeen)
 	if !survives(o) || !news && !seen {

@@ -64,7 +64,7 @@ func podOf(t timeline.Timeline) *Pod {
 }
 
 // containerOf returns the record of a container. The argument previous is the previous container in the kubelet's
-// order, or nil.
+// order. It is nil for the first container.
 func containerOf(t timeline.Timeline, c, previous *timeline.ContainerReached) *Container {
 	r := &Container{InitContainer: c.BeforeMain(), RunningAt: api.InstantOf(c.RunningAt)}
 	ready := c.ReadyAt

@@ -21,8 +21,8 @@ type LivePullRecord struct {
 	Namespace string `json:"namespace,omitempty"`
 	Pod       string `json:"pod,omitempty"`
 	Container string `json:"container,omitempty"`
-	// Kind is the kind of the container. Restart is true if the container has run before, so the pull belongs to no
-	// start-up.
+	// Kind is the kind of the container. Restart is true if the container has run before. In this case, the pull
+	// belongs to no start-up.
 	Kind    timeline.ContainerKind `json:"kind,omitempty"`
 	Restart bool                   `json:"restart,omitempty"`
 

@@ -20,7 +20,7 @@ type Record struct {
 	State     timeline.State `json:"state"`
 	// Reason is the reason for a failure, or the reason why a container waits, e.g. Evicted.
 	Reason string `json:"reason,omitempty"`
-	// Partial is true if another record of the start-up will follow, because the start-up is in progress or late
+	// Partial is true if another record of the start-up will follow. Either the start-up is in progress, or late
 	// evidence can still arrive.
 	Partial bool `json:"partial,omitempty"`
 
@@ -82,8 +82,8 @@ type PhaseRecord struct {
 	Sources    []timeline.Source `json:"sources"`
 	MergedWith []timeline.Phase  `json:"merged_with,omitempty"`
 	Pressure   *PressureRecord   `json:"pressure,omitempty"` // nil if not measured
-	// ImageLoading is true if the container's image can still have been loading during the phase, because the image
-	// is lazy.
+	// ImageLoading is true if the image is lazy, so the container's image can still have been loading during the
+	// phase.
 	ImageLoading bool `json:"image_loading,omitempty"`
 }
 
@@ -106,7 +106,7 @@ type PullRecord struct {
 	Digest    string                 `json:"digest,omitempty"`
 	Outcome   imagepull.Outcome      `json:"outcome"`
 	Failure   imagepull.Failure      `json:"failure,omitempty"` // why the pull failed
-	// Unconfirmed is true if only Events report the failure. The pod's status does not report the failure.
+	// Unconfirmed is true if Events report the failure but the pod's status does not.
 	Unconfirmed bool    `json:"unconfirmed,omitempty"`
 	RequestedAt Instant `json:"requested_at,omitzero"`
 	StartedAt   Instant `json:"started_at,omitzero"`
@@ -123,7 +123,8 @@ type PullRecord struct {
 	Download *DownloadRecord `json:"download,omitempty"`
 	Unpack   *UnpackRecord   `json:"unpack,omitempty"`
 	Layers   []LayerRecord   `json:"layers,omitempty"`
-	// Lazy is true if a snapshotter mounted layers from the registry. Their content arrives while the container runs.
+	// Lazy is true if a snapshotter mounted layers from the registry. The content of these layers arrives while the
+	// container runs.
 	Lazy bool `json:"lazy,omitempty"`
 	// Resumed is true if an interrupted attempt can have downloaded some of the layers.
 	Resumed bool `json:"resumed,omitempty"`

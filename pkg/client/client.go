@@ -41,8 +41,8 @@ type Refusal struct {
 	// Requests is the authentication scheme that the server requires: WantsToken, WantsPassword, or another scheme.
 	// Requests is empty if the server requires no authentication.
 	Requests string
-	// Kubernetes is true if the response comes from the API server, through whose proxy the client sent the request.
-	// Word is then the reason in the API server's Status object.
+	// Kubernetes is true if the response comes from the API server and not from the agent. The client then sent the
+	// request through the API server's proxy, and Word is the reason in the API server's Status object.
 	Kubernetes bool
 }
 
@@ -65,7 +65,7 @@ func (r *Refusal) Error() string {
 	return fmt.Sprintf("the agent says: %q", r.Reason)
 }
 
-// ErrNotAnAgent is wrapped by the errors for responses that no agent sends.
+// ErrNotAnAgent means that the response does not come from an agent. The errors of this package wrap ErrNotAnAgent.
 var ErrNotAnAgent = errors.New("is this a podlapse agent?")
 
 // Node returns the summary of the node.

@@ -47,10 +47,10 @@ type Event struct {
 	Err    error
 }
 
-// Follow passes the current start-ups and then all changes to handle, one event at a time. Follow returns if ctx
-// ends, if handle returns an error, or if the agent refuses permanently. After a broken connection, Follow
-// passes KindBroken and opens a new connection. Then Follow resumes the stream, or starts again with KindReset.
-// Follow skips events of unknown kinds.
+// Follow passes the current start-ups and then all changes to the function handle, one event at a time. Follow
+// returns if ctx ends, if handle returns an error, or if the agent refuses permanently. After a broken connection,
+// Follow passes KindBroken and opens a new connection. Then Follow resumes the stream, or starts again with
+// KindReset. Follow skips events of unknown kinds.
 func (c Client) Follow(ctx context.Context, filter Filter, handle func(Event) error) error {
 	filter.Gone = nil
 	f := follower{client: c, filter: filter, handle: handle}
@@ -174,7 +174,7 @@ func (f *follower) take(ctx context.Context, got frame) error {
 	return nil
 }
 
-// The method list passes all current start-ups to handle.
+// The method list passes all current start-ups to the function handle.
 func (f *follower) list(ctx context.Context) error {
 	f.lastID = ""
 	var records []api.Record
@@ -215,7 +215,8 @@ type frame struct {
 // the parts of the format that an agent uses.
 type frames struct{ lines *bufio.Scanner }
 
-// The method next reads the stream up to the next event with data. The method next calls alive for each line.
+// The method next reads the stream up to the next event with data. The method The method next calls the function
+// alive for each line.
 func (r frames) next(alive func()) (frame, error) {
 	var f frame
 	for r.lines.Scan() {

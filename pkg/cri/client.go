@@ -45,7 +45,7 @@ type client struct {
 // The function dial creates a client for a unix socket. The connection opens with the first call.
 func dial(path string, timeout time.Duration) (*client, error) {
 	conn, err := grpc.NewClient("unix://"+path,
-		grpc.WithTransportCredentials(insecure.NewCredentials()), // the mode of the socket protects it
+		grpc.WithTransportCredentials(insecure.NewCredentials()), // the mode of the socket protects the connection
 		grpc.WithUnaryInterceptor(allowUnary),
 		grpc.WithStreamInterceptor(allowStream),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswer)),

@@ -62,8 +62,8 @@ type sandboxStamps struct {
 // expects. Other sandboxers, such as the shims of virtual machines, create the sandbox differently.
 const podSandboxer = "podsandbox"
 
-// stampSandbox sets the timestamps of a sandbox. createdAt is CRI's value. firstContainerAt is the creation time
-// of the sandbox's first container, or zero if there is no container yet.
+// stampSandbox sets the timestamps of a sandbox. The argument createdAt is CRI's value. The argument firstContainerAt
+// is the creation time of the sandbox's first container, or zero if there is no container yet.
 //
 // In containerd ≥ 2.0 (internal/cri/server/sandbox_run.go), the store's created_at is set before the network
 // setup. CRI's created_at is set after the network setup, when the sandbox container is created. updated_at is

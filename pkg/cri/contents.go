@@ -63,8 +63,8 @@ func (c catalog) contents(ctx context.Context, target digest.Digest) (contents, 
 	return found, nil
 }
 
-// The method resolve follows indexes to a manifest. depth limits the nesting, because a corrupt store can contain
-// cycles.
+// The method resolve follows indexes to a manifest. The argument depth limits the nesting, because a corrupt store
+// can contain cycles.
 func (c catalog) resolve(ctx context.Context, target digest.Digest, depth int) (contents, error) {
 	data, err := c.read(ctx, target)
 	if errors.Is(err, errTooLarge) {

@@ -12,8 +12,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// The method look matches the running blobs to the manifests that name them. The method look adds images whose pull
-// began after since, although none of their blobs is running. Two calls of look must not run at the same time.
+// The method look matches the running blobs to the manifests that name them. The method look also adds images whose
+// pull began after the time since, although none of their blobs is running. Two calls of look must not run at the
+// same time.
 func (s *session) look(ctx context.Context, since time.Time) ([]imagepull.Download, error) {
 	content := &s.lookUp.stores.content
 	statuses, err := s.client.ingests(ctx)

@@ -131,7 +131,7 @@ func (l *look) here(ctx context.Context, image contents, blob digest.Digest) (bo
 	return l.unpacked(ctx, image, blob)
 }
 
-// The method unpacked reports whether the image has unpacked a layer in all places where it uses the layer.
+// The method unpacked reports whether a layer is unpacked in all places where the image uses the layer.
 func (l *look) unpacked(ctx context.Context, image contents, blob digest.Digest) (bool, error) {
 	used := false
 	for _, layer := range image.layers {

@@ -21,7 +21,7 @@ const (
 	// core/remotes/docker/handler.go).
 	sourceLabel = "containerd.io/distribution.source."
 
-	// abandonedAfter is the age without progress after which an ingest no longer counts as running. containerd
+	// abandonedAfter is the time without progress after which an ingest no longer counts as running. containerd
 	// aborts a pull after 5 min without progress (image_pull_progress_timeout) and removes its ingests within
 	// seconds. The ingests of a killed containerd stay for a day.
 	abandonedAfter = 10 * time.Minute

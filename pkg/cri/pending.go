@@ -19,7 +19,7 @@ const (
 
 // question is the open question about one pod. The lock of pending guards it.
 type question struct {
-	lookUp    timeline.LookUp // without a UID if a look-up runs and nobody has asked again since
+	lookUp    timeline.LookUp // has no UID while a look-up runs, unless a caller has asked again
 	askedAt   time.Time       // time of the latest request
 	notBefore time.Time       // earliest time of the next attempt, after a failure
 	failures  int
@@ -109,8 +109,8 @@ func (p *pending) done(q *question, lookUp timeline.LookUp) {
 	p.nudge()
 }
 
-// The method failed ends a look-up without an answer. The question is retried later, or given up. givenUp reports
-// whether it is given up.
+// The method failed ends a look-up without an answer. The question is either retried later or given up. The result
+// givenUp is true if it is given up.
 func (p *pending) failed(q *question, lookUp timeline.LookUp, now time.Time) (givenUp bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

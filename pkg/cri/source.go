@@ -99,8 +99,8 @@ func (s *Source) Ask(lookUp timeline.LookUp) {
 	}
 }
 
-// Watch says whether to observe the runtime's silences from now on. While pods start, the agent requests the
-// runtime's version once a second. Watch does not block. Only one goroutine at a time can call Watch.
+// Watch turns the observation of the runtime's silences on or off. While pods start, the agent requests the runtime's
+// version once a second. Watch does not block. Only one goroutine at a time can call Watch.
 func (s *Source) Watch(wanted bool) {
 	select {
 	case <-s.watch: // drop the older value

@@ -37,7 +37,7 @@ const (
 )
 
 // Counted returns the reason under which a failed pull counts for its registry. Tenants can create Events. So a
-// failure that only Events report proves nothing about a registry that others use.
+// failure that only Events report proves nothing about a registry that other tenants use.
 func (f Failure) Counted(unconfirmed bool) Failure {
 	if unconfirmed {
 		return FailureUnconfirmed
@@ -104,8 +104,8 @@ var failureTable = []struct {
 	{FailureRegistryError, []string{"httpreadseeker"}}, // the download of a blob had begun or was about to begin
 }
 
-// quoted matches quoted text in an error: image references, URLs and media types. Quoted text can contain any
-// words.
+// The expression quoted matches quoted text in an error: image references, URLs and media types. Quoted text can
+// contain any words.
 var quoted = regexp.MustCompile(`\\?"[^"]*"`)
 
 // WithoutQuotes removes quoted text, because users can choose the quoted names freely.

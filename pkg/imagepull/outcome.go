@@ -3,7 +3,7 @@
 // uses it on the goroutine that folds.
 package imagepull
 
-// Outcome is the result of one pull. Only existing evidence decides it, and never the absence of evidence.
+// Outcome is the result of one pull. Only existing evidence decides the outcome. Absent evidence never decides it.
 type Outcome string
 
 // Values of Outcome.

@@ -86,8 +86,8 @@ func countContainers(pod *corev1.Pod) int {
 	return count
 }
 
-// The function slim copies only the parts of a pod that Follower promises. For example, it copies only the names of
-// containers and the restarts in statuses.
+// The function slim copies only the parts of a pod that the interface Follower promises. For example, it copies only
+// the names of containers and the restarts in statuses.
 func slim(pod *corev1.Pod) *corev1.Pod {
 	copied := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -147,8 +147,8 @@ func slimStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 	return copied
 }
 
-// atMost copies texts by name. atMost truncates each text to the length each, and omits texts above the total
-// length all.
+// atMost copies texts by name. The argument each is the maximum length of one text, and atMost truncates longer
+// texts. The argument all is the maximum total length, and atMost omits texts above it.
 func atMost(texts map[string]string, each, all int) map[string]string {
 	copied, size := map[string]string{}, 0
 	for _, key := range slices.Sorted(maps.Keys(texts)) {

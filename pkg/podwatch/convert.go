@@ -199,7 +199,7 @@ func convertContainer(
 }
 
 // pullFailure returns the reason why the image of a waiting container could not be pulled. The kubelet's message
-// contains the runtime's error. During back-off, it contains the error only since 1.31.
+// contains the runtime's error. During back-off, the message contains the error only from kubelet 1.31 on.
 func pullFailure(waiting *corev1.ContainerStateWaiting) imagepull.Failure {
 	switch waiting.Reason {
 	case "ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "SignatureValidationFailed", "InvalidImageName":

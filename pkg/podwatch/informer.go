@@ -48,9 +48,9 @@ type Config struct {
 	// AsNode is true if the client uses a configuration from kubeclient.AsNode. AsNode selects the remedy in reports
 	// about a request that the API server refused.
 	AsNode bool
-	// Traits says whether PodSeen includes timeline.Pod.Traits, which only some records need.
+	// Traits is true if PodSeen includes timeline.Pod.Traits, which only some records need.
 	Traits bool
-	// Ends says whether PodSeen includes the progress of deletion. This causes more observations for each pod.
+	// Ends is true if PodSeen includes the progress of deletion. Ends causes more observations for each pod.
 	Ends bool
 	// Objects also keeps the objects. Objects can be nil.
 	Objects *Objects
@@ -193,12 +193,12 @@ func (p *Pods) WatchWithContext(ctx context.Context, options metav1.ListOptions)
 }
 
 // List implements cache.ListerWatcher. The reflector's constructor requires this method, but the reflector never
-// calls it.
+// calls List.
 func (p *Pods) List(options metav1.ListOptions) (runtime.Object, error) {
 	return p.ListWithContext(context.Background(), options)
 }
 
-// Watch implements cache.ListerWatcher. The reflector never calls it either.
+// Watch implements cache.ListerWatcher. The reflector never calls Watch.
 func (p *Pods) Watch(options metav1.ListOptions) (watch.Interface, error) {
 	return p.WatchWithContext(context.Background(), options)
 }

@@ -45,7 +45,7 @@ func readAt(mirror *corev1.Pod) time.Time {
 // isMirror reports whether the runtime uses a different UID for a pod than the API server.
 func isMirror(pod timeline.Pod) bool { return pod.RuntimeUID != pod.UID }
 
-// ownUID returns a copy of the pod for which the runtime uses the object's UID.
+// ownUID returns a copy of a static pod as if it were not static: its RuntimeUID equals its UID.
 func ownUID(pod timeline.Pod) timeline.Pod {
 	pod.RuntimeUID, pod.ReadAt = pod.UID, time.Time{}
 	return pod

@@ -8,7 +8,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// RestartReason is the reason for the end of the run before a restart. The set of values is closed.
+// RestartReason is the reason why the run before a restart ended. The set of values is closed.
 type RestartReason string
 
 // Values of RestartReason. RestartSignal means that a signal ended the run, and that the runtime gave no reason.

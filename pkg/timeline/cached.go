@@ -2,8 +2,8 @@ package timeline
 
 import "slices"
 
-// cachedTimeline is the latest timeline of unchanged evidence. While only the length of the current phase grows,
-// the last phase is extended and the timeline is not folded again. After a node with many pods restarts, clients
+// cachedTimeline is the latest timeline of unchanged evidence. While only the length of the current phase grows, the
+// last phase is extended and the timeline is not folded again. After the restart of a node with many pods, clients
 // ask for the current phase of each pod every few seconds. A fold costs ten times as much as the extension.
 type cachedTimeline struct {
 	timeline Timeline

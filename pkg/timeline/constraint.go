@@ -13,8 +13,9 @@ const (
 	// liveSlack is the maximum time in which an open watch delivers a new fact. If an observation arrives at most
 	// liveSlack after the second of its truncated timestamp, the end of that second is the best estimate.
 	liveSlack = instant(100 * time.Millisecond)
-	// durationSlack is the excess of the kubelet's durations over the steps that they measure. The duration of a
-	// pull includes a request for the image's size. The duration with the wait begins a moment after the Event.
+	// durationSlack is the maximum time by which a duration from the kubelet exceeds the step that it measures. The
+	// duration of a pull includes a request for the image's size. The duration that includes the wait begins a moment
+	// after the Event.
 	durationSlack = 10 * time.Millisecond
 )
 

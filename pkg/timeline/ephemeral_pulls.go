@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// EphemeralEvidence follows the image pulls of ephemeral containers that users add to a pod (kubectl debug).
-// These pulls are not part of the pod's start-up, which can be long over. EphemeralEvidence is not safe for
+// EphemeralEvidence follows the image pulls of ephemeral containers that users add to a pod (kubectl debug). These
+// pulls are not part of the pod's start-up, which can have ended long before. EphemeralEvidence is not safe for
 // concurrent use.
 type EphemeralEvidence struct {
 	evidence *Evidence

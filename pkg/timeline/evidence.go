@@ -29,8 +29,8 @@ const constraintGrowth = 8
 
 // Scope lists the sources that the agent has and selects the start-ups that it reports.
 type Scope struct {
-	// Runtime and Events say whether the agent has each source. The agent never waits for evidence from a missing
-	// source.
+	// Runtime and Events are true if the agent has the source of that name. The agent never waits for evidence from a
+	// missing source.
 	Runtime bool
 	Events  bool
 	// Since is the time on the agent's clock from which the agent reports every start-up of the node. These include
@@ -73,7 +73,7 @@ type Evidence struct {
 	overflow         bool      // the limits above caused evidence to be dropped
 	changed          bool      // the current observation changed the evidence
 
-	runtimeAskedAt time.Time // the time of the question behind the runtime's latest answer
+	runtimeAskedAt time.Time // the time of the question that led to the runtime's latest answer
 
 	cached *cachedTimeline // nil if the timeline must be folded
 }

@@ -11,8 +11,8 @@ import (
 type imageEvidence struct {
 	*imageAnswer
 	last, layered *imageAnswer
-	// beforeSandbox is true if no sandbox ran at the time of the first answer. So the kubelet cannot have started a
-	// pull before that answer.
+	// beforeSandbox is true if no sandbox ran at the time of the first answer. In this case, the kubelet cannot have
+	// started a pull before that answer.
 	beforeSandbox bool
 }
 

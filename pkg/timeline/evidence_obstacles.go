@@ -169,7 +169,7 @@ func retryMilestone(obstacle int) milestoneKey {
 // maxInstant if unknown.
 func (o obstacleOccurrence) until() instant { return o.from.until() }
 
-// dueBy does the same as until, but also handles earlier occurrences of a repeated Event. For an earlier
+// dueBy does the same as the method until, but also handles earlier occurrences of a repeated Event. For an earlier
 // occurrence, the latest occurrence is evidence only if the Event repeated without a gap.
 func (o obstacleOccurrence) dueBy() instant {
 	switch retry := o.from.row().retry; {

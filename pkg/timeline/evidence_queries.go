@@ -62,8 +62,8 @@ func (e *Evidence) sandboxMayHaveFailed(begun *bound) bool {
 		begun.latest-acknowledged > instant(sandboxPatience)
 }
 
-// mayHaveMissedEvents reports whether the agent can have missed Events until an instant. mayHaveMissedEvents can
-// have missed Events if no watch was open, or if a watch was lost and not reopened.
+// mayHaveMissedEvents reports whether the agent can have missed Events until an instant. The agent can have missed
+// Events if no watch was open, or if a watch was lost and not reopened.
 func (e *Evidence) mayHaveMissedEvents(by instant) bool {
 	return e.watchFirstOpened.IsZero() || e.watchLost > e.watchLastOpened && e.watchLost < by
 }

@@ -68,8 +68,8 @@ const runtimeSlack = 500 * time.Millisecond
 const busySlack = 100 * time.Millisecond
 
 // slowestStart returns the longest time that the runtime needed to start a container or sandbox of the pod.
-// slowestStart returns 0 if that time is normal for a node with enough CPU and disk bandwidth. On a node that
-// lacks CPU or disk bandwidth, the work of the kubelet and the runtime without timestamps also takes longer.
+// slowestStart returns 0 if that time is normal for a node with enough CPU and disk bandwidth. On a node that lacks
+// CPU or disk bandwidth, the work without timestamps of the kubelet and the runtime also takes longer.
 func (f *fold) slowestStart() time.Duration {
 	longest := instant(0)
 	for _, b := range f.bounds {
@@ -90,8 +90,8 @@ func (f *fold) slowestStart() time.Duration {
 	return 0
 }
 
-// undatedWork returns the part of a phase that can be work of another party whose start has no timestamp. The
-// main cases are:
+// undatedWork returns the part of a phase that can be work of another party, because the start of that work has no
+// timestamp. The main cases are:
 //   - merged work of the kubelet and the runtime
 //   - the creation of a container after the kubelet's wait, or the kubelet's share of the creation
 //   - the runtime's work on a sandbox before and after the network plugin, which takes less time than the start
@@ -192,8 +192,9 @@ func (f *fold) beforeFailedSandbox(failed milestoneKey) time.Duration {
 	return 0
 }
 
-// kubeletAway returns how long the kubelet can have been stopped while an obstacle repeated after a milestone.
-// The result is the time that the obstacle's Events cover, minus the kubelet's own waits between the Events.
+// kubeletAway returns the longest time for which the kubelet can have been stopped while an obstacle repeated after a
+// milestone. The result is the time that the obstacle's Events cover, minus the kubelet's own waits between the
+// Events.
 func (f *fold) kubeletAway(begin milestoneKey) time.Duration {
 	from, away := f.bounds.find(begin), time.Duration(0)
 	for i := range f.obstacleEvents {

@@ -13,9 +13,9 @@ type phaseCandidates struct {
 	attempt   uint16
 }
 
-// openPhase returns the first step without evidence, of the first unfinished container. Work on a main container
-// takes precedence over the wait for the next run of another container, like on the path. A run that ended after
-// until counts as running.
+// openPhase returns the first step without evidence in the chain of the first unfinished container. Work on a main
+// container takes precedence over the wait for the next run of another container, as in the method path. A run that
+// ended after the instant until counts as running.
 func (f *fold) openPhase(until instant) phaseCandidates {
 	if f.nothingStarted() {
 		return *f.nextStep(f.pod)

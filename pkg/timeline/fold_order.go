@@ -231,7 +231,7 @@ func (s sequence) orderEstimates() (changed bool) {
 		if after != nil {
 			limit := after.estimate()
 			if limit < b.earliest {
-				continue // order has already reported this contradiction
+				continue // the method order has already reported this contradiction
 			}
 			if limit < b.estimate() {
 				b.notAfter, changed = limit, true

@@ -203,8 +203,8 @@ func (f *fold) lastAttempt(container int16, milestones ...Milestone) uint16 {
 	return last
 }
 
-// firstAttempt returns the lowest attempt with evidence of the milestone. If no attempt has evidence, it returns
-// otherwise.
+// firstAttempt returns the lowest attempt with evidence of the milestone. If no attempt has evidence, the result is
+// the argument otherwise.
 func (f *fold) firstAttempt(container int16, milestone Milestone, otherwise uint16) uint16 {
 	i := searchConstraints(f.constraints, milestoneKey{container: container, milestone: milestone})
 	if i < len(f.constraints) && f.constraints[i].key.container == container &&

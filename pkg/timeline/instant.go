@@ -30,7 +30,7 @@ func (i instant) sub(o instant) time.Duration {
 	return math.MinInt64
 }
 
-// minInstant and maxInstant are the ends of the widest interval, which means that nothing is known.
+// minInstant and maxInstant are the ends of the widest interval. This interval means that nothing is known.
 const (
 	minInstant = instant(-1 << 63)
 	maxInstant = instant(1<<63 - 1)

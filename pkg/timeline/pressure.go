@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// These limits restrict the samples to 48 KiB. The log keeps every sample of about the last minute, and one
-// sample for every six seconds before. So the log covers an hour, after which the agent gives up a start-up.
+// These limits restrict the samples to 48 KiB. The log keeps every sample of about the last minute, and one sample
+// for every six seconds of the time before. So the log covers an hour, after which the agent gives up a start-up.
 const (
 	maxPressureLog = 1024
 	fineSamples    = 256
@@ -31,7 +31,7 @@ type Pressure struct{ CPU, IO, Memory float64 }
 const highPressure = 0.5
 
 // High returns the resource with the highest pressure and its share. The resource is empty if no share reached
-// highPressure. p can be nil.
+// highPressure. The receiver p can be nil.
 func (p *Pressure) High() (resource string, share float64) {
 	if p == nil {
 		return "", 0
@@ -121,8 +121,8 @@ func (l *PressureLog) during(start, end time.Time) (Pressure, bool) {
 }
 
 // The method at returns the sample at an instant, interpolated between its two neighbors. If the distance of the
-// neighbors is larger than apart, the method at returns the next sample (direction +1) or the previous sample
-// (direction -1). If there is only one neighbor, the method at returns this neighbor.
+// neighbors is larger than the argument apart, the method at returns the next sample (direction +1) or the previous
+// sample (direction -1). If there is only one neighbor, the method at returns this neighbor.
 func (l *PressureLog) at(instant time.Time, apart time.Duration, direction int) PressureSeen {
 	i, exact := slices.BinarySearchFunc(l.samples, instant,
 		func(s PressureSeen, at time.Time) int { return s.ArrivedAt.Compare(at) })

@@ -10,8 +10,8 @@ import (
 const answerSlack = instant(250 * time.Millisecond)
 
 // pullEnd is the interval in which the runtime stored a pulled image and answered, according to the image's
-// timestamps. A starved or stopped kubelet can receive the answer at any later time. latest is maxInstant if
-// there is no upper bound. The zero value means unknown.
+// timestamps. A starved or stopped kubelet can receive the answer at any later time. The field latest is maxInstant
+// if there is no upper bound. The zero value means unknown.
 type pullEnd struct{ earliest, latest instant }
 
 func (s pullEnd) known() bool { return s.earliest != 0 }
@@ -19,8 +19,8 @@ func (s pullEnd) known() bool { return s.earliest != 0 }
 // The method bounded reports whether the timestamps prove that the pull had ended.
 func (s pullEnd) bounded() bool { return s.known() && s.latest != maxInstant }
 
-// pullEndBetween returns the end of a pull that the runtime answered after the instant first. The image's
-// timestamp must not be later than last.
+// pullEndBetween returns the end of a pull that the runtime answered after the instant from. The image's timestamp
+// must not be later than the argument last.
 func pullEndBetween(from, last instant) pullEnd { return pullEnd{from, last + answerSlack} }
 
 // pullEnd returns the end of a container's pull, from the image's timestamps. Timestamps before the pull, or
@@ -90,7 +90,7 @@ func (e *Evidence) only(image string) (only *Container) {
 }
 
 // The method began returns the time when the kubelet asked the runtime, computed from the kubelet's duration. For old
-// kubelets, it returns the time when the kubelet requested the pull.
+// kubelets, the result is the time when the kubelet requested the pull.
 func (p pulledEvent) began() instant {
 	switch l := p.lengths; {
 	case l.Timed:

@@ -140,8 +140,8 @@ func (e *Evidence) pullEventsOf(index int16) *containerEvidence {
 	return own
 }
 
-// The method before reports whether this request did not get the present image. Either a later request got the image,
-// or an attempt failed without an Event.
+// The method before reports whether the given request is not the request for the pull in this Event. The result is
+// true if the image was already present, or if the request is certainly earlier than the request for this pull.
 func (p pulledEvent) before(request constraint) bool {
 	if p.present {
 		return true

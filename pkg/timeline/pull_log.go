@@ -11,8 +11,8 @@ import (
 const (
 	// maxPullLog is the maximum number of pulls in the log. A node rarely has a longer queue.
 	maxPullLog = 256
-	// leastBlocked is the shortest wait that the log attributes to another pull. The kubelet needs up to that long
-	// to start the next pull.
+	// leastBlocked is the shortest wait that the log attributes to another pull. The kubelet can need this time to
+	// start the next pull.
 	leastBlocked = 50 * time.Millisecond
 )
 

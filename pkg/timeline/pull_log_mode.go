@@ -84,12 +84,12 @@ type pullMode struct {
 	serial   bool // the node runs one pull at a time
 }
 
-// The method mode returns the pull settings of the node. p is the pull that the caller examines. The pull p need not
-// be in the log.
+// The method mode returns the pull settings of the node. The argument p is the pull that the caller examines, and it
+// need not be in the log.
 //
-// Suppose that a pull waited, began when another pull ended, and ran alone. Then the node runs one pull at a
-// time, because parallel pulls would have continued. The latest evidence counts, because the kubelet's
-// configuration can change.
+// Suppose that a pull waited, began when another pull ended, and ran alone. Then the node runs one pull at a time,
+// because on a node with parallel pulls, other pulls would have continued. The latest evidence counts, because the
+// kubelet's configuration can change.
 func (l *PullLog) mode(p *Pull, uid string) (m pullMode) {
 	own := loggedPull{uid: uid, from: p.StartedAt, until: p.FinishedAt, error: loggedError}
 	if p.QueueTimed {

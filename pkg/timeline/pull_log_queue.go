@@ -46,9 +46,9 @@ func (l *PullLog) others(before time.Time, uid string) []running {
 	return all
 }
 
-// The method concurrent returns the highest number of other pulls that ran in parallel during a pull. If only the
-// request of a pull is known, and the node has no queue, the pull counts from its request. If the node can have a
-// queue, the time in which such a pull can have waited does not count.
+// The method concurrent returns the highest number of other pulls that ran in parallel during a pull. For some pulls,
+// only the time of the request is known. If the node has no queue, such a pull counts from the request. If the node
+// can have a queue, only the time in which such a pull certainly ran counts.
 func (l *PullLog) concurrent(p *Pull, uid string, m pullMode) int {
 	if !p.Timed || !p.FinishedAt.After(p.StartedAt) {
 		return 0

@@ -40,14 +40,14 @@ func (l *PullLog) ObserveRuntime(o RuntimeSeen) {
 	l.noteSandboxes(o)
 }
 
-// sandboxSince holds the runtime's answers about a pod's sandboxes. begunAt is the start of the earliest
-// sandbox. askedAt is the time of the latest question. If none is true, the pod has never had a sandbox.
+// sandboxSince holds the runtime's answers about a pod's sandboxes. begunAt is the start of the earliest sandbox.
+// askedAt is the time of the latest question. If the field none is true, the pod has never had a sandbox.
 type sandboxSince struct {
 	begunAt, askedAt time.Time
 	none             bool
 }
 
-// noteSandboxes records whether a pod has a sandbox. If it has a sandbox, noteSandboxes logs the pod's pending
+// noteSandboxes records whether a pod has a sandbox. If the pod has a sandbox, noteSandboxes logs the pod's pending
 // pulls.
 func (l *PullLog) noteSandboxes(o RuntimeSeen) {
 	if l.sandboxes == nil { // earlier pulls were logged without this check
@@ -133,8 +133,8 @@ func (l *PullLog) RequestsRuntime(uid string) bool {
 	return false
 }
 
-// forgetOldest removes the oldest answer if there are more than most answers. forgetOldest never removes the
-// newest answer.
+// forgetOldest removes the oldest answer if the number of answers exceeds the argument most. forgetOldest never
+// removes the newest answer.
 func forgetOldest[A any](answers map[string]A, most int, newest string, askedAt func(A) time.Time) {
 	if len(answers) <= most {
 		return

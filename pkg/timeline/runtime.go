@@ -61,7 +61,7 @@ type Image struct {
 	Layers []Layer `json:"layers,omitempty"`
 	// Layered is true if LookUp.Layers requested the layers, even if the runtime could not provide them.
 	Layered bool `json:"layered,omitzero"`
-	// Incomplete is true if the runtime did not report some layers in time. A later answer can contain them.
+	// Incomplete is true if the runtime did not report some layers in time. A later answer can contain these layers.
 	Incomplete bool `json:"untold,omitzero"`
 }
 

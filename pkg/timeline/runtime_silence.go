@@ -44,10 +44,10 @@ func (l *SilenceLog) Observe(o Observation) {
 // Silences returns the silences in the log.
 func (l *SilenceLog) Silences() []RuntimeSilent { return slices.Clone(l.silences) }
 
-// Complete separates the time in which the runtime was silent from the phases of a timeline. In this time,
-// another party, such as a network plugin, a registry or the kubelet, can have finished its work and waited for
-// the runtime. No evidence shows whether it had finished. Complete copies the phases first, because other
-// goroutines can read them.
+// Complete separates the time in which the runtime was silent from the phases of a timeline. In this time, another
+// party, such as a network plugin, a registry or the kubelet, can have finished its work and waited for the runtime.
+// No evidence shows whether the other party had finished. Complete copies the phases first, because other goroutines
+// can read them.
 func (l *SilenceLog) Complete(t *Timeline) {
 	for _, silent := range l.silences {
 		if !slices.ContainsFunc(t.Phases, silent.within) {

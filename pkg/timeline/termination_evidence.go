@@ -152,8 +152,8 @@ func (e *TerminationEvidence) stop(name string) *stopEvidence {
 	return &e.stops[len(e.stops)-1]
 }
 
-// The method accepts reports whether the evidence accepts facts about a run. If the run is later than the known run,
-// accepts first clears the facts about the known run.
+// The method accepts reports whether the evidence accepts facts about a run. For a run that is later than the known
+// run, the method accepts clears the facts about the known run before it returns.
 func (s *stopEvidence) accepts(attempt int) bool {
 	switch {
 	case s == nil || attempt < s.attempt:
@@ -245,5 +245,5 @@ func (e *TerminationEvidence) applyEvent(o EventSeen) bool {
 // Pod returns the latest pod object.
 func (e *TerminationEvidence) Pod() Pod { return e.pod }
 
-// Over reports whether the object is gone. No more observations follow then.
+// Over reports whether the object is gone. After the object is gone, no more observations follow.
 func (e *TerminationEvidence) Over() bool { return e.gone != 0 }

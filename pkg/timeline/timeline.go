@@ -70,8 +70,8 @@ type Timeline struct {
 	// no deletion request or if the agent does not follow terminations.
 	Termination *Termination
 
-	// Reconstructed is true if the start-up was over before Scope.Since, so the evidence was collected afterwards.
-	// The agent shows such a timeline but does not count it.
+	// Reconstructed is true if the start-up was over before Scope.Since. In this case, the agent collected the
+	// evidence afterwards. The agent shows such a timeline but does not count it.
 	Reconstructed bool
 }
 
@@ -129,7 +129,7 @@ type Span struct {
 	// Pressure is the node's pressure during the phase; nil if not measured.
 	Pressure *Pressure
 	// ImageLoading is true if the snapshotter can still have downloaded the container's content during the phase,
-	// because the image is lazy (see Pull.Lazy). ImageLoading is set only for phases in which the container starts or
+	// because the image is lazy (Pull.Lazy). ImageLoading is set only for phases in which the container starts or
 	// runs.
 	ImageLoading bool
 }
@@ -163,8 +163,8 @@ type Pull struct {
 
 	SizeBytes int64 // 0 if unknown
 	// Layers lists the layers that this pull downloaded, the bottom layer first. Layers is empty if the runtime does
-	// not report layers. Shared says for each layer whether the pull of an earlier settled pod also downloaded it.
-	// The bytes of a shared layer count for that other pull.
+	// not report layers. For each layer, Shared is true if the pull of an earlier settled pod also downloaded the
+	// layer. The bytes of a shared layer count for that other pull.
 	Layers  []Layer
 	Shared  []bool
 	Sources []Source
@@ -186,8 +186,8 @@ type Pull struct {
 	// kubelet 1.33 and later.
 	Credentials time.Duration
 
-	// Lazy is true if a snapshotter mounted layers from the registry. Lazy downloads their content while the
-	// container runs.
+	// Lazy is true if a snapshotter mounted layers from the registry. The snapshotter downloads their content while
+	// the container runs.
 	Lazy bool
 
 	// BlockedBy is the pull that delayed this pull the longest in the node's queue. BlockedBy is nil if unknown, or

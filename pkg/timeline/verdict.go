@@ -173,8 +173,8 @@ func (p *Pressure) add(s Span) {
 	}
 }
 
-// The method describe returns a text if a pressure was high, and an empty text otherwise. p must hold the pressure
-// multiplied by length.
+// The method describe returns a text if a pressure was high, and an empty text otherwise. The receiver p must hold
+// the pressure multiplied by the argument length.
 func (p *Pressure) describe(length time.Duration) string {
 	l := float64(length)
 	resource, share := (&Pressure{p.CPU / l, p.IO / l, p.Memory / l}).High()

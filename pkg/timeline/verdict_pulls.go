@@ -9,7 +9,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// blockerOf returns the image that delayed all waiting pulls in these spans the longest. blockerOf returns an
+// blockerOf returns the image whose pull delayed all waiting pulls in these spans the longest. blockerOf returns an
 // empty text if the images differ or if one of them is unknown.
 func (t Timeline) blockerOf(spans []Span) (image string) {
 	for _, s := range spans {

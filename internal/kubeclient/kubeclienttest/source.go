@@ -108,7 +108,7 @@ func (s *Source) Next() timeline.Observation {
 	}
 }
 
-// Nothing fails the test if an observation has arrived.
+// Nothing is a check: if an observation has arrived, the test fails.
 func (s *Source) Nothing() {
 	s.t.Helper()
 	select {
