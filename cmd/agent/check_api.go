@@ -24,8 +24,8 @@ const skewLimit = 500 * time.Millisecond
 // nobodysNode is a node name that cannot exist: RFC 6761 reserves the domain "invalid".
 const nobodysNode = "podlapse-check.invalid"
 
-// checkControlPlane tests whether the API server answers, whether its permissions are exactly the required ones,
-// and whether the clocks agree.
+// checkControlPlane tests whether the API server answers, whether the agent has exactly the required permissions, and
+// whether the clocks agree.
 func checkControlPlane(ctx context.Context, c config) []finding {
 	api, err := newAPIServer(c)
 	if err != nil {

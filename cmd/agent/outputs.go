@@ -11,7 +11,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// outputs holds the outputs that report start-ups: metrics, records on standard output, and OTLP.
+// The type outputs holds the outputs that report start-ups: metrics, records on standard output, and OTLP.
 type outputs struct {
 	metrics *export.Metrics
 	records io.Writer
@@ -20,7 +20,7 @@ type outputs struct {
 	push    *otlp.Metrics     // nil without an endpoint for metrics
 
 	settledSinks []func(timeline.Timeline)
-	// terminations is true if the selected records include terminations.
+	// The field terminations is true if the selected records include terminations.
 	terminations bool
 }
 

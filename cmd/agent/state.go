@@ -23,7 +23,7 @@ type memory struct {
 	dir    *state.Dir // nil without the directory
 	left   state.Contents
 	keeper *state.Keeper // nil without the directory
-	// reported receives a timeline that all sinks have reported.
+	// The field reported receives a timeline that all sinks have reported.
 	reported func(timeline.Timeline)
 }
 

@@ -25,8 +25,8 @@ type asking struct {
 	uid, namespace, name string
 	version              string // resource version of the object that contains the request
 	startUp, time        bool   // true if the pod requests the annotation but does not have it
-	// owned holds the annotations that this manager wrote before. Server-side apply removes fields that the manager
-	// no longer sends.
+	// The field owned holds the annotations that this manager wrote before. Server-side apply removes fields that the
+	// manager no longer sends.
 	owned map[string]string
 }
 

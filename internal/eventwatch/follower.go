@@ -12,8 +12,8 @@ import (
 type follower struct {
 	namespace string   // empty means all namespaces
 	alone     *request // the only pod of the watch; nil for a shared watch
-	// changed is a channel of capacity 1, and senders drop signals when it is full. A signal means that the pods of a
-	// shared watch changed, or that the own watches of these pods changed.
+	// The field changed is a channel of capacity 1, and senders drop signals when it is full. A signal means that the
+	// pods of a shared watch changed, or that the own watches of these pods changed.
 	changed chan struct{}
 
 	// Guarded by the lock of Source.

@@ -43,7 +43,7 @@ func involvedOf(w timeline.EventWatch) involved { return involved{w.Namespace, w
 // The method size returns the memory in bytes for the identity of a remembered pod.
 func (i involved) size() int { return rememberedBytes + len(i.namespace) + len(i.name) + len(i.uid) }
 
-// seed makes the hashes unpredictable for clients that write Events.
+// The variable seed makes the hashes unpredictable for clients that write Events.
 var seed = maphash.MakeSeed()
 
 // eventKey identifies one state of an Event. Its size does not depend on the length of the Event's name.

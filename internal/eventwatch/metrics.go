@@ -2,7 +2,7 @@ package eventwatch
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// metrics counts watches and Events.
+// The type metrics counts watches and Events.
 type metrics struct {
 	opened, received prometheus.Counter
 	open             prometheus.Gauge

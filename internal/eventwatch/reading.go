@@ -22,16 +22,16 @@ type reading struct {
 	proof    *proof
 	proven   bool // the watch has delivered all existing Events
 
-	// named is true if a pod of this node had an Event whose host is this node's name. renamed is true if a pod of
-	// this node had an Event with another host.
+	// The field named is true if a pod of this node had an Event whose host is this node's name. The field renamed is
+	// true if a pod of this node had an Event with another host.
 	named, renamed bool
 }
 
 // member is a pod that an open watch serves.
 type member struct {
 	pod *request
-	// since is the time from which this watch and a previous watch together have delivered all Events of the pod.
-	// since is zero if Events are missing.
+	// The field since is the time from which this watch and a previous watch together have delivered all Events of
+	// the pod. The field since is zero if Events are missing.
 	since   time.Time
 	vouched bool
 }

@@ -18,12 +18,12 @@ type request struct {
 	watch     timeline.EventWatch
 	withdrawn atomic.Bool
 
-	own, shared *follower // guarded by the lock of Source; nil without such a watch
+	own, shared *follower // guarded by the lock of Source; nil if the request has no such watch
 
-	// delivering is a channel of capacity 1. It contains a token while a watch passes an observation. A statement of
-	// one watch about the pod's Events must not overtake an Event that another watch passes. delivering is not a
-	// mutex, because a goroutine can hold the token for long. No goroutine waits for the token while it holds the
-	// lock of Source. The token guards the fields below.
+	// The field delivering is a channel of capacity 1. It contains a token while a watch passes an observation. A
+	// statement of one watch about the pod's Events must not overtake an Event that another watch passes. The field
+	// delivering is not a mutex, because a goroutine can hold the token for long. No goroutine waits for the token
+	// while it holds the lock of Source. The token guards the fields below.
 	delivering chan struct{}
 	seen       map[uint64]uint64 // hash of an Event's version, by the hash of its name; detects repeated Events
 	heard      bool              // an Event of this node's kubelet has arrived
@@ -56,7 +56,7 @@ func (r *request) deliver(key eventKey, seen timeline.EventSeen, here bool, obse
 	return true
 }
 
-// The method vouch observes EventsWatched, unless another watch has already done so.
+// The method vouch observes EventsWatched, unless another open watch has already caused this observation.
 func (r *request) vouch(f *follower, watched timeline.EventsWatched, observe func(timeline.Observation)) {
 	r.delivering <- struct{}{}
 	defer func() { <-r.delivering }()

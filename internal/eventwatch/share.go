@@ -9,8 +9,8 @@ const (
 	// maxAlone is the maximum number of pods of one namespace that get their own watches. For each watch on a
 	// namespace, the API server decodes every Event of the namespace, even Events that the watch does not select.
 	maxAlone = 4
-	// linger is the time for which a shared watch without pods stays open, so that the next pods of a burst can use
-	// this watch.
+	// The constant linger is the time for which a shared watch without pods stays open, so that the next pods of a
+	// burst can use this watch.
 	linger = 5 * time.Second
 	// clusterLinger is longer than linger, because every opening delivers the cluster's Events of the last hour.
 	// clusterLinger is limited, because the API server should not send the cluster's Events to a node where no pod

@@ -44,7 +44,7 @@ type Config struct {
 type Source struct {
 	config Config
 	wake   chan struct{} // capacity 1, drops signals when full; signals a change of the queue or of the taken slots
-	// remember is the maximum number of Events that a shared watch remembers. Tests lower it.
+	// The field remember is the maximum number of Events that a shared watch remembers. Tests lower it.
 	remember int
 	metrics  metrics
 

@@ -9,8 +9,8 @@ import (
 	"github.com/klauspost/compress/flate"
 )
 
-// typical is a typical record. Text that a record has in common with typical, such as field names, takes no space
-// when compressed.
+// The variable typical is a typical record. Text that a record has in common with typical, such as field names, takes
+// no space when compressed.
 //
 //go:embed typical.txt
 var typical []byte

@@ -34,13 +34,13 @@ type Reviewer struct {
 	tokens  memory[authenticationv1.UserInfo]
 	access  memory[struct{}]
 
-	// authorized holds tokens whose owner was allowed to read at least one path. These tokens have a separate rate
-	// limit. So invented tokens cannot block a scraper. Valid tokens without permissions, which every pod of the
-	// cluster has, cannot block a scraper either.
+	// The field authorized holds tokens whose owner was allowed to read at least one path. These tokens have a
+	// separate rate limit. So invented tokens cannot block a scraper. Valid tokens without permissions, which every
+	// pod of the cluster has, cannot block a scraper either.
 	authorized                  *cache.LRUExpireCache
 	authorizedRate, unknownRate *rate.Limiter
-	// clients holds a small rate limit for each client. A request uses this limit before the shared limit for unknown
-	// tokens. So a scraper with a new token gets its reviews even if other clients send many tokens.
+	// The field clients holds a small rate limit for each client. A request uses this limit before the shared limit
+	// for unknown tokens. So a scraper with a new token gets its reviews even if other clients send many tokens.
 	clients *peer.Latest[*rate.Limiter]
 }
 

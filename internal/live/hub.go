@@ -36,8 +36,8 @@ const (
 	// restFactor is the ratio of the pause after a query to the duration of the query. So queries take at most 2 %
 	// of a core.
 	restFactor = 50
-	// lingering is the time for which the Hub still logs changes after the last viewer disconnected. A viewer that
-	// reconnects within this time can resume.
+	// The constant lingering is the time for which the Hub still logs changes after the last viewer disconnected. A
+	// viewer that reconnects within this time can resume.
 	lingering = time.Minute
 	// maxViewers is the maximum number of viewers.
 	maxViewers = 32

@@ -15,8 +15,8 @@ import (
 	"github.com/podlapse/podlapse/internal/backoff"
 )
 
-// retries is the back-off of send and of both exporters. retries is short, because a restarted collector is
-// available again within seconds.
+// The variable retries is the back-off of the function send and of the exporters. The variable retries is short,
+// because a restarted collector is available again within seconds.
 var retries = backoff.Policy{First: 500 * time.Millisecond, Max: 2 * time.Second}
 
 // The method retry configures the exporter's own retries. Each of the four exporters has its own type with the same

@@ -25,9 +25,9 @@ const (
 	batchItems = 32
 	batchSpans = 1024
 	batchBytes = 2 << 20
-	// flush is the time for which Run still sends queued start-ups after its context is done.
+	// The constant flush is the time for which Run still sends queued start-ups after its context is done.
 	flush = 800 * time.Millisecond
-	// closing is the time limit for the shutdown of an exporter without requests in progress.
+	// The constant closing is the time limit for the shutdown of an exporter without requests in progress.
 	closing = 50 * time.Millisecond
 )
 

@@ -19,7 +19,7 @@ var assets embed.FS
 const (
 	directory = "assets"
 	index     = "index.html"
-	// placeholder is replaced by the version in the addresses of index.html.
+	// The constant placeholder is replaced by the version in the addresses of index.html.
 	placeholder = "page/VERSION/"
 )
 

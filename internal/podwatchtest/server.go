@@ -213,7 +213,7 @@ func resourceOf(o object) string {
 	panic(fmt.Sprintf("not a pod, a node or an event: %T", o))
 }
 
-// query is the selection of a list or watch.
+// The type query is the selection of a list or watch.
 type query struct {
 	resource, namespace string
 	selector            fields.Selector

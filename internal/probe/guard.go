@@ -7,8 +7,9 @@ import (
 	"syscall"
 )
 
-// refused lists the addresses that the agent never connects to because a pod's image names them. Metadata services
-// in clouds have such addresses and return credentials. The list also contains addresses that no host can have.
+// The variable refused lists the addresses that the agent never connects to because a pod's image names them.
+// Metadata services in clouds have such addresses and return credentials. The list also contains addresses that no
+// host can have.
 var refused = []netip.Prefix{
 	// link-local: metadata services of AWS, Azure, Google Cloud, OpenStack and Oracle; ECS, EKS Pod Identity
 	netip.MustParsePrefix("169.254.0.0/16"),

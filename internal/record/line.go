@@ -23,8 +23,8 @@ const (
 
 const kindHeader = "header"
 
-// kinds lists the kinds of lines except the header. The fields of a line are the fields of the observation, under
-// the names in their tags. Fields that are false, zero, empty or absent are omitted.
+// The variable kinds lists the kinds of lines except the header. The fields of a line are the fields of the
+// observation, under the names in their tags. Fields that are false, zero, empty or absent are omitted.
 var kinds = []kind{
 	kindOf[timeline.PodSeen]("pod_seen"),
 	kindOf[timeline.PodGone]("pod_gone"),
@@ -47,7 +47,7 @@ func kindOf[O timeline.Observation](name string) kind {
 	return kind{name, reflect.TypeFor[O](), parse[O]}
 }
 
-// tag is the common part of all lines.
+// The type tag is the common part of all lines.
 type tag struct {
 	Kind string `json:"kind"`
 }

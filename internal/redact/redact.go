@@ -22,7 +22,8 @@ const (
 	leastSecret = 8
 )
 
-// combined is the prefix that client-go (tools/record) adds to an Event that combines several similar Events.
+// The constant combined is the prefix that client-go (tools/record) adds to an Event that combines several similar
+// Events.
 const combined = "(combined from similar events): "
 
 // The list quoting contains the reasons of Events in which the kubelet quotes the output of a container, or a command
@@ -54,32 +55,32 @@ const keys = `(?:[a-z0-9_.-]*[_.-])?(?:pass(?:word|wd|phrase)|pwd|secret|client_
 	`private[_-]?key|googleaccessid)`
 
 var (
-	// assigned matches key=value, as in queries, mount options and environments.
+	// The variable assigned matches key=value, as in queries, mount options and environments.
 	assigned = regexp.MustCompile(`(?i)(^|[^a-z0-9_.-])(--?)?(` + keys + `=)` +
 		`("[^"]*"|'[^']*'|\\"[^"\\]*\\"|[^\s"'\\&;,)\]]*[^\s"'\\&;,)\]:.])`)
-	// option matches --key value, as in command lines.
+	// The variable option matches --key value, as in command lines.
 	option = regexp.MustCompile(`(?i)(--?` + keys + `\s+)([^\s"',-][^\s"',]*)`)
-	// member matches "key":"value", as in JSON and in JSON within a quoted text.
+	// The variable member matches "key":"value", as in JSON and in JSON within a quoted text.
 	member = regexp.MustCompile(`(?i)(\\?"` + keys + `\\?"\s*:\s*\\?")([^"\\]+)`)
-	// header matches an HTTP header with credentials.
+	// The variable header matches an HTTP header with credentials.
 	header = regexp.MustCompile(`(?i)((?:proxy-)?authorization|` +
 		`x-(?:auth|vault|amz-security|registry|gitlab|api)-?(?:token|auth|key)|(?:set-)?cookie)(` +
 		`\\?"?\s*:\s*\[?\\?"?)` +
 		`((?:basic|bearer|digest|negotiate|token)\s+)?([^\s"'\\,\]]+)`)
-	// scheme matches bearer and basic credentials (RFC 9110) outside a header. withoutToken decides whether the text
-	// after the scheme is a credential.
+	// The variable scheme matches bearer and basic credentials (RFC 9110) outside a header. withoutToken decides
+	// whether the text after the scheme is a credential.
 	scheme = regexp.MustCompile(`(?i)\b(bearer|basic)(\s+)([a-z0-9._~+/-]+=*)`)
 	// The expression known matches tokens with a known prefix: JSON Web Tokens, and tokens of GitHub, GitLab, Slack,
 	// npm and Docker Hub.
 	known = regexp.MustCompile(`\b(?:eyJ[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*){1,4}|gh[pousr]_[A-Za-z0-9]{16,}|` +
 		`github_pat_[A-Za-z0-9_]{16,}|glpat-[A-Za-z0-9_-]{16,}|xox[a-z]-[A-Za-z0-9-]{10,}|` +
 		`npm_[A-Za-z0-9]{30,}|dckr_[a-z]+_[A-Za-z0-9_-]{16,})`)
-	// address matches the part of a URL after its scheme.
+	// The variable address matches the part of a URL after its scheme.
 	address    = regexp.MustCompile(`//[^\s"'<>\\]+`)
 	privateKey = regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`)
 )
 
-// rules apply in this order. The hints make it unnecessary to search most texts.
+// The rules apply in this order. The hints make it unnecessary to search most texts.
 var rules = []struct {
 	hints  []string // every matching text contains one of the hints, in lower case
 	redact func(string) string

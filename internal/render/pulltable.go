@@ -93,7 +93,8 @@ func goingText(pull api.LivePullRecord) string {
 	return text
 }
 
-// ProgressText returns the received part and the total size of a pull. The text is empty while both are unknown.
+// ProgressText returns the received part and the total size of a pull. The text is empty while both sizes are
+// unknown.
 func ProgressText(pull api.LivePullRecord) string {
 	switch {
 	case pull.TotalBytes > 0:

@@ -27,7 +27,7 @@ func phaseText(phase api.PhaseRecord) string {
 	return text
 }
 
-// Summary lists records in their order, one line each. If nodes is true, each line contains the node.
+// Summary lists records in their order, one line each. If the argument nodes is true, each line contains the node.
 func Summary(records []api.Record, nodes bool, page terminal.Page) string {
 	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Shorten: terminal.ClipStart}, {},
 		{Right: true}, {Right: true}, {Shorten: terminal.Clip}}}

@@ -13,7 +13,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// version is the version of the format. The package can read every older version.
+// The constant version is the version of the format. The package can read every older version.
 const version = 1
 
 // Kinds of lines in addition to the lines of a recording.

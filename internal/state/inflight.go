@@ -35,7 +35,7 @@ type inFlight struct {
 // The type fresh is an observation that is not encoded yet.
 type fresh struct {
 	observation timeline.Observation
-	// passing marks a pod object that is kept only until the next pod object arrives.
+	// The field passing marks a pod object that is kept only until the next pod object arrives.
 	passing bool
 }
 

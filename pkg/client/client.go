@@ -117,7 +117,7 @@ func (c Client) Pods(ctx context.Context, filter Filter) iter.Seq2[api.Record, e
 	}
 }
 
-// Pulls returns the image pulls in progress and the latest completed ones.
+// Pulls returns the image pulls in progress and the latest completed pulls.
 func (c Client) Pulls(ctx context.Context) (api.PullList, error) {
 	list, err := get[api.PullList](ctx, c, nil, "pulls")
 	if err == nil && list.Items == nil {

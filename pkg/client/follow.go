@@ -17,7 +17,7 @@ import (
 const (
 	// comeBack is the time between a broken connection and the next attempt of Follow.
 	comeBack = 2 * time.Second
-	// silence is the longest allowed time without data. The agent sends data at least every 15 s.
+	// The constant silence is the longest allowed time without data. The agent sends data at least every 15 s.
 	silence = 45 * time.Second
 	// maxEvent limits the size of an event in bytes. The limit is larger than the record of a pod with hundreds of
 	// containers.
@@ -210,9 +210,9 @@ type frame struct {
 	data     []byte
 }
 
-// frames parses an event stream
-// (https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream). frames supports only
-// the parts of the format that an agent uses.
+// The type frames parses an event stream
+// (https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream). The type frames supports
+// only the parts of the format that an agent uses.
 type frames struct{ lines *bufio.Scanner }
 
 // The method next reads the stream up to the next event with data. The method The method next calls the function

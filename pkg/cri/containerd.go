@@ -12,7 +12,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// stores records which of containerd's own stores the runtime provides. The runtime's version determines the
+// The type stores records which of containerd's own stores the runtime provides. The runtime's version determines the
 // initial values. A store is disabled when the runtime rejects its method as unknown. Each session has its own
 // stores.
 type stores struct {

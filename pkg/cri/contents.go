@@ -17,12 +17,12 @@ const (
 	maxTries = 4
 )
 
-// contents lists the parts of an image. The image's digest determines the contents, so they never change.
+// The type contents lists the parts of an image. The image's digest determines the contents, so they never change.
 type contents struct {
 	manifest digest.Digest // empty if the image is invalid
 	config   blob
 	layers   []layer // the bottom layer first, at most maxLayers
-	// complete is true if the config was present. The config determines the chain IDs.
+	// The field complete is true if the config was present. The config determines the chain IDs.
 	complete bool
 }
 
@@ -38,8 +38,8 @@ type layer struct {
 
 // catalog reads the contents of images, once for each image. catalog is safe for concurrent use.
 type catalog struct {
-	// read returns errAbsent if the blob is absent at the moment. read returns errTooLarge and errCorrupt like
-	// client.readBlob. Any other error means that the runtime did not respond.
+	// The field read returns errAbsent if the blob is absent at the moment. The field read returns errTooLarge and
+	// errCorrupt like client.readBlob. Any other error means that the runtime did not respond.
 	read    func(context.Context, digest.Digest) ([]byte, error)
 	machine platforms.MatchComparer
 	known   *lru.Cache // complete and invalid contents, by the digest of the index or manifest

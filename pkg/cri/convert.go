@@ -78,7 +78,7 @@ func shortReason(reason string) string {
 }
 
 // The function attempt returns the kubelet's restart count. Without the annotation, the result is the attempt in the
-// metadata. The kubelet sets both to the same value.
+// metadata. The kubelet sets the annotation and the metadata to the same value.
 func attempt(container *runtimeapi.Container) int {
 	n, err := strconv.Atoi(container.GetAnnotations()[restartAnnotation])
 	if err != nil || n < 0 {

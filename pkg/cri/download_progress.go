@@ -15,7 +15,7 @@ type look struct {
 	session *session
 	running map[digest.Digest]ingest
 	arrived map[digest.Digest]bool // complete blobs of running downloads, for the next query
-	// snapshotters maps the digest of an image's config to the snapshotter that the config names.
+	// The field snapshotters maps the digest of an image's config to the snapshotter that the config names.
 	snapshotters map[digest.Digest]string
 }
 

@@ -10,7 +10,7 @@ import (
 // maxEntries limits the layers of a manifest and the manifests of an index. Linux mounts far fewer layers.
 const maxEntries = 1024
 
-// entries is an array of at most maxEntries. The limit bounds memory, because two bytes of JSON can take a
+// The type entries is an array of at most maxEntries. The limit bounds memory, because two bytes of JSON can take a
 // hundred bytes in memory.
 type entries[T any] []T
 

@@ -86,7 +86,7 @@ type manifestsOf struct {
 	running    map[digest.Digest]ingest
 	since      time.Time        // zero if only running ingests are of interest
 	named      []listedManifest // at least one child blob is running
-	begun      []listedManifest // no child blob is running, and a pull of the manifest began after since
+	begun      []listedManifest // no child blob is running, and a pull of the manifest began after the time since
 	unlabelled []listedManifest // no labels name the layers; the latest manifest first
 }
 

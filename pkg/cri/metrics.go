@@ -2,7 +2,7 @@ package cri
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// metrics counts the queries of a Source by result. Any goroutine can use the counters.
+// The type metrics counts the queries of a Source by result. Any goroutine can use the counters.
 type metrics struct{ answered, dropped, givenUp prometheus.Counter }
 
 // newMetrics creates the metrics. If the registerer is not nil, newMetrics also registers them.

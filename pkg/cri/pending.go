@@ -29,7 +29,8 @@ type question struct {
 // pod into the open question, so the queue stays small even if pods change fast. The type pending is safe for
 // concurrent use.
 type pending struct {
-	// wake signals that a question can be ready. wake has capacity 1, and senders drop the signal if it is full.
+	// The field wake signals that a question can be ready. The field wake has capacity 1, and senders drop the signal
+	// if it is full.
 	wake chan struct{}
 
 	mu    sync.Mutex

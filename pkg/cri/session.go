@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	// workers is the number of questions that are answered in parallel. workers is small, because the kubelet uses
-	// the same runtime.
+	// The constant workers is the number of questions that are answered in parallel. The constant workers is small,
+	// because the kubelet uses the same runtime.
 	workers = 2
-	// heartbeat is the interval at which the agent requests the version of an otherwise idle runtime.
+	// The constant heartbeat is the interval at which the agent requests the version of an otherwise idle runtime.
 	heartbeat = 10 * time.Second
 )
 
@@ -32,8 +32,8 @@ type session struct {
 	lookUp  *lookUp
 	runtime string     // name and version, for people
 	broken  chan error // capacity 1; errors are dropped when full, because only the first counts
-	// arrived holds the blobs that were complete at the previous query for downloads. Only the goroutine that
-	// queries downloads uses it.
+	// The field arrived holds the blobs that were complete at the previous query for downloads. Only the goroutine
+	// that queries downloads uses it.
 	arrived map[digest.Digest]bool
 }
 

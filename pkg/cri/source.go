@@ -26,8 +26,8 @@ const (
 	maxStatuses    = 8192 // cached running and exited containers
 )
 
-// retries limits the rate of connection attempts to an absent runtime, and the delay until the agent detects
-// that the runtime is back.
+// The variable retries limits the rate of connection attempts to an absent runtime, and the delay until the agent
+// detects that the runtime is back.
 var retries = backoff.Policy{First: 200 * time.Millisecond, Max: 5 * time.Second}
 
 // Config configures a Source. Sockets and Timeout have defaults.

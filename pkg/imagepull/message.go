@@ -55,8 +55,8 @@ type Message struct {
 // (tools/record).
 const CombinedPrefix = "(combined from similar events): "
 
-// sentences lists the kubelet's messages in pkg/kubelet/images/image_manager.go, from 1.20 to 1.36. Each row has
-// the reason, the words before the quoted reference, the first words after the reference, and the kind.
+// The variable sentences lists the kubelet's messages in pkg/kubelet/images/image_manager.go, from 1.20 to 1.36. Each
+// row has the reason, the words before the quoted reference, the first words after the reference, and the kind.
 var sentences = []struct {
 	reason, before, after string
 	kind                  Kind

@@ -129,8 +129,8 @@ type cacheState struct {
 	VerifiedAt *string  `json:"verified_at"` // null for never
 }
 
-// WriteList writes the objects for which want returns true as a PodList, sorted by namespace and name. WriteList
-// decompresses one object at a time.
+// WriteList writes a PodList with the objects for which the function want returns true, sorted by namespace and name.
+// WriteList decompresses one object at a time.
 func (o *Objects) WriteList(w io.Writer, want func(namespace, name, labels string) bool) error {
 	pods, version, state := o.snapshot(want)
 	head, err := json.Marshal(state)

@@ -37,8 +37,8 @@ func newPodResource(client rest.Interface, whole bool) podResource {
 
 // The method list lists pods and passes each pod to the function take as soon as the pod is read. So a list needs no
 // more memory than its largest pod. client-go would hold the whole response three times. If the API server answers
-// from its watch cache, it ignores the limit and sends all pods of the node at once. The method list returns an error
-// if the response is not complete in time.
+// from its watch cache, the API server ignores the limit and sends all pods of the node at once. The method list
+// returns an error if the response is not complete in time.
 func (r podResource) list(
 	ctx context.Context, options metav1.ListOptions, take func(*corev1.Pod),
 ) (metav1.ListMeta, error) {
@@ -126,8 +126,8 @@ func unexpectedEnd(err error) error {
 	return err
 }
 
-// decodePodsProtobuf reads a PodList in the API server's protobuf encoding: a runtime.Unknown with the list in
-// its field raw. If whole is false, it keeps only the fields that the agent reads.
+// decodePodsProtobuf reads a PodList in the API server's protobuf encoding: a runtime.Unknown with the list in its
+// field raw. If the argument whole is false, it keeps only the fields that the agent reads.
 func decodePodsProtobuf(
 	reader *bufio.Reader, take func(*corev1.Pod), whole bool,
 ) (list metav1.ListMeta, err error) {

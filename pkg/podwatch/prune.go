@@ -165,7 +165,8 @@ func (f readFields) prune(message []byte, write bool) ([]byte, error) {
 
 // The function rewrite replaces each field of bytes in a message by the result of the function edit. If the result is
 // nil, the function rewrite omits the field. The function rewrite works in place, so edit must not return more bytes
-// than it receives. If write is false, the function rewrite only checks the message and returns it unchanged.
+// than it receives. If the argument write is false, the function rewrite only checks the message and returns it
+// unchanged.
 func rewrite(
 	message []byte, write bool, edit func(field protowire.Number, value []byte) ([]byte, error),
 ) ([]byte, error) {

@@ -10,7 +10,7 @@ type listing struct {
 	objects  map[string]*arrival
 }
 
-// findings holds the results of one comparison.
+// The type findings holds the results of one comparison.
 type findings struct {
 	at                    time.Time
 	pods                  int

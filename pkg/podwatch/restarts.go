@@ -91,9 +91,9 @@ type Restart struct {
 	Times    int
 }
 
-// restarts counts how often the kubelet restarted containers. restarts keeps the highest restart count of each
-// container, so a status that goes back and forth counts once. Only the goroutine of Run writes the counts. Any
-// goroutine can read them.
+// The type restarts counts how often the kubelet restarted containers. The type restarts keeps the highest restart
+// count of each container, so a status that goes back and forth counts once. Only the goroutine of Run writes the
+// counts. Any goroutine can read them.
 type restarts struct {
 	report func(*corev1.Pod, Restart)
 

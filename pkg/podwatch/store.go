@@ -23,12 +23,12 @@ type store struct {
 	ctx  context.Context // set by Run, because the reflector's interface has no parameter for a context
 	pods *Pods
 	seen map[string]timeline.Pod // by UID, because two pods can have the same name between two lists
-	// mirrors maps the runtime's UID of a static pod to the UID of its mirror in seen.
+	// The field mirrors maps the runtime's UID of a static pod to the UID of its mirror in seen.
 	mirrors map[string]string
 	// Until the first list, known holds the UIDs of pods that a previous agent observed. The last state of these pods
 	// is unknown, so the store observes each of them that still exists.
 	known []string
-	// listed is true if the first list was processed. Pods that appear later are new.
+	// The field listed is true if the first list was processed. Pods that appear later are new.
 	listed bool
 	ledger *ledger // nil unless the store is compared with lists
 

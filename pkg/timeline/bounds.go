@@ -40,7 +40,7 @@ func (b *bound) leaning() instant {
 	return b.earliest + (b.latest-b.earliest)/2
 }
 
-// origins is a set of origins, one bit each.
+// The type origins is a set of origins, one bit each.
 type origins uint16
 
 func (os origins) with(o origin) origins { return os | 1<<o }
@@ -81,7 +81,7 @@ func (os origins) sources() []Source {
 	return sourceLists[set]
 }
 
-// trusted lists the sources, the most trusted source first.
+// The variable trusted lists the sources, the most trusted source first.
 var trusted = [...]Source{SourceCRI, SourceContainerd, SourceEventWatch, SourcePodWatch}
 
 // sourceLists holds one list for each set of sources. All parts of a timeline share these lists.
@@ -100,7 +100,7 @@ var sourceLists = func() (lists [1 << len(trusted)][]Source) {
 // The method overlaps reports whether the intervals overlap. If they overlap, the order of the milestones is unknown.
 func (b *bound) overlaps(o *bound) bool { return b.earliest < o.latest && o.earliest < b.latest }
 
-// bounds holds the bounds of all known milestones, sorted by key.
+// The type bounds holds the bounds of all known milestones, sorted by key.
 type bounds []bound
 
 func (bs bounds) find(k milestoneKey) *bound {

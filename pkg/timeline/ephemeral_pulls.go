@@ -13,9 +13,9 @@ type EphemeralEvidence struct {
 	reported []string // names of ephemeral containers that need no further report
 }
 
-// NewEphemeralEvidence starts with the current pod and ignores the ephemeral containers named in over.
-// NewEphemeralEvidence returns nil if there is no other ephemeral container. NewEphemeralEvidence also returns
-// nil if all of them have already run, because the agent did not see their pulls.
+// NewEphemeralEvidence starts with the current pod and ignores the ephemeral containers that the argument over names.
+// NewEphemeralEvidence returns nil if there is no other ephemeral container. NewEphemeralEvidence also returns nil if
+// all of them have already run, because the agent did not see their pulls.
 func NewEphemeralEvidence(scope Scope, o PodSeen, over []string) *EphemeralEvidence {
 	if !slices.ContainsFunc(o.Pod.Containers, func(c Container) bool {
 		return c.Kind == KindEphemeral && !c.ran() && !slices.Contains(over, c.Name)

@@ -78,7 +78,7 @@ type Evidence struct {
 	cached *cachedTimeline // nil if the timeline must be folded
 }
 
-// attempts is a set of the first 64 attempts.
+// The type attempts is a set of the first 64 attempts.
 type attempts uint64
 
 func (a attempts) with(attempt uint16) attempts { return a | 1<<attempt } // no effect for attempts after the first 64
@@ -113,9 +113,9 @@ type containerEvidence struct {
 	// laterPulled holds later Events that report that the image is present, in order of time.
 	laterPulled []pulledEvent
 	failures    []failureEvent
-	// requested holds the times of the kubelet's first request for the pull, according to its Events. inspected
-	// holds the times at which the runtime did not report whether it has the image. The two lists are in order of
-	// time. A list has more than one entry only if the kubelet restarted or somebody forged Events.
+	// The field requested holds the times of the kubelet's first request for the pull, according to its Events. The
+	// field inspected holds the times at which the runtime did not report whether it has the image. The two lists are
+	// in order of time. A list has more than one entry only if the kubelet restarted or somebody forged Events.
 	requested, inspected []window
 	// statusFailure is the first status that reports a failed pull; nil if there was none.
 	statusFailure *failureEvent
@@ -132,8 +132,8 @@ type containerEvidence struct {
 	notConfig    bool // the kubelet could not create the container for a reason other than its configuration
 }
 
-// refusals holds the first and latest occurrence, and the count, of an Event that reports a failure to create the
-// container.
+// The type refusals holds the first and latest occurrence, and the count, of an Event that reports a failure to
+// create the container.
 type refusals struct {
 	first, last window
 	count       int

@@ -31,7 +31,7 @@ type failureEvent struct {
 	why     imagepull.Failure
 }
 
-// window is the interval in which the subject of an Event happened, with the origin of the interval.
+// The type window is the interval in which the subject of an Event happened, with the origin of the interval.
 type window struct {
 	origin           origin
 	lean             lean
@@ -135,7 +135,8 @@ func (f failureEvent) compare(o failureEvent) int {
 	return cmp.Or(f.window.compare(o.window), cmp.Compare(f.atLeast, o.atLeast), cmp.Compare(f.why, o.why))
 }
 
-// keepEarliest inserts f into a list in order of time and keeps the earliest entries up to limit.
+// keepEarliest inserts an entry into a list in order of time. If the list exceeds the argument limit, keepEarliest
+// keeps the earliest entries.
 func keepEarliest[F interface{ compare(F) int }](e *Evidence, list *[]F, f F, limit int) {
 	i, found := slices.BinarySearchFunc(*list, f, F.compare)
 	if found || i == limit {

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// imageEvidence holds three answers about an image. Often, these are the same answer. The embedded first answer
-// shows the image before the kubelet's pull. The last answer shows whether a pull brought new content. The
-// layered answer is the latest usable answer with layers, or nil if no answer has layers.
+// imageEvidence holds three answers about an image. Often, all three are the same answer. The embedded first answer
+// shows the image before the kubelet's pull. The last answer shows whether a pull brought new content. The layered
+// answer is the latest usable answer with layers, or nil if no answer has layers.
 type imageEvidence struct {
 	*imageAnswer
 	last, layered *imageAnswer

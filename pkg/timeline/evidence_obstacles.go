@@ -14,8 +14,8 @@ type obstacleEvent struct {
 	obstacle    obstacle
 	first, last window
 	count       int // the number of occurrences so far
-	// runtime is true if the last occurrence comes from the runtime's answer about its network, and not from an
-	// Event.
+	// The field runtime is true if the last occurrence comes from the runtime's answer about its network, and not
+	// from an Event.
 	runtime bool
 }
 

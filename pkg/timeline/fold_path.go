@@ -111,7 +111,7 @@ func (b boundary) duringWork(all []boundary) bool {
 	})
 }
 
-// addPhase adds a phase unless the phases from index first already contain it. addPhase ignores an empty phase.
+// addPhase adds a phase unless the list already contains it from the index first on. addPhase ignores an empty phase.
 func (f *fold) addPhase(first int, phase Phase) {
 	if phase != "" && !slices.Contains(f.phases[first:], phase) {
 		f.phases = append(f.phases, phase)

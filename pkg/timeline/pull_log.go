@@ -25,8 +25,8 @@ type PullLog struct {
 	requests map[string]pullRequest // the kubelet's latest request, by pod and container
 	layers   recentLayers
 	images   map[string]imageAnswerOf // by normalized name
-	// sandboxes holds the pods whose sandbox the runtime has created, by UID. sandboxes is nil until the runtime's
-	// first answer.
+	// The field sandboxes holds the pods whose sandbox the runtime has created, by UID. The field sandboxes is nil
+	// until the runtime's first answer.
 	sandboxes map[string]sandboxSince
 }
 

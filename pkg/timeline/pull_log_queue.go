@@ -13,7 +13,7 @@ type pullRequest struct {
 	over  bool
 }
 
-// running is another pull of the node, with the known limits of its run.
+// The type running is another pull of the node, with the known limits of its run.
 type running struct {
 	from, until  time.Time // from is the time of the request if startUnknown is true; until is zero during the pull
 	startUnknown bool      // only the time of the request is known
