@@ -18,7 +18,7 @@ const partState = "state"
 const newsFor = time.Hour
 
 // memory is the state that an agent receives from the previous agent and keeps for the next agent. Without
-// --state-dir, memory is empty, and the function reported does nothing.
+// --state-dir, the memory is empty, and the function reported does nothing.
 type memory struct {
 	dir    *state.Dir // nil without the directory
 	left   state.Contents

@@ -22,8 +22,8 @@ type request struct {
 
 	// The field delivering is a channel of capacity 1. It contains a token while a watch passes an observation. A
 	// statement of one watch about the pod's Events must not overtake an Event that another watch passes. The field
-	// delivering is not a mutex, because a goroutine can hold the token for long. No goroutine waits for the token
-	// while it holds the lock of Source. The token guards the fields below.
+	// delivering is not a mutex, because a goroutine can hold the token for a long time. No goroutine waits for the
+	// token while it holds the lock of Source. The token guards the fields below.
 	delivering chan struct{}
 	seen       map[uint64]uint64 // hash of an Event's version, by the hash of its name; detects repeated Events
 	heard      bool              // an Event of this node's kubelet has arrived

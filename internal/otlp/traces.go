@@ -64,7 +64,7 @@ type Traces struct {
 	bytes int             // approximate size of the batch
 	items []item          // items in the batch
 	run   context.Context // context of Run
-	limit context.Context // context of the current delivery; it is done some time after the context of Run
+	limit context.Context // context of the current delivery; ends some time after the context of Run
 }
 
 // NewTraces creates a sink. The sink does not connect until it has data to send. NewTraces panics if its metrics

@@ -23,8 +23,8 @@ const (
 	placeholder = "page/VERSION/"
 )
 
-// Policy is the Content-Security-Policy of the page. It allows only the page's own files and the agent's API. It
-// forbids scripts and styles in markup, and markup that a script creates from text.
+// Policy is the Content-Security-Policy of the page. The policy allows only the page's own files and the agent's API.
+// The policy forbids scripts and styles in markup, and markup that a script creates from text.
 const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"frame-ancestors 'none'; base-uri 'none'; form-action 'none'; " +
 	"require-trusted-types-for 'script'; trusted-types 'none'"

@@ -15,7 +15,7 @@ import (
 // Probes of registries require Pulled.
 type RunnerConfig struct {
 	Config Config
-	// Load reads the configuration and the files that it names again.
+	// Load reads the configuration again, and also the files that the configuration names.
 	Load      func() (Config, error)
 	Recorder  Recorder
 	Runtime   RoundTrip

@@ -1,6 +1,6 @@
-// Package reconcile owns all evidence of the agent. The goroutine in Run applies observations to the evidence of
-// each pod, passes the requests of the timelines to the sources, and reports every settled timeline once. The
-// package imports no source and no exporter: cmd/agent connects them through interfaces and reports.
+// Package reconcile owns all evidence of the agent. The goroutine in Run applies observations to the evidence of each
+// pod, and passes the requests of the timelines to the sources. It reports every settled timeline once. The package
+// imports no source and no exporter: cmd/agent connects them through interfaces and reports.
 package reconcile
 
 import (

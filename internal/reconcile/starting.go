@@ -7,8 +7,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The constant lingering is the time after a start-up for which a pod still counts as starting, because other data
-// can be older than the end of the start-up.
+// The constant lingering is the time after a start-up for which a pod still counts as starting. The reason is that
+// other data can be older than the end of the start-up.
 const lingering = 5 * time.Second
 
 // Starting returns the pods that are starting or completed their start-up within the last seconds. Callers share

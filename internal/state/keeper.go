@@ -89,9 +89,9 @@ func Open(path, node string, logger *zap.Logger) (*Dir, error) {
 // Close releases the directory for another agent. The Keeper must have stopped.
 func (d *Dir) Close() error { return d.locked.Close() }
 
-// Keeper creates a Keeper with the contents of the directory. The Keeper saves immediately. This first save tests
-// the disk, and it saves the time from which the next agent must report start-ups. Keeper panics if its metric is
-// already registered.
+// Keeper creates a Keeper with the contents of the directory. The Keeper saves immediately. This first save tests the
+// disk and stores the time from which the next agent must report start-ups. Keeper panics if its metric is already
+// registered.
 func (d *Dir) Keeper(config Config) (*Keeper, error) {
 	recording, err := record.EncodeHeader(config.Header)
 	if err != nil {

@@ -24,7 +24,7 @@ const (
 	maxRecords = 20_000   // ten times the largest number of records of one agent
 )
 
-// Client queries one agent. Client is a plain value, and it is safe for concurrent use.
+// Client queries one agent. Client is a plain value that is safe for concurrent use.
 type Client struct {
 	// Server is the address of the agent: http://HOST:PORT, or the address of a proxy with a path. If the agent
 	// requires a password, the form is http://USER:PASSWORD@HOST:PORT.

@@ -33,9 +33,9 @@ func (d *degradable) disable() {
 	}
 }
 
-// The method forgive returns nil for errors that only remove details from the answer: the store does not have the
-// object, has an internal error, or is missing. If the store is missing, the method forgive also disables it. The
-// method forgive returns err if the runtime did not respond.
+// The method forgive returns nil for errors that only remove details from the answer. There are three such errors:
+// the store does not have the object, has an internal error, or is missing. If the store is missing, the method
+// forgive also disables it. The method forgive returns err if the runtime did not respond.
 func (d *degradable) forgive(err error) error {
 	return ifBroken(d.unlessMissing(err))
 }

@@ -43,7 +43,7 @@ func newPending() *pending {
 }
 
 // The method ask adds a question, or merges it into the open question about the pod. The method ask returns false if
-// it drops the question because there are too many.
+// too many questions are open, so that it drops the question.
 func (p *pending) ask(lookUp timeline.LookUp, now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -111,7 +111,7 @@ func (p *pending) done(q *question, lookUp timeline.LookUp) {
 }
 
 // The method failed ends a look-up without an answer. The question is either retried later or given up. The result
-// givenUp is true if it is given up.
+// givenUp is true if the question is given up.
 func (p *pending) failed(q *question, lookUp timeline.LookUp, now time.Time) (givenUp bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package imagepull holds the facts about image pulls that do not depend on pods: the kubelet's messages about
-// pulls, the outcomes of pulls, and the registry of an image reference. The package is pure. Package timeline
+// Package imagepull handles the facts about image pulls that do not depend on pods. These are the kubelet's messages
+// about pulls, the outcomes of pulls, and the registry of an image reference. The package is pure. Package timeline
 // uses it on the goroutine that folds.
 package imagepull
 

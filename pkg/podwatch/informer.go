@@ -58,7 +58,7 @@ type Config struct {
 	Follower Follower
 	// Delays receives the changes that the watch delivers. Delays can be nil.
 	Delays Delays
-	// Verify compares the watch with lists, if it has an interval.
+	// If Verify contains an interval, Pods compares the watch with lists.
 	Verify Verify
 }
 

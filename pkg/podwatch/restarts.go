@@ -163,7 +163,7 @@ func (r *restarts) count(pod *corev1.Pod, restart Restart) {
 	r.report(pod, restart)
 }
 
-// initKind returns the kind of an init container. If the spec does not contain the name, it returns KindInit.
+// initKind returns the kind of an init container. If the spec does not contain the name, the result is KindInit.
 func initKind(pod *corev1.Pod, name string) timeline.ContainerKind {
 	for i := range pod.Spec.InitContainers {
 		if c := &pod.Spec.InitContainers[i]; c.Name == name {

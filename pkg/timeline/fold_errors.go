@@ -148,9 +148,9 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 	return 0
 }
 
-// maxBackoff returns the longest normal wait of the kubelet before its next attempt. This wait is the back-off
-// plus the time until the kubelet next syncs the pod, because the kubelet does not wake up at the end of the
-// back-off. Another party can be responsible for any longer wait.
+// maxBackoff returns the longest normal wait of the kubelet before its next attempt. The kubelet does not wake up at
+// the end of the back-off. So the wait is the back-off plus the time until the kubelet next syncs the pod. Another
+// party can be responsible for any longer wait.
 func maxBackoff(phase Phase, failures int) time.Duration {
 	if phase == PhaseCrashBackoff {
 		failures-- // the kubelet restarts the container without delay after the first run

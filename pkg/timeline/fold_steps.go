@@ -25,8 +25,8 @@ type chain struct {
 // The method concurrent reports whether a step happens in parallel with the kubelet's work.
 func (c *chain) concurrent(s step) bool { return c.probes && s.key.milestone == MilestoneStarted }
 
-// podSteps returns the steps up to the first sandbox that ran. If several sandboxes were begun before it, the
-// chain starts with the first of these sandboxes.
+// podSteps returns the steps up to the first sandbox that ran. If several sandboxes were begun before this sandbox,
+// the chain starts with the first of these sandboxes.
 func (f *fold) podSteps() chain {
 	ran := f.firstSandbox()
 	steps := append(make([]step, 0, 8), step{key: podMilestone(MilestoneCreated)})
@@ -159,8 +159,8 @@ func (f *fold) untilKilled(c *Container, attempt uint16) []step {
 	return []step{{key: started, phase: PhaseStartupProbe}, finished}
 }
 
-// beforeRun returns the phase before another run of a container. The kubelet makes the first restart without
-// delay. Before later restarts, it waits for a back-off, for any exit code (doBackOff in
+// beforeRun returns the phase before another run of a container. The kubelet makes the first restart without delay.
+// Before later restarts, the kubelet waits for a back-off, whatever the exit code is (doBackOff in
 // pkg/kubelet/kuberuntime).
 func beforeRun(attempt uint16) Phase {
 	if attempt == 1 {

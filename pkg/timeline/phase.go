@@ -151,7 +151,7 @@ func CauseOf(p Phase) Cause { return rowOf(p).cause }
 // MeaningOf returns one sentence about the meaning of a phase.
 func MeaningOf(p Phase) string { return rowOf(p).meaning }
 
-// rowOf returns the row of a phase. For an unknown phase, it returns the row of PhaseUnattributed.
+// rowOf returns the row of a phase. For an unknown phase, the result is the row of PhaseUnattributed.
 func rowOf(p Phase) *phaseRow {
 	for i := range phaseTable {
 		if row := &phaseTable[i]; row.phase == p {

@@ -121,8 +121,8 @@ func (l *PressureLog) during(start, end time.Time) (Pressure, bool) {
 }
 
 // The method at returns the sample at an instant, interpolated between its two neighbors. If the distance of the
-// neighbors is larger than the argument apart, the method at returns the next sample (direction +1) or the previous
-// sample (direction -1). If there is only one neighbor, the method at returns this neighbor.
+// neighbors is larger than the argument apart, the result is the next sample (direction +1) or the previous sample
+// (direction -1). If there is only one neighbor, the method at returns this neighbor.
 func (l *PressureLog) at(instant time.Time, apart time.Duration, direction int) PressureSeen {
 	i, exact := slices.BinarySearchFunc(l.samples, instant,
 		func(s PressureSeen, at time.Time) int { return s.ArrivedAt.Compare(at) })

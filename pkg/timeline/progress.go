@@ -21,8 +21,8 @@ type ContainerReached struct {
 	Kind        ContainerKind
 
 	RunningAt time.Time // the start of the container's first run
-	// StartedAt is the time when the container's startup probe passed. Without a startup probe, it is the time when
-	// the container ran and its post-start hook had ended. StartedAt is zero for init containers.
+	// StartedAt is the time when the container's startup probe passed. Without a startup probe, StartedAt is the time
+	// when the container ran and its post-start hook had ended. StartedAt is zero for init containers.
 	StartedAt   time.Time
 	ReadyAt     time.Time // zero for init containers
 	SucceededAt time.Time // the first end with exit code 0; only for init containers

@@ -114,8 +114,8 @@ func (f *fold) imageCheckedBy(index int16) instant {
 	return first
 }
 
-// pullEventsOf returns the evidence with the Events about a container's pulls. Usually this is the container's
-// own evidence. If only one container has the image, it can also be the evidence of Events that name only the
+// pullEventsOf returns the evidence with the Events about a container's pulls. Usually this is the container's own
+// evidence. If only one container has the image, the result can also be the evidence of Events that name only the
 // image.
 func (e *Evidence) pullEventsOf(index int16) *containerEvidence {
 	own := &e.containers[index]

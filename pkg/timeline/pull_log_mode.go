@@ -84,8 +84,8 @@ type pullMode struct {
 	serial   bool // the node runs one pull at a time
 }
 
-// The method mode returns the pull settings of the node. The argument p is the pull that the caller examines, and it
-// need not be in the log.
+// The method mode returns the pull settings of the node. The argument p is the pull that the caller examines. The log
+// does not need to contain this pull.
 //
 // Suppose that a pull waited, began when another pull ended, and ran alone. Then the node runs one pull at a time,
 // because on a node with parallel pulls, other pulls would have continued. The latest evidence counts, because the

@@ -92,8 +92,8 @@ func (l *PullLog) concurrent(p *Pull, uid string, m pullMode) int {
 	return most
 }
 
-// explainQueue records the reasons for a pull's wait in the node's queue. explainQueue counts the pulls ahead.
-// If the node pulls one image after the other, it also names the pull that caused most of the wait.
+// explainQueue records the reasons for a pull's wait in the node's queue. explainQueue counts the pulls ahead. If the
+// node pulls one image after the other, explainQueue also names the pull that caused most of the wait.
 func (l *PullLog) explainQueue(p *Pull, uid string, m pullMode) {
 	wait := p.StartedAt.Sub(p.RequestedAt)
 	if !p.QueueTimed || wait < leastBlocked {

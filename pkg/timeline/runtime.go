@@ -23,7 +23,8 @@ type Sandbox struct {
 	// NetworkReadyAt.
 	ImageKnown bool `json:"image_known,omitzero"`
 	// RunningAt is the time when the sandbox ran (containerd ≥ 2.0: updated_at in the sandbox store). containerd
-	// last writes this time after it started the sandbox container. RunningAt is meaningful only if Ready is true.
+	// writes this time for the last time after it started the sandbox container. RunningAt is meaningful only if
+	// Ready is true.
 	RunningAt time.Time `json:"running_at,omitzero"`
 	// CreatedAt is CRI's created_at. CreatedAt is set only if it is unknown which of the instants above is closest.
 	CreatedAt time.Time `json:"created_at,omitzero"`
@@ -53,9 +54,9 @@ type Image struct {
 	// SizeBytes is the compressed size in containerd and the uncompressed size in CRI-O. SizeBytes is 0 if unknown.
 	SizeBytes int64  `json:"size_bytes,omitzero"`
 	Digest    string `json:"digest,omitzero"` // repository digest, e.g. sha256:…; empty if unknown
-	// ResolvedAt is the time when the image's manifest or index first arrived on the node, soon after the start of
-	// the first pull (containerd: created_at of the image's target in the content store). ResolvedAt is zero unless
-	// LookUp.Layers requested the layers.
+	// ResolvedAt is the time when the image's manifest or index first arrived on the node. This time is soon after
+	// the start of the first pull (containerd: created_at of the image's target in the content store). ResolvedAt is
+	// zero unless LookUp.Layers requested the layers.
 	ResolvedAt time.Time `json:"resolved_at,omitzero"`
 	// Layers lists the bottom layer first. Layers is empty unless LookUp.Layers requested the layers.
 	Layers []Layer `json:"layers,omitempty"`

@@ -69,7 +69,7 @@ func boundOf(c constraint) bound {
 	return bound{key: c.key, earliest: c.earliest, latest: c.latest, lean: c.lean, origins: origins(0).with(c.origin)}
 }
 
-// objectGone returns the bound of the object's deletion. While the object exists, it returns now.
+// objectGone returns the bound of the object's deletion. While the object exists, the result is the current time.
 func (f *terminationFold) objectGone() bound {
 	if !f.Over() {
 		return bound{earliest: f.now, latest: f.now}

@@ -64,8 +64,8 @@ func (f *terminationFold) steps() []terminationStep {
 }
 
 // stopSteps returns the steps of a container until it stopped. The end of its grace period is known only if the
-// container has the pod's grace period and nobody shortened it, because a shortened period begins again. If
-// there were too many containers to follow, another container can have stopped last.
+// container has the pod's grace period and nobody shortened this period. A shortened period begins again. If there
+// were too many containers to follow, another container can have stopped last.
 func (f *terminationFold) stopSteps(steps []terminationStep, s stopBound) []terminationStep {
 	stop := f.t.Stops[s.index]
 	step := terminationStep{

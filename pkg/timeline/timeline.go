@@ -121,8 +121,8 @@ type Span struct {
 	// Error is the maximum of |EndAt − StartAt − truth|.
 	Error   time.Duration
 	Sources []Source
-	// MergedWith lists the phases that the evidence could not separate from this phase. For PhaseUnattributed, it
-	// lists all possible phases.
+	// MergedWith lists the phases that the evidence could not separate from this phase. For PhaseUnattributed,
+	// MergedWith lists all possible phases.
 	MergedWith []Phase
 	// Open is true if the phase is in progress. EndAt is then the time of the request.
 	Open bool
