@@ -11,8 +11,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// core connects the reconciler with the sources and with the parts that query it. serve sets the field reconciler
-// before any component runs.
+// core connects the reconciler with the sources and with the parts that query the reconciler. serve sets the field
+// reconciler before any component runs.
 type core struct {
 	reconciler *reconcile.Reconciler
 	recorder   *record.Recorder // nil without a recording

@@ -33,7 +33,7 @@ func main() {
 		}
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	signals := make(chan os.Signal, 2) // the first signal stops the program, the second ends it immediately
+	signals := make(chan os.Signal, 2) // the first signal stops the program; the second signal ends it immediately
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
 	program, args := cli.Called(os.Args)
 	giveBack := terminal.Remember(os.Stdin, os.Stdout)
@@ -70,7 +70,7 @@ func runAs(ctx context.Context, name string, args []string, getenv func(string) 
 	return program.Run(ctx, args, getenv, stdout, stderr)
 }
 
-// The function commands lists the commands of the program with the given name. The kubectl plugin only has the
+// The function commands returns the commands of the program with the given name. The kubectl plugin only has the
 // commands that query agents.
 func commands(name string) []cli.Command {
 	general := []cli.Command{{Name: "version", Summary: "print the version", Run: runVersion}, cli.Help()}

@@ -6,7 +6,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// reports counts a start-up as reported when all sinks of the agent have finished the start-up.
+// The type reports counts a start-up as reported when all sinks of the agent have finished the start-up.
 type reports struct {
 	sinks    int // does not change after the first start-up
 	reported func(timeline.Timeline)
@@ -38,7 +38,7 @@ func (r *reports) through(t timeline.Timeline) {
 	}
 }
 
-// The method last notes that a sink has finished a pod's start-up. The method last returns true for the last sink.
+// The method last records that a sink has finished a pod's start-up. The method last returns true for the last sink.
 func (r *reports) last(uid string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

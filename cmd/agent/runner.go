@@ -28,7 +28,7 @@ const (
 	stageSources stage = iota
 	stageReconcile
 	stageSinks
-	stageRest // the web server and the state file; the state file notes the start-ups that the sinks reported
+	stageRest // the web server and the state file; the state file records the start-ups that the sinks reported
 )
 
 // Time limits for stopping each stage. Their sum is less than the 5 s in which the agent must stop.
@@ -45,7 +45,7 @@ type stageInfo struct {
 	limit time.Duration // after this time, the runner stops the next stage
 }
 
-// agentStages lists the stages of the agent.
+// agentStages returns the stages of the agent.
 func agentStages() []stageInfo {
 	return []stageInfo{
 		stageSources:   {"sources", sourcesLimit},

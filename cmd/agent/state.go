@@ -68,9 +68,9 @@ func (m memory) components() []component {
 	return []component{{partState, stageRest, m.keeper.Run}}
 }
 
-// carriedOn returns the time from which the agent reports start-ups. This time is the start of the first agent in
-// an unbroken series of agents, but at most newsFor ago. If the saved time is later than now, carriedOn returns
-// now.
+// carriedOn returns the time from which the agent reports start-ups. This time is the start of the first agent in an
+// unbroken series of agents, but not earlier than newsFor before now. If the saved time is later than now, carriedOn
+// returns now.
 func carriedOn(since, now time.Time) time.Time {
 	oldest := now.Add(-newsFor)
 	switch {

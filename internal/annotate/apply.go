@@ -22,8 +22,8 @@ const remedy = "install the component annotate, which allows the agent to patch 
 	"(docs/annotations.md): "
 
 // The type applied is the configuration for server-side apply: the annotations to own and the identity of the object.
-// Because of the UID, apply never creates a pod and never writes to another pod of that name. Because of the version,
-// apply never writes to a pod that has changed.
+// Because of the UID, server-side apply never creates a pod and never writes to another pod of that name. Because of
+// the version, server-side apply never writes to a pod that has changed.
 type applied struct {
 	metav1.TypeMeta `json:",inline"`
 	Metadata        appliedMeta `json:"metadata"`

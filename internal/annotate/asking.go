@@ -42,7 +42,7 @@ func read(pod *corev1.Pod) (asking, bool) {
 	if !a.startUp && !a.time || pod.DeletionTimestamp != nil {
 		return asking{}, false
 	}
-	// Clones of the texts do not keep the whole object in memory.
+	// Without clones of the texts, the whole object would stay in memory.
 	a.uid, a.namespace, a.name = string(pod.UID), strings.Clone(pod.Namespace), strings.Clone(pod.Name)
 	a.version = strings.Clone(pod.ResourceVersion)
 	for _, name := range []string{StartUp, Time} {

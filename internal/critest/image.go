@@ -35,7 +35,7 @@ type Built struct {
 // LayerDigest returns the digest of the layer with a name.
 func LayerDigest(name string) string { return digest.FromString("layer " + name).String() }
 
-// PutLayers stores an image's manifest, config and, if Indexed is set, index.
+// PutLayers stores an image's manifest and config. If Indexed is set, PutLayers also stores the index.
 func (r *Runtime) PutLayers(l Layers) Built {
 	var built Built
 	image := ocispec.Image{Author: l.Source, Platform: ocispec.Platform{OS: runtime.GOOS, Architecture: runtime.GOARCH}}
@@ -106,7 +106,7 @@ func (l Layers) sourceLabels() map[string]string {
 func encode(value any) []byte {
 	data, err := json.Marshal(value)
 	if err != nil {
-		panic(err) // a value of these types never fails to encode
+		panic(err) // json.Marshal never fails for a value of these types
 	}
 	return data
 }

@@ -53,7 +53,7 @@ func (s *Source) watchOnce(ctx, lease context.Context, f *follower) bool {
 	return s.read(ctx, lease, f, w)
 }
 
-// The method refused reports why the API server refused the watch.
+// The method refused reports the reason why the API server refused the watch.
 func (s *Source) refused(lease context.Context, err error) {
 	if lease.Err() == nil {
 		s.config.Report(false, "watch events: "+kubeclient.Explain(err, remedy))
@@ -101,7 +101,7 @@ func (s *Source) read(ctx, lease context.Context, f *follower, w watch.Interface
 				return accepted
 			}
 			if event.Type == watch.Error {
-				// A later error ends only this watch, for example because its history in etcd is gone (410).
+				// A later error ends only this watch, for example because the watch's history in etcd is gone (410).
 				if !accepted {
 					s.refused(lease, apierrors.FromObject(event.Object))
 				}

@@ -9,8 +9,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Limits on the Events that a shared watch remembers. A node has some hundred pods, and the kubelet creates about
-// ten Events of a few hundred bytes for each start-up. So all pods that started in the last hour fit.
+// Limits on the Events that a shared watch remembers. A node has some hundred pods, and the kubelet creates about ten
+// Events of a few hundred bytes for each start-up. So the Events of all pods that started in the last hour fit.
 const (
 	maxRemembered      = 1024
 	maxRememberedBytes = 512 << 10
@@ -18,7 +18,7 @@ const (
 	// fewer.
 	maxOfPod     = 128
 	maxForgotten = 1024
-	// maxNamespaces exceeds the number of namespaces that have pods on one node within an hour.
+	// maxNamespaces is larger than the number of namespaces that have pods on one node within an hour.
 	maxNamespaces = 1024
 	// rememberedBytes is the memory for one Event in addition to its texts, and for one pod in addition to its
 	// names.
@@ -123,7 +123,7 @@ func (m *memory) add(pod involved, key eventKey, seen timeline.EventSeen) {
 	}
 	m.added++
 	past.latest = m.added
-	// Clones do not keep longer texts in memory.
+	// Without clones, the longer original texts would stay in memory.
 	seen.Message, seen.Reason, seen.Container = strings.Clone(seen.Message), strings.Clone(seen.Reason),
 		strings.Clone(seen.Container)
 	event := pastEvent{key, seen}

@@ -11,7 +11,7 @@ type metrics struct {
 
 // The type refused counts ignored Events by reason.
 type refused struct {
-	oversized prometheus.Counter // the Event is longer than every Event of the kubelet
+	oversized prometheus.Counter // the Event is longer than any Event of the kubelet
 	pod       prometheus.Counter // the Event has the UID of a requested pod, but another namespace, name or kind
 	host      prometheus.Counter // the pod's earlier Events named this node, but this Event names another host
 }

@@ -8,7 +8,7 @@ type openTimes struct {
 	closed time.Duration // total time of the closed watches
 }
 
-// The method opened notes that the API server accepted the watch.
+// The method opened records that the API server accepted the watch.
 func (s *Source) opened(f *follower) time.Time {
 	s.metrics.opened.Inc()
 	s.metrics.open.Inc()
@@ -19,7 +19,7 @@ func (s *Source) opened(f *follower) time.Time {
 	return f.openedAt
 }
 
-// The method proved notes that a watch has delivered all existing Events. If the pod also has a shared watch, the
+// The method proved records that a watch has delivered all existing Events. If the pod also has a shared watch, the
 // method proved signals the change to the shared watch.
 func (s *Source) proved(f *follower) {
 	s.mu.Lock()

@@ -8,7 +8,7 @@ import (
 )
 
 // The type proof detects when a watch has delivered everything that the API server held when the watch was opened.
-// The API server does not mark this point. The point is reached when only new Events have arrived for
+// The API server does not mark this point. The point is reached when only new Events have arrived for the time
 // kubeclient.ProvenAfter.
 //
 // Existing Events arrive in the order of their names, from one state of etcd. New Events arrive in the order of

@@ -129,7 +129,7 @@ func (r *reading) knowsKubelet() bool { return r.named || !r.renamed }
 // The method take observes an Event. A shared watch also remembers the Event if the Event comes from this node. The
 // watch event DELETED means that the API server deleted the Event after the Event's time to live. A bookmark contains
 // no Event. A client that can create Events in a namespace chooses all fields of these Events. So the method take
-// refuses an Event that is longer than every Event of the kubelet. The method take also refuses an Event that has a
+// refuses an Event that is longer than any Event of the kubelet. The method take also refuses an Event that has a
 // requested pod's UID but concerns another object.
 func (r *reading) take(event watch.Event) {
 	object, ok := event.Object.(*corev1.Event)

@@ -29,7 +29,7 @@ type Config struct {
 	Now     func() time.Time
 	// Registerer registers the metrics of the watches.
 	Registerer prometheus.Registerer
-	Cluster    bool // use one watch over all namespaces, for small clusters
+	Cluster    bool // open one watch for all namespaces; suitable for small clusters
 	Limit      int  // maximum number of open watches; DefaultWatches if not positive
 	// Delay, if set, receives the delay of each Event of this node's kubelet. The Event's name contains its time in
 	// nanoseconds. Several goroutines can call Delay.

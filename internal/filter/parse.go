@@ -89,13 +89,13 @@ var parsers = map[string]func(f *Filter, value string, now time.Time) error{
 	},
 }
 
-// States lists the states of a start-up.
+// States returns the states of a start-up.
 func States() []timeline.State {
 	return []timeline.State{timeline.StateStarting, timeline.StateReady, timeline.StateSucceeded, timeline.StateFailed,
 		timeline.StateDeleted, timeline.StateGivenUp}
 }
 
-// Names lists the parameters that Parse accepts.
+// Names returns the parameters that Parse accepts.
 func Names() []string { return slices.Sorted(maps.Keys(parsers)) }
 
 // Parse parses the parameters with the given names and ignores other parameters. An empty value counts as absent.

@@ -80,8 +80,8 @@ func New(config Config) *Writer {
 	})}
 }
 
-// Offer queues a start-up. If the queue is full, Offer drops the start-up and counts it. Offer never blocks and is
-// safe to call from any goroutine.
+// Offer queues a start-up. If the queue is full, Offer drops the start-up and counts the drop. Offer never blocks and
+// is safe to call from any goroutine.
 func (w *Writer) Offer(t timeline.Timeline) {
 	if t.Partial {
 		// the queue counts the dropped item; a later record replaces the dropped record

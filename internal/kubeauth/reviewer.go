@@ -79,7 +79,7 @@ type clock func() time.Time
 // Now implements cache.Clock.
 func (c clock) Now() time.Time { return c() }
 
-// Request is a request to the agent. Client is the client's address (IP:PORT), and Path the path of the request.
+// Request is a request to the agent. Client is the client's address (IP:PORT). Path is the path of the request.
 type Request struct{ Client, Token, Path string }
 
 // Review reports whether the owner of the token can read the path. An error means that the answer is currently

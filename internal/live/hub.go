@@ -2,7 +2,7 @@
 // and keeps only the last change of each pod in a log. A viewer is a position in this log. A slow viewer has no
 // queue: it skips changes that newer changes have replaced. Without viewers, the package computes nothing.
 //
-// Reconcile's goroutine notes the changes. The goroutine in Run fetches and encodes the changed timelines. Viewers
+// Reconcile's goroutine records the changes. The goroutine in Run fetches and encodes the changed timelines. Viewers
 // read from their own goroutines.
 package live
 
@@ -89,7 +89,7 @@ func New(config Config) *Hub {
 	return h
 }
 
-// Changed notes that a pod has changed, so that Some returns a new timeline for the pod. Changed never blocks.
+// Changed records that a pod has changed, so that Some returns a new timeline for the pod. Changed never blocks.
 func (h *Hub) Changed(uid string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -99,7 +99,7 @@ func (h *Hub) Changed(uid string) {
 	h.changed[uid] = struct{}{}
 }
 
-// Gone notes that a pod's object was deleted. Gone never blocks.
+// Gone records that a pod's object was deleted. Gone never blocks.
 func (h *Hub) Gone(t timeline.Timeline) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -128,7 +128,7 @@ func (h *Hub) Follow(lastID string) (*Viewer, error) {
 	h.viewers++
 	select {
 	case h.wake <- struct{}{}:
-	default: // Run is already awake
+	default: // Run has not processed the previous signal yet
 	}
 	v := &Viewer{hub: h, at: h.log.last}
 	if at, ok := h.position(lastID); ok {

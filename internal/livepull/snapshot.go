@@ -55,8 +55,8 @@ const againSlack = 2 * time.Second
 const requestSlack = time.Second
 
 // Since returns the earliest time at which the runtime can have started a pull that is in progress now. Since is zero
-// if no pull is in progress. Downloads must include all pulls that the runtime started after this time, even pulls
-// that receive no content at the moment.
+// if no pull is in progress. The field Downloads must include all pulls that the runtime started after this time,
+// even pulls that receive no content at the moment.
 func (s Snapshot) Since() (since time.Time) {
 	for _, w := range s.wanted() {
 		if !w.requestedAt.IsZero() && (since.IsZero() || w.requestedAt.Before(since)) {
@@ -80,7 +80,7 @@ func (w wantedPull) mayBe(d imagepull.Download, now time.Time) bool {
 	return w.againAt.IsZero() || !d.StartedAt.After(w.failedAt) || !d.StartedAt.Before(w.againAt)
 }
 
-// Records lists the pulls in progress, oldest first. Records assigns each download to a pull:
+// Records returns the pulls in progress, oldest first. Records assigns each download to a pull:
 //
 //   - The first choice is the pull whose image reference contains the digest of the download.
 //   - Otherwise, the pull must request an image of the download's repository. Pulls that are certainly in progress

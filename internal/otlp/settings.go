@@ -102,7 +102,7 @@ func (e *environment) of(signal, what string) (name, value string) {
 	return "", ""
 }
 
-// The method check notes the problem of a variable if the variable is set and invalid.
+// The method check records the problem of a variable if the variable is set and invalid.
 func (e *environment) check(name string, check func(string) error) {
 	if value := e.value(name); value != "" {
 		if err := check(value); err != nil {

@@ -97,8 +97,8 @@ func newTraces(config TracesConfig, tracer *tracer, exporter sdktrace.SpanExport
 	}
 }
 
-// Offer queues a start-up. If 1024 items wait, Offer drops the start-up and counts it. Offer never blocks and is
-// safe to call from any goroutine.
+// Offer queues a start-up. If 1024 items wait, Offer drops the start-up and counts the drop. Offer never blocks and
+// is safe to call from any goroutine.
 func (s *Traces) Offer(t timeline.Timeline) {
 	if err := s.queue.Offer(item{Timeline: t}); errors.Is(err, sink.ErrFull) && !s.config.Stopping() {
 		s.config.Done(t)

@@ -16,7 +16,7 @@ type Applied struct {
 	Annotations              map[string]string // annotations that the manager owns after the apply
 }
 
-// Applies lists the performed applies in order.
+// Applies returns the apply requests that the server has performed, in order.
 func (s *Server) Applies() []Applied {
 	s.mu.Lock()
 	defer s.mu.Unlock()

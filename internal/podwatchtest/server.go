@@ -191,7 +191,7 @@ func (s *Server) Watches() int {
 	return s.watches
 }
 
-// Requests lists the requests so far. Each line has the verb (`list`, `watch`, `create` or `patch`), the path, the
+// Requests returns the requests so far. Each line has the verb (`list`, `watch`, `create` or `patch`), the path, the
 // field selector and the user.
 func (s *Server) Requests() []string {
 	s.mu.Lock()

@@ -23,7 +23,7 @@ const (
 	ResultError        Result = "error"      // any other error
 )
 
-// Results lists every result.
+// Results returns every result.
 func Results() []Result {
 	return []Result{ResultOK, ResultTimeout, ResultDNSError, ResultConnectError, ResultTLSError, ResultNoAnswer,
 		ResultBadStatus, ResultError}

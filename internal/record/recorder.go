@@ -58,8 +58,8 @@ func New(config Config) (*Recorder, error) {
 	}, nil
 }
 
-// Observe queues an observation. If the queue is full, Observe drops the observation and counts it. Observe never
-// blocks and is safe to call from any goroutine. The caller must not change the observation afterwards.
+// Observe queues an observation. If the queue is full, Observe drops the observation and counts the drop. Observe
+// never blocks and is safe to call from any goroutine. The caller must not change the observation afterwards.
 func (r *Recorder) Observe(o timeline.Observation) {
 	_ = r.queue.Offer(o) // a drop leaves a gap, which is better than a slow source
 }

@@ -17,7 +17,7 @@ type NodePulls struct {
 	api.PullList
 }
 
-// PullTables lists the pulls in progress, followed by the completed pulls. If the nodes have names, each row
+// PullTables returns the pulls in progress, followed by the completed pulls. If the nodes have names, each row
 // contains the node.
 func PullTables(nodes []NodePulls, page terminal.Page) string {
 	going := terminal.Table{Columns: []terminal.Column{

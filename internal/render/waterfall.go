@@ -42,7 +42,7 @@ func Waterfall(record api.Record, page terminal.Page) string {
 	return out.String()
 }
 
-// writeDoubts lists conflicts and missing evidence.
+// writeDoubts writes the conflicts and the missing evidence.
 func writeDoubts(out *strings.Builder, conflicts []api.ConflictRecord, missing []string, page terminal.Page) {
 	if len(conflicts) > 0 {
 		out.WriteString("\nCONFLICTS\n")

@@ -53,7 +53,7 @@ type Keeper struct {
 	mu       sync.Mutex
 	inFlight map[string]*inFlight // by pod UID
 	reported []string             // pod UIDs, oldest report first
-	silences timeline.SilenceLog  // silences of the runtime while pods start, which explain delays
+	silences timeline.SilenceLog  // silences of the runtime while pods start; silences explain delays
 	lost     int                  // number of omitted observations and entries since the last save
 	// eventsUntil is the time of the latest reported kubelet Event after a start-up.
 	eventsUntil time.Time
@@ -203,7 +203,7 @@ func (k *Keeper) KeepEnd(o timeline.Observation, news bool) {
 	k.nudge()
 }
 
-// Reported notes that all sinks have finished the pod's start-up. The start-up is then no longer in progress.
+// Reported records that all sinks have finished the pod's start-up. The start-up is then no longer in progress.
 func (k *Keeper) Reported(uid string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -226,7 +226,7 @@ func (k *Keeper) Reported(uid string) {
 	}
 }
 
-// Gone notes that the pod's object was removed. The Keeper holds the pod's data until its start-up is reported.
+// Gone records that the pod's object was removed. The Keeper holds the pod's data until its start-up is reported.
 func (k *Keeper) Gone(uid string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -250,7 +250,7 @@ func (k *Keeper) Kept(uid string) bool {
 	return p != nil && p.saved && !k.failing
 }
 
-// EventsUntil notes the time of the latest reported kubelet Event after a start-up.
+// EventsUntil records the time of the latest reported kubelet Event after a start-up.
 func (k *Keeper) EventsUntil(until time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

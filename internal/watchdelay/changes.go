@@ -25,7 +25,7 @@ const (
 	changeDeleted change = "deleted"
 )
 
-// The function changes lists all values of change.
+// The function changes returns all values of change.
 func changes() []change {
 	return []change{changeBound, changeModified, changeDeleting, changeDeleted}
 }

@@ -115,7 +115,7 @@ type PullRecord struct {
 	FinishedAt   Instant  `json:"finished_at,omitzero"`
 	Queue        *Seconds `json:"queue_seconds,omitempty"` // Queue, Pull and Error are nil if not timed
 	Pull         *Seconds `json:"pull_seconds,omitempty"`
-	// Error of a failed pull is the error of the time from RequestedAt to FinishedAt.
+	// For a failed pull, Error is the error of the time from RequestedAt to FinishedAt.
 	Error     *Seconds `json:"error_seconds,omitempty"`
 	SizeBytes int64    `json:"size_bytes,omitempty"`
 	// Download and Unpack overlap, because the runtime unpacks one layer while other layers still arrive. Download,

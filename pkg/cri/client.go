@@ -150,7 +150,7 @@ func (c *client) storedImage(ctx context.Context, name string) (*imagesapi.Image
 	return answer.GetImage(), err
 }
 
-// pinnedImages lists the pinned images in containerd's image store.
+// pinnedImages returns the pinned images in containerd's image store.
 func (c *client) pinnedImages(ctx context.Context) ([]*imagesapi.Image, error) {
 	answer, err := call(inNamespace(ctx), c, "list pinned images of containerd", c.images.List,
 		&imagesapi.ListImagesRequest{Filters: []string{pinnedFilter}})

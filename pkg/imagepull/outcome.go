@@ -19,7 +19,7 @@ const (
 	OutcomeUnknown    Outcome = "unknown"    // evidence is missing
 )
 
-// Outcomes lists every outcome that a completed pull can have.
+// Outcomes returns every outcome that a completed pull can have.
 func Outcomes() []Outcome {
 	return []Outcome{OutcomePresent, OutcomeVerified, OutcomeJoined, OutcomeDownloaded, OutcomeFailed, OutcomeUnknown}
 }

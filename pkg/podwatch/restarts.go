@@ -26,14 +26,14 @@ const (
 	RestartUnknown RestartReason = "unknown"
 )
 
-// RestartReasons lists every reason.
+// RestartReasons returns every reason.
 func RestartReasons() []RestartReason {
 	return []RestartReason{RestartCompleted, RestartError, RestartSignal, RestartOOMKilled, RestartStartError,
 		RestartAll,
 		RestartOther, RestartUnknown}
 }
 
-// RestartedKinds lists the kinds of container that the kubelet restarts.
+// RestartedKinds returns the kinds of container that the kubelet restarts.
 func RestartedKinds() []timeline.ContainerKind {
 	return []timeline.ContainerKind{timeline.KindInit, timeline.KindSidecar, timeline.KindMain}
 }

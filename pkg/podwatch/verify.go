@@ -106,8 +106,8 @@ func (p *Pods) watched() bool {
 	return p.synced.Load() && p.open.Load() && p.config.Now().Sub(time.Unix(0, p.openedAt.Load())) >= p.patience
 }
 
-// listPages lists the state at the time of the request or later. Without a resource version, the API server
-// checks whether its watch cache is behind. The API server makes no such check for a watch.
+// listPages requests the list of pods as of the time of the request or later. Without a resource version, the API
+// server checks whether its watch cache is behind. The API server makes no such check for a watch.
 func (p *Pods) listPages(ctx context.Context, into *listing) error {
 	options := metav1.ListOptions{FieldSelector: p.selector(), Limit: verifyPage}
 	for range verifyPages {

@@ -69,7 +69,7 @@ func (os origins) String() string {
 	return strings.Join(names, ", ")
 }
 
-// The method sources lists each source of the origins once, the most trusted source first. Callers must not change
+// The method sources returns each source of the origins once, the most trusted source first. Callers must not change
 // the list.
 func (os origins) sources() []Source {
 	var set int

@@ -136,7 +136,7 @@ var phaseTable = []phaseRow{
 		"No evidence shows the cause of this time."},
 }
 
-// Phases lists every phase in the order of a start-up.
+// Phases returns every phase in the order of a start-up.
 func Phases() []Phase {
 	phases := make([]Phase, len(phaseTable))
 	for i, row := range phaseTable {

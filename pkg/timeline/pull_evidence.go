@@ -212,8 +212,8 @@ func (p *pullEvidence) requests(yield func(constraint) bool) {
 	}
 }
 
-// inspectConstraints dates the first time at which the runtime did not report whether it has a container's
-// image. Only times before any pull count.
+// inspectConstraints dates the first time at which the runtime did not report whether it has a container's image.
+// Only times before the first pull count.
 func (f *fold) inspectConstraints(index int16) []constraint {
 	for _, w := range f.e.containers[index].inspected {
 		if w.latest <= f.imageCheckedBy(index) && f.pulls[index].tooEarly(w.latest) == "" {

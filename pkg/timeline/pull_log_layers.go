@@ -100,7 +100,7 @@ func (l *PullLog) sharesEarlier(p *Pull, uid string, m pullMode) bool {
 	})
 }
 
-// The method joins reports whether another pull of the same image was running when this pull began. If so, the
+// The method joins reports whether another pull of the same image was running when this pull began. In that case, the
 // manifest that this pull found belongs to the other pull. The manifest then does not prove an interrupted attempt.
 func (l *PullLog) joins(p *Pull, uid string) bool {
 	image := normalized(p.Image)

@@ -22,9 +22,9 @@ type Sandbox struct {
 	// ImageKnown is true if the runtime reported whether it pulled the sandbox image between BegunAt and
 	// NetworkReadyAt.
 	ImageKnown bool `json:"image_known,omitzero"`
-	// RunningAt is the time when the sandbox ran (containerd ≥ 2.0: updated_at in the sandbox store). containerd
-	// writes this time for the last time after it started the sandbox container. RunningAt is meaningful only if
-	// Ready is true.
+	// RunningAt is the time when the sandbox had started (containerd ≥ 2.0: updated_at in the sandbox store).
+	// containerd writes this time for the last time after it started the sandbox container. RunningAt is meaningful
+	// only if Ready is true.
 	RunningAt time.Time `json:"running_at,omitzero"`
 	// CreatedAt is CRI's created_at. CreatedAt is set only if it is unknown which of the instants above is closest.
 	CreatedAt time.Time `json:"created_at,omitzero"`

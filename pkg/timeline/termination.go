@@ -23,7 +23,7 @@ var terminationCauses = map[Phase]Cause{
 	PhaseSandboxStop: CauseRuntime, PhaseObjectDeletion: CauseKubelet, PhaseFinalizers: CauseGate,
 }
 
-// TerminationPhases lists the phases that a termination can have.
+// TerminationPhases returns the phases that a termination can have.
 func TerminationPhases() []Phase {
 	return []Phase{PhaseKubeletPickup, PhasePreStopHook, PhaseGrace, PhaseKill, PhaseSandboxStop, PhaseObjectDeletion,
 		PhaseFinalizers, PhaseUnattributed}
@@ -79,7 +79,7 @@ const (
 	HowRunning     How = "running"       // the container has not stopped yet
 )
 
-// Hows lists all values of How.
+// Hows returns all values of How.
 func Hows() []How {
 	return []How{HowBefore, HowExited, HowSignalled, HowKilled, HowKilledEarly, HowOutOfMemory, HowUnknown, HowRunning}
 }
