@@ -76,8 +76,8 @@ func (l *look) over(ctx context.Context, image contents, begun bool) (bool, erro
 	return false, nil
 }
 
-// The method own selects the running blobs that an image needs. An image does not need blobs that it has unpacked and
-// discarded. A download of such a blob is for another image.
+// The method own selects the running blobs that an image needs. An image does not need blobs that containerd has
+// unpacked for the image and then discarded. A download of such a blob is for another image.
 func (l *look) own(ctx context.Context, image contents) (map[digest.Digest]ingest, error) {
 	own := map[digest.Digest]ingest{}
 	for _, part := range image.parts() {

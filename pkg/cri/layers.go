@@ -135,9 +135,10 @@ func (l *lookUp) readBlob(ctx context.Context, blob digest.Digest) ([]byte, erro
 	return nil, errAbsent
 }
 
-// The method snapshotter returns the snapshotter that holds an image with that config. There can be several, because
-// a runtime class can have its own snapshotter. In that case, the method snapshotter returns the default snapshotter,
-// or else the first by name.
+// The method snapshotter returns the snapshotter that holds the image with the given config. Several snapshotters can
+// hold the image, because a runtime class can have its own snapshotter. In that case, the method snapshotter returns
+// the default snapshotter. If the default snapshotter does not hold the image, the result is the first snapshotter by
+// name.
 func (l *lookUp) snapshotter(ctx context.Context, config digest.Digest) (string, error) {
 	info, err := l.blob(ctx, config)
 	if err != nil {

@@ -42,8 +42,8 @@ func newPending() *pending {
 	return &pending{wake: make(chan struct{}, 1), byUID: map[string]*question{}}
 }
 
-// The method ask adds a question, or merges it into the open question about the pod. The method ask returns false if
-// too many questions are open, so that it drops the question.
+// The method ask adds a question, or merges it into the open question about the pod. If too many questions are open,
+// the method ask drops the question and returns false.
 func (p *pending) ask(lookUp timeline.LookUp, now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -58,7 +58,7 @@ type Source struct {
 	watch    chan bool               // capacity 1; holds the latest value of Watch
 	silence  silence                 // used by the goroutine in Run
 	progress *sharedDownloads
-	logged   string      // the runtime of the latest log about missing stores; used by the goroutine in Run
+	logged   string      // the runtime in the latest log message about missing stores; used by the goroutine in Run
 	full     atomic.Bool // the queue was full for the latest question
 	metrics  metrics
 }
@@ -192,8 +192,8 @@ func (s *Source) logCoarse(session *session) {
 		zap.String("runtime", session.runtime), zap.Strings("missing", missing), zap.Strings("costs", costs))
 }
 
-// Stores returns for each of containerd's own stores whether the runtime provides it. Stores returns nil if there is
-// no connection. Any goroutine can call Stores.
+// Stores returns, for each of containerd's own stores, whether the runtime provides the store. Stores returns nil if
+// there is no connection. Any goroutine can call Stores.
 func (s *Source) Stores() map[string]bool {
 	session := s.current.Load()
 	if session == nil {

@@ -28,8 +28,9 @@ const (
 const maxContainers = 256
 
 // The type arrival holds the parts of a pod object that the agent keeps. The agent creates it as soon as it has
-// decoded the object. An object can have 1.4 MB, and a list several hundred objects, so the agent does not hold the
-// objects until the list is complete. The type arrival is a runtime.Object because the reflector requires this type.
+// decoded the object. An object can have 1.4 MB, and a list can contain several hundred objects. So the agent does
+// not hold the objects until the list is complete. The type arrival is a runtime.Object because the reflector
+// requires this type.
 type arrival struct {
 	*corev1.Pod // only the parts that followers, restarts and delays need
 	converted   timeline.Pod

@@ -18,7 +18,8 @@ type ledger struct {
 	tombstones []string          // UIDs, the oldest first
 }
 
-// The method older reports whether a version of a pod is older than the known version, or the pod has a tombstone.
+// The method older reports whether a version of a pod is older than the known version, or whether the pod has a
+// tombstone.
 func (l *ledger) older(uid, version string) bool {
 	if l == nil {
 		return false

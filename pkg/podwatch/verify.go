@@ -68,7 +68,7 @@ func (p *Pods) verifyOnce(ctx context.Context) {
 }
 
 // The method compare lists the pods and finds changes that the watch has not reported. The method compare waits for
-// the watch and then lists the pods again that still differ. The method compare counts and observes the differences
+// the watch, and then lists again the pods that still differ. The method compare counts and observes the differences
 // that the two lists show and that the watch did not report in the meantime.
 func (p *Pods) compare(ctx context.Context) (findings, error) {
 	if !p.watched() {

@@ -62,9 +62,10 @@ func (e *Evidence) applyObstacle(o EventSeen) {
 	}
 }
 
-// obstacleEventsWithRuntime returns the obstacle Events, extended by the runtime's answers about its network.
-// The latest Event about a network that was not ready lasts at least until the runtime's last such answer. The
-// kubelet does not start the pod while the runtime reports that its network is not ready.
+// obstacleEventsWithRuntime returns the obstacle Events, extended by the runtime's answers about its network. If the
+// latest obstacle Event concerns a network that was not ready, the obstacle lasts at least until the runtime last
+// answered that its network is not ready. The kubelet does not start the pod while the runtime reports that its
+// network is not ready.
 func (e *Evidence) obstacleEventsWithRuntime() []obstacleEvent {
 	latest := -1
 	for i, h := range e.obstacleEvents {
@@ -208,9 +209,9 @@ func (f *fold) obstacleConstraints() []constraint {
 	return constraints
 }
 
-// sandboxBegunSince returns the earliest possible begin of the sandbox. If the begin has no timestamp,
-// sandboxBegunSince returns the time of the first sign of the sandbox. If there is no sign of a sandbox or of
-// work on a container, sandboxBegunSince returns the instant of the fold.
+// sandboxBegunSince returns the earliest possible beginning of the sandbox. If the beginning has no timestamp,
+// sandboxBegunSince returns the time of the first sign of the sandbox. If there is no sign of a sandbox or of work on
+// a container, sandboxBegunSince returns the instant of the fold.
 func (f *fold) sandboxBegunSince() instant {
 	pulled := slices.ContainsFunc(f.e.containers, func(c containerEvidence) bool {
 		return c.pulled.known() || len(c.failures) > 0 || c.statusFailure != nil
@@ -232,8 +233,8 @@ func (f *fold) sandboxBegunSince() instant {
 	return since
 }
 
-// firstSignOfSandbox returns the earliest time at which a sandbox is known to exist. Without containerd's store,
-// the evidence does not date the begin of the sandbox.
+// firstSignOfSandbox returns the earliest time at which a sandbox is known to exist. Without containerd's store, the
+// evidence does not date the beginning of the sandbox.
 func (f *fold) firstSignOfSandbox() instant {
 	first := f.asOf
 	for _, c := range f.e.constraints {

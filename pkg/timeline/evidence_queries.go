@@ -54,8 +54,8 @@ func (e *Evidence) sandboxRan() bool {
 	})
 }
 
-// sandboxMayHaveFailed reports whether earlier sandboxes can have failed without evidence. The argument begun is
-// the begin of the known sandbox.
+// sandboxMayHaveFailed reports whether earlier sandboxes can have failed without evidence. The argument begun is the
+// beginning of the known sandbox.
 func (e *Evidence) sandboxMayHaveFailed(begun *bound) bool {
 	acknowledged, known := e.latest(podMilestone(MilestoneAcknowledged))
 	return known && begun != nil && e.mayHaveMissedEvents(begun.latest) &&

@@ -153,10 +153,10 @@ func (r refuter) refutes(p pulledEvent) string {
 	return r.tooEarly(longest)
 }
 
-// absentUntil returns the time until which the runtime says that a container's image was absent. This time is
-// either the time of such an answer or the first timestamp of an image that was absent before. absentUntil
-// returns minInstant if the runtime reported no absence. absentUntil also returns minInstant if a container was
-// created from the image by then.
+// absentUntil returns the time until which a container's image was absent, according to the runtime. This time is
+// either the time of an answer that reports the absence, or the first timestamp of an image that was absent before.
+// absentUntil returns minInstant if the runtime reported no absence. absentUntil also returns minInstant if a
+// container was created from the image by then.
 func (e *Evidence) absentUntil(index int16) instant {
 	c := e.specOf(index)
 	if c == nil {

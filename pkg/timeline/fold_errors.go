@@ -158,9 +158,9 @@ func maxBackoff(phase Phase, failures int) time.Duration {
 	return imagepull.Backoff(failures) + podRetry + retrySlack
 }
 
-// obstacleUncertainty returns the part of the time from an obstacle to the kubelet's next attempt that no
-// evidence confirms. The obstacle can have ended right after the Event. After a failed sandbox, the kubelet
-// always waits, but only its shortest possible wait is known.
+// obstacleUncertainty returns the unconfirmed part of the time from an obstacle to the kubelet's next attempt. The
+// obstacle can have ended right after the Event. After a failed sandbox, the kubelet always waits, but only its
+// shortest possible wait is known.
 func (f *fold) obstacleUncertainty(o obstacleOccurrence) time.Duration {
 	if o.from.row().sandbox {
 		return podRetry - podRetryLeast

@@ -139,7 +139,7 @@ func (f *fold) endsBeforeFailure() []sequence {
 }
 
 // The function tighten narrows the bounds of ordered milestones until nothing changes. The function tighten returns
-// conflicts for the milestones that contradict the order and does not change these milestones.
+// conflicts for the milestones that contradict the order. It does not change these milestones.
 func tighten(sequences []sequence) []milestoneConflict {
 	broken := relaxControlPlane(sequences)
 	first := len(broken)
@@ -183,7 +183,7 @@ func relaxControlPlane(sequences []sequence) (broken []milestoneConflict) {
 }
 
 // The method order narrows the bounds of one sequence and reports whether any bound changed. The method order returns
-// conflicts for the milestones that contradict the order and does not change these milestones.
+// conflicts for the milestones that contradict the order. It does not change these milestones.
 func (s sequence) order() (changed bool, broken []milestoneConflict) {
 	var before *bound
 	for _, b := range s {

@@ -133,10 +133,9 @@ func (p pullEvidence) endConstraints(finished milestoneKey) []constraint {
 	return append(constraints, event)
 }
 
-// answerDelayed reports whether the time between the timestamp of a container's image and the kubelet's next
-// step is unusually long. The cause of this delay is unknown. Either the disk was busy and the runtime needed
-// long to write the image again before its answer. Or the kubelet was starved or stopped and received the answer
-// late.
+// answerDelayed reports whether the time between the timestamp of a container's image and the kubelet's next step is
+// unusually long. The cause of this delay is unknown. Either the disk was busy and the runtime needed much time to
+// write the image again before its answer. Or the kubelet was starved or stopped and received the answer late.
 func (f *fold) answerDelayed(index int16, next milestoneKey) bool {
 	p := f.pulls[index]
 	if p.pulled.known() {

@@ -14,8 +14,8 @@ const (
 	catchUp = 500 * time.Millisecond
 )
 
-// SilenceLog records when the runtime did not answer, and finds the phases that the runtime can have delayed.
-// SilenceLog is not safe for concurrent use. The zero value is an empty log.
+// SilenceLog records the times in which the runtime did not answer, and finds the phases that the runtime can have
+// delayed. SilenceLog is not safe for concurrent use. The zero value is an empty log.
 type SilenceLog struct{ silences []RuntimeSilent }
 
 // Observe adds a silence and ignores other observations.
