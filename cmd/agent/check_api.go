@@ -257,7 +257,7 @@ func (k controlPlane) mayI(a action) (bool, error) {
 	return k.reviews.MayI(ctx, a.verb, a.group, a.resource)
 }
 
-// The method secrets tests that the agent has no permission to read secrets.
+// The method secrets verifies that the agent has no permission to read secrets.
 func (k controlPlane) secrets() finding {
 	f := finding{subject: "secrets", outcome: checkOK, detail: "cannot be read"}
 	may, err := k.mayI(action{"list", "", "secrets"})

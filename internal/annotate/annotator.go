@@ -147,7 +147,7 @@ func (a *Annotator) pod(uid string) (asking, time.Time, bool) {
 	return p.asking, p.notBefore, true
 }
 
-// The method serve writes the annotations of one pod whose values are available.
+// The method serve writes those annotations of one pod whose values are available.
 func (a *Annotator) serve(ctx context.Context, uid string) {
 	p, notBefore, asks := a.pod(uid)
 	if !asks {

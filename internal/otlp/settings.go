@@ -25,8 +25,7 @@ const (
 // Settings holds the values of the OTEL_* variables. The zero Settings disable all signals.
 //
 // The SDK and its exporters read their variables themselves and silently ignore invalid values. So FromEnvironment
-// checks the important variables first. Settings contains only the values that the agent needs, for example no
-// keys.
+// checks the important variables first. Settings contains only the values that the agent needs. It contains no keys.
 type Settings struct {
 	Traces   Signal
 	Metrics  Signal

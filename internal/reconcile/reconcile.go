@@ -52,7 +52,7 @@ type Sources interface {
 	WatchEvents(timeline.EventWatch)
 	UnwatchEvents(uid string)
 	// SampleNode turns samples of the node's pressure and of its runtime on or off. SampleNode is called when the
-	// first pod starts and when no more pod is starting.
+	// first pod starts and when no pod is starting any more.
 	SampleNode(wanted bool)
 }
 

@@ -27,7 +27,7 @@ const (
 // the default.
 type codec struct{}
 
-// frame is one encoded message. frame can be sent only once, because gRPC frees the buffers after the send. So a
+// frame is one encoded message. A frame can be sent only once, because gRPC frees the buffers after the send. So a
 // response is in memory only once and is never copied.
 type frame struct{ data mem.BufferSlice }
 
