@@ -15,7 +15,7 @@ import (
 // counters.
 type apiServer struct {
 	config  *rest.Config
-	pods    rest.Interface // client for pods; impersonates the node with --impersonate-node
+	pods    rest.Interface // client that reads pods; impersonates the node if --impersonate-node is set
 	own     rest.Interface // client with the agent's own identity
 	events  rest.Interface // client for Event watches, with the agent's own identity
 	clock   *kubeclient.Clock

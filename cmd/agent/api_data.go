@@ -17,7 +17,7 @@ import (
 // historyPods is the maximum number of deleted pods in the history.
 const historyPods = 1000
 
-// served holds the data that the agent keeps for the read API.
+// The type served holds the data that the agent keeps for the read API.
 type served struct {
 	startedAt api.Instant
 	history   *history.History
@@ -26,7 +26,8 @@ type served struct {
 	pulls     livePullsFunc
 }
 
-// newServed creates the parts that keep data for the read API. The caller sets pulls before any component runs.
+// newServed creates the parts that keep data for the read API. The caller sets the field pulls before any component
+// runs.
 func newServed(d deps, k *core) *served {
 	s := &served{startedAt: api.InstantOf(time.Now()), history: history.New(history.Config{
 		Pods: historyPods, Bytes: d.config.historyBytes, Now: time.Now,
@@ -43,7 +44,8 @@ func newServed(d deps, k *core) *served {
 	return s
 }
 
-// forgotten records a deleted pod. forgotten adds the pod to the history before the stream reports the deletion.
+// The method forgotten records a deleted pod. The method forgotten adds the pod to the history before the stream
+// reports the deletion.
 func (s *served) forgotten(t timeline.Timeline) {
 	s.history.Add(t)
 	s.live.Gone(t)

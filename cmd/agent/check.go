@@ -11,7 +11,7 @@ import (
 	"github.com/podlapse/podlapse/internal/cli"
 )
 
-// checkLimit is the timeout of one test of the command check.
+// checkLimit is the timeout of one test of the command `check`.
 const checkLimit = 5 * time.Second
 
 // The outcomes of a check.
@@ -42,7 +42,8 @@ func (f finding) String() string {
 // oneLine joins the lines of an error. Otherwise, one error of several lines looks like several findings.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// runCheck tests every permission and connection that the command run requires, through the same code as run.
+// runCheck tests every permission and connection that the command `run` requires. The tests use the same code as this
+// command.
 func runCheck(ctx context.Context, call cli.Call) int {
 	var c config
 	_, code, ok := call.Parse(c.table(), "check [flags]\n\nTests the requirements of the command run. Accepts the "+

@@ -17,15 +17,15 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// skewLimit is the largest clock skew that check accepts. The phases before the kubelet starts a pod combine
-// timestamps of two clocks: the control plane's and the node's.
+// skewLimit is the largest clock skew that the command `check` accepts. The phases before the kubelet starts a pod
+// combine timestamps of two clocks: the control plane's and the node's.
 const skewLimit = 500 * time.Millisecond
 
 // nobodysNode is a node name that cannot exist: RFC 6761 reserves the domain "invalid".
 const nobodysNode = "podlapse-check.invalid"
 
-// checkControlPlane tests whether the API server answers, whether its permissions are exactly the required ones,
-// and whether the clocks agree.
+// checkControlPlane tests whether the API server answers, whether the agent has exactly the required permissions, and
+// whether the clocks agree.
 func checkControlPlane(ctx context.Context, c config) []finding {
 	api, err := newAPIServer(c)
 	if err != nil {
@@ -54,7 +54,7 @@ func checkControlPlane(ctx context.Context, c config) []finding {
 	return append(findings, k.clocks())
 }
 
-// controlPlane tests the API server through the clients that the command run uses.
+// controlPlane tests the API server through the clients that the command `run` uses.
 type controlPlane struct {
 	ctx     context.Context
 	c       config
@@ -78,7 +78,7 @@ func (k controlPlane) reached() finding {
 	return f
 }
 
-// list requests a single object of a resource, to keep the load on the API server low.
+// The method list requests a single object of a resource, to keep the load on the API server low.
 func (k controlPlane) list(client rest.Interface, resource, selector string) error {
 	ctx, cancel := context.WithTimeout(k.ctx, checkLimit)
 	defer cancel()
@@ -105,7 +105,7 @@ func failedToAsk(subject string, err error) finding {
 
 func podsOf(node string) string { return fields.OneTermEqualSelector("spec.nodeName", node).String() }
 
-// pods lists and watches pods in the same way as the command run.
+// The method pods lists and watches pods in the same way as the command `run`.
 func (k controlPlane) pods() finding {
 	f := finding{subject: "pods", outcome: checkOK, detail: "can list and watch the pods of " + k.c.nodeName}
 	err := k.list(k.api.pods, "pods", podsOf(k.c.nodeName))
@@ -141,8 +141,8 @@ func (k controlPlane) watch(resource, selector string) error {
 	return err
 }
 
-// limit determines whether plain RBAC or node impersonation applies. limit sends requests that the API server must
-// refuse.
+// The method limit determines whether plain RBAC or node impersonation applies. The method limit sends requests that
+// the API server must refuse.
 func (k controlPlane) limit() finding {
 	f := finding{subject: "limit", outcome: checkOK}
 	own := k.list(k.api.own, "pods", "")
@@ -186,8 +186,8 @@ func (k controlPlane) asNodeLimit() finding {
 	return f
 }
 
-// unsure reports whether the error is a failed request. A failed request does not show whether the permission
-// exists.
+// The function unsure reports whether the error is a failed request. A failed request does not show whether the
+// permission exists.
 func unsure(err error) bool { return err != nil && !apierrors.IsForbidden(err) }
 
 func (k controlPlane) events() finding {
@@ -200,7 +200,7 @@ func (k controlPlane) events() finding {
 		action{"watch", "", "events"})
 }
 
-// node lists and watches the node's object in the same way as the command run.
+// The method node lists and watches the node's object in the same way as the command `run`.
 func (k controlPlane) node() finding {
 	f := finding{subject: "node", outcome: checkOK, detail: "can list and watch the object of " + k.c.nodeName}
 	selector := fields.OneTermEqualSelector("metadata.name", k.c.nodeName).String()
@@ -237,7 +237,7 @@ func (k controlPlane) webAuth() finding {
 // action is an action that RBAC can allow.
 type action struct{ verb, group, resource string }
 
-// may tests whether the agent's own identity has the required permissions.
+// The method may tests whether the agent's own identity has the required permissions.
 func (k controlPlane) may(subject, detail, remedy string, needed ...action) finding {
 	for _, a := range needed {
 		may, err := k.mayI(a)
@@ -257,7 +257,7 @@ func (k controlPlane) mayI(a action) (bool, error) {
 	return k.reviews.MayI(ctx, a.verb, a.group, a.resource)
 }
 
-// secrets tests that the agent has no permission to read secrets.
+// The method secrets verifies that the agent has no permission to read secrets.
 func (k controlPlane) secrets() finding {
 	f := finding{subject: "secrets", outcome: checkOK, detail: "cannot be read"}
 	may, err := k.mayI(action{"list", "", "secrets"})
@@ -271,7 +271,7 @@ func (k controlPlane) secrets() finding {
 	return f
 }
 
-// clocks computes the clock skew from the Date headers of all previous responses.
+// The method clocks computes the clock skew from the Date headers of all previous responses.
 func (k controlPlane) clocks() finding {
 	f := finding{subject: "clocks", outcome: checkOK}
 	var clocks timeline.Clocks
@@ -292,9 +292,9 @@ func (k controlPlane) clocks() finding {
 	return f
 }
 
-// annotations tests whether the agent can patch pods, and whether the API server supports policies that limit this
-// permission. annotations does not test that a policy exists, because reading policies requires another permission.
-// The annotator tests the policy before the first write.
+// The method annotations tests whether the agent can patch pods, and whether the API server supports policies that
+// limit this permission. The method annotations does not test that a policy exists, because reading policies requires
+// another permission. The annotator tests the policy before the first write.
 func (k controlPlane) annotations() finding {
 	f := k.may("annotations", "can patch pods; the agent tests before its first write that a policy limits this "+
 		"permission",

@@ -30,7 +30,8 @@ func webFinding(what, who string) finding {
 	return finding{"web " + what, checkOK, "readable by " + who, ""}
 }
 
-// who describes the clients that can read pod names (API, page and stream) or, if names is false, metrics.
+// The method who describes the clients that can read pod names (API, page and stream). If the argument names is
+// false, the result describes the clients that can read metrics.
 func (c config) who(names bool) string {
 	everybody := "every client that reaches " + c.listenAddress
 	if c.listensLocally() {

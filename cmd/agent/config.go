@@ -23,7 +23,7 @@ import (
 type config struct {
 	nodeName      string
 	kubeconfig    string // path of a file; empty means the ServiceAccount of the agent's pod
-	asNode        bool   // read pods as the node, by impersonation
+	asNode        bool   // impersonate the node to read pods
 	criEndpoint   cri.Endpoint
 	events        string // eventsAuto, eventsOff or eventsCluster
 	listenAddress string
@@ -44,11 +44,11 @@ type config struct {
 
 	annotate bool // write annotations to pods that request annotations
 
-	termination   bool // follow deleted pods until they are gone
+	termination   bool // follow pods from the deletion request until their objects are removed
 	rolloutTraces bool // send the pods of a rollout as one trace
 	lifeTraces    bool // add later container runs and Events to the trace of a start-up
 
-	verifyInterval time.Duration // 0 means that the agent never compares pods with a list
+	verifyInterval time.Duration // interval between comparisons of pods with a list; 0 means never
 	watchDelays    bool          // measure the delays of the watches
 
 	stateDir string // directory of the state file; empty means no state file
@@ -60,7 +60,7 @@ type config struct {
 	node   nodeConfig
 	probes probeConfig
 
-	otlp otlp.Settings // from the OTEL_* variables, which have no flags
+	otlp otlp.Settings // values of the OTEL_* variables, for which no flags exist
 }
 
 // The values of --events, --log-format, --records, --verify-interval and --web-auth.
@@ -80,7 +80,7 @@ const (
 	webAuthKubernetes = "kubernetes"
 )
 
-// table returns the flags of the commands run and check.
+// The method table returns the flags of the commands `run` and `check`.
 func (c *config) table() flags.Table {
 	return slices.Concat(flags.Table{
 		{

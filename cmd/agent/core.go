@@ -11,8 +11,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// core connects the reconciler with the sources and with the parts that query it. serve sets the field reconciler
-// before any component runs.
+// core connects the reconciler with the sources and with the parts that query the reconciler. serve sets the field
+// reconciler before any component runs.
 type core struct {
 	reconciler *reconcile.Reconciler
 	recorder   *record.Recorder // nil without a recording
@@ -29,7 +29,7 @@ func newCore(d deps, scope timeline.Scope, before []timeline.Observation) (*core
 	return k, err
 }
 
-// observe receives the observations of all sources.
+// The method observe receives the observations of all sources.
 func (k *core) observe(ctx context.Context, o timeline.Observation) {
 	if k.recorder != nil {
 		k.recorder.Observe(o)
@@ -38,12 +38,13 @@ func (k *core) observe(ctx context.Context, o timeline.Observation) {
 	k.reconciler.Observe(ctx, o)
 }
 
-// some returns timelines. some works only while the reconciler runs.
+// The method some returns the timelines of the given pods. The method some works only while the reconciler runs.
 func (k *core) some(ctx context.Context, uids []string) ([]timeline.Timeline, error) {
 	return k.reconciler.Some(ctx, uids)
 }
 
-// latest returns the writer of the latest observations. Without --debug-observations, latest returns nil.
+// The method latest returns the writer of the latest observations. Without --debug-observations, the method latest
+// returns nil.
 func (k *core) latest(c config) io.WriterTo {
 	if k.recorder == nil || !c.debugObservations {
 		return nil
@@ -64,7 +65,7 @@ func (k *core) components() []component {
 func newReconciler(d deps, scope timeline.Scope, kept *memory, out outputs, from sources, shown *served,
 	changed func(uid string)) *reconcile.Reconciler {
 	left := kept.left
-	kept.left = state.Contents{} // so that only the reconciler holds, and can release, the contents
+	kept.left = state.Contents{} // so that only the reconciler refers to the contents and can release them
 	c := reconcile.Config{
 		Now: time.Now, Scope: scope, Sources: from, Logger: d.logger.Named("reconcile"), Registerer: d.registry,
 		Follow: reconcile.Follow{

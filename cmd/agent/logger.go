@@ -10,8 +10,8 @@ import (
 	"github.com/podlapse/podlapse/internal/flags"
 )
 
-// newLogger writes messages to out, one per line. newLogger does not sample, because the agent logs changes of
-// state and each change matters.
+// newLogger writes messages to out, one per line. newLogger does not turn on zap's sampling. The agent logs only
+// changes of state, and every change matters.
 func newLogger(level zapcore.Level, format string, out io.Writer) *zap.Logger {
 	encoding := zap.NewProductionEncoderConfig()
 	encoding.TimeKey = "time"

@@ -1,7 +1,7 @@
 // Command agent is the program podlapse-agent. The agent watches the pods of one node, measures each start-up, and
 // serves and prints the results. This package builds the parts and controls the order in which they start and stop.
-// This package also contains the commands run, check and runtime-proxy. Package internal/cli has the command line
-// and the commands that query agents.
+// This package also contains the commands `run`, `check` and `runtime-proxy`. Package internal/cli has the command
+// line and the commands that query agents.
 package main
 
 import (
@@ -22,9 +22,9 @@ import (
 
 func main() {
 	if len(os.Args) > 1 && (os.Args[1] == "run" || os.Args[1] == runtimeProxyCommand) {
-		// Go ends a program silently if it writes to standard output and no process reads the output. The agent must
-		// log the reason, so the write must fail instead. Commands such as explain keep Go's default, which is usual
-		// for tools in a pipeline.
+		// By default, Go ends a program without a message if the program writes to standard output and no process
+		// reads the output. The agent must log the reason, so the write must fail instead. Commands such as `explain`
+		// keep Go's default behavior, which is usual for tools in a pipeline.
 		signal.Ignore(syscall.SIGPIPE)
 		// The agent's work is many short steps, one after the other, on different goroutines. With several
 		// processors, the wake-ups between processors take a quarter of the agent's CPU time.
@@ -33,7 +33,7 @@ func main() {
 		}
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	signals := make(chan os.Signal, 2) // the first signal stops the program, the second ends it immediately
+	signals := make(chan os.Signal, 2) // the first signal stops the program; the second signal ends it immediately
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
 	program, args := cli.Called(os.Args)
 	giveBack := terminal.Remember(os.Stdin, os.Stdout)
@@ -70,8 +70,8 @@ func runAs(ctx context.Context, name string, args []string, getenv func(string) 
 	return program.Run(ctx, args, getenv, stdout, stderr)
 }
 
-// commands lists the commands of the program with the given name. The kubectl plugin only has the commands that
-// query agents.
+// The function commands returns the commands of the program with the given name. The kubectl plugin only has the
+// commands that query agents.
 func commands(name string) []cli.Command {
 	general := []cli.Command{{Name: "version", Summary: "print the version", Run: runVersion}, cli.Help()}
 	if name == cli.PluginProgram {

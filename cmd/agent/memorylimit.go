@@ -11,8 +11,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// memoryShare is the percentage of the cgroup's memory limit that Go can use. The rest is for memory that Go does
-// not count: pages of the program's file, and the kernel's connection buffers.
+// memoryShare is the percentage of the cgroup's memory limit that Go can use. The remaining memory is for data that
+// Go does not count: pages of the program's file, and the kernel's connection buffers.
 const memoryShare = 90
 
 // collectAt is the amount of garbage that starts a garbage collection, in percent of the memory in use (GOGC,
@@ -52,8 +52,8 @@ func cgroupMemory(root fs.FS) (limit int64, ok bool) {
 	}
 	limit = math.MaxInt64
 	for line := range strings.Lines(string(membership)) {
-		// The format of a line is hierarchy:controllers:path. In version 2 of cgroups, hierarchy is 0 and controllers
-		// is empty (man 7 cgroups).
+		// The format of a line is hierarchy:controllers:path. In version 2 of cgroups, the field hierarchy is 0 and
+		// the field controllers is empty (man 7 cgroups).
 		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
 		if len(parts) != 3 {
 			continue

@@ -10,8 +10,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Names of parts on the health board. partNode is the watch of the node's object. partPressure is the source that
-// reads the kernel's pressure files.
+// Names of parts on the health board. partNode names the watch of the node's object. partPressure names the source
+// that reads the kernel's pressure files.
 const (
 	partNode     = "node_watch"
 	partPressure = "pressure"

@@ -11,7 +11,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// outputs holds the outputs that report start-ups: metrics, records on standard output, and OTLP.
+// The type outputs holds the outputs that report start-ups: metrics, records on standard output, and OTLP.
 type outputs struct {
 	metrics *export.Metrics
 	records io.Writer
@@ -20,11 +20,11 @@ type outputs struct {
 	push    *otlp.Metrics     // nil without an endpoint for metrics
 
 	settledSinks []func(timeline.Timeline)
-	// terminations is true if the selected records include terminations.
+	// The field terminations is true if the selected records include terminations.
 	terminations bool
 }
 
-// newOutputs creates the outputs. The outputs call reported for each start-up that all sinks have finished.
+// newOutputs creates the outputs. When all sinks have finished a start-up, the outputs call the function reported.
 func newOutputs(ctx context.Context, d deps, records io.Writer,
 	reported func(timeline.Timeline)) (out outputs, err error) {
 	handed := newReports(reported)
@@ -48,7 +48,7 @@ func newOutputs(ctx context.Context, d deps, records io.Writer,
 	return out, err
 }
 
-// report passes a report to the outputs that use it.
+// The method report passes a report to the outputs that use it.
 func (out outputs) report(r reconcile.Report) {
 	switch r.Kind {
 	case reconcile.Settled:

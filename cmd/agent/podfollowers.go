@@ -47,7 +47,7 @@ func (f podFollowers) Gone(uid string) {
 	}
 }
 
-// annotating makes an annotator a follower.
+// The type annotating makes an annotator a follower.
 type annotating struct{ *annotate.Annotator }
 
 // Restarted implements podwatch.Follower. Restarted does nothing, because the annotator ignores restarts.

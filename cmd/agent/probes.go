@@ -112,8 +112,8 @@ func askVersion(client rest.Interface) probe.RoundTrip {
 	}
 }
 
-// pulledFrom lists the registries of the pods' images, the most used registry first. pulledFrom counts only
-// confirmed successful pulls, because a user can write any other registry name into a pod or an Event.
+// pulledFrom lists the registries of the pods' images, the most used registry first. pulledFrom counts only confirmed
+// successful pulls, because a user can write any registry name into a pod or an Event.
 func pulledFrom(pods []timeline.Timeline) []string {
 	pulls := map[string]int{}
 	for _, t := range pods {

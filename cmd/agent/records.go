@@ -18,7 +18,7 @@ type recordFormat struct {
 	terminations bool // the format has a record for a pod's termination
 }
 
-// recordFormats lists the formats of records.
+// recordFormats returns the formats of records.
 func recordFormats() []recordFormat {
 	return []recordFormat{
 		{name: recordsTimeline, content: "the timeline of the start-up", lines: jsonlines.TimelineLines,
@@ -28,7 +28,7 @@ func recordFormats() []recordFormat {
 	}
 }
 
-// recordChoices lists the values of --records. The last value selects no format.
+// recordChoices returns the values of --records. The last value selects no format.
 func recordChoices() []string {
 	var all []string
 	for _, format := range recordFormats() {

@@ -6,26 +6,26 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// reports determines when a start-up counts as reported: when every sink of the agent has finished it.
+// The type reports counts a start-up as reported when all sinks of the agent have finished the start-up.
 type reports struct {
 	sinks    int // does not change after the first start-up
 	reported func(timeline.Timeline)
 
 	mu      sync.Mutex
-	missing map[string]int // by pod UID: sinks that have not finished; set when the first sink finishes
+	missing map[string]int // number of unfinished sinks by pod UID; set when the first sink finishes
 }
 
 func newReports(reported func(timeline.Timeline)) *reports {
 	return &reports{reported: reported, missing: map[string]int{}}
 }
 
-// sink registers a sink. The sink must call the returned function for each start-up that it has finished.
+// The method sink registers a sink. The sink must call the returned function for each start-up that it has finished.
 func (r *reports) sink() func(timeline.Timeline) {
 	r.sinks++
 	return r.through
 }
 
-// settled receives a completed start-up. Without sinks, the start-up counts as reported immediately.
+// The method settled receives a completed start-up. Without sinks, the start-up counts as reported immediately.
 func (r *reports) settled(t timeline.Timeline) {
 	if r.sinks == 0 {
 		r.reported(t)
@@ -38,7 +38,7 @@ func (r *reports) through(t timeline.Timeline) {
 	}
 }
 
-// last notes that a sink has finished a pod's start-up. last returns true for the last sink.
+// The method last records that a sink has finished a pod's start-up. The method last returns true for the last sink.
 func (r *reports) last(uid string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/podwatch"
 )
 
-// restarts collects the metrics of container restarts.
+// The type restarts collects the metrics of container restarts.
 type restarts struct {
 	counts func() map[podwatch.RestartKey]uint64 // a missing key means zero restarts
 	desc   *prometheus.Desc

@@ -28,7 +28,7 @@ const (
 	stageSources stage = iota
 	stageReconcile
 	stageSinks
-	stageRest // the web server and the state file; the state file notes the start-ups that the sinks reported
+	stageRest // the web server and the state file; the state file records the start-ups that the sinks reported
 )
 
 // Time limits for stopping each stage. Their sum is less than the 5 s in which the agent must stop.
@@ -45,7 +45,7 @@ type stageInfo struct {
 	limit time.Duration // after this time, the runner stops the next stage
 }
 
-// agentStages lists the stages of the agent.
+// agentStages returns the stages of the agent.
 func agentStages() []stageInfo {
 	return []stageInfo{
 		stageSources:   {"sources", sourcesLimit},
@@ -97,7 +97,7 @@ func runAll(ctx context.Context, logger *zap.Logger, stages []stageInfo, compone
 	return r.stop()
 }
 
-// start runs a component. A component that returns before its stage stops has failed.
+// The method start runs a component. A component that returns before its stage stops has failed.
 func (r *runner) start(in *runningStage, c component) {
 	in.components.Add(1)
 	r.group.Go(func() error {
@@ -114,8 +114,8 @@ func (r *runner) start(in *runningStage, c component) {
 	})
 }
 
-// stop stops the stages in order and returns the first failure. stop waits for each stage no longer than the
-// stage's limit, because the program is about to end.
+// The method stop stops the stages in order and returns the first failure. The method stop waits for each stage no
+// longer than the stage's limit, because the program is about to end.
 func (r *runner) stop() error {
 	r.logger.Info("stopping")
 	var stuck []error
@@ -134,8 +134,8 @@ func (r *runner) stop() error {
 	return r.group.Wait()
 }
 
-// ended waits until the components have stopped or the limit has passed. ended reports whether the components have
-// stopped.
+// The method ended waits until the components have stopped or the limit has passed. The method ended reports whether
+// the components have stopped.
 func (in *runningStage) ended() bool {
 	done := make(chan struct{})
 	go func() { // runs until the components stop or the program ends

@@ -27,8 +27,8 @@ type proxyConfig struct {
 	logFormat string
 }
 
-// table lists the flags of the command runtime-proxy. Flags that also exist for the command run have the same
-// names.
+// The method table lists the flags of the command `runtime-proxy`. Flags that also exist for the command `run` have
+// the same names.
 func (c *proxyConfig) table() flags.Table {
 	return flags.Table{
 		{
@@ -55,7 +55,7 @@ func (c *proxyConfig) table() flags.Table {
 // maxSocketPath is the maximum length in bytes of the path of a Unix socket (unix(7)).
 const maxSocketPath = 107
 
-// setSocket accepts the same paths as the flag --cri-endpoint of the command run.
+// setSocket accepts the same paths as the flag --cri-endpoint of the command `run`.
 func setSocket(path *string) func(value string) error {
 	return func(value string) error {
 		endpoint, err := cri.ParseEndpoint(value)

@@ -12,7 +12,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// sources holds the sources of observations about the node's pods.
+// The type sources holds the sources of observations about the node's pods.
 type sources struct {
 	pods     *podwatch.Pods
 	events   *eventwatch.Source // nil with --events=off
@@ -23,7 +23,7 @@ type sources struct {
 // sourcesConfig connects the sources to the rest of the agent.
 type sourcesConfig struct {
 	observe  func(context.Context, timeline.Observation)
-	known    []string          // UIDs of pods whose deletion the pod watch reports, even of unseen pods
+	known    []string          // UIDs of pods whose deletion the pod watch must report, even if it never saw them
 	objects  *podwatch.Objects // nil without --serve-objects
 	follower podwatch.Follower // nil if no part follows pod objects
 }

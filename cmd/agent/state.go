@@ -13,17 +13,17 @@ import (
 // partState is the name of the state file on the health board.
 const partState = "state"
 
-// newsFor is the maximum age of a start-up that began before this agent and that the agent still reports. By
-// default, the API server deletes Events after the same time.
+// newsFor limits the reports about start-ups that began before this agent. The agent does not report such a start-up
+// if it is older than newsFor. By default, the API server also deletes Events after one hour.
 const newsFor = time.Hour
 
 // memory is the state that an agent receives from the previous agent and keeps for the next agent. Without
-// --state-dir, memory is empty and reported does nothing.
+// --state-dir, the memory is empty, and the function reported does nothing.
 type memory struct {
 	dir    *state.Dir // nil without the directory
 	left   state.Contents
 	keeper *state.Keeper // nil without the directory
-	// reported receives a timeline that all sinks have reported.
+	// The field reported receives a timeline that all sinks have reported.
 	reported func(timeline.Timeline)
 }
 
@@ -54,7 +54,7 @@ func newMemory(d deps, scope *timeline.Scope) (memory, error) {
 	}, nil
 }
 
-// close releases the directory for the next agent.
+// The method close releases the directory for the next agent.
 func (m memory) close() {
 	if m.dir != nil {
 		_ = m.dir.Close()
@@ -68,9 +68,9 @@ func (m memory) components() []component {
 	return []component{{partState, stageRest, m.keeper.Run}}
 }
 
-// carriedOn returns the time from which the agent reports start-ups. This time is the start of the first agent in
-// an unbroken series of agents, but at most newsFor ago. If the saved time is later than now, carriedOn returns
-// now.
+// carriedOn returns the time from which the agent reports start-ups. This time is the start of the first agent in an
+// unbroken series of agents, but not earlier than newsFor before now. If the saved time is later than now, carriedOn
+// returns now.
 func carriedOn(since, now time.Time) time.Time {
 	oldest := now.Add(-newsFor)
 	switch {
@@ -82,7 +82,7 @@ func carriedOn(since, now time.Time) time.Time {
 	return since
 }
 
-// known lists the pods whose deletion the pod watch must report, even if the pod watch never saw the pod.
+// The method known lists the pods whose deletion the pod watch must report, even if the pod watch never saw the pod.
 func (m memory) known() []string {
 	known := slices.Clone(m.left.Reported)
 	listed := map[string]bool{}

@@ -15,9 +15,9 @@ import (
 // readerLooks is the interval between checks for a reader of standard output.
 const readerLooks = 2 * time.Second
 
-// watchReader returns a function that runs until ctx is done and fails when out no longer has a reader. Without
-// this check, the agent notices a missing reader only at the next record, which can take hours. The check works for
-// pipes, sockets and terminals, because other files have no reader.
+// watchReader returns a function that runs until ctx is done and fails when the output out no longer has a reader.
+// Without this check, the agent notices a missing reader only at the next record, which can take hours. The check
+// works for pipes, sockets and terminals, because other files have no reader.
 func watchReader(out io.Writer, every time.Duration) func(ctx context.Context) error {
 	return func(ctx context.Context) error {
 		looks := time.NewTicker(every)
@@ -57,9 +57,9 @@ func readerGone(file *os.File) bool {
 	return err == nil && gone
 }
 
-// discards reports whether out is /dev/null. Some programs connect standard output to /dev/null to discard it. Go's
-// runtime also opens /dev/null if standard output is closed at the start (checkfds). The agent cannot distinguish a
-// discarded from a closed standard output.
+// The function discards reports whether out is /dev/null. Some programs connect standard output to /dev/null to
+// discard the output. Go's runtime also opens /dev/null if standard output is closed at the start (checkfds). The
+// agent cannot distinguish a discarded from a closed standard output.
 func discards(out io.Writer) bool {
 	file, ok := out.(*os.File)
 	if !ok {

@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// perSecond and burst limit the requests of one agent. After a restart, an agent can have to annotate all pods
-	// of the node.
+	// perSecond and burst limit the requests of one agent. A restarted agent might have to annotate all pods of the
+	// node.
 	perSecond, burst = 5, 10
 	firstRetry       = 100 * time.Millisecond
 	maxRetry         = time.Minute
@@ -121,7 +121,7 @@ func (a *Annotator) Gone(uid string) {
 	delete(a.pods, uid)
 }
 
-// Changed tells the annotator that a pod's timeline may have changed. Changed is cheap and does not block.
+// Changed tells the annotator that a pod's timeline might have changed. Changed is cheap and does not block.
 func (a *Annotator) Changed(uid string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -136,7 +136,7 @@ func (a *Annotator) waiting() int {
 	return len(a.pods)
 }
 
-// pod returns the current request of a pod.
+// The method pod returns the current request of a pod.
 func (a *Annotator) pod(uid string) (asking, time.Time, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -147,7 +147,7 @@ func (a *Annotator) pod(uid string) (asking, time.Time, bool) {
 	return p.asking, p.notBefore, true
 }
 
-// serve writes the annotations of one pod whose values are available.
+// The method serve writes those annotations of one pod whose values are available.
 func (a *Annotator) serve(ctx context.Context, uid string) {
 	p, notBefore, asks := a.pod(uid)
 	if !asks {
@@ -169,7 +169,7 @@ func (a *Annotator) serve(ctx context.Context, uid string) {
 	if a.limit.Wait(ctx) != nil {
 		return
 	}
-	// The pod may have changed during the wait, so serve reads the latest state.
+	// The pod might have changed during the wait, so the method serve reads the latest state.
 	if p, _, asks = a.pod(uid); !asks {
 		a.retries.Forget(uid)
 		return
@@ -205,7 +205,7 @@ func (a *Annotator) startUpValue(ctx context.Context, uid string) string {
 	return text
 }
 
-// written handles the response to a write.
+// The method written handles the response to a write.
 func (a *Annotator) written(uid string, p asking, values map[string]string, err error) {
 	result := resultOf(err)
 	a.metrics.requests.WithLabelValues(result).Inc()
@@ -232,7 +232,8 @@ func (a *Annotator) written(uid string, p asking, values map[string]string, err 
 	}
 }
 
-// got stores the annotations of a pod after a write, unless the pod watch has already delivered a newer state.
+// The method got stores the annotations of a pod after a write, unless the pod watch has already delivered a newer
+// state.
 func (a *Annotator) got(uid string, p asking, values map[string]string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -248,7 +249,7 @@ func (a *Annotator) got(uid string, p asking, values map[string]string) {
 	}
 }
 
-// later delays requests for a pod, even if the pod changes during the delay.
+// The method later delays requests for a pod, even if the pod changes during the delay.
 func (a *Annotator) later(uid string, wait time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -8,31 +8,30 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Annotations that request an annotation (AskStartUp, AskTime), and annotations that the agent writes (StartUp,
-// Time).
+// A user sets AskStartUp or AskTime on a pod to request an annotation. The agent then writes StartUp or Time.
 const (
-	// with the value true, requests StartUp, which the agent writes after the start-up
+	// AskStartUp with the value "true" requests StartUp. The agent writes StartUp after the start-up.
 	AskStartUp = "podlapse.dev/annotate"
 	StartUp    = "podlapse.dev/startup"
-	AskTime    = "addtime" // with any value, requests Time, which the agent writes immediately
+	AskTime    = "addtime" // requests Time with any value; the agent writes Time immediately
 	Time       = "timestamp"
 )
 
 // Manager is the field manager of the annotations.
 const Manager = "podlapse"
 
-// asking is a pod of this node with annotations to write.
+// The type asking is a pod of this node with annotations to write.
 type asking struct {
 	uid, namespace, name string
 	version              string // resource version of the object that contains the request
-	startUp, time        bool   // whether the annotation is requested but missing
-	// owned holds the annotations that this manager wrote before. Server-side apply removes fields that the manager
-	// no longer sends.
+	startUp, time        bool   // true if the pod requests the annotation but does not have it
+	// The field owned holds the annotations that this manager wrote before. Server-side apply removes fields that the
+	// manager no longer sends.
 	owned map[string]string
 }
 
-// read returns the annotations that a pod requests and does not have yet. For a pod that is being deleted, read
-// returns false.
+// The function read returns the annotations that a pod requests and does not have yet. For a pod that is being
+// deleted, the function read returns false.
 func read(pod *corev1.Pod) (asking, bool) {
 	has := func(name string) bool { _, ok := pod.Annotations[name]; return ok }
 	a := asking{
@@ -43,7 +42,7 @@ func read(pod *corev1.Pod) (asking, bool) {
 	if !a.startUp && !a.time || pod.DeletionTimestamp != nil {
 		return asking{}, false
 	}
-	// Clones of the texts do not keep the whole object in memory.
+	// Without clones of the texts, the whole object would stay in memory.
 	a.uid, a.namespace, a.name = string(pod.UID), strings.Clone(pod.Namespace), strings.Clone(pod.Name)
 	a.version = strings.Clone(pod.ResourceVersion)
 	for _, name := range []string{StartUp, Time} {
@@ -54,9 +53,9 @@ func read(pod *corev1.Pod) (asking, bool) {
 	return a, true
 }
 
-// owns reports whether the manager applied an annotation and no other client changed it later. The fields are JSON
-// keys with a prefix (k8s.io/apimachinery, FieldsV1). The characters of an annotation's name need no escaping in
-// JSON.
+// The function owns reports whether the manager applied an annotation and no other client changed it later. The
+// fields are JSON keys with a prefix (k8s.io/apimachinery, FieldsV1). The characters of an annotation's name need no
+// escaping in JSON.
 func owns(fields []metav1.ManagedFieldsEntry, annotation string) bool {
 	for _, entry := range fields {
 		if entry.Manager == Manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.FieldsV1 != nil &&

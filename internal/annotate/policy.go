@@ -30,7 +30,8 @@ var errNoPolicy = errors.New("no policy limits the agent's permission to patch p
 	"ValidatingAdmissionPolicy and binding of the component annotate, which require Kubernetes 1.30, or use " +
 	"--annotate=off; see docs/annotations.md")
 
-// limited sends a dry-run request that the policy must refuse. limited returns nil if a policy refused the request.
+// The method limited sends a dry-run request that the policy must refuse. The method limited returns nil if a policy
+// refused the request.
 func (a *Annotator) limited(ctx context.Context, p asking) error {
 	now := a.config.Now()
 	if !a.provenAt.IsZero() && now.Sub(a.provenAt) < provenFor {

@@ -35,7 +35,7 @@ type Built struct {
 // LayerDigest returns the digest of the layer with a name.
 func LayerDigest(name string) string { return digest.FromString("layer " + name).String() }
 
-// PutLayers stores an image's manifest, config and, if Indexed is set, index.
+// PutLayers stores an image's manifest and config. If Indexed is set, PutLayers also stores the index.
 func (r *Runtime) PutLayers(l Layers) Built {
 	var built Built
 	image := ocispec.Image{Author: l.Source, Platform: ocispec.Platform{OS: runtime.GOOS, Architecture: runtime.GOARCH}}
@@ -92,7 +92,7 @@ func (r *Runtime) Unpack(snapshotter string, built Built, i int, at time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if config, ok := r.blobs[built.Config]; ok {
-		config.Labels = maps.Clone(config.Labels) // a response may still use the old map
+		config.Labels = maps.Clone(config.Labels) // a response might still use the old map
 		config.Labels["containerd.io/gc.ref.snapshot."+snapshotter] = built.ChainIDs[i]
 		r.blobs[built.Config] = config
 	}
@@ -106,7 +106,7 @@ func (l Layers) sourceLabels() map[string]string {
 func encode(value any) []byte {
 	data, err := json.Marshal(value)
 	if err != nil {
-		panic(err) // a value of these types never fails to encode
+		panic(err) // json.Marshal never fails for a value of these types
 	}
 	return data
 }

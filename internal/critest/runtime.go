@@ -1,6 +1,6 @@
 // Package critest is a fake container runtime. The package runs no containers. On a Unix socket, the package serves
-// the read calls of CRI and of containerd's own stores, with the content that a test adds. A test can make it slow,
-// silent or wrong. Every method is safe for concurrent use.
+// the read calls of CRI and of containerd's own stores, with the content that a test adds. A test can make the
+// runtime slow or silent, or make it return wrong answers. Every method is safe for concurrent use.
 package critest
 
 import (
@@ -90,7 +90,7 @@ type Options struct {
 	Sandboxer string
 }
 
-// Front puts a proxy in front of the runtime. If Front is set, Start calls it with the socket of the runtime and
+// Front puts a proxy in front of the runtime. If Front is set, Start calls Front with the socket of the runtime and
 // the path that the proxy must serve. Start calls Front again for a restarted runtime.
 var Front func(t testing.TB, socket, path string)
 
@@ -200,7 +200,7 @@ func (r *Runtime) interceptStream(
 	return handle(server, stream)
 }
 
-// enter counts a call and applies the fault.
+// The method enter counts a call and applies the fault.
 func (r *Runtime) enter(ctx context.Context, method string) error {
 	r.mu.Lock()
 	r.calls[method]++
@@ -212,7 +212,7 @@ func (r *Runtime) enter(ctx context.Context, method string) error {
 	return fault(ctx, method)
 }
 
-// sorted lists values by key. The agent must not depend on any order.
+// The function sorted lists values by key. The agent must not depend on any order.
 func sorted[V any](m map[string]V) []V {
 	values := make([]V, 0, len(m))
 	for _, key := range slices.Sorted(maps.Keys(m)) {

@@ -12,8 +12,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// Sizes of containerd's messages (plugins/services/content/contentserver/contentserver.go): chunk is the maximum
-// number of bytes of a blob, and page is the maximum number of blobs.
+// Sizes of containerd's messages (plugins/services/content/contentserver/contentserver.go): The constant chunk is the
+// maximum number of bytes of a blob, and the constant page is the maximum number of blobs.
 const (
 	chunk = 32 << 10
 	page  = 100

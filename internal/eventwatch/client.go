@@ -12,9 +12,9 @@ import (
 	"github.com/podlapse/podlapse/internal/kubeclient"
 )
 
-// maxFrame is the maximum size in bytes of an event that an Event watch reads. The kubelet's Events have some
-// hundred bytes, or a few KiB if the runtime explains a failure at length. etcd stores objects of up to 1.5 MiB.
-// For an Event of this size, client-go would take five times the size of the Event, and keep a buffer of 2 MiB
+// maxFrame is the maximum size in bytes of an event that an Event watch reads. The kubelet's Events have some hundred
+// bytes, or a few KiB if the runtime explains a failure at length. etcd stores objects of up to 1.5 MiB. For an Event
+// of this size, client-go would need memory of five times the size of the Event. It would also keep a buffer of 2 MiB
 // while the watch is open. Up to DefaultWatches watches can be open.
 const maxFrame = 128 << 10
 
@@ -22,8 +22,8 @@ const maxFrame = 128 << 10
 // imitate this bookmark, because only the API server sends bookmarks.
 const tooLargeAnnotation = "podlapse/too-large"
 
-// NewClient creates a client only for Event watches. The client skips Events that are larger than every Event of
-// the kubelet, before it allocates memory for the Event.
+// NewClient creates a client only for Event watches. The client skips every Event that is larger than any Event of
+// the kubelet. The client does not allocate memory for a skipped Event.
 func NewClient(config *rest.Config) (rest.Interface, error) {
 	return kubeclient.NewWithFrames(config, func(info runtime.SerializerInfo) (kubeclient.Frames, error) {
 		instead, err := tooLargeFrame(info)
@@ -47,7 +47,7 @@ func tooLargeFrame(info runtime.SerializerInfo) ([]byte, error) {
 	})
 }
 
-// isTooLarge reports whether an event replaces an Event that was larger than maxFrame.
+// isTooLarge reports whether a watch event is the bookmark that replaces an Event larger than maxFrame.
 func isTooLarge(kind watch.EventType, event *corev1.Event) bool {
 	_, marked := event.Annotations[tooLargeAnnotation]
 	return kind == watch.Bookmark && marked

@@ -14,8 +14,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// maxLiveAge is the maximum age at which an arriving Event counts as new. An Event can be late because the kubelet
-// sends Events from a queue, at --event-qps.
+// maxLiveAge is the maximum age of an Event that counts as new when it arrives. An Event can be late because the
+// kubelet sends Events from a queue, at --event-qps.
 const maxLiveAge = 2 * time.Second
 
 // Limits on texts, in bytes.
@@ -25,10 +25,10 @@ const (
 	maxContainerName = 63  // a DNS label
 )
 
-// oversized reports whether a text that identifies an Event or its pod is too long to come from the kubelet and the
-// API server. The client that creates an Event chooses all these texts except the namespace, and the API server
-// does not limit their length in core/v1 Events. If the agent cut an identifying text, two objects could get the
-// same identity. convertEvent cuts only texts that describe.
+// The function oversized reports whether a text that identifies an Event or its pod is too long to come from the
+// kubelet and the API server. The client that creates an Event chooses all these texts except the namespace, and the
+// API server does not limit their length in core/v1 Events. If the agent cut an identifying text, two objects could
+// get the same identity. So convertEvent shortens only descriptive texts.
 func oversized(event *corev1.Event) bool {
 	about := &event.InvolvedObject
 	return len(event.Name) > maxEventName || len(event.Namespace) > untrusted.MaxName ||
@@ -52,7 +52,7 @@ func convertEvent(event *corev1.Event, uid string, openedAt, arrivedAt time.Time
 		Count:     max(1, int(event.Count)),
 	}
 	if seen.FirstAt.IsZero() {
-		// The API events.k8s.io sets EventTime instead. The kubelet does not use this API as of 1.36.
+		// The API events.k8s.io sets EventTime instead. Kubelets up to 1.36 do not use this API.
 		seen.FirstAt = untrusted.Time(metav1.Time(event.EventTime)).Truncate(time.Second)
 	}
 	if seen.LastAt.Before(seen.FirstAt) {
@@ -68,8 +68,8 @@ func convertEvent(event *corev1.Event, uid string, openedAt, arrivedAt time.Time
 	return seen
 }
 
-// namedAt parses <object>.<hex UnixNano>, the name format of client-go's Events (tools/record). client-go stores
-// the same clock value, cut to seconds, as the first occurrence. If the name and the first occurrence disagree,
+// namedAt parses <object>.<hex UnixNano>, the name format of client-go's Events (tools/record). client-go also stores
+// this time as the Event's first occurrence, truncated to seconds. If the name and the first occurrence disagree,
 // client-go did not create the name.
 func namedAt(name string, firstAt time.Time) time.Time {
 	dot := strings.LastIndexByte(name, '.')

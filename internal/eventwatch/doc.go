@@ -1,9 +1,9 @@
 // Package eventwatch observes the kubelet's Events about single pods while reconcile requests them. A watch serves
 // one pod, or many pods share a watch.
 //
-// cmd/agent runs Source on its own goroutine. Source passes observations to a function, which calls package
-// reconcile, from one goroutine for each open watch. This function can block. While it blocks, the API server's
-// data waits in the connection, so memory does not grow.
+// cmd/agent runs Source on its own goroutine. Source passes observations to a function that calls package reconcile.
+// Each open watch calls this function from its own goroutine. The function can block. While the function blocks, the
+// API server's data waits in the connection, so memory does not grow.
 //
 // An unreachable API server is never an error: Source reports the problem and retries with back-off until its
 // context is done.

@@ -25,8 +25,9 @@ const remedy = "allow the ServiceAccount to watch events, or use --events=off"
 
 var errClosedAtOnce = errors.New("the API server closed the watch immediately")
 
-// follow keeps a watch open until the lease ends or other watches need the slot. follow passes observations with
-// ctx, which is valid longer than the lease, because an interrupted observation would lose the Event.
+// The method follow keeps a watch open until the lease ends or other watches need the slot. The method follow passes
+// observations with ctx, which is valid longer than the lease, because an interrupted observation would lose the
+// Event.
 func (s *Source) follow(ctx, lease context.Context, f *follower) {
 	for lease.Err() == nil {
 		if !s.watchOnce(ctx, lease, f) {
@@ -52,15 +53,15 @@ func (s *Source) watchOnce(ctx, lease context.Context, f *follower) bool {
 	return s.read(ctx, lease, f, w)
 }
 
-// refused reports why the API server refused the watch.
+// The method refused reports the reason why the API server refused the watch.
 func (s *Source) refused(lease context.Context, err error) {
 	if lease.Err() == nil {
 		s.config.Report(false, "watch events: "+kubeclient.Explain(err, remedy))
 	}
 }
 
-// read processes a watch's events until the watch or its lease ends. read reports whether the watch ended without
-// an error.
+// The method read processes a watch's events until the watch or its lease ends. The method read reports whether the
+// watch ended without an error.
 func (s *Source) read(ctx, lease context.Context, f *follower, w watch.Interface) bool {
 	r := s.begin(ctx, f)
 	defer r.end(ctx)
@@ -100,7 +101,7 @@ func (s *Source) read(ctx, lease context.Context, f *follower, w watch.Interface
 				return accepted
 			}
 			if event.Type == watch.Error {
-				// A later error ends only this watch, for example because its history in etcd is gone (410).
+				// A later error ends only this watch, for example because the watch's history in etcd is gone (410).
 				if !accepted {
 					s.refused(lease, apierrors.FromObject(event.Object))
 				}

@@ -12,8 +12,8 @@ import (
 type follower struct {
 	namespace string   // empty means all namespaces
 	alone     *request // the only pod of the watch; nil for a shared watch
-	// changed has capacity 1 and drops signals when full. changed signals that the pods of a shared watch, or their
-	// own watches, changed.
+	// The field changed is a channel of capacity 1, and senders drop signals when it is full. A signal means that the
+	// pods of a shared watch changed, or that the own watches of these pods changed.
 	changed chan struct{}
 
 	// Guarded by the lock of Source.
@@ -34,12 +34,12 @@ func (f *follower) hasSlot() bool { return f != nil && f.cancel != nil }
 
 func (f *follower) isOpen() bool { return !f.openedAt.IsZero() }
 
-// replaces reports whether the watch other belongs to a single pod that also uses the shared watch f.
+// The method replaces reports whether the argument other is the own watch of a pod that also uses the shared watch f.
 func (f *follower) replaces(other *follower) bool {
 	return other.alone != nil && other.alone.shared == f
 }
 
-// nudge makes an open shared watch update the list of its pods.
+// The method nudge makes an open shared watch update the list of its pods.
 func (f *follower) nudge() {
 	select {
 	case f.changed <- struct{}{}:
@@ -47,7 +47,8 @@ func (f *follower) nudge() {
 	}
 }
 
-// selector does not select the node, because Events have no field for the node, and field selectors have no OR.
+// The method selector returns the field selector of the watch. The result does not select the node, because Events
+// have no selectable field for the node. Field selectors also cannot combine conditions with OR.
 func (f *follower) selector() string {
 	kubelet := fields.OneTermEqualSelector("source", "kubelet")
 	if f.alone == nil {
@@ -57,7 +58,7 @@ func (f *follower) selector() string {
 		kubelet).String()
 }
 
-// linger returns how long the watch stays open while it serves no pod.
+// The method linger returns the time for which the watch stays open while it serves no pod.
 func (f *follower) linger() time.Duration {
 	if f.namespace == "" {
 		return clusterLinger

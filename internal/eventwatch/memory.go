@@ -9,8 +9,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Limits on the Events that a shared watch remembers. A node has some hundred pods, and the kubelet creates about
-// ten Events of a few hundred bytes for each start-up. So all pods that started in the last hour fit.
+// Limits on the Events that a shared watch remembers. A node has some hundred pods, and the kubelet creates about ten
+// Events of a few hundred bytes for each start-up. So the Events of all pods that started in the last hour fit.
 const (
 	maxRemembered      = 1024
 	maxRememberedBytes = 512 << 10
@@ -18,14 +18,14 @@ const (
 	// fewer.
 	maxOfPod     = 128
 	maxForgotten = 1024
-	// maxNamespaces exceeds the number of namespaces that have pods on one node within an hour.
+	// maxNamespaces is larger than the number of namespaces that have pods on one node within an hour.
 	maxNamespaces = 1024
 	// rememberedBytes is the memory for one Event in addition to its texts, and for one pod in addition to its
 	// names.
 	rememberedBytes = 256
 )
 
-// involved identifies the pod of an Event. All fields must match, because access control protects only the
+// The type involved identifies the pod of an Event. All fields must match, because access control protects only the
 // namespace of an Event. A client that can write Events in this namespace chooses all other fields.
 type involved struct{ namespace, name, uid string }
 
@@ -40,10 +40,10 @@ func involvedIn(event *corev1.Event) (involved, bool) {
 
 func involvedOf(w timeline.EventWatch) involved { return involved{w.Namespace, w.Name, w.InvolvedUID} }
 
-// size returns the memory in bytes for the identity of a remembered pod.
+// The method size returns the memory in bytes for the identity of a remembered pod.
 func (i involved) size() int { return rememberedBytes + len(i.namespace) + len(i.name) + len(i.uid) }
 
-// seed makes the hashes unpredictable for clients that write Events.
+// The variable seed makes the hashes unpredictable for clients that write Events.
 var seed = maphash.MakeSeed()
 
 // eventKey identifies one state of an Event. Its size does not depend on the length of the Event's name.
@@ -54,9 +54,9 @@ func keyOf(event *corev1.Event) eventKey {
 }
 
 // memory holds the latest state of the Events that a shared watch received about this node's pods, including pods
-// that nobody requested yet. A pod that reconcile requests later gets these Events. At the limit, memory forgets
-// pods of the namespace that takes the most memory, starting with the pod whose latest Event is the oldest. memory
-// records which pods it forgot. So a namespace with many Events does not affect other namespaces.
+// that nobody requested yet. A pod that reconcile requests later gets these Events. At the limit, the type memory
+// forgets pods of the namespace that takes the most memory, starting with the pod whose latest Event is the oldest.
+// memory records which pods it forgot. So a namespace with many Events does not affect other namespaces.
 type memory struct {
 	namespaces map[string]*share
 	full       bool // a namespace did not fit, so only the namespaces in the map are complete
@@ -67,7 +67,7 @@ type memory struct {
 	added      uint64 // number of additions so far
 }
 
-// share holds the remembered Events of one namespace.
+// The type share holds the remembered Events of one namespace.
 type share struct {
 	pods          map[involved]*pastOf
 	forgotten     map[uint64]struct{} // hashes of the forgotten pods; nil if blank is true
@@ -89,7 +89,7 @@ func newMemory(limit int) *memory {
 	return &memory{namespaces: map[string]*share{}, limit: limit}
 }
 
-// of returns the remembered Events of a pod. For a nil memory, of returns no Events.
+// The method of returns the remembered Events of a pod. For a nil memory, the method of returns no Events.
 func (m *memory) of(w timeline.EventWatch) []pastEvent {
 	pod := involvedOf(w)
 	if s := m.namespaces[pod.namespace]; s != nil && s.pods[pod] != nil {
@@ -98,7 +98,7 @@ func (m *memory) of(w timeline.EventWatch) []pastEvent {
 	return nil
 }
 
-// forgot reports whether the memory may lack Events of the pod.
+// The method forgot reports whether the memory might lack Events of the pod.
 func (m *memory) forgot(w timeline.EventWatch) bool {
 	pod := involvedOf(w)
 	s := m.namespaces[pod.namespace]
@@ -123,7 +123,7 @@ func (m *memory) add(pod involved, key eventKey, seen timeline.EventSeen) {
 	}
 	m.added++
 	past.latest = m.added
-	// Clones do not keep longer texts in memory.
+	// Without clones, the longer original texts would stay in memory.
 	seen.Message, seen.Reason, seen.Container = strings.Clone(seen.Message), strings.Clone(seen.Reason),
 		strings.Clone(seen.Container)
 	event := pastEvent{key, seen}
@@ -145,7 +145,8 @@ func (m *memory) add(pod involved, key eventKey, seen timeline.EventSeen) {
 	}
 }
 
-// share returns the share of a namespace. share returns nil if the number of namespaces has reached its limit.
+// The method share returns the share of a namespace. The method share returns nil if the number of namespaces has
+// reached its limit.
 func (m *memory) share(namespace string) *share {
 	s := m.namespaces[namespace]
 	if s == nil && len(m.namespaces) < maxNamespaces {
@@ -163,7 +164,7 @@ func (m *memory) grow(s *share, events, bytes int) {
 	s.bytes += bytes
 }
 
-// largest returns the namespace with the largest size.
+// The method largest returns the namespace with the largest size.
 func (m *memory) largest(size func(*share) int) (largest *share) {
 	most := -1
 	for _, s := range m.namespaces {
@@ -195,8 +196,9 @@ func (m *memory) forgetOldest(s *share) {
 	m.forget(s, oldest)
 }
 
-// forget removes a pod and records its hash. If the record is full, forget marks the namespace with the most
-// forgotten pods as incomplete. Each pod of an incomplete namespace then gets its own watch, like a forgotten pod.
+// The method forget removes a pod and records its hash. If the record is full, the method forget marks the namespace
+// with the most forgotten pods as incomplete. Each pod of an incomplete namespace then gets its own watch, like a
+// forgotten pod.
 func (m *memory) forget(s *share, pod involved) {
 	m.drop(s, pod)
 	s.forgotten[maphash.Comparable(seed, pod)] = struct{}{}

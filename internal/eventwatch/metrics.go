@@ -2,16 +2,16 @@ package eventwatch
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// metrics counts watches and Events.
+// The type metrics counts watches and Events.
 type metrics struct {
 	opened, received prometheus.Counter
 	open             prometheus.Gauge
 	refused          refused
 }
 
-// refused counts ignored Events by reason.
+// The type refused counts ignored Events by reason.
 type refused struct {
-	oversized prometheus.Counter // the Event is longer than every Event of the kubelet
+	oversized prometheus.Counter // the Event is longer than any Event of the kubelet
 	pod       prometheus.Counter // the Event has the UID of a requested pod, but another namespace, name or kind
 	host      prometheus.Counter // the pod's earlier Events named this node, but this Event names another host
 }

@@ -8,7 +8,7 @@ type openTimes struct {
 	closed time.Duration // total time of the closed watches
 }
 
-// opened notes that the API server accepted the watch.
+// The method opened records that the API server accepted the watch.
 func (s *Source) opened(f *follower) time.Time {
 	s.metrics.opened.Inc()
 	s.metrics.open.Inc()
@@ -19,8 +19,8 @@ func (s *Source) opened(f *follower) time.Time {
 	return f.openedAt
 }
 
-// proved notes that a watch has delivered all existing Events. If the pod also has a shared watch, proved signals
-// the change to it.
+// The method proved records that a watch has delivered all existing Events. If the pod also has a shared watch, the
+// method proved signals the change to the shared watch.
 func (s *Source) proved(f *follower) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,7 +50,7 @@ func (s *Source) openFor() time.Duration {
 	return total
 }
 
-// waiting counts the requested pods that no watch with a slot serves.
+// The method waiting counts the requested pods that have no watch with a slot.
 func (s *Source) waiting() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

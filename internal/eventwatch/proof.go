@@ -7,8 +7,8 @@ import (
 	"github.com/podlapse/podlapse/internal/kubeclient"
 )
 
-// proof detects when a watch has delivered everything that the API server held when the watch was opened. The API
-// server does not mark this point. The point is reached when only new Events have arrived for
+// The type proof detects when a watch has delivered everything that the API server held when the watch was opened.
+// The API server does not mark this point. The point is reached when only new Events have arrived for the time
 // kubeclient.ProvenAfter.
 //
 // Existing Events arrive in the order of their names, from one state of etcd. New Events arrive in the order of
@@ -23,7 +23,7 @@ func newProof() *proof {
 	return &proof{timer: time.NewTimer(kubeclient.ProvenAfter), at: time.Now().Add(kubeclient.ProvenAfter)}
 }
 
-// see processes the version of an Event. see ignores a version that is not a number.
+// The method see processes the version of an Event. The method see ignores a version that is not a number.
 func (p *proof) see(version string) {
 	v, err := strconv.ParseUint(version, 10, 64)
 	switch {
@@ -35,7 +35,7 @@ func (p *proof) see(version string) {
 	}
 }
 
-// postpone extends the deadline by a time in which the watch was not read.
+// The method postpone extends the deadline by a time in which no goroutine read the watch.
 func (p *proof) postpone(took time.Duration) {
 	p.at = p.at.Add(took)
 	p.timer.Reset(time.Until(p.at))

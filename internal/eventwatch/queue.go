@@ -18,7 +18,8 @@ func (q *watchQueue) remove(f *follower) {
 	q.waiting = slices.DeleteFunc(q.waiting, func(other *follower) bool { return other == f })
 }
 
-// enqueue adds a watch to the queue. If all slots are taken, enqueue stops a shared watch that serves no pod.
+// The method enqueue adds a watch to the queue. If all slots are taken, the method enqueue stops a shared watch that
+// serves no pod.
 func (s *Source) enqueue(f *follower) {
 	at := len(s.queue.waiting)
 	if !f.served {
@@ -38,8 +39,8 @@ func (s *Source) enqueue(f *follower) {
 	}
 }
 
-// admit gives a slot to the first watch in the queue. admit also returns a context that is canceled when the lease
-// ends. Without a free slot or a waiting watch, admit returns nil.
+// The method admit gives a slot to the first watch in the queue. The method admit also returns a context that is
+// canceled when the lease ends. Without a free slot or a waiting watch, the method admit returns nil.
 func (s *Source) admit(ctx context.Context) (*follower, context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,7 +55,8 @@ func (s *Source) admit(ctx context.Context) (*follower, context.Context) {
 	return f, ctx
 }
 
-// leave releases the slot of a watch. If the watch is still requested, leave adds it to the queue again.
+// The method leave releases the slot of a watch. If the watch is still requested, the method leave adds it to the
+// queue again.
 func (s *Source) leave(f *follower) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,8 +72,8 @@ func (s *Source) leave(f *follower) {
 	s.nudge()
 }
 
-// stop removes a watch from the queue, or ends its lease. The caller must prevent that the watch returns to the
-// queue.
+// The method stop removes a watch from the queue, or ends its lease. The caller must make sure that the watch does
+// not return to the queue.
 func (s *Source) stop(f *follower) {
 	if f.cancel != nil {
 		f.cancel()

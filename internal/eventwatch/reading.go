@@ -10,8 +10,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// reading is one open watch connection. reading begins with the API server's response and ends when the stream
-// closes. Only the goroutine in follow uses reading.
+// The type reading is one open watch connection. The connection begins with the API server's response and ends when
+// the stream closes. Only the goroutine in the method follow uses the type reading.
 type reading struct {
 	source   *Source
 	f        *follower
@@ -22,21 +22,22 @@ type reading struct {
 	proof    *proof
 	proven   bool // the watch has delivered all existing Events
 
-	// named is true if a pod of this node had an Event whose host is this node's name. renamed is true if a pod of
-	// this node had an Event with another host.
+	// The field named is true if a pod of this node had an Event whose host is this node's name. The field renamed is
+	// true if a pod of this node had an Event with another host.
 	named, renamed bool
 }
 
 // member is a pod that an open watch serves.
 type member struct {
 	pod *request
-	// since is the time from which this watch and a previous watch together have delivered all Events of the pod.
-	// since is zero if Events are missing.
+	// The field since is the time from which this watch and a previous watch together have delivered all Events of
+	// the pod. The field since is zero if Events are missing.
 	since   time.Time
 	vouched bool
 }
 
-// begin adds the present pods. The watch starts with all Events that the API server holds about these pods.
+// The method begin adds the present pods. The watch starts with all Events that the API server holds about these
+// pods.
 func (s *Source) begin(ctx context.Context, f *follower) *reading {
 	r := &reading{
 		source: s, f: f, openedAt: s.opened(f), proof: newProof(),
@@ -51,7 +52,7 @@ func (s *Source) begin(ctx context.Context, f *follower) *reading {
 	return r
 }
 
-// end revokes the EventsWatched observations of the watch.
+// The method end revokes the EventsWatched observations of the watch.
 func (r *reading) end(ctx context.Context) {
 	r.source.closed(r.f)
 	for _, m := range r.members {
@@ -61,8 +62,8 @@ func (r *reading) end(ctx context.Context) {
 	}
 }
 
-// meet updates the list of pods that a shared watch serves, and the state of the pods' own watches. A new pod gets
-// the Events that the shared watch has received about it.
+// The method meet updates the list of pods that a shared watch serves, and the state of the pods' own watches. A new
+// pod gets the Events that the shared watch has received about the pod.
 func (r *reading) meet() {
 	known := make(map[*request]*member, len(r.members))
 	for _, m := range r.members {
@@ -91,8 +92,8 @@ func (r *reading) meet() {
 	r.members = members
 }
 
-// settle runs when a watch has delivered all existing Events. The watch vouches for the pods without missing
-// Events. The other pods get their own watches.
+// The method settle runs when a watch has delivered all existing Events. The watch vouches for the pods without
+// missing Events. The other pods get their own watches.
 func (r *reading) settle() {
 	for _, m := range r.members {
 		if m.since.IsZero() {
@@ -110,8 +111,8 @@ func (r *reading) settle() {
 	}
 }
 
-// hand calls over, which passes observations and may take long. Existing Events may still arrive during this time,
-// so hand postpones the proof.
+// The method hand calls the function over, which passes observations and can take a long time. Existing Events can
+// still arrive during this time, so the method hand postpones the proof.
 func (r *reading) hand(over func()) {
 	began := time.Now()
 	over()
@@ -125,11 +126,11 @@ func (r *reading) hand(over func()) {
 // make the memory incomplete, because the kubelet's next Event about a requested pod shows the real host.
 func (r *reading) knowsKubelet() bool { return r.named || !r.renamed }
 
-// take observes an Event. A shared watch also remembers the Event if the Event comes from this node. An event
-// DELETED means that the Event's time to live in the API server is over, and a bookmark contains no Event. A client
-// that can create Events in a namespace chooses all fields of these Events. So take refuses an Event that is longer
-// than every Event of the kubelet. take also refuses an Event that has a requested pod's UID but concerns another
-// object.
+// The method take observes an Event. A shared watch also remembers the Event if the Event comes from this node. The
+// watch event DELETED means that the API server deleted the Event after the Event's time to live. A bookmark contains
+// no Event. A client that can create Events in a namespace chooses all fields of these Events. So the method take
+// refuses an Event that is longer than any Event of the kubelet. The method take also refuses an Event that has a
+// requested pod's UID but concerns another object.
 func (r *reading) take(event watch.Event) {
 	object, ok := event.Object.(*corev1.Event)
 	switch {
@@ -171,8 +172,8 @@ func (r *reading) take(event watch.Event) {
 	}
 }
 
-// late reports the delay of an Event. An Event that is newer than the watch is not a repetition, so its delay is
-// real.
+// The method late reports the delay of an Event. An Event that is newer than the watch is not a repetition, so its
+// delay is real.
 func (r *reading) late(seen timeline.EventSeen) {
 	if delay := r.source.config.Delay; delay != nil && seen.NamedAt.After(r.openedAt) {
 		delay(max(0, seen.ArrivedAt.Sub(seen.NamedAt)))

@@ -9,23 +9,23 @@ import (
 )
 
 // maxSeen limits the number of remembered Events of one pod. The kubelet aggregates Events, so a pod has far fewer.
-// Above the limit, the agent may observe an Event twice.
+// Above the limit, the agent can observe an Event twice.
 const maxSeen = 256
 
-// request is a request for the Events of one pod. While one watch replaces the other, the pod's own watch and a
-// shared watch can both serve the request.
+// request is a request for the Events of one pod. While the pod's own watch and a shared watch replace each other,
+// both watches can serve the request.
 type request struct {
 	watch     timeline.EventWatch
 	withdrawn atomic.Bool
 
-	own, shared *follower // guarded by the lock of Source; nil without such a watch
+	own, shared *follower // guarded by the lock of Source; nil if the request has no such watch
 
-	// delivering holds a token (capacity 1) while a watch passes an observation. A statement of one watch about the
-	// pod's Events must not overtake an Event that another watch passes. delivering is not a mutex, because a
-	// goroutine can hold the token for long. No goroutine waits for the token while it holds the lock of Source. The
-	// token guards the fields below.
+	// The field delivering is a channel of capacity 1. It contains a token while a watch passes an observation. A
+	// statement of one watch about the pod's Events must not overtake an Event that another watch passes. The field
+	// delivering is not a mutex, because a goroutine can hold the token for a long time. No goroutine waits for the
+	// token while it holds the lock of Source. The token guards the fields below.
 	delivering chan struct{}
-	seen       map[uint64]uint64 // hash of the version by hash of the name, because a new watch repeats existing Events
+	seen       map[uint64]uint64 // hash of an Event's version, by the hash of its name; detects repeated Events
 	heard      bool              // an Event of this node's kubelet has arrived
 	vouching   []*follower       // open watches that have delivered all existing Events; at most two
 }
@@ -34,9 +34,10 @@ func newRequest(w timeline.EventWatch) *request {
 	return &request{watch: w, delivering: make(chan struct{}, 1), seen: map[uint64]uint64{}}
 }
 
-// deliver observes an Event that is new or has changed. The argument here is true if the Event's host is this node.
-// After an Event of this node, deliver returns false for an Event of another host. The reason is that the kubelet
-// writes the same host, its node's name, into all its Events (kubernetes: cmd/kubelet/app, makeEventRecorder).
+// The method deliver observes an Event that is new or has changed. The argument here is true if the Event's host is
+// this node. After an Event of this node, the method deliver returns false for an Event of another host. The reason
+// is that the kubelet writes the same host, its node's name, into all its Events (kubernetes: cmd/kubelet/app,
+// makeEventRecorder).
 func (r *request) deliver(key eventKey, seen timeline.EventSeen, here bool, observe func(timeline.Observation)) bool {
 	r.delivering <- struct{}{}
 	defer func() { <-r.delivering }()
@@ -55,7 +56,7 @@ func (r *request) deliver(key eventKey, seen timeline.EventSeen, here bool, obse
 	return true
 }
 
-// vouch observes EventsWatched, unless another watch has already done so.
+// The method vouch observes EventsWatched, unless another open watch has already caused this observation.
 func (r *request) vouch(f *follower, watched timeline.EventsWatched, observe func(timeline.Observation)) {
 	r.delivering <- struct{}{}
 	defer func() { <-r.delivering }()
@@ -66,7 +67,7 @@ func (r *request) vouch(f *follower, watched timeline.EventsWatched, observe fun
 	}
 }
 
-// retract observes EventsLost if no other open watch covers the pod and the pod is still requested.
+// The method retract observes EventsLost if no other open watch covers the pod and the pod is still requested.
 func (r *request) retract(
 	ctx context.Context, f *follower, lost timeline.EventsLost, observe func(timeline.Observation),
 ) {

@@ -9,8 +9,8 @@ const (
 	// maxAlone is the maximum number of pods of one namespace that get their own watches. For each watch on a
 	// namespace, the API server decodes every Event of the namespace, even Events that the watch does not select.
 	maxAlone = 4
-	// linger is the time for which a shared watch without pods stays open, so that the next pods of a burst can use
-	// this watch.
+	// The constant linger is the time for which a shared watch without pods stays open, so that the next pods of a
+	// burst can use this watch.
 	linger = 5 * time.Second
 	// clusterLinger is longer than linger, because every opening delivers the cluster's Events of the last hour.
 	// clusterLinger is limited, because the API server should not send the cluster's Events to a node where no pod
@@ -21,7 +21,7 @@ const (
 // The caller of a function below must hold the lock of Source, unless the comment says that the function takes the
 // lock.
 
-// scope returns the namespace of the shared watch that covers the pod. Empty means all namespaces.
+// The method scope returns the namespace of the shared watch that covers the pod. Empty means all namespaces.
 func (s *Source) scope(p *request) string {
 	if s.config.Cluster {
 		return ""
@@ -59,15 +59,15 @@ func (s *Source) stopShared(f *follower) {
 	s.stop(f)
 }
 
-// join adds a pod to a shared watch. If the watch is open, the caller must call f.nudge afterwards.
+// The method join adds a pod to a shared watch. If the watch is open, the caller must call f.nudge afterwards.
 func (s *Source) join(f *follower, p *request) {
 	f.pods = append(f.pods, p)
 	p.shared = f
 }
 
-// share starts a shared watch. The pods' own watches that wait for a slot leave the queue, and the shared watch
-// takes the position of the first of these watches. Open watches continue until the shared watch has delivered all
-// existing Events (reading.settle). So every pod stays watched.
+// The method share starts a shared watch. The pods' own watches that wait for a slot leave the queue, and the shared
+// watch takes the position of the first of these watches. Open watches continue until the shared watch has delivered
+// all existing Events (reading.settle). So every pod stays watched.
 func (s *Source) share(scope string) {
 	f := newFollower(scope, nil)
 	s.shared[scope] = f
@@ -97,8 +97,8 @@ func (s *Source) share(scope string) {
 	s.queue.waiting = slices.Insert(s.queue.waiting, at, f)
 }
 
-// retire stops a shared watch without pods. If a pod uses the watch again, retire returns false. retire takes the
-// lock.
+// The method retire stops a shared watch without pods. If a pod uses the watch again, the method retire returns
+// false. The method retire takes the lock.
 func (s *Source) retire(f *follower) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -109,7 +109,7 @@ func (s *Source) retire(f *follower) bool {
 	return true
 }
 
-// standing is a pod and the state of the pod's own watch.
+// The type standing is a pod and the state of the pod's own watch.
 type standing struct {
 	pod *request
 	// deliveredSince is the time at which the pod's own watch was opened. deliveredSince is zero unless that watch
@@ -117,7 +117,7 @@ type standing struct {
 	deliveredSince time.Time
 }
 
-// standings returns the pods that a watch serves now. standings takes the lock.
+// The method standings returns the pods that a watch serves now. The method standings takes the lock.
 func (s *Source) standings(f *follower) []standing {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,8 +135,8 @@ func (s *Source) standings(f *follower) []standing {
 	return list
 }
 
-// enough stops the pod's own watch, because the shared watch covers the pod. Another pod can then get its own
-// watch. enough takes the lock.
+// The method enough stops the pod's own watch, because the shared watch covers the pod. Another pod can then get its
+// own watch. The method enough takes the lock.
 func (s *Source) enough(p *request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

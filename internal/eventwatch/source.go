@@ -13,8 +13,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// DefaultWatches is the default limit of open Event watches. Each is a watch on etcd, and for each the API server
-// decodes every Event of the namespace.
+// DefaultWatches is the default limit of open Event watches. For each Event watch, the API server opens a watch on
+// etcd and decodes every Event of the namespace.
 const DefaultWatches = 32
 
 // Config configures a Source. All fields except Cluster, Limit and Delay are required.
@@ -29,22 +29,22 @@ type Config struct {
 	Now     func() time.Time
 	// Registerer registers the metrics of the watches.
 	Registerer prometheus.Registerer
-	Cluster    bool // use one watch over all namespaces, for small clusters
+	Cluster    bool // open one watch for all namespaces; suitable for small clusters
 	Limit      int  // maximum number of open watches; DefaultWatches if not positive
 	// Delay, if set, receives the delay of each Event of this node's kubelet. The Event's name contains its time in
 	// nanoseconds. Several goroutines can call Delay.
 	Delay func(time.Duration)
 }
 
-// Source observes the kubelet's Events about the requested pods. Source opens one watch per pod, or one shared
-// watch for all pods of a namespace if they are many. If more than Limit watches are required, the other watches
-// wait in a queue. Each open watch then releases its slot after a lease and goes to the end of the queue. No Event
-// is lost, because a watch starts with all Events that the API server still holds. Between two leases, the pod is
-// not watched, and EventsLost reports this gap.
+// Source observes the kubelet's Events about the requested pods. Source opens one watch for each pod. If many pods of
+// a namespace are requested, Source opens one shared watch for these pods instead. At most Limit watches are open,
+// and further watches wait in a queue. Each open watch then releases its slot after a lease and goes to the end of
+// the queue. No Event is lost, because a watch starts with all Events that the API server still holds. Between two
+// leases, the pod is not watched, and EventsLost reports this gap.
 type Source struct {
 	config Config
 	wake   chan struct{} // capacity 1, drops signals when full; signals a change of the queue or of the taken slots
-	// remember is the maximum number of Events that a shared watch remembers. Tests lower it.
+	// The field remember is the maximum number of Events that a shared watch remembers. Tests lower it.
 	remember int
 	metrics  metrics
 
@@ -121,8 +121,8 @@ func (s *Source) Watch(w timeline.EventWatch) {
 	s.nudge()
 }
 
-// Unwatch stops the watch of a pod. Unwatch does not block. An observation that is in transit may still arrive
-// after Unwatch returns.
+// Unwatch stops the watch of a pod. Unwatch does not block. An observation that is in transit can still arrive after
+// Unwatch returns.
 func (s *Source) Unwatch(uid string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,7 +145,7 @@ func (s *Source) Unwatch(uid string) {
 	}
 }
 
-// nudge makes Run check the queue.
+// The method nudge makes Run check the queue.
 func (s *Source) nudge() {
 	select {
 	case s.wake <- struct{}{}:

@@ -20,7 +20,7 @@ type Filter struct {
 	Labels     labels.Selector // nil matches all labels
 	States     []timeline.State
 	Phases     []timeline.Phase
-	SlowerThan time.Duration // minimum duration of Phases together; without Phases, of the total
+	SlowerThan time.Duration // minimum sum of the durations of Phases; without Phases, minimum total
 	Since      time.Time
 	Gone       *bool
 }
@@ -73,12 +73,12 @@ func (f Filter) MayMatch(k Key) bool {
 // Match reports whether a start-up matches. The caller must check MayMatch first.
 func (f Filter) Match(d Detail) bool { return f.placed(d) && f.phased(d) }
 
-// NeedsDetail reports whether Match checks additional fields.
+// NeedsDetail reports whether Match checks fields that only Detail contains.
 func (f Filter) NeedsDetail() bool {
 	return f.Owner != timeline.Owner{} || f.Labels != nil || len(f.Phases) > 0
 }
 
-// Belongs reports whether a start-up can match at any time. Belongs checks only fields that never change.
+// Belongs reports whether a start-up can match now or later. Belongs checks only fields that never change.
 func (f Filter) Belongs(k Key, d Detail) bool { return f.named(k) && f.placed(d) }
 
 func (f Filter) named(k Key) bool {
@@ -112,7 +112,7 @@ func (f Filter) phased(d Detail) bool {
 	return met && (f.SlowerThan == 0 || spent > f.SlowerThan)
 }
 
-// labelText is a text of labels. labelText implements labels.Labels.
+// labelText holds a pod's labels as text. labelText implements labels.Labels.
 type labelText string
 
 // Has implements labels.Labels.

@@ -18,7 +18,7 @@ import (
 // expand them.
 const maxText = 4096
 
-// parsers maps each parameter to its parser.
+// The variable parsers maps each parameter to its parser.
 var parsers = map[string]func(f *Filter, value string, now time.Time) error{
 	"namespace": func(f *Filter, value string, _ time.Time) (err error) {
 		f.Namespaces, err = list(value, "must be namespaces separated by commas")
@@ -89,13 +89,13 @@ var parsers = map[string]func(f *Filter, value string, now time.Time) error{
 	},
 }
 
-// States lists the states of a start-up.
+// States returns the states of a start-up.
 func States() []timeline.State {
 	return []timeline.State{timeline.StateStarting, timeline.StateReady, timeline.StateSucceeded, timeline.StateFailed,
 		timeline.StateDeleted, timeline.StateGivenUp}
 }
 
-// Names lists the parameters that Parse accepts.
+// Names returns the parameters that Parse accepts.
 func Names() []string { return slices.Sorted(maps.Keys(parsers)) }
 
 // Parse parses the parameters with the given names and ignores other parameters. An empty value counts as absent.
@@ -127,7 +127,7 @@ func list(value, want string) ([]string, error) {
 	return items, nil
 }
 
-// words parses a comma-separated list of known words.
+// The function words parses a comma-separated list of known words.
 func words[W ~string](value string, all []W) ([]W, error) {
 	var some []W
 	for item := range strings.SplitSeq(value, ",") {

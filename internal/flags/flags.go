@@ -20,8 +20,8 @@ type Flag struct {
 	Default  string
 	Help     string
 	Required bool
-	Switch   bool // the value is on or off; a flag without a value means on; the function Switch creates such a flag
-	// Many means that a user can give the flag several times. Set then receives all values, one per line.
+	Switch   bool // the value is "on" or "off", and a flag without a value means "on"; see the function Switch
+	// Many is true if a user can give the flag several times. Set then receives all values, one per line.
 	Many bool
 	// Set validates and stores the value. Its error lists the valid values.
 	Set func(value string) error
@@ -42,7 +42,7 @@ type Table []Flag
 // ErrHelp means that the arguments request help.
 var ErrHelp = errors.New("help requested")
 
-// given is a value and its source.
+// The type given is a value and its source.
 type given struct {
 	value string
 	from  string // name of the flag, with the name of the variable if the value comes from the variable
@@ -88,7 +88,7 @@ func (f Flag) fromEnvironment(getenv func(string) string) (given, bool) {
 	return given{value: value, from: fmt.Sprintf("%s (from %s)", dashed(f.Name), f.Variable)}, value != ""
 }
 
-// names returns the name of a missing flag for errors.
+// The method names returns the name of a missing flag for errors.
 func (f Flag) names() string {
 	if f.Variable == "" {
 		return dashed(f.Name)
@@ -96,7 +96,7 @@ func (f Flag) names() string {
 	return fmt.Sprintf("%s (or %s)", dashed(f.Name), f.Variable)
 }
 
-// dashed returns the flag's name with dashes, as in the help. Parse accepts one or two dashes.
+// The function dashed returns the flag's name with dashes, as in the help. Parse accepts one or two dashes.
 func dashed(name string) string {
 	if len(name) == 1 {
 		return "-" + name
@@ -104,9 +104,9 @@ func dashed(name string) string {
 	return "--" + name
 }
 
-// parse reads --flag value, --flag=value, the same forms with one dash, and arguments after --. For a repeated
-// flag, the last value counts. After a problem, parse continues, so that it reports all problems. If the command
-// accepts arguments, a word after a switch is an argument unless it is a valid value of a switch.
+// The method parse reads --flag value, --flag=value, the same forms with one dash, and arguments after --. For a
+// repeated flag, the last value counts. After a problem, the method parse continues, so that it reports all problems.
+// If the command accepts arguments, a word after a switch is an argument unless it is a valid value of a switch.
 func (t Table) parse(args []string, arguments bool) (parsed map[string]given, rest []string, problems []error) {
 	known := t.known()
 	parsed = make(map[string]given)
@@ -174,7 +174,8 @@ func (f Flag) standsAlone(next []string, arguments bool) bool {
 	return arguments && !isValue
 }
 
-// list combines errors into one error with one line per problem. Without problems, list returns nil.
+// The function list combines errors into one error with one line per problem. Without problems, the function list
+// returns nil.
 func list(problems []error) error {
 	switch len(problems) {
 	case 0:

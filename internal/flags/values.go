@@ -20,8 +20,8 @@ const (
 	off = "off"
 )
 
-// Switch creates a flag with the values on and off. The default is off, and a flag without a value means on. The
-// flag also accepts true and false.
+// Switch creates a flag with the values "on" and "off". The default is "off", and a flag without a value means "on".
+// The flag also accepts "true" and "false".
 func Switch(name, variable string, target *bool, help string) Flag {
 	return Flag{
 		Name: name, Variable: variable, Value: on + "|" + off, Default: off, Switch: true, Help: help,

@@ -40,10 +40,10 @@ type Board struct {
 type part struct {
 	Status
 	reported bool
-	wasUp    bool // the part was up at any time before
+	wasUp    bool // the part was up at least once
 }
 
-// NewBoard returns an empty board. The board uses the clock now.
+// NewBoard returns an empty board. The function now returns the current time.
 func NewBoard(now func() time.Time, logger *zap.Logger) *Board {
 	return &Board{now: now, logger: logger}
 }
@@ -54,7 +54,7 @@ func (b *Board) Register(name, detail string) Report {
 	return report
 }
 
-// add registers a part and also returns its index.
+// The method add registers a part and also returns its index.
 func (b *Board) add(name, detail string) (int, Report) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -84,7 +84,7 @@ func (b *Board) report(i int, up bool, detail string) {
 	}
 }
 
-// status returns the latest report of a part, by its index.
+// The method status returns the latest report of a part, by its index.
 func (b *Board) status(i int) Status {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 )
 
 // Options returns the options of a histogram with classic and native buckets. Each native bucket is at most a tenth
-// wider than the previous one.
+// wider than the previous bucket.
 func Options(name, help string, buckets []float64) prometheus.HistogramOpts {
 	return prometheus.HistogramOpts{
 		Name: name, Help: help, Buckets: buckets,

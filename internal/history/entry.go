@@ -25,7 +25,7 @@ type Entry struct {
 	packed                       []byte // the labels, then the record
 }
 
-// overhead is the memory of an entry in addition to its texts: the struct, its slot in the ring, and the
+// The constant overhead is the memory of an entry in addition to its texts: the struct, its slot in the ring, and the
 // allocator's rounding.
 const overhead = int(unsafe.Sizeof(Entry{})) + 8 + 48
 

@@ -1,6 +1,6 @@
 // Package history keeps the records of deleted pods, so that the API can still explain their start-ups. The package
-// is a ring with limits on the number of pods and on bytes. At a limit, the ring drops the oldest record. Reconcile's
-// goroutine adds records. The API reads records from any goroutine.
+// contains a ring that limits the number of pods and their total size. At a limit, the ring drops the oldest record.
+// Reconcile's goroutine adds records. The API reads records from any goroutine.
 package history
 
 import (

@@ -9,13 +9,14 @@ import (
 	"github.com/klauspost/compress/flate"
 )
 
-// typical is a typical record. Text that a record has in common with typical, such as field names, takes no space
-// when compressed.
+// The variable typical is a typical record. Text that a record has in common with typical, such as field names, takes
+// no space when compressed.
 //
 //go:embed typical.txt
 var typical []byte
 
-// pack compresses a text. pack keeps no memory between calls. The result has no spare capacity.
+// The function pack compresses a text. The function pack keeps no memory between calls. The result has no spare
+// capacity.
 func pack(text []byte) ([]byte, error) {
 	var out bytes.Buffer
 	if err := flate.StatelessDeflate(&out, text, true, typical); err != nil {

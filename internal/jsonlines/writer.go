@@ -19,7 +19,8 @@ import (
 )
 
 const (
-	// queueLength is the maximum number of start-ups that wait for a slow reader. A busy node needs hours to reach it.
+	// queueLength is the maximum number of start-ups that wait for a slow reader. A busy node needs hours to fill the
+	// queue.
 	queueLength = 1024
 	// queueSpare is the number of entries that are reserved for completed start-ups. The Writer can drop a start-up
 	// in progress, because it writes that start-up again later.
@@ -49,7 +50,7 @@ type Writer struct {
 	queue  *sink.Queue[item]
 }
 
-// item is a start-up or, if terminated, the termination of a pod.
+// item is a start-up. If the field terminated is true, item is the termination of a pod.
 type item struct {
 	timeline.Timeline
 	terminated bool
@@ -60,11 +61,12 @@ type Config struct {
 	Out        io.Writer
 	Kinds      []Lines // kinds of records, in the order of the lines of a start-up
 	Now        func() time.Time
-	Registerer prometheus.Registerer // registers the metrics of the sink records
+	Registerer prometheus.Registerer // registers the metrics of the sink "records"
 	Logger     *zap.Logger
-	// Done is called for each completed start-up whose lines were written, or were dropped while the agent
-	// continues. Done is not called for terminations, and not for start-ups that Run did not write before it
-	// stopped, because the next agent can write these start-ups. Done must not block. Offer and Run call it.
+	// Done is called for each completed start-up after its lines were written. Done is also called if the lines were
+	// dropped while the agent continues. Done is not called for terminations. Done is also not called for start-ups
+	// that Run did not write before it stopped, because the next agent can write these start-ups. Done must not
+	// block. Offer and Run call Done.
 	Done func(timeline.Timeline)
 }
 
@@ -78,11 +80,11 @@ func New(config Config) *Writer {
 	})}
 }
 
-// Offer queues a start-up. If the queue is full, Offer drops the start-up and counts it. Offer never blocks and is
-// safe to call from any goroutine.
+// Offer queues a start-up. If the queue is full, Offer drops the start-up and counts the drop. Offer never blocks and
+// is safe to call from any goroutine.
 func (w *Writer) Offer(t timeline.Timeline) {
 	if t.Partial {
-		// the queue counts a drop; a later record replaces this one
+		// the queue counts the dropped item; a later record replaces the dropped record
 		_ = w.queue.OfferLeaving(item{Timeline: t}, queueSpare)
 		return
 	}
@@ -107,7 +109,7 @@ func (w *Writer) Run(ctx context.Context) error {
 	return nil
 }
 
-// write writes all lines of an item in one call.
+// The method write writes all lines of an item in one call.
 func (w *Writer) write(i item) error {
 	lines, err := w.encode(i)
 	if err == nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // Client creates reviews. Client knows only the two API groups of reviews, because the scheme of the full clientset
-// takes megabytes.
+// takes megabytes of memory.
 type Client struct {
 	authentication, authorization rest.Interface
 }

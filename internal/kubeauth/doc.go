@@ -1,8 +1,8 @@
 // Package kubeauth authenticates bearer tokens at the API server (TokenReview). The package also checks whether the
-// token's user can read a nonResourceURL (SubjectAccessReview). The delegating servers of Kubernetes work in the
-// same way. Package web calls kubeauth from the goroutines of its requests. Cached answers save requests for each
-// scrape, and scrapes still work for a while if the API server fails. The cache is bounded, and contains only a
-// keyed hash of each token.
+// token's user can read a nonResourceURL (SubjectAccessReview). The delegating servers of Kubernetes work in the same
+// way. Package web calls kubeauth from the goroutines of its requests. The package caches answers, so most scrapes
+// cause no requests. If the API server fails, scrapes still work until the cached answers expire. The cache is
+// bounded, and contains only a keyed hash of each token.
 //
 // k8s.io/apiserver has the same functions. But that module adds 23 MB to the binary and 18 MB to the resident
 // memory, even if no client uses the functions. The agent itself uses less memory.

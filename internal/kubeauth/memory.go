@@ -9,9 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/cache"
 )
 
-// Lifetimes of cached answers. The lifetimes equal those in the kubelet's webhooks, except for rejected tokens. A
-// rejected token is cached for less time, because the API server also rejects tokens that it is temporarily unable
-// to check. A revoked token works for at most two more minutes, and a revoked permission for at most five.
+// Lifetimes of cached answers. The lifetimes equal the lifetimes in the kubelet's webhooks, except for rejected
+// tokens. A rejected token is cached for less time, because the API server also rejects tokens that it is temporarily
+// unable to check. After a token is revoked, the token still works for at most two minutes. After a permission is
+// revoked, the permission still applies for at most five minutes.
 const (
 	acceptedFor = 2 * time.Minute
 	refusedFor  = 10 * time.Second
@@ -41,8 +42,8 @@ func newMemory[A any](size int, yesFor, noFor time.Duration, clock cache.Clock) 
 	return memory[A]{yes, no, yesFor, noFor}
 }
 
-// recall returns a cached answer. The result known reports whether the cache has an answer, and a rejection has no
-// value.
+// The method recall returns a cached answer. The result known is true if the cache contains an answer. For a cached
+// rejection, the result yes is false, and the result answer is the zero value.
 func (m memory[A]) recall(key digest) (answer A, yes, known bool) {
 	if value, ok := m.yes.Get(key); ok {
 		return value.(A), true, true
@@ -59,7 +60,7 @@ func (m memory[A]) remember(key digest, answer A, yes bool) {
 	m.no.Add(key, struct{}{}, m.noFor)
 }
 
-// digests creates digests with a random key. The key is valid until the agent stops.
+// The type digests creates digests with a random key. The key is valid until the agent stops.
 type digests struct{ key [32]byte }
 
 func newDigests() digests {

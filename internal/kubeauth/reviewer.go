@@ -34,19 +34,19 @@ type Reviewer struct {
 	tokens  memory[authenticationv1.UserInfo]
 	access  memory[struct{}]
 
-	// authorized holds tokens whose owner was allowed to read at least one path. These tokens have a separate rate
-	// limit. So invented tokens cannot block a scraper. Nor can valid tokens without permissions, which every pod of
-	// the cluster has.
+	// The field authorized holds tokens whose owner was allowed to read at least one path. These tokens have a
+	// separate rate limit. So invented tokens cannot block a scraper. Valid tokens without permissions, which every
+	// pod of the cluster has, cannot block a scraper either.
 	authorized                  *cache.LRUExpireCache
 	authorizedRate, unknownRate *rate.Limiter
-	// clients holds a small rate limit for each client, which a request uses before the shared limit for unknown
-	// tokens. So a scraper with a new token gets its reviews even if other clients send many tokens.
+	// The field clients holds a small rate limit for each client. A request uses this limit before the shared limit
+	// for unknown tokens. So a scraper with a new token gets its reviews even if other clients send many tokens.
 	clients *peer.Latest[*rate.Limiter]
 }
 
 // clientRate is the number of reviews per second that each client can always request, and clientBurst is the number
-// of reviews at the same time. A burst is enough for the token and the access of two scrapes, and is available
-// again after 20 s. maxClients exceeds the number of pods on a node.
+// of reviews at the same time. A burst is enough for the token reviews and the access reviews of two scrapes, and is
+// available again after 20 s. maxClients exceeds the number of pods on a node.
 const (
 	clientRate  = 0.2
 	clientBurst = 4
@@ -79,7 +79,7 @@ type clock func() time.Time
 // Now implements cache.Clock.
 func (c clock) Now() time.Time { return c() }
 
-// Request is a request to the agent. Client is the client's address (IP:PORT), and Path the path of the request.
+// Request is a request to the agent. Client is the client's address (IP:PORT). Path is the path of the request.
 type Request struct{ Client, Token, Path string }
 
 // Review reports whether the owner of the token can read the path. An error means that the answer is currently
@@ -113,7 +113,7 @@ func (r *Reviewer) Review(ctx context.Context, request Request) (Verdict, error)
 	return Allowed, nil
 }
 
-// budget returns the rate limiter for the reviews of a request.
+// The method budget returns the rate limiter for the reviews of a request.
 func (r *Reviewer) budget(who digest, client string) func() bool {
 	now := r.now()
 	if _, ok := r.authorized.Get(who); ok {
@@ -123,8 +123,8 @@ func (r *Reviewer) budget(who digest, client string) func() bool {
 	return func() bool { return own.AllowN(now, 1) || r.unknownRate.AllowN(now, 1) }
 }
 
-// ask returns a cached answer. Without a cached answer, ask queries the API server and caches the result. ask does
-// not cache errors.
+// The function ask returns a cached answer. Without a cached answer, the function ask queries the API server and
+// caches the result. The function ask does not cache errors.
 func ask[A any](
 	r *Reviewer, ctx context.Context, pay func() bool, m memory[A], key digest, review func() (A, bool, error),
 ) (A, bool, error) {

@@ -10,8 +10,8 @@ import (
 // response. With Go's default of 4 MiB, all open watches together could hold 132 MiB.
 const maxBuffered = 256 << 10
 
-// boundBuffers finds the HTTP transport inside next, sets its buffer size before the first request, and returns
-// next.
+// boundBuffers finds the HTTP transport inside the argument next, and sets the transport's buffer size before the
+// first request. The result is the argument next.
 func boundBuffers(next http.RoundTripper) http.RoundTripper {
 	inner := next
 	for {

@@ -8,8 +8,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// clockReadings is the maximum number of clock readings that wait. More arrive only when many watches open at once.
-// Further readings contain no new information, so the Clock drops them.
+// clockReadings is the maximum number of clock readings that wait for Run. Only many watches that open at the same
+// time produce more readings. Further readings contain no new information, so the Clock drops them.
 const clockReadings = 16
 
 // Clock reads the API server's clock from the Date header of responses. Clock sends no requests.
@@ -48,8 +48,8 @@ func (c *Clock) Waiting() []timeline.ClockSeen {
 	}
 }
 
-// read wraps a transport. The API server writes the Date header when it starts a response. For a watch, the
-// response starts immediately.
+// The method read wraps a transport. The API server writes the Date header when it starts a response. For a watch,
+// the response starts immediately.
 func (c *Clock) read(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(request *http.Request) (*http.Response, error) {
 		sentAt := c.now()

@@ -9,7 +9,7 @@ import (
 )
 
 // Frames limits the size of a watch's events before the client decodes them. client-go calls an encoded event a
-// frame. With the zero value, the client reads events like client-go.
+// frame. With the zero value, the client reads events in the same way as client-go.
 type Frames struct {
 	// Max is the maximum size of an event in bytes. Zero means that Frames has no effect.
 	Max int
@@ -85,7 +85,7 @@ func (r *frameReader) Read(into []byte) (int, error) {
 	return n, nil
 }
 
-// next reads a whole frame.
+// The method next reads a whole frame.
 func (r *frameReader) next() ([]byte, error) {
 	used := 0
 	for {

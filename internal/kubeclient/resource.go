@@ -22,7 +22,7 @@ const (
 	// ProvenAfter is the minimum time that a watch must stay open to prove that the API server works. If the
 	// connection broke before the response, client-go returns a watch that is already closed.
 	ProvenAfter = time.Second
-	// CatchUp is the time after the start of a watch in which events may still be old. The API server sends all
+	// CatchUp is the time after the start of a watch in which events can still be old. The API server sends all
 	// missed events in one burst, and does not mark the last event.
 	CatchUp = time.Second
 )

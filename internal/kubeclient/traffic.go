@@ -60,7 +60,7 @@ type trafficCounts struct {
 	bytes    prometheus.Counter // bytes of the bodies as received; compressed if the API server compresses
 }
 
-// of returns the counters of a key. The first request creates all counters of the key.
+// The method of returns the counters of a key. The first request creates all counters of the key.
 func (t *Traffic) of(key trafficKey) trafficCounts {
 	return trafficCounts{
 		t.requests.WithLabelValues(key.resource, key.verb),
@@ -69,7 +69,7 @@ func (t *Traffic) of(key trafficKey) trafficCounts {
 	}
 }
 
-// count wraps a transport with a transport that counts requests.
+// The method count wraps a transport with a transport that counts requests.
 func (t *Traffic) count(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(request *http.Request) (*http.Response, error) {
 		key := trafficOf(request)

@@ -10,7 +10,7 @@ import (
 
 // Kinds of events. Event.Out creates the frames of KindOut.
 const (
-	KindReset = "reset" // earlier events may be incomplete
+	KindReset = "reset" // earlier events can be incomplete
 	KindPod   = "pod"
 	KindOut   = "out" // a changed pod does not match the viewer's filter
 	KindGone  = "gone"
@@ -25,7 +25,7 @@ type Event struct {
 	Pod    api.PodKey    // only set for KindPod and KindGone
 
 	subject string // the log keeps the last event of each subject
-	data    []byte // one line of JSON; nil after settle has created the frame
+	data    []byte // one line of JSON; nil after the method settle has created the frame
 	number  uint64 // number of the event in the log
 	id      string // ID with which a client resumes the stream
 	frame   []byte
@@ -34,7 +34,7 @@ type Event struct {
 // Frame returns the event in the format text/event-stream. The caller must not change the bytes.
 func (e *Event) Frame() []byte { return e.frame }
 
-// frame encodes an event in the format text/event-stream. The argument data must be one line.
+// The function frame encodes an event in the format text/event-stream. The argument data must be one line.
 func frame(id, kind string, data []byte) []byte {
 	out := make([]byte, 0, len("id: \nevent: \ndata: \n\n")+len(id)+len(kind)+len(data))
 	out = append(append(out, "id: "...), id...)

@@ -2,7 +2,7 @@
 // and keeps only the last change of each pod in a log. A viewer is a position in this log. A slow viewer has no
 // queue: it skips changes that newer changes have replaced. Without viewers, the package computes nothing.
 //
-// Reconcile's goroutine notes the changes. The goroutine in Run fetches and encodes the changed timelines. Viewers
+// Reconcile's goroutine records the changes. The goroutine in Run fetches and encodes the changed timelines. Viewers
 // read from their own goroutines.
 package live
 
@@ -30,14 +30,14 @@ const (
 	flushEvery = 500 * time.Millisecond
 	// pullsEvery is the minimum time between two queries of the pulls in progress while a pod waits for a pull.
 	pullsEvery = 2 * time.Second
-	// othersEvery replaces pullsEvery while no pod waits for a pull. These queries find the pulls of other clients
-	// of the runtime.
+	// othersEvery replaces pullsEvery while no pod waits for a pull. In this state, the queries find the pulls of
+	// other clients of the runtime.
 	othersEvery = 10 * time.Second
 	// restFactor is the ratio of the pause after a query to the duration of the query. So queries take at most 2 %
 	// of a core.
 	restFactor = 50
-	// lingering is the time for which the Hub still logs changes after the last viewer left. A viewer that returns
-	// within this time can resume.
+	// The constant lingering is the time for which the Hub still logs changes after the last viewer disconnected. A
+	// viewer that reconnects within this time can resume.
 	lingering = time.Minute
 	// maxViewers is the maximum number of viewers.
 	maxViewers = 32
@@ -72,10 +72,10 @@ type Hub struct {
 	log     log
 	news    chan struct{} // closed when the log has new events
 	viewers int
-	leftAt  time.Time           // time at which the last viewer left
+	leftAt  time.Time           // time at which the last viewer disconnected
 	changed map[string]struct{} // UIDs of changed pods
 	gone    map[string]*Event   // deleted pods, by UID
-	pulling bool                // a pod may wait for a pull
+	pulling bool                // a pod might wait for a pull
 }
 
 // New creates a hub. New panics if its metrics are already registered.
@@ -89,7 +89,7 @@ func New(config Config) *Hub {
 	return h
 }
 
-// Changed notes that a pod has changed, so that Some returns a new timeline for the pod. Changed never blocks.
+// Changed records that a pod has changed, so that Some returns a new timeline for the pod. Changed never blocks.
 func (h *Hub) Changed(uid string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -99,7 +99,7 @@ func (h *Hub) Changed(uid string) {
 	h.changed[uid] = struct{}{}
 }
 
-// Gone notes that a pod's object was deleted. Gone never blocks.
+// Gone records that a pod's object was deleted. Gone never blocks.
 func (h *Hub) Gone(t timeline.Timeline) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -111,7 +111,7 @@ func (h *Hub) Gone(t timeline.Timeline) {
 }
 
 // Follow adds a viewer that has received all events up to lastID. If lastID is empty or invalid, the viewer starts
-// again. The caller must call Viewer.Close.
+// from the beginning. The caller must call Viewer.Close.
 func (h *Hub) Follow(lastID string) (*Viewer, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -128,7 +128,7 @@ func (h *Hub) Follow(lastID string) (*Viewer, error) {
 	h.viewers++
 	select {
 	case h.wake <- struct{}{}:
-	default: // Run is already awake
+	default: // Run has not processed the previous signal yet
 	}
 	v := &Viewer{hub: h, at: h.log.last}
 	if at, ok := h.position(lastID); ok {
@@ -142,7 +142,8 @@ func (h *Hub) Follow(lastID string) (*Viewer, error) {
 // Refused counts a viewer that the stream's server refused.
 func (h *Hub) Refused() { h.metrics.refused.Inc() }
 
-// position parses the ID of an event. position succeeds only if the log contains all later events.
+// The method position parses the ID of an event. The method position succeeds only if the log contains all later
+// events.
 func (h *Hub) position(id string) (uint64, bool) {
 	epoch, number, _ := strings.Cut(id, "-")
 	at, err := strconv.ParseUint(number, 10, 64)
@@ -176,7 +177,8 @@ func (h *Hub) Run(ctx context.Context) error {
 	}
 }
 
-// watched reports whether a viewer is connected or left a short time ago. Otherwise, watched drops the log.
+// The method watched reports whether a viewer is connected or was connected a short time ago. Otherwise, the method
+// watched drops the log.
 func (h *Hub) watched() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -186,7 +188,7 @@ func (h *Hub) watched() bool {
 	return h.epoch != ""
 }
 
-// flush adds the changes since the last flush to the log.
+// The method flush adds the changes since the last flush to the log.
 func (h *Hub) flush(ctx context.Context) {
 	h.mu.Lock()
 	uids := slices.Collect(maps.Keys(h.changed))
@@ -215,7 +217,7 @@ func (h *Hub) flush(ctx context.Context) {
 	h.publish(events)
 }
 
-// encode encodes the data of an event and appends the event to events.
+// The method encode encodes the data of an event and appends the event to events.
 func (h *Hub) encode(events []*Event, e *Event, data any) []*Event {
 	var err error
 	if e.data, err = api.EncodeLine(data); err != nil {
@@ -225,7 +227,7 @@ func (h *Hub) encode(events []*Event, e *Event, data any) []*Event {
 	return append(events, e)
 }
 
-// publish appends events to the log and wakes the viewers.
+// The method publish appends events to the log and wakes the viewers.
 func (h *Hub) publish(events []*Event) {
 	if len(events) == 0 {
 		return

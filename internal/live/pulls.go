@@ -12,7 +12,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// pulls reports whether a starting pod or an ephemeral container waits for an image.
+// The function pulls reports whether a starting pod or an ephemeral container waits for an image.
 func pulls(t timeline.Timeline) bool {
 	waited := t.EphemeralPulls
 	if t.State == timeline.StateStarting {
@@ -56,7 +56,7 @@ func (h *Hub) pullsGoOn() {
 	h.pulling = true
 }
 
-// takePulling reports whether a flush since the last call sent a pod that waits for an image.
+// takePulling reports whether the Hub has sent a pod that waits for an image to the viewers since the last call.
 func (h *Hub) takePulling() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

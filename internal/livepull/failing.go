@@ -72,8 +72,8 @@ func countFailing(pulls []waitingPull, labelOf func(registry string) string) map
 	return counts
 }
 
-// failing lists the latest completed attempt of each container if that attempt failed. An attempt without a known
-// end does not count as failed. The attempts of a container are adjacent and in order.
+// The function failing lists the latest completed attempt of each container if that attempt failed. An attempt
+// without a known end does not count as failed. The attempts of a container are adjacent and in order.
 func failing(attempts []timeline.Pull) []timeline.Pull {
 	var failed []timeline.Pull
 	for _, p := range attempts {

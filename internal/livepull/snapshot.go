@@ -33,7 +33,7 @@ func stateOf(d imagepull.Download) string {
 	return api.PullStatePulling
 }
 
-// wantedPull is a pull that is or may be in progress.
+// wantedPull is a pull that is in progress or might be in progress.
 type wantedPull struct {
 	api.LivePullRecord
 	// failedAt and againAt are the time of a failure and of the kubelet's next attempt. A download that began
@@ -47,16 +47,16 @@ type wantedPull struct {
 }
 
 // againSlack is the tolerance for the time of a retry. The recorded time of a failure can be later than the real
-// failure by this time. Then the kubelet seems to retry too early.
+// failure, at most by againSlack. A correct retry then looks too early.
 const againSlack = 2 * time.Second
 
-// requestSlack is the tolerance for the time of a pull request. The recorded time can be later than the real
-// request by this time.
+// requestSlack is the tolerance for the time of a pull request. The recorded time can be later than the real request,
+// at most by requestSlack.
 const requestSlack = time.Second
 
-// Since returns the earliest time at which the runtime may have started a pull that is in progress now. Since is
-// zero if no pull is in progress. Downloads must include all pulls that the runtime started after this time, even
-// pulls that receive no content at the moment.
+// Since returns the earliest time at which the runtime can have started a pull that is in progress now. Since is zero
+// if no pull is in progress. The field Downloads must include all pulls that the runtime started after this time,
+// even pulls that receive no content at the moment.
 func (s Snapshot) Since() (since time.Time) {
 	for _, w := range s.wanted() {
 		if !w.requestedAt.IsZero() && (since.IsZero() || w.requestedAt.Before(since)) {
@@ -80,14 +80,14 @@ func (w wantedPull) mayBe(d imagepull.Download, now time.Time) bool {
 	return w.againAt.IsZero() || !d.StartedAt.After(w.failedAt) || !d.StartedAt.Before(w.againAt)
 }
 
-// Records lists the pulls in progress, oldest first. Records assigns each download to a pull:
+// Records returns the pulls in progress, oldest first. Records assigns each download to a pull:
 //
-//   - First choice is the pull that names the digest of the download.
-//   - Otherwise, the pull must request an image of the download's repository. Pulls that are known to be in progress
-//     come before pulls that may be, and before containers that restart or whose start-up is complete.
+//   - The first choice is the pull whose image reference contains the digest of the download.
+//   - Otherwise, the pull must request an image of the download's repository. Pulls that are certainly in progress
+//     come first. Possible pulls, and pulls of containers that restart or whose start-up is complete, come later.
 //   - If several pulls request the same image, the oldest request gets the download.
 //   - If several pulls request different images, no pull gets the download, because the right pull is unknown.
-//   - A download without a matching pull is external. So is a download that began while the kubelet waited to retry.
+//   - A download is external if no pull matches it, or if it began while the kubelet waited to retry.
 //   - A download with an unknown repository belongs to the only pull without content. If several pulls or another
 //     starting pod can be the owner, Records omits the download.
 func (s Snapshot) Records() []api.LivePullRecord {
@@ -108,7 +108,7 @@ func (s Snapshot) Records() []api.LivePullRecord {
 		case len(fitting) > 0:
 			fitting[0].take(d, s.Now)
 		case d.Blobs == 0, d.Repository == "" && s.mayBeOurs(d):
-			// This download may not be in progress, or its image will be known in a moment.
+			// Either this download is not in progress, or its image will be known soon.
 		default:
 			w := wantedPull{LivePullRecord: api.LivePullRecord{Outcome: imagepull.OutcomeExternal,
 				Registry: cmp.Or(d.Registry, imagepull.UnknownRegistry)}}
@@ -131,7 +131,7 @@ func (s Snapshot) Records() []api.LivePullRecord {
 	return records
 }
 
-// take assigns a download to the pull.
+// The method take assigns a download to the pull.
 func (w *wantedPull) take(d imagepull.Download, now time.Time) {
 	if w.Age == 0 { // the time of the request is unknown
 		w.Age = api.Seconds(max(0, now.Sub(d.StartedAt)))
@@ -139,10 +139,10 @@ func (w *wantedPull) take(d imagepull.Download, now time.Time) {
 	w.matched, w.State, w.DoneBytes, w.TotalBytes = true, stateOf(d), d.DoneBytes, d.TotalBytes
 }
 
-// has reports whether a known download belongs to the pull.
+// The method has reports whether a known download belongs to the pull.
 func (w *wantedPull) has() bool { return w.matched && w.State != "" }
 
-// fitting lists the pulls to which a download can belong according to the evidence.
+// The method fitting lists the pulls to which a download can belong according to the evidence.
 func (s Snapshot) fitting(wanted []wantedPull, d imagepull.Download) (fitting []*wantedPull) {
 	for _, fits := range []func(*wantedPull) bool{
 		func(w *wantedPull) bool { return d.Of(w.Image) && d.Is(w.Image) },
@@ -189,13 +189,13 @@ func imageOf(ref string) string {
 	return ref
 }
 
-// overLately reports whether a pull ended so recently that the runtime may still report an earlier download.
+// overLately reports whether a pull ended so recently that the runtime might still report an earlier download.
 func (s Snapshot) overLately(d imagepull.Download, p timeline.Pull) bool {
 	const lately = 3 * time.Second // the runtime's answers are at most 1 s old and can take 2 s
 	return !p.FinishedAt.IsZero() && s.Now.Sub(p.FinishedAt) < lately && !d.StartedAt.After(p.FinishedAt)
 }
 
-// over reports whether the pull of a download has ended after the agent queried the runtime.
+// The method over reports whether the pull of a download has ended after the agent queried the runtime.
 func (s Snapshot) over(d imagepull.Download) bool {
 	for _, t := range s.Starting {
 		for _, p := range slices.Concat(t.Pulls, t.EphemeralPulls) {
@@ -225,9 +225,9 @@ func (s Snapshot) mayBeOurs(d imagepull.Download) bool {
 
 func oldestFirst(a, b api.LivePullRecord) int { return cmp.Compare(b.Age, a.Age) }
 
-// wanted lists the images for which starting pods and ephemeral containers wait. For some images it is unknown
-// whether the kubelet has requested them, or requested them again. These pulls have no outcome and no state yet.
-// These pulls are in progress only if they have a download.
+// The method wanted lists the images for which starting pods and ephemeral containers wait. If it is unknown whether
+// the kubelet has requested an image, the pull of this image has no outcome and no state. Such a pull is in progress
+// only if it has a download.
 func (s Snapshot) wanted() []wantedPull {
 	var wanted []wantedPull
 	for _, t := range s.Starting {
@@ -262,7 +262,7 @@ func (s Snapshot) appendWanted(wanted []wantedPull, t timeline.Timeline, pulls [
 	return wanted
 }
 
-// idle lists the images that the kubelet may pull outside start-ups.
+// The method idle lists the images that the kubelet can pull outside start-ups.
 func (s Snapshot) idle() []wantedPull {
 	var wanted []wantedPull
 	for _, c := range s.Idle {

@@ -14,7 +14,7 @@ type Addon struct {
 	Controller    string // Deployment, DaemonSet, StatefulSet, Node for a static pod, …
 }
 
-// unnamed is the name of an add-on whose pods have no name in a label and no controller with a name.
+// The constant unnamed is the name of an add-on whose pods have no name in a label and no controller with a name.
 const unnamed = "unnamed"
 
 // GKE writes the names and versions of its components into annotations. GKE's gke-prober reads only these

@@ -37,7 +37,7 @@ type RestartKind struct {
 	Addon
 	Container string
 	Reason    podwatch.RestartReason
-	ExitCode  string // a number, or unknown
+	ExitCode  string // a number, or "unknown"
 }
 
 // AddonsState is the state of all add-ons at one moment. The lists are sorted and limited.
@@ -148,7 +148,7 @@ func (a *Addons) Restarted(pod *corev1.Pod, r podwatch.Restart) {
 	a.restarts[kind] += uint64(r.Times)
 }
 
-// claims returns the pod with the strongest claim for each name.
+// The method claims returns the pod with the strongest claim for each name.
 func (a *Addons) claims() map[string]addonPod {
 	best := map[string]addonPod{}
 	for _, pod := range a.pods {

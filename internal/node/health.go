@@ -18,10 +18,10 @@ const maxConditions = 32
 const (
 	AspectReady       = "ready"       // condition Ready is True
 	AspectSchedulable = "schedulable" // not cordoned
-	AspectWarmedUp    = "warmed_up"   // old enough that all components that start with the node are up
+	AspectWarmedUp    = "warmed_up"   // the Node object is older than the warm-up time
 )
 
-// Reasons for a missing aspect if no condition contains a reason.
+// Reasons why an aspect is missing, if no condition contains a reason.
 const (
 	reasonCordoned    = "Cordoned"
 	reasonWarmingUp   = "WarmingUp"
@@ -45,7 +45,7 @@ type Health struct {
 // empty field.
 type Place struct{ Pool, Zone, Region, InstanceType string }
 
-// Condition is one condition of a node. Status is true, false or unknown.
+// Condition is one condition of a node. Status is "true", "false" or "unknown".
 type Condition struct{ Type, Status string }
 
 // Aspect is one requirement for the node's availability.
@@ -110,15 +110,15 @@ func HealthOf(n *corev1.Node) Health {
 
 func (c Condition) sameType(other Condition) bool { return c.Type == other.Type }
 
-// cordoned reports whether the node is unschedulable. cordoned checks the field and the taint that Kubernetes
-// derives from the field, because either can be set first.
+// The function cordoned reports whether the node is unschedulable. The function cordoned checks the field and the
+// taint that Kubernetes derives from the field, because either can be set first.
 func cordoned(n *corev1.Node) bool {
 	return n.Spec.Unschedulable || slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool {
 		return t.Key == corev1.TaintNodeUnschedulable
 	})
 }
 
-// status returns the status as true, false or unknown, for any content of the object.
+// The function status returns "true", "false" or "unknown" for any content of the object.
 func status(s corev1.ConditionStatus) string {
 	switch s {
 	case corev1.ConditionTrue:
@@ -183,6 +183,6 @@ func (l *Latest) Health() Health {
 // of these texts to the same length.
 const maxText = 63
 
-// text returns a short copy of a text that is a valid label value. One invalid value would make the scrape fail for
-// all series of the metric.
+// The function text returns a short copy of a text that is a valid label value. One invalid value would make the
+// scrape fail for all series of the metric.
 func text(s string) string { return strings.ToValidUTF8(strings.Clone(s[:min(len(s), maxText)]), "") }

@@ -14,7 +14,7 @@ type MetricsConfig struct {
 	WarmUp time.Duration
 }
 
-// metrics collects the state at each scrape.
+// The type metrics collects the state at each scrape.
 type metrics struct {
 	config MetricsConfig
 

@@ -23,7 +23,7 @@ const remedy = "allow the ServiceAccount to list and watch nodes, or use --node-
 type WatchConfig struct {
 	Client   rest.Interface
 	NodeName string
-	// Seen receives the Node object each time that the object may have changed, and nil if the object does not
+	// Seen receives the Node object each time that the object might have changed, and nil if the object does not
 	// exist. Calls are sequential and in order. Seen must not keep or change the object.
 	Seen   func(*corev1.Node)
 	Report health.Report
@@ -70,8 +70,8 @@ func (w *Watch) options(version string) metav1.ListOptions {
 	}
 }
 
-// follow lists the Node object to learn whether the object exists, and then watches it until the API server ends
-// the watch. follow reports whether a watch delivered an event.
+// The method follow lists the Node object to learn whether the object exists, and then watches it until the API
+// server ends the watch. The method follow reports whether a watch delivered an event.
 func (w *Watch) follow(ctx context.Context) (received bool, err error) {
 	answer, err := w.resource.List(ctx, w.options(""))
 	if err != nil {

@@ -16,10 +16,10 @@ import (
 	"github.com/podlapse/podlapse/internal/backoff"
 )
 
-// send calls try. If no collector listened or the connection broke, send calls try again until the timeout. This
-// retry is necessary because the exporters retry only if the collector responds that it is temporarily unable to
-// accept data. Repeated sends are harmless: spans have the IDs of the start-up, and metrics count from the start of
-// the agent.
+// The function send calls the function try. If no collector listened or the connection broke, the function send
+// repeats the call until the timeout. This retry is necessary because the exporters retry only if the collector
+// responds that it is temporarily unable to accept data. Repeated sends are harmless: spans have the IDs of the
+// start-up, and metrics count from the start of the agent.
 func send(ctx context.Context, timeout time.Duration, try func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -31,7 +31,8 @@ func send(ctx context.Context, timeout time.Duration, try func(context.Context) 
 	}
 }
 
-// unanswered reports whether no collector listened, or whether the collector disconnected before its response.
+// The function unanswered reports whether no collector listened, or whether the collector disconnected before its
+// response.
 func unanswered(err error) bool {
 	var network *net.OpError
 	return errors.As(err, &network) && network.Op == "dial" || errors.Is(err, syscall.ECONNRESET) ||
@@ -46,7 +47,8 @@ const (
 	refusedHTTP    = "failed to send to "
 )
 
-// refused reports whether a collector permanently rejects some or all of the data. A retry is then useless.
+// The function refused reports whether a collector permanently rejects some or all of the data. A retry is then
+// useless.
 func refused(err error) bool {
 	if s, ok := status.FromError(err); ok { // opentelemetry.io/docs/specs/otlp/#failures
 		switch s.Code() {
@@ -89,7 +91,7 @@ func warningOf(err error) (words string, ok bool) {
 	return "", false
 }
 
-// anyOf reports whether such returns true for the error or for an error that it wraps.
+// anyOf reports whether the function such returns true for the error or for an error inside it.
 func anyOf(err error, such func(error) bool) bool {
 	if err == nil || such(err) {
 		return err != nil
@@ -107,15 +109,15 @@ func anyOf(err error, such func(error) bool) bool {
 	return false
 }
 
-// answers derives the status for the health board from a collector's responses. answers logs a warning when the
-// collector's warning changes.
+// The type answers derives the status for the health board from a collector's responses. The type answers logs a
+// warning when the collector's warning changes.
 type answers struct {
 	endpoint string
 	logger   *zap.Logger
 	warning  string // latest warning of the collector
 }
 
-// read returns whether the collector accepted all data, and the status for people.
+// The method read returns whether the collector accepted all data, and the status for people.
 func (a *answers) read(err error) (taken bool, detail string) {
 	warning, warned := warningOf(err)
 	if err != nil && !warned {

@@ -110,7 +110,7 @@ func seconds(key string, d time.Duration) attribute.KeyValue {
 	return attribute.Float64(key, d.Seconds())
 }
 
-// known omits attributes with empty texts, because an unknown value must be absent.
+// The function known omits attributes with empty texts, because an unknown value must be absent.
 func known(attributes ...attribute.KeyValue) []attribute.KeyValue {
 	kept := attributes[:0]
 	for _, a := range attributes {

@@ -6,8 +6,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 )
 
-// decodeTraces decodes the trace IDs of exemplars. The bridge copies a trace ID as the hexadecimal text of a label,
-// which makes collectors refuse the whole request.
+// decodeTraces decodes the trace IDs of exemplars. The bridge copies the hexadecimal text of a label into the trace
+// ID. Collectors refuse a whole request with such a trace ID.
 func decodeTraces(all metricdata.ResourceMetrics) {
 	for _, scope := range all.ScopeMetrics {
 		for _, m := range scope.Metrics {

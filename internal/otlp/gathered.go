@@ -5,9 +5,9 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// gathered is a gatherer for the bridge. After an error, the bridge would send nothing and report the error only to
-// a global handler. So gathered returns the metrics without an error, and keeps the error. gathered is not safe for
-// concurrent use.
+// The type gathered is a gatherer for the bridge. If a gatherer returns an error, the bridge sends nothing and
+// reports the error only to a global handler. So gathered returns the metrics without an error, and keeps the error.
+// The type gathered is not safe for concurrent use.
 type gathered struct {
 	from        prometheus.Gatherer
 	exponential bool  // send native histograms instead of classic buckets

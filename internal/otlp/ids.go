@@ -28,7 +28,7 @@ func spanID(of trace.TraceID, startup, key string) (id trace.SpanID) {
 	return id
 }
 
-// naming holds the names that determine the IDs of the next span.
+// The type naming holds the names that determine the IDs of the next span.
 type naming struct {
 	own          trace.TraceID // ID of the trace if the trace has no parent
 	startup, key string

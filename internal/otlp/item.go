@@ -17,7 +17,7 @@ const (
 	postStartup
 )
 
-// spans returns the spans of an item. Parents come first.
+// The method spans returns the spans of an item. Parents come first.
 func (i item) spans() []span {
 	switch i.kind {
 	case termination:

@@ -60,8 +60,8 @@ func newTracer(of *resource.Resource, version string, ofRollouts bool) *tracer {
 	return made
 }
 
-// above returns the parent of the root span of a pod's trace: the trace in the pod's annotation or, if enabled, the
-// rollout's span. If the parent is a rollout, above also returns the rollout's span.
+// The method above returns the parent of the root span of a pod's trace: the trace in the pod's annotation or, if
+// enabled, the rollout's span. If the parent is a rollout, the method above also returns the rollout's span.
 func (t *tracer) above(of timeline.Timeline) (context.Context, trace.Span) {
 	ctx := withParent(context.Background(), of)
 	rollout := rolloutOf(of)
@@ -89,9 +89,9 @@ func NewTraceOf(ofRollouts bool) func(timeline.Timeline) string {
 
 func ownTrace(t timeline.Timeline) trace.TraceID { return traceID("podlapse trace " + t.ID()) }
 
-// spans creates the spans of an item. For a start-up, these spans are the trace, root first. For a termination or a
-// later event, the result is the spans that the item adds to the trace. The result bytes is the approximate size in
-// a request. The result is empty if the sampler drops the trace.
+// The method spans creates the spans of an item. For a start-up, these spans are the trace, root first. For a
+// termination or a later event, the result is the spans that the item adds to the trace. The result bytes is the
+// approximate size in a request. The result is empty if the sampler drops the trace.
 func (t *tracer) spans(i item) (spans []sdktrace.ReadOnlySpan, bytes int) {
 	of := i.Timeline
 	own := ownTrace(of)
@@ -131,7 +131,7 @@ func (t *tracer) spans(i item) (spans []sdktrace.ReadOnlySpan, bytes int) {
 	return spans, bytes
 }
 
-// ended collects the spans that have ended. ended implements sdktrace.SpanProcessor.
+// The type ended collects the spans that have ended. The type ended implements sdktrace.SpanProcessor.
 type ended struct{ spans []sdktrace.ReadOnlySpan }
 
 func (e *ended) OnStart(context.Context, sdktrace.ReadWriteSpan) {}

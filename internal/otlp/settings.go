@@ -25,8 +25,7 @@ const (
 // Settings holds the values of the OTEL_* variables. The zero Settings disable all signals.
 //
 // The SDK and its exporters read their variables themselves and silently ignore invalid values. So FromEnvironment
-// checks the important variables first. Settings contains only the values that the agent needs, for example no
-// keys.
+// checks the important variables first. Settings contains only the values that the agent needs. It contains no keys.
 type Settings struct {
 	Traces   Signal
 	Metrics  Signal
@@ -91,8 +90,8 @@ type environment struct {
 
 func (e *environment) value(name string) string { return strings.TrimSpace(e.getenv(name)) }
 
-// of returns the variable that applies to a signal. The variable of the signal comes before the general variable.
-// The name is empty if neither is set.
+// The method of returns the variable that applies to a signal. The variable of the signal comes before the general
+// variable. The name is empty if neither variable is set.
 func (e *environment) of(signal, what string) (name, value string) {
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_" + signal + "_" + what, "OTEL_EXPORTER_OTLP_" + what} {
 		if value := e.value(name); value != "" {
@@ -102,7 +101,7 @@ func (e *environment) of(signal, what string) (name, value string) {
 	return "", ""
 }
 
-// check notes the problem of a variable if the variable is set and invalid.
+// The method check records the problem of a variable if the variable is set and invalid.
 func (e *environment) check(name string, check func(string) error) {
 	if value := e.value(name); value != "" {
 		if err := check(value); err != nil {
@@ -111,16 +110,16 @@ func (e *environment) check(name string, check func(string) error) {
 	}
 }
 
-// note adds a problem unless the list already has it. Duplicates occur because traces and metrics both check the
-// general variables.
+// The method note adds a problem unless the list already has it. Duplicates occur because traces and metrics both
+// check the general variables.
 func (e *environment) note(problem error) {
 	if !slices.ContainsFunc(e.problems, func(noted error) bool { return noted.Error() == problem.Error() }) {
 		e.problems = append(e.problems, problem)
 	}
 }
 
-// duration returns the value of a checked variable in milliseconds, or the duration otherwise if the variable is
-// not set.
+// The method duration returns the value of a checked variable, which has the unit milliseconds. If the variable is
+// not set, the result is the argument otherwise.
 func (e *environment) duration(otherwise time.Duration, name string) time.Duration {
 	if n, err := strconv.Atoi(e.value(name)); err == nil {
 		return time.Duration(n) * time.Millisecond
@@ -128,7 +127,8 @@ func (e *environment) duration(otherwise time.Duration, name string) time.Durati
 	return otherwise
 }
 
-// signal reads the settings of a signal. The signal is off without an endpoint, or if its exporter is not otlp.
+// The method signal reads the settings of a signal. The signal is off without an endpoint, or if its exporter is not
+// otlp.
 func (e *environment) signal(name string, exporters ...string) Signal {
 	exporter := "OTEL_" + name + "_EXPORTER"
 	_, endpoint := e.of(name, "ENDPOINT")

@@ -47,7 +47,7 @@ func spansOf(t timeline.Timeline) []span {
 	return bounded(spans)
 }
 
-// bounded makes the keys unique and omits spans above the limits.
+// The function bounded makes the keys unique and omits spans above the limits.
 func bounded(spans []span) []span {
 	times := map[string]int{}
 	for i := range spans { // a phase can repeat, and an image can contain a layer twice

@@ -20,8 +20,8 @@ const (
 	cutMilestone = "…"
 )
 
-// valid returns a text that a collector accepts. Invalid UTF-8 is replaced, because a collector refuses the whole
-// request otherwise. A text longer than maxText is cut and ends in cutMilestone.
+// The function valid returns a text that a collector accepts. Invalid UTF-8 is replaced, because a collector refuses
+// the whole request otherwise. A text longer than maxText is cut and ends in cutMilestone.
 func valid(text string) string {
 	if len(text) > 4*maxText { // longer than the result can be, even after replacements
 		text = text[:4*maxText] + cutMilestone
@@ -37,7 +37,7 @@ func valid(text string) string {
 	return text[:end] + cutMilestone
 }
 
-// text returns an attribute with a valid copy of value.
+// The function text returns an attribute with a valid copy of value.
 func text(key, value string) attribute.KeyValue { return attribute.String(key, valid(value)) }
 
 // appendList adds a list as an attribute if the list is not empty. If texts are omitted, the last element states
@@ -65,7 +65,7 @@ const (
 	attributeBytes = 32
 )
 
-// bytes returns an upper estimate of the size of a span in a request.
+// The method bytes returns an upper estimate of the size of a span in a request.
 func (s span) bytes() int {
 	n := spanBytes + len(s.name) + len(s.failure) + bytesOf(s.attributes)
 	for _, e := range s.events {

@@ -25,25 +25,25 @@ const (
 	batchItems = 32
 	batchSpans = 1024
 	batchBytes = 2 << 20
-	// flush is the time for which Run still sends queued start-ups after its context is done.
+	// The constant flush is the time for which Run still sends queued start-ups after its context is done.
 	flush = 800 * time.Millisecond
-	// closing is the time limit for the shutdown of an exporter without requests in progress.
+	// The constant closing is the time limit for the shutdown of an exporter without requests in progress.
 	closing = 50 * time.Millisecond
 )
 
 // TracesConfig configures a Traces. Every field except Done and Stopping is required.
 type TracesConfig struct {
-	Signal     Signal // must be on
+	Signal     Signal // must be enabled
 	Rollouts   bool   // put the pods of a rollout into one trace
 	Node       string
 	Version    string                // version of the agent
 	Registerer prometheus.Registerer // registers podlapse_sink_*{sink="otlp"}
 	Report     health.Report
 	Logger     *zap.Logger
-	// Done is called for each start-up whose trace the collector accepted or permanently rejected, that the sampler
-	// dropped, or that was dropped while the agent continues. Done is not called for later events. Done is also not
-	// called for start-ups that are dropped because the agent is stopping, so that the next agent can send these
-	// traces. Done must not block. Offer and Run call it.
+	// Done is called for each start-up after the collector accepted or permanently rejected its trace, or after the
+	// sampler dropped the trace. Done is also called if the start-up was dropped while the agent continues. Done is
+	// not called for later events. Done is also not called for start-ups that are dropped because the agent is
+	// stopping, so that the next agent can send these traces. Done must not block. Offer and Run call Done.
 	Done func(timeline.Timeline)
 	// Stopping reports whether the agent must stop. The caller of Offer learns this earlier than Run. Any goroutine
 	// can call Stopping.
@@ -64,7 +64,7 @@ type Traces struct {
 	bytes int             // approximate size of the batch
 	items []item          // items in the batch
 	run   context.Context // context of Run
-	limit context.Context // context of the current delivery; it is done some time after the context of Run
+	limit context.Context // context of the current delivery; ends some time after the context of Run
 }
 
 // NewTraces creates a sink. The sink does not connect until it has data to send. NewTraces panics if its metrics
@@ -97,8 +97,8 @@ func newTraces(config TracesConfig, tracer *tracer, exporter sdktrace.SpanExport
 	}
 }
 
-// Offer queues a start-up. If 1024 items wait, Offer drops the start-up and counts it. Offer never blocks and is
-// safe to call from any goroutine.
+// Offer queues a start-up. If 1024 items wait, Offer drops the start-up and counts the drop. Offer never blocks and
+// is safe to call from any goroutine.
 func (s *Traces) Offer(t timeline.Timeline) {
 	if err := s.queue.Offer(item{Timeline: t}); errors.Is(err, sink.ErrFull) && !s.config.Stopping() {
 		s.config.Done(t)
@@ -133,7 +133,7 @@ func (s *Traces) Run(ctx context.Context) error {
 	return nil
 }
 
-// take adds an item to the batch and sends a full batch.
+// The method take adds an item to the batch and sends a full batch.
 func (s *Traces) take(ctx context.Context, i item) error {
 	s.limit = ctx
 	spans, bytes := s.tracer.spans(i)
@@ -149,7 +149,7 @@ func (s *Traces) take(ctx context.Context, i item) error {
 	return nil
 }
 
-// send sends the batch and counts the result.
+// The method send sends the batch and counts the result.
 func (s *Traces) send() {
 	spans, items := s.batch, s.items
 	s.batch, s.bytes, s.items = nil, 0, nil
@@ -157,7 +157,7 @@ func (s *Traces) send() {
 		return
 	}
 	var err error
-	if len(spans) > 0 { // without spans, the sampler dropped all items
+	if len(spans) > 0 { // if there are no spans, the sampler dropped all items
 		err = send(s.limit, s.config.Signal.Timeout, func(ctx context.Context) error {
 			return s.exporter.ExportSpans(ctx, spans)
 		})

@@ -216,7 +216,7 @@ func oneOf(words ...string) func(string) error {
 	}
 }
 
-// checkClientKey notes problems with a client's certificate and key. The exporters read both from variables with
+// checkClientKey records problems with a client's certificate and key. The exporters read both from variables with
 // the same prefix. The variables of the signal come before the general variables. The exporters silently ignore a
 // certificate without a key (SDK, internal/envconfig, WithClientCert).
 func (e *environment) checkClientKey(signal string) {
@@ -239,10 +239,10 @@ func (e *environment) checkClientKey(signal string) {
 	}
 }
 
-// checkInsecure notes a contradiction between a signal's INSECURE and the scheme of its endpoint. The specification
-// defines INSECURE for endpoints without a scheme, which the exporters cannot use. For an endpoint with a scheme,
-// the exporters let INSECURE override the scheme. Then they would send traces and keys unencrypted to https://, or use
-// TLS with a server that does not support it.
+// checkInsecure records a contradiction between the variable INSECURE of a signal and the scheme of the signal's
+// endpoint. The specification defines INSECURE for endpoints without a scheme, which the exporters cannot use. For an
+// endpoint with a scheme, the exporters let INSECURE override the scheme. Then they would send traces and keys
+// unencrypted to https://, or use TLS with a server that does not support it.
 func (e *environment) checkInsecure(signal string) {
 	address, endpoint := e.of(signal, "ENDPOINT")
 	name, insecure := e.of(signal, "INSECURE")

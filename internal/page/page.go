@@ -1,5 +1,6 @@
-// Package page has the files of the web page that shows a node's start-ups. The files in assets/ need no build step.
-// Package web serves the files. The page loads all its data from the read API, at relative addresses.
+// Package page holds the web page that shows a node's start-ups: the files in assets/, without a build step. Package
+// web serves these files. The page loads all its data from the read API, with addresses relative to the page's
+// address.
 package page
 
 import (
@@ -28,7 +29,7 @@ const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 	"frame-ancestors 'none'; base-uri 'none'; form-action 'none'; " +
 	"require-trusted-types-for 'script'; trusted-types 'none'"
 
-// types has the content type of each file name extension.
+// The variable types contains the content types of the files, by file name extension.
 var types = map[string]string{
 	".html": "text/html; charset=utf-8",
 	".js":   "text/javascript; charset=utf-8",

@@ -16,15 +16,15 @@ type Applied struct {
 	Annotations              map[string]string // annotations that the manager owns after the apply
 }
 
-// Applies lists the performed applies in order.
+// Applies returns the apply requests that the server has performed, in order.
 func (s *Server) Applies() []Applied {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return append([]Applied(nil), s.applies...)
 }
 
-// BeforeApply sets a function that the server calls before each apply. The function can change the server's
-// objects, like another client. A nil function removes it.
+// BeforeApply sets a function that the server calls before each apply. The function can change the server's objects,
+// like another client. A nil function removes the previous function.
 func (s *Server) BeforeApply(interfere func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,7 +50,7 @@ func (s *Server) WithoutPolicies() {
 	s.noPolicy = true
 }
 
-// policies answers a request for the kinds of an API group. Every account can send this request.
+// The method policies answers a request for the kinds of an API group. Every account can send this request.
 func (s *Server) policies(w http.ResponseWriter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,7 +68,7 @@ func (s *Server) policies(w http.ResponseWriter) {
 	})
 }
 
-// policed reports whether the policy refuses the annotations.
+// The method policed reports whether the policy refuses the annotations.
 func (s *Server) policed(annotations map[string]string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,8 +91,9 @@ func (s *Server) Pod(namespace, name string) *corev1.Pod {
 	return pod.DeepCopy()
 }
 
-// apply answers PATCH /api/v1/namespaces/NS/pods/NAME for annotations, like the API server. A UID or version that
-// differs from the object's is a conflict. apply removes annotations that the manager no longer sends.
+// The method apply answers PATCH /api/v1/namespaces/NS/pods/NAME for annotations, like the API server. A UID or
+// version that differs from the object's is a conflict. The method apply removes annotations that the manager no
+// longer sends.
 func (s *Server) apply(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	interfere, answer := s.interfere, s.noApply
@@ -145,7 +146,8 @@ func (s *Server) apply(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// own sets a manager's annotations on a pod. own removes annotations that the manager no longer sends.
+// The function own sets a manager's annotations on a pod. The function own removes annotations that the manager no
+// longer sends.
 func own(pod *corev1.Pod, manager string, annotations map[string]string) {
 	entry := metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationApply}
 	others := pod.ManagedFields[:0]

@@ -31,7 +31,7 @@ func StartPiped(t testing.TB) *Server {
 	return s
 }
 
-// pipes is a net.Listener with a dialer.
+// The type pipes is a net.Listener with a dialer.
 type pipes struct {
 	calls  chan net.Conn // unbuffered
 	closed chan struct{}

@@ -112,7 +112,7 @@ func (s *Server) Delete(o object) {
 	}
 }
 
-// record adds a change to the history. The caller must hold the lock.
+// The method record adds a change to the history. The caller must hold the lock.
 func (s *Server) record(kind string, o object) {
 	s.version++
 	o = o.DeepCopyObject().(object)
@@ -191,7 +191,7 @@ func (s *Server) Watches() int {
 	return s.watches
 }
 
-// Requests lists the requests so far. Each line has the verb (`list`, `watch`, `create` or `patch`), the path, the
+// Requests returns the requests so far. Each line has the verb (`list`, `watch`, `create` or `patch`), the path, the
 // field selector and the user.
 func (s *Server) Requests() []string {
 	s.mu.Lock()
@@ -213,7 +213,7 @@ func resourceOf(o object) string {
 	panic(fmt.Sprintf("not a pod, a node or an event: %T", o))
 }
 
-// query is the selection of a list or watch.
+// The type query is the selection of a list or watch.
 type query struct {
 	resource, namespace string
 	selector            fields.Selector
@@ -235,7 +235,7 @@ func (q query) matches(o object) bool {
 	return q.selector.Matches(set)
 }
 
-// selected lists the objects that match a query. The caller must hold the lock.
+// The method selected lists the objects that match a query. The caller must hold the lock.
 func (s *Server) selected(q query) []object {
 	var list []object
 	for _, k := range slices.Sorted(maps.Keys(s.objects)) {

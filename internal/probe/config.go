@@ -70,7 +70,7 @@ type Probe struct {
 	Headers Headers `yaml:"headers"` // for http: additional headers
 
 	authorities []byte // content of CAFile
-	followed    bool   // a pod chose the target, so refused addresses apply
+	followed    bool   // the image of a pod names the target, so the agent avoids the addresses in refused
 }
 
 // Pace configures the interval and the timeout of a probe.
@@ -179,7 +179,7 @@ func Parse(text []byte, node Node) (Config, error) {
 	return config, errors.Join(append(problems, config.problems()...)...)
 }
 
-// complete sets the default values.
+// The method complete sets the default values.
 func (p *Pace) complete() {
 	if !p.Interval.given {
 		p.Interval.Duration = defaultInterval

@@ -7,8 +7,9 @@ import (
 	"syscall"
 )
 
-// refused lists the addresses that the agent never connects to because a pod's image names them. Metadata services
-// in clouds have such addresses and return credentials. The list also contains addresses that no host can have.
+// The variable refused lists the addresses that the agent never connects to because a pod's image names them.
+// Metadata services in clouds have such addresses and return credentials. The list also contains addresses that no
+// host can have.
 var refused = []netip.Prefix{
 	// link-local: metadata services of AWS, Azure, Google Cloud, OpenStack and Oracle; ECS, EKS Pod Identity
 	netip.MustParsePrefix("169.254.0.0/16"),
@@ -28,8 +29,8 @@ var refused = []netip.Prefix{
 // nat64 is the prefix of IPv6 addresses that contain an IPv4 address in their last four bytes (RFC 6052).
 var nat64 = netip.MustParsePrefix("64:ff9b::/96")
 
-// checkAddress refuses an address that no registry can have. A loopback address is the agent's own pod or, with
-// host networking, the node. The configuration must allow it.
+// checkAddress refuses an address that no registry can have. A loopback address is the agent's own pod or, with host
+// networking, the node. The configuration must allow such an address.
 func checkAddress(address netip.Addr, loopback bool) error {
 	address = address.Unmap().WithZone("")
 	if nat64.Contains(address) {

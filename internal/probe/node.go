@@ -16,7 +16,7 @@ type Node struct {
 
 var variable = regexp.MustCompile(`\$\([^()]*\)`)
 
-// resolve replaces the variables in the fields that can contain them.
+// The method resolve replaces the variables in the fields that can contain them.
 func (p *Probe) resolve(node Node) (problems []error) {
 	for _, field := range []struct {
 		name string
@@ -37,7 +37,7 @@ func (p *Probe) resolve(node Node) (problems []error) {
 			default:
 				return node.Address.String()
 			}
-			return "0.0.0.0" // valid, so that the caller can validate the rest
+			return "0.0.0.0" // a valid address, so that the caller can validate the remaining text
 		})
 		if err != nil {
 			problems = append(problems, fmt.Errorf("%s: %w", field.name, err))

@@ -23,7 +23,7 @@ const (
 	ResultError        Result = "error"      // any other error
 )
 
-// Results lists every result.
+// Results returns every result.
 func Results() []Result {
 	return []Result{ResultOK, ResultTimeout, ResultDNSError, ResultConnectError, ResultTLSError, ResultNoAnswer,
 		ResultBadStatus, ResultError}
@@ -66,8 +66,8 @@ type StageOutcome struct {
 	Result Result
 }
 
-// Recorder records every completed attempt. Several goroutines call it at the same time. Recorder must not block.
-// One Recorder is sufficient: /metrics and the OTLP export read the same registry (internal/otlp,
+// Recorder records every completed attempt. Several goroutines call a Recorder at the same time. Recorder must not
+// block. One Recorder is sufficient: /metrics and the OTLP export read the same registry (internal/otlp,
 // bridge.NewMetricProducer).
 type Recorder interface {
 	Record(Outcome)
@@ -80,8 +80,8 @@ type statusError int
 
 func (e statusError) Error() string { return fmt.Sprintf("response status %d", int(e)) }
 
-// classify derives the result from the error and the stage in which the attempt ended. The argument in is empty if
-// no stage was open.
+// The function classify derives the result from the error and the stage in which the attempt ended. The argument in
+// is the stage's result, or empty if no stage was open.
 func classify(err error, in Result) Result {
 	var status statusError
 	var slow interface{ Timeout() bool }
@@ -98,8 +98,8 @@ func classify(err error, in Result) Result {
 	return ResultError
 }
 
-// unwrapped returns the error inside an error of net/http. The outer error contains the URL, whose query can
-// contain secrets.
+// The function unwrapped returns the error inside an error of net/http. The outer error contains the URL, whose query
+// can contain secrets.
 func unwrapped(err error) error {
 	var of *url.Error
 	if errors.As(err, &of) {

@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// stages measures the stages of one attempt. If a stage occurs several times, for example with redirects, the times
-// add up. stages is safe for concurrent use, because net/http dials in the background, even after the attempt.
+// The type stages measures the stages of one attempt. If a stage occurs several times, for example with redirects,
+// the times add up. The type stages is safe for concurrent use, because net/http dials in the background, even after
+// the attempt.
 type stages struct {
 	mu      sync.Mutex
 	begunAt time.Time
@@ -31,8 +32,8 @@ func (s *stages) begin(stage Stage) {
 	}
 }
 
-// end ends a stage that succeeded. A failed stage stays open, because another address can still succeed. If no
-// address succeeds, the attempt ends in this stage.
+// The method end ends a stage that succeeded. A failed stage stays open, because another address can still succeed.
+// If no address succeeds, the attempt ends in this stage.
 func (s *stages) end(stage Stage, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -42,7 +43,7 @@ func (s *stages) end(stage Stage, err error) {
 	}
 }
 
-// traced returns a context in which net, net/http and client-go report their stages.
+// The method traced returns a context in which net, net/http and client-go report their stages.
 func (s *stages) traced(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		DNSStart:          func(httptrace.DNSStartInfo) { s.begin(StageDNS) },
@@ -58,7 +59,7 @@ func (s *stages) traced(ctx context.Context) context.Context {
 	})
 }
 
-// outcome closes the open stages and returns the outcome of the attempt.
+// The method outcome closes the open stages and returns the outcome of the attempt.
 func (s *stages) outcome(p Probe, err error) Outcome {
 	s.mu.Lock()
 	defer s.mu.Unlock()

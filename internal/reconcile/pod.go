@@ -14,7 +14,8 @@ import (
 const (
 	askAgainFirst = time.Second
 	askAgainMax   = time.Minute
-	// askGap is the minimum time between queries that changes of a pod's object cause.
+	// askGap is the minimum time between two queries if a change of the pod's object is the reason for the second
+	// query.
 	askGap = 200 * time.Millisecond
 	// askAboutPulls is the minimum time between queries that check whether a pod can already pull. These queries
 	// have no back-off: until the runtime answers, a forged Event can hide the image that other pods wait for.
@@ -54,7 +55,7 @@ func (r *Reconciler) timeline(p *pod, now time.Time) (timeline.Timeline, bool) {
 	return r.timelineWith(p, now, r.clocks.Skew())
 }
 
-// timelineWith returns a timeline for a given skew. Callers of many timelines compute the skew only once.
+// timelineWith returns a timeline for a given skew. A caller that needs many timelines computes the skew only once.
 func (r *Reconciler) timelineWith(p *pod, now time.Time, skew timeline.Skew) (timeline.Timeline, bool) {
 	if p.evidence == nil {
 		t := p.settled
@@ -133,7 +134,8 @@ func (r *Reconciler) observe(o timeline.Observation) {
 	}
 }
 
-// relabel updates the labels of a settled pod. Labels serve queries and are not evidence.
+// The method relabel updates the labels of a settled pod. Labels are used only to select pods, and they are not
+// evidence.
 func (r *Reconciler) relabel(p *pod, now timeline.Pod) {
 	if p.settled.Labels != now.Labels {
 		p.settled.Labels = now.Labels
@@ -141,7 +143,7 @@ func (r *Reconciler) relabel(p *pod, now timeline.Pod) {
 	}
 }
 
-// meet creates the state of a pod that this agent sees for the first time.
+// The method meet creates the state of a pod that this agent sees for the first time.
 func (r *Reconciler) meet(uid string, scope timeline.Scope) *pod {
 	reported := r.reported[uid]
 	if reported {
@@ -163,8 +165,8 @@ func (r *Reconciler) countStarting(by int) {
 	}
 }
 
-// mirrored reports whether another object already represents the same start-up of a static pod. This happens after
-// the kubelet has recreated the mirror.
+// The method mirrored reports whether another object already represents the same start-up of a static pod. This
+// happens after the kubelet has recreated the mirror.
 func (r *Reconciler) mirrored(made timeline.Pod) bool {
 	if made.ReadAt.IsZero() {
 		return false
@@ -183,7 +185,7 @@ func (r *Reconciler) mirrored(made timeline.Pod) bool {
 	return false
 }
 
-// leave handles the deletion of a pod's object.
+// The method leave handles the deletion of a pod's object.
 func (r *Reconciler) leave(uid string) {
 	delete(r.reported, uid)
 	if r.config.Keeper != nil {
@@ -191,7 +193,8 @@ func (r *Reconciler) leave(uid string) {
 	}
 }
 
-// advance passes the pod's requests to the sources. If the start-up is settled, advance completes it.
+// The method advance passes the pod's requests to the sources. If the start-up is settled, the method advance
+// completes it.
 func (r *Reconciler) advance(p *pod) {
 	if p.evidence == nil {
 		return
@@ -251,9 +254,9 @@ func (r *Reconciler) watchEvents(p *pod, object timeline.Pod) {
 	}
 }
 
-// settle makes the pod's timeline final. settle shows but does not report a start-up that was complete before the
-// agent first saw the pod, because another agent may have counted it. The same applies to a start-up that was
-// already reported.
+// The method settle makes the pod's timeline final. The API shows a start-up that was complete before the agent first
+// saw the pod. But the method settle does not report it, because another agent might have reported it. The method
+// settle also does not report a start-up twice.
 func (r *Reconciler) settle(p *pod, now time.Time) {
 	object := p.evidence.Pod()
 	p.requestsEvents = false
@@ -291,7 +294,8 @@ func (r *Reconciler) settleEnded() {
 	}
 }
 
-// forget drops a pod whose object was deleted. The start-up settles now, because no more evidence will arrive.
+// The method forget drops a pod whose object was deleted. The start-up settles now, because no more evidence will
+// arrive.
 func (r *Reconciler) forget(uid string, p *pod) {
 	r.endEphemeral(p)
 	if p.evidence != nil {

@@ -7,13 +7,14 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Pulling holds the node's pods and containers for which the kubelet may pull images.
+// Pulling holds the node's pods and containers for which the kubelet can pull images.
 type Pulling struct {
-	Timelines []timeline.Timeline      // pods of Starting, and pods with ephemeral containers that wait to run
+	// pods that Starting returns, and pods with ephemeral containers that wait to run
+	Timelines []timeline.Timeline
 	Idle      []timeline.IdleContainer // containers of all pods, except containers that wait for their first run
 }
 
-// Pulling returns the pods for which the kubelet may pull images. Callers share the timelines and must not change
+// Pulling returns the pods for which the kubelet can pull images. Callers share the timelines and must not change
 // them.
 func (r *Reconciler) Pulling(ctx context.Context) (Pulling, error) {
 	return ask(ctx, r, "pods with image pulls", func() Pulling {
@@ -31,7 +32,7 @@ func (r *Reconciler) Pulling(ctx context.Context) (Pulling, error) {
 	})
 }
 
-// idleContainers returns the containers for which the kubelet may pull an image outside a start-up.
+// idleContainers returns the containers for which the kubelet can pull an image outside a start-up.
 func (p *pod) idleContainers() []timeline.IdleContainer {
 	if p.evidence == nil {
 		return p.idle

@@ -1,6 +1,6 @@
-// Package reconcile owns all evidence of the agent. The goroutine in Run applies observations to the evidence of
-// each pod, passes the requests of the timelines to the sources, and reports every settled timeline once. The
-// package imports no source and no exporter: cmd/agent connects them through interfaces and reports.
+// Package reconcile owns all evidence of the agent. The goroutine in Run applies observations to the evidence of each
+// pod, and passes the requests of the timelines to the sources. It reports every settled timeline once. The package
+// imports no source and no exporter: cmd/agent connects them through interfaces and reports.
 package reconcile
 
 import (
@@ -19,16 +19,16 @@ import (
 const (
 	// inboxCapacity is the maximum number of observations that wait. If the inbox is full, the source waits.
 	inboxCapacity = 256
-	// tick is the interval at which starting pods are checked for requests that depend on time. Without starting
-	// pods, Run checks nothing.
+	// The constant tick is the interval at which Run checks the requests of starting pods that depend on time.
+	// Without starting pods, Run checks nothing.
 	tick = time.Second
 	// maxGone is the maximum number of remembered static pods whose mirror was removed. At the limit, the Reconciler
 	// forgets the oldest.
 	maxGone = 128
 )
 
-// Config configures a Reconciler. No function or method may block. The goroutine in Run calls all of them, and
-// other goroutines also call Now.
+// Config configures a Reconciler. No function or method may block. The goroutine in Run calls all functions and
+// methods. Other goroutines also call Now.
 type Config struct {
 	Now     func() time.Time
 	Scope   timeline.Scope
@@ -52,7 +52,7 @@ type Sources interface {
 	WatchEvents(timeline.EventWatch)
 	UnwatchEvents(uid string)
 	// SampleNode turns samples of the node's pressure and of its runtime on or off. SampleNode is called when the
-	// first pod starts and when no more pod is starting.
+	// first pod starts and when no pod is starting any more.
 	SampleNode(wanted bool)
 }
 
@@ -91,15 +91,16 @@ const (
 	// change. Only the UID of the timeline is set. Changed is frequent, so its handling must be cheap.
 	Changed ReportKind = iota
 	// Partial means that a start-up in progress changed. Each pod has at most one Partial report per second. Changes
-	// within this second are reported together at its end.
+	// within this second cause one report at the end of the second.
 	Partial
 	// Settled means that the agent saw a start-up complete. Each start-up has exactly one Settled report.
 	Settled
 	// EphemeralPulled means that all facts about the pulls for ephemeral containers are known.
-	// Timeline.EphemeralPulls contains the pulls. The Settled report also contains the pulls during the start-up.
+	// Timeline.EphemeralPulls contains the pulls. A Settled report also contains the pulls for ephemeral containers
+	// during the start-up.
 	EphemeralPulled
 	// PostStartup means that an event happened after the start-up (Report.PostStartup). Kubelet Events are reported
-	// in the order of time, and only Events after Restored.EventsUntil.
+	// in the order of time. Events up to Restored.EventsUntil are not reported.
 	PostStartup
 	// Terminated means that the object of a pod was removed after the agent had seen its deletion request
 	// (Timeline.Termination).
@@ -247,7 +248,7 @@ func (r *Reconciler) Some(ctx context.Context, uids []string) ([]timeline.Timeli
 	})
 }
 
-// ask runs query on the goroutine in Run and returns its result.
+// The function ask runs the function query on the goroutine in Run and returns the result of the function.
 func ask[A any](ctx context.Context, r *Reconciler, what string, query func() A) (A, error) {
 	answer := make(chan A, 1)
 	var err error

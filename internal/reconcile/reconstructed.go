@@ -2,7 +2,7 @@ package reconcile
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// reconstructed counts completed start-ups whose timeline was reconstructed. Each start-up counts once:
+// The type reconstructed counts completed start-ups whose timeline was reconstructed. Each start-up counts once:
 //
 //   - over: the start-up completed before the agent started (timeline.Timeline.Reconstructed).
 //   - restored: the start-up was reported as Settled, and a previous agent saw its start.
@@ -26,8 +26,8 @@ func newReconstructed(registerer prometheus.Registerer) reconstructed {
 	}
 }
 
-// count counts a settled pod. count skips start-ups that a previous agent reported, because that agent counted
-// them.
+// The method count counts a settled pod. The method count skips start-ups that a previous agent reported, because
+// that agent counted them.
 func (c reconstructed) count(p *pod) {
 	switch {
 	case p.reported:

@@ -19,9 +19,9 @@ type Restored struct {
 	EventsUntil time.Time
 }
 
-// restore continues the previous agent's work. Evidence is a join, so observations that the sources repeat now do
-// not make it less precise. The previous agent's open queries and Event watches are unknown, so restore requests
-// all missing evidence again.
+// The method restore continues the previous agent's work. Repeated observations do not change evidence, so the
+// sources can repeat observations now. The previous agent's open queries and Event watches are unknown, so the method
+// restore requests all missing evidence again.
 func (r *Reconciler) restore() {
 	r.reported = make(map[string]bool, len(r.config.Restored.Reported))
 	for _, uid := range r.config.Restored.Reported {
@@ -70,7 +70,7 @@ func (r *Reconciler) restore() {
 	}
 }
 
-// restorePulls adds the pulls in saved Events to the pull log. Other pods may wait for these pulls or use their
+// restorePulls adds the pulls in saved Events to the pull log. Other pods might wait for these pulls or use their
 // content. Earlier pulls, even of other pods, show the start of a failed pull.
 func (r *Reconciler) restorePulls(events []timeline.EventSeen) {
 	slices.SortStableFunc(events, func(a, b timeline.EventSeen) int { return a.ArrivedAt.Compare(b.ArrivedAt) })

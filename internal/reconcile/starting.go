@@ -7,8 +7,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// lingering is the time after a start-up for which a pod still counts as starting, because other data can be older
-// than the end of the start-up.
+// The constant lingering is the time after a start-up for which a pod still counts as starting. The reason is that
+// other data can be older than the end of the start-up.
 const lingering = 5 * time.Second
 
 // Starting returns the pods that are starting or completed their start-up within the last seconds. Callers share
@@ -17,14 +17,15 @@ func (r *Reconciler) Starting(ctx context.Context) ([]timeline.Timeline, error) 
 	return ask(ctx, r, "starting pods", r.startingTimelines)
 }
 
-// cachedStarting is the latest result of Starting. On a node with many starting pods, each result takes
-// milliseconds, and the collectors of one scrape request it several times. Each observation and each tick drop it.
+// cachedStarting is the latest result of Starting. On a node with many starting pods, each result takes milliseconds,
+// and the collectors of one scrape request it several times. Each observation and each tick drop the cached result.
 type cachedStarting struct {
 	starting []timeline.Timeline // nil without a cached result
 	at       time.Time
 }
 
-// cacheFor is the maximum age of a cached result. The durations of open phases in it end at its creation.
+// cacheFor is the maximum age of a cached result. In a cached result, the durations of open phases end when the
+// result was created.
 const cacheFor = 50 * time.Millisecond
 
 func (r *Reconciler) startingTimelines() []timeline.Timeline {

@@ -7,7 +7,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// terminating follows a pod from its deletion request until its object is gone.
+// The type terminating follows a pod from its deletion request until its object is gone.
 type terminating struct {
 	evidence *timeline.TerminationEvidence
 	askedAt  time.Time // time of the last query to the runtime
@@ -51,8 +51,8 @@ func (r *Reconciler) applyToTermination(p *pod, o timeline.Observation) (news bo
 	return true
 }
 
-// lasts reports whether the next agent needs an observation. The next agent can query the runtime about containers
-// that are still running, so an observation of a running container is not necessary.
+// The function lasts reports whether the next agent needs an observation. The next agent can query the runtime about
+// containers that are still running, so an observation of a running container is not necessary.
 func lasts(o timeline.Observation) bool {
 	answer, ok := o.(timeline.RuntimeSeen)
 	return !ok || slices.ContainsFunc(answer.Containers, func(c timeline.ContainerRun) bool {
@@ -74,8 +74,8 @@ func (r *Reconciler) advanceTermination(p *pod) {
 	r.askRuntime(p.terminating.evidence.Pod(), timeline.Requests{})
 }
 
-// termination returns the pod's termination as of now. termination returns nil before the deletion request, or if
-// the agent does not follow terminations.
+// The method termination returns the pod's termination as of now. The method termination returns nil before the
+// deletion request, or if the agent does not follow terminations.
 func (p *pod) termination(now time.Time, skew timeline.Skew) *timeline.Termination {
 	if p.terminating == nil {
 		return nil
@@ -84,7 +84,7 @@ func (p *pod) termination(now time.Time, skew timeline.Skew) *timeline.Terminati
 	return &t
 }
 
-// terminate reports the termination of a pod whose object was removed.
+// The method terminate reports the termination of a pod whose object was removed.
 func (r *Reconciler) terminate(p *pod, gone timeline.Timeline) {
 	if p.terminating == nil {
 		return

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	// MaxFile is the maximum size of a file in bytes. A recorder stops before a line that would exceed it.
+	// MaxFile is the maximum size of a file in bytes. A recorder stops before a line that would exceed this size.
 	MaxFile = 256 << 20
 	// fileBuffer is the number of bytes of one write. A write is smaller if no observation waits.
 	fileBuffer = 64 << 10
@@ -76,7 +76,7 @@ func whereToGoOn(file *os.File) (int64, error) {
 	return size - half, nil
 }
 
-// begin writes a header immediately.
+// The method begin writes a header immediately.
 func (f *File) begin(header []byte) error {
 	if !f.fits(header) {
 		return f.full()
@@ -86,7 +86,8 @@ func (f *File) begin(header []byte) error {
 	return err
 }
 
-// write appends a line that fits. write returns the number of lines that were written to the file.
+// The method write appends a line that fits. The method write returns the number of lines that were written to the
+// file.
 func (f *File) write(line []byte) (taken int, err error) {
 	f.size += int64(len(line))
 	f.buffer = append(f.buffer, line...)
@@ -103,7 +104,7 @@ func (f *File) full() error {
 	return fmt.Errorf("the file has reached its limit of %d MiB: record to another file", f.limit>>20)
 }
 
-// flush writes the lines in the buffer and returns their number.
+// The method flush writes the lines in the buffer and returns their number.
 func (f *File) flush() (taken int, err error) {
 	if f.waiting == 0 {
 		return 0, nil

@@ -16,15 +16,15 @@ const (
 	// Version is the version of the format that this package writes. The package reads this version and every older
 	// version.
 	Version = 2
-	// MaxLine is the maximum length of a line in bytes, including its end. A pod with a hundred containers takes a
-	// tenth of it.
+	// MaxLine is the maximum length of a line in bytes, including its end. A pod with a hundred containers needs a
+	// tenth of this length.
 	MaxLine = 1 << 20
 )
 
 const kindHeader = "header"
 
-// kinds lists the kinds of lines except the header. The fields of a line are the fields of the observation, under
-// the names in their tags. Fields that are false, zero, empty or absent are omitted.
+// The variable kinds lists the kinds of lines except the header. The fields of a line are the fields of the
+// observation, under the names in their tags. Fields that are false, zero, empty or absent are omitted.
 var kinds = []kind{
 	kindOf[timeline.PodSeen]("pod_seen"),
 	kindOf[timeline.PodGone]("pod_gone"),
@@ -47,7 +47,7 @@ func kindOf[O timeline.Observation](name string) kind {
 	return kind{name, reflect.TypeFor[O](), parse[O]}
 }
 
-// tag is the common part of all lines.
+// The type tag is the common part of all lines.
 type tag struct {
 	Kind string `json:"kind"`
 }
@@ -82,7 +82,7 @@ func encodeLine(kind string, value any) ([]byte, error) {
 	return encoded, nil
 }
 
-// decode parses one observation.
+// The function decode parses one observation.
 func decode(name string, line []byte) (timeline.Observation, error) {
 	for _, kind := range kinds {
 		if kind.name == name {
@@ -111,7 +111,8 @@ func parse[O timeline.Observation](line []byte) (timeline.Observation, error) {
 	return redacted(o), nil
 }
 
-// redacted removes credentials, because agents up to v0.1 recorded messages and image references unchanged.
+// The function redacted removes credentials, because agents up to v0.1 recorded messages and image references
+// unchanged.
 func redacted(o timeline.Observation) timeline.Observation {
 	switch o := o.(type) {
 	case timeline.PodSeen:

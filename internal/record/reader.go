@@ -11,8 +11,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// ErrTruncated means that the last line is incomplete, for example because the agent was killed during a write.
-// Next returns an error that wraps it, after it has returned all complete observations.
+// ErrTruncated means that the last line is incomplete, for example because the agent was killed during a write. After
+// all complete observations, Next returns an error that wraps ErrTruncated.
 var ErrTruncated = errors.New("the last line is incomplete")
 
 // Reader reads a recording.
@@ -53,7 +53,7 @@ func (r *Reader) Next() (timeline.Observation, error) {
 	}
 }
 
-// decode decodes a line. decode stores a header and returns nil for it.
+// The method decode decodes a line. The method decode stores a header and returns nil for it.
 func (r *Reader) decode(line []byte) (timeline.Observation, error) {
 	var t tag
 	err := json.Unmarshal(line, &t)

@@ -19,7 +19,7 @@ const (
 	// queueCapacity is the maximum number of observations that wait to be encoded. queueCapacity is large enough for
 	// bursts of many pods.
 	queueCapacity = 1024
-	// drain is the time for which Run still records queued observations after its context is done.
+	// The constant drain is the time for which Run still records queued observations after its context is done.
 	drain = 800 * time.Millisecond
 )
 
@@ -30,7 +30,7 @@ type Config struct {
 	Latest     bool                   // keep the latest observations in memory for WriteTo
 	File       *File                  // nil to record only in memory; the recorder closes the file
 	Report     func(up bool, detail string)
-	Registerer prometheus.Registerer // registers the metrics of the sink recording
+	Registerer prometheus.Registerer // registers the metrics of the sink "recording"
 	Logger     *zap.Logger
 }
 
@@ -58,8 +58,8 @@ func New(config Config) (*Recorder, error) {
 	}, nil
 }
 
-// Observe queues an observation. If the queue is full, Observe drops the observation and counts it. Observe never
-// blocks and is safe to call from any goroutine. The caller must not change the observation afterwards.
+// Observe queues an observation. If the queue is full, Observe drops the observation and counts the drop. Observe
+// never blocks and is safe to call from any goroutine. The caller must not change the observation afterwards.
 func (r *Recorder) Observe(o timeline.Observation) {
 	_ = r.queue.Offer(o) // a drop leaves a gap, which is better than a slow source
 }
@@ -84,8 +84,8 @@ func (r *Recorder) Run(ctx context.Context) error {
 	return nil
 }
 
-// record encodes an observation. Without a file, record counts the observation as sent. With a file, the
-// observation counts when the file has it.
+// The method record encodes an observation. Without a file, the method record counts the observation as sent. With a
+// file, the observation counts when it is in the file.
 func (r *Recorder) record(o timeline.Observation) {
 	line, err := Encode(o)
 	if err != nil { // one invalid observation must not stop the recording
@@ -111,7 +111,8 @@ func (r *Recorder) record(o timeline.Observation) {
 	}
 }
 
-// after counts the lines that the file received. If a write failed, after stops the recording to the file.
+// The method after counts the lines that the file received. If a write failed, the method after stops the recording
+// to the file.
 func (r *Recorder) after(taken int, err error) {
 	r.queue.Sent(taken)
 	if err != nil {
@@ -137,7 +138,7 @@ func (r *Recorder) flush() {
 	r.after(r.file.flush())
 }
 
-// end closes the file and reports errors that appear only then, for example on network file systems.
+// The method end closes the file and reports errors that appear only then, for example on network file systems.
 func (r *Recorder) end() {
 	r.flush()
 	if r.file == nil {
@@ -149,7 +150,7 @@ func (r *Recorder) end() {
 	r.file = nil
 }
 
-// stop closes the file and counts the lines in the buffer as dropped.
+// The method stop closes the file and counts the lines in the buffer as dropped.
 func (r *Recorder) stop(err error) {
 	r.queue.Drop(r.file.waiting)
 	err = errors.Join(err, r.file.out.Close())

@@ -8,7 +8,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// replayed is one pod of a recording.
+// The type replayed is one pod of a recording.
 type replayed struct {
 	evidence *timeline.Evidence // nil after the start-up is settled
 	settled  timeline.Timeline
@@ -40,10 +40,10 @@ func (n *node) complete(t *timeline.Timeline) {
 	n.pressure.Complete(t)
 }
 
-// Replay folds a recording in the same way as package reconcile. Replay keeps one evidence for each UID, from the
-// pod's first observation until its start-up is settled. If the recording agent followed terminations, Replay also
-// keeps one evidence for the pod's termination. The clock is the latest arrival so far. Pods that do not settle are
-// folded as of the last arrival. Timelines are in the order of timeline.Sorted.
+// Replay folds a recording in the same way as package reconcile. Replay keeps one Evidence for each UID, from the
+// pod's first observation until its start-up is settled. If the agent that made the recording followed terminations,
+// Replay also keeps one TerminationEvidence for each UID. Replay uses the latest arrival time so far as the current
+// time. Pods that do not settle are folded as of the last arrival. Timelines are in the order of timeline.Sorted.
 //
 // A restarted agent continues with the evidence of the previous agent. After a read error, Replay also returns the
 // timelines of the observations before the error. The error wraps ErrTruncated if only the end is missing.
@@ -87,7 +87,7 @@ func Replay(r *Reader) ([]timeline.Timeline, error) {
 	}
 }
 
-// follow applies an observation to the evidence of the pod's termination.
+// The method follow applies an observation to the evidence of the pod's termination.
 func (p *replayed) follow(o timeline.Observation) {
 	if p.termination == nil {
 		p.termination = timeline.NewTerminationEvidence(o)

@@ -18,7 +18,7 @@ type ring struct {
 	bytes int
 }
 
-// add keeps a line. The caller must not change the line afterwards.
+// The method add keeps a line. The caller must not change the line afterwards.
 func (r *ring) add(line []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -31,7 +31,7 @@ func (r *ring) add(line []byte) {
 	}
 }
 
-// latest returns the lines, oldest first.
+// The method latest returns the lines, oldest first.
 func (r *ring) latest() [][]byte {
 	r.mu.Lock()
 	defer r.mu.Unlock()

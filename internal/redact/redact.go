@@ -1,6 +1,6 @@
-// Package redact removes credentials from untrusted texts: messages of the kubelet and the runtime, image
-// references, and URLs. The package is pure. Sources call it for each text before they pass the text. The reader of
-// recordings calls it for texts from older agents. So outputs do not have to call it.
+// Package redact removes credentials from untrusted texts: messages of the kubelet and the runtime, image references,
+// and URLs. The package is pure. Sources redact each text before they pass the text to other packages. The reader of
+// recordings redacts the texts of older agents. So outputs do not have to redact.
 package redact
 
 import (
@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Marker replaces text that may be a credential.
+// Marker replaces text that might be a credential.
 const Marker = "REDACTED"
 
 const (
@@ -22,11 +22,12 @@ const (
 	leastSecret = 8
 )
 
-// combined is the prefix that client-go (tools/record) adds to an Event that combines several similar Events.
+// The constant combined is the prefix that client-go (tools/record) adds to an Event that combines several similar
+// Events.
 const combined = "(combined from similar events): "
 
-// quoting lists the reasons of Events in which the kubelet quotes the output of a container, or a command that it
-// ran.
+// The list quoting contains the reasons of Events in which the kubelet quotes the output of a container, or a command
+// that the kubelet ran.
 var quoting = []string{"Unhealthy", "ProbeWarning", "FailedPostStartHook", "FailedPreStopHook"}
 
 // Message returns the message of an Event without credentials and without container output.
@@ -46,40 +47,40 @@ func Message(reason, message string) string {
 	return text
 }
 
-// keys matches the keys of secret values. A key matches alone or as the last part of a longer key, such as
-// X-Amz-Signature.
+// The expression keys matches the keys of secret values. A key matches alone or as the last part of a longer key,
+// such as X-Amz-Signature.
 const keys = `(?:[a-z0-9_.-]*[_.-])?(?:pass(?:word|wd|phrase)|pwd|secret|client_?secret|` +
 	`(?:access|refresh|id|auth|api|session)?_?token|sig|signature|credentials?|auth|authorization|` +
 	`api[_-]?key|access[_-]?key(?:[_-]?id)?|accesskeyid|awsaccesskeyid|secret[_-]?access[_-]?key|` +
 	`private[_-]?key|googleaccessid)`
 
 var (
-	// assigned matches key=value, as in queries, mount options and environments.
+	// The variable assigned matches key=value, as in queries, mount options and environments.
 	assigned = regexp.MustCompile(`(?i)(^|[^a-z0-9_.-])(--?)?(` + keys + `=)` +
 		`("[^"]*"|'[^']*'|\\"[^"\\]*\\"|[^\s"'\\&;,)\]]*[^\s"'\\&;,)\]:.])`)
-	// option matches --key value, as in command lines.
+	// The variable option matches --key value, as in command lines.
 	option = regexp.MustCompile(`(?i)(--?` + keys + `\s+)([^\s"',-][^\s"',]*)`)
-	// member matches "key":"value", as in JSON and in JSON within a quoted text.
+	// The variable member matches "key":"value", as in JSON and in JSON within a quoted text.
 	member = regexp.MustCompile(`(?i)(\\?"` + keys + `\\?"\s*:\s*\\?")([^"\\]+)`)
-	// header matches an HTTP header with credentials.
+	// The variable header matches an HTTP header with credentials.
 	header = regexp.MustCompile(`(?i)((?:proxy-)?authorization|` +
 		`x-(?:auth|vault|amz-security|registry|gitlab|api)-?(?:token|auth|key)|(?:set-)?cookie)(` +
 		`\\?"?\s*:\s*\[?\\?"?)` +
 		`((?:basic|bearer|digest|negotiate|token)\s+)?([^\s"'\\,\]]+)`)
-	// scheme matches bearer and basic credentials (RFC 9110) outside a header. withoutToken decides whether the text
-	// after the scheme is a credential.
+	// The variable scheme matches bearer and basic credentials (RFC 9110) outside a header. withoutToken decides
+	// whether the text after the scheme is a credential.
 	scheme = regexp.MustCompile(`(?i)\b(bearer|basic)(\s+)([a-z0-9._~+/-]+=*)`)
-	// known matches tokens with a known prefix: JSON Web Tokens, and tokens of GitHub, GitLab, Slack, npm and Docker
-	// Hub.
+	// The expression known matches tokens with a known prefix: JSON Web Tokens, and tokens of GitHub, GitLab, Slack,
+	// npm and Docker Hub.
 	known = regexp.MustCompile(`\b(?:eyJ[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*){1,4}|gh[pousr]_[A-Za-z0-9]{16,}|` +
 		`github_pat_[A-Za-z0-9_]{16,}|glpat-[A-Za-z0-9_-]{16,}|xox[a-z]-[A-Za-z0-9-]{10,}|` +
 		`npm_[A-Za-z0-9]{30,}|dckr_[a-z]+_[A-Za-z0-9_-]{16,})`)
-	// address matches the part of a URL after its scheme.
+	// The variable address matches the part of a URL after its scheme.
 	address    = regexp.MustCompile(`//[^\s"'<>\\]+`)
 	privateKey = regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`)
 )
 
-// rules apply in this order. The hints save the search of most texts.
+// The rules apply in this order. The hints make it unnecessary to search most texts.
 var rules = []struct {
 	hints  []string // every matching text contains one of the hints, in lower case
 	redact func(string) string
@@ -113,8 +114,8 @@ func Text(text string) string {
 	return text
 }
 
-// bounded removes the middle of a long text. bounded also removes the words at the cut, because no rule recognizes
-// a part of a secret.
+// The function bounded removes the middle of a long text. The function bounded also removes the words at the cut,
+// because no rule recognizes a part of a secret.
 func bounded(text string) string {
 	if len(text) <= maxText {
 		return text
@@ -166,7 +167,7 @@ func isUser(authority string) bool {
 	return found && !strings.HasPrefix(authority, "[") && strings.Trim(port, "0123456789") != ""
 }
 
-// words lists the words after Bearer and Basic that are not tokens.
+// The list words contains the words after Bearer and Basic that are not tokens.
 var words = []string{
 	"authentication", "authorization", "credentials", "challenge", "realm=", "scheme", "token", "tokens",
 }

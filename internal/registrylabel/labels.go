@@ -16,21 +16,21 @@ const (
 	// maxConfirmed is the maximum number of labels for registries with a confirmed pull. The last label is for a
 	// registry that has been unavailable since the start of the agent.
 	maxConfirmed = Max - 1
-	// maxClaimed is the maximum number of remaining labels for registries that only pods and Events name. Each
-	// namespace can have one of these labels.
+	// maxClaimed is the maximum number of labels for registries without a confirmed pull. Only pods and Events name
+	// such registries. Each namespace can have one of these labels.
 	maxClaimed = Max / 2
 	// maxCandidates is the maximum number of registries of each kind whose pulls are counted. The counts decide
 	// which registries get their own label.
 	maxCandidates = 8 * Max
-	// takeover is the factor by which a registry's pulls must exceed the pulls of the least used registry with a
-	// label. Only then does the registry take the label. So registries with similar use do not take the label from
-	// each other repeatedly.
+	// The constant takeover is the factor by which a registry's pulls must exceed the pulls of the least used
+	// registry with a label. Only then does the registry take the label. So registries with similar use do not take
+	// the label from each other repeatedly.
 	takeover = 2
 	// halveAfter is the number of pulls after which all counts are halved. So recent use counts more than old use.
 	halveAfter = 1024
 )
 
-// other is the common label of all registries without their own label.
+// The constant other is the common label of all registries without their own label.
 const other = "other"
 
 // Help is appended to the help of metrics with the label registry.
@@ -39,9 +39,9 @@ const Help = " The label registry is the host in the image reference. The conten
 // ReasonHelp is appended to the help of metrics that count failed pulls by reason.
 const ReasonHelp = " reason=\"unconfirmed\": Events report the failure, but the pod's status does not."
 
-// Labels gives the registries with the most pulls their own label value. Pulls that were counted under other stay
-// under other. The caller must delete the series of a registry that loses its label, because a counter must never
-// decrease. Labels is not safe for concurrent use.
+// Labels gives the registries with the most pulls their own label value. Pulls that were counted under the label
+// value "other" keep this label value. The caller must delete the series of a registry that loses its label, because
+// a counter must never decrease. Labels is not safe for concurrent use.
 //
 // A pod can name any host, and an Event can claim that an image came from this host. So registries with a confirmed
 // pull compete only with each other, and they can take a label from a registry without a confirmed pull. Registries
@@ -55,9 +55,9 @@ func New() *Labels {
 	return &Labels{confirmed: newTable(), claimed: newTable()}
 }
 
-// Label returns the label for one pull from a registry for a pod of a namespace. The result lost is the registry
-// that loses its label because of this pull, which can be the same registry. If no registry loses its label, lost
-// is empty.
+// Label returns the label for one pull from a registry for a pod of a namespace. The result lost is the registry that
+// loses its label because of this pull. It can be the registry of the pull itself. If no registry loses its label,
+// lost is empty.
 func (l *Labels) Label(registry, namespace string, confirmed bool) (label, lost string) {
 	registry = strings.ToValidUTF8(registry, "") // label values must be valid UTF-8
 	switch {

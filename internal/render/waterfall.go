@@ -45,7 +45,7 @@ func Waterfall(record api.Record, page terminal.Page) string {
 	return out.String()
 }
 
-// writeDoubts lists conflicts and missing evidence.
+// writeDoubts writes the conflicts and the missing evidence.
 func writeDoubts(out *strings.Builder, conflicts []api.ConflictRecord, missing []string, page terminal.Page) {
 	if len(conflicts) > 0 {
 		out.WriteString("\nCONFLICTS\n")
@@ -62,7 +62,7 @@ func writeDoubts(out *strings.Builder, conflicts []api.ConflictRecord, missing [
 	}
 }
 
-// origin describes the pod: its node, its owner, its creation and its deletion.
+// The function origin describes the pod: its node, its owner, its creation and its deletion.
 func origin(record api.Record) string {
 	text := "on node " + terminal.Clean(record.Node)
 	if record.Owner.Kind != "" {
@@ -185,7 +185,7 @@ func SizeText(bytes int64) string {
 	return fmt.Sprintf("%.1f MiB", float64(bytes)/mebibyte)
 }
 
-// listed cleans the texts for a terminal and joins them with commas.
+// The function listed cleans the texts for a terminal and joins them with commas.
 func listed(texts []string) string {
 	cleaned := make([]string, 0, len(texts))
 	for _, text := range texts {

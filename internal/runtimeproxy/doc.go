@@ -3,7 +3,7 @@
 // in package cri, with checked arguments. These are the calls that the agent makes. The package refuses every other
 // call before the call reaches the runtime.
 //
-// The caller runs a Proxy on one goroutine. The Proxy keeps no state of the runtime. The package forwards one
-// request, which cri encodes again, and then the messages of the response in order. The package opens no network
-// connections and reads no files.
+// The caller runs a Proxy on one goroutine. The Proxy keeps no state of the runtime. For each call, the package
+// forwards one request, and then the messages of the response in order. Package cri encodes the request again. The
+// package opens no network connections and reads no files.
 package runtimeproxy

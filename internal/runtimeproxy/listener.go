@@ -13,8 +13,8 @@ import (
 // socketMode lets only the user and the group of the proxy connect. The agent has the same user and group.
 const socketMode = 0o660
 
-// listen creates the socket. listen removes a socket that a previous proxy left. listen fails if the path is
-// another file, or if a process listens on the socket.
+// The function listen creates the socket. The function listen removes a socket that a previous proxy left. The
+// function listen fails if the path is another file, or if a process listens on the socket.
 func listen(path string) (net.Listener, error) {
 	info, err := os.Lstat(path)
 	switch {
@@ -47,7 +47,7 @@ func listen(path string) (net.Listener, error) {
 	return listener, nil
 }
 
-// bounded closes new connections immediately while maxConnections are open.
+// The type bounded closes new connections immediately while maxConnections are open.
 type bounded struct {
 	net.Listener
 	open chan struct{} // capacity maxConnections; one element for each open connection
@@ -69,7 +69,7 @@ func (l *bounded) Accept() (net.Conn, error) {
 	}
 }
 
-// counted is a connection that calls left when it is closed.
+// The type counted is a connection that calls the function left when the connection is closed.
 type counted struct {
 	net.Conn
 	left func()

@@ -35,8 +35,8 @@ const (
 	lingerLimit = 6 * time.Second
 	// lingerCheck is the interval at which a stopping proxy checks whether its clients have disconnected.
 	lingerCheck = 20 * time.Millisecond
-	// maxReconnectDelay is the maximum delay until the proxy connects to a restarted runtime. The agent's own delay
-	// comes on top.
+	// maxReconnectDelay is the maximum delay until the proxy connects to a restarted runtime. The agent adds its own
+	// delay.
 	maxReconnectDelay = 500 * time.Millisecond
 )
 
@@ -117,7 +117,7 @@ func (p *Proxy) Run(ctx context.Context) error {
 	return nil
 }
 
-// linger waits until no connection is open or lingerLimit has passed.
+// The method linger waits until no connection is open or lingerLimit has passed.
 func (p *Proxy) linger() {
 	end := time.Now().Add(lingerLimit)
 	for len(p.listener.open) > 0 && time.Now().Before(end) {

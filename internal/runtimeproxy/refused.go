@@ -17,7 +17,7 @@ const (
 	maxMethodName = 128
 )
 
-// refused counts the refused calls and logs the first call of each method.
+// The type refused counts the refused calls and logs the first call of each method.
 type refused struct {
 	logger *zap.Logger
 
@@ -26,7 +26,7 @@ type refused struct {
 	others  uint64 // number of refused calls of other methods
 }
 
-// refuse counts a refused call and returns its status.
+// The method refuse counts a refused call and returns its status.
 func (r *refused) refuse(method string, why error) error {
 	method = method[:min(len(method), maxMethodName)]
 	if r.first(method) {
@@ -37,7 +37,7 @@ func (r *refused) refuse(method string, why error) error {
 	return status.Errorf(codes.PermissionDenied, "runtime-proxy refuses %s: %v", method, why)
 }
 
-// first counts a call and reports whether it is the first call of its method.
+// The method first counts a call and reports whether it is the first call of its method.
 func (r *refused) first(method string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -53,7 +53,7 @@ func (r *refused) first(method string) bool {
 	return !known
 }
 
-// sum logs the numbers of refused calls if any call was refused.
+// The method sum logs the numbers of refused calls if any call was refused.
 func (r *refused) sum() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

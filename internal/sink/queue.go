@@ -77,8 +77,8 @@ func (q *Queue[T]) Sent(items int) { q.sent.Add(float64(items)) }
 func (q *Queue[T]) Drop(items int) { q.dropped.Add(float64(items)) }
 
 // Run delivers queued items one at a time until ctx is done, and then the remaining items for at most Drain. Run
-// calls idle each time the queue is empty. Run returns nil if it delivered all items. The caller can call Run only
-// once.
+// calls the function idle each time the queue is empty. Run returns nil if it delivered all items. The caller can
+// call Run only once.
 //
 // The function deliver reports the result of its item by Sent or Drop, immediately or later. If deliver returns an
 // error, Run stops, drops this item and all queued items, and returns the error. If Drain is over, Run drops all
@@ -119,7 +119,7 @@ func (q *Queue[T]) Run(ctx context.Context, deliver func(context.Context, T) err
 	}
 }
 
-// end drops all queued items. Later calls of Offer drop their items.
+// The method end drops all queued items. Later calls of Offer drop their items.
 func (q *Queue[T]) end() (lost int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

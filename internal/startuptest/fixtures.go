@@ -133,7 +133,7 @@ func InTransition() timeline.Timeline {
 		Pulls: []timeline.Pull{
 			{Container: "image:data:1", Kind: timeline.KindImageVolume, Outcome: imagepull.OutcomeJoined,
 				RequestedAt: After(time.Second), FinishedAt: After(1750 * ms)},
-			// without a time, so without a record
+			// this pull has no time, so it has no record
 			{Container: "setup", Kind: timeline.KindInit, Outcome: imagepull.OutcomePresent},
 			// the time of the kubelet's check
 			{Container: "proxy", Kind: timeline.KindSidecar, Outcome: imagepull.OutcomePresent,

@@ -5,8 +5,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Limits of the file. A start-up requires about ten observations of 1 KiB. Only a crash loop exceeds the limit, and
-// then the file holds its beginning. A node has about a hundred pods.
+// Limits of the file. A start-up requires about ten observations of 1 KiB. Only a crash loop exceeds the limit. In
+// this case, the file holds the beginning of the crash loop. A node has about a hundred pods.
 const (
 	maxObservations = 256 // new observations of one pod
 	maxPodBytes     = 256 << 10
@@ -32,15 +32,15 @@ type inFlight struct {
 	bytes  int    // size of lines and latest
 }
 
-// fresh is an observation that is not encoded yet.
+// The type fresh is an observation that is not encoded yet.
 type fresh struct {
 	observation timeline.Observation
-	// passing marks a pod object that is kept only until the next one.
+	// The field passing marks a pod object that is kept only until the next pod object arrives.
 	passing bool
 }
 
-// take keeps an observation, or returns false if the limit is reached. take always keeps the latest pod object and
-// the deletion of the pod, because no source repeats the last state of a deleted pod.
+// The method take keeps an observation, or returns false if the limit is reached. The method take always keeps the
+// latest pod object and the deletion of the pod, because no source repeats the last state of a deleted pod.
 func (p *inFlight) take(o timeline.Observation, news bool) bool {
 	_, seen := o.(timeline.PodSeen)
 	_, gone := o.(timeline.PodGone)
@@ -58,8 +58,8 @@ func (p *inFlight) take(o timeline.Observation, news bool) bool {
 	return room || !news
 }
 
-// encode encodes fresh observations up to the limit. encode returns the number of omitted observations and the
-// number of added bytes.
+// The method encode encodes fresh observations up to the limit. The method encode returns the number of omitted
+// observations and the number of added bytes.
 func (p *inFlight) encode(observations []fresh, room int) (lost, added int) {
 	before := p.bytes
 	for _, f := range observations {

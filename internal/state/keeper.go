@@ -26,8 +26,8 @@ const (
 	saveDelay = 20 * time.Millisecond
 )
 
-// retries is the back-off after a failed save. retries limits the writes to a full disk, but detects soon that the
-// disk has room again.
+// The variable retries is the back-off after a failed save. The variable retries limits the writes to a full disk,
+// but detects soon that the disk has room again.
 var retries = backoff.Policy{First: 500 * time.Millisecond, Max: 15 * time.Second}
 
 // Config configures a Keeper. Every field is required.
@@ -53,13 +53,13 @@ type Keeper struct {
 	mu       sync.Mutex
 	inFlight map[string]*inFlight // by pod UID
 	reported []string             // pod UIDs, oldest report first
-	silences timeline.SilenceLog  // silences of the runtime while pods start, which explain delays
+	silences timeline.SilenceLog  // silences of the runtime while pods start; silences explain delays
 	lost     int                  // number of omitted observations and entries since the last save
 	// eventsUntil is the time of the latest reported kubelet Event after a start-up.
 	eventsUntil time.Time
 	failing     bool // the last save failed
 
-	full bool // only save uses it; true while current data is omitted
+	full bool // true while current data is omitted; only the method save uses it
 }
 
 // Dir is a directory that is ready for the state file, with the state of the previous agent.
@@ -89,9 +89,9 @@ func Open(path, node string, logger *zap.Logger) (*Dir, error) {
 // Close releases the directory for another agent. The Keeper must have stopped.
 func (d *Dir) Close() error { return d.locked.Close() }
 
-// Keeper creates a Keeper with the contents of the directory. The Keeper saves immediately. This first save tests
-// the disk, and it saves the time from which the next agent must report start-ups. Keeper panics if its metric is
-// already registered.
+// Keeper creates a Keeper with the contents of the directory. The Keeper saves immediately. This first save tests the
+// disk and stores the time from which the next agent must report start-ups. Keeper panics if its metric is already
+// registered.
 func (d *Dir) Keeper(config Config) (*Keeper, error) {
 	recording, err := record.EncodeHeader(config.Header)
 	if err != nil {
@@ -119,7 +119,7 @@ func (d *Dir) Keeper(config Config) (*Keeper, error) {
 			e = timeline.NewEvidence(timeline.Scope{})
 			evidence[o.PodUID()] = e
 		}
-		k.Keep(o, e.Apply(o)) // Apply avoids that each restart adds another pod object
+		k.Keep(o, e.Apply(o)) // without Apply, each restart would add another pod object
 	}
 	for _, uid := range d.Reported {
 		k.Reported(uid)
@@ -145,8 +145,8 @@ func (d *Dir) Keeper(config Config) (*Keeper, error) {
 }
 
 // Keep receives an observation of a start-up that the agent must report, and whether the observation was new. Keep
-// keeps new observations. Keep keeps a pod object until the next pod object. Keep keeps a silence of the runtime
-// while it keeps data of any pod.
+// stores new observations. Keep stores a pod object until the next pod object replaces it. Keep stores a silence of
+// the runtime while the Keeper has data of any pod.
 func (k *Keeper) Keep(o timeline.Observation, news bool) {
 	_, seen := o.(timeline.PodSeen)
 	if !survives(o) || !news && !seen {
@@ -202,7 +202,7 @@ func (k *Keeper) KeepEnd(o timeline.Observation, news bool) {
 	k.nudge()
 }
 
-// Reported notes that all sinks have finished the pod's start-up. The start-up is then no longer in progress.
+// Reported records that all sinks have finished the pod's start-up. The start-up is then no longer in progress.
 func (k *Keeper) Reported(uid string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -225,7 +225,7 @@ func (k *Keeper) Reported(uid string) {
 	}
 }
 
-// Gone notes that the pod's object was removed. The Keeper holds the pod's data until its start-up is reported.
+// Gone records that the pod's object was removed. The Keeper holds the pod's data until its start-up is reported.
 func (k *Keeper) Gone(uid string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -249,7 +249,7 @@ func (k *Keeper) Kept(uid string) bool {
 	return p != nil && p.saved && !k.failing
 }
 
-// EventsUntil notes the time of the latest reported kubelet Event after a start-up.
+// EventsUntil records the time of the latest reported kubelet Event after a start-up.
 func (k *Keeper) EventsUntil(until time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

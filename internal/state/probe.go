@@ -5,8 +5,8 @@ import (
 	"os"
 )
 
-// fileTemporary is the pattern of a temporary file's name. If check is killed before it removes the file, the next
-// agent removes it.
+// fileTemporary is the pattern of a temporary file's name. If the command `check` is killed before it removes the
+// file, the next agent removes the file.
 const fileTemporary = ".state.jsonl.check-*"
 
 // Probe tests whether an agent can keep its state in the directory. Probe creates an absent directory. Probe does

@@ -11,7 +11,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// save writes all data of the Keeper to the file.
+// The method save writes all data of the Keeper to the file.
 func (k *Keeper) save() error {
 	lines, pods, err := k.lines()
 	if err == nil {
@@ -27,7 +27,8 @@ func (k *Keeper) save() error {
 	return nil
 }
 
-// note records the result of a save. After a successful save, note marks the pods whose data is in the file.
+// The method note records the result of a save. After a successful save, the method note marks the pods whose data is
+// in the file.
 func (k *Keeper) note(pods []*inFlight, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -39,7 +40,8 @@ func (k *Keeper) note(pods []*inFlight, err error) {
 	}
 }
 
-// lines returns the content of the file and its pods. lines encodes observations without the lock.
+// The method lines returns the content of the file and its pods. The method lines encodes observations without the
+// lock.
 func (k *Keeper) lines() ([][]byte, []*inFlight, error) {
 	type batch struct {
 		pod   *inFlight
@@ -99,7 +101,7 @@ func (k *Keeper) reportLost(lost int) {
 	}
 }
 
-// content returns all lines except the end line, and their pods. The caller must hold the lock.
+// The method content returns all lines except the end line, and their pods. The caller must hold the lock.
 func (k *Keeper) content() (lines [][]byte, pods []*inFlight, err error) {
 	first, err := encodeLine(header{kindHeader, version, k.config.Node, k.config.Now().UTC(), k.eventsUntil})
 	if err != nil {

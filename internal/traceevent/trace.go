@@ -59,8 +59,8 @@ func (m Micros) MarshalJSON() ([]byte, error) {
 // onlyProcess is the ID of the only process of a trace: the pod.
 const onlyProcess = 1
 
-// tracing lays out a record. The phases share one lane, because they do not overlap. The pulls of each container
-// have one lane, and one more lane for each kind of overlapping part.
+// The type tracing lays out a record. The phases share one lane, because they do not overlap. The pulls of each
+// container have one lane, and one more lane for each kind of overlapping part.
 type tracing struct {
 	record api.Record
 	lanes  map[string]int
@@ -90,7 +90,8 @@ func (t *tracing) describe(what string, lane int, args map[string]any) {
 		Event{Kind: kindMetadata, Name: what, Process: onlyProcess, Thread: lane, Args: args})
 }
 
-// lane returns the thread with the given name. Threads have numbers from 1 in the order of their first use.
+// The method lane returns the thread with the given name. Threads have numbers from 1 in the order of their first
+// use.
 func (t *tracing) lane(name string) int {
 	lane, ok := t.lanes[name]
 	if !ok {

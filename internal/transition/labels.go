@@ -31,7 +31,7 @@ func labelsOf(t timeline.Timeline) Labels {
 	return l
 }
 
-// own sets the label of one controller in the chain of owners.
+// The method own sets the label of one controller in the chain of owners.
 func (l *Labels) own(owner timeline.Owner) {
 	switch owner.Kind {
 	case "CronJob":

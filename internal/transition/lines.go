@@ -9,8 +9,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Lines returns the transition records of a start-up: the pod's record, the records of the containers in the
-// kubelet's order, and a record for each image whose pull has timestamps.
+// Lines returns the transition records of a start-up. The record of the pod comes first, followed by the records of
+// the containers in the kubelet's order. A record for each image whose pull has timestamps comes last.
 func Lines(t timeline.Timeline, now time.Time) []any {
 	about := Metrics{Partial: t.Partial, Labels: labelsOf(t)}
 	pod := about
@@ -37,7 +37,7 @@ func Lines(t timeline.Timeline, now time.Time) []any {
 	return lines
 }
 
-// of sets the container and the image of a record.
+// The method of sets the container and the image of a record.
 func (m Metrics) of(c *timeline.ContainerReached) Metrics {
 	if c.Kind != timeline.KindImageVolume {
 		m.ContainerName = c.Name
@@ -64,7 +64,7 @@ func podOf(t timeline.Timeline) *Pod {
 }
 
 // containerOf returns the record of a container. The argument previous is the previous container in the kubelet's
-// order, or nil.
+// order. The argument previous is nil for the first container.
 func containerOf(t timeline.Timeline, c, previous *timeline.ContainerReached) *Container {
 	r := &Container{InitContainer: c.BeforeMain(), RunningAt: api.InstantOf(c.RunningAt)}
 	ready := c.ReadyAt
@@ -122,8 +122,8 @@ func imagePullOf(t timeline.Timeline, container string) *ImagePull {
 	return r
 }
 
-// between returns the duration between two times. between returns nil if a time is unknown, or if conflicting
-// evidence leaves the times out of order.
+// The function between returns the duration between two times. The function between returns nil if a time is unknown,
+// or if conflicting evidence leaves the times out of order.
 func between(from, to time.Time) *api.Seconds {
 	if from.IsZero() || to.IsZero() || to.Before(from) {
 		return nil

@@ -40,7 +40,7 @@ func Name(name string) string { return Text(name, MaxName) }
 // Reason returns the reason of an Event or a status, cut to maxReason.
 func Reason(reason string) string { return Text(reason, maxReason) }
 
-// omitted replaces the middle of a shortened text.
+// The constant omitted replaces the middle of a shortened text.
 const omitted = "…"
 
 // Message converts a message to valid UTF-8 of at most MaxMessage bytes. Message removes the middle of a longer

@@ -10,7 +10,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// change is a kind of change that the pod watch delivers.
+// The type change is a kind of change that the pod watch delivers.
 type change string
 
 // Values of change. For each change, the object contains a timestamp in whole seconds.
@@ -25,7 +25,7 @@ const (
 	changeDeleted change = "deleted"
 )
 
-// changes lists all values of change.
+// The function changes returns all values of change.
 func changes() []change {
 	return []change{changeBound, changeModified, changeDeleting, changeDeleted}
 }

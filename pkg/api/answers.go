@@ -27,7 +27,7 @@ type PullList struct {
 	Recent []RecentPullRecord `json:"recent"`
 }
 
-// RecentPullRecord is a completed pull without its layers, with the start-up that it belongs to.
+// RecentPullRecord is a completed pull with its start-up, but without its layers.
 type RecentPullRecord struct {
 	Namespace string `json:"namespace"`
 	Pod       string `json:"pod"`

@@ -5,7 +5,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Values of LivePullRecord.State. The state is empty if it is unknown, or if it can belong to several pulls.
+// Values of LivePullRecord.State. The state is empty if the state is unknown or can belong to several pulls.
 const (
 	// PullStateQueued: no content has arrived, because the pull waits in the node's queue or for the registry's
 	// first response.
@@ -21,17 +21,17 @@ type LivePullRecord struct {
 	Namespace string `json:"namespace,omitempty"`
 	Pod       string `json:"pod,omitempty"`
 	Container string `json:"container,omitempty"`
-	// Kind is the kind of the container. Restart says that the container has run before, so the pull belongs to no
-	// start-up.
+	// Kind is the kind of the container. Restart is true if the container has run before. In this case, the pull
+	// belongs to no start-up.
 	Kind    timeline.ContainerKind `json:"kind,omitempty"`
 	Restart bool                   `json:"restart,omitempty"`
 
 	Image    string            `json:"image"`
 	Registry string            `json:"registry"`
 	Outcome  imagepull.Outcome `json:"outcome"` // pulling or external
-	// State is absent if the runtime does not report it, or if it can belong to several pulls.
+	// State is absent if the runtime does not report the state, or if the state can belong to several pulls.
 	State string  `json:"state,omitempty"`
-	Age   Seconds `json:"age_seconds"` // time since the kubelet requested the pull, or since the pull began
+	Age   Seconds `json:"age_seconds"` // time from the kubelet's request, or from the start of the pull
 	// DoneBytes is the number of bytes that have arrived. TotalBytes is the size of the image. Each field is absent
 	// if unknown.
 	DoneBytes  int64 `json:"done_bytes,omitempty"`

@@ -20,7 +20,7 @@ type Record struct {
 	State     timeline.State `json:"state"`
 	// Reason is the reason for a failure, or the reason why a container waits, e.g. Evicted.
 	Reason string `json:"reason,omitempty"`
-	// Partial says that another record of the start-up will follow, because the start-up is in progress or late
+	// Partial is true if another record of the start-up will follow. Either the start-up is in progress, or late
 	// evidence can still arrive.
 	Partial bool `json:"partial,omitempty"`
 
@@ -32,7 +32,7 @@ type Record struct {
 	Total      Seconds `json:"total_seconds"` // the current age while starting
 	TotalError Seconds `json:"total_error_seconds"`
 	Verdict    string  `json:"verdict"` // one sentence for people; its wording can change
-	// Reconstructed says that the start-up was over before the agent started. See timeline.Timeline.
+	// Reconstructed is true if the start-up was over before the agent started. See timeline.Timeline.
 	Reconstructed bool `json:"reconstructed,omitempty"`
 
 	Phases     []PhaseRecord     `json:"phases"` // the sum of their seconds equals total_seconds exactly
@@ -79,13 +79,13 @@ type PhaseRecord struct {
 	EndAt     Instant        `json:"end_at"`
 	Length    Seconds        `json:"seconds"`
 	Error     Seconds        `json:"error_seconds"`
-	// Open says that the phase was in progress when the agent created the record.
+	// Open is true if the phase was in progress when the agent created the record.
 	Open       bool              `json:"open,omitempty"`
 	Sources    []timeline.Source `json:"sources"`
 	MergedWith []timeline.Phase  `json:"merged_with,omitempty"`
 	Pressure   *PressureRecord   `json:"pressure,omitempty"` // nil if not measured
-	// ImageLoading says that the container's image can still have been loading during the phase, because the image
-	// is lazy.
+	// ImageLoading is true if the image is lazy, so the container's image can still have been loading during the
+	// phase.
 	ImageLoading bool `json:"image_loading,omitempty"`
 }
 
@@ -108,7 +108,7 @@ type PullRecord struct {
 	Digest    string                 `json:"digest,omitempty"`
 	Outcome   imagepull.Outcome      `json:"outcome"`
 	Failure   imagepull.Failure      `json:"failure,omitempty"` // why the pull failed
-	// Unconfirmed says that only Events report the failure. The pod's status does not report the failure.
+	// Unconfirmed is true if Events report the failure but the pod's status does not.
 	Unconfirmed bool    `json:"unconfirmed,omitempty"`
 	RequestedAt Instant `json:"requested_at,omitzero"`
 	StartedAt   Instant `json:"started_at,omitzero"`
@@ -117,7 +117,7 @@ type PullRecord struct {
 	FinishedAt   Instant  `json:"finished_at,omitzero"`
 	Queue        *Seconds `json:"queue_seconds,omitempty"` // Queue, Pull and Error are nil if not timed
 	Pull         *Seconds `json:"pull_seconds,omitempty"`
-	// Error of a failed pull is the error of the time from RequestedAt to FinishedAt.
+	// For a failed pull, Error is the error of the time from RequestedAt to FinishedAt.
 	Error     *Seconds `json:"error_seconds,omitempty"`
 	SizeBytes int64    `json:"size_bytes,omitempty"`
 	// Download and Unpack overlap, because the runtime unpacks one layer while other layers still arrive. Download,
@@ -125,9 +125,10 @@ type PullRecord struct {
 	Download *DownloadRecord `json:"download,omitempty"`
 	Unpack   *UnpackRecord   `json:"unpack,omitempty"`
 	Layers   []LayerRecord   `json:"layers,omitempty"`
-	// Lazy says that a snapshotter mounted layers from the registry. Their content arrives while the container runs.
+	// Lazy is true if a snapshotter mounted layers from the registry. The content of these layers arrives while the
+	// container runs.
 	Lazy bool `json:"lazy,omitempty"`
-	// Resumed says that an interrupted attempt can have downloaded some of the layers.
+	// Resumed is true if an interrupted attempt can have downloaded some of the layers.
 	Resumed bool `json:"resumed,omitempty"`
 	// BlockedBy is the pull of another pod that delayed this pull the longest in the node's queue.
 	BlockedBy *BlockerRecord `json:"blocked_by,omitempty"`
@@ -163,7 +164,7 @@ type LayerRecord struct {
 	SizeBytes    int64   `json:"size_bytes,omitempty"`
 	DownloadedAt Instant `json:"downloaded_at,omitzero"`
 	UnpackedAt   Instant `json:"unpacked_at,omitzero"`
-	// Shared says that the pull of an earlier settled pod also downloaded this layer. The bytes of the layer count
+	// Shared is true if the pull of an earlier settled pod also downloaded this layer. The bytes of the layer count
 	// for that other pull.
 	Shared bool `json:"shared,omitempty"`
 }

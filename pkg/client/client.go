@@ -24,7 +24,7 @@ const (
 	maxRecords = 20_000   // ten times the largest number of records of one agent
 )
 
-// Client queries one agent. Client is a plain value, and it is safe for concurrent use.
+// Client queries one agent. Client is a plain value that is safe for concurrent use.
 type Client struct {
 	// Server is the address of the agent: http://HOST:PORT, or the address of a proxy with a path. If the agent
 	// requires a password, the form is http://USER:PASSWORD@HOST:PORT.
@@ -41,8 +41,8 @@ type Refusal struct {
 	// Requests is the authentication scheme that the server requires: WantsToken, WantsPassword, or another scheme.
 	// Requests is empty if the server requires no authentication.
 	Requests string
-	// Kubernetes is true if the response comes from the API server, through whose proxy the client sent the request.
-	// Word is then the reason in the API server's Status object.
+	// Kubernetes is true if the response comes from the API server and not from the agent. The client then sent the
+	// request through the API server's proxy, and Word is the reason in the API server's Status object.
 	Kubernetes bool
 }
 
@@ -65,7 +65,7 @@ func (r *Refusal) Error() string {
 	return fmt.Sprintf("the agent says: %q", r.Reason)
 }
 
-// ErrNotAnAgent is wrapped by the errors for responses that no agent sends.
+// ErrNotAnAgent means that the response does not come from an agent. The errors of this package wrap ErrNotAnAgent.
 var ErrNotAnAgent = errors.New("is this a podlapse agent?")
 
 // Node returns the summary of the node.
@@ -117,7 +117,7 @@ func (c Client) Pods(ctx context.Context, filter Filter) iter.Seq2[api.Record, e
 	}
 }
 
-// Pulls returns the image pulls in progress and the latest completed ones.
+// Pulls returns the image pulls in progress and the latest completed pulls.
 func (c Client) Pulls(ctx context.Context) (api.PullList, error) {
 	list, err := get[api.PullList](ctx, c, nil, "pulls")
 	if err == nil && list.Items == nil {
@@ -165,7 +165,7 @@ func (c Client) isNone(what string) error {
 	return fmt.Errorf("read the answer of %s: %s; %w", c.host(), what, ErrNotAnAgent)
 }
 
-// host returns the server's address without a password.
+// The method host returns the server's address without a password.
 func (c Client) host() string {
 	server, err := url.Parse(c.Server)
 	if err != nil {
@@ -192,7 +192,7 @@ func (c Client) ask(ctx context.Context, query url.Values, path ...string) ([]by
 	return body, nil
 }
 
-// send returns an error for every response except 200. The caller must close the body.
+// The method send returns an error for every response except 200. The caller must close the body.
 func (c Client) send(
 	ctx context.Context, header http.Header, query url.Values, path ...string,
 ) (*http.Response, error) {

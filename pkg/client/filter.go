@@ -17,7 +17,7 @@ type Filter struct {
 	LabelSelector string
 	States        []timeline.State
 	Phases        []timeline.Phase
-	SlowerThan    time.Duration // the total or, with Phases, the sum of these phases
+	SlowerThan    time.Duration // minimum total or, with Phases, minimum sum of these phases
 	Since         time.Time
 	Gone          *bool // not supported by Follow
 }

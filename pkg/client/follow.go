@@ -17,7 +17,7 @@ import (
 const (
 	// comeBack is the time between a broken connection and the next attempt of Follow.
 	comeBack = 2 * time.Second
-	// silence is the longest allowed time without data. The agent sends data at least every 15 s.
+	// The constant silence is the longest allowed time without data. The agent sends data at least every 15 s.
 	silence = 45 * time.Second
 	// maxEvent limits the size of an event in bytes. The limit is larger than the record of a pod with hundreds of
 	// containers.
@@ -47,10 +47,10 @@ type Event struct {
 	Err    error
 }
 
-// Follow passes the current start-ups and then all changes to handle, one event at a time. Follow returns if ctx
-// ends, if handle returns an error, or if the agent refuses permanently. After a broken connection, Follow
-// passes KindBroken and opens a new connection. Then Follow resumes the stream, or starts again with KindReset.
-// Follow skips events of unknown kinds.
+// Follow passes the current start-ups and then all changes to the function handle, one event at a time. Follow
+// returns if ctx ends, if handle returns an error, or if the agent refuses permanently. After a broken connection,
+// Follow passes KindBroken and opens a new connection. Then Follow resumes the stream, or starts again with
+// KindReset. Follow skips events of unknown kinds.
 func (c Client) Follow(ctx context.Context, filter Filter, handle func(Event) error) error {
 	filter.Gone = nil
 	f := follower{client: c, filter: filter, handle: handle}
@@ -99,7 +99,7 @@ type follower struct {
 	lastID string
 }
 
-// connect opens one connection and reads it until it ends.
+// The method connect opens one connection and reads it until it ends.
 func (f *follower) connect(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -134,7 +134,8 @@ func (f *follower) connect(ctx context.Context) error {
 	}
 }
 
-// because returns errSilent if the silence limit closed the connection. Otherwise, it returns err.
+// The function because returns errSilent if the silence limit closed the connection. Otherwise, the function because
+// returns err.
 func because(ctx context.Context, err error) error {
 	if errors.Is(context.Cause(ctx), errSilent) {
 		return errSilent
@@ -173,7 +174,7 @@ func (f *follower) take(ctx context.Context, got frame) error {
 	return nil
 }
 
-// list passes all current start-ups to handle.
+// The method list passes all current start-ups to the function handle.
 func (f *follower) list(ctx context.Context) error {
 	f.lastID = ""
 	var records []api.Record
@@ -209,12 +210,13 @@ type frame struct {
 	data     []byte
 }
 
-// frames parses an event stream
-// (https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream). frames supports only
-// the parts of the format that an agent uses.
+// The type frames parses an event stream
+// (https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream). The type frames supports
+// only the parts of the format that an agent uses.
 type frames struct{ lines *bufio.Scanner }
 
-// next reads the stream up to the next event with data. next calls alive for each line.
+// The method next reads the stream up to the next event with data. The method The method next calls the function
+// alive for each line.
 func (r frames) next(alive func()) (frame, error) {
 	var f frame
 	for r.lines.Scan() {

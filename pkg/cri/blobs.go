@@ -59,7 +59,7 @@ func (c *client) readBlob(ctx context.Context, blob digest.Digest) ([]byte, erro
 	return data, nil
 }
 
-// listBlobs calls visit for each complete blob that matches one of the filters, in no particular order.
+// listBlobs calls the function visit for each complete blob that matches one of the filters, in no particular order.
 func (c *client) listBlobs(ctx context.Context, filters []string, visit func(*contentapi.Info)) error {
 	ctx, cancel := context.WithTimeout(inNamespace(ctx), c.timeout)
 	defer cancel()
@@ -81,14 +81,15 @@ func (c *client) listBlobs(ctx context.Context, filters []string, visit func(*co
 	}
 }
 
-// ingests lists the blobs that containerd is writing.
+// The method ingests returns the blobs that containerd is writing.
 func (c *client) ingests(ctx context.Context) ([]*contentapi.Status, error) {
 	answer, err := call(inNamespace(ctx), c, "list running downloads of containerd", c.content.ListStatuses,
 		&contentapi.ListStatusesRequest{})
 	return answer.GetStatuses(), err
 }
 
-// snapshot queries a snapshotter of containerd. snapshot returns codes.NotFound if no snapshot has that name.
+// The method snapshot queries a snapshotter of containerd. The method snapshot returns codes.NotFound if no snapshot
+// has that name.
 func (c *client) snapshot(ctx context.Context, snapshotter, name string) (*snapshotsapi.Info, error) {
 	answer, err := call(inNamespace(ctx), c, "get snapshot from containerd", c.snapshots.Stat,
 		&snapshotsapi.StatSnapshotRequest{Snapshotter: snapshotter, Key: name})

@@ -42,10 +42,10 @@ type client struct {
 	snapshots snapshotsapi.SnapshotsClient
 }
 
-// dial creates a client for a unix socket. The connection opens with the first call.
+// The function dial creates a client for a unix socket. The connection opens with the first call.
 func dial(path string, timeout time.Duration) (*client, error) {
 	conn, err := grpc.NewClient("unix://"+path,
-		grpc.WithTransportCredentials(insecure.NewCredentials()), // the mode of the socket protects it
+		grpc.WithTransportCredentials(insecure.NewCredentials()), // the mode of the socket protects the connection
 		grpc.WithUnaryInterceptor(allowUnary),
 		grpc.WithStreamInterceptor(allowStream),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswer)),
@@ -76,7 +76,7 @@ func dial(path string, timeout time.Duration) (*client, error) {
 
 func (c *client) close() { _ = c.conn.Close() }
 
-// call makes one call within the client's timeout. The text what describes the call in errors.
+// The function call makes one call within the client's timeout. The text what describes the call in errors.
 func call[Q, A any](
 	ctx context.Context, c *client, what string,
 	method func(context.Context, Q, ...grpc.CallOption) (A, error), request Q,
@@ -150,7 +150,7 @@ func (c *client) storedImage(ctx context.Context, name string) (*imagesapi.Image
 	return answer.GetImage(), err
 }
 
-// pinnedImages lists the pinned images in containerd's image store.
+// pinnedImages returns the pinned images in containerd's image store.
 func (c *client) pinnedImages(ctx context.Context) ([]*imagesapi.Image, error) {
 	answer, err := call(inNamespace(ctx), c, "list pinned images of containerd", c.images.List,
 		&imagesapi.ListImagesRequest{Filters: []string{pinnedFilter}})

@@ -12,7 +12,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// stores records which of containerd's own stores the runtime provides. The runtime's version determines the
+// The type stores records which of containerd's own stores the runtime provides. The runtime's version determines the
 // initial values. A store is disabled when the runtime rejects its method as unknown. Each session has its own
 // stores.
 type stores struct {
@@ -44,7 +44,7 @@ func (s *stores) all() []*degradable {
 	return []*degradable{&s.sandboxes, &s.images, &s.content, &s.snapshots}
 }
 
-// missing returns the names of the absent stores, and the effects of each absence.
+// The method missing returns the names of the absent stores, and the effects of each absence.
 func (s *stores) missing() (names, costs []string) {
 	for _, store := range s.all() {
 		if !store.on() {
@@ -65,8 +65,8 @@ type sandboxStamps struct {
 // expects. Other sandboxers, such as the shims of virtual machines, create the sandbox differently.
 const podSandboxer = "podsandbox"
 
-// stampSandbox sets the timestamps of a sandbox. createdAt is CRI's value. firstContainerAt is the creation time
-// of the sandbox's first container, or zero if there is no container yet.
+// stampSandbox sets the timestamps of a sandbox. The argument createdAt is CRI's value. The argument firstContainerAt
+// is the creation time of the sandbox's first container, or zero if there is no container yet.
 //
 // In containerd ≥ 2.0 (internal/cri/server/sandbox_run.go), the store's created_at is set before the network
 // setup. CRI's created_at is set after the network setup, when the sandbox container is created. updated_at is

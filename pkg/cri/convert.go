@@ -46,7 +46,7 @@ func convertSandbox(sandbox *runtimeapi.PodSandbox) timeline.Sandbox {
 	}
 }
 
-// convertContainer merges a listed container with its status. status can be nil.
+// convertContainer merges a listed container with its status. The argument status can be nil.
 func convertContainer(listed *runtimeapi.Container, status *runtimeapi.ContainerStatus) timeline.ContainerRun {
 	run := timeline.ContainerRun{
 		Name:      cmp.Or(listed.GetLabels()[nameLabel], listed.GetMetadata().GetName()),
@@ -77,8 +77,8 @@ func shortReason(reason string) string {
 	return strings.Clone(reason)
 }
 
-// attempt returns the kubelet's restart count. Without the annotation, it returns the attempt in the metadata,
-// which the kubelet sets to the same value.
+// The function attempt returns the kubelet's restart count. Without the annotation, the result is the attempt in the
+// metadata. The kubelet sets the annotation and the metadata to the same value.
 func attempt(container *runtimeapi.Container) int {
 	n, err := strconv.Atoi(container.GetAnnotations()[restartAnnotation])
 	if err != nil || n < 0 {
@@ -140,7 +140,7 @@ func earliestCreated(containers []*runtimeapi.Container, sandboxID string) time.
 	return earliest
 }
 
-// describe returns the name and version of the runtime for people, e.g. `containerd 2.4.2`.
+// The function describe returns the name and version of the runtime for people, e.g. `containerd 2.4.2`.
 func describe(version *runtimeapi.VersionResponse) string {
 	return strings.TrimSpace(version.GetRuntimeName() + " " + strings.TrimPrefix(version.GetRuntimeVersion(), "v"))
 }

@@ -9,7 +9,7 @@
 // manifest.go limits the list, contents.go caches it, and layers.go adds the arrival time of each layer. The
 // package does not watch downloads in progress: code that shows downloads queries them (download.go).
 //
-// cmd/agent runs a Source on one goroutine. The Source sends queries from a few worker goroutines, and each
-// worker passes on its own answers. A missing or broken runtime is never an error: the Source looks for a
+// cmd/agent runs a Source on one goroutine. The Source sends queries from a few worker goroutines, and each worker
+// passes its own answers to Config.Observe. A missing or broken runtime is never an error: the Source looks for a
 // runtime until the context ends, and reports the problem.
 package cri

@@ -7,9 +7,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// Downloads returns the current downloads of containerd, from its content store. If there is no download, it
-// makes only one call to the runtime. If since is not zero, the result also contains pulls that began after
-// since but are downloading no blob at the moment. Such a pull has not requested its next blob yet, or is
+// Downloads returns the current downloads of containerd, from its content store. If there is no download, Downloads
+// makes only one call to the runtime. If the argument since is not zero, the result also contains pulls that began
+// after this time but are downloading no blob at the moment. Such a pull has not requested its next blob yet, or is
 // unpacking its last blobs.
 //
 // Any goroutine can call Downloads. A call takes at most Config.Timeout. Callers within one second share one

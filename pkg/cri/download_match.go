@@ -12,8 +12,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// look matches the running blobs to the manifests that name them. look adds images whose pull began after since,
-// although none of their blobs is running. Two calls of look must not run at the same time.
+// The method look matches the running blobs to the manifests that name them. The method look also adds images whose
+// pull began after the time since, although none of their blobs is running. Two calls of look must not run at the
+// same time.
 func (s *session) look(ctx context.Context, since time.Time) ([]imagepull.Download, error) {
 	content := &s.lookUp.stores.content
 	statuses, err := s.client.ingests(ctx)
@@ -32,7 +33,7 @@ func (s *session) look(ctx context.Context, since time.Time) ([]imagepull.Downlo
 	return s.match(ctx, running, slices.Concat(manifests.named, manifests.unlabelled, manifests.begun))
 }
 
-// match creates a Download for each manifest with running blobs, and for the remaining blobs.
+// The method match creates a Download for each manifest with running blobs, and for the remaining blobs.
 func (s *session) match(
 	ctx context.Context, running map[digest.Digest]ingest, manifests []listedManifest,
 ) ([]imagepull.Download, error) {
@@ -72,8 +73,8 @@ func (s *session) match(
 	return found, nil
 }
 
-// others returns downloads for the running blobs without a known image. Each manifest is a separate download,
-// because its contents are not known yet. All other blobs are one download.
+// The function others returns downloads for the running blobs without a known image. Each manifest is a separate
+// download, because its contents are not known yet. All other blobs are one download.
 func others(running map[digest.Digest]ingest, matched map[digest.Digest]bool) []imagepull.Download {
 	var found []imagepull.Download
 	var rest imagepull.Download
@@ -100,7 +101,7 @@ func others(running map[digest.Digest]ingest, matched map[digest.Digest]bool) []
 	return found
 }
 
-// earlier returns the earlier of two instants. earlier ignores zero instants.
+// The function earlier returns the earlier of two instants. The function earlier ignores zero instants.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b

@@ -10,17 +10,17 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// look is one query for all downloads in progress.
+// The type look is one query for all downloads in progress.
 type look struct {
 	session *session
 	running map[digest.Digest]ingest
 	arrived map[digest.Digest]bool // complete blobs of running downloads, for the next query
-	// snapshotters maps the digest of an image's config to the snapshotter that the config names.
+	// The field snapshotters maps the digest of an image's config to the snapshotter that the config names.
 	snapshotters map[digest.Digest]string
 }
 
-// at returns the progress of one image, and the running blobs that belong to the image. If no blob belongs to
-// the image, at returns an empty Download, unless a pull of the image is in progress.
+// The method at returns the progress of one image, and the running blobs that belong to the image. If no blob belongs
+// to the image, the method at returns an empty Download, unless a pull of the image is in progress.
 func (l *look) at(
 	ctx context.Context, image contents, begun bool,
 ) (imagepull.Download, map[digest.Digest]ingest, error) {
@@ -58,8 +58,8 @@ func (l *look) at(
 	return download, own, nil
 }
 
-// over reports whether an image without running blobs has no pull in progress. The result is true if no pull
-// began, or if a label on the config says that all layers are unpacked.
+// The method over reports whether an image without running blobs has no pull in progress. The result is true if no
+// pull began, or if a label on the config says that all layers are unpacked.
 func (l *look) over(ctx context.Context, image contents, begun bool) (bool, error) {
 	if !begun || image.manifest == "" {
 		return true, nil
@@ -76,8 +76,8 @@ func (l *look) over(ctx context.Context, image contents, begun bool) (bool, erro
 	return false, nil
 }
 
-// own selects the running blobs that an image needs. An image does not need blobs that it has unpacked and
-// discarded. A download of such a blob is for another image.
+// The method own selects the running blobs that an image needs. An image does not need blobs that containerd has
+// unpacked for the image and then discarded. A download of such a blob is for another image.
 func (l *look) own(ctx context.Context, image contents) (map[digest.Digest]ingest, error) {
 	own := map[digest.Digest]ingest{}
 	for _, part := range image.parts() {
@@ -96,7 +96,7 @@ func (l *look) own(ctx context.Context, image contents) (map[digest.Digest]inges
 	return own, nil
 }
 
-// parts returns the config and the layers of an image, each blob once.
+// The method parts returns the config and the layers of an image, each blob once.
 func (c contents) parts() []blob {
 	if c.manifest == "" {
 		return nil
@@ -112,9 +112,9 @@ func (c contents) parts() []blob {
 	return parts
 }
 
-// here reports whether a blob is complete or unpacked. containerd does not download such a blob
-// (core/unpack/unpacker.go). here does not query a blob again that was complete in the previous look, because a
-// running pull does not remove blobs.
+// The method here reports whether a blob is complete or unpacked. containerd does not download such a blob
+// (core/unpack/unpacker.go). The method here does not query a blob again that was complete in the previous look,
+// because a running pull does not remove blobs.
 func (l *look) here(ctx context.Context, image contents, blob digest.Digest) (bool, error) {
 	if l.session.arrived[blob] || l.arrived[blob] {
 		l.arrived[blob] = true
@@ -131,7 +131,7 @@ func (l *look) here(ctx context.Context, image contents, blob digest.Digest) (bo
 	return l.unpacked(ctx, image, blob)
 }
 
-// unpacked reports whether the image has unpacked a layer in all places where it uses the layer.
+// The method unpacked reports whether a layer is unpacked in all places where the image uses the layer.
 func (l *look) unpacked(ctx context.Context, image contents, blob digest.Digest) (bool, error) {
 	used := false
 	for _, layer := range image.layers {

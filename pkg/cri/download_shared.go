@@ -12,9 +12,9 @@ import (
 // downloadsAge is the maximum age of a shared answer.
 const downloadsAge = time.Second
 
-// sharedDownloads keeps the latest answer for callers that follow soon. sharedDownloads has no goroutine. The
-// first caller that finds the answer too old makes the query. Other callers wait for this query, each until its
-// own context ends.
+// sharedDownloads keeps the latest answer for callers that ask again soon. sharedDownloads has no goroutine. The
+// first caller that finds the answer too old makes the query. Other callers wait for this query, each until its own
+// context ends.
 type sharedDownloads struct {
 	timeout time.Duration
 	now     func() time.Time
@@ -28,7 +28,8 @@ func newSharedDownloads(timeout time.Duration, now func() time.Time) *sharedDown
 	return &sharedDownloads{timeout: timeout, now: now, slot: make(chan struct{}, 1)}
 }
 
-// get calls ask if there is no recent answer. get never runs ask twice at the same time.
+// The method get calls the function ask if there is no recent answer. The method get never runs ask twice at the same
+// time.
 func (d *sharedDownloads) get(
 	ctx context.Context, ask func(context.Context) ([]imagepull.Download, error),
 ) ([]imagepull.Download, error) {

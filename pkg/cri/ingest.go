@@ -21,7 +21,7 @@ const (
 	// core/remotes/docker/handler.go).
 	sourceLabel = "containerd.io/distribution.source."
 
-	// abandonedAfter is the age without progress after which an ingest no longer counts as running. containerd
+	// abandonedAfter is the time without progress after which an ingest no longer counts as running. containerd
 	// aborts a pull after 5 min without progress (image_pull_progress_timeout) and removes its ingests within
 	// seconds. The ingests of a killed containerd stay for a day.
 	abandonedAfter = 10 * time.Minute
@@ -86,7 +86,7 @@ type manifestsOf struct {
 	running    map[digest.Digest]ingest
 	since      time.Time        // zero if only running ingests are of interest
 	named      []listedManifest // at least one child blob is running
-	begun      []listedManifest // no child blob is running, and a pull of the manifest began after since
+	begun      []listedManifest // no child blob is running, and a pull of the manifest began after the time since
 	unlabelled []listedManifest // no labels name the layers; the latest manifest first
 }
 

@@ -24,8 +24,8 @@ const (
 	defaultSnapshotter = "overlayfs"
 )
 
-// layers adds layers to the images whose references are in wanted. All queries together take at most the timeout
-// of one call, even if the stores are slow. An answer without layers is valid and is marked as incomplete.
+// The method layers adds layers to the images whose references are in wanted. All queries together take at most the
+// timeout of one call, even if the stores are slow. An answer without layers is valid and is marked as incomplete.
 func (l *lookUp) layers(ctx context.Context, wanted []string, images []timeline.Image) error {
 	ctx, cancel := context.WithTimeout(ctx, l.client.timeout)
 	defer cancel()
@@ -51,8 +51,8 @@ func (l *lookUp) layers(ctx context.Context, wanted []string, images []timeline.
 	return nil
 }
 
-// untold marks an image's layers as incomplete if err only means that the store was slow or does not have an
-// object. untold returns any other error.
+// The function untold marks an image's layers as incomplete if err only means that the store was slow or does not
+// have an object. The function untold returns any other error.
 func untold(image *timeline.Image, err error) error {
 	if err != nil {
 		image.Incomplete = true
@@ -111,7 +111,7 @@ func (l *lookUp) stampSnapshots(ctx context.Context, layers []timeline.Layer, fo
 	return nil
 }
 
-// blob returns nil without an error if the blob is absent or incomplete.
+// The method blob returns nil without an error if the blob is absent or incomplete.
 func (l *lookUp) blob(ctx context.Context, blob digest.Digest) (*contentapi.Info, error) {
 	if !l.stores.content.on() {
 		return nil, nil
@@ -135,9 +135,10 @@ func (l *lookUp) readBlob(ctx context.Context, blob digest.Digest) ([]byte, erro
 	return nil, errAbsent
 }
 
-// snapshotter returns the snapshotter that holds an image with that config. There can be several, because a
-// runtime class can have its own snapshotter. In that case, snapshotter returns the default snapshotter, or else
-// the first by name.
+// The method snapshotter returns the snapshotter that holds the image with the given config. Several snapshotters can
+// hold the image, because a runtime class can have its own snapshotter. In that case, the method snapshotter returns
+// the default snapshotter. If the default snapshotter does not hold the image, the result is the first snapshotter by
+// name.
 func (l *lookUp) snapshotter(ctx context.Context, config digest.Digest) (string, error) {
 	info, err := l.blob(ctx, config)
 	if err != nil {
@@ -169,8 +170,8 @@ func (l *lookUp) unpackedAt(
 	return fromTimestamp(info.GetCreatedAt()), info.GetLabels(), nil
 }
 
-// inTime returns nil if err only means that the store was slow or does not have the object. Otherwise, it
-// returns err.
+// inTime returns nil if err only means that the store was slow or does not have the object. Otherwise, inTime returns
+// err.
 func inTime(err error) error {
 	if errors.Is(err, errAbsent) || errors.Is(err, context.DeadlineExceeded) ||
 		status.Code(err) == codes.DeadlineExceeded {

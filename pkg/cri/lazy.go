@@ -2,13 +2,13 @@ package cri
 
 import "slices"
 
-// remoteLabels are the labels of snapshots that a lazy snapshotter mounted from the registry, without
-// downloading and unpacking the layer. Their sources are stargz and SOCI (snapshot/snapshot.go, remoteLabel),
-// and nydus for eStargz images (pkg/label, StargzLayer).
+// remoteLabels are the labels of snapshots that a lazy snapshotter mounted from the registry, without downloading and
+// unpacking the layer. The labels come from stargz and SOCI (snapshot/snapshot.go, remoteLabel), and from nydus for
+// eStargz images (pkg/label, StargzLayer).
 var remoteLabels = []string{"containerd.io/snapshot/remote", "containerd.io/snapshot/stargz"}
 
-// dataLabels are annotations of layers that lazy snapshotters can mount. containerd copies the annotations to
-// the snapshot, even if it downloaded the layer. Their sources are nydus (pkg/label, NydusDataLayer), and
+// dataLabels are annotations of layers that lazy snapshotters can mount. containerd copies the annotations to the
+// snapshot, even if it downloaded the layer. The annotations come from nydus (pkg/label, NydusDataLayer), and from
 // overlaybd with its variant for OCI layers (pkg/label, OverlayBDBlobDigest, TurboOCIDigest).
 var dataLabels = []string{
 	"containerd.io/snapshot/nydus-blob",
@@ -16,8 +16,8 @@ var dataLabels = []string{
 	"containerd.io/snapshot/overlaybd/turbo-oci/target-digest",
 }
 
-// mounted reports whether a lazy snapshotter mounted a layer, according to the labels of the committed snapshot.
-// absent says that the content store does not contain the layer's blob.
+// The function mounted reports whether a lazy snapshotter mounted a layer, according to the labels of the committed
+// snapshot. The argument absent is true if the content store does not contain the layer's blob.
 func mounted(labels map[string]string, absent bool) bool {
 	has := func(label string) bool { _, ok := labels[label]; return ok }
 	return slices.ContainsFunc(remoteLabels, has) || absent && slices.ContainsFunc(dataLabels, has)

@@ -2,7 +2,7 @@ package cri
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// metrics counts the queries of a Source by result. Any goroutine can use the counters.
+// The type metrics counts the queries of a Source by result. Any goroutine can use the counters.
 type metrics struct{ answered, dropped, givenUp prometheus.Counter }
 
 // newMetrics creates the metrics. If the registerer is not nil, newMetrics also registers them.
@@ -48,7 +48,7 @@ func newStoresCollector(served func() map[string]bool) *storesCollector {
 // Describe implements prometheus.Collector.
 func (c *storesCollector) Describe(descs chan<- *prometheus.Desc) { descs <- c.desc }
 
-// Collect implements prometheus.Collector. Several goroutines can call it at the same time.
+// Collect implements prometheus.Collector. Several goroutines can call Collect at the same time.
 func (c *storesCollector) Collect(metrics chan<- prometheus.Metric) {
 	for store, served := range c.served() {
 		value := 0.0

@@ -19,16 +19,18 @@ const (
 
 // question is the open question about one pod. The lock of pending guards it.
 type question struct {
-	lookUp    timeline.LookUp // without a UID if a look-up runs and nobody has asked again since
+	lookUp    timeline.LookUp // has no UID while a look-up runs, unless a caller has asked again
 	askedAt   time.Time       // time of the latest request
 	notBefore time.Time       // earliest time of the next attempt, after a failure
 	failures  int
 }
 
-// pending holds at most one open question for each pod. pending merges further questions about the pod into the
-// open question, so the queue stays small even if pods change fast. pending is safe for concurrent use.
+// The type pending holds at most one open question for each pod. The type pending merges further questions about the
+// pod into the open question, so the queue stays small even if pods change fast. The type pending is safe for
+// concurrent use.
 type pending struct {
-	// wake signals that a question can be ready. wake has capacity 1, and senders drop the signal if it is full.
+	// The field wake signals that a question can be ready. The field wake has capacity 1, and senders drop the signal
+	// if it is full.
 	wake chan struct{}
 
 	mu    sync.Mutex
@@ -40,8 +42,8 @@ func newPending() *pending {
 	return &pending{wake: make(chan struct{}, 1), byUID: map[string]*question{}}
 }
 
-// ask adds a question, or merges it into the open question about the pod. ask returns false if it drops the
-// question because there are too many.
+// The method ask adds a question, or merges it into the open question about the pod. If too many questions are open,
+// the method ask drops the question and returns false.
 func (p *pending) ask(lookUp timeline.LookUp, now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -59,8 +61,8 @@ func (p *pending) ask(lookUp timeline.LookUp, now time.Time) bool {
 	return true
 }
 
-// next waits for a question that is ready, and removes this question from the queue. The look-up ends with a
-// call to done or failed. next returns nil when ctx ends.
+// The method next waits for a question that is ready, and removes this question from the queue. The look-up ends with
+// a call to done or failed. The method next returns nil when ctx ends.
 func (p *pending) next(ctx context.Context, now func() time.Time) (*question, timeline.LookUp) {
 	for ctx.Err() == nil {
 		q, lookUp, wait := p.take(now())
@@ -76,8 +78,8 @@ func (p *pending) next(ctx context.Context, now func() time.Time) (*question, ti
 	return nil, timeline.LookUp{}
 }
 
-// take removes the first question that is ready. If no question is ready, take returns the time until the first
-// question in the queue is ready.
+// The method take removes the first question that is ready. If no question is ready, the method take returns the time
+// until the first question in the queue is ready.
 func (p *pending) take(now time.Time) (q *question, lookUp timeline.LookUp, wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -95,7 +97,7 @@ func (p *pending) take(now time.Time) (q *question, lookUp timeline.LookUp, wait
 	return nil, timeline.LookUp{}, wait
 }
 
-// done ends a look-up that was answered.
+// The method done ends a look-up that was answered.
 func (p *pending) done(q *question, lookUp timeline.LookUp) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -108,8 +110,8 @@ func (p *pending) done(q *question, lookUp timeline.LookUp) {
 	p.nudge()
 }
 
-// failed ends a look-up without an answer. The question is retried later, or given up. givenUp reports whether
-// it is given up.
+// The method failed ends a look-up without an answer. The question is either retried later or given up. The result
+// givenUp is true if the question is given up.
 func (p *pending) failed(q *question, lookUp timeline.LookUp, now time.Time) (givenUp bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -128,7 +130,7 @@ func (p *pending) failed(q *question, lookUp timeline.LookUp, now time.Time) (gi
 	return false
 }
 
-// count returns the number of open questions.
+// The method count returns the number of open questions.
 func (p *pending) count() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -142,8 +144,8 @@ func (p *pending) nudge() {
 	}
 }
 
-// merge adds the references of an earlier question about the pod, each once, in the order of the requests. A
-// reference in Layers is always also in Images.
+// The function merge adds the references of an earlier question about the pod, each once, in the order of the
+// requests. A reference in Layers is always also in Images.
 func merge(lookUp, earlier timeline.LookUp) timeline.LookUp {
 	lookUp.Network = lookUp.Network || earlier.Network
 	lookUp.Layers = union(earlier.Layers, lookUp.Layers)

@@ -13,9 +13,8 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// rule limits the requests to a method to the requests that the agent sends. Without this limit, an attacker who
-// controls the agent could read the environment of containers (verbose), or files in the images of other
-// tenants.
+// The type rule permits only the requests that the agent sends to a method. Without this limit, an attacker who
+// controls the agent could read the environment of containers (verbose), or files in the images of other tenants.
 type rule struct {
 	request proto.Message
 	fields  []string                   // fields that a request can set; nested fields include their path
@@ -37,7 +36,8 @@ func (r rule) judge(request any) error {
 	return r.check(m)
 }
 
-// beyond returns the name of a set field that is not in fields, or an empty text if there is no such field.
+// The function beyond returns the name of a set field that is not in fields, or an empty text if there is no such
+// field.
 func beyond(m protoreflect.Message, prefix string, fields []string) (name string) {
 	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
 		path := prefix + string(field.Name())
@@ -78,8 +78,8 @@ func manifestsAlone(m proto.Message) error {
 	return exactly(m.(*contentapi.ListContentRequest).GetFilters(), manifestFilters)
 }
 
-// exactly permits only the agent's own filters. Other filters can contain regular expressions, which use the
-// runtime's CPU time.
+// The function exactly permits only the agent's own filters. Other filters can contain regular expressions, which use
+// the runtime's CPU time.
 func exactly(filters, want []string) error {
 	if !slices.Equal(filters, want) {
 		return fmt.Errorf("filters must be %q", want)

@@ -99,8 +99,8 @@ func isPause(name string) bool {
 }
 
 // sandboxImages returns the pinned images that can be the sandbox image, in the order of their arrival. If some
-// pinned images have a pause name, it returns only these images. Otherwise, it returns all pinned images. An
-// upgrade keeps the image of the previous version, and one image has up to three names.
+// pinned images have a pause name, sandboxImages returns only these images. Otherwise, sandboxImages returns all
+// pinned images. An upgrade keeps the image of the previous version, and one image has up to three names.
 func sandboxImages(pinned []*imagesapi.Image) []*imagesapi.Image {
 	candidates := slices.DeleteFunc(slices.Clone(pinned), func(image *imagesapi.Image) bool {
 		return !isPause(image.GetName())

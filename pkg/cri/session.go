@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	// workers is the number of questions that are answered in parallel. workers is small, because the kubelet uses
-	// the same runtime.
+	// The constant workers is the number of questions that are answered in parallel. The constant workers is small,
+	// because the kubelet uses the same runtime.
 	workers = 2
-	// heartbeat is the interval at which the agent requests the version of an otherwise idle runtime.
+	// The constant heartbeat is the interval at which the agent requests the version of an otherwise idle runtime.
 	heartbeat = 10 * time.Second
 )
 
@@ -32,8 +32,8 @@ type session struct {
 	lookUp  *lookUp
 	runtime string     // name and version, for people
 	broken  chan error // capacity 1; errors are dropped when full, because only the first counts
-	// arrived holds the blobs that were complete at the previous query for downloads. Only the goroutine that
-	// queries downloads uses it.
+	// The field arrived holds the blobs that were complete at the previous query for downloads. Only the goroutine
+	// that queries downloads uses it.
 	arrived map[digest.Digest]bool
 }
 
@@ -54,7 +54,7 @@ func newSession(s *Source, client *client, version *runtimeapi.VersionResponse) 
 
 func (s *session) close() { s.client.close() }
 
-// serve answers questions until ctx ends or the connection breaks. serve returns the reason.
+// The method serve answers questions until ctx ends or the connection breaks. The method serve returns the reason.
 func (s *session) serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -89,7 +89,7 @@ func (s *session) serve(ctx context.Context) error {
 	}
 }
 
-// beat requests the runtime's version to measure whether the runtime responds, and how fast.
+// The method beat requests the runtime's version to measure whether the runtime responds, and how fast.
 func (s *session) beat(ctx context.Context) error {
 	sentAt := s.source.config.Now()
 	if _, err := s.client.version(ctx); err != nil {
@@ -131,7 +131,8 @@ func (s *session) answer(ctx context.Context, q *question, lookUp timeline.LookU
 	}
 }
 
-// lost reports whether the error means that the connection broke. In that case, it ends the session.
+// The method lost reports whether the error means that the connection broke. In that case, the method lost ends the
+// session.
 func (s *session) lost(err error) bool {
 	if status.Code(err) != codes.Unavailable {
 		return false

@@ -20,7 +20,7 @@ type silence struct {
 	answeredAt time.Time
 }
 
-// every returns the interval at which to request the runtime's version.
+// The method every returns the interval at which to request the runtime's version.
 func (s *silence) every() time.Duration {
 	if s.watched {
 		return watchedHeartbeat
@@ -28,8 +28,8 @@ func (s *silence) every() time.Duration {
 	return heartbeat
 }
 
-// answered records the response to a request sent at sentAt. If the response was slow while pods were starting,
-// answered also observes a silence.
+// The method answered records the response to a request sent at sentAt. If the response was slow while pods were
+// starting, the method answered also observes a silence.
 func (s *silence) answered(ctx context.Context, c Config, sentAt time.Time) {
 	if s.watched && c.Now().Sub(sentAt) >= slowAnswer {
 		s.ended(ctx, c)
@@ -38,7 +38,8 @@ func (s *silence) answered(ctx context.Context, c Config, sentAt time.Time) {
 	s.answeredAt = c.Now()
 }
 
-// ended records the first response after a silence, and observes the silence if pods were starting in that time.
+// The method ended records the first response after a silence, and observes the silence if pods were starting in that
+// time.
 func (s *silence) ended(ctx context.Context, c Config) {
 	now, last := c.Now(), s.answeredAt
 	s.answeredAt = now

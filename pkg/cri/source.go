@@ -26,8 +26,8 @@ const (
 	maxStatuses    = 8192 // cached running and exited containers
 )
 
-// retries limits the rate of connection attempts to an absent runtime, and the delay until the agent detects
-// that the runtime is back.
+// The variable retries limits the rate of connection attempts to an absent runtime, and the delay until the agent
+// detects that the runtime is back.
 var retries = backoff.Policy{First: 200 * time.Millisecond, Max: 5 * time.Second}
 
 // Config configures a Source. Sockets and Timeout have defaults.
@@ -58,7 +58,7 @@ type Source struct {
 	watch    chan bool               // capacity 1; holds the latest value of Watch
 	silence  silence                 // used by the goroutine in Run
 	progress *sharedDownloads
-	logged   string      // the runtime of the latest log about missing stores; used by the goroutine in Run
+	logged   string      // the runtime in the latest log message about missing stores; used by the goroutine in Run
 	full     atomic.Bool // the queue was full for the latest question
 	metrics  metrics
 }
@@ -82,10 +82,10 @@ func New(config Config) *Source {
 	return s
 }
 
-// Ask requests one RuntimeSeen about a pod. Ask does not block. Any goroutine can call it, also before Run. The
-// source merges unanswered questions about one pod into one question about all their images. If more than 1024
-// pods have open questions, the source drops and counts new questions. If the runtime keeps failing, the source
-// gives up a question 30 s after its latest request. A caller that still needs the answer must ask again.
+// Ask requests one RuntimeSeen about a pod. Ask does not block. Any goroutine can call Ask, also before Run. The
+// source merges unanswered questions about one pod into one question about all their images. If more than 1024 pods
+// have open questions, the source drops and counts new questions. If the runtime keeps failing, the source gives up a
+// question 30 s after its latest request. A caller that still needs the answer must ask again.
 func (s *Source) Ask(lookUp timeline.LookUp) {
 	if s.config.Endpoint.Off() {
 		return
@@ -99,8 +99,8 @@ func (s *Source) Ask(lookUp timeline.LookUp) {
 	}
 }
 
-// Watch says whether to observe the runtime's silences from now on. While pods start, the agent requests the
-// runtime's version once a second. Watch does not block. Only one goroutine at a time can call it.
+// Watch turns the observation of the runtime's silences on or off. While pods start, the agent requests the runtime's
+// version once a second. Watch does not block. Only one goroutine at a time can call Watch.
 func (s *Source) Watch(wanted bool) {
 	select {
 	case <-s.watch: // drop the older value
@@ -109,8 +109,7 @@ func (s *Source) Watch(wanted bool) {
 	s.watch <- wanted
 }
 
-// Run looks for the runtime and queries it until ctx ends. Run always returns nil. Callers must call it only
-// once.
+// Run looks for the runtime and queries it until ctx ends. Run always returns nil. Callers must call Run only once.
 func (s *Source) Run(ctx context.Context) error {
 	if s.config.Endpoint.Off() {
 		s.config.Report(false, "disabled")
@@ -163,7 +162,7 @@ func (s *Source) connectAny(ctx context.Context) (*session, error) {
 	return nil, errors.Join(errs...)
 }
 
-// connect calls Version to verify that a runtime serves CRI at path.
+// The method connect calls Version to verify that a runtime serves CRI at path.
 func (s *Source) connect(ctx context.Context, path string) (*session, error) {
 	client, err := dial(path, s.config.Timeout)
 	if err != nil {
@@ -193,8 +192,8 @@ func (s *Source) logCoarse(session *session) {
 		zap.String("runtime", session.runtime), zap.Strings("missing", missing), zap.Strings("costs", costs))
 }
 
-// Stores returns for each of containerd's own stores whether the runtime provides it. Stores returns nil if
-// there is no connection. Any goroutine can call it.
+// Stores returns, for each of containerd's own stores, whether the runtime provides the store. Stores returns nil if
+// there is no connection. Any goroutine can call Stores.
 func (s *Source) Stores() map[string]bool {
 	session := s.current.Load()
 	if session == nil {

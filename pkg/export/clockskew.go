@@ -28,7 +28,7 @@ func NewClockSkew(skew func() timeline.Skew) prometheus.Collector {
 // Describe implements prometheus.Collector.
 func (c *clockSkew) Describe(descs chan<- *prometheus.Desc) { descs <- c.desc }
 
-// Collect implements prometheus.Collector. Several goroutines can call it at the same time.
+// Collect implements prometheus.Collector. Several goroutines can call Collect at the same time.
 func (c *clockSkew) Collect(metrics chan<- prometheus.Metric) {
 	skew := c.skew()
 	if !skew.Known() {

@@ -26,8 +26,8 @@ type Metrics struct {
 	trace      TraceOf
 }
 
-// NewMetrics creates and registers the metrics of start-ups. trace can be nil. NewMetrics panics if the metrics
-// are already registered.
+// NewMetrics creates and registers the metrics of start-ups. The argument trace can be nil. NewMetrics panics if the
+// metrics are already registered.
 func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 	m := &Metrics{
 		trace: trace,
@@ -95,7 +95,7 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 	return m
 }
 
-// Observe counts one settled start-up. Its pulls count for every result of the start-up.
+// Observe counts one settled start-up. Observe counts the pulls of the start-up for every result of the start-up.
 func (m *Metrics) Observe(t timeline.Timeline) {
 	if t.State == timeline.StateReady || t.State == timeline.StateSucceeded {
 		m.trace.observe(m.startup, t, t.Total)
@@ -127,7 +127,7 @@ func (m *Metrics) ObserveEphemeral(t timeline.Timeline) {
 	}
 }
 
-// lengths adds up the spans of each phase.
+// The function lengths adds up the spans of each phase.
 func lengths(spans []timeline.Span) map[timeline.Phase]time.Duration {
 	sums := make(map[timeline.Phase]time.Duration)
 	for _, span := range spans {

@@ -45,7 +45,7 @@ func (c *podSeries) Describe(descs chan<- *prometheus.Desc) {
 	c.dropped.Describe(descs)
 }
 
-// Collect implements prometheus.Collector. Several goroutines can call it at the same time.
+// Collect implements prometheus.Collector. Several goroutines can call Collect at the same time.
 func (c *podSeries) Collect(metrics chan<- prometheus.Metric) {
 	type podName struct{ namespace, name string }
 	seen := map[podName]bool{} // of several pods with the same name, the latest comes first

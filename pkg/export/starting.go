@@ -7,7 +7,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// starting reads the starting pods at each scrape.
+// The type starting reads the starting pods at each scrape.
 type starting struct {
 	now          func() []timeline.Timeline
 	pods, oldest *prometheus.Desc
@@ -34,7 +34,7 @@ func (c *starting) Describe(descs chan<- *prometheus.Desc) {
 	descs <- c.oldest
 }
 
-// Collect implements prometheus.Collector. Several goroutines can call it at the same time.
+// Collect implements prometheus.Collector. Several goroutines can call Collect at the same time.
 func (c *starting) Collect(metrics chan<- prometheus.Metric) {
 	in := map[timeline.Phase]api.StartingRecord{}
 	for _, r := range api.StartingRecords(c.now()) {

@@ -37,7 +37,7 @@ const (
 )
 
 // Counted returns the reason under which a failed pull counts for its registry. Tenants can create Events. So a
-// failure that only Events report proves nothing about a registry that others use.
+// failure that only Events report proves nothing about a registry that other tenants use.
 func (f Failure) Counted(unconfirmed bool) Failure {
 	if unconfirmed {
 		return FailureUnconfirmed
@@ -104,16 +104,16 @@ var failureTable = []struct {
 	{FailureRegistryError, []string{"httpreadseeker"}}, // the download of a blob had begun or was about to begin
 }
 
-// quoted matches quoted text in an error: image references, URLs and media types. Quoted text can contain any
-// words.
+// The expression quoted matches quoted text in an error: image references, URLs and media types. Quoted text can
+// contain any words.
 var quoted = regexp.MustCompile(`\\?"[^"]*"`)
 
 // WithoutQuotes removes quoted text, because users can choose the quoted names freely.
 func WithoutQuotes(text string) string { return quoted.ReplaceAllString(text, "") }
 
-// spoken returns a text without names, in lower case. spoken removes quoted text, references, hosts, addresses,
-// digests, paths and URLs, because containerd also repeats names without quotes. spoken keeps a colon after a
-// name.
+// The function spoken returns a text without names, in lower case. The function spoken removes quoted text,
+// references, hosts, addresses, digests, paths and URLs, because containerd also repeats names without quotes. The
+// function spoken keeps a colon after a name.
 func spoken(text string) string {
 	words := strings.Fields(strings.ToLower(quoted.ReplaceAllString(text, `""`)))
 	for i, word := range words {
@@ -147,7 +147,7 @@ func ClassifyFailure(text string) Failure {
 	return FailureOther
 }
 
-// says reports whether the text contains the words in their order.
+// The function says reports whether the text contains the words in their order.
 func says(text, words string) bool {
 	first, then, gap := strings.Cut(words, "…")
 	_, rest, found := strings.Cut(text, first)

@@ -28,8 +28,8 @@ const (
 type Message struct {
 	Kind  Kind
 	Image string // the reference in the container's spec, as the kubelet wrote it
-	// Combined says that the Event represents several different Events. Its container and its first timestamp can
-	// belong to another occurrence than its text.
+	// Combined is true if the Event represents several different Events. The Event's container and first timestamp
+	// can belong to another occurrence than the Event's text.
 	Combined bool
 
 	// Pull is the time that the runtime needed, on the kubelet's monotonic clock. Pull is known only if Timed is
@@ -41,7 +41,8 @@ type Message struct {
 	Waiting      time.Duration
 	WaitingTimed bool
 	// Unit is the resolution to which the kubelet truncated the durations. The true value is in [length,
-	// length+Unit). Unit is 1 ms since kubelet 1.28 and 1 ns before. Unit is zero if there is no duration.
+	// length+Unit). Unit is 1 ms for kubelet 1.28 and later, and 1 ns for earlier kubelets. Unit is zero if there is
+	// no duration.
 	Unit time.Duration
 
 	Failure Failure // the reason, for KindPullFailed
@@ -54,8 +55,8 @@ type Message struct {
 // (tools/record).
 const CombinedPrefix = "(combined from similar events): "
 
-// sentences lists the kubelet's messages in pkg/kubelet/images/image_manager.go, from 1.20 to 1.36. Each row has
-// the reason, the words before the quoted reference, the first words after the reference, and the kind.
+// The variable sentences lists the kubelet's messages in pkg/kubelet/images/image_manager.go, from 1.20 to 1.36. Each
+// row has the reason, the words before the quoted reference, the first words after the reference, and the kind.
 var sentences = []struct {
 	reason, before, after string
 	kind                  Kind

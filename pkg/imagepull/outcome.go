@@ -1,9 +1,9 @@
-// Package imagepull holds the facts about image pulls that do not depend on pods: the kubelet's messages about
-// pulls, the outcomes of pulls, and the registry of an image reference. The package is pure. Package timeline
+// Package imagepull handles the facts about image pulls that do not depend on pods. These are the kubelet's messages
+// about pulls, the outcomes of pulls, and the registry of an image reference. The package is pure. Package timeline
 // uses it on the goroutine that folds.
 package imagepull
 
-// Outcome is the result of one pull. Only existing evidence decides it, and never the absence of evidence.
+// Outcome is the result of one pull. Only existing evidence decides the outcome. Absent evidence never decides it.
 type Outcome string
 
 // Values of Outcome.
@@ -19,7 +19,7 @@ const (
 	OutcomeUnknown    Outcome = "unknown"    // evidence is missing
 )
 
-// Outcomes lists every outcome that a completed pull can have.
+// Outcomes returns every outcome that a completed pull can have.
 func Outcomes() []Outcome {
 	return []Outcome{OutcomePresent, OutcomeVerified, OutcomeJoined, OutcomeDownloaded, OutcomeFailed, OutcomeUnknown}
 }

@@ -27,9 +27,10 @@ const (
 // several times its size in memory.
 const maxContainers = 256
 
-// arrival holds the parts of a pod object that the agent keeps. The agent creates it as soon as it has decoded
-// the object. An object can have 1.4 MB, and a list several hundred objects, so the agent does not hold the
-// objects until the list is complete. arrival is a runtime.Object because the reflector requires this type.
+// The type arrival holds the parts of a pod object that the agent keeps. The agent creates it as soon as it has
+// decoded the object. An object can have 1.4 MB, and a list can contain several hundred objects. So the agent does
+// not hold the objects until the list is complete. The type arrival is a runtime.Object because the reflector
+// requires this type.
 type arrival struct {
 	*corev1.Pod // only the parts that followers, restarts and delays need
 	converted   timeline.Pod
@@ -38,7 +39,7 @@ type arrival struct {
 	containers  int
 }
 
-// arrive converts an object to an arrival. The arrival does not reference the object.
+// The method arrive converts an object to an arrival. The arrival does not reference the object.
 func (p *Pods) arrive(pod *corev1.Pod) *arrival {
 	a := &arrival{Pod: slim(pod), containers: countContainers(pod)}
 	if a.containers > maxContainers {
@@ -57,8 +58,8 @@ func (p *Pods) arrive(pod *corev1.Pod) *arrival {
 	return a
 }
 
-// arrived returns the arrival of an item from the reflector. Items of a watch are objects. Items of a list are
-// already arrivals.
+// The method arrived returns the arrival of an item from the reflector. Items of a watch are objects. Items of a list
+// are already arrivals.
 func (p *Pods) arrived(obj any) (*arrival, error) {
 	switch obj := obj.(type) {
 	case *arrival:
@@ -86,8 +87,8 @@ func countContainers(pod *corev1.Pod) int {
 	return count
 }
 
-// slim copies only the parts of a pod that Follower promises. For example, it copies only the names of
-// containers and the restarts in statuses.
+// The function slim copies only the parts of a pod that the interface Follower promises. For example, it copies only
+// the names of containers and the restarts in statuses.
 func slim(pod *corev1.Pod) *corev1.Pod {
 	copied := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -147,8 +148,8 @@ func slimStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 	return copied
 }
 
-// atMost copies texts by name. atMost truncates each text to the length each, and omits texts above the total
-// length all.
+// atMost copies texts by name. The argument each is the maximum length of one text, and atMost truncates longer
+// texts. The argument all is the maximum total length, and atMost omits texts above it.
 func atMost(texts map[string]string, each, all int) map[string]string {
 	copied, size := map[string]string{}, 0
 	for _, key := range slices.Sorted(maps.Keys(texts)) {

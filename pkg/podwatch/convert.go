@@ -73,8 +73,8 @@ func convertPod(pod *corev1.Pod) timeline.Pod {
 // volume.
 func byClaim(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil }
 
-// remote reports whether a volume needs another component than the kubelet. The kubelet itself serves volumes
-// with content of API objects, and directories of the node. Image volumes are pulled, not mounted over a
+// The function remote reports whether a volume needs another component than the kubelet. The kubelet itself serves
+// volumes with content of API objects, and directories of the node. Image volumes are pulled, not mounted over a
 // network.
 func remote(v corev1.Volume) bool {
 	return v.EmptyDir == nil && v.ConfigMap == nil && v.Secret == nil && v.Projected == nil && v.DownwardAPI == nil &&
@@ -199,7 +199,7 @@ func convertContainer(
 }
 
 // pullFailure returns the reason why the image of a waiting container could not be pulled. The kubelet's message
-// contains the runtime's error. During back-off, it contains the error only since 1.31.
+// contains the runtime's error. During back-off, the message contains the error only from kubelet 1.31 on.
 func pullFailure(waiting *corev1.ContainerStateWaiting) imagepull.Failure {
 	switch waiting.Reason {
 	case "ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "SignatureValidationFailed", "InvalidImageName":

@@ -45,12 +45,12 @@ type Config struct {
 	// Known lists the UIDs of pods that a previous agent observed. Known can be empty. Pods observes PodGone for
 	// known pods that are absent from the first list.
 	Known []string
-	// AsNode says that the client uses a configuration from kubeclient.AsNode. AsNode selects the remedy in reports
+	// AsNode is true if the client uses a configuration from kubeclient.AsNode. AsNode selects the remedy in reports
 	// about a request that the API server refused.
 	AsNode bool
-	// Traits says whether PodSeen includes timeline.Pod.Traits, which only some records need.
+	// Traits is true if PodSeen includes timeline.Pod.Traits, which only some records need.
 	Traits bool
-	// Ends says whether PodSeen includes the progress of deletion. This causes more observations for each pod.
+	// Ends is true if PodSeen includes the progress of deletion. Ends causes more observations for each pod.
 	Ends bool
 	// Objects also keeps the objects. Objects can be nil.
 	Objects *Objects
@@ -58,7 +58,7 @@ type Config struct {
 	Follower Follower
 	// Delays receives the changes that the watch delivers. Delays can be nil.
 	Delays Delays
-	// Verify compares the watch with lists, if it has an interval.
+	// If Verify contains an interval, Pods compares the watch with lists.
 	Verify Verify
 }
 
@@ -103,7 +103,7 @@ func NewPods(config Config) *Pods {
 // goroutine can call Restarts.
 func (p *Pods) Restarts() map[RestartKey]uint64 { return p.restarts.counts() }
 
-// Run observes pods until ctx ends, and always returns nil. Callers must call it only once.
+// Run observes pods until ctx ends, and always returns nil. Callers must call Run only once.
 func (p *Pods) Run(ctx context.Context) error {
 	// The reflector would log each retry. The health board logs only changes of state.
 	ctx = klog.NewContext(ctx, logr.Discard())
@@ -193,12 +193,12 @@ func (p *Pods) WatchWithContext(ctx context.Context, options metav1.ListOptions)
 }
 
 // List implements cache.ListerWatcher. The reflector's constructor requires this method, but the reflector never
-// calls it.
+// calls List.
 func (p *Pods) List(options metav1.ListOptions) (runtime.Object, error) {
 	return p.ListWithContext(context.Background(), options)
 }
 
-// Watch implements cache.ListerWatcher. The reflector never calls it either.
+// Watch implements cache.ListerWatcher. The reflector never calls Watch.
 func (p *Pods) Watch(options metav1.ListOptions) (watch.Interface, error) {
 	return p.WatchWithContext(context.Background(), options)
 }

@@ -18,7 +18,8 @@ type ledger struct {
 	tombstones []string          // UIDs, the oldest first
 }
 
-// older reports whether a version of a pod is older than the known version, or the pod has a tombstone.
+// The method older reports whether a version of a pod is older than the known version, or whether the pod has a
+// tombstone.
 func (l *ledger) older(uid, version string) bool {
 	if l == nil {
 		return false
@@ -54,8 +55,8 @@ func (l *ledger) removeTombstone(uid string) {
 	}
 }
 
-// before compares versions of pods. Versions grow (KEP-5504; earlier versions are etcd's revisions). A version
-// that is not a number is not before any other version.
+// The function before compares versions of pods. Versions grow (KEP-5504; earlier versions are etcd's revisions). A
+// version that is not a number is not before any other version.
 func before(a, b string) bool {
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && order < 0

@@ -45,17 +45,17 @@ func readAt(mirror *corev1.Pod) time.Time {
 // isMirror reports whether the runtime uses a different UID for a pod than the API server.
 func isMirror(pod timeline.Pod) bool { return pod.RuntimeUID != pod.UID }
 
-// ownUID returns a copy of the pod for which the runtime uses the object's UID.
+// ownUID returns a copy of a static pod as if it were not static: its RuntimeUID equals its UID.
 func ownUID(pod timeline.Pod) timeline.Pod {
 	pod.RuntimeUID, pod.ReadAt = pod.UID, time.Time{}
 	return pod
 }
 
-// claim decides which pod belongs to a UID in the runtime. That pod receives the evidence of the runtime and the
-// kubelet. A pod whose object has this UID takes precedence over any mirror. Among mirrors with the same name,
-// the latest wins, because the kubelet recreates mirrors. Among mirrors with different names, the mirror that
-// was created first wins. claim returns the pod with the UID that it can use. If another pod had the UID before,
-// claim takes the UID away from that pod.
+// The method claim decides which pod belongs to a UID in the runtime. That pod receives the evidence of the runtime
+// and the kubelet. A pod whose object has this UID takes precedence over any mirror. Among mirrors with the same
+// name, the latest wins, because the kubelet recreates mirrors. Among mirrors with different names, the mirror that
+// was created first wins. The method claim returns the pod with the UID that it can use. If another pod had the UID
+// before, the method claim takes the UID away from that pod.
 func (s *store) claim(pod timeline.Pod, now time.Time) timeline.Pod {
 	if !isMirror(pod) {
 		s.takeFrom(s.mirrors[pod.UID], now)

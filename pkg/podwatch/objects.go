@@ -39,7 +39,7 @@ func NewObjects(now func() time.Time) *Objects {
 	return &Objects{now: now, pods: map[string]packedPod{}}
 }
 
-// keep stores an object.
+// The method keep stores an object.
 func (o *Objects) keep(pod *arrival) {
 	if o == nil {
 		return
@@ -60,7 +60,7 @@ func (o *Objects) forget(uid string) {
 	o.hear("")
 }
 
-// heard records that the API server reported all changes up to a version.
+// The method heard records that the API server reported all changes up to a version.
 func (o *Objects) heard(version string) {
 	if o == nil {
 		return
@@ -74,7 +74,7 @@ func (o *Objects) hear(version string) {
 	o.version, o.heardAt = cmp.Or(version, o.version), o.now()
 }
 
-// connect records whether the watch is open.
+// The method connect records whether the watch is open.
 func (o *Objects) connect(connected bool) {
 	if o == nil {
 		return
@@ -84,7 +84,7 @@ func (o *Objects) connect(connected bool) {
 	o.connected = connected
 }
 
-// verify records when a comparison last confirmed that the objects match the API server.
+// The method verify records when a comparison last confirmed that the objects match the API server.
 func (o *Objects) verify(at time.Time) {
 	if o == nil {
 		return
@@ -129,8 +129,8 @@ type cacheState struct {
 	VerifiedAt *string  `json:"verified_at"` // null for never
 }
 
-// WriteList writes the objects for which want returns true as a PodList, sorted by namespace and name. WriteList
-// decompresses one object at a time.
+// WriteList writes a PodList with the objects for which the function want returns true, sorted by namespace and name.
+// WriteList decompresses one object at a time.
 func (o *Objects) WriteList(w io.Writer, want func(namespace, name, labels string) bool) error {
 	pods, version, state := o.snapshot(want)
 	head, err := json.Marshal(state)

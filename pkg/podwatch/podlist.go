@@ -35,10 +35,10 @@ func newPodResource(client rest.Interface, whole bool) podResource {
 	return podResource{kubeclient.Resource{Client: client, Name: "pods"}, whole}
 }
 
-// list lists pods and passes each pod to take as soon as it is read. So a list needs no more memory than its
-// largest pod. client-go would hold the whole response three times. If the API server answers from its watch
-// cache, it ignores the limit and sends all pods of the node at once. list returns an error if the response is
-// not complete in time.
+// The method list lists pods and passes each pod to the function take as soon as the pod is read. So a list needs no
+// more memory than its largest pod. client-go would hold the whole response three times. If the API server answers
+// from its watch cache, the API server ignores the limit and sends all pods of the node at once. The method list
+// returns an error if the response is not complete in time.
 func (r podResource) list(
 	ctx context.Context, options metav1.ListOptions, take func(*corev1.Pod),
 ) (metav1.ListMeta, error) {
@@ -126,8 +126,8 @@ func unexpectedEnd(err error) error {
 	return err
 }
 
-// decodePodsProtobuf reads a PodList in the API server's protobuf encoding: a runtime.Unknown with the list in
-// its field raw. If whole is false, it keeps only the fields that the agent reads.
+// decodePodsProtobuf reads a PodList in the API server's protobuf encoding: a runtime.Unknown with the list in its
+// field raw. If the argument whole is false, it keeps only the fields that the agent reads.
 func decodePodsProtobuf(
 	reader *bufio.Reader, take func(*corev1.Pod), whole bool,
 ) (list metav1.ListMeta, err error) {
@@ -176,8 +176,8 @@ func decodePodsProtobuf(
 	return list, err
 }
 
-// eachField reads the fields of a message until its end. For a field of bytes, read receives the size, and
-// eachField skips the unread rest of the value. eachField skips numbers, because the two types of messages
+// eachField reads the fields of a message until its end. For a field of bytes, the function read receives the size,
+// and eachField skips the unread rest of the value. eachField skips numbers, because the two types of messages
 // contain no numbers.
 func eachField(message *bufio.Reader, read func(field uint64, size int64, value *bufio.Reader) error) error {
 	for {

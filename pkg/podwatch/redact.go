@@ -11,8 +11,8 @@ import (
 // lastApplied is an annotation with the object that kubectl received, including secrets.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// redacted copies a pod without the fields in which people sometimes put secrets. References to Secrets stay,
-// because they are only names.
+// The function redacted copies a pod without the fields in which people sometimes put secrets. References to Secrets
+// stay, because they are only names.
 func redacted(pod *corev1.Pod) *corev1.Pod {
 	pod = pod.DeepCopy()
 	pod.ManagedFields = nil
@@ -136,7 +136,7 @@ func redactValues(texts map[string]string) {
 	}
 }
 
-// hide replaces a text. hide keeps an empty text, because an absent value is not secret.
+// The function hide replaces a text. The function hide keeps an empty text, because an absent value is not secret.
 func hide(text *string) {
 	if *text != "" {
 		*text = redact.Marker

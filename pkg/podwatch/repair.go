@@ -2,7 +2,7 @@ package podwatch
 
 import "time"
 
-// listing holds the pods that the API server listed.
+// The type listing holds the pods that the API server listed.
 type listing struct {
 	version  string            // version of the list
 	versions map[string]string // versions of the pods, by UID
@@ -10,14 +10,14 @@ type listing struct {
 	objects  map[string]*arrival
 }
 
-// findings holds the results of one comparison.
+// The type findings holds the results of one comparison.
 type findings struct {
 	at                    time.Time
 	pods                  int
 	missing, extra, stale int
 }
 
-// differences returns the UIDs of pods for which the list shows a state that the watch has not reported.
+// The method differences returns the UIDs of pods for which the list shows a state that the watch has not reported.
 func (s *store) differences(list listing) map[string]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -35,7 +35,7 @@ func (s *store) differences(list listing) map[string]bool {
 	return open
 }
 
-// missing reports whether a list contains a pod that the store does not contain. The watch can also have
+// The method missing reports whether a list contains a pod that the store does not contain. The watch can also have
 // reported the removal of the pod after the list. A second list decides.
 func (s *store) missing(uid string, list listing) bool {
 	_, listed := list.versions[uid]
@@ -43,19 +43,19 @@ func (s *store) missing(uid string, list listing) bool {
 	return listed && !seen
 }
 
-// stale reports whether a list contains a later version of a pod than the watch has reported.
+// The method stale reports whether a list contains a later version of a pod than the watch has reported.
 func (s *store) stale(uid string, list listing) bool {
 	_, seen := s.seen[uid]
 	return seen && before(s.ledger.versions[uid], list.versions[uid])
 }
 
-// extra reports whether a list lacks a pod that the watch had reported before.
+// The method extra reports whether a list lacks a pod that the watch had reported before.
 func (s *store) extra(uid string, list listing) bool {
 	_, listed := list.versions[uid]
 	return !listed && before(s.ledger.versions[uid], list.version)
 }
 
-// repair applies the differences that two lists show and that the watch did not report in the meantime.
+// The method repair applies the differences that two lists show and that the watch did not report in the meantime.
 func (s *store) repair(first, second listing, found *findings) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// RestartReason is the reason for the end of the run before a restart. The set of values is closed.
+// RestartReason is the reason why the run before a restart ended. The set of values is closed.
 type RestartReason string
 
 // Values of RestartReason. RestartSignal means that a signal ended the run, and that the runtime gave no reason.
@@ -26,14 +26,14 @@ const (
 	RestartUnknown RestartReason = "unknown"
 )
 
-// RestartReasons lists every reason.
+// RestartReasons returns every reason.
 func RestartReasons() []RestartReason {
 	return []RestartReason{RestartCompleted, RestartError, RestartSignal, RestartOOMKilled, RestartStartError,
 		RestartAll,
 		RestartOther, RestartUnknown}
 }
 
-// RestartedKinds lists the kinds of container that the kubelet restarts.
+// RestartedKinds returns the kinds of container that the kubelet restarts.
 func RestartedKinds() []timeline.ContainerKind {
 	return []timeline.ContainerKind{timeline.KindInit, timeline.KindSidecar, timeline.KindMain}
 }
@@ -91,9 +91,9 @@ type Restart struct {
 	Times    int
 }
 
-// restarts counts how often the kubelet restarted containers. restarts keeps the highest restart count of each
-// container, so a status that goes back and forth counts once. Only the goroutine of Run writes the counts. Any
-// goroutine can read them.
+// The type restarts counts how often the kubelet restarted containers. The type restarts keeps the highest restart
+// count of each container, so a status that goes back and forth counts once. Only the goroutine of Run writes the
+// counts. Any goroutine can read them.
 type restarts struct {
 	report func(*corev1.Pod, Restart)
 
@@ -107,7 +107,7 @@ func newRestarts(report func(*corev1.Pod, Restart)) *restarts {
 	return &restarts{report: report, of: map[RestartKey]uint64{}, highest: map[string]map[string]int32{}}
 }
 
-// counts returns a copy of the current counts. Absent values are zero.
+// The method counts returns a copy of the current counts. Absent values are zero.
 func (r *restarts) counts() map[RestartKey]uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -118,8 +118,9 @@ func (r *restarts) counts() map[RestartKey]uint64 {
 	return counts
 }
 
-// observe counts the new restarts in a pod's status. If before is true, the pod is older than the agent. Then
-// observe does not count its earlier restarts, because a previous agent can have counted them.
+// The method observe counts the new restarts in a pod's status. If before is true, the pod is older than the agent.
+// In this case, the method observe does not count the pod's earlier restarts, because a previous agent can have
+// counted them.
 func (r *restarts) observe(pod *corev1.Pod, before bool) {
 	for i := range pod.Status.InitContainerStatuses {
 		status := &pod.Status.InitContainerStatuses[i]
@@ -163,7 +164,7 @@ func (r *restarts) count(pod *corev1.Pod, restart Restart) {
 	r.report(pod, restart)
 }
 
-// initKind returns the kind of an init container. If the spec does not contain the name, it returns KindInit.
+// initKind returns the kind of an init container. If the spec does not contain the name, the result is KindInit.
 func initKind(pod *corev1.Pod, name string) timeline.ContainerKind {
 	for i := range pod.Spec.InitContainers {
 		if c := &pod.Spec.InitContainers[i]; c.Name == name {

@@ -23,12 +23,12 @@ type store struct {
 	ctx  context.Context // set by Run, because the reflector's interface has no parameter for a context
 	pods *Pods
 	seen map[string]timeline.Pod // by UID, because two pods can have the same name between two lists
-	// mirrors maps the runtime's UID of a static pod to the UID of its mirror in seen.
+	// The field mirrors maps the runtime's UID of a static pod to the UID of its mirror in seen.
 	mirrors map[string]string
-	// known holds UIDs from before this store, until the first list. Their last state is unknown, so the store
-	// observes each of these pods that still exists.
+	// Until the first list, known holds the UIDs of pods that a previous agent observed. The last state of these pods
+	// is unknown, so the store observes each of them that still exists.
 	known []string
-	// listed says whether the first list was processed. Pods that appear later are new.
+	// The field listed is true if the first list was processed. Pods that appear later are new.
 	listed bool
 	ledger *ledger // nil unless the store is compared with lists
 
@@ -51,7 +51,8 @@ func (s *store) Add(obj any) error { return s.take(obj, true) }
 // Update implements cache.ReflectorStore.
 func (s *store) Update(obj any) error { return s.take(obj, false) }
 
-// take processes a pod that the watch reports as present. added says whether the pod is new to the watch.
+// The method take processes a pod that the watch reports as present. The argument added is true if the pod is new to
+// the watch.
 func (s *store) take(obj any, added bool) error {
 	pod, err := s.pods.arrived(obj)
 	if err != nil {
@@ -147,7 +148,7 @@ func (s *store) UpdateResourceVersion(version string) { s.pods.config.Objects.he
 // Resync implements cache.ReflectorStore. Resync does nothing.
 func (s *store) Resync() error { return nil }
 
-// live reports whether the changes that the watch delivers now have just happened.
+// The method live reports whether the changes that the watch delivers now have just happened.
 func (s *store) live(now time.Time) bool {
 	return now.Sub(time.Unix(0, s.pods.openedAt.Load())) >= kubeclient.CatchUp
 }
@@ -180,8 +181,8 @@ func (s *store) observe(pod *arrival, now time.Time, live bool) {
 	s.pods.config.Observe(s.ctx, timeline.PodSeen{ArrivedAt: now, Live: live, Pod: converted})
 }
 
-// ignore records that a pod is present but not observed. A timeline of only some of its containers would be
-// wrong.
+// The method ignore records that a pod is present but has too many containers to observe. A timeline with only some
+// of the containers would be wrong.
 func (s *store) ignore(pod *arrival) {
 	uid := string(pod.UID)
 	if _, known := s.seen[uid]; known {

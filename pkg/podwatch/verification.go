@@ -7,7 +7,8 @@ type verification struct {
 	complete prometheus.Counter // comparisons with a result
 	failed   prometheus.Counter // comparisons that got no response from the API server
 	skipped  prometheus.Counter // comparisons during which the watch was not open for long enough
-	// missing, extra and stale count repaired differences: pods, removals and changes that the watch never reported.
+	// The fields missing, extra and stale count repaired differences: pods, removals and changes that the watch never
+	// reported.
 	missing, extra, stale prometheus.Counter
 	// verifiedAt is a vector without labels, so that the metric is absent until a value is set.
 	verifiedAt *prometheus.GaugeVec
@@ -45,7 +46,7 @@ func newVerification(registerer prometheus.Registerer) *verification {
 	return v
 }
 
-// add counts a complete comparison.
+// The method add counts a complete comparison.
 func (v *verification) add(found findings) {
 	v.complete.Inc()
 	v.missing.Add(float64(found.missing))

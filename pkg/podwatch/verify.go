@@ -34,7 +34,7 @@ type Verify struct {
 	Registerer prometheus.Registerer
 }
 
-// verify compares at intervals until ctx ends.
+// The method verify compares at intervals until ctx ends.
 func (p *Pods) verify(ctx context.Context) {
 	interval := p.config.Verify.Interval
 	wait := rand.N(interval) // spreads the requests of agents that start at the same time
@@ -67,9 +67,9 @@ func (p *Pods) verifyOnce(ctx context.Context) {
 	}
 }
 
-// compare lists the pods and finds changes that the watch has not reported. compare waits for the watch and then
-// lists the pods again that still differ. compare counts and observes the differences that the two lists show
-// and that the watch did not report in the meantime.
+// The method compare lists the pods and finds changes that the watch has not reported. The method compare waits for
+// the watch, and then lists again the pods that still differ. The method compare counts and observes the differences
+// that the two lists show and that the watch did not report in the meantime.
 func (p *Pods) compare(ctx context.Context) (findings, error) {
 	if !p.watched() {
 		return findings{}, errWatchNotOpen
@@ -101,13 +101,13 @@ func (p *Pods) compare(ctx context.Context) (findings, error) {
 	return found, nil
 }
 
-// watched reports whether the watch is open and has had time to report all changes.
+// The method watched reports whether the watch is open and has had time to report all changes.
 func (p *Pods) watched() bool {
 	return p.synced.Load() && p.open.Load() && p.config.Now().Sub(time.Unix(0, p.openedAt.Load())) >= p.patience
 }
 
-// listPages lists the state at the time of the request or later. Without a resource version, the API server
-// checks whether its watch cache is behind. The API server makes no such check for a watch.
+// listPages requests the list of pods as of the time of the request or later. Without a resource version, the API
+// server checks whether its watch cache is behind. The API server makes no such check for a watch.
 func (p *Pods) listPages(ctx context.Context, into *listing) error {
 	options := metav1.ListOptions{FieldSelector: p.selector(), Limit: verifyPage}
 	for range verifyPages {

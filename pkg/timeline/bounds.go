@@ -18,7 +18,7 @@ type bound struct {
 	notBefore, notAfter instant
 }
 
-// estimate is the most likely instant inside the bound.
+// The method estimate is the most likely instant inside the bound.
 func (b *bound) estimate() instant {
 	best := max(b.leaning(), b.notBefore)
 	if b.notAfter != 0 {
@@ -27,7 +27,7 @@ func (b *bound) estimate() instant {
 	return best
 }
 
-// leaning returns the estimate from the evidence of this milestone alone.
+// The method leaning returns the estimate from the evidence of this milestone alone.
 func (b *bound) leaning() instant {
 	switch {
 	case b.earliest == minInstant || b.lean == leanLatest:
@@ -40,7 +40,7 @@ func (b *bound) leaning() instant {
 	return b.earliest + (b.latest-b.earliest)/2
 }
 
-// origins is a set of origins, one bit each.
+// The type origins is a set of origins, one bit each.
 type origins uint16
 
 func (os origins) with(o origin) origins { return os | 1<<o }
@@ -69,8 +69,8 @@ func (os origins) String() string {
 	return strings.Join(names, ", ")
 }
 
-// sources lists each source of the origins once, the most trusted source first. Callers must not change the
-// list.
+// The method sources returns each source of the origins once, the most trusted source first. Callers must not change
+// the list.
 func (os origins) sources() []Source {
 	var set int
 	for o, source := range originSources {
@@ -81,7 +81,7 @@ func (os origins) sources() []Source {
 	return sourceLists[set]
 }
 
-// trusted lists the sources, the most trusted source first.
+// The variable trusted lists the sources, the most trusted source first.
 var trusted = [...]Source{SourceCRI, SourceContainerd, SourceEventWatch, SourcePodWatch}
 
 // sourceLists holds one list for each set of sources. All parts of a timeline share these lists.
@@ -97,10 +97,10 @@ var sourceLists = func() (lists [1 << len(trusted)][]Source) {
 	return lists
 }()
 
-// overlaps reports whether the intervals overlap. If they overlap, the order of the milestones is unknown.
+// The method overlaps reports whether the intervals overlap. If they overlap, the order of the milestones is unknown.
 func (b *bound) overlaps(o *bound) bool { return b.earliest < o.latest && o.earliest < b.latest }
 
-// bounds holds the bounds of all known milestones, sorted by key.
+// The type bounds holds the bounds of all known milestones, sorted by key.
 type bounds []bound
 
 func (bs bounds) find(k milestoneKey) *bound {
@@ -110,8 +110,8 @@ func (bs bounds) find(k milestoneKey) *bound {
 	return nil
 }
 
-// search returns the index of the first milestone whose key is at or after k. A fold calls search more often
-// than any other function. A search with a callback costs twice as much.
+// The method search returns the index of the first milestone whose key is at or after k. A fold calls search more
+// often than any other function. A search with a callback costs twice as much.
 func (bs bounds) search(k milestoneKey) int {
 	rank, low, high := k.rank(), 0, len(bs)
 	for low < high {
@@ -161,9 +161,9 @@ func (bs bounds) leanToPickup() {
 	}
 }
 
-// intersect combines the constraints into one bound for each milestone. The constraints must be sorted by key
-// and by trust. If a constraint does not overlap the interval of more trusted constraints, intersect reports a
-// conflict and ignores the constraint.
+// The function intersect combines the constraints into one bound for each milestone. The constraints must be sorted
+// by key and by trust. If a constraint does not overlap the interval of more trusted constraints, the function
+// intersect reports a conflict and ignores the constraint.
 func intersect(constraints []constraint) (bounds, []milestoneConflict) {
 	milestones := 0
 	for i := range constraints {

@@ -2,8 +2,8 @@ package timeline
 
 import "slices"
 
-// cachedTimeline is the latest timeline of unchanged evidence. While only the length of the current phase grows,
-// the last phase is extended and the timeline is not folded again. After a node with many pods restarts, clients
+// cachedTimeline is the latest timeline of unchanged evidence. While only the length of the current phase grows, the
+// last phase is extended and the timeline is not folded again. After the restart of a node with many pods, clients
 // ask for the current phase of each pod every few seconds. A fold costs ten times as much as the extension.
 type cachedTimeline struct {
 	timeline Timeline
@@ -66,8 +66,8 @@ func (f *fold) changesFrom(t *Timeline) instant {
 	return from
 }
 
-// unbounded reports whether the time since the milestone is too large for a time.Duration, or will be too large
-// soon. The largest time.Duration is 1<<63-1.
+// The method unbounded reports whether the time since the milestone is too large for a time.Duration, or will be too
+// large soon. The largest time.Duration is 1<<63-1.
 func (f *fold) unbounded(b *bound) bool { return f.asOf.sub(b.earliest) >= 1<<62 }
 
 // asOf returns the timeline at a later time. asOf returns false if the timeline must be folded again. The caller
@@ -86,7 +86,7 @@ func (s *cachedTimeline) asOf(now instant, skew Skew) (Timeline, bool) {
 	return t, true
 }
 
-// detached returns a copy of the timeline that has its own phases and pulls.
+// The method detached returns a copy of the timeline that has its own phases and pulls.
 func (t Timeline) detached() Timeline {
 	t.Phases, t.Pulls = slices.Clone(t.Phases), slices.Clone(t.Pulls)
 	return t

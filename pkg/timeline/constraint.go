@@ -13,8 +13,9 @@ const (
 	// liveSlack is the maximum time in which an open watch delivers a new fact. If an observation arrives at most
 	// liveSlack after the second of its truncated timestamp, the end of that second is the best estimate.
 	liveSlack = instant(100 * time.Millisecond)
-	// durationSlack is the excess of the kubelet's durations over the steps that they measure. The duration of a
-	// pull includes a request for the image's size. The duration with the wait begins a moment after the Event.
+	// durationSlack is the maximum time by which a duration from the kubelet exceeds the step that it measures. The
+	// duration of a pull includes a request for the image's size. The duration that includes the wait begins a moment
+	// after the Event.
 	durationSlack = 10 * time.Millisecond
 )
 
@@ -59,7 +60,7 @@ var originNames = [...]string{
 
 func (o origin) String() string { return fmt.Sprintf("%s (%s)", o.source(), originNames[o]) }
 
-// lean is the most likely position of the instant inside the interval of a constraint.
+// The type lean is the most likely position of the instant inside the interval of a constraint.
 type lean uint8
 
 const (
@@ -79,7 +80,7 @@ type milestoneKey struct {
 	milestone Milestone
 }
 
-// rank returns a number that orders keys by container, then milestone, then attempt.
+// The method rank returns a number that orders keys by container, then milestone, then attempt.
 func (k milestoneKey) rank() uint64 {
 	return uint64(k.container+1)<<24 | uint64(k.milestone)<<16 | uint64(k.attempt)
 }
@@ -97,13 +98,13 @@ func point(k milestoneKey, o origin, t time.Time) constraint {
 	return constraint{key: k, origin: o, earliest: at(t), latest: at(t)}
 }
 
-// second returns the constraint of a timestamp that was truncated to seconds.
+// The function second returns the constraint of a timestamp that was truncated to seconds.
 func second(k milestoneKey, o origin, t time.Time) constraint {
 	from := at(t)
 	return constraint{key: k, origin: o, earliest: from, latest: from + instant(time.Second) - 1}
 }
 
-// arrival returns an upper bound, because a milestone happens before its observation arrives.
+// The function arrival returns an upper bound, because a milestone happens before its observation arrives.
 func arrival(k milestoneKey, o origin, t time.Time, live bool) constraint {
 	c := constraint{key: k, origin: o, earliest: minInstant, latest: at(t)}
 	if live {
@@ -112,9 +113,9 @@ func arrival(k milestoneKey, o origin, t time.Time, live bool) constraint {
 	return c
 }
 
-// better reports whether c is preferred to d, a constraint of the same origin on the same milestone. The
-// interval with the earlier end wins, because the first report counts. The order is total, so the order of
-// arrival does not change the result.
+// The method better reports whether c is preferred to d, a constraint of the same origin on the same milestone. The
+// interval with the earlier end wins, because the first report counts. The order is total, so the order of arrival
+// does not change the result.
 func (c constraint) better(d constraint) bool {
 	if c.latest != d.latest {
 		return c.latest < d.latest

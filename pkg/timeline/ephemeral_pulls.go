@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// EphemeralEvidence follows the image pulls of ephemeral containers that users add to a pod (kubectl debug).
-// These pulls are not part of the pod's start-up, which can be long over. EphemeralEvidence is not safe for
+// EphemeralEvidence follows the image pulls of ephemeral containers that users add to a pod (kubectl debug). These
+// pulls are not part of the pod's start-up, which can have ended long before. EphemeralEvidence is not safe for
 // concurrent use.
 type EphemeralEvidence struct {
 	evidence *Evidence
 	reported []string // names of ephemeral containers that need no further report
 }
 
-// NewEphemeralEvidence starts with the current pod and ignores the ephemeral containers named in over.
-// NewEphemeralEvidence returns nil if there is no other ephemeral container. NewEphemeralEvidence also returns
-// nil if all of them have already run, because the agent did not see their pulls.
+// NewEphemeralEvidence starts with the current pod and ignores the ephemeral containers that the argument over names.
+// NewEphemeralEvidence returns nil if there is no other ephemeral container. NewEphemeralEvidence also returns nil if
+// all of them have already run, because the agent did not see their pulls.
 func NewEphemeralEvidence(scope Scope, o PodSeen, over []string) *EphemeralEvidence {
 	if !slices.ContainsFunc(o.Pod.Containers, func(c Container) bool {
 		return c.Kind == KindEphemeral && !c.ran() && !slices.Contains(over, c.Name)
@@ -43,9 +43,9 @@ func (d *EphemeralEvidence) Apply(o Observation) (changed bool) {
 	return d.evidence.Apply(o)
 }
 
-// reduce returns a pod with only the ephemeral containers, converted to main containers. The reduced pod
-// succeeds when all ephemeral containers have run. This lets the code for start-up pulls also handle the pulls
-// of ephemeral containers.
+// The method reduce returns a pod with only the ephemeral containers, converted to main containers. The reduced pod
+// succeeds when all ephemeral containers have run. This lets the code for start-up pulls also handle the pulls of
+// ephemeral containers.
 func (d *EphemeralEvidence) reduce(o PodSeen) PodSeen {
 	p := o.Pod
 	o.Pod = Pod{
@@ -67,7 +67,7 @@ func (d *EphemeralEvidence) ephemeral(p Pod) []Container {
 	})
 }
 
-// ran reports whether a container has started. If it has started, its image is present.
+// The method ran reports whether a container has started. If it has started, its image is present.
 func (c *Container) ran() bool { return c.State == StateRunning || c.State == StateTerminated }
 
 // Requests returns the result of Evidence.Requests for the ephemeral containers.

@@ -29,8 +29,8 @@ const constraintGrowth = 8
 
 // Scope lists the sources that the agent has and selects the start-ups that it reports.
 type Scope struct {
-	// Runtime and Events say whether the agent has each source. The agent never waits for evidence from a missing
-	// source.
+	// Runtime and Events are true if the agent has the source of that name. The agent never waits for evidence from a
+	// missing source.
 	Runtime bool
 	Events  bool
 	// Since is the time on the agent's clock from which the agent reports every start-up of the node. These include
@@ -74,19 +74,19 @@ type Evidence struct {
 	overflow         bool      // the limits above caused evidence to be dropped
 	changed          bool      // the current observation changed the evidence
 
-	runtimeAskedAt time.Time // the time of the question behind the runtime's latest answer
+	runtimeAskedAt time.Time // the time of the question that led to the runtime's latest answer
 
 	cached *cachedTimeline // nil if the timeline must be folded
 }
 
-// attempts is a set of the first 64 attempts.
+// The type attempts is a set of the first 64 attempts.
 type attempts uint64
 
 func (a attempts) with(attempt uint16) attempts { return a | 1<<attempt } // no effect for attempts after the first 64
 
 func (a attempts) has(attempt uint16) bool { return a&(1<<attempt) != 0 }
 
-// sighting is the agent's first observation of the pod.
+// The type sighting is the agent's first observation of the pod.
 type sighting struct {
 	at   time.Time
 	live bool
@@ -114,9 +114,9 @@ type containerEvidence struct {
 	// laterPulled holds later Events that report that the image is present, in order of time.
 	laterPulled []pulledEvent
 	failures    []failureEvent
-	// requested holds the times of the kubelet's first request for the pull, according to its Events. inspected
-	// holds the times at which the runtime did not report whether it has the image. The two lists are in order of
-	// time. A list has more than one entry only if the kubelet restarted or somebody forged Events.
+	// The field requested holds the times of the kubelet's first request for the pull, according to its Events. The
+	// field inspected holds the times at which the runtime did not report whether it has the image. The two lists are
+	// in order of time. A list has more than one entry only if the kubelet restarted or somebody forged Events.
 	requested, inspected []window
 	// statusFailure is the first status that reports a failed pull; nil if there was none.
 	statusFailure *failureEvent
@@ -133,14 +133,14 @@ type containerEvidence struct {
 	notConfig    bool // the kubelet could not create the container for a reason other than its configuration
 }
 
-// refusals holds the first and latest occurrence, and the count, of an Event that reports a failure to create the
-// container.
+// The type refusals holds the first and latest occurrence, and the count, of an Event that reports a failure to
+// create the container.
 type refusals struct {
 	first, last window
 	count       int
 }
 
-// exit holds the exit code of one run of a container.
+// The type exit holds the exit code of one run of a container.
 type exit struct{ attempt, code int }
 
 // NewEvidence returns empty evidence.
@@ -159,8 +159,8 @@ func compareConstraints(a, b constraint) int {
 	return cmp.Compare(a.key.rank()<<8|uint64(a.origin), b.key.rank()<<8|uint64(b.origin))
 }
 
-// constrain adds a constraint. If the origin already has a constraint on the milestone, constrain keeps the
-// better constraint.
+// The method constrain adds a constraint. If the origin already has a constraint on the milestone, the method
+// constrain keeps the better constraint.
 func (e *Evidence) constrain(c constraint) {
 	if c.key.attempt >= maxAttempts {
 		e.markOverflow()
@@ -214,7 +214,8 @@ func (e *Evidence) indexOf(container string) int16 {
 	return podWide
 }
 
-// container finds or adds the container's evidence. container returns nil if the pod exceeds a limit of names.
+// The method container finds or adds the container's evidence. The method container returns nil if the pod exceeds a
+// limit of names.
 func (e *Evidence) container(name string) (int16, *containerEvidence) {
 	if i := e.indexOf(name); i != podWide {
 		return i, &e.containers[i]

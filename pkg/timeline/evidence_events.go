@@ -31,7 +31,7 @@ type failureEvent struct {
 	why     imagepull.Failure
 }
 
-// window is the interval in which the subject of an Event happened, with the origin of the interval.
+// The type window is the interval in which the subject of an Event happened, with the origin of the interval.
 type window struct {
 	origin           origin
 	lean             lean
@@ -122,8 +122,8 @@ func (e *Evidence) applyPulled(c *containerEvidence, o EventSeen, m imagepull.Me
 	e.keepPulled(c, p)
 }
 
-// compare orders Events by time. Within the same truncated second, a pull comes first, because the image is
-// present after the pull.
+// The method compare orders Events by time. Within the same truncated second, a pull comes first, because the image
+// is present after the pull.
 func (p pulledEvent) compare(o pulledEvent) int {
 	return cmp.Or(p.window.compare(o.window), compareBools(p.present, o.present),
 		cmp.Compare(p.lengths.Pull, o.lengths.Pull), cmp.Compare(p.lengths.Waiting, o.lengths.Waiting),
@@ -135,7 +135,8 @@ func (f failureEvent) compare(o failureEvent) int {
 	return cmp.Or(f.window.compare(o.window), cmp.Compare(f.atLeast, o.atLeast), cmp.Compare(f.why, o.why))
 }
 
-// keepEarliest inserts f into a list in order of time and keeps the earliest entries up to limit.
+// keepEarliest inserts an entry into a list in order of time. If the list exceeds the argument limit, keepEarliest
+// keeps the earliest entries.
 func keepEarliest[F interface{ compare(F) int }](e *Evidence, list *[]F, f F, limit int) {
 	i, found := slices.BinarySearchFunc(*list, f, F.compare)
 	if found || i == limit {
@@ -190,8 +191,8 @@ func (e *Evidence) keepRepeated(c *containerEvidence, f failureEvent) {
 	keepEarliest(e, &c.failures, f, maxFailures)
 }
 
-// floored returns the interval of an Event timestamp that is truncated to seconds. The subject of the Event can
-// have ended up to eventSlack before that second.
+// The function floored returns the interval of an Event timestamp that is truncated to seconds. The subject of the
+// Event can have ended up to eventSlack before that second.
 func floored(t time.Time) window {
 	c := second(milestoneKey{}, originEventSecond, t)
 	return window{c.origin, leanNone, c.earliest - eventSlack, c.latest}

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// imageEvidence holds three answers about an image. Often, these are the same answer. The embedded first answer
-// shows the image before the kubelet's pull. The last answer shows whether a pull brought new content. The
-// layered answer is the latest usable answer with layers, or nil if no answer has layers.
+// imageEvidence holds three answers about an image. Often, all three are the same answer. The embedded first answer
+// shows the image before the kubelet's pull. The last answer shows whether a pull brought new content. The layered
+// answer is the latest usable answer with layers, or nil if no answer has layers.
 type imageEvidence struct {
 	*imageAnswer
 	last, layered *imageAnswer
-	// beforeSandbox says that no sandbox ran at the time of the first answer. So the kubelet cannot have started a
-	// pull before that answer.
+	// beforeSandbox is true if no sandbox ran at the time of the first answer. In this case, the kubelet cannot have
+	// started a pull before that answer.
 	beforeSandbox bool
 }
 
@@ -57,7 +57,7 @@ func (e *Evidence) applyImage(askedAt time.Time, image Image, beforeSandbox bool
 	e.changed = true
 }
 
-// before reports whether this answer comes before another answer. Answers are ordered by the time of their
+// The method before reports whether this answer comes before another answer. Answers are ordered by the time of their
 // question, then by an arbitrary total order.
 func (a *imageAnswer) before(askedAt time.Time, image *Image) bool {
 	return cmp.Or(a.askedAt.Compare(askedAt), compareImages(&a.Image, image)) < 0
@@ -75,8 +75,8 @@ func (a *imageAnswer) containsLess(askedAt time.Time, image *Image) bool {
 // hasLayers reports whether the answer contains the layers that the runtime knows.
 func (i *Image) hasLayers() bool { return i.Layered && i.Present }
 
-// image returns the answers about an image reference from the spec, or nil if the runtime was never asked about the
-// reference.
+// The method image returns the answers about an image reference from the spec, or nil if the runtime was never asked
+// about the reference.
 func (e *Evidence) image(ref string) *imageEvidence {
 	for i := range e.images {
 		if e.images[i].Ref == ref {
@@ -102,8 +102,8 @@ func (e *Evidence) pulledImage(container string) *imageEvidence {
 // wasAbsent reports whether an image was absent from the node at first, or was removed and pulled again.
 func (i *imageEvidence) wasAbsent() bool { return !i.Present || i.removed() }
 
-// removed reports whether an image that was present at first was removed and then pulled again. For example, the
-// kubelet's garbage collection removes images. The first timestamp of an image changes only after such a
+// The method removed reports whether an image that was present at first was removed and then pulled again. For
+// example, the kubelet's garbage collection removes images. The first timestamp of an image changes only after such a
 // removal.
 func (i *imageEvidence) removed() bool {
 	return i.Present && !i.FirstPulledAt.IsZero() && i.last.FirstPulledAt.After(i.FirstPulledAt)

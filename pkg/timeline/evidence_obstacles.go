@@ -14,14 +14,14 @@ type obstacleEvent struct {
 	obstacle    obstacle
 	first, last window
 	count       int // the number of occurrences so far
-	// runtime says that the last occurrence comes from the runtime's answer about its network, and not from an
-	// Event.
+	// The field runtime is true if the last occurrence comes from the runtime's answer about its network, and not
+	// from an Event.
 	runtime bool
 }
 
 func (h obstacleEvent) row() *obstacleRow { return &obstacleTable[h.obstacle] }
 
-// until returns the latest possible time of the kubelet's next attempt, or maxInstant if unknown.
+// The method until returns the latest possible time of the kubelet's next attempt, or maxInstant if unknown.
 func (h obstacleEvent) until() instant {
 	if h.row().retry == nil {
 		return maxInstant
@@ -62,9 +62,10 @@ func (e *Evidence) applyObstacle(o EventSeen) {
 	}
 }
 
-// obstacleEventsWithRuntime returns the obstacle Events, extended by the runtime's answers about its network.
-// The latest Event about a network that was not ready lasts at least until the runtime's last such answer. The
-// kubelet does not start the pod while the runtime reports that its network is not ready.
+// obstacleEventsWithRuntime returns the obstacle Events, extended by the runtime's answers about its network. If the
+// latest obstacle Event concerns a network that was not ready, the obstacle lasts at least until the runtime last
+// answered that its network is not ready. The kubelet does not start the pod while the runtime reports that its
+// network is not ready.
 func (e *Evidence) obstacleEventsWithRuntime() []obstacleEvent {
 	latest := -1
 	for i, h := range e.obstacleEvents {
@@ -101,8 +102,8 @@ func (e *Evidence) networkDownUntil() (until instant) {
 // start-up.
 const manyOccurrences = 4096
 
-// continuous reports whether the kubelet's attempts fill the time between the first and the latest occurrence
-// without a gap.
+// The method continuous reports whether the kubelet's attempts fill the time between the first and the latest
+// occurrence without a gap.
 func (h obstacleEvent) continuous() bool {
 	retry := h.row().retry
 	if retry == nil || h.runtime {
@@ -165,11 +166,11 @@ func retryMilestone(obstacle int) milestoneKey {
 	return milestoneKey{podWide, uint16(obstacle), MilestoneRetryDue}
 }
 
-// until returns the latest possible time of the kubelet's next attempt after this occurrence, or maxInstant if
-// unknown.
+// The method until returns the latest possible time of the kubelet's next attempt after this occurrence, or
+// maxInstant if unknown.
 func (o obstacleOccurrence) until() instant { return o.from.until() }
 
-// dueBy does the same as until, but also handles earlier occurrences of a repeated Event. For an earlier
+// dueBy does the same as the method until, but also handles earlier occurrences of a repeated Event. For an earlier
 // occurrence, the latest occurrence is evidence only if the Event repeated without a gap.
 func (o obstacleOccurrence) dueBy() instant {
 	switch retry := o.from.row().retry; {
@@ -208,9 +209,9 @@ func (f *fold) obstacleConstraints() []constraint {
 	return constraints
 }
 
-// sandboxBegunSince returns the earliest possible begin of the sandbox. If the begin has no timestamp,
-// sandboxBegunSince returns the time of the first sign of the sandbox. If there is no sign of a sandbox or of
-// work on a container, sandboxBegunSince returns the instant of the fold.
+// sandboxBegunSince returns the earliest possible beginning of the sandbox. If the beginning has no timestamp,
+// sandboxBegunSince returns the time of the first sign of the sandbox. If there is no sign of a sandbox or of work on
+// a container, sandboxBegunSince returns the instant of the fold.
 func (f *fold) sandboxBegunSince() instant {
 	pulled := slices.ContainsFunc(f.e.containers, func(c containerEvidence) bool {
 		return c.pulled.known() || len(c.failures) > 0 || c.statusFailure != nil
@@ -232,8 +233,8 @@ func (f *fold) sandboxBegunSince() instant {
 	return since
 }
 
-// firstSignOfSandbox returns the earliest time at which a sandbox is known to exist. Without containerd's store,
-// the evidence does not date the begin of the sandbox.
+// firstSignOfSandbox returns the earliest time at which a sandbox is known to exist. Without containerd's store, the
+// evidence does not date the beginning of the sandbox.
 func (f *fold) firstSignOfSandbox() instant {
 	first := f.asOf
 	for _, c := range f.e.constraints {

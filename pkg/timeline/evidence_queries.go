@@ -2,8 +2,8 @@ package timeline
 
 import "slices"
 
-// latest returns the earliest upper bound that any constraint sets for the milestone. The second result is false
-// if no constraint sets an upper bound.
+// The method latest returns the earliest upper bound that any constraint sets for the milestone. The second result is
+// false if no constraint sets an upper bound.
 func (e *Evidence) latest(k milestoneKey) (instant, bool) {
 	latest := maxInstant
 	for _, c := range e.constraints[searchConstraints(e.constraints, k):] {
@@ -54,16 +54,16 @@ func (e *Evidence) sandboxRan() bool {
 	})
 }
 
-// sandboxMayHaveFailed reports whether earlier sandboxes can have failed without evidence. The argument begun is
-// the begin of the known sandbox.
+// sandboxMayHaveFailed reports whether earlier sandboxes can have failed without evidence. The argument begun is the
+// beginning of the known sandbox.
 func (e *Evidence) sandboxMayHaveFailed(begun *bound) bool {
 	acknowledged, known := e.latest(podMilestone(MilestoneAcknowledged))
 	return known && begun != nil && e.mayHaveMissedEvents(begun.latest) &&
 		begun.latest-acknowledged > instant(sandboxPatience)
 }
 
-// mayHaveMissedEvents reports whether the agent can have missed Events until an instant. mayHaveMissedEvents can
-// have missed Events if no watch was open, or if a watch was lost and not reopened.
+// mayHaveMissedEvents reports whether the agent can have missed Events until an instant. The agent can have missed
+// Events if no watch was open, or if a watch was lost and not reopened.
 func (e *Evidence) mayHaveMissedEvents(by instant) bool {
 	return e.watchFirstOpened.IsZero() || e.watchLost > e.watchLastOpened && e.watchLost < by
 }

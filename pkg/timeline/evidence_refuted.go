@@ -84,11 +84,11 @@ func (e *Evidence) refuter(index int16) refuter {
 	return refuter{absentUntil: e.absentUntil(index), workStart: e.firstWorkStart(c), image: textHash(c.Image)}
 }
 
-// firstWorkStart returns the earliest possible time at which the kubelet first worked on a container. The
-// kubelet has picked up the pod before, and pulls image volumes at that point. For other containers, the first
-// sandbox already runs. The kubelet starts ephemeral containers first. The kubelet starts any other container
-// after the init containers and sidecars before that container are done. Earlier main containers prove nothing:
-// if the kubelet cannot start a main container, it continues with the next container and retries later.
+// firstWorkStart returns the earliest possible time at which the kubelet first worked on a container. The kubelet
+// pulls image volumes as soon as it has picked up the pod. It works on all other containers only after the first
+// sandbox runs. The kubelet starts ephemeral containers first. It starts any further container only after the earlier
+// init containers and sidecars are done. Earlier main containers prove nothing: if the kubelet cannot start a main
+// container, it continues with the next container and retries later.
 func (e *Evidence) firstWorkStart(c *Container) instant {
 	start := minInstant
 	if e.pod.ReadAt.IsZero() && !e.pod.AcknowledgedAt.IsZero() {
@@ -131,8 +131,8 @@ func (e *Evidence) completedAt(c *Container, index int16) instant {
 	return done
 }
 
-// tooEarly returns why the time of an Event about a container refutes the Event. tooEarly returns an empty text
-// if the time is possible.
+// tooEarly returns the reason why the time of an Event about a container refutes the Event. tooEarly returns an empty
+// text if the time is possible.
 func (r refuter) tooEarly(latest instant) string {
 	if latest >= r.workStart {
 		return ""
@@ -140,7 +140,8 @@ func (r refuter) tooEarly(latest instant) string {
 	return "the kubelet did not start work on the container before " + r.workStart.time().Format(time.RFC3339Nano)
 }
 
-// refutes returns why an Event is refuted. refutes returns an empty text if the Event is not refuted.
+// The method refutes returns the reason why an Event is refuted. The method refutes returns an empty text if the
+// Event is not refuted.
 func (r refuter) refutes(p pulledEvent) string {
 	longest := p.latest - instant(max(p.lengths.Pull, p.lengths.Waiting))
 	switch {
@@ -152,10 +153,10 @@ func (r refuter) refutes(p pulledEvent) string {
 	return r.tooEarly(longest)
 }
 
-// absentUntil returns the time until which the runtime says that a container's image was absent. This time is
-// either the time of such an answer or the first timestamp of an image that was absent before. absentUntil
-// returns minInstant if the runtime reported no absence. absentUntil also returns minInstant if a container was
-// created from the image by then.
+// absentUntil returns the time until which a container's image was absent, according to the runtime. This time is
+// either the time of an answer that reports the absence, or the first timestamp of an image that was absent before.
+// absentUntil returns minInstant if the runtime reported no absence. absentUntil also returns minInstant if a
+// container was created from the image by then.
 func (e *Evidence) absentUntil(index int16) instant {
 	c := e.specOf(index)
 	if c == nil {
@@ -181,8 +182,8 @@ func (e *Evidence) absentUntil(index int16) instant {
 	return absent
 }
 
-// refutesFailure returns why an Event about a failed pull is refuted. refutesFailure returns an empty text if
-// the Event is not refuted.
+// refutesFailure returns the reason why an Event about a failed pull is refuted. refutesFailure returns an empty text
+// if the Event is not refuted.
 func (e *Evidence) refutesFailure(index int16, r refuter, pulled pulledEvent, failed failureEvent) string {
 	if reason := r.tooEarly(failed.latest); reason != "" {
 		return reason
@@ -211,7 +212,7 @@ func (e *Evidence) runtimeConfirms(index int16, pulled pulledEvent) bool {
 	return confirms(image.last.FirstPulledAt) || confirms(image.last.PulledAt)
 }
 
-// refutations returns the conflicts for the refuted Events about a container's image.
+// The method refutations returns the conflicts for the refuted Events about a container's image.
 func (f *fold) refutations(index int16) []milestoneConflict {
 	evidence := f.e.pullEventsOf(index)
 	r := f.pulls[index].refuter

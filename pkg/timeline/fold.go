@@ -10,7 +10,7 @@ import (
 // maxConflicts limits the conflicts of a timeline. A normal pod has at most two conflicts.
 const maxConflicts = 32
 
-// fold is the computation of one timeline.
+// The type fold is the computation of one timeline.
 type fold struct {
 	e                  *Evidence
 	asOf               instant
@@ -53,7 +53,8 @@ func (e *Evidence) Timeline(now time.Time, skew Skew) (Timeline, bool) {
 	return t, true
 }
 
-// fold computes the timeline. If the evidence does not change, the timeline stays valid until the second result.
+// The method fold computes the timeline. If the evidence does not change, the timeline stays valid until the second
+// result.
 func (e *Evidence) fold(now instant, skew Skew) (t Timeline, until instant) {
 	f := newFold(e, now, skew)
 	sequences := f.sequences()
@@ -82,8 +83,8 @@ func newFold(e *Evidence, asOf instant, skew Skew) *fold {
 	return f
 }
 
-// gather collects the sorted constraints and leaves out the pull requests of restarts. gather adds the
-// constraints that are derived from several Events.
+// The method gather collects the sorted constraints and leaves out the pull requests of restarts. The method gather
+// adds the constraints that are derived from several Events.
 func (f *fold) gather() {
 	f.pulls = make([]pullEvidence, len(f.e.containers))
 	for i := range f.pulls {
@@ -120,7 +121,7 @@ func (f *fold) gather() {
 	f.add(f.obstacleConstraints()...)
 }
 
-// add inserts a few constraints in sorted order.
+// The method add inserts a few constraints in sorted order.
 func (f *fold) add(constraints ...constraint) {
 	for _, c := range constraints {
 		i, _ := slices.BinarySearchFunc(f.constraints, c, compareConstraints)
@@ -143,7 +144,7 @@ func (f *fold) inOrder() []*Container {
 
 func (f *fold) index(container string) int16 { return f.e.indexOf(container) }
 
-// assemble follows the chains of steps from the pod's creation to the end of the start-up.
+// The method assemble follows the chains of steps from the pod's creation to the end of the start-up.
 func (f *fold) assemble() Timeline {
 	pod := f.e.pod
 	t := Timeline{
@@ -189,8 +190,8 @@ func (f *fold) assemble() Timeline {
 	return t
 }
 
-// milestones lists the evidence of every milestone. The pod's own milestones come first. The milestones of
-// containers follow, sorted by container name.
+// The method milestones returns the evidence of every milestone. The pod's own milestones come first. The milestones
+// of containers follow, sorted by container name.
 func (f *fold) milestones() []MilestoneEvidence {
 	containers := make([]int16, 0, len(f.e.containers))
 	for i := range f.e.containers {
@@ -216,7 +217,7 @@ func (f *fold) appendMilestones(milestones []MilestoneEvidence, container int16)
 	return milestones
 }
 
-// conflicts lists each conflict once, because several chains can report the same conflict.
+// The method conflicts returns each conflict once, because several chains can report the same conflict.
 func (f *fold) conflicts() []Conflict {
 	var all []Conflict
 	for _, d := range f.allConflicts() {
@@ -250,8 +251,8 @@ func (f *fold) name(k milestoneKey) string {
 	return f.e.containers[k.container].name
 }
 
-// missing lists the milestones that the pod has passed but that have no evidence. unreported lists those of them that
-// the runtime can never report.
+// The method missing lists the milestones that the pod has passed but that have no evidence. Its second result lists
+// those that the runtime can never report.
 func (f *fold) missing() (missing, unreported []string) {
 	for _, c := range append([]chain{f.pod}, f.chains...) {
 		lastKnown := -1

@@ -24,9 +24,9 @@ func (f *fold) spanError(from, to *bound) time.Duration {
 	return max(bounded, credentials)
 }
 
-// credentials returns the part of a pull's measured duration that a credential plugin can have used. Kubelets up
-// to 1.32 count the plugin's run as part of the pull (pkg/kubelet/images/puller.go). The plugin has returned by
-// the time when the image's manifest arrives.
+// The method credentials returns the part of a pull's measured duration that a credential plugin can have used.
+// Kubelets up to 1.32 count the plugin's run as part of the pull (pkg/kubelet/images/puller.go). The plugin has
+// returned by the time when the image's manifest arrives.
 func (f *fold) credentials(from, to *bound) time.Duration {
 	if from.key.milestone != MilestonePullStarted || f.e.kubelet133 || from.origins == origins(0).with(originStore) {
 		return 0
@@ -68,8 +68,8 @@ const runtimeSlack = 500 * time.Millisecond
 const busySlack = 100 * time.Millisecond
 
 // slowestStart returns the longest time that the runtime needed to start a container or sandbox of the pod.
-// slowestStart returns 0 if that time is normal for a node with enough CPU and disk bandwidth. On a node that
-// lacks CPU or disk bandwidth, the work of the kubelet and the runtime without timestamps also takes longer.
+// slowestStart returns 0 if that time is normal for a node with enough CPU and disk bandwidth. On a node that lacks
+// CPU or disk bandwidth, the work without timestamps of the kubelet and the runtime also takes longer.
 func (f *fold) slowestStart() time.Duration {
 	longest := instant(0)
 	for _, b := range f.bounds {
@@ -90,8 +90,8 @@ func (f *fold) slowestStart() time.Duration {
 	return 0
 }
 
-// undatedWork returns the part of a phase that can be work of another party whose start has no timestamp. The
-// main cases are:
+// undatedWork returns the part of a phase that can be work of another party, because the start of that work has no
+// timestamp. The main cases are:
 //   - merged work of the kubelet and the runtime
 //   - the creation of a container after the kubelet's wait, or the kubelet's share of the creation
 //   - the runtime's work on a sandbox before and after the network plugin, which takes less time than the start
@@ -148,9 +148,9 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 	return 0
 }
 
-// maxBackoff returns the longest normal wait of the kubelet before its next attempt. This wait is the back-off
-// plus the time until the kubelet next syncs the pod, because the kubelet does not wake up at the end of the
-// back-off. Another party can be responsible for any longer wait.
+// maxBackoff returns the longest normal wait of the kubelet before its next attempt. The kubelet does not wake up at
+// the end of the back-off. So the wait is the back-off plus the time until the kubelet next syncs the pod. Another
+// party can be responsible for any longer wait.
 func maxBackoff(phase Phase, failures int) time.Duration {
 	if phase == PhaseCrashBackoff {
 		failures-- // the kubelet restarts the container without delay after the first run
@@ -158,9 +158,9 @@ func maxBackoff(phase Phase, failures int) time.Duration {
 	return imagepull.Backoff(failures) + podRetry + retrySlack
 }
 
-// obstacleUncertainty returns the part of the time from an obstacle to the kubelet's next attempt that no
-// evidence confirms. The obstacle can have ended right after the Event. After a failed sandbox, the kubelet
-// always waits, but only its shortest possible wait is known.
+// obstacleUncertainty returns the unconfirmed part of the time from an obstacle to the kubelet's next attempt. The
+// obstacle can have ended right after the Event. After a failed sandbox, the kubelet always waits, but only its
+// shortest possible wait is known.
 func (f *fold) obstacleUncertainty(o obstacleOccurrence) time.Duration {
 	if o.from.row().sandbox {
 		return podRetry - podRetryLeast
@@ -192,8 +192,9 @@ func (f *fold) beforeFailedSandbox(failed milestoneKey) time.Duration {
 	return 0
 }
 
-// kubeletAway returns how long the kubelet can have been stopped while an obstacle repeated after a milestone.
-// The result is the time that the obstacle's Events cover, minus the kubelet's own waits between the Events.
+// kubeletAway returns the longest time for which the kubelet can have been stopped while an obstacle repeated after a
+// milestone. The result is the time that the obstacle's Events cover, minus the kubelet's own waits between the
+// Events.
 func (f *fold) kubeletAway(begin milestoneKey) time.Duration {
 	from, away := f.bounds.find(begin), time.Duration(0)
 	for i := range f.obstacleEvents {

@@ -13,9 +13,9 @@ type phaseCandidates struct {
 	attempt   uint16
 }
 
-// openPhase returns the first step without evidence, of the first unfinished container. Work on a main container
-// takes precedence over the wait for the next run of another container, like on the path. A run that ended after
-// until counts as running.
+// openPhase returns the first step without evidence in the chain of the first unfinished container. Work on a main
+// container takes precedence over the wait for the next run of another container, as in the method path. A run that
+// ended after the instant until counts as running.
 func (f *fold) openPhase(until instant) phaseCandidates {
 	if f.nothingStarted() {
 		return *f.nextStep(f.pod)
@@ -107,7 +107,7 @@ func (f *fold) nextStep(c chain) *phaseCandidates {
 	return w
 }
 
-// add adds further possible phases.
+// The method add adds further possible phases.
 func (w *phaseCandidates) add(phases ...Phase) {
 	for _, p := range phases {
 		if !slices.Contains(w.phases, p) {
@@ -131,8 +131,8 @@ func reportedOnlyAfter(first, second Milestone) bool {
 	return false
 }
 
-// restarts reports whether the container's latest run ended and the kubelet will start the container again. The
-// kubelet restarts the container after a failure, or if the container always restarts.
+// The method restarts reports whether the container's latest run ended and the kubelet will start the container
+// again. The kubelet restarts the container after a failure, or if the container always restarts.
 func (f *fold) restarts(c *Container) bool {
 	index := f.index(c.Name)
 	last := f.lastAttempt(index, MilestoneContainerCreated, MilestoneRunning, MilestoneFinished)

@@ -16,9 +16,9 @@ type boundary struct {
 	concurrent bool    // the step happens in parallel with the kubelet's work
 }
 
-// path returns every known boundary from scheduling to readiness, in order of time. Each container's boundaries
-// keep their own phases. So work on one container during another container's back-off counts as work. The end of
-// a container during the kubelet's work on another container is not a boundary, because the kubelet finishes
+// The method path returns every known boundary from scheduling to readiness, in order of time. Each container's
+// boundaries keep their own phases. So work on one container during another container's back-off counts as work. The
+// end of a container during the kubelet's work on another container is not a boundary, because the kubelet finishes
 // that work first.
 func (f *fold) path() []boundary {
 	path, pending := f.appendBoundaries(make([]boundary, 0, len(f.bounds)), f.pod)
@@ -66,7 +66,7 @@ func (f *fold) shareUnordered(work []boundary) {
 	}
 }
 
-// share adds phases that the time before the boundary can also contain.
+// The method share adds phases that the time before the boundary can also contain.
 func (b *boundary) share(phases []Phase) {
 	for _, p := range phases {
 		if !slices.Contains(b.phases, p) {
@@ -111,7 +111,7 @@ func (b boundary) duringWork(all []boundary) bool {
 	})
 }
 
-// addPhase adds a phase unless the phases from index first already contain it. addPhase ignores an empty phase.
+// addPhase adds a phase unless the list already contains it from the index first on. addPhase ignores an empty phase.
 func (f *fold) addPhase(first int, phase Phase) {
 	if phase != "" && !slices.Contains(f.phases[first:], phase) {
 		f.phases = append(f.phases, phase)

@@ -4,7 +4,7 @@ import (
 	"slices"
 )
 
-// end returns the state of the start-up and the milestone at its end.
+// The method end returns the state of the start-up and the milestone at its end.
 func (f *fold) end(path []boundary) (State, *bound) {
 	if b := f.bounds.find(podMilestone(MilestoneReady)); b != nil {
 		return StateReady, b
@@ -32,8 +32,8 @@ func (f *fold) end(path []boundary) (State, *bound) {
 	return StateStarting, &bound{earliest: f.asOf, latest: f.asOf}
 }
 
-// spans partitions the time from start to end. Each stretch between two neighboring boundaries is one phase. A
-// step without duration is also a phase, and its error shows how certain the duration is.
+// The method spans partitions the time from start to end. Each stretch between two neighboring boundaries is one
+// phase. A step without duration is also a phase, and its error shows how certain the duration is.
 func (f *fold) spans(path []boundary, start, end *bound, state State) []Span {
 	spans := make([]Span, 0, len(path)+1)
 	from := start
@@ -118,9 +118,9 @@ func (f *fold) failedAfterRun(k milestoneKey) bool {
 	})
 }
 
-// charge returns the name of a stretch that can contain several phases. If all phases have the same cause, the
-// stretch gets the name of the first phase. The kubelet and the runtime count as the same cause here, because
-// they work together. If the phases have different causes, the stretch is unattributed.
+// The function charge returns the name of a stretch that can contain several phases. If all phases have the same
+// cause, the stretch gets the name of the first phase. The kubelet and the runtime count as the same cause here,
+// because they work together. If the phases have different causes, the stretch is unattributed.
 func charge(phases []Phase) (name Phase, merged []Phase) {
 	party := func(p Phase) Cause {
 		if cause := CauseOf(p); cause != CauseRuntime {

@@ -4,7 +4,7 @@ import (
 	"slices"
 )
 
-// step is one milestone on the way to readiness, with the phase that ends at the milestone.
+// The type step is one milestone on the way to readiness, with the phase that ends at the milestone.
 type step struct {
 	key      milestoneKey
 	previous bool // the phase belongs to the container before the chain's container
@@ -22,11 +22,11 @@ type chain struct {
 	probes    bool   // the chain covers the time from the last start to readiness
 }
 
-// concurrent reports whether a step happens in parallel with the kubelet's work.
+// The method concurrent reports whether a step happens in parallel with the kubelet's work.
 func (c *chain) concurrent(s step) bool { return c.probes && s.key.milestone == MilestoneStarted }
 
-// podSteps returns the steps up to the first sandbox that ran. If several sandboxes were begun before it, the
-// chain starts with the first of these sandboxes.
+// podSteps returns the steps up to the first sandbox that ran. If several sandboxes were begun before this sandbox,
+// the chain starts with the first of these sandboxes.
 func (f *fold) podSteps() chain {
 	ran := f.firstSandbox()
 	steps := append(make([]step, 0, 8), step{key: podMilestone(MilestoneCreated)})
@@ -121,10 +121,10 @@ func (f *fold) createFailure(index int16, attempt uint16) (first milestoneKey, w
 	return failed, []Phase{PhaseContainerConfig, PhaseContainerCreate}
 }
 
-// killed reports whether the kubelet ended a run because it ended the pod. The pod's reason shows this (Evicted,
-// DeadlineExceeded, Preempting, Terminated …). A pod that failed because all its runs failed has no reason.
-// While the kubelet waits for containers to end, it writes no status (SyncTerminatingPod in pkg/kubelet). So a
-// run whose end was reported before the pod's failure ended by itself.
+// The method killed reports whether the kubelet ended a run because it ended the pod. The pod's reason shows this
+// (Evicted, DeadlineExceeded, Preempting, Terminated …). A pod that failed because all its runs failed has no reason.
+// While the kubelet waits for containers to end, it writes no status (SyncTerminatingPod in pkg/kubelet). So a run
+// whose end was reported before the pod's failure ended by itself.
 func (f *fold) killed(index int16, attempt uint16) bool {
 	if !f.failed() || f.e.pod.Reason == "" {
 		return false
@@ -159,8 +159,8 @@ func (f *fold) untilKilled(c *Container, attempt uint16) []step {
 	return []step{{key: started, phase: PhaseStartupProbe}, finished}
 }
 
-// beforeRun returns the phase before another run of a container. The kubelet makes the first restart without
-// delay. Before later restarts, it waits for a back-off, for any exit code (doBackOff in
+// beforeRun returns the phase before another run of a container. The kubelet makes the first restart without delay.
+// Before later restarts, the kubelet waits for a back-off, whatever the exit code is (doBackOff in
 // pkg/kubelet/kuberuntime).
 func beforeRun(attempt uint16) Phase {
 	if attempt == 1 {
@@ -169,7 +169,7 @@ func beforeRun(attempt uint16) Phase {
 	return PhaseCrashBackoff
 }
 
-// before returns the container that the kubelet works on before the named container, or nil for the first
+// The method before returns the container that the kubelet works on before the named container, or nil for the first
 // container.
 func (f *fold) before(name string) *Container {
 	i := slices.IndexFunc(f.containers, func(c *Container) bool { return c.Name == name })
@@ -203,8 +203,8 @@ func (f *fold) lastAttempt(container int16, milestones ...Milestone) uint16 {
 	return last
 }
 
-// firstAttempt returns the lowest attempt with evidence of the milestone. If no attempt has evidence, it returns
-// otherwise.
+// firstAttempt returns the lowest attempt with evidence of the milestone. If no attempt has evidence, the result is
+// the argument otherwise.
 func (f *fold) firstAttempt(container int16, milestone Milestone, otherwise uint16) uint16 {
 	i := searchConstraints(f.constraints, milestoneKey{container: container, milestone: milestone})
 	if i < len(f.constraints) && f.constraints[i].key.container == container &&

@@ -48,8 +48,8 @@ func (f *fold) sameNews(a, b milestoneKey) bool {
 	return seen && both && first == second
 }
 
-// probePhase returns the given probe phase only if the container has a probe. Otherwise, the time is the
-// kubelet's.
+// probePhase returns the given probe phase only if the container has a probe. Otherwise, the kubelet is responsible
+// for the time.
 func probePhase(probed bool, phase Phase) Phase {
 	if probed {
 		return phase

@@ -40,8 +40,8 @@ var (
 	alsoAnswerDelayed = []Phase{PhaseKubeletSync, PhaseContainerCreate}
 )
 
-// firstSandbox returns the attempt of the first sandbox that the runtime saw running. If the runtime does not
-// report one, firstSandbox returns the last known attempt.
+// firstSandbox returns the attempt of the first sandbox that the runtime saw running. If the runtime does not report
+// a running sandbox, firstSandbox returns the last known attempt.
 func (f *fold) firstSandbox() uint16 {
 	for _, c := range f.constraints { // sorted by attempt within a milestone
 		if c.key.container == podWide && c.key.milestone == MilestoneSandboxRunning && c.origin <= originStore {
@@ -103,8 +103,8 @@ func (f *fold) sandboxSteps() []step {
 	return []step{begun}
 }
 
-// pickup returns the step to the kubelet's pickup of the pod. The API server informs the kubelet and the agent
-// at the same time. If the agent received the pod late, the API server can be the reason for the kubelet's
+// The method pickup returns the step to the kubelet's pickup of the pod. The API server informs the kubelet and the
+// agent at the same time. If the agent received the pod late, the API server can be the reason for the kubelet's
 // delay.
 func (f *fold) pickup() step {
 	s := step{key: podMilestone(MilestoneAcknowledged), phase: PhaseKubeletPickup}
@@ -115,8 +115,8 @@ func (f *fold) pickup() step {
 	return s
 }
 
-// sandboxDelayed reports whether the kubelet began a sandbox later than the mount of its own volumes requires.
-// The kubelet mounts these volumes immediately, unless it waits for the API server or lacks CPU time.
+// sandboxDelayed reports whether the kubelet began a sandbox later than the volumes that it serves itself can
+// explain. The kubelet mounts these volumes immediately, unless it waits for the API server or lacks CPU time.
 func (f *fold) sandboxDelayed() bool {
 	begun, acknowledged := f.asOf, f.bounds.find(podMilestone(MilestoneAcknowledged))
 	if b := f.bounds.find(podMilestone(MilestoneSandboxBegun)); b != nil {

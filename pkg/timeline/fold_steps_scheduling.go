@@ -97,7 +97,8 @@ func (f *fold) alsoForClaims(also []Phase) []Phase {
 	return also
 }
 
-// boundAfter reports whether the pod's binding is certainly more than slack later than the milestone begun.
+// boundAfter reports whether the pod's binding is certainly later than the milestone begun, by more than the argument
+// slack.
 func (f *fold) boundAfter(begun *bound, slack instant) bool {
 	bound := f.bounds.find(podMilestone(MilestoneScheduled))
 	return begun != nil && bound != nil && bound.earliest-begun.latest > slack

@@ -2,11 +2,12 @@ package timeline
 
 import "github.com/podlapse/podlapse/pkg/imagepull"
 
-// lostEvents lists Events that the kubelet must have created but that never arrived, although an open watch
-// delivered all its Events. If a container runs, the kubelet has decided whether to pull its image. The kubelet
-// reports each such decision with a Pulled Event. Before a pull, the kubelet creates a Pulling Event. The policy
-// Always or the result proves that there was a pull. The kubelet drops Events in two cases: it creates more than
-// 25 Events about one pod (client-go, tools/record: afterwards one Event in five minutes), or its queue is full.
+// lostEvents returns Events that the kubelet must have created but that never arrived, although a watch for these
+// Events was open. If a container runs, the kubelet has decided whether to pull its image. The kubelet reports each
+// such decision with a Pulled Event. Before a pull, the kubelet creates a Pulling Event. The pull policy "Always", or
+// the result of the pull, proves that there was a pull. The kubelet drops Events in two cases. Either its queue is
+// full, or it has created more than 25 Events about one pod. In the second case, it sends only one Event in five
+// minutes (client-go, tools/record).
 func (f *fold) lostEvents() []string {
 	e := f.e
 	if e.watchLastOpened <= e.watchLost {

@@ -28,13 +28,13 @@ type Observation interface {
 // PodSeen is a pod object from the API server.
 type PodSeen struct {
 	ArrivedAt time.Time `json:"arrived_at,omitzero"` // agent's clock
-	// Live says that an open watch delivered the object, milliseconds after the change. Live is false if a list
+	// Live is true if an open watch delivered the object, milliseconds after the change. Live is false if a list
 	// delivered the object, because a list can arrive long after the change.
 	Live bool `json:"live,omitzero"`
 	Pod  Pod  `json:"pod"`
 }
 
-// PodGone says that the API server no longer has the pod object.
+// PodGone means that the API server no longer has the pod object.
 type PodGone struct {
 	UID       string    `json:"uid"`
 	ArrivedAt time.Time `json:"arrived_at,omitzero"` // agent's clock
@@ -60,9 +60,8 @@ type EventSeen struct {
 	Count    int       `json:"count,omitzero"` // occurrences so far, at least 1
 }
 
-// EventsWatched says that the agent has received all kubelet Events about a pod that the API server held at
-// OpenedAt. The agent also receives later Events when they arrive. From then on, the absence of an Event is
-// evidence.
+// EventsWatched means that the agent has received all kubelet Events about a pod that the API server held at
+// OpenedAt. The agent also receives later Events when they arrive. From then on, the absence of an Event is evidence.
 type EventsWatched struct {
 	UID       string    `json:"uid"`
 	ArrivedAt time.Time `json:"arrived_at,omitzero"` // agent's clock, after the delivery of all existing Events
@@ -84,14 +83,14 @@ type RuntimeSeen struct {
 	Sandboxes  []Sandbox      `json:"sandboxes,omitempty"`
 	Containers []ContainerRun `json:"containers,omitempty"`
 	Images     []Image        `json:"images,omitempty"` // answers to LookUp.Images, in no particular order
-	// NetworkDown says that the runtime's network was not ready, for example because no network plugin is
-	// configured. NetworkUp says that the network was ready. Both fields are false if LookUp.Network did not request
+	// NetworkDown is true if the runtime's network was not ready, for example because no network plugin is
+	// configured. NetworkUp is true if the network was ready. Both fields are false if LookUp.Network did not request
 	// this information.
 	NetworkDown bool `json:"network_down,omitzero"`
 	NetworkUp   bool `json:"network_up,omitzero"`
 }
 
-// RuntimeSilent says that the container runtime did not answer: it was stopped, restarted, or too busy.
+// RuntimeSilent means that the container runtime did not answer: it was stopped, restarted, or too busy.
 type RuntimeSilent struct {
 	ArrivedAt time.Time `json:"arrived_at,omitzero"` // agent's clock
 	From      time.Time `json:"from,omitzero"`       // agent's clock, the last answer before the silence

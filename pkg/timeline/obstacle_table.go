@@ -32,13 +32,13 @@ const (
 // obstacleRow describes the meaning of an obstacle for the time around its Event.
 type obstacleRow struct {
 	phases []Phase // the possible reasons for the wait; several phases if the Event does not separate them
-	// before lists the possible phases between the kubelet's pickup and the first of these Events. If an object was
-	// missing at the kubelet's first check, it was already missing before.
+	// The field before lists the possible phases between the kubelet's pickup and the first Event about this
+	// obstacle. If an object was missing at the kubelet's first check, it was already missing before.
 	before []Phase
-	// sandbox says that the runtime failed to create a sandbox.
+	// The field sandbox is true if the runtime failed to create a sandbox.
 	sandbox bool
-	// retry returns the longest time to the kubelet's next attempt after the given number of such Events. retry is
-	// nil if only the kubelet's next Event or status dates the next attempt.
+	// The field retry returns the longest time to the kubelet's next attempt after the given number of Events about
+	// this obstacle. The field retry is nil if only the kubelet's next Event or status dates the next attempt.
 	retry func(count int) time.Duration
 	// retryLeast returns the shortest time to the next attempt. retryLeast is nil if this time is unknown.
 	retryLeast func(count int) time.Duration

@@ -58,7 +58,7 @@ const (
 	CauseUnknown   Cause = "unknown"
 )
 
-// about is the kind of name that the text of a phase contains.
+// The type about is the kind of name that the text of a phase contains.
 type about uint8
 
 const (
@@ -136,7 +136,7 @@ var phaseTable = []phaseRow{
 		"No evidence shows the cause of this time."},
 }
 
-// Phases lists every phase in the order of a start-up.
+// Phases returns every phase in the order of a start-up.
 func Phases() []Phase {
 	phases := make([]Phase, len(phaseTable))
 	for i, row := range phaseTable {
@@ -151,7 +151,7 @@ func CauseOf(p Phase) Cause { return rowOf(p).cause }
 // MeaningOf returns one sentence about the meaning of a phase.
 func MeaningOf(p Phase) string { return rowOf(p).meaning }
 
-// rowOf returns the row of a phase. For an unknown phase, it returns the row of PhaseUnattributed.
+// rowOf returns the row of a phase. For an unknown phase, the result is the row of PhaseUnattributed.
 func rowOf(p Phase) *phaseRow {
 	for i := range phaseTable {
 		if row := &phaseTable[i]; row.phase == p {

@@ -32,11 +32,11 @@ type Pod struct {
 	// object. DeletionGrace and the three fields below are set only after a deletion request, and only if the agent
 	// follows terminations.
 	DeletionGrace time.Duration `json:"deletion_grace,omitzero"`
-	// DeletionObserved says that the kubelet knew about the deletion when it wrote the status. In that case,
-	// observedGeneration equals the object's generation, which the deletion has increased. Unknown before Kubernetes
-	// 1.34.
+	// DeletionObserved is true if the kubelet knew about the deletion when it wrote the status. In that case,
+	// observedGeneration equals the object's generation, which the deletion has increased. Before Kubernetes 1.34,
+	// DeletionObserved is always false.
 	DeletionObserved bool `json:"deletion_observed,omitzero"`
-	// Finalizers says that the object has finalizers. Finalizers keep the object after the kubelet has released the
+	// Finalizers is true if the object has finalizers. Finalizers keep the object after the kubelet has released the
 	// object.
 	Finalizers bool `json:"finalizers,omitzero"`
 	// Disruption is the reason of the condition DisruptionTarget, for example EvictionByEvictionAPI. Disruption
@@ -55,19 +55,19 @@ type Pod struct {
 	// only to report that it found no node. UnschedulableAt is zero if there was no such report, or if FieldsManaged
 	// is false.
 	UnschedulableAt time.Time `json:"unschedulable_at,omitzero"`
-	// FieldsManaged says that the object had managed fields. Only then is an absent UnschedulableAt evidence.
+	// FieldsManaged is true if the object had managed fields. An absent UnschedulableAt is evidence only if
+	// FieldsManaged is true.
 	FieldsManaged bool `json:"fields_managed,omitzero"`
-	// HostNetwork says that the pod uses the node's network, so the runtime calls no network plugin.
+	// HostNetwork is true if the pod uses the node's network. The runtime then calls no network plugin.
 	HostNetwork bool `json:"host_network,omitzero"`
-	// ResourceClaims says that the pod requests dynamically allocated resources. A driver prepares these resources
+	// ResourceClaims is true if the pod requests dynamically allocated resources. A driver prepares these resources
 	// after the volumes are mounted and before the sandbox is created (kubelet, kuberuntime_manager.go).
 	ResourceClaims bool `json:"resource_claims,omitzero"`
-	// VolumeClaims says that the pod mounts persistent volumes by claims. If the class of a claim binds late
-	// (WaitForFirstConsumer), the claim gets its volume after the scheduler chose a node and before the pod is
-	// bound.
+	// VolumeClaims is true if the pod mounts persistent volumes by claims. If the class of a claim binds late
+	// (WaitForFirstConsumer), the claim gets its volume after the scheduler chose a node and before the pod is bound.
 	VolumeClaims bool `json:"volume_claims,omitzero"`
-	// RemoteVolumes says that the pod mounts volumes that other components than the kubelet serve. Examples are
-	// claims, CSI volumes and file servers.
+	// RemoteVolumes is true if the pod mounts a volume that needs a component other than the kubelet. Examples are
+	// claims, CSI volumes, and volumes on file servers.
 	RemoteVolumes bool `json:"remote_volumes,omitzero"`
 
 	Phase          string      `json:"phase,omitzero"`  // Pending, Running, Succeeded, Failed
@@ -156,7 +156,7 @@ type Container struct {
 	ReadinessProbe bool          `json:"readiness_probe,omitzero"`
 	PostStartHook  bool          `json:"post_start_hook,omitzero"`
 	PreStopHook    bool          `json:"pre_stop_hook,omitzero"`
-	// RestartsAlways says that the kubelet restarts the container after any exit code.
+	// RestartsAlways is true if the kubelet restarts the container after any exit code.
 	RestartsAlways bool `json:"restarts_always,omitzero"`
 
 	State ContainerState `json:"state,omitzero"`
@@ -172,7 +172,7 @@ type Container struct {
 	ExitCode   int       `json:"exit_code,omitzero"`   // of the current run when terminated
 	// EndReason is the reason why the current run ended, if terminated: Completed, Error, OOMKilled, …
 	EndReason string `json:"end_reason,omitzero"`
-	// Started says that the startup probe passed, or that the container has no such probe. Started is not used for
+	// Started is true if the startup probe passed, or if the container has no such probe. Started is not used for
 	// init containers.
 	Started bool `json:"started,omitzero"`
 	Ready   bool `json:"ready,omitzero"`
@@ -187,7 +187,7 @@ type Run struct {
 	Reason     string    `json:"reason,omitzero"` // the kubelet's reason: Completed, Error, OOMKilled, …
 }
 
-// has reports whether the spec contains a container or an image volume of that name.
+// The method has reports whether the spec contains a container or an image volume of that name.
 func (p *Pod) has(name string) bool {
 	return slices.ContainsFunc(p.Containers, func(c Container) bool { return c.Name == name })
 }

@@ -33,9 +33,9 @@ func NewPostStartupRuns(p Pod) *PostStartupRuns {
 	return s
 }
 
-// Observe returns each run that has ended since the previous call once. If several runs ended between two
-// objects, Observe returns only the runs that the later object reports. Observe returns no runs for a pod that
-// is being deleted. TerminationEvidence covers these runs.
+// Observe returns the runs that have ended after the previous call. If several runs ended between two objects,
+// Observe returns only the runs that the later object reports. Observe returns no runs for a pod that is being
+// deleted. TerminationEvidence covers these runs.
 func (s *PostStartupRuns) Observe(p Pod) (ended []CompletedRun) {
 	if !p.DeletedAt.IsZero() {
 		return nil
@@ -55,7 +55,7 @@ func (s *PostStartupRuns) Observe(p Pod) (ended []CompletedRun) {
 	return ended
 }
 
-// ended returns the completed runs in a status. The earlier run comes first.
+// The method ended returns the completed runs in a status. The earlier run comes first.
 func (c Container) ended() (runs []CompletedRun) {
 	add := func(attempt int, run Run) {
 		if attempt >= 0 && !run.FinishedAt.IsZero() && !run.FinishedAt.Before(run.StartedAt) {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// These limits restrict the samples to 48 KiB. The log keeps every sample of about the last minute, and one
-// sample for every six seconds before. So the log covers an hour, after which the agent gives up a start-up.
+// These limits restrict the samples to 48 KiB. The log keeps every sample of about the last minute, and one sample
+// for every six seconds of the time before. So the log covers an hour, after which the agent gives up a start-up.
 const (
 	maxPressureLog = 1024
 	fineSamples    = 256
@@ -31,7 +31,7 @@ type Pressure struct{ CPU, IO, Memory float64 }
 const highPressure = 0.5
 
 // High returns the resource with the highest pressure and its share. The resource is empty if no share reached
-// highPressure. p can be nil.
+// highPressure. The receiver p can be nil.
 func (p *Pressure) High() (resource string, share float64) {
 	if p == nil {
 		return "", 0
@@ -77,7 +77,7 @@ func (o PressureSeen) follows(before PressureSeen) bool {
 		o.Stalled.IO >= before.Stalled.IO && o.Stalled.Memory >= before.Stalled.Memory
 }
 
-// thin removes samples, so that new samples fit.
+// The method thin removes samples, so that new samples fit.
 func (l *PressureLog) thin() {
 	coarse := len(l.samples) - fineSamples
 	kept := l.samples[:1]
@@ -104,8 +104,8 @@ func (l *PressureLog) Complete(t *Timeline) {
 	t.Phases = phases
 }
 
-// during returns the pressure of a time span. Samples must enclose at least half of the span. during ignores two
-// neighboring samples whose distance is longer than the span.
+// The method during returns the pressure of a time span. Samples must enclose at least half of the span. The method
+// during ignores two neighboring samples whose distance is longer than the span.
 func (l *PressureLog) during(start, end time.Time) (Pressure, bool) {
 	before, after := l.at(start, end.Sub(start), +1), l.at(end, end.Sub(start), -1)
 	length := after.ArrivedAt.Sub(before.ArrivedAt)
@@ -120,9 +120,9 @@ func (l *PressureLog) during(start, end time.Time) (Pressure, bool) {
 	}, true
 }
 
-// at returns the sample at an instant, interpolated between its two neighbors. If the distance of the neighbors
-// is larger than apart, at returns the next sample (direction +1) or the previous sample (direction -1). If
-// there is only one neighbor, at returns this neighbor.
+// The method at returns the sample at an instant, interpolated between its two neighbors. If the distance of the
+// neighbors is larger than the argument apart, the result is the next sample (direction +1) or the previous sample
+// (direction -1). If there is only one neighbor, the method at returns this neighbor.
 func (l *PressureLog) at(instant time.Time, apart time.Duration, direction int) PressureSeen {
 	i, exact := slices.BinarySearchFunc(l.samples, instant,
 		func(s PressureSeen, at time.Time) int { return s.ArrivedAt.Compare(at) })

@@ -21,8 +21,8 @@ type ContainerReached struct {
 	Kind        ContainerKind
 
 	RunningAt time.Time // the start of the container's first run
-	// StartedAt is the time when the container's startup probe passed. Without a startup probe, it is the time when
-	// the container ran and its post-start hook had ended. StartedAt is zero for init containers.
+	// StartedAt is the time when the container's startup probe passed. Without a startup probe, StartedAt is the time
+	// when the container ran and its post-start hook had ended. StartedAt is zero for init containers.
 	StartedAt   time.Time
 	ReadyAt     time.Time // zero for init containers
 	SucceededAt time.Time // the first end with exit code 0; only for init containers
@@ -97,7 +97,7 @@ func (f *fold) hookOver(index int16) time.Time {
 	return over
 }
 
-// succeeded returns the time when the container first ended with exit code 0.
+// The method succeeded returns the time when the container first ended with exit code 0.
 func (f *fold) succeeded(index int16) time.Time {
 	for attempt := range uint16(maxAttempts) {
 		if code, known := f.e.containers[index].exitCode(int(attempt)); known && code == 0 {
@@ -107,7 +107,7 @@ func (f *fold) succeeded(index int16) time.Time {
 	return time.Time{}
 }
 
-// first returns the time when an attempt first reached the milestone.
+// The method first returns the time when an attempt first reached the milestone.
 func (f *fold) first(index int16, m Milestone) time.Time {
 	for attempt := range uint16(maxAttempts) {
 		if at := f.when(milestoneKey{index, attempt, m}); !at.IsZero() {
@@ -117,7 +117,7 @@ func (f *fold) first(index int16, m Milestone) time.Time {
 	return time.Time{}
 }
 
-// when returns the estimate of a milestone, or zero if unknown.
+// The method when returns the estimate of a milestone, or zero if unknown.
 func (f *fold) when(k milestoneKey) time.Time {
 	if b := f.bounds.find(k); b != nil {
 		return b.estimate().time()

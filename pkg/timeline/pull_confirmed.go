@@ -7,9 +7,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// confirmed reports whether other evidence than an Event shows that the runtime finished a pull of a container's
-// image during this start-up. Anyone who can create Events can forge kubelet Events. But nobody can forge the
-// runtime's image store or the kubelet's status in this way.
+// The method confirmed reports whether other evidence than an Event shows that the runtime finished a pull of a
+// container's image during this start-up. Anyone who can create Events can forge kubelet Events. But nobody can forge
+// the runtime's image store or the kubelet's status in this way.
 func (f *fold) confirmed(c *Container, outcome imagepull.Outcome) bool {
 	switch outcome {
 	case imagepull.OutcomeFailed, imagepull.OutcomePulling, imagepull.OutcomePresent:
@@ -45,8 +45,9 @@ func (f *fold) failureConfirmed(index int16, why imagepull.Failure) bool {
 		func(c containerEvidence) bool { return slices.Contains(c.statusReasons, why) })
 }
 
-// began returns the time when the kubelet picked up the pod. If this time is unknown, it returns the creation
-// time of the pod. No pull for the pod ended before this time. The two times are truncated to seconds.
+// The method began returns the time when the kubelet picked up the pod. If this time is unknown, the method began
+// returns the creation time of the pod. No pull for the pod ended before this time. The two times are truncated to
+// seconds.
 func (f *fold) began() time.Time {
 	if f.e.pod.AcknowledgedAt.IsZero() {
 		return f.e.pod.CreatedAt

@@ -10,17 +10,17 @@ import (
 const answerSlack = instant(250 * time.Millisecond)
 
 // pullEnd is the interval in which the runtime stored a pulled image and answered, according to the image's
-// timestamps. A starved or stopped kubelet can receive the answer at any later time. latest is maxInstant if
-// there is no upper bound. The zero value means unknown.
+// timestamps. A starved or stopped kubelet can receive the answer at any later time. The field latest is maxInstant
+// if there is no upper bound. The zero value means unknown.
 type pullEnd struct{ earliest, latest instant }
 
 func (s pullEnd) known() bool { return s.earliest != 0 }
 
-// bounded reports whether the timestamps prove that the pull had ended.
+// The method bounded reports whether the timestamps prove that the pull had ended.
 func (s pullEnd) bounded() bool { return s.known() && s.latest != maxInstant }
 
-// pullEndBetween returns the end of a pull that the runtime answered after the instant first. The image's
-// timestamp must not be later than last.
+// pullEndBetween returns the end of a pull that the runtime answered after the instant from. The image's timestamp
+// must not be later than the argument last.
 func pullEndBetween(from, last instant) pullEnd { return pullEnd{from, last + answerSlack} }
 
 // pullEnd returns the end of a container's pull, from the image's timestamps. Timestamps before the pull, or
@@ -74,8 +74,8 @@ func (f *fold) pullEndWithoutEvent(index int16, image *imageEvidence) pullEnd {
 	return pullEndBetween(at(last), at(last))
 }
 
-// only returns the only container of the pod with an image. only returns nil if several containers have the
-// image, because any of them can have pulled it.
+// The method only returns the only container of the pod with an image. The method only returns nil if several
+// containers have the image, because any of them can have pulled it.
 func (e *Evidence) only(image string) (only *Container) {
 	for i := range e.pod.Containers {
 		switch c := &e.pod.Containers[i]; {
@@ -89,8 +89,8 @@ func (e *Evidence) only(image string) (only *Container) {
 	return only
 }
 
-// began returns the time when the kubelet asked the runtime, computed from the kubelet's duration. For old
-// kubelets, it returns the time when the kubelet requested the pull.
+// The method began returns the time when the kubelet asked the runtime, computed from the kubelet's duration. For old
+// kubelets, the result is the time when the kubelet requested the pull.
 func (p pulledEvent) began() instant {
 	switch l := p.lengths; {
 	case l.Timed:
@@ -133,10 +133,9 @@ func (p pullEvidence) endConstraints(finished milestoneKey) []constraint {
 	return append(constraints, event)
 }
 
-// answerDelayed reports whether the time between the timestamp of a container's image and the kubelet's next
-// step is unusually long. The cause of this delay is unknown. Either the disk was busy and the runtime needed
-// long to write the image again before its answer. Or the kubelet was starved or stopped and received the answer
-// late.
+// answerDelayed reports whether the time between the timestamp of a container's image and the kubelet's next step is
+// unusually long. The cause of this delay is unknown. Either the disk was busy and the runtime needed much time to
+// write the image again before its answer. Or the kubelet was starved or stopped and received the answer late.
 func (f *fold) answerDelayed(index int16, next milestoneKey) bool {
 	p := f.pulls[index]
 	if p.pulled.known() {

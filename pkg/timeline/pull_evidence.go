@@ -114,8 +114,8 @@ func (f *fold) imageCheckedBy(index int16) instant {
 	return first
 }
 
-// pullEventsOf returns the evidence with the Events about a container's pulls. Usually this is the container's
-// own evidence. If only one container has the image, it can also be the evidence of Events that name only the
+// pullEventsOf returns the evidence with the Events about a container's pulls. Usually this is the container's own
+// evidence. If only one container has the image, the result can also be the evidence of Events that name only the
 // image.
 func (e *Evidence) pullEventsOf(index int16) *containerEvidence {
 	own := &e.containers[index]
@@ -140,8 +140,8 @@ func (e *Evidence) pullEventsOf(index int16) *containerEvidence {
 	return own
 }
 
-// before reports whether this request did not get the present image. Either a later request got the image, or an
-// attempt failed without an Event.
+// The method before reports whether the given request is not the request for the pull in this Event. The result is
+// true if the image was already present, or if the request is certainly earlier than the request for this pull.
 func (p pulledEvent) before(request constraint) bool {
 	if p.present {
 		return true
@@ -200,7 +200,7 @@ func (p *pullEvidence) findRequests(e *Evidence, index int16) {
 	p.laterRequests = e.constraints[first:searchConstraints(e.constraints, key)]
 }
 
-// requests yields all requests for a container's image that are not refuted.
+// The method requests yields all requests for a container's image that are not refuted.
 func (p *pullEvidence) requests(yield func(constraint) bool) {
 	if p.firstRequest != (constraint{}) && !yield(p.firstRequest) {
 		return
@@ -212,8 +212,8 @@ func (p *pullEvidence) requests(yield func(constraint) bool) {
 	}
 }
 
-// inspectConstraints dates the first time at which the runtime did not report whether it has a container's
-// image. Only times before any pull count.
+// inspectConstraints dates the first time at which the runtime did not report whether it has a container's image.
+// Only times before the first pull count.
 func (f *fold) inspectConstraints(index int16) []constraint {
 	for _, w := range f.e.containers[index].inspected {
 		if w.latest <= f.imageCheckedBy(index) && f.pulls[index].tooEarly(w.latest) == "" {

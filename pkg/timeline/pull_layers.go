@@ -69,7 +69,8 @@ func (p pulledEvent) beganAfter() instant {
 	return p.earliest - instant(p.lengths.Pull+p.lengths.Unit+durationSlack)
 }
 
-// nothingCameSince reports whether all layers of an image were certainly present before the instant began.
+// nothingCameSince reports whether all layers of an image were certainly present before the instant in the argument
+// began.
 func (i *imageEvidence) nothingCameSince(began instant) bool {
 	if i.layered == nil || len(i.layered.Layers) == 0 {
 		return false

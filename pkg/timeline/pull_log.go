@@ -11,8 +11,8 @@ import (
 const (
 	// maxPullLog is the maximum number of pulls in the log. A node rarely has a longer queue.
 	maxPullLog = 256
-	// leastBlocked is the shortest wait that the log attributes to another pull. The kubelet needs up to that long
-	// to start the next pull.
+	// leastBlocked is the shortest wait that the log attributes to another pull. The kubelet can need this time to
+	// start the next pull.
 	leastBlocked = 50 * time.Millisecond
 )
 
@@ -25,8 +25,8 @@ type PullLog struct {
 	requests map[string]pullRequest // the kubelet's latest request, by pod and container
 	layers   recentLayers
 	images   map[string]imageAnswerOf // by normalized name
-	// sandboxes holds the pods whose sandbox the runtime has created, by UID. sandboxes is nil until the runtime's
-	// first answer.
+	// The field sandboxes holds the pods whose sandbox the runtime has created, by UID. The field sandboxes is nil
+	// until the runtime's first answer.
 	sandboxes map[string]sandboxSince
 }
 
@@ -112,7 +112,7 @@ func (l *PullLog) Observe(o EventSeen, pod Pod) {
 	l.add(logged)
 }
 
-// add logs a pull. If the runtime has not shown the pod's sandbox yet, the pull stays pending.
+// The method add logs a pull. If the runtime has not shown the pod's sandbox yet, the pull stays pending.
 func (l *PullLog) add(p loggedPull) {
 	switch {
 	case l.refuted(p):
@@ -143,7 +143,7 @@ func (p *Pod) mayPull(container string, m imagepull.Message) bool {
 	})
 }
 
-// uses reports whether the spec of a container contains the image reference.
+// The method uses reports whether the spec of a container contains the image reference.
 func (p *Pod) uses(image string) bool {
 	return slices.ContainsFunc(p.Containers, func(c Container) bool { return c.Image == image })
 }
@@ -156,8 +156,8 @@ func podOf(request string) string {
 	return uid
 }
 
-// request records when the kubelet requested a pull. The kubelet pulls a pod's images one after the other, so
-// only the pod's latest request can be open. The log drops an open request only if the log is full of newer open
+// The method request records when the kubelet requested a pull. The kubelet pulls a pod's images one after the other,
+// so only the pod's latest request can be open. The log drops an open request only if the log is full of newer open
 // requests of other pods.
 func (l *PullLog) request(uid, container string, at time.Time, bound time.Duration) {
 	if l.requests == nil {
@@ -273,14 +273,14 @@ func (l *PullLog) complete(p *Pull, uid string) {
 	}
 }
 
-// dated reports whether all instants of a pull are known and in order.
+// The method dated reports whether all instants of a pull are known and in order.
 func (p *Pull) dated() bool {
 	return !p.RequestedAt.IsZero() && !p.StartedAt.Before(p.RequestedAt) && !p.FinishedAt.Before(p.StartedAt) &&
 		p.Outcome != imagepull.OutcomePresent
 }
 
-// normalized returns the same name for all references to the same image. normalized returns an invalid reference
-// unchanged.
+// The function normalized returns the same name for all references to the same image. The function normalized returns
+// an invalid reference unchanged.
 func normalized(ref string) string {
 	name, err := imagepull.Normalize(ref)
 	if err != nil {
@@ -289,8 +289,8 @@ func normalized(ref string) string {
 	return name
 }
 
-// provided reports whether pull o downloaded the image that p requested. The result is true if o began before p
-// and ended after the image was last known to be absent.
+// The method provided reports whether pull o downloaded the image that p requested. The result is true if o began
+// before p and ended after the image was last known to be absent.
 func (o *loggedPull) provided(p *Pull) bool {
 	absent := at(p.RequestedAt)
 	if p.absentAt != 0 {

@@ -23,7 +23,7 @@ type arrivedLayer struct {
 	at     time.Time
 }
 
-// add records a layer of a pod, unless the layer arrived with another pod.
+// The method add records a layer of a pod, unless the layer arrived with another pod.
 func (l *recentLayers) add(layer Layer, uid string) {
 	a := arrivedLayer{layer.Digest, layer.DownloadedAt}
 	if _, known := l.owner[a]; known {
@@ -42,8 +42,8 @@ func (l *recentLayers) add(layer Layer, uid string) {
 	l.next = (l.next + 1) % maxRecentLayers
 }
 
-// sharedBy reports for each of a pod's layers whether it arrived with another pod. sharedBy returns nil if no
-// layer did.
+// sharedBy reports for each of a pod's layers whether it arrived with another pod. sharedBy returns nil if no layer
+// arrived with another pod.
 func (l *recentLayers) sharedBy(layers []Layer, uid string) []bool {
 	var shared []bool
 	for i, layer := range layers {
@@ -59,8 +59,8 @@ func (l *recentLayers) sharedBy(layers []Layer, uid string) []bool {
 	return shared
 }
 
-// share marks the layers that arrived while another pull of the same image was running. These layers count for
-// the other pull.
+// The method share marks the layers that arrived while another pull of the same image was running. These layers count
+// for the other pull.
 func (p *Pull) share(o *loggedPull) {
 	for i, layer := range p.Layers {
 		if layer.DownloadedAt.After(o.until) {
@@ -100,8 +100,8 @@ func (l *PullLog) sharesEarlier(p *Pull, uid string, m pullMode) bool {
 	})
 }
 
-// joins reports whether another pull of the same image was running when this pull began. If so, the manifest
-// that this pull found belongs to the other pull. The manifest then does not prove an interrupted attempt.
+// The method joins reports whether another pull of the same image was running when this pull began. In that case, the
+// manifest that this pull found belongs to the other pull. The manifest then does not prove an interrupted attempt.
 func (l *PullLog) joins(p *Pull, uid string) bool {
 	image := normalized(p.Image)
 	return slices.ContainsFunc(l.pulls, func(o loggedPull) bool {

@@ -25,7 +25,7 @@ const (
 	evidenceAge = time.Hour
 )
 
-// compare compares a new pull with the known pulls and records the evidence about the node's settings.
+// The method compare compares a new pull with the known pulls and records the evidence about the node's settings.
 func (l *PullLog) compare(p *loggedPull) {
 	for i := range l.pulls {
 		o := &l.pulls[i]
@@ -65,8 +65,8 @@ func (o *loggedPull) dequeuedAfter(before *loggedPull) bool {
 	return exact && waited && o.from.Sub(before.until).Abs() <= o.error+before.error
 }
 
-// overlap returns the time that a pull ran within a time span. The result is negative if the pull did not run
-// within the span.
+// The method overlap returns the time that a pull ran within a time span. The result is negative if the pull did not
+// run within the span.
 func (o *loggedPull) overlap(from, until time.Time) time.Duration {
 	if o.from.After(from) {
 		from = o.from
@@ -84,12 +84,12 @@ type pullMode struct {
 	serial   bool // the node runs one pull at a time
 }
 
-// mode returns the pull settings of the node. p is the pull that the caller examines. The pull p need not be in
-// the log.
+// The method mode returns the pull settings of the node. The argument p is the pull that the caller examines. The log
+// does not need to contain this pull.
 //
-// Suppose that a pull waited, began when another pull ended, and ran alone. Then the node runs one pull at a
-// time, because parallel pulls would have continued. The latest evidence counts, because the kubelet's
-// configuration can change.
+// Suppose that a pull waited, began when another pull ended, and ran alone. Then the node runs one pull at a time,
+// because on a node with parallel pulls, other pulls would have continued. The latest evidence counts, because the
+// kubelet's configuration can change.
 func (l *PullLog) mode(p *Pull, uid string) (m pullMode) {
 	own := loggedPull{uid: uid, from: p.StartedAt, until: p.FinishedAt, error: loggedError}
 	if p.QueueTimed {
@@ -122,8 +122,8 @@ func (l *PullLog) mode(p *Pull, uid string) (m pullMode) {
 	return m
 }
 
-// overtook reports whether a pull ran before an earlier request had ended. In that case, either the earlier pull
-// ran in parallel, or the log missed its end.
+// The method overtook reports whether a pull ran before an earlier request had ended. In that case, either the
+// earlier pull ran in parallel, or the log missed its end.
 func (l *PullLog) overtook(p *Pull, uid string) bool {
 	for _, r := range l.open(p.FinishedAt, uid) {
 		if r.from.Add(2 * loggedError).Before(p.RequestedAt) {

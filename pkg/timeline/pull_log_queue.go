@@ -13,14 +13,14 @@ type pullRequest struct {
 	over  bool
 }
 
-// running is another pull of the node, with the known limits of its run.
+// The type running is another pull of the node, with the known limits of its run.
 type running struct {
 	from, until  time.Time // from is the time of the request if startUnknown is true; until is zero during the pull
 	startUnknown bool      // only the time of the request is known
 	pull         *loggedPull
 }
 
-// open lists the pulls of other pods that the kubelet requested before an instant and that have not ended.
+// The method open lists the pulls of other pods that the kubelet requested before an instant and that have not ended.
 func (l *PullLog) open(before time.Time, uid string) []running {
 	var open []running
 	for of, request := range l.requests {
@@ -35,7 +35,7 @@ func (l *PullLog) open(before time.Time, uid string) []running {
 	return open
 }
 
-// others lists the pulls of other pods that can have run before an instant, including completed pulls.
+// The method others returns the pulls of other pods that can have run before an instant, including completed pulls.
 func (l *PullLog) others(before time.Time, uid string) []running {
 	all := l.open(before, uid)
 	for i := range l.pulls {
@@ -46,9 +46,9 @@ func (l *PullLog) others(before time.Time, uid string) []running {
 	return all
 }
 
-// concurrent returns the highest number of other pulls that ran in parallel during a pull. If only the request
-// of a pull is known, and the node has no queue, the pull counts from its request. If the node can have a queue,
-// the time in which such a pull can have waited does not count.
+// The method concurrent returns the highest number of other pulls that ran in parallel during a pull. For some pulls,
+// only the time of the request is known. If the node has no queue, such a pull counts from the request. If the node
+// can have a queue, only the time in which such a pull certainly ran counts.
 func (l *PullLog) concurrent(p *Pull, uid string, m pullMode) int {
 	if !p.Timed || !p.FinishedAt.After(p.StartedAt) {
 		return 0
@@ -92,8 +92,8 @@ func (l *PullLog) concurrent(p *Pull, uid string, m pullMode) int {
 	return most
 }
 
-// explainQueue records the reasons for a pull's wait in the node's queue. explainQueue counts the pulls ahead.
-// If the node pulls one image after the other, it also names the pull that caused most of the wait.
+// explainQueue records the reasons for a pull's wait in the node's queue. explainQueue counts the pulls ahead. If the
+// node pulls one image after the other, explainQueue also names the pull that caused most of the wait.
 func (l *PullLog) explainQueue(p *Pull, uid string, m pullMode) {
 	wait := p.StartedAt.Sub(p.RequestedAt)
 	if !p.QueueTimed || wait < leastBlocked {

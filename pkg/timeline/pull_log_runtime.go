@@ -40,14 +40,14 @@ func (l *PullLog) ObserveRuntime(o RuntimeSeen) {
 	l.noteSandboxes(o)
 }
 
-// sandboxSince holds the runtime's answers about a pod's sandboxes. begunAt is the start of the earliest
-// sandbox. askedAt is the time of the latest question. If none is true, the pod has never had a sandbox.
+// sandboxSince holds the runtime's answers about a pod's sandboxes. begunAt is the start of the earliest sandbox.
+// askedAt is the time of the latest question. If the field none is true, the pod has never had a sandbox.
 type sandboxSince struct {
 	begunAt, askedAt time.Time
 	none             bool
 }
 
-// noteSandboxes records whether a pod has a sandbox. If it has a sandbox, noteSandboxes logs the pod's pending
+// noteSandboxes records whether a pod has a sandbox. If the pod has a sandbox, noteSandboxes logs the pod's pending
 // pulls.
 func (l *PullLog) noteSandboxes(o RuntimeSeen) {
 	if l.sandboxes == nil { // earlier pulls were logged without this check
@@ -88,7 +88,7 @@ func (l *PullLog) addPending() {
 	}
 }
 
-// since returns the earliest known time of the sandbox's creation, or zero if unknown.
+// The method since returns the earliest known time of the sandbox's creation, or zero if unknown.
 func (s *Sandbox) since() time.Time {
 	for _, at := range [...]time.Time{s.BegunAt, s.NetworkReadyAt, s.CreatedAt} {
 		if !at.IsZero() {
@@ -133,8 +133,8 @@ func (l *PullLog) RequestsRuntime(uid string) bool {
 	return false
 }
 
-// forgetOldest removes the oldest answer if there are more than most answers. forgetOldest never removes the
-// newest answer.
+// forgetOldest removes the oldest answer if the number of answers exceeds the argument most. forgetOldest never
+// removes the newest answer.
 func forgetOldest[A any](answers map[string]A, most int, newest string, askedAt func(A) time.Time) {
 	if len(answers) <= most {
 		return
@@ -151,8 +151,8 @@ func forgetOldest[A any](answers map[string]A, most int, newest string, askedAt 
 	delete(answers, oldest)
 }
 
-// refuted reports whether the runtime refutes a successful pull. There are three such cases: the image's first
-// timestamp is later, its latest timestamp is earlier, or the image is still absent.
+// The method refuted reports whether the runtime refutes a successful pull. There are three such cases: the image's
+// first timestamp is later, its latest timestamp is earlier, or the image is still absent.
 func (l *PullLog) refuted(p loggedPull) bool {
 	answer, known := l.images[p.image]
 	if !known || p.failed {

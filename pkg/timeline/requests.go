@@ -166,9 +166,9 @@ func (e *Evidence) askedSince() time.Time {
 	return e.firstSeen.at
 }
 
-// requestsEvents reports whether a container waits for a pull or its image was pulled, while the kubelet's Event
-// about the pull has not arrived. A pod whose images are all on the node needs no Events. If the runtime's
-// answer about an image is overdue, the image can need a pull.
+// requestsEvents reports whether the start-up needs the kubelet's Events. Events are needed if a container waits for
+// a pull or its image was pulled, and the kubelet's Event about the pull has not arrived. A pod whose images are all
+// on the node needs no Events. If the runtime's answer about an image is overdue, the image can need a pull.
 //
 // After a post-start hook, Events are needed, because only the Event about the next image shows when the hook
 // ended.
@@ -241,7 +241,7 @@ type LookUp struct {
 // EventWatch identifies the pod whose kubelet Events are requested.
 type EventWatch struct {
 	UID         string // the pod object's UID; observations repeat it
-	InvolvedUID string // involvedObject.uid; for static pods, this is the kubelet's UID
+	InvolvedUID string // value of the field involvedObject.uid; for static pods, the UID that the kubelet uses
 	Namespace   string
 	Name        string
 }

@@ -19,11 +19,12 @@ type Sandbox struct {
 	// NetworkReadyAt: containerd 2.x pulls an absent sandbox image after the network setup.
 	ImageResolvedAt time.Time `json:"image_resolved_at,omitzero"`
 	ImagePulledAt   time.Time `json:"image_pulled_at,omitzero"`
-	// ImageKnown says that the runtime reported whether it pulled the sandbox image between BegunAt and
+	// ImageKnown is true if the runtime reported whether it pulled the sandbox image between BegunAt and
 	// NetworkReadyAt.
 	ImageKnown bool `json:"image_known,omitzero"`
-	// RunningAt is the time when the sandbox ran (containerd ≥ 2.0: updated_at in the sandbox store). containerd
-	// last writes this time after it started the sandbox container. RunningAt is meaningful only if Ready is true.
+	// RunningAt is the time when the sandbox had started (containerd ≥ 2.0: updated_at in the sandbox store).
+	// containerd writes this time for the last time after it started the sandbox container. RunningAt is meaningful
+	// only if Ready is true.
 	RunningAt time.Time `json:"running_at,omitzero"`
 	// CreatedAt is CRI's created_at. CreatedAt is set only if it is unknown which of the instants above is closest.
 	CreatedAt time.Time `json:"created_at,omitzero"`
@@ -56,15 +57,15 @@ type Image struct {
 	// SizeBytes is the compressed size in containerd and the uncompressed size in CRI-O. SizeBytes is 0 if unknown.
 	SizeBytes int64  `json:"size_bytes,omitzero"`
 	Digest    string `json:"digest,omitzero"` // repository digest, e.g. sha256:…; empty if unknown
-	// ResolvedAt is the time when the image's manifest or index first arrived on the node, soon after the start of
-	// the first pull (containerd: created_at of the image's target in the content store). ResolvedAt is zero unless
-	// LookUp.Layers requested the layers.
+	// ResolvedAt is the time when the image's manifest or index first arrived on the node. This time is soon after
+	// the start of the first pull (containerd: created_at of the image's target in the content store). ResolvedAt is
+	// zero unless LookUp.Layers requested the layers.
 	ResolvedAt time.Time `json:"resolved_at,omitzero"`
 	// Layers lists the bottom layer first. Layers is empty unless LookUp.Layers requested the layers.
 	Layers []Layer `json:"layers,omitempty"`
-	// Layered says that LookUp.Layers requested the layers, even if the runtime could not provide them.
+	// Layered is true if LookUp.Layers requested the layers, even if the runtime could not provide them.
 	Layered bool `json:"layered,omitzero"`
-	// Incomplete says that the runtime did not report some layers in time. A later answer can contain them.
+	// Incomplete is true if the runtime did not report some layers in time. A later answer can contain these layers.
 	Incomplete bool `json:"untold,omitzero"`
 }
 
@@ -77,7 +78,7 @@ type Layer struct {
 	// UnpackedAt is the time when the layer was complete on the disk (snapshotter: created_at of the committed
 	// snapshot).
 	UnpackedAt time.Time `json:"unpacked_at,omitzero"`
-	// Remote says that the snapshotter mounted the layer from the registry and did not unpack it (stargz, SOCI,
+	// Remote is true if the snapshotter mounted the layer from the registry and did not unpack it (stargz, SOCI,
 	// nydus, overlaybd). The snapshotter downloads the content while the container runs, when a process reads it.
 	// UnpackedAt is then the time of the mount.
 	Remote bool `json:"remote,omitzero"`

@@ -14,8 +14,8 @@ const (
 	catchUp = 500 * time.Millisecond
 )
 
-// SilenceLog records when the runtime did not answer, and finds the phases that the runtime can have delayed.
-// SilenceLog is not safe for concurrent use. The zero value is an empty log.
+// SilenceLog records the times in which the runtime did not answer, and finds the phases that the runtime can have
+// delayed. SilenceLog is not safe for concurrent use. The zero value is an empty log.
 type SilenceLog struct{ silences []RuntimeSilent }
 
 // Observe adds a silence and ignores other observations.
@@ -44,10 +44,10 @@ func (l *SilenceLog) Observe(o Observation) {
 // Silences returns the silences in the log.
 func (l *SilenceLog) Silences() []RuntimeSilent { return slices.Clone(l.silences) }
 
-// Complete separates the time in which the runtime was silent from the phases of a timeline. In this time,
-// another party, such as a network plugin, a registry or the kubelet, can have finished its work and waited for
-// the runtime. No evidence shows whether it had finished. Complete copies the phases first, because other
-// goroutines can read them.
+// Complete separates the time in which the runtime was silent from the phases of a timeline. In this time, another
+// party, such as a network plugin, a registry or the kubelet, can have finished its work and waited for the runtime.
+// No evidence shows whether the other party had finished. Complete copies the phases first, because other goroutines
+// can read them.
 func (l *SilenceLog) Complete(t *Timeline) {
 	for _, silent := range l.silences {
 		if !slices.ContainsFunc(t.Phases, silent.within) {
@@ -61,7 +61,7 @@ func (l *SilenceLog) Complete(t *Timeline) {
 	}
 }
 
-// within reports whether the silence overlaps a phase in which another party works and needs the runtime.
+// The method within reports whether the silence overlaps a phase in which another party works and needs the runtime.
 func (o RuntimeSilent) within(s Span) bool {
 	from, until := o.during(s)
 	return until.Sub(from) >= leastSilence && needsRuntime(s) != ""

@@ -21,7 +21,7 @@ func (e *Evidence) Ended() bool {
 	return over
 }
 
-// endLearned returns when the agent learned that the start-up ended, and whether it ended.
+// endLearned returns the time when the agent learned that the start-up ended, and whether the start-up ended.
 func (e *Evidence) endLearned() (learnedAt time.Time, over bool) {
 	for _, m := range []Milestone{MilestoneReady, MilestoneSucceeded, MilestoneFailed, MilestoneDeleted} {
 		for _, c := range e.constraints {

@@ -11,7 +11,8 @@ const (
 	PhaseKill        Phase = "kill"  // from the end of the grace period to the kill of the container
 	// PhaseSandboxStop lasts from the end of the last container to the first answer without a ready sandbox.
 	PhaseSandboxStop Phase = "sandbox_stop"
-	// PhaseObjectDeletion lasts from that answer to the release of the object: volumes, cgroups, API server.
+	// PhaseObjectDeletion lasts from the first answer without a ready sandbox to the release of the object. In this
+	// time, the kubelet cleans up volumes and cgroups, and calls the API server.
 	PhaseObjectDeletion Phase = "object_deletion"
 	PhaseFinalizers     Phase = "finalizers" // from the kubelet's release of the object to its deletion
 )
@@ -22,7 +23,7 @@ var terminationCauses = map[Phase]Cause{
 	PhaseSandboxStop: CauseRuntime, PhaseObjectDeletion: CauseKubelet, PhaseFinalizers: CauseGate,
 }
 
-// TerminationPhases lists the phases that a termination can have.
+// TerminationPhases returns the phases that a termination can have.
 func TerminationPhases() []Phase {
 	return []Phase{PhaseKubeletPickup, PhasePreStopHook, PhaseGrace, PhaseKill, PhaseSandboxStop, PhaseObjectDeletion,
 		PhaseFinalizers, PhaseUnattributed}
@@ -36,7 +37,7 @@ type Termination struct {
 	GoneAt      time.Time // when the object was gone; zero while the object exists
 	// Grace is the shortest requested grace period. Grace is 0 only if Hurried is true.
 	Grace time.Duration
-	// Hurried says that the only observed grace period was 0.
+	// Hurried is true if the only observed grace period was 0.
 	Hurried bool
 	// Reason is the reason for the deletion, from the condition DisruptionTarget, for example EvictionByEvictionAPI.
 	// Reason is empty if the condition is not set, for example after kubectl delete.
@@ -50,7 +51,7 @@ type Termination struct {
 	Conflicts []TerminationConflict
 	Missing   []string // milestones that lack evidence, as milestone[/container]
 	Skew      Skew
-	// Listed says that a list showed the deletion to the agent, possibly long after the deletion.
+	// Listed is true if a list showed the deletion to the agent, possibly long after the deletion.
 	Listed bool
 }
 
@@ -78,7 +79,7 @@ const (
 	HowRunning     How = "running"       // the container has not stopped yet
 )
 
-// Hows lists all values of How.
+// Hows returns all values of How.
 func Hows() []How {
 	return []How{HowBefore, HowExited, HowSignalled, HowKilled, HowKilledEarly, HowOutOfMemory, HowUnknown, HowRunning}
 }

@@ -50,11 +50,11 @@ type stopEvidence struct {
 	seenRunning instant // the latest question whose answer showed the container running; zero for never
 	killingAt   instant // the time in the name of the kubelet's Killing Event; zero without such an Event
 
-	finished instant // the runtime's end timestamp; zero without one
+	finished instant // the runtime's end timestamp; zero if there is none
 	code     int
 	reason   string
 
-	statusSecond instant // the kubelet's truncated end timestamp; zero without one
+	statusSecond instant // the kubelet's truncated end timestamp; zero if there is none
 	statusAt     instant // when a pod object first reported the end; zero for never
 	statusLive   bool
 	statusCode   int
@@ -96,7 +96,7 @@ func (e *TerminationEvidence) Apply(o Observation) (changed bool) {
 	return false
 }
 
-// first keeps the earlier of two arrivals.
+// The method first keeps the earlier of two arrivals.
 func (e *TerminationEvidence) first(kept *instant, live *bool, arrived time.Time, now bool) bool {
 	if *kept != 0 && *kept <= at(arrived) {
 		return false
@@ -138,7 +138,7 @@ func (e *TerminationEvidence) applyPod(o PodSeen) (changed bool) {
 	return changed
 }
 
-// stop finds or adds a container's evidence. stop returns nil if there are too many containers.
+// The method stop finds or adds a container's evidence. The method stop returns nil if there are too many containers.
 func (e *TerminationEvidence) stop(name string) *stopEvidence {
 	i := slices.IndexFunc(e.stops, func(s stopEvidence) bool { return s.name == name })
 	if i >= 0 {
@@ -152,8 +152,8 @@ func (e *TerminationEvidence) stop(name string) *stopEvidence {
 	return &e.stops[len(e.stops)-1]
 }
 
-// accepts reports whether the evidence accepts facts about a run. If the run is later than the known run,
-// accepts first clears the facts about the known run.
+// The method accepts reports whether the evidence accepts facts about a run. For a run that is later than the known
+// run, the method accepts clears the facts about the known run before it returns.
 func (s *stopEvidence) accepts(attempt int) bool {
 	switch {
 	case s == nil || attempt < s.attempt:
@@ -245,5 +245,5 @@ func (e *TerminationEvidence) applyEvent(o EventSeen) bool {
 // Pod returns the latest pod object.
 func (e *TerminationEvidence) Pod() Pod { return e.pod }
 
-// Over reports whether the object is gone. No more observations follow then.
+// Over reports whether the object is gone. After the object is gone, no more observations follow.
 func (e *TerminationEvidence) Over() bool { return e.gone != 0 }

@@ -36,8 +36,8 @@ func (f *terminationFold) conflict(milestone, container, detail string) {
 	f.t.Conflicts = append(f.t.Conflicts, TerminationConflict{milestone, container, detail})
 }
 
-// request returns the bound of the deletion request. The request is within the second of the control plane's
-// timestamp, and before the arrival of the observation.
+// The method request returns the bound of the deletion request. The request is within the second of the control
+// plane's timestamp, and before the arrival of the observation.
 func (f *terminationFold) request() bound {
 	b := boundOf(f.skew.widen(second(milestoneKey{container: podWide, milestone: MilestoneDeleted}, originControlPlane,
 		f.requestSecond.time())))
@@ -69,7 +69,7 @@ func boundOf(c constraint) bound {
 	return bound{key: c.key, earliest: c.earliest, latest: c.latest, lean: c.lean, origins: origins(0).with(c.origin)}
 }
 
-// objectGone returns the bound of the object's deletion. While the object exists, it returns now.
+// objectGone returns the bound of the object's deletion. While the object exists, the result is the current time.
 func (f *terminationFold) objectGone() bound {
 	if !f.Over() {
 		return bound{earliest: f.now, latest: f.now}

@@ -16,8 +16,8 @@ type terminationStep struct {
 	milestone string
 }
 
-// steps returns the steps of the pod after the request, in order. Main containers stop at the same time, and the
-// pod waits for the last of them. The kubelet stops sidecars after the containers that they serve.
+// The method steps returns the steps of the pod after the request, in order. Main containers stop at the same time,
+// and the pod waits for the last of them. The kubelet stops sidecars after the containers that they serve.
 func (f *terminationFold) steps() []terminationStep {
 	steps := []terminationStep{{phase: PhaseKubeletPickup, end: f.begun, known: f.begunKnown, milestone: "stop_begun"}}
 	var mains, sidecars []stopBound
@@ -64,8 +64,8 @@ func (f *terminationFold) steps() []terminationStep {
 }
 
 // stopSteps returns the steps of a container until it stopped. The end of its grace period is known only if the
-// container has the pod's grace period and nobody shortened it, because a shortened period begins again. If
-// there were too many containers to follow, another container can have stopped last.
+// container has the pod's grace period and nobody shortened this period. A shortened period begins again. If there
+// were too many containers to follow, another container can have stopped last.
 func (f *terminationFold) stopSteps(steps []terminationStep, s stopBound) []terminationStep {
 	stop := f.t.Stops[s.index]
 	step := terminationStep{
@@ -91,9 +91,9 @@ func (f *terminationFold) stopSteps(steps []terminationStep, s stopBound) []term
 	return append(steps, step)
 }
 
-// partition puts the steps end to end. If the end of a step is unknown, partition merges the step with the
-// following steps. The merged phase keeps the name of the first step only if all merged steps have the same
-// cause.
+// The method partition puts the steps end to end. If the end of a step is unknown, the method partition merges the
+// step with the following steps. The merged phase keeps the name of the first step only if all merged steps have the
+// same cause.
 func (f *terminationFold) partition(steps []terminationStep) {
 	from, start := f.requested, f.requested.estimate()
 	f.t.RequestedAt = start.time()
@@ -162,7 +162,7 @@ func (f *terminationFold) span(
 	return s
 }
 
-// at returns the bound with a fixed estimate. The neighbors of the bound determine this estimate.
+// The method at returns the bound with a fixed estimate. The neighbors of the bound determine this estimate.
 func (b bound) at(estimate instant) bound {
 	b.notBefore, b.notAfter = estimate, estimate
 	return b

@@ -35,7 +35,7 @@ type Timeline struct {
 	// it ended before the pod was ready, Reason is the reason why a container waits, for example
 	// CreateContainerConfigError.
 	Reason string
-	// Partial says that more evidence can arrive: the start-up is in progress, or has only just ended.
+	// Partial is true if more evidence can arrive: the start-up is in progress, or has only just ended.
 	Partial bool
 
 	CreatedAt time.Time
@@ -73,8 +73,8 @@ type Timeline struct {
 	// no deletion request or if the agent does not follow terminations.
 	Termination *Termination
 
-	// Reconstructed says that the start-up was over before Scope.Since, so the evidence was collected afterwards.
-	// The agent shows such a timeline but does not count it.
+	// Reconstructed is true if the start-up was over before Scope.Since. In this case, the agent collected the
+	// evidence afterwards. The agent shows such a timeline but does not count it.
 	Reconstructed bool
 }
 
@@ -124,16 +124,16 @@ type Span struct {
 	// Error is the maximum of |EndAt − StartAt − truth|.
 	Error   time.Duration
 	Sources []Source
-	// MergedWith lists the phases that the evidence could not separate from this phase. For PhaseUnattributed, it
-	// lists all possible phases.
+	// MergedWith lists the phases that the evidence could not separate from this phase. For PhaseUnattributed,
+	// MergedWith lists all possible phases.
 	MergedWith []Phase
-	// Open says that the phase is in progress. EndAt is then the time of the request.
+	// Open is true if the phase is in progress. EndAt is then the time of the request.
 	Open bool
 	// Pressure is the node's pressure during the phase; nil if not measured.
 	Pressure *Pressure
-	// ImageLoading says that the snapshotter can still have downloaded the container's content during the phase,
-	// because the image is lazy (see Pull.Lazy). ImageLoading is set only for phases in which the container starts
-	// or runs.
+	// ImageLoading is true if the snapshotter can still have downloaded the container's content during the phase,
+	// because the image is lazy (Pull.Lazy). ImageLoading is set only for phases in which the container starts or
+	// runs.
 	ImageLoading bool
 }
 
@@ -158,7 +158,7 @@ type Pull struct {
 
 	Queue time.Duration // StartedAt minus RequestedAt, if QueueTimed
 	Pull  time.Duration // FinishedAt minus StartedAt, if Timed
-	// Timed and QueueTimed say that Pull and Queue are known. The two durations differ from the truth by at most
+	// Timed and QueueTimed are true if Pull and Queue are known. The two durations differ from the truth by at most
 	// Error. For a failed pull, the evidence cannot separate queue and pull, and Error is the error of the time from
 	// RequestedAt to FinishedAt.
 	Timed, QueueTimed bool
@@ -166,21 +166,21 @@ type Pull struct {
 
 	SizeBytes int64 // 0 if unknown
 	// Layers lists the layers that this pull downloaded, the bottom layer first. Layers is empty if the runtime does
-	// not report layers. Shared says for each layer whether the pull of an earlier settled pod also downloaded it.
-	// The bytes of a shared layer count for that other pull.
+	// not report layers. For each layer, Shared is true if the pull of an earlier settled pod also downloaded the
+	// layer. The bytes of a shared layer count for that other pull.
 	Layers  []Layer
 	Shared  []bool
 	Sources []Source
 
-	// Resumed says that the image's manifest was on the node before this pull began. An interrupted attempt can then
+	// Resumed is true if the image's manifest was on the node before this pull began. An interrupted attempt can then
 	// have downloaded some of the layers, and containerd continued from these layers. So the number of bytes of this
 	// pull is unknown.
 	Resumed bool
 
-	// Confirmed says that the runtime or the kubelet's container status shows a successful pull of the image during
+	// Confirmed is true if the runtime or the kubelet's container status shows a successful pull of the image during
 	// the start-up. Events alone confirm nothing, because tenants can create Events.
 	Confirmed bool
-	// Unconfirmed says that only Events report the Failure of a failed pull. A status of the pod, which tenants
+	// Unconfirmed is true if only Events report the Failure of a failed pull. A status of the pod, which tenants
 	// cannot write, would confirm it. The kubelet's status follows the Event some seconds later and can skip
 	// attempts.
 	Unconfirmed bool
@@ -189,8 +189,8 @@ type Pull struct {
 	// kubelet 1.33 and later.
 	Credentials time.Duration
 
-	// Lazy says that a snapshotter mounted layers from the registry. Lazy downloads their content while the
-	// container runs.
+	// Lazy is true if a snapshotter mounted layers from the registry. The snapshotter downloads their content while
+	// the container runs.
 	Lazy bool
 
 	// BlockedBy is the pull that delayed this pull the longest in the node's queue. BlockedBy is nil if unknown, or

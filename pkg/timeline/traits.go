@@ -3,7 +3,7 @@ package timeline
 // Traits holds facts of a pod object that do not affect its start-up. Readers of records group by these facts.
 // Empty fields are absent in the object.
 type Traits struct {
-	// Controller is the direct owner of the object. For example, it is the ReplicaSet if Pod.Owner is the
+	// Controller is the direct owner of the object. For example, Controller is the ReplicaSet if Pod.Owner is the
 	// Deployment.
 	Controller    Owner     `json:"controller,omitzero"`
 	QOSClass      string    `json:"qos_class,omitzero"` // Guaranteed, Burstable or BestEffort

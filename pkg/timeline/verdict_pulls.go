@@ -9,7 +9,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// blockerOf returns the image that delayed all waiting pulls in these spans the longest. blockerOf returns an
+// blockerOf returns the image whose pull delayed all waiting pulls in these spans the longest. blockerOf returns an
 // empty text if the images differ or if one of them is unknown.
 func (t Timeline) blockerOf(spans []Span) (image string) {
 	for _, s := range spans {
@@ -36,8 +36,8 @@ func (t Timeline) blockerOfContainer(container string) (image string) {
 	return image
 }
 
-// aheadOf returns the number of pulls that were ahead in the node's queue. aheadOf returns 0 if more than one
-// pull in spans waited.
+// aheadOf returns the number of pulls that were ahead in the node's queue. aheadOf returns 0 if more than one pull in
+// the given spans waited.
 func (t Timeline) aheadOf(spans []Span) (ahead int) {
 	waiting := 0
 	for _, s := range spans {
@@ -57,7 +57,7 @@ func (t Timeline) aheadOf(spans []Span) (ahead int) {
 	return ahead
 }
 
-// imagesOf returns the number of images that were pulled in spans.
+// imagesOf returns the number of images that were pulled in the given spans.
 func (t Timeline) imagesOf(spans []Span) int {
 	var images []string
 	for _, s := range spans {
@@ -72,8 +72,8 @@ func (t Timeline) imagesOf(spans []Span) int {
 	return len(images)
 }
 
-// rateOf returns the download rate of the images in spans as text. The text is empty if the rate is unknown or
-// meaningless. The kubelet pulls a pod's images one after the other, so rateOf adds the times of the pulls.
+// rateOf returns the download rate of the images in the given spans as text. The text is empty if the rate is unknown
+// or meaningless. The kubelet pulls a pod's images one after the other, so rateOf adds the times of the pulls.
 func (t Timeline) rateOf(spans []Span) string {
 	const least = 100 * time.Millisecond
 	var bytes int64
@@ -97,8 +97,8 @@ func (t Timeline) rateOf(spans []Span) string {
 	return fmt.Sprintf(" at %.1f MiB/s", float64(bytes)/(1<<20)/took.Seconds())
 }
 
-// concurrencyOf returns the number of other pulls that shared the node's network link with the pulls in spans,
-// as text. The text is empty if no such pull is known.
+// concurrencyOf returns the number of other pulls that shared the node's network link with the pulls in the given
+// spans, as text. The text is empty if no such pull is known.
 func (t Timeline) concurrencyOf(spans []Span) string {
 	least, most := math.MaxInt, 0
 	for _, s := range spans {
@@ -121,8 +121,8 @@ func (t Timeline) concurrencyOf(spans []Span) string {
 	return fmt.Sprintf(" beside %d other pulls", most)
 }
 
-// lazilyOf returns a note that content of the images in spans can arrive after the pulls. The note is empty if
-// no image is lazy.
+// lazilyOf returns a note that content of the images in the given spans can arrive after the pulls. The note is empty
+// if no image is lazy.
 func (t Timeline) lazilyOf(spans []Span) string {
 	lazy := 0
 	for _, s := range spans {
@@ -148,10 +148,10 @@ func (p Pull) Rate() float64 {
 	return float64(p.Bytes()) / p.DownloadedAt.Sub(p.StartedAt).Seconds()
 }
 
-// pulls reports whether a span belongs to a pull.
+// The method pulls reports whether a span belongs to a pull.
 func (s Span) pulls(p Pull) bool { return p.Container == s.Container && p.Attempt == s.Attempt }
 
-// rated reports whether all bytes of a pull certainly arrived between StartedAt and DownloadedAt.
+// The method rated reports whether all bytes of a pull certainly arrived between StartedAt and DownloadedAt.
 func (p Pull) rated() bool {
 	dated := !p.StartedAt.IsZero() && p.DownloadedAt.After(p.StartedAt)
 	own := !p.early && !p.Resumed && !p.Lazy && p.Credentials <= durationSlack && !slices.Contains(p.Shared, true)

@@ -10,11 +10,11 @@ const relistEvery = time.Second
 // interruption (startContainer in pkg/kubelet/kuberuntime). So the steps before the creation of a container
 // limit the time at which the kubelet checked the container's image.
 
-// workStart returns the earliest possible time at which the kubelet started work on a container, in the attempt
-// that created the container. By then, the sandbox ran and the earlier init containers had ended. Every
-// container that ran before this container's creation had also started. The kubelet skipped containers that ran
-// later, for example during their back-off. If an earlier creation failed, the image can have been pulled in an
-// earlier attempt. In this case, only conditions of every attempt count.
+// workStart returns the earliest possible time at which the kubelet started work on a container, in the attempt that
+// created the container. By then, the sandbox ran and the earlier init containers had ended. Every container that ran
+// before this container's creation had also started. The kubelet skipped containers that ran later, for example
+// during their back-off. If an earlier creation failed, the image can have been pulled in an earlier attempt. In this
+// case, only conditions that hold for every attempt count.
 func (e *Evidence) workStart(c *Container) instant {
 	index := e.indexOf(c.Name)
 	start, created, failed, volume := minInstant, e.createdSince(index), e.createFailed(index), e.isVolume(index)
@@ -50,7 +50,8 @@ func (e *Evidence) mustPrecede(k milestoneKey, c *Container) bool {
 		(before.Kind == KindInit || before.Kind == KindSidecar && k.milestone == MilestoneRunning && k.attempt == 0)
 }
 
-// predecessor returns the named container if the kubelet works on it before c. Otherwise, it returns nil.
+// The method predecessor returns the named container if the kubelet works on it before c. Otherwise, the method
+// predecessor returns nil.
 func (e *Evidence) predecessor(name string, c *Container) *Container {
 	for i := range e.pod.Containers {
 		switch before := &e.pod.Containers[i]; before.Name {
@@ -95,7 +96,8 @@ func (f *fold) mayStartWorkLater(c *Container, index int16, then instant) bool {
 	return false
 }
 
-// succeeded returns the latest possible time at which an init container succeeded, or minInstant if unknown.
+// The method succeeded returns the latest possible time at which an init container succeeded, or minInstant if
+// unknown.
 func (e *Evidence) succeeded(index int16) instant {
 	ended := minInstant
 	for attempt := range uint16(maxAttempts) {

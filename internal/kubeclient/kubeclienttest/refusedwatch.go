@@ -15,8 +15,8 @@ import (
 )
 
 // RefusedWatch runs a source whose role allows lists but no watches. The source must not list twice per second
-// forever. When watches are allowed, the source must reopen a watch that ends immediately after it delivered
-// object.
+// forever. When watches are allowed, the source must reopen a watch that ends immediately after it delivered the
+// argument object.
 func RefusedWatch(t *testing.T, source func(rest.Interface) func(context.Context) error, object interface {
 	metav1.Object
 	runtime.Object

@@ -108,7 +108,7 @@ func (s *Source) Next() timeline.Observation {
 	}
 }
 
-// Nothing fails the test if an observation has arrived.
+// Nothing is a check: if an observation has arrived, the test fails.
 func (s *Source) Nothing() {
 	s.t.Helper()
 	select {
@@ -157,7 +157,7 @@ func InBackground(t *testing.T, run func(context.Context) error) (stop func()) {
 	}
 }
 
-// Client returns the client that build creates for the server at a URL.
+// Client returns the client that the function build creates for the server at a URL.
 func Client(t *testing.T, url string, build func(*rest.Config) (rest.Interface, error)) rest.Interface {
 	t.Helper()
 	transport := &http.Transport{}
