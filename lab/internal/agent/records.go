@@ -128,8 +128,8 @@ func readRecord(line []byte) (r record, whole bool) {
 	return record{}, false
 }
 
-// Once removes repeated records: it keeps the first of several records with the same ID. Once keeps all records without
-// an ID.
+// The function Once removes repeated records. If several records have the same ID, Once keeps the first record. Records
+// without an ID all remain.
 func Once(timelines []Timeline) []Timeline {
 	var once []Timeline
 	seen := make(map[string]bool)

@@ -1,5 +1,6 @@
-// Package agent reads the agent's reports only through its public API. Its types follow the published contract and are
-// independent of the agent's code. A change of that code that breaks the contract therefore fails here.
+// Package agent reads the agent's reports only through its public API. The package's types follow the published
+// contract and are independent of the agent's code. If a change of the agent's code breaks the contract, this package
+// therefore fails.
 package agent
 
 import (
@@ -69,7 +70,7 @@ type Phase struct {
 	Sources    []string    `json:"sources"`
 	MergedWith []string    `json:"merged_with"`
 	Open       bool        `json:"open"`     // the phase was in progress when the agent made the record
-	Pressure   *Pressure   `json:"pressure"` // absent if the agent did not measure it
+	Pressure   *Pressure   `json:"pressure"` // absent if the agent did not measure the pressure
 }
 
 // Pressure is the share of a phase in which tasks of the node waited for a resource.
@@ -95,7 +96,7 @@ const Starting = "starting"
 // Ready is the state of a pod that became ready.
 const Ready = "ready"
 
-// GivenUp is the state of a pod that was not ready an hour after the agent first saw it.
+// GivenUp is the state of a pod that was not ready an hour after the agent first saw the pod.
 const GivenUp = "given_up"
 
 // Succeeded is the state of a pod whose containers ran to completion.
@@ -104,13 +105,13 @@ const Succeeded = "succeeded"
 // Unattributed is the phase for time that no evidence can divide.
 const Unattributed = "unattributed"
 
-// In adds up the durations of the phases with this name and container. An empty container matches any container. The
-// result ok is false if no phase matches, which differs from a phase of zero length.
+// The method In adds up the durations of the phases with this name and container. An empty container matches any
+// container. The result ok is false if no phase matches. If a phase of zero length matches, ok is true.
 func (t Timeline) In(phase, container string) (sum time.Duration, ok bool, err error) {
 	return t.sum(phase, container, func(p Phase) json.Number { return p.Seconds })
 }
 
-// Stated adds up the stated errors of the phases with this name and container.
+// The method Stated adds up the stated errors of the phases with this name and container.
 func (t Timeline) Stated(phase, container string) (time.Duration, error) {
 	sum, _, err := t.sum(phase, container, func(p Phase) json.Number { return p.Error })
 	return sum, err

@@ -32,7 +32,8 @@ type EventLog struct {
 	begun  *KubeletEvent // an Event whose message is on the next line
 }
 
-// OpenEventLog starts to read the Events about the bench's pods that the kubelet creates from now on.
+// OpenEventLog starts to read the Events about the bench's pods. It reads only Events that the kubelet creates after
+// OpenEventLog.
 func (b *Bench) OpenEventLog() (*EventLog, error) {
 	file, err := tailOf(b.Node.KubeletLog())
 	if err != nil {

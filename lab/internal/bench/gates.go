@@ -18,7 +18,7 @@ const (
 func (b *Bench) LiftSchedulingGate(ctx context.Context, pod string) error {
 	change := map[string]any{"spec": map[string]any{"schedulingGates": nil}}
 	if err := b.Kube.Merge(ctx, b.PodPath(pod), change); err != nil {
-		return fmt.Errorf("lift the scheduling gate: %w", err)
+		return fmt.Errorf("remove the scheduling gate: %w", err)
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ type Attempt struct {
 	RequestedAt    time.Time
 	Call           PullCall  // the call to the runtime
 	ReportedAt     time.Time // when the kubelet reported the end
-	ResolvedAt     time.Time // when the registry had sent the first manifest; zero if it sent none
+	ResolvedAt     time.Time // when the registry had sent the first manifest; zero if the registry sent no manifest
 	// Asked is the time from the first request to the last byte in the registry's log. Asked is zero if the registry
 	// received no request.
 	Asked     Span
@@ -84,7 +84,8 @@ func (w *PullWitness) Attempts(ctx context.Context, reference string) ([]Attempt
 }
 
 // match assigns a call to each attempt, in the order in which the kubelet reported the ends. For concurrent calls,
-// containerd's log does not show which start belongs to which end. The kubelet's order of the requests then decides.
+// containerd's log does not show which start belongs to which end. The method match then uses the kubelet's order of
+// the requests.
 func match(attempts []Attempt, calls []PullCall) {
 	slices.SortStableFunc(calls, func(a, b PullCall) int { return a.EndAt.Compare(b.EndAt) })
 	overlap := false
@@ -143,8 +144,8 @@ func (w *PullWitness) accesses(ctx context.Context, reference string) ([]registr
 		nil
 }
 
-// read adds the data that the registry sent during the attempt. Concurrent attempts of several pods for the same image
-// share this data.
+// The method read adds the data that the registry sent during the attempt. Concurrent attempts of several pods for the
+// same image share this data.
 func (a *Attempt) read(accesses []registry.Access) {
 	const skew = 2 * time.Millisecond // containerd rounds the times in its log
 	for _, access := range accesses {
@@ -170,8 +171,8 @@ func (a *Attempt) read(accesses []registry.Access) {
 	}
 }
 
-// Pull returns the time of the pull according to the registry. If the registry's log lacks more than besides of the
-// pull, Pull returns the time according to the runtime.
+// The method Pull returns the time of the pull according to the registry. If the registry received no request, or if
+// the runtime's pull is longer by more than the argument besides, Pull returns the time according to the runtime.
 func (a Attempt) Pull(besides time.Duration) (pull Span, byRegistry bool) {
 	if a.Asked.StartAt.IsZero() || a.Call.Length()-a.Asked.Length() > besides {
 		return a.Call.Span, false
@@ -190,7 +191,7 @@ func (a Attempt) Unpacked() time.Duration {
 // Failed reports whether the attempt failed.
 func (a Attempt) Failed() bool { return a.Call.Failed != "" }
 
-// Of returns the attempts for one container of a pod. An empty container selects the pod's image volume.
+// The function Of returns the attempts for one container of a pod. An empty container selects the pod's image volume.
 func Of(attempts []Attempt, pod, container string) (mine []Attempt) {
 	for _, a := range attempts {
 		if a.Pod == pod && a.Container == container {

@@ -62,7 +62,7 @@ func (t *tunnel) serve() {
 	}
 }
 
-// carry serves one CONNECT request until one of the two sides closes its connection.
+// The method carry serves one CONNECT request until one of the two sides closes its connection.
 func (t *tunnel) carry(from net.Conn) {
 	defer from.Close()
 	reader := bufio.NewReader(from)

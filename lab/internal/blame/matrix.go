@@ -29,7 +29,7 @@ func (m Matrix) plus(other Matrix) Matrix {
 	return sum
 }
 
-// Of returns one cell.
+// The method Of returns one cell.
 func (m Matrix) Of(culprit, blamed Cause) time.Duration { return m.cells[cell{culprit, blamed}] }
 
 // order is the order of the causes in the matrix, which roughly follows a start-up.
@@ -67,7 +67,7 @@ func (m Matrix) used(of func(cell) Cause) (causes []Cause) {
 			}
 		}
 	}
-	for c := range m.cells { // causes that the list lacks follow at the end
+	for c := range m.cells { // causes that are not in the list follow at the end
 		if cause := of(c); !slices.Contains(causes, cause) {
 			causes = append(causes, cause)
 		}

@@ -33,8 +33,8 @@ type Stretch struct {
 	Witness string        // name of the log that shows the cause
 }
 
-// Lay merges stretches. Where stretches overlap, later arguments replace earlier ones. The result is ordered by time,
-// and its stretches do not overlap.
+// Lay merges stretches. Where stretches overlap, later arguments replace earlier arguments. The result is ordered by
+// time, and its stretches do not overlap.
 func Lay(stretches ...Stretch) []Stretch {
 	var laid []Stretch
 	for _, over := range stretches {
@@ -52,7 +52,7 @@ func Lay(stretches ...Stretch) []Stretch {
 	return laid
 }
 
-// without returns the parts of a stretch outside a span.
+// The method without returns the parts of a stretch outside a span.
 func (s Stretch) without(over Span) (left []Stretch) {
 	if s.overlap(over) == 0 {
 		return []Stretch{s}

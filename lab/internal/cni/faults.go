@@ -19,7 +19,7 @@ type Faults struct {
 	More      []Faults `json:"more,omitempty"`      // faults of other pods; the first match applies
 }
 
-// of returns the fault for a pod.
+// The method of returns the fault for a pod.
 func (f Faults) of(namespace, pod string) Faults {
 	if f.matches(namespace, pod) && (f.Delay.Duration > 0 || f.Fail != "") {
 		return f

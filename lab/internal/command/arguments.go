@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// UsageError reports an invalid command line. Its text contains the remedy.
+// UsageError reports an invalid command line. The error's text contains the remedy.
 type UsageError struct{ Problem string }
 
 func (e UsageError) Error() string { return e.Problem + "; run \"lab help\" for help" }

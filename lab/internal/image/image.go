@@ -19,7 +19,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-// Base returns the image that contains only the workload program. Its digest depends only on the program.
+// Base returns the image that contains only the workload program. The digest of this image depends only on the program.
 func Base(programPath string) (v1.Image, error) {
 	program, err := os.ReadFile(programPath)
 	if err != nil {
@@ -54,7 +54,7 @@ func WithLayers(base v1.Image, layers ...v1.Layer) (v1.Image, error) {
 	return image, nil
 }
 
-// For returns the image for another platform. The content is the same, in an index without other images.
+// The function For returns the image for another platform. The content is the same, in an index without other images.
 func For(image v1.Image, architecture string) (v1.ImageIndex, error) {
 	config, err := image.ConfigFile()
 	if err != nil {

@@ -78,7 +78,7 @@ func (n Node) clean(ctx context.Context) error {
 	return nil
 }
 
-// stop stops components concurrently.
+// The method stop ends components concurrently.
 func (n Node) stop(grace time.Duration, names ...string) error {
 	failures := make([]error, len(names))
 	var all sync.WaitGroup
@@ -120,8 +120,8 @@ func (n Node) removePods(ctx context.Context) {
 	}
 }
 
-// endMarkedProcesses kills processes with the lab's mark until it finds none. Marked processes can be shims, or
-// processes that an interrupted lab did not record.
+// endMarkedProcesses kills processes with the lab's mark until no such process remains. Marked processes can be shims,
+// or processes that an interrupted lab did not record.
 func (n Node) endMarkedProcesses() error {
 	const looks = 50
 	for range looks {

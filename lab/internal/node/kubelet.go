@@ -73,8 +73,9 @@ func (n Node) writeKubeletConfig(settings map[string]any) error {
 		"authorization":            object{"mode": "Webhook"},
 		"containerRuntimeEndpoint": "unix://" + n.ContainerdSocket(),
 
-		// The kubelet must not create a hierarchy of pods in the machine's cgroups, because the lab does not own them.
-		// containerd's cgroup for each container is sufficient. The configuration works with cgroup v1 and cgroup v2.
+		// The kubelet must not create a hierarchy of pods in the machine's cgroups, because the lab does not own these
+		// cgroups. containerd's cgroup for each container is sufficient. The configuration works with cgroup v1 and
+		// cgroup v2.
 		"failCgroupV1": false, "cgroupDriver": "cgroupfs", "cgroupsPerQOS": false, "enforceNodeAllocatable": []string{},
 
 		// These settings prevent changes to other parts of the machine.

@@ -41,7 +41,7 @@ func (n Node) Kube() (*kube.Client, error) {
 	return kube.New(layout.Address(layout.APIServerPort), n.certificates(), adminUser)
 }
 
-// Kubelet returns a client of the kubelet's own API. The lab uses it to read metrics.
+// Kubelet returns a client of the kubelet's own API. The lab uses this API to read metrics.
 func (n Node) Kubelet() (*kube.Client, error) {
 	return kube.New(layout.Address(layout.KubeletPort), n.certificates(), adminUser)
 }
@@ -73,8 +73,8 @@ func get(ctx context.Context, url string) error {
 	return nil
 }
 
-// free returns an error if a process listens on a loopback port. free retries for a second, because the port of an
-// exited process can remain in use for a moment.
+// The function free returns an error if a process listens on a loopback port. free retries for a second, because the
+// port of an exited process can remain in use for a moment.
 func free(port int) error {
 	const patience, every = time.Second, 20 * time.Millisecond
 	for deadline := time.Now().Add(patience); ; time.Sleep(every) {

@@ -13,8 +13,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// StartReceiver starts the program that receives traces and metrics over OTLP, and waits until it is ready. The
-// receiver keeps data that it received earlier.
+// StartReceiver starts the program that receives traces and metrics over OTLP, and waits until the program is ready.
+// The receiver keeps data that it received earlier.
 func (n Node) StartReceiver(ctx context.Context) error {
 	source, err := build.FindSource()
 	if err != nil {

@@ -42,7 +42,8 @@ func (n Node) Up(ctx context.Context, agent Agent) error {
 	}
 	if err := n.start(ctx, agent); err != nil {
 		if errors.Is(ctx.Err(), context.Canceled) {
-			return errors.New("interrupted: run \"lab up\" or \"lab down\" to remove the started processes and files")
+			return errors.New("interrupted: processes and files remain: run \"lab up\" to start again, " +
+				"or \"lab down\" to remove them")
 		}
 		return err
 	}
@@ -73,7 +74,7 @@ func (n Node) reset(ctx context.Context) error {
 	return nil
 }
 
-// start starts all components that do not run yet. start follows the order of their dependencies, and starts
+// The method start runs all components that do not run yet. start follows the order of their dependencies, and starts
 // independent components concurrently.
 func (n Node) start(ctx context.Context, agent Agent) error {
 	if err := n.Create(); err != nil { // again, because a repair might have to restore a directory
@@ -161,7 +162,7 @@ func (n Node) startClients(ctx context.Context, client *kube.Client) error {
 }
 
 // Restore reverts a scenario's changes to the API server, the kubelet and the agent, and stops the processes that the
-// scenario started. Without changes, Restore does nothing. Up does the same after a killed scenario.
+// scenario started. Without changes, Restore does nothing. Up reverts these changes too, after a killed scenario.
 func (n Node) Restore(ctx context.Context) error {
 	return errors.Join(n.Thaw(), n.UseOwnPauseImage(ctx), n.StopExtraAgents(), n.StopReceiver(), n.StopPrometheus(),
 		n.EnableStreamingLists(ctx), n.PullSerially(ctx), n.RestoreAgent(ctx))

@@ -141,7 +141,7 @@ type metricsRequest struct {
 
 type points struct {
 	DataPoints []struct {
-		Count string `json:"count"` // 64-bit numbers are strings in OTLP JSON
+		Count string `json:"count"` // OTLP JSON represents 64-bit numbers as strings
 	} `json:"dataPoints"`
 }
 
@@ -243,7 +243,7 @@ func readSpans(line []byte) (spans []Span, err error) {
 	return spans, nil
 }
 
-// statusError is the code of the status error.
+// statusError is the code of the status "error".
 const statusError = 2
 
 func (w wireSpan) span() (Span, error) {

@@ -8,7 +8,7 @@ import (
 )
 
 // markVariable is an environment variable of every process of a lab, which child processes inherit. No other program
-// sets it, so it proves that a process belongs to a lab.
+// sets this variable, so the variable proves that a process belongs to a lab.
 const markVariable = "PODLAPSE_LAB_PROCESS"
 
 // mark returns the environment entry of one component. The run directory identifies the lab.

@@ -87,8 +87,8 @@ func writeStatus(response http.ResponseWriter, status int) {
 
 func openRange() *regexp.Regexp { return regexp.MustCompile(`^bytes=(\d+)-$`) }
 
-// closeRange adds an end to an open range. A client that resumes a download requests "bytes=N-". The upstream handler
-// does not support this form.
+// closeRange adds an end to a range that has no end. A client that resumes a download requests "bytes=N-". The upstream
+// handler does not support this form.
 func (s *Server) closeRange(request *http.Request, digest string) {
 	match := openRange().FindStringSubmatch(request.Header.Get("Range"))
 	if match == nil {

@@ -45,7 +45,7 @@ func accuracy(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	defer busy.stop()
 	arrivals, stop := b.Watch(ctx)
 	timelines, truths := make([]agent.Timeline, len(plans)), make([]known, len(plans))
-	// one pod at a time, because two concurrent pods would disturb each other's measurement on a small machine
+	// one pod at a time, because two concurrent pods would disturb the measurements of each other on a small machine
 	for i, p := range plans {
 		if timelines[i], truths[i], err = p.measure(ctx, b, arrivals, images[i]); err != nil {
 			return err
@@ -68,8 +68,8 @@ func accuracy(ctx context.Context, b *bench.Bench, v *Verdict) error {
 func accuracyPlans() []plan {
 	const (
 		length = 2 * time.Second
-		// The runtime must record the start of an init container before the container exits. Otherwise no source dates
-		// its run.
+		// The runtime must record the start of an init container before the container exits. Otherwise, no source
+		// contains the times of the container's run.
 		shortRun = 300 * time.Millisecond
 	)
 	faults := []struct {

@@ -19,7 +19,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// The annotations that a pod sets to request annotations, and the annotations that the agent then writes.
+// Names of two kinds of annotations: those that a pod sets as a request, and those that the agent then writes.
 const (
 	askStartUp, gotStartUp = "podlapse.dev/annotate", "podlapse.dev/startup"
 	askTime, gotTime       = "addtime", "timestamp"

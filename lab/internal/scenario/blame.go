@@ -15,7 +15,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/registry"
 )
 
-// examRow is one start-up with a known culprit. Its pod has the name of the row.
+// examRow is one start-up with a known culprit. The row's pod has the name of the row.
 type examRow struct {
 	name    string
 	culprit string // the fault and the culprit, as text for readers
@@ -27,8 +27,9 @@ type playFunc = func(ctx context.Context, x *examPod) error
 
 // examStage is a group of rows that run concurrently. The stage sets the state of the node for these rows.
 type examStage struct {
-	name  string
-	set   func(ctx context.Context, e *exam) error // puts the node into the state that the rows require; may be nil
+	name string
+	// puts the node into the state that the rows require; nil if the rows require no special state
+	set   func(ctx context.Context, e *exam) error
 	rows  []examRow
 	apart time.Duration // time between the starts of two rows; 0 selects the default
 	alone bool          // the rows run one after the other
@@ -54,7 +55,7 @@ type exam struct {
 type examResult struct {
 	stage, name, culprit string
 	place                [2]int // the positions of the stage and of the row within the stage
-	failed               error  // why the row could not run; nil if it ran
+	failed               error  // the reason why the row could not run; nil if the row ran
 	timeline             agent.Timeline
 	reported             []blame.Reported
 	truth                []blame.Stretch

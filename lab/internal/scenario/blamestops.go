@@ -35,8 +35,8 @@ func (e *exam) away(meanwhile bench.Span, ended bool) {
 		blame.Stop{Span: blame.Span{From: meanwhile.StartAt, To: meanwhile.EndAt}, Ended: ended})
 }
 
-// meeting lets the rows of a stage wait for each other. When all rows have arrived, the last row runs a function. Then
-// all rows continue.
+// A meeting makes the rows of a stage wait until all these rows have arrived. When all rows have arrived, the last row
+// runs a function. Then all rows continue.
 type meeting struct {
 	wait    int
 	mu      sync.Mutex
@@ -99,7 +99,7 @@ func stopRows(component, words string, long func() time.Duration) []examRow {
 	}
 }
 
-// spoken waits until the first run of a container has logged the given word.
+// The method spoken waits until the first run of a container has logged the given word.
 func (x *examPod) spoken(ctx context.Context, container, word string) error {
 	return x.await(ctx, "word "+word, func() (bool, error) {
 		stated, err := x.bench().WorkloadLogOfRun(x.name, x.uid(), container, 0)

@@ -36,7 +36,7 @@ const (
 	moreMemory = size(1 << 20)
 )
 
-// size is a number of bytes.
+// The type size is a number of bytes.
 type size int64
 
 func (s size) String() string { return fmt.Sprintf("%.2f MiB", float64(s)/(1<<20)) }
@@ -45,7 +45,8 @@ func (s size) String() string { return fmt.Sprintf("%.2f MiB", float64(s)/(1<<20
 type version struct{ account, program, kubeconfig string }
 
 // compare runs agents of two programs side by side on a node without a kubelet, with only the flags that every agent
-// requires. All agents observe the same pods, so the programs cause any difference in requests, memory or series.
+// requires. All agents observe the same pods. Therefore, any difference in requests, memory or series comes from the
+// programs.
 func compare(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	versions := []version{{account: "before", program: b.Before}, {account: "now", program: b.Node.Agent()}}
 	for i := range versions {
@@ -115,7 +116,7 @@ func (t *version) prepare(ctx context.Context, b *bench.Bench) error {
 	return err
 }
 
-// compared is one round, in which agents of the two programs alternate.
+// The type compared is one round, in which agents of the two programs alternate.
 type compared struct {
 	bench    *bench.Bench
 	runtime  *synthetic.Runtime
@@ -222,7 +223,7 @@ func seriesOf(text string) map[string]bool {
 
 // judgeSeries requires that both programs expose the same series.
 func judgeSeries(v *Verdict, before, now map[string]bool) {
-	const most = 10 // greatest number of series in a problem
+	const most = 10 // maximum number of series that a problem lists
 	v.Compared++
 	only := func(in, notIn map[string]bool) (names []string) {
 		for _, name := range slices.Sorted(maps.Keys(in)) {

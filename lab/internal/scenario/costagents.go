@@ -122,8 +122,8 @@ func (c *costRun) judgeReported(ctx context.Context, namespace string, started [
 	return nil
 }
 
-// reported waits for the records of all pods in a namespace. If an agent has not received an Event, the agent delays
-// the record until the Event arrives.
+// The method reported waits for the records of all pods in a namespace. If an agent has not received an Event, the
+// agent delays the record until the Event arrives.
 func (c *costRun) reported(ctx context.Context, namespace string, extra,
 	pods int) (reported map[string]agent.Timeline, err error) {
 	err = c.bench.Node.Report.Wait(ctx, "the records of "+namespace, 40*time.Second, 500*time.Millisecond,

@@ -30,8 +30,8 @@ const (
 	roundEvery    = 2 * time.Second // time between the starts of two rounds
 )
 
-// invention is part of every name that the tenant invents in Events. No object and no pull has such a name, so the
-// agent must mention these names only for the tenant's own pods.
+// The constant invention is part of every name that the tenant invents in Events. No object and no pull has such a
+// name, so the agent must report these names only for the tenant's own pods.
 const invention = "mallory"
 
 // tenant is a client with the built-in role edit in one namespace.
@@ -114,7 +114,7 @@ func (t *tenant) remove(ctx context.Context) error {
 	return t.bench.Kube.DeleteNamespace(ctx, t.bench.Node.Report, t.namespace)
 }
 
-// attack tries all attacks in the list, round after round, until ctx ends.
+// The method attack tries all attacks in the list, round after round, until ctx ends.
 func (t *tenant) attack(ctx context.Context) error {
 	t.mu.Lock()
 	t.rounds = 0
@@ -171,7 +171,8 @@ func (t *tenant) awaitRounds(ctx context.Context) error {
 		"scenario is not conclusive")
 }
 
-// look lists the tenant's own pods with the tenant's token, and the other pods with the administrator's permissions.
+// The method look lists the tenant's own pods with the tenant's token, and the other pods with the administrator's
+// permissions.
 func (t *tenant) look(ctx context.Context) error {
 	own, err := t.kube.Pods(ctx, t.namespace)
 	if err != nil {
@@ -192,7 +193,8 @@ func (t *tenant) look(ctx context.Context) error {
 	return nil
 }
 
-// own returns the tenant's pods that never start. The function others returns the pods that the tenant attacks.
+// The method own returns the tenant's pods that never start. The function others returns the pods that the tenant
+// attacks.
 func (t *tenant) own() []corev1.Pod {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -247,7 +249,7 @@ func (t *tenant) path(resource string) string {
 	return "/api/v1/namespaces/" + t.namespace + "/" + resource
 }
 
-// count counts one request. count ignores requests that failed because the attack ended.
+// The method count counts one request. count ignores requests that failed because the attack ended.
 func (t *attackRun) count(ctx context.Context, err error) {
 	if err != nil && ctx.Err() != nil {
 		return
@@ -269,8 +271,8 @@ func (t *attackRun) count(ctx context.Context, err error) {
 	}
 }
 
-// note notes the numbers of requests. Every attack must have been tried. The API server must have accepted every attack
-// that it is not allowed to refuse.
+// The method note adds the numbers of requests to the verdict. Each attack in the list must have been tried. The API
+// server must have accepted every attack that it is not allowed to refuse.
 func (t *tenant) note(v *Verdict) {
 	var sent, refused, troubled int
 	for _, a := range t.attacks {

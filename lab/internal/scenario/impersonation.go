@@ -63,7 +63,7 @@ func nodeImpersonation(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return tryToken(ctx, b, v, token, true)
 }
 
-// check runs podlapse-agent check. The command must succeed and print the given text.
+// The function check runs podlapse-agent check. The command must succeed and print the given text.
 func check(ctx context.Context, b *bench.Bench, v *Verdict, flags []string, want string) {
 	output, err := exec.CommandContext(ctx, b.Node.Agent(), append([]string{"check"}, flags...)...).CombinedOutput()
 	v.Compared++
@@ -75,8 +75,8 @@ func check(ctx context.Context, b *bench.Bench, v *Verdict, flags []string, want
 	}
 }
 
-// tryToken sends requests to the API server. The token must allow some of these requests and must not allow the others.
-// Only an agent that reports the node's health is allowed to read the Node object.
+// tryToken sends requests to the API server. The API server must allow some of these requests to the token, and must
+// refuse the others. Only an agent that reports the node's health is allowed to read the Node object.
 func tryToken(ctx context.Context, b *bench.Bench, v *Verdict, token string, nodeHealth bool) error {
 	const here, elsewhere = "system:node:" + layout.NodeName, "system:node:node-2"
 	pods, mine := "/api/v1/pods", "/api/v1/pods?fieldSelector=spec.nodeName%3D"+layout.NodeName

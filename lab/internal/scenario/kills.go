@@ -8,8 +8,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// kill is one SIGKILL to the agent. The agent runs for the time after before the signal, and stays down for the time
-// down.
+// kill is one SIGKILL to the agent. The agent runs for the duration in the field after before the signal, and stays
+// down for the duration in the field down.
 type kill struct{ after, down time.Duration }
 
 // killPlan draws the times at which the agent is killed. Most kills interrupt the agent's normal work, and some
@@ -29,7 +29,7 @@ func killPlan(random *rand.Rand, count int) []kill {
 	return kills
 }
 
-// lasting returns the total duration of the kills.
+// The function lasting returns the total duration of the kills.
 func lasting(kills []kill) (sum time.Duration) {
 	for _, k := range kills {
 		sum += k.after + k.down
@@ -37,7 +37,7 @@ func lasting(kills []kill) (sum time.Duration) {
 	return sum
 }
 
-// killAgent kills the agent as planned. At the end, the agent is running.
+// killAgent kills the agent at the times in the plan. When killAgent returns, the agent is running.
 func killAgent(ctx context.Context, b *bench.Bench, kills []kill) error {
 	for _, k := range kills {
 		if err := sleep(ctx, k.after); err != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // withoutReceiver stops the receiver while a pod starts. The agent must still report the pod on standard output, and
-// count the pod as dropped. After the receiver has restarted, the agent must send the next pod.
+// count the pod as dropped. After a restart of the receiver, the agent must send the next pod.
 func (t *tracedRun) withoutReceiver(ctx context.Context) error {
 	spec := corev1.PodSpec{Containers: []corev1.Container{{Name: mainName, Image: t.bench.BaseImage}}}
 	if err := settleAgent(ctx, t.bench); err != nil {
@@ -72,7 +72,7 @@ func (t *tracedRun) withoutReceiver(ctx context.Context) error {
 	return nil
 }
 
-// delivered contains the agent's counters of start-ups.
+// The type delivered contains the agent's counters of start-ups.
 type delivered struct{ sent, dropped, printed float64 }
 
 func (t *tracedRun) counted(ctx context.Context) (delivered, error) {

@@ -73,8 +73,8 @@ func answerName(conn net.PacketConn, to net.Addr, question dnsmessage.Message, l
 	}
 }
 
-// probeTargets are proxies of the lab's registry. One proxy responds late, one never responds, one refuses all clients,
-// and one requires a header. Another target is an address without a listener.
+// probeTargets are proxies of the lab's registry. One proxy responds late, one proxy never responds, one proxy refuses
+// all clients, and one proxy requires a header. Another target is an address without a listener.
 type probeTargets struct {
 	slow, silent, refuses, flavored, dead string
 	stop                                  func()

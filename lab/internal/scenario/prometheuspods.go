@@ -14,10 +14,10 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/prometheus"
 )
 
-// scraped is one pod whose metrics Prometheus must store.
+// The type scraped is one pod whose metrics Prometheus must store.
 type scraped struct {
 	plan     plan
-	truth    time.Duration // from the request that created the pod until the watch delivered the pod as ready
+	truth    time.Duration // from the request to create the pod until the watch delivered the ready pod
 	timeline agent.Timeline
 	total    time.Duration // total duration in the agent's record
 }

@@ -12,16 +12,16 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// unseen is a pull that took longer for the runtime than for the registry.
+// The type unseen is a pull that took longer for the runtime than for the registry.
 type unseen struct {
 	what string
 	took time.Duration // difference between the two durations
 }
 
-// seenByRegistry limits the difference between a pull's duration for the runtime and for the registry. Up to this
-// difference, the registry's log is the truth. Above it, containerd's log is the truth. The runtime's duration also
-// includes resolving the name before the download and unpacking after it. The limit is half the accepted error, so that
-// an agent that agrees with containerd's log stays within the accepted error.
+// seenByRegistry is the largest difference between the two durations of a pull for which the registry's log is the
+// truth. If the difference is larger, containerd's log is the truth. containerd's log also includes resolving the name
+// before the download, and unpacking after the download. The limit is half of the largest accepted error. So an agent
+// that agrees with containerd's log stays within the accepted error.
 const seenByRegistry = exact / 2
 
 // judge compares the agent's report about a pod's pulls with the logs of the kubelet, containerd and the registry.
@@ -115,7 +115,7 @@ func (j *pullJudge) judgeImage(c pullCase, want wantedPull, truth []bench.Attemp
 	}
 }
 
-// proves returns the reason why the case is not conclusive, or an empty string.
+// The method proves returns the reason why the case is not conclusive, or an empty string.
 func (w wantedPull) proves(c pullCase, truth []bench.Attempt) string {
 	failures, hit := 0, false
 	for _, a := range truth {
@@ -230,7 +230,7 @@ func (j *pullJudge) length(what string, truth time.Duration, reported json.Numbe
 // judgeBytes requires that the agent counts exactly the bytes that the registry sent. If a fault interrupted a
 // response, only the sent part counts.
 func (j *pullJudge) judgeBytes(what string, c pullCase, truth bench.Attempt, pull agent.Pull) {
-	const besides = 16 << 10 // the agent is allowed to count the configuration or not
+	const besides = 16 << 10 // the agent can include the bytes of the configuration in the count or leave them out
 	switch {
 	case c.cutOff || c.mayShare || truth.Failed() || pull.Outcome != agent.Downloaded:
 	case pull.Download == nil && j.view.full():

@@ -74,13 +74,13 @@ func watchLivePulls(ctx context.Context, client agent.Client) *liveWatch {
 	return w
 }
 
-// stop stops the queries. The caller must call it exactly once.
+// stop stops the queries. The caller must call stop exactly once.
 func (w *liveWatch) stop() error { w.cancel(); return <-w.ended }
 
 // judgeLive requires that each response contains only pulls in progress. The agent must also report each slow pull
 // while the pull is in progress.
 func (j *pullJudge) judgeLive(watched *liveWatch) {
-	// The agent learns of a start or an end with a delay, and the kubelet logs it with a delay.
+	// Both the agent and the kubelet's log have a delay when a pull starts or ends.
 	const slack = 2 * time.Second
 	seen := make(map[realPull]bool)
 	wrong := make(map[string]int) // number of occurrences by description

@@ -17,8 +17,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// lookForSockets walks all files in the agent's container as root of the node, who can see more files than the agent.
-// The proxy's socket must be the only socket.
+// lookForSockets searches all files in the agent's container as root of the node. Root can see more files than the
+// agent. The proxy's socket must be the only socket.
 func lookForSockets(b *bench.Bench, v *Verdict, pid, proxy int) error {
 	found, files, err := socketsOf(pid)
 	if err != nil {
@@ -139,7 +139,7 @@ func judgeProxyProcess(v *Verdict, pid int) {
 		pid)); err == nil {
 		v.Problem("the proxy's container contains a service account token, want none")
 	}
-	// The pod uses the node's network, so only the sockets that the process itself holds count.
+	// The pod uses the node's network, so the check considers only sockets that the process itself has open.
 	inodes := map[string]bool{}
 	for _, table := range []string{"tcp", "tcp6", "udp", "udp6", "raw", "raw6"} {
 		for _, inode := range inodesOf(fmt.Sprintf("/proc/%d/net/%s", pid, table)) {

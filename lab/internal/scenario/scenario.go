@@ -17,8 +17,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// Run injects faults and measures on a new bench. An error means that the scenario could not run. Differences between
-// the agent's reports and the truth go into the verdict.
+// Run is a function that injects faults and measures on a new bench. An error means that the scenario could not run.
+// The verdict contains the differences between the agent's reports and the truth.
 type Run func(ctx context.Context, b *bench.Bench, v *Verdict) error
 
 // Scenario is one row of the table.
@@ -37,7 +37,7 @@ type Choice struct {
 	Before string // path of the program that Compare compares with the current agent
 }
 
-// Table lists all scenarios in the order that suits a new user.
+// Table lists all scenarios. The scenarios for new users are first.
 func Table() []Scenario {
 	return []Scenario{
 		{"rollout", "restart the DaemonSet three times while pods start: each start-up is reported exactly once",
@@ -114,8 +114,8 @@ func Names() []string {
 	return names
 }
 
-// ErrDisagree means that the agent and the truth differ by more than the limit. The error that wraps ErrDisagree lists
-// the differences.
+// ErrDisagree means that the difference between the agent and the truth is larger than the limit. The error that wraps
+// ErrDisagree lists the differences.
 var ErrDisagree = errors.New("the agent disagrees with the truth")
 
 // purpose is the purpose of the scenarios' namespaces.
@@ -165,8 +165,8 @@ func Play(ctx context.Context, n node.Node, s Scenario, choice Choice, out io.Wr
 	if err != nil {
 		return fmt.Errorf("scenario %s: %w", s.Name, err)
 	}
-	// The error repeats the problems, because readers look at the end of a long output first, and some systems keep
-	// only the end.
+	// The error repeats the problems at the end of the output. Readers of a long output look at its end first, and some
+	// systems keep only the end.
 	return fmt.Errorf("scenario %s: %w:\n  %s", s.Name, ErrDisagree, strings.Join(verdict.Wrong(), "\n  "))
 }
 

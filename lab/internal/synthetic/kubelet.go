@@ -18,7 +18,7 @@ type Kubelet struct {
 	Pace    Pace
 }
 
-// Pace contains the duration of each step of a start. The steps follow one another.
+// Pace contains the duration of each step of a start. The steps follow each other without pauses.
 type Pace struct {
 	Pickup  time.Duration // time until the kubelet acknowledges the pod
 	Volumes time.Duration // time until the kubelet requests a sandbox
@@ -33,14 +33,15 @@ type Pace struct {
 func Usual() Pace {
 	const ms = time.Millisecond
 	return Pace{Pickup: 20 * ms,
-		// containerd with a network plugin takes this long. The synthetic runtime does not date images, and neither
-		// does CRI. The agent must therefore query the runtime before the sandbox exists. Otherwise, it cannot know
-		// that an image was already present. In this test, the agent shares two cores with an entire cluster.
+		// containerd with a network plugin takes this long. Neither the synthetic runtime nor CRI provides the time of
+		// an image's pull. The agent must therefore query the runtime before the sandbox exists. Otherwise, the agent
+		// cannot know that an image was already present. In this test, the agent shares two cores with an entire
+		// cluster.
 		Network: 300 * ms,
 		Pull:    500 * ms, Create: 20 * ms, Start: 30 * ms}
 }
 
-// Started describes the real start of one pod.
+// Started describes the actual start of one pod.
 type Started struct {
 	Name   string
 	Events int             // number of Events that were sent to the API server
@@ -131,7 +132,7 @@ func (s *start) container(ctx context.Context, name, image string,
 	return startedAt, id, s.say(ctx, name, "Started", "Container started")
 }
 
-// image provides an image for a container, and sends an Event about the image in the kubelet's words.
+// The method image provides an image for a container, and sends an Event about the image with the kubelet's message.
 func (s *start) image(ctx context.Context, name, image string, cold bool) error {
 	if !cold {
 		return s.say(ctx, name, "Pulled",
@@ -153,7 +154,7 @@ func (s *start) image(ctx context.Context, name, image string, cold bool) error 
 		"size: %d bytes.", image, whole, whole, imageSize))
 }
 
-// say creates and sends one Event.
+// The method say creates and sends one Event.
 func (s *start) say(ctx context.Context, container, reason, message string) error {
 	return s.send(ctx, s.pod.event(container, reason, message, time.Now()))
 }

@@ -67,14 +67,14 @@ func Start(ctx context.Context, target string, as http.RoundTripper) (*Proxy, er
 // URL returns the proxy's URL.
 func (p *Proxy) URL() string { return "http://" + p.listener.Addr().String() }
 
-// Break calls fault for every event of the pod watch from now on. If fault is nil, there are no faults.
+// Break calls the function fault for every further event of the pod watch. If fault is nil, there are no faults.
 func (p *Proxy) Break(fault func(kind watch.EventType, pod corev1.Pod) Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.fault = fault
 }
 
-// Held returns the number of delayed events.
+// The method Held returns the number of delayed events.
 func (p *Proxy) Held() int { return int(p.held.Load()) }
 
 // Close closes all connections.
@@ -129,7 +129,7 @@ func (p *Proxy) change(response *http.Response) error {
 	return nil
 }
 
-// due is an event, and the time at which it is forwarded.
+// The type due is an event, with the time at which the proxy forwards it.
 type due struct {
 	text []byte
 	at   time.Time
