@@ -15,10 +15,10 @@ type comparison struct {
 	problems   []string
 }
 
-// Disagreements lists the contradictions between a timeline and the transition records that were printed with it. Such
-// a contradiction is:
+// Disagreements lists the contradictions between a timeline and the transition records that were printed with it. These
+// differences are contradictions:
 //
-//   - another pod, owner, container, order or image
+//   - a different pod, owner, container, order or image
 //   - an instant outside the interval of its milestone
 //   - a missing instant whose milestone is in the timeline
 //   - a duration that differs from its phase, or from the time between its ends

@@ -37,8 +37,8 @@ func ReadRecords(output Output, namespace string) (Records, error) {
 	return readRecords(append(data, Printed(log, Stdout)...), namespace), nil
 }
 
-// readLogs reads the logs of containers one after the other, and the oldest log first. A long line can start in one log
-// and end in the next log.
+// readLogs reads the logs of containers one by one. The oldest log is first. A long line can start in one log and end
+// in the next log.
 func readLogs(paths []string) ([]byte, error) {
 	var logs [][]byte
 	for _, path := range paths {
@@ -97,8 +97,8 @@ type record struct {
 	transition Transition
 }
 
-// readRecord converts one line. If an agent was killed while it wrote a line, the first record of the next agent is on
-// the same line.
+// readRecord converts one line. If an agent was killed while it wrote a line, this line also contains the first record
+// of the next agent.
 func readRecord(line []byte) (r record, whole bool) {
 	for at := 0; at < len(line); at++ {
 		if line[at] != '{' {
@@ -128,7 +128,7 @@ func readRecord(line []byte) (r record, whole bool) {
 	return record{}, false
 }
 
-// The function Once removes repeated records. If several records have the same ID, Once keeps the first record. Records
+// Once removes repeated records. If several records have the same ID, Once keeps the first record. Records
 // without an ID all remain.
 func Once(timelines []Timeline) []Timeline {
 	var once []Timeline

@@ -105,13 +105,13 @@ const Succeeded = "succeeded"
 // Unattributed is the phase for time that no evidence can divide.
 const Unattributed = "unattributed"
 
-// The method In adds up the durations of the phases with this name and container. An empty container matches any
+// In adds up the durations of the phases with this name and container. An empty container matches any
 // container. The result ok is false if no phase matches. If a phase of zero length matches, ok is true.
 func (t Timeline) In(phase, container string) (sum time.Duration, ok bool, err error) {
 	return t.sum(phase, container, func(p Phase) json.Number { return p.Seconds })
 }
 
-// The method Stated adds up the stated errors of the phases with this name and container.
+// Stated adds up the stated errors of the phases with this name and container.
 func (t Timeline) Stated(phase, container string) (time.Duration, error) {
 	sum, _, err := t.sum(phase, container, func(p Phase) json.Number { return p.Error })
 	return sum, err

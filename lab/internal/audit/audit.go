@@ -38,7 +38,7 @@ type Use struct {
 	Refused []string // requests that the API server refused, without duplicates
 }
 
-// The function Of returns the permissions that a pod used. The result does not contain paths that are not resources,
+// Of returns the permissions that a pod used. The result does not contain paths that are not resources,
 // such as /version, because every account is allowed to read these paths.
 func Of(path, pod string) (Use, error) {
 	rights, refused := map[string]bool{}, map[string]bool{}

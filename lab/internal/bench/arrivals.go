@@ -35,7 +35,7 @@ func (b *Bench) Watch(ctx context.Context) (arrivals *Arrivals, stop func() erro
 	return arrivals, func() error { cancel(); return <-ended }
 }
 
-// The method Of returns the arrivals that the watch has delivered about a pod so far.
+// Of returns the arrivals that the watch has delivered about a pod so far.
 func (s *Arrivals) Of(pod string) Arrival {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -54,7 +54,7 @@ func Open(n node.Node, namespace string) (*Bench, error) {
 		Observer: resident(n, namespace)}, nil
 }
 
-// The function Set creates a bench without faults, and a namespace for its pods. Clear removes the bench, even if Set
+// Set creates a bench without faults, and a namespace for its pods. Clear removes the bench, even if Set
 // failed and returned an incomplete bench together with an error. ClearAll finds the namespace by its purpose.
 func Set(ctx context.Context, n node.Node, namespace, purpose string) (*Bench, error) {
 	b, err := Open(n, namespace)

@@ -42,7 +42,7 @@ type CallLog struct {
 	last  time.Time                 // timestamp of the last line
 }
 
-// OpenCallLog starts to read the calls for pods. It reads only calls that containerd logs after OpenCallLog.
+// OpenCallLog starts to read the calls for pods. OpenCallLog skips the calls that containerd logged earlier.
 func (b *Bench) OpenCallLog() (*CallLog, error) {
 	file, err := tailOf(b.Node.ContainerdLog())
 	if err != nil {
@@ -52,7 +52,7 @@ func (b *Bench) OpenCallLog() (*CallLog, error) {
 		named: make(map[string]*RuntimeCall)}, nil
 }
 
-// The method Of returns the calls that containerd has logged for a pod so far.
+// Of returns the calls that containerd has logged for a pod so far.
 func (l *CallLog) Of(uid string) ([]RuntimeCall, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

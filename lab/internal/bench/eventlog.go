@@ -32,8 +32,8 @@ type EventLog struct {
 	begun  *KubeletEvent // an Event whose message is on the next line
 }
 
-// OpenEventLog starts to read the Events about the bench's pods. It reads only Events that the kubelet creates after
-// OpenEventLog.
+// OpenEventLog starts to read the Events about the bench's pods. OpenEventLog skips the Events that the kubelet created
+// earlier.
 func (b *Bench) OpenEventLog() (*EventLog, error) {
 	file, err := tailOf(b.Node.KubeletLog())
 	if err != nil {
@@ -42,7 +42,7 @@ func (b *Bench) OpenEventLog() (*EventLog, error) {
 	return &EventLog{namespace: b.Namespace, file: file}, nil
 }
 
-// All returns the Events so far, in the order in which the kubelet created them.
+// All returns the Events so far, in the order in which the kubelet created these Events.
 func (l *EventLog) All() ([]KubeletEvent, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -14,7 +14,7 @@ const (
 	ReadinessGate  = "podlapse-lab/approved"
 )
 
-// LiftSchedulingGate removes SchedulingGate from a pod, so that the scheduler can bind it.
+// LiftSchedulingGate removes SchedulingGate from a pod, so that the scheduler can bind the pod.
 func (b *Bench) LiftSchedulingGate(ctx context.Context, pod string) error {
 	change := map[string]any{"spec": map[string]any{"schedulingGates": nil}}
 	if err := b.Kube.Merge(ctx, b.PodPath(pod), change); err != nil {

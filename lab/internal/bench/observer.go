@@ -27,7 +27,7 @@ func resident(n node.Node, namespace string) Observer {
 		namespace: namespace, report: n.Report, output: n.AgentOutput}
 }
 
-// The method Beside returns an extra agent that runs in addition to the node's own agent. Extra agents are counted from
+// Beside returns an extra agent that runs in addition to the node's own agent. Extra agents are counted from
 // 0.
 func (b *Bench) Beside(extra int) Observer {
 	return Observer{Agent: b.Node.Extra(extra), namespace: b.Namespace, report: b.Node.Report,

@@ -54,8 +54,8 @@ func (b *Bench) WitnessPulls() (*PullWitness, error) {
 // Events returns the Events that the kubelet created about the bench's pods.
 func (w *PullWitness) Events() ([]KubeletEvent, error) { return w.kubelet.All() }
 
-// Attempts returns all completed attempts of all pods to pull an image, in the order of their ends. The runtime does
-// not log the pod for which it pulls, but the kubelet reports each end immediately.
+// Attempts returns all completed attempts of all pods to pull an image, in the order of their ends. The runtime's log
+// does not name the pod of a pull. However, the kubelet reports each end immediately.
 func (w *PullWitness) Attempts(ctx context.Context, reference string) ([]Attempt, error) {
 	events, err := w.kubelet.All()
 	if err != nil {
@@ -171,7 +171,7 @@ func (a *Attempt) read(accesses []registry.Access) {
 	}
 }
 
-// The method Pull returns the time of the pull according to the registry. If the registry received no request, or if
+// Pull returns the time of the pull according to the registry. If the registry received no request, or if
 // the runtime's pull is longer by more than the argument besides, Pull returns the time according to the runtime.
 func (a Attempt) Pull(besides time.Duration) (pull Span, byRegistry bool) {
 	if a.Asked.StartAt.IsZero() || a.Call.Length()-a.Asked.Length() > besides {
@@ -191,7 +191,7 @@ func (a Attempt) Unpacked() time.Duration {
 // Failed reports whether the attempt failed.
 func (a Attempt) Failed() bool { return a.Call.Failed != "" }
 
-// The function Of returns the attempts for one container of a pod. An empty container selects the pod's image volume.
+// Of returns the attempts for one container of a pod. An empty container selects the pod's image volume.
 func Of(attempts []Attempt, pod, container string) (mine []Attempt) {
 	for _, a := range attempts {
 		if a.Pod == pod && a.Container == container {

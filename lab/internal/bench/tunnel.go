@@ -24,8 +24,8 @@ type tunnel struct {
 	end      context.Context
 }
 
-// OpenTunnel restarts the API server so that it reaches the agent's pod through a tunnel. The function closeTunnel
-// closes the tunnel. Clear restarts the API server with its usual settings.
+// OpenTunnel restarts the API server. Afterwards, the API server reaches the agent's pod through a tunnel. The function
+// closeTunnel closes the tunnel. Clear restarts the API server with its usual settings.
 func (b *Bench) OpenTunnel(ctx context.Context) (closeTunnel func() error, err error) {
 	dir, err := os.MkdirTemp("", "tunnel")
 	if err != nil {

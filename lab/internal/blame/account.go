@@ -72,7 +72,7 @@ type Run struct {
 	ExitedAt time.Time // when the process exited; zero while it runs
 	HeardAt  time.Time // when the runtime learned of the exit
 	HookedAt time.Time // when the post-start hook logged its end
-	ReadyAt  time.Time // when the last of the startup and readiness probes logged that it passes
+	ReadyAt  time.Time // when all startup and readiness probes had logged that they pass
 }
 
 // Fault is a fault that the scenario injected. Causes contains the true causes for the time from the field From until

@@ -3,8 +3,8 @@ package blame
 import "slices"
 
 // The method stopped makes the runtime the cause of the time in which containerd was stopped although the start-up
-// needed containerd. While the registry was still sending, the registry could also be the cause. For this time, both
-// causes are right.
+// needed containerd. While the registry was still sending, the registry could also be the cause. For this time, the
+// registry and the runtime both count as right causes.
 func (a Account) stopped(laid []Stretch) []Stretch {
 	all := slices.Clone(laid)
 	for _, away := range a.Stopped {

@@ -46,8 +46,8 @@ func (s *Score) Add(other Score) {
 // time outside the stated error counts:
 //
 //   - A phase with a cause of the stretch is right.
-//   - An unattributed phase is unattributed. If the phase lists candidates and none of them is a true cause, the phase
-//     is wrong.
+//   - An unattributed phase is unattributed. If the phase lists candidates and no candidate is a true cause, the
+//     phase is wrong.
 //   - Any other phase is wrong, except for the time within its stated error. The time within the stated error counts as
 //     unattributed, so an agent gains nothing from a large error.
 func Judge(reported []Reported, truth []Stretch) Score {
@@ -93,7 +93,7 @@ func (s *Score) count(stretch Stretch, t Reported, length, proven time.Duration)
 }
 
 // The method blamed returns the cause that the agent reports. If a stretch has several true causes and the agent
-// reports one of them, blamed returns the first true cause.
+// reports one of these causes, blamed returns the first true cause.
 func (t Reported) blamed(stretch Stretch) Cause {
 	if slices.Contains(stretch.Causes, t.Cause) {
 		return stretch.Causes[0]

@@ -29,7 +29,7 @@ func (m Matrix) plus(other Matrix) Matrix {
 	return sum
 }
 
-// The method Of returns one cell.
+// Of returns one cell.
 func (m Matrix) Of(culprit, blamed Cause) time.Duration { return m.cells[cell{culprit, blamed}] }
 
 // order is the order of the causes in the matrix, which roughly follows a start-up.

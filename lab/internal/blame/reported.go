@@ -21,7 +21,7 @@ type Reported struct {
 // once per second. For a phase in progress, the agent cannot yet know events of this time.
 const newsDelay = time.Second
 
-// The function Read converts the phases of a timeline.
+// Read converts the phases of a timeline.
 func Read(timeline agent.Timeline) ([]Reported, error) {
 	var reported []Reported
 	for _, p := range timeline.Phases {

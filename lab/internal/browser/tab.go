@@ -154,7 +154,7 @@ func call[P, R any](t *Tab, command cdp.Command[P, R], parameters P) (R, error) 
 	return chromedp.Call(ctx, command, parameters)
 }
 
-// Go opens an address as if a user had typed it.
+// Go opens an address as if a user had typed the address.
 func (t *Tab) Go(address string) error {
 	if _, err := do(t, chromedp.Navigate(address)); err != nil {
 		return fmt.Errorf("go to %s: %w", address, err)

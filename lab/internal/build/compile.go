@@ -32,7 +32,7 @@ func (b Builder) compile(ctx context.Context, dir string, g group) error {
 	}
 	cmd := exec.CommandContext(ctx, "go", arguments...)
 	cmd.Dir = filepath.Join(b.Source, g.module)
-	// A workspace or the user's build flags would change the result, and the cache key does not cover them.
+	// A workspace or the user's build flags would change the result, and the cache key does not cover these settings.
 	cmd.Env = append(os.Environ(), "CGO_ENABLED="+g.cgo, "GOWORK=off", "GOFLAGS=")
 	// The kernel stops the build when the lab's process ends for any reason. The thread that starts the build must
 	// therefore stay alive.
@@ -71,7 +71,7 @@ func (b Builder) compile(ctx context.Context, dir string, g group) error {
 	return nil
 }
 
-// watcher counts downloaded modules and compiled packages in go build's output, and keeps the other last lines.
+// watcher counts downloaded modules and compiled packages in go build's output, and keeps the last of all other lines.
 type watcher struct {
 	builder   Builder
 	group     group

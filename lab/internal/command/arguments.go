@@ -48,7 +48,7 @@ type arguments struct {
 	sample   bool
 	scenario string
 	seed     uint64 // 0 if not set
-	before   string // path of the program of another agent
+	before   string // path of a second agent's program
 	dir      string // directory for the internal registry command
 }
 

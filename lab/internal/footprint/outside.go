@@ -14,11 +14,11 @@ import (
 // place is a directory outside the lab's own directories.
 type place struct {
 	path  string
-	whole bool // the directory is removed with its content; otherwise, it is removed only if it is empty
+	whole bool // the directory is removed with its content; if false, the directory is removed only if it is empty
 }
 
-// builtIn returns the directories that the kubelet and libcni create even if they are configured to use other
-// directories. Child directories come before their parents.
+// builtIn returns the directories that the kubelet and libcni create even if the kubelet and libcni are configured to
+// use other directories. Child directories come before their parents.
 func builtIn() []place {
 	return []place{
 		{"/var/lib/kubelet/device-plugins", true}, // kubelet: socket for device plugins

@@ -1,6 +1,6 @@
 // Package image builds the lab's images in code and pushes them to the lab's registry. The first layer of every image
-// is the workload program, which stays on the node. The layers above it contain new random bytes each time, so the node
-// never has these layers.
+// is the workload program, which stays on the node. The layers above this layer contain new random bytes each time, so
+// the node never has these layers.
 package image
 
 import (
@@ -54,7 +54,7 @@ func WithLayers(base v1.Image, layers ...v1.Layer) (v1.Image, error) {
 	return image, nil
 }
 
-// The function For returns the image for another platform. The content is the same, in an index without other images.
+// For returns the image for another platform. The content is the same, in an index without other images.
 func For(image v1.Image, architecture string) (v1.ImageIndex, error) {
 	config, err := image.ConfigFile()
 	if err != nil {
@@ -70,8 +70,8 @@ func For(image v1.Image, architecture string) (v1.ImageIndex, error) {
 		mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{Platform: platform}}), nil
 }
 
-// Pusher is the lab's user agent for pushes. In the registry's log, it distinguishes the lab's requests from the node's
-// requests.
+// Pusher is the lab's user agent for pushes. In the registry's log, this user agent distinguishes the lab's requests
+// from the node's requests.
 const Pusher = "podlapse-lab"
 
 // Push uploads an image under a reference such as 127.0.0.1:25000/repository:tag.

@@ -72,7 +72,7 @@ func cacheRoot(getenv func(string) string) (string, error) {
 	return filepath.Join(root, "podlapse-lab"), nil
 }
 
-// The method In joins path elements below the state directory.
+// In joins path elements below the state directory.
 func (l Layout) In(elements ...string) string {
 	return filepath.Join(append([]string{l.State}, elements...)...)
 }

@@ -26,7 +26,7 @@ func Sum(text, name string, labels ...string) (float64, error) {
 	return sum, nil
 }
 
-// The function Has reports whether a sample with this name exists. An initialized metric has a sample even if nothing
+// Has reports whether a sample with this name exists. An initialized metric has a sample even if nothing
 // has been counted yet.
 func Has(text, name string) bool {
 	for line := range strings.Lines(text) {

@@ -20,8 +20,8 @@ import (
 var containerLog = regexp.MustCompile(`^[0-9]+\.log(\.[0-9-]+)?$`)
 
 // KeepAgentLogs creates a second hard link for each log of an agent in a container. The log then survives when the
-// kubelet removes it with the pod. Callers that restart agents call KeepAgentLogs often enough to find the logs of each
-// pod.
+// kubelet removes the original log with the pod. Callers that restart agents call KeepAgentLogs often enough to find
+// the logs of each pod.
 func (n Node) KeepAgentLogs() error {
 	dirs, err := filepath.Glob(n.ContainerLogs(AgentNamespace, "*", "*", agentContainer))
 	if err != nil {

@@ -69,7 +69,7 @@ func (n Node) ensure(c component) error {
 }
 
 // killStrays kills processes of this component that an interrupted lab started but did not record. killStrays keeps
-// processes that the component itself started, such as containerd's shims, because they run another program.
+// processes that the component itself started, such as containerd's shims. These processes run a different program.
 func (n Node) killStrays(c component) {
 	for _, found := range process.FindMarked(n.Run) {
 		if found.Component == c.Name && found.Executable == c.Path {

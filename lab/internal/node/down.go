@@ -47,7 +47,7 @@ func (n Node) clean(ctx context.Context) error {
 	if err := os.Remove(n.readyFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove lab state: %w", err)
 	}
-	// The kubelet stops first. Otherwise, it would restart the processes that are stopped later.
+	// The kubelet stops first. Otherwise, the kubelet would restart the processes that are stopped later.
 	gently := n.stop(5*time.Second, agentProcess, kubeletName, schedulerName, controllerName)
 	containers := footprint.Containers(n.ContainerdState(), n.RuncRoot())
 	n.removePods(ctx)
@@ -55,8 +55,8 @@ func (n Node) clean(ctx context.Context) error {
 	quickly := errors.Join(n.stop(2*time.Second, containerdName, registryName, receiverName, prometheusName,
 		nativeName), n.stop(0, apiServerName, etcdName))
 	n.Report.Say("all processes stopped, removing mounts, cgroups and files")
-	// Containers are removed before shims. A running shim reaps its processes immediately, and init would reap them
-	// later.
+	// Containers are removed before shims. A running shim reaps the processes immediately. Without the shim, init would
+	// reap these processes later.
 	if err := errors.Join(gently, quickly, footprint.RemoveContainers(containers), n.endMarkedProcesses()); err != nil {
 		return err
 	}

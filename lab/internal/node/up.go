@@ -19,7 +19,8 @@ import (
 )
 
 // readyFile returns the file that exists after the node has started completely. The file contains the ID of the current
-// boot. If the file is missing, the state belongs to an interrupted start. Such a state is removed and not repaired.
+// boot. If the file is missing, the state belongs to an interrupted start. Such a state is removed, because the lab
+// does not repair it.
 func (n Node) readyFile() string { return n.In("ready") }
 
 func (n Node) complete() bool {
@@ -61,7 +62,8 @@ func (n Node) reset(ctx context.Context) error {
 	if err := n.Create(); err != nil {
 		return err
 	}
-	// The state is saved before anything is started, because the cleanup after an interrupted start needs it.
+	// The state is saved before anything is started, because the cleanup after an interrupted start needs the saved
+	// state.
 	if err := footprint.Observe().Save(n.beforeFile()); err != nil {
 		return err
 	}
@@ -144,8 +146,8 @@ func (n Node) startNode(ctx context.Context, agent Agent) error {
 	return nil
 }
 
-// startClients starts the clients of the API server that run the cluster, unless they already run. startClients waits
-// until pods can start.
+// startClients starts the clients of the API server that run the cluster, unless these clients already run.
+// startClients waits until pods can start.
 func (n Node) startClients(ctx context.Context, client *kube.Client) error {
 	clients := []component{n.kubelet(), n.controllerManager(), n.scheduler()}
 	for _, c := range clients {

@@ -25,7 +25,7 @@ func Supported(system string, uid int) error {
 	return nil
 }
 
-// The function Here calls Supported for this machine and user.
+// Here calls Supported for this machine and user.
 func Here() error { return Supported(runtime.GOOS, os.Getuid()) }
 
 // requirement is a Debian package, the reason for it, and a check for a file or program of the package.

@@ -14,7 +14,7 @@ const markVariable = "PODLAPSE_LAB_PROCESS"
 // mark returns the environment entry of one component. The run directory identifies the lab.
 func mark(run, component string) string { return markVariable + "=" + run + ":" + component }
 
-// Marked is a process that the lab found by its environment.
+// Marked is a process whose environment contains the lab's mark.
 type Marked struct {
 	Identity
 	Component  string // name of the component, or of the component that started the process
@@ -34,7 +34,7 @@ func FindMarked(run string) []Marked {
 		if err != nil || pid == os.Getpid() {
 			continue
 		}
-		// The identity is read first. If another process gets the PID later, its identity differs.
+		// The identity is read first. If another process gets the PID later, the identity of the new process differs.
 		id, err := Identify(pid)
 		if err != nil || !id.Alive() {
 			continue

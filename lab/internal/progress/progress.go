@@ -1,5 +1,5 @@
-// Package progress reports the lab's current work and its duration to a user or a log file. The package writes plain
-// lines, which look the same on a terminal, in a pipe and in a CI log.
+// Package progress reports the lab's current work, and the time since the start of this work, to a user or a log file.
+// The package writes plain lines, which look the same on a terminal, in a pipe and in a CI log.
 package progress
 
 import (
@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// Reporter prefixes each line with the time since the reporter was created. Its methods are safe for concurrent use.
+// Reporter prefixes each line with the time since the reporter was created. The methods of Reporter are safe for
+// concurrent use.
 type Reporter struct {
 	mu        sync.Mutex
 	out       io.Writer

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Access is one request that the registry served. Its timestamps are the truth about a pull.
+// Access is one request that the registry served. The timestamps of an Access are the truth about a pull.
 type Access struct {
 	Sequence    uint64    `json:"sequence"`
 	Method      string    `json:"method"`

@@ -52,7 +52,8 @@ func (s *Server) Images(response http.ResponseWriter, request *http.Request) {
 
 func (s *Server) answer(writer *faulty, request *http.Request, kind, reference string) {
 	if writer.rule.Stall.Duration > 0 && writer.rule.StallAfterBytes == 0 {
-		// The stall happens before the handler runs, because the handler holds a lock while it writes a manifest.
+		// The stall happens before the handler runs, because the handler holds a lock while the handler writes a
+		// manifest.
 		writer.stalled = true
 		if writer.sleep(writer.rule.Stall.Duration) != nil {
 			return

@@ -114,7 +114,7 @@ func coldImages(ctx context.Context, b *bench.Bench, plans []plan) ([]string, er
 	return images, nil
 }
 
-// injectInto slows down the network and the registry for the pods whose plans require it.
+// injectInto slows down the network and the registry for the pods whose plans require slow responses.
 func injectInto(ctx context.Context, b *bench.Bench, plans []plan) error {
 	var slow, throttled []string
 	var delay time.Duration

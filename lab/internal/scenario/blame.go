@@ -44,7 +44,7 @@ type exam struct {
 	network *bench.NetworkFaults
 	watched *bench.Arrivals
 
-	registries []registry.Client // the lab's registry, and a second one while it runs
+	registries []registry.Client // the lab's registry, and the second registry while it runs
 
 	mu      sync.Mutex
 	stopped []blame.Stop // the times at which containerd was stopped

@@ -88,7 +88,7 @@ func (x *examPod) madeLate(ctx context.Context, create createFunc) error {
 }
 
 // lateVariables runs a pod with environment variables from an object. The object is created only after the kubelet has
-// reported that it is missing.
+// reported that the object is missing.
 func lateVariables(long func() time.Duration, from func(corev1.LocalObjectReference) corev1.EnvFromSource,
 	create createFunc,
 ) playFunc {

@@ -29,7 +29,8 @@ type costKind struct {
 	agents       int // number of agents that run at the same time
 	counterparts int // number of bare pod watches in addition to the agents' pod watches
 	pairs        int // number of pairs of blocks; each pair has one block on each node
-	// tail is the time from the creation of the last pod until the pod is ready and the agents have read its Events.
+	// tail is the time from the creation of the last pod until the pod is ready and the agents have read the pod's
+	// Events.
 	tail   time.Duration
 	target time.Duration // greatest CPU time of the API server for each start and agent
 }
@@ -44,10 +45,10 @@ func (k costKind) times() int { return k.agents + k.counterparts }
 //
 // If a pod's images are present, the pod watch is the only request of an agent. The scenario verifies this claim with
 // two counters, which must not grow while pods start: the agent's counter of requests, and the API server's counter of
-// Event watches. Such an agent therefore costs as much as its pod watch. The load has 60 of these watches: one watch of
-// an agent and 59 bare watches with the same request. More agents would use the same two cores and slow down the API
-// server. A bare watch must receive as many bytes as the agent's watch. With cold images, the agents open Event watches
-// when they need them, so bare watches cannot replace agents.
+// Event watches. An agent without other requests therefore costs as much as its pod watch. The load has 60 of these
+// watches: one watch of an agent and 59 bare watches with the same request. More agents would use the same two cores
+// and slow down the API server. A bare watch must receive as many bytes as the agent's watch. With cold images, the
+// agents open Event watches when the agents need these watches, so bare watches cannot replace agents.
 func costKinds() []costKind {
 	return []costKind{
 		{name: "present", pods: 100, agents: 1, counterparts: 59, pairs: 6, tail: 2 * time.Second,
@@ -61,7 +62,7 @@ func costKinds() []costKind {
 //
 // The agents run during all blocks, so the difference excludes the cost of an idle agent. A kubelet also watches the
 // pods of its node. The API server encodes a change once for all watches with the same parameters. Both nodes therefore
-// have such a watch. Each block has its own namespace, because a watch on a namespace receives all Events in the
+// have this kind of watch. Each block has its own namespace, because a watch on a namespace receives all Events in the
 // namespace.
 func eventCost(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	runtime := synthetic.NewRuntime()

@@ -90,16 +90,17 @@ func (h hostile) refusals(ctx context.Context) error {
 		status, err := exchange(connection, request.text)
 		_ = connection.Close()
 		h.v.Compared++
-		if err != nil || status != request.want {
-			h.v.Problem("a request %s: got status %d, error %v, want status %d", request.what, status, err,
-				request.want)
+		if err != nil {
+			h.v.Problem("a request %s: %v, want status %d", request.what, err, request.want)
+		} else if status != request.want {
+			h.v.Problem("a request %s: got status %d, want status %d", request.what, status, request.want)
 		}
 		h.v.Note("a request %s: %d", request.what, status)
 	}
 	return nil
 }
 
-// The method tokens sends invented tokens of maximum length, one after the other. It sends the tokens faster than the
+// The method tokens sends invented tokens of maximum length, one by one. The method sends these tokens faster than the
 // agent allows for one client.
 func (h hostile) tokens(ctx context.Context) error {
 	const asked = 600
@@ -188,8 +189,10 @@ func (h hostile) probe(ctx context.Context, when string) {
 	defer cancel()
 	status, _, err := tokenClient{server: "http://" + h.agent}.ask(ctx, "/livez", "")
 	h.v.Compared++
-	if err != nil || status != http.StatusOK {
-		h.v.Problem("a probe %s: got status %d, error %v, want status 200", when, status, err)
+	if err != nil {
+		h.v.Problem("a probe %s: %v, want status 200", when, err)
+	} else if status != http.StatusOK {
+		h.v.Problem("a probe %s: got status %d, want status 200", when, status)
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 // mistaken for a fault.
 const (
 	honestFault = 2 * time.Second // duration of each fault of an honest pod
-	// duration of the first cold pull; it is long, because a busy machine starts the waiting pods late
+	// duration of the first cold pull; the pull is long, because a busy machine starts the waiting pods late
 	coldPull     = 8 * time.Second
 	attackLead   = 5 * time.Second  // time from the start of the attack to the start of the honest pods
 	attackAtMost = 90 * time.Second // an attack stops after this time, even if the honest pods are still starting
@@ -71,7 +71,8 @@ func hostileTenant(ctx context.Context, b *bench.Bench, v *Verdict) (err error) 
 	if err := r.attacked(ctx, t, "attacked"); err != nil {
 		return err
 	}
-	// The agent restarts while the tenant's objects still exist. Its first block is the block with the attack.
+	// The agent restarts while the tenant's objects still exist. The agent's first block with these flags is the block
+	// with the attack.
 	if err := r.configure(ctx, "--events=cluster"); err != nil {
 		return err
 	}
@@ -89,8 +90,8 @@ func hostileTenant(ctx context.Context, b *bench.Bench, v *Verdict) (err error) 
 	return e.report(ctx, v)
 }
 
-// configure restarts the agent with these flags, unless the agent already runs with them. configure waits until the
-// agent has settled.
+// configure restarts the agent with these flags, unless the agent already runs with these flags. configure waits until
+// the agent has settled.
 func (r *tenantRun) configure(ctx context.Context, flags ...string) error {
 	if err := r.bench.Node.RestartAgentWith(ctx, node.AgentChange{Flags: flags}); err != nil {
 		return err
@@ -179,7 +180,7 @@ func (r *tenantRun) watched(ctx context.Context, block *honestBlock, play func(c
 	return nil
 }
 
-// play starts the honest pods and waits until the agent has reported them.
+// play starts the honest pods and waits until the agent has reported these pods.
 func (r *tenantRun) play(ctx context.Context, block string) error {
 	return r.exam.play(ctx, examStage{name: block, rows: honestRows(block)}, len(r.blocks))
 }

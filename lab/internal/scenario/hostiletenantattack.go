@@ -272,7 +272,7 @@ func (t *attackRun) count(ctx context.Context, err error) {
 }
 
 // The method note adds the numbers of requests to the verdict. Each attack in the list must have been tried. The API
-// server must have accepted every attack that it is not allowed to refuse.
+// server must have accepted each attack, unless the attack's row allows a refusal.
 func (t *tenant) note(v *Verdict) {
 	var sent, refused, troubled int
 	for _, a := range t.attacks {

@@ -122,8 +122,10 @@ func (r *tenantRun) judgeMetrics(block honestBlock) {
 	then, err := metrics.Sum(block.before, count, label)
 	now, err2 := metrics.Sum(block.after, count, label)
 	r.v.Compared++
-	if err := errors.Join(err, err2); err != nil || now-then < 2 {
-		r.v.Problem("%s: the agent counted %v pulls from %s, want at least 2: %v", block.name, now-then, registry, err)
+	if err := errors.Join(err, err2); err != nil {
+		r.v.Problem("%s: count the pulls from %s: %v", block.name, registry, err)
+	} else if now-then < 2 {
+		r.v.Problem("%s: the agent counted %v pulls from %s, want at least 2", block.name, now-then, registry)
 	}
 	if block.attacked {
 		r.noteCounts(block)

@@ -81,9 +81,10 @@ func checkInPod(ctx context.Context, b *bench.Bench, v *Verdict, want string) er
 	}
 	stdout, stderr, err := runInAgent(ctx, b, pod, "check")
 	v.Compared++
-	if err != nil || !strings.Contains(stdout, want) {
-		v.Problem("podlapse-agent check in the agent's pod: error %v, want no error and %q in\n%s%s", err, want,
-			stdout, stderr)
+	if err != nil {
+		v.Problem("podlapse-agent check in the agent's pod: %v, want no error in\n%s%s", err, stdout, stderr)
+	} else if !strings.Contains(stdout, want) {
+		v.Problem("podlapse-agent check in the agent's pod: %q is missing in\n%s%s", want, stdout, stderr)
 	}
 	for line := range strings.Lines(stdout) {
 		v.Note("check in pod %s: %s", pod.Name, strings.TrimSuffix(line, "\n"))
@@ -184,8 +185,10 @@ func judgeStrictness(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	} {
 		err := b.Kube.Apply(ctx, "podlapse-lab-dry-run", []byte(mistake), true)
 		v.Compared++
-		if err == nil || !strings.Contains(err.Error(), want) {
-			v.Problem("the API server must refuse a wrong %s by name, but answered: %v", want, err)
+		if err == nil {
+			v.Problem("the API server must refuse a wrong %s, but accepted the object", want)
+		} else if !strings.Contains(err.Error(), want) {
+			v.Problem("the API server must name the wrong field %s, but answered: %v", want, err)
 		}
 	}
 	return nil
@@ -256,7 +259,7 @@ func judgeRights(ctx context.Context, b *bench.Bench, v *Verdict, i installation
 				return err
 			}
 			if !slices.Equal(use.Rights, granted) {
-				return errors.New("the agent has not used all its permissions yet")
+				return errors.New("the agent still has unused permissions")
 			}
 			return nil
 		})

@@ -13,7 +13,7 @@ import (
 type kill struct{ after, down time.Duration }
 
 // killPlan draws the times at which the agent is killed. Most kills interrupt the agent's normal work, and some
-// interrupt its start. After some kills, the agent stays down so long that it misses events.
+// interrupt its start. After some kills, the agent stays down so long that the agent misses events.
 func killPlan(random *rand.Rand, count int) []kill {
 	upTo := func(most time.Duration) time.Duration { return time.Duration(random.Int64N(int64(most))) }
 	kills := make([]kill, count)

@@ -36,8 +36,8 @@ type knownLength struct {
 	injectorEnds bool // the injector alone determines the end, without a reaction of a component
 }
 
-// knownMilestone is a milestone with an interval that contains it. The interval begins with the cause of the milestone
-// and ends with a consequence of the milestone.
+// knownMilestone is a milestone with an interval that contains the time of the milestone. The interval begins with the
+// cause of the milestone and ends with a consequence of the milestone.
 type knownMilestone struct {
 	milestone string
 	held      bench.Span
@@ -54,12 +54,13 @@ type knownSpan struct {
 type accounts struct {
 	takenUpAt time.Time // from the kubelet's log
 	boundAt   time.Time // from the scheduler's Event
-	pullsAt   time.Time // from the kubelet's Event, which the kubelet creates just before it queues the pull
-	runtime   bench.RuntimeLog
-	network   bench.Span                      // run time of the network plugin
-	stated    map[string]map[string]time.Time // from each container's log
-	seen      bench.Arrival
-	calls     calls
+	// from the kubelet's Event, which the kubelet creates just before the kubelet queues the pull
+	pullsAt time.Time
+	runtime bench.RuntimeLog
+	network bench.Span                      // run time of the network plugin
+	stated  map[string]map[string]time.Time // from each container's log
+	seen    bench.Arrival
+	calls   calls
 
 	heardReadyAt time.Time // from the kubelet's log; zero without a probe
 }
@@ -112,13 +113,13 @@ func (p plan) ask(ctx context.Context, b *bench.Bench, seen bench.Arrival, c cal
 //   - network: from the request for a sandbox until the plugin's last log line. The plugin's process exits later. The
 //     runtime's timestamp of the start lies between the request and the start of the plugin.
 //   - pull, and unpack for the part after the last byte: from the request for the image until the image is complete.
-//     The runtime logs the request when it starts to process the request. The kubelet measures the duration from its
-//     call.
+//     The runtime's log shows the time when the runtime starts to process the request. The kubelet measures the
+//     duration from its call.
 //   - init_run: from the time when the container runs until the process' last log line. The runtime's timestamp for
 //     the start of the container is between the request and the response. The first log line can be earlier or later
 //     than this timestamp.
 //   - post_start_hook: from the time when the container runs until the hook's last log line.
-//   - startup_probe, readiness_probe: from the end of the previous step until the probe logs that it passes. About ten
+//   - startup_probe, readiness_probe: from the end of the previous step until the probe logs its success. About ten
 //     milliseconds later, the kubelet learns the result, and then the API server. The kubelet logs when it learns the
 //     result of a readiness probe.
 func (p plan) lengths(a accounts) []knownLength {
@@ -195,7 +196,7 @@ func (l knownLength) joined(next knownLength, timeline agent.Timeline) (both kno
 
 // runningAt returns the time from which a container ran. The runtime reports the start after the runtime has written
 // the state to disk. The process logs its start after the kernel has loaded the program from disk. A busy machine can
-// delay both reports, and neither report can be early.
+// delay these two reports, but cannot make them early.
 func (a accounts) runningAt(container string) time.Time {
 	started, reported := a.stated[container][workload.WordStarted], a.runtime.RunningAt[container]
 	if reported.IsZero() || started.Before(reported) {

@@ -35,7 +35,7 @@ func lifeTrace(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err != nil {
 		return err
 	}
-	if err := sleep(ctx, 500*time.Millisecond); err != nil { // the agent writes its state five times per second
+	if err := sleep(ctx, 500*time.Millisecond); err != nil { // the agent writes its state five times a second
 		return err
 	}
 	if err := b.Node.KillAgent(); err != nil {

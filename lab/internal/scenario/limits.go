@@ -67,8 +67,9 @@ type reading struct {
 	reported              bench.Span    // ends of the phase according to the agent
 	measured, stated      time.Duration
 	missing               bool
-	mergedIn              string        // name of the phase that contains this missing phase, completely or partly
-	partly                time.Duration // duration of the mergedIn phase if it contains only a part of this phase
+	mergedIn              string // name of the phase that contains this missing phase, completely or partly
+	// duration of the mergedIn phase if that phase contains only a part of this phase
+	partly time.Duration
 }
 
 func (r *reading) read(timeline agent.Timeline) error {
@@ -134,7 +135,7 @@ func (r *reading) readThen(timeline agent.Timeline) error {
 	return err
 }
 
-// meetsSpan reports whether a merged phase overlaps the true time of the phase that it should contain.
+// meetsSpan reports whether a merged phase overlaps the true time of the phase that the merged phase should contain.
 func meetsSpan(happened bench.Span, holder agent.Phase) bool {
 	return !holder.StartAt.After(happened.EndAt.Add(exact)) && !holder.EndAt.Before(happened.StartAt.Add(-exact))
 }

@@ -58,7 +58,8 @@ func lostEvents(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	return nil
 }
 
-// judgeLost checks the agent's report about the pod. It also checks the growth of the agent's counter of lost Events.
+// judgeLost checks the agent's report about the pod. judgeLost also checks the growth of the agent's counter of lost
+// Events.
 func (j *pullJudge) judgeLost(ctx context.Context, c pullCase, before float64) error {
 	timeline, err := j.settled(ctx, c.pod)
 	if err != nil {

@@ -48,8 +48,8 @@ type tracedRun struct {
 	verdict *Verdict
 }
 
-// The method reported waits until the agent has reported a pod on standard output and over OTLP. Then it compares the
-// two reports.
+// The method reported waits until the agent has reported a pod on standard output and over OTLP. Then the method
+// compares the two reports.
 func (t *tracedRun) reported(ctx context.Context, pod string) (agent.Timeline, otlp.Report, error) {
 	timeline, err := t.bench.AwaitSettled(ctx, pod)
 	if err != nil {
@@ -103,7 +103,7 @@ func (t *tracedRun) fullTrace(ctx context.Context) error {
 	return t.bench.ResetFaults(ctx)
 }
 
-// The IDs in a traceparent annotation, as a deployment tool sets it on a pod.
+// The IDs in the annotation traceparent of a pod, which a deployment tool can set.
 const (
 	parentTrace = "4bf92f3577b34da6a3ce929d0e0e4736"
 	parentSpan  = "00f067aa0ba902b7"

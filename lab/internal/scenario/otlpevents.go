@@ -20,7 +20,7 @@ const (
 )
 
 // The constant combined is the first part of an Event's message if the kubelet combined several Events. Such an Event
-// can concern several containers.
+// can be about several containers.
 const combined = "(combined from similar events)"
 
 // judgeEvents requires the kubelet's Events on the root span. The span must have the Events on which the record's

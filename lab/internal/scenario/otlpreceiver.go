@@ -65,9 +65,10 @@ func (t *tracedRun) withoutReceiver(ctx context.Context) error {
 	if want := (delivered{before.sent + 1, before.dropped + 1, before.printed + 2}); after != want {
 		t.verdict.Problem("after one more pod started with a receiver, the counters are %+v, want %+v", after, want)
 	}
-	if lost, err := tracesOf(t.bench, dropped); err != nil || len(lost) > 0 {
-		t.verdict.Problem("pod %s counts as dropped but was received %d times, want 0 (error %v)", dropped, len(lost),
-			err)
+	if lost, err := tracesOf(t.bench, dropped); err != nil {
+		t.verdict.Problem("read the traces of pod %s, which counts as dropped: %v", dropped, err)
+	} else if len(lost) > 0 {
+		t.verdict.Problem("pod %s counts as dropped but was received %d times, want 0", dropped, len(lost))
 	}
 	return nil
 }

@@ -87,8 +87,8 @@ func (w *pressureWitness) nearest(at time.Time) (best int) {
 	return best
 }
 
-// The method between returns the time for which tasks waited. It counts from the last sample before an interval to the
-// first sample after the interval.
+// The method between returns the time for which tasks waited. The method counts from the last sample before an interval
+// to the first sample after the interval.
 func (w *pressureWitness) between(from, to time.Time) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -173,10 +173,11 @@ func rewriteProbes(ctx context.Context, b *bench.Bench, v *Verdict, file string)
 			if !strings.Contains(health, "[-]probes down") || !strings.Contains(health, "icmp") {
 				return fmt.Errorf("the agent does not report the invalid file: its health is %s", health)
 			}
-			if n, err := metrics.Sum(text, "podlapse_probe_up", `probe="port"`); n != 1 || err != nil {
-				return fmt.Errorf("podlapse_probe_up of the previous probe is %v (error %v), want 1", n, err)
+			n, err := metrics.Sum(text, "podlapse_probe_up", `probe="port"`)
+			if err == nil && n != 1 {
+				err = fmt.Errorf("podlapse_probe_up of the previous probe is %v, want 1", n)
 			}
-			return nil
+			return err
 		})
 	if err != nil {
 		v.Problem("%v", err)
@@ -185,8 +186,12 @@ func rewriteProbes(ctx context.Context, b *bench.Bench, v *Verdict, file string)
 		layout.Address(layout.RegistryPort))
 	err = rewrite(one, "the agent to run only the probes in the new file", readAgain, func(text, health string) error {
 		all, _ := metrics.Sum(text, "podlapse_probe_up") // 0 if unreadable
-		if n, err := metrics.Sum(text, "podlapse_probe_up", `probe="new"`); n != 1 || all != 1 || err != nil {
-			return fmt.Errorf("%v probes are up, including %v of the new file (error %v), want 1 and 1", all, n, err)
+		n, err := metrics.Sum(text, "podlapse_probe_up", `probe="new"`)
+		if err != nil {
+			return err
+		}
+		if n != 1 || all != 1 {
+			return fmt.Errorf("%v probes are up, including %v of the new file, want 1 and 1", all, n)
 		}
 		if strings.Contains(text, `kind="dns"`) || !strings.Contains(health, "[+]probes ok") {
 			return fmt.Errorf("the agent still has the previous probes or is unhealthy: its health is %s", health)

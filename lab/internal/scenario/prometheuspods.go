@@ -100,8 +100,10 @@ func (p *promRun) judgePodSeries(ctx context.Context) error {
 		if err != nil {
 			p.verdict.Problem("%v", err)
 		}
-		if samples, err := client.Query(ctx, of(left)); err != nil || len(samples) != 1 {
-			p.verdict.Problem("the existing pod %s has %d series, want 1 (error %v)", left, len(samples), err)
+		if samples, err := client.Query(ctx, of(left)); err != nil {
+			p.verdict.Problem("read the series of the existing pod %s: %v", left, err)
+		} else if len(samples) != 1 {
+			p.verdict.Problem("the existing pod %s has %d series, want 1", left, len(samples))
 		}
 	}
 	return nil

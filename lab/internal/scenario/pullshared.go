@@ -210,7 +210,7 @@ func (j *pullJudge) judgeSame(ctx context.Context, how, reference string, pods [
 	return nil
 }
 
-// judgeBlocker requires that the report about a queued pull names the pull that delayed it.
+// judgeBlocker requires that the report about a queued pull names the pull that delayed the queued pull.
 func (j *pullJudge) judgeBlocker(waited bench.Attempt, all []bench.Attempt, near neighbors, pull agent.Pull) {
 	const long = time.Second
 	queue := waited.Call.StartAt.Sub(waited.RequestedAt)

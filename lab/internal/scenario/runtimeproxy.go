@@ -138,7 +138,7 @@ func tryForbidden(ctx context.Context, b *bench.Bench, v *Verdict, direct, throu
 	for name, call := range calls {
 		v.Compared++
 		if err := call(); status.Code(err) != codes.PermissionDenied {
-			v.Problem("%s through the proxy must be refused, but returned: %v", name, err)
+			v.Problem("%s through the proxy: got code %s, want PermissionDenied", name, status.Code(err))
 		}
 	}
 	if _, err := evil.ContainerStatus(ctx, &runtimeapi.ContainerStatusRequest{ContainerId: victim}); err != nil {

@@ -30,10 +30,10 @@ func lookForSockets(b *bench.Bench, v *Verdict, pid, proxy int) error {
 	}
 	// The same search must find containerd's socket in the proxy's container. Otherwise, the search proves nothing.
 	v.Compared++
-	if has, _, err := socketsOf(proxy); err != nil || !slices.Contains(has, b.Node.ContainerdSocket()) {
-		v.Problem("the proxy's container contains the sockets %q, want %s in the list (error %v)", has,
-			b.Node.ContainerdSocket(),
-			err)
+	if has, _, err := socketsOf(proxy); err != nil {
+		v.Problem("search the proxy's container for sockets: %v", err)
+	} else if !slices.Contains(has, b.Node.ContainerdSocket()) {
+		v.Problem("the proxy's container contains the sockets %q, want %s in the list", has, b.Node.ContainerdSocket())
 	}
 	// The agent's container must not reach the node's paths, either directly or through the /proc files of visible
 	// processes.
@@ -148,8 +148,10 @@ func judgeProxyProcess(v *Verdict, pid int) {
 	}
 	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
 	v.Compared++
-	if err != nil || len(inodes) == 0 {
-		v.Problem("cannot check the proxy's sockets: error %v, %d network sockets on the node", err, len(inodes))
+	if err != nil {
+		v.Problem("cannot check the proxy's sockets: %v", err)
+	} else if len(inodes) == 0 {
+		v.Problem("cannot check the proxy's sockets: found no network sockets on the node")
 	}
 	for _, entry := range entries {
 		target, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/%s", pid, entry.Name()))

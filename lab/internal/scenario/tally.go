@@ -23,7 +23,7 @@ type tally struct {
 
 // The control plane truncates its timestamps to seconds. A milestone therefore has an interval of a second, and the
 // duration between two milestones has an error of at most two seconds. An agent must not state larger errors, except
-// for the clock skew that it has proven.
+// for the clock skew that the agent has proven.
 const (
 	widestMilestone = time.Second
 	widestSpan      = 2 * time.Second
@@ -61,7 +61,7 @@ func (t *tally) add(timeline agent.Timeline, k known) {
 			continue
 		}
 		if reported.Earliest.IsZero() || reported.Latest.IsZero() {
-			t.problem(k.pod, fmt.Errorf("the interval of milestone %s has no start or no end, want both", m.milestone))
+			t.problem(k.pod, fmt.Errorf("the interval of milestone %s lacks its start or its end", m.milestone))
 			continue
 		}
 		width := reported.Latest.Sub(reported.Earliest)
@@ -111,9 +111,9 @@ func (t *tally) problem(pod string, err error) {
 }
 
 // The function meets is the rule for milestones: the true interval and the agent's interval must overlap. The true
-// interval is the interval of a call, or lies between a cause and a consequence. It is usually some milliseconds long.
-// If the agent's interval does not overlap the true interval, the agent is therefore wrong. If the two intervals
-// overlap, the agent is right within some milliseconds.
+// interval is the interval of a call, or lies between a cause and a consequence. The true interval is usually some
+// milliseconds long. If the agent's interval does not overlap the true interval, the agent is therefore wrong. If the
+// two intervals overlap, the agent is right within some milliseconds.
 func meets(held bench.Span, reported agent.Milestone) bool {
 	return (reported.Earliest.IsZero() || !reported.Earliest.After(held.EndAt)) &&
 		(reported.Latest.IsZero() || !reported.Latest.Before(held.StartAt))
@@ -213,7 +213,8 @@ func (t *tally) judgePromises(v *Verdict) {
 	t.describe(v)
 }
 
-// judgeShare requires that all but a few phases on the node's clock are right. judgeShare notes the other phases.
+// judgeShare requires that all but a few phases on the node's clock are right. judgeShare adds the other phases to the
+// verdict as notes.
 func (t *tally) judgeShare(v *Verdict, rule string, allowed int, right func(reading) bool) {
 	var wrong []string
 	for _, r := range t.readings {

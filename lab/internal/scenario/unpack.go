@@ -28,7 +28,7 @@ const (
 // The scenario unpack pulls three images. The first image downloads slowly, and the second image unpacks slowly. The
 // runtime unpacks the first layer of the third image while it downloads the second layer. The registry's log shows when
 // the registry sent the last byte, and containerd's log shows when the image was complete. The registry is the cause of
-// the time before the last byte, and the disk is the cause of the time after it.
+// the time before the last byte, and the disk is the cause of the time after the last byte.
 func unpack(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	p, err := watchPulls(ctx, b)
 	if err != nil {
@@ -132,7 +132,7 @@ func (j *pullJudge) judgeUnpacked(ctx context.Context, c pullCase, unpacks bool,
 		if err != nil {
 			return err
 		}
-		// Such a short phase can be merged into the other phase.
+		// A short phase can be merged into the other phase.
 		v.Compare(c.pod+" "+part.phase, part.injected, part.truth, measured, there || part.truth < exact, exact)
 		for _, phase := range timeline.Phases {
 			if phase.Phase == part.phase && phase.Cause != part.cause {

@@ -14,7 +14,7 @@ import (
 type Row struct {
 	What     string
 	Injected time.Duration // injected duration, rounded for readers
-	Truth    time.Duration // true duration, if an independent source dates it; otherwise Injected
+	Truth    time.Duration // true duration, if an independent source contains it; otherwise Injected
 	Measured time.Duration // duration that the agent reports
 	Missing  bool          // the agent reports no duration
 	Limit    time.Duration // largest accepted difference between Measured and Truth
@@ -97,10 +97,10 @@ func (v *Verdict) Include(agent string, found *Verdict) {
 	}
 }
 
-// The method Failed reports whether the verdict contains an error, or no comparison.
+// Failed reports whether the verdict contains an error, or no comparison.
 func (v *Verdict) Failed() bool { return len(v.Wrong()) > 0 }
 
-// The method Wrong returns a line for each error.
+// Wrong returns a line for each error.
 func (v *Verdict) Wrong() []string {
 	var wrong []string
 	for _, row := range v.Rows {

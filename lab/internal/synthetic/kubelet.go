@@ -10,7 +10,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/kube"
 )
 
-// Kubelet starts pods on its node and reports them as a kubelet does.
+// Kubelet starts pods on its node and reports these pods as a kubelet does.
 type Kubelet struct {
 	Kube    *kube.Client
 	Runtime *Runtime
@@ -139,7 +139,7 @@ func (s *start) image(ctx context.Context, name, image string, cold bool) error 
 			fmt.Sprintf("Container image %q already present on machine and can be accessed by the pod", image))
 	}
 	pulling := s.pod.event(name, "Pulling", fmt.Sprintf("Pulling image %q", image), time.Now())
-	askedAt := time.Now() // the kubelet starts to measure the duration after it has named the Event
+	askedAt := time.Now() // the kubelet starts to measure the duration after it has chosen the Event's name
 	if err := s.send(ctx, pulling); err != nil {
 		return err
 	}

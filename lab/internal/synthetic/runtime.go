@@ -18,7 +18,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// The labels that the kubelet sets on the objects that it requests from a runtime.
+// The labels that the kubelet sets on its objects in a runtime.
 const (
 	uidLabel       = "io.kubernetes.pod.uid"
 	podLabel       = "io.kubernetes.pod.name"
@@ -27,8 +27,8 @@ const (
 	restartCount   = "io.kubernetes.container.restartCount"
 )
 
-// Runtime is a container runtime that runs no containers. Runtime only reports pods that were added to it, and responds
-// only to read calls. Runtime is safe for concurrent use.
+// Runtime is a container runtime that runs no containers. Runtime reports only pods that were added to this runtime,
+// and responds only to read calls. Runtime is safe for concurrent use.
 type Runtime struct {
 	runtimeapi.UnimplementedRuntimeServiceServer
 	runtimeapi.UnimplementedImageServiceServer

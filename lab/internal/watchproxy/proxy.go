@@ -20,7 +20,7 @@ import (
 // Fault describes how the proxy treats an event of the pod watch.
 type Fault struct {
 	Lost  bool
-	Delay time.Duration // delays this event, and later events that would overtake it
+	Delay time.Duration // delays this event, and the later events that must not arrive before this event
 }
 
 // Proxy forwards requests to one API server. The API server sees the user of the proxy's transport.
@@ -74,7 +74,7 @@ func (p *Proxy) Break(fault func(kind watch.EventType, pod corev1.Pod) Fault) {
 	p.fault = fault
 }
 
-// The method Held returns the number of delayed events.
+// Held returns the number of delayed events.
 func (p *Proxy) Held() int { return int(p.held.Load()) }
 
 // Close closes all connections.

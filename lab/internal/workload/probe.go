@@ -64,7 +64,7 @@ func awaitStart() (time.Time, error) {
 			return startedAt, err
 		}
 		if time.Now().After(deadline) {
-			return time.Time{}, errors.New("wait for the main process: the process has not recorded its start in time")
+			return time.Time{}, errors.New("wait for the main process: the process did not record its start in time")
 		}
 	}
 }
