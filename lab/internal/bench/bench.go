@@ -1,5 +1,5 @@
-// Package bench provides the resources that scenarios and the sample need on the running node: a namespace, images,
-// faults that end with the bench, and access to the agent.
+// Package bench provides the resources that scenarios and the sample need on the running node. These resources are a
+// namespace, images, faults that end with the bench, and access to the agent.
 package bench
 
 import (

@@ -27,8 +27,8 @@ func Dated(call func() error) (Span, error) {
 	return Span{sentAt, time.Now()}, err
 }
 
-// PullTruth returns the time in which the registry served the named image of this bench, from the first request to the
-// last byte that it sent.
+// PullTruth returns the time in which the registry served the named image of this bench. The time starts with the first
+// request, and ends with the last byte that the registry sent.
 func (b *Bench) PullTruth(ctx context.Context, name string) (Span, error) {
 	log, err := b.Registry.Log(ctx, b.Namespace+"/"+name)
 	if err != nil {

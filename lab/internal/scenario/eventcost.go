@@ -44,11 +44,11 @@ func (k costKind) times() int { return k.agents + k.counterparts }
 // because of garbage collection. A small cost is only visible if the cost occurs many times.
 //
 // If a pod's images are present, the pod watch is the only request of an agent. The scenario verifies this claim with
-// two counters, which must not grow while pods start: the agent's counter of requests, and the API server's counter of
-// Event watches. An agent without other requests therefore costs as much as its pod watch. The load has 60 of these
-// watches: one watch of an agent and 59 bare watches with the same request. More agents would use the same two cores
-// and slow down the API server. A bare watch must receive as many bytes as the agent's watch. With cold images, the
-// agents open Event watches when the agents need these watches, so bare watches cannot replace agents.
+// two counters: the agent's counter of requests, and the API server's counter of Event watches. These counters must not
+// grow while pods start. An agent without other requests therefore costs as much as its pod watch. The load has 60 of
+// these watches: one watch of an agent and 59 bare watches with the same request. More agents would use the same two
+// cores and slow down the API server. A bare watch must receive as many bytes as the agent's watch. With cold images,
+// the agents open Event watches when the agents need these watches, so bare watches cannot replace agents.
 func costKinds() []costKind {
 	return []costKind{
 		{name: "present", pods: 100, agents: 1, counterparts: 59, pairs: 6, tail: 2 * time.Second,

@@ -138,8 +138,8 @@ func largePods(ctx context.Context, t *attackRun) {
 	}
 }
 
-// manyContainers creates pods with more containers than any real pod: one that waits on the node, one that the kubelet
-// rejects, and two without a node.
+// manyContainers creates pods with more containers than any real pod. One pod waits on the node, the kubelet rejects
+// one pod, and two pods have no node.
 func manyContainers(ctx context.Context, t *attackRun) {
 	unbound := corev1.PodSpec{NodeSelector: map[string]string{"no-such": "label"}}
 	specs := []corev1.PodSpec{t.waiting(t.absent), t.rejected(t.absent), unbound, unbound}

@@ -24,8 +24,9 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// The scenario install makes the API server validate every way to install the agent. Then, for several ways to install
-// the agent, the scenario compares the permissions that the agent has with the permissions that it uses.
+// The scenario install makes the API server validate every way to install the agent. Then the scenario compares the
+// permissions that the agent has with the permissions that the agent uses. The scenario does this for several ways to
+// install the agent.
 func install(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := judgeManifests(ctx, b, v); err != nil {
 		return err

@@ -10,8 +10,8 @@ import (
 )
 
 // The constant exact is the largest accepted distance between a phase on the node's clock and the truth. The distance
-// between the truth and the definition of the phase can be as large, because the times in logs are some milliseconds
-// after the start or before the end of the phase.
+// between the truth and the definition of the phase can be as large. The reason is that logs show the start of a phase
+// some milliseconds late, and the end some milliseconds early.
 const exact = 50 * time.Millisecond
 
 // callLimit is the longest delay between a call and the runtime's log line about the call on a busy machine. Delays of

@@ -10,8 +10,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// parallelPulls is the number of images that the kubelet pulls at the same time, so that the cases do not wait for each
-// other.
+// parallelPulls is the number of images that the kubelet pulls at the same time. With this number, no case waits for
+// another case.
 const parallelPulls = 12
 
 // pulls runs every case. Cases that fail spend most of their time waiting for the kubelet's next attempt, so they run
