@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// span is the interval that the timeline allows for an instant. An unbounded end is zero. A span that is neither known
-// nor doubtful allows no instant.
+// span is the interval that the timeline allows for an instant. An end without a bound is zero. A span that is neither
+// known nor doubtful allows no instant.
 type span struct {
 	known    bool // the record must contain the instant
-	doubtful bool // the record may contain or omit the instant
+	doubtful bool // the record is allowed to contain or omit the instant
 	from, to time.Time
 }
 

@@ -11,7 +11,7 @@ import (
 
 // Records contains the records that the agent printed about the pods of one namespace.
 type Records struct {
-	Timelines []Timeline // in the order of printing, including repeated records
+	Timelines []Timeline // records in the order of printing, including repeated records
 	Strays    int        // number of transition records that do not follow a timeline of their pod
 	Torn      int        // number of lines that are incomplete because an agent was killed
 	Ends      []End      // terminations of deleted pods, in the order of printing

@@ -28,7 +28,7 @@ type Timeline struct {
 	// such as Pulled/main: the kubelet created the Event, but it never arrived
 	LostEvents []string   `json:"lost_events"`
 	ClockSkew  *Skew      `json:"clock_skew"` // absent unless the agent has proven a skew
-	Partial    bool       `json:"partial"`    // the agent prints another record later
+	Partial    bool       `json:"partial"`    // the agent prints a later record of this start-up
 	Owner      Owner      `json:"owner"`      // empty for a pod without an owner
 	Reason     string     `json:"reason"`
 	Verdict    string     `json:"verdict"`
@@ -51,7 +51,8 @@ type Conflict struct {
 	Detail    string `json:"detail"`
 }
 
-// Skew contains the least and the greatest possible lead of the control plane's clock over the node's clock.
+// Skew contains the least and the greatest possible difference between the clocks. A positive difference means that the
+// control plane's clock is ahead of the node's clock.
 type Skew struct {
 	Least json.Number `json:"least_seconds"`
 	Most  json.Number `json:"most_seconds"`
@@ -73,7 +74,7 @@ type Phase struct {
 	Pressure   *Pressure   `json:"pressure"` // absent if the agent did not measure the pressure
 }
 
-// Pressure is the share of a phase in which tasks of the node waited for a resource.
+// Pressure contains the shares of a phase in which tasks of the node waited for each resource.
 type Pressure struct {
 	CPU    float64 `json:"cpu"`
 	IO     float64 `json:"io"`

@@ -32,7 +32,7 @@ type event struct {
 	ResponseStatus         *metav1.Status
 }
 
-// Use lists the permissions that the requests of one pod needed.
+// A Use contains the permissions that the requests of one pod needed.
 type Use struct {
 	Rights  []string // "verb resource" or "verb resource group", sorted, without duplicates
 	Refused []string // requests that the API server refused, without duplicates

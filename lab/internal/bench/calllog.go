@@ -25,8 +25,8 @@ type RuntimeCall struct {
 	Attempt   int
 	Failed    bool
 
-	ExitedAt time.Time // for a start: when the container's process exited; zero while the process runs
-	HeardAt  time.Time // for a start: when containerd learned of the exit
+	ExitedAt time.Time // for a start: time when the container's process exited; zero while the process runs
+	HeardAt  time.Time // for a start: time when containerd learned of the exit
 
 	sandbox, container string // the IDs of the sandbox and the container
 }

@@ -17,7 +17,7 @@ import (
 type KubeletEvent struct {
 	At        time.Time
 	Pod       string
-	Container string // empty for an Event about the pod or a volume
+	Container string // name of the container; empty for an Event about the pod or a volume
 	Reason    string
 	Message   string
 }
@@ -29,7 +29,7 @@ type EventLog struct {
 	mu     sync.Mutex
 	file   tail
 	events []KubeletEvent
-	begun  *KubeletEvent // an Event whose message is on the next line
+	begun  *KubeletEvent // the last Event, if its message is on the next line of the log
 }
 
 // OpenEventLog starts to read the Events about the bench's pods. OpenEventLog skips the Events that the kubelet created

@@ -21,14 +21,14 @@ type Attempt struct {
 	Number         int    // number of the pod's attempt for this container or volume, from 0
 	RequestedAt    time.Time
 	Call           PullCall  // the call to the runtime
-	ReportedAt     time.Time // when the kubelet reported the end
+	ReportedAt     time.Time // time when the kubelet reported the end
 	ResolvedAt     time.Time // when the registry had sent the first manifest; zero if the registry sent no manifest
 	// Asked is the time from the first request to the last byte in the registry's log. Asked is zero if the registry
 	// received no request.
 	Asked     Span
 	BlobBytes int64 // bytes of configuration and layers that the registry sent
 	Bytes     int64 // all bytes that the registry sent
-	Hit       bool  // a registry fault interrupted or refused a response
+	Hit       bool  // true if a registry fault interrupted or refused a response
 }
 
 // PullWitness collects pull attempts from the time when it was opened.

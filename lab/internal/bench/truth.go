@@ -19,8 +19,8 @@ type Span struct{ StartAt, EndAt time.Time }
 // Length returns the time between the two ends.
 func (s Span) Length() time.Duration { return s.EndAt.Sub(s.StartAt) }
 
-// Dated runs a function, and returns the times of its start and its end. The requested action happened between the two
-// times.
+// Dated runs a function, and returns the times of its start and its end. The action of the function happened between
+// these two times.
 func Dated(call func() error) (Span, error) {
 	sentAt := time.Now()
 	err := call()
@@ -75,8 +75,8 @@ func (b *Bench) NetworkTruth(pod string) (Span, error) {
 	return Span{}, fmt.Errorf("find the network of pod %s: the network plugin has not set up the network", pod)
 }
 
-// PullRequestedAt returns the time when the kubelet queued a pod's pull, on the kubelet's clock. The time comes from
-// the nanoseconds in the name of the Pulling Event.
+// PullRequestedAt returns the time when the kubelet put a pod's pull into its queue, on the kubelet's clock. The time
+// comes from the nanoseconds in the name of the Pulling Event.
 func (b *Bench) PullRequestedAt(ctx context.Context, pod string) (time.Time, error) {
 	return b.eventNamedAt(ctx, pod, "Pulling")
 }

@@ -16,8 +16,8 @@ import (
 )
 
 // tunnel is the proxy through which an API server outside the cluster's network reaches pods. On this node, servers
-// listen only on loopback, and the API server does not proxy to loopback. The tunnel therefore redirects requests for
-// the agent's port at the node's address to loopback.
+// listen only on loopback, and the API server does not proxy to loopback. The tunnel therefore sends requests for the
+// agent's port to loopback instead of the node's address.
 type tunnel struct {
 	listener net.Listener
 	work     sync.WaitGroup

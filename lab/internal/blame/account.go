@@ -7,7 +7,7 @@ import (
 
 // Account contains the evidence about one pod's start-up from sources other than the agent.
 type Account struct {
-	CreatedAt time.Time // when the API server received the request to create the pod
+	CreatedAt time.Time // time when the API server received the request to create the pod
 	BoundAt   time.Time // when the scheduler reported the binding; zero if the scheduler reported no binding
 	TakenUpAt time.Time // from the kubelet's log; zero if the log has no such line
 	Until     time.Time // end of the judged time
@@ -49,7 +49,7 @@ type Call struct {
 	Failed    bool
 
 	Network       []Span    // for a sandbox: run times of the network plugin
-	NetworkFailed bool      // the network plugin returned an error
+	NetworkFailed bool      // true if the network plugin returned an error
 	PauseImage    Span      // for a sandbox: time in which the registry served the pause image
 	LastByteAt    time.Time // for a pull: from the registry's log; zero if the registry received no request
 }
@@ -65,13 +65,13 @@ type Request struct {
 type Run struct {
 	Container string
 	Attempt   int
-	Init      bool // the kubelet waits for the exit of the container before it continues
-	Hooked    bool // the kubelet waits for the hook of the container before it continues
+	Init      bool // true if the kubelet waits for the exit of the container before it continues
+	Hooked    bool // true if the kubelet waits for the hook of the container before it continues
 
 	BegunAt  time.Time // when the process logged its start; zero if the process did not log its start
-	ExitedAt time.Time // when the process exited; zero while it runs
-	HeardAt  time.Time // when the runtime learned of the exit
-	HookedAt time.Time // when the post-start hook logged its end
+	ExitedAt time.Time // time when the process exited; zero while the process runs
+	HeardAt  time.Time // time when the runtime learned of the exit
+	HookedAt time.Time // time when the post-start hook logged its end
 	ReadyAt  time.Time // when all startup and readiness probes had logged that they pass
 }
 
@@ -80,7 +80,7 @@ type Run struct {
 // repair.
 type Fault struct {
 	Causes  []Cause
-	From    time.Time // if zero, the start of the stretch that contains FixedAt
+	From    time.Time // if zero, the fault starts with the stretch that contains FixedAt
 	FixedAt time.Time
 	Then    []Cause // if empty, the causes according to the independent logs
 	Witness string
@@ -183,7 +183,7 @@ func (a Account) during(s *stretches, c Call) {
 	}
 }
 
-// runOf returns the index of the run that a call started. The index is negative if there is no such run.
+// runOf returns the index of the run that a call started. The index is negative if the call started no run.
 func (a Account) runOf(c Call) int {
 	return slices.IndexFunc(a.Runs, func(r Run) bool {
 		return c.Kind == Start && r.Container == c.Container && r.Attempt == c.Attempt

@@ -42,8 +42,8 @@ func (s *Score) Add(other Score) {
 }
 
 // Judge compares the phases in the agent's timeline with the true stretches, which are in order and do not overlap.
-// Where the slack of a stretch allows several causes, each of these causes counts as right. For wrong phases, only the
-// time outside the stated error counts:
+// Where the slack of a stretch allows several causes, each of these causes counts as right. If a phase is wrong, only
+// the time outside the stated error counts as wrong:
 //
 //   - A phase with a cause of the stretch is right.
 //   - An unattributed phase is unattributed. If the phase lists candidates and no candidate is a true cause, the

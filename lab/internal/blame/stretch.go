@@ -11,7 +11,8 @@ type Span struct{ From, To time.Time }
 // Length returns the time between the two ends. Length returns zero if the end is before the start.
 func (s Span) Length() time.Duration { return max(0, s.To.Sub(s.From)) }
 
-// shrunk returns the part of the span that is certain if each end can be wrong by the given time.
+// shrunk returns the part of the span that certainly belongs to the span. Each end of the span can be wrong by the
+// given time.
 func (s Span) shrunk(by time.Duration) Span { return Span{s.From.Add(by), s.To.Add(-by)} }
 
 // overlap returns the length of the common part of two spans.

@@ -35,7 +35,7 @@ func settings() []string {
 		"kernel/keys/root_maxkeys", "kernel/keys/root_maxbytes"}
 }
 
-// Before is the state of the machine before the lab changed it.
+// A Before is the state of the machine before the lab changed the machine.
 type Before struct {
 	Absent   []string          `json:"absent"`    // built-in directories that did not exist
 	NoGroup  bool              `json:"no_cgroup"` // the parent cgroup of containers did not exist

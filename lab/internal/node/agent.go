@@ -80,7 +80,7 @@ func (n Node) KillAgent() error {
 	return nil
 }
 
-// RestartAgent starts the agent again after KillAgent. RestartAgent does not wait until the agent is ready.
+// RestartAgent starts the agent's process after KillAgent. RestartAgent does not wait until the agent is ready.
 func (n Node) RestartAgent() error {
 	program, err := CheckAgent(n.Agent())
 	if err != nil {

@@ -35,8 +35,8 @@ const (
 	nativeName     = "prometheus-native"
 )
 
-// ensure ensures that the component runs with its spec. ensure keeps a process that was started with the same spec, and
-// replaces a process with another spec.
+// The method ensure makes the component run with its spec. ensure keeps a process that was started with the same spec,
+// and replaces a process with another spec.
 func (n Node) ensure(c component) error {
 	fingerprint, err := c.Fingerprint()
 	if err != nil {

@@ -101,7 +101,7 @@ func (n Node) stop(grace time.Duration, names ...string) error {
 	return errors.Join(failures...)
 }
 
-// removePods asks containerd to remove the pods, including state that only containerd knows. If containerd fails, the
+// removePods makes containerd remove the pods, including state that only containerd knows. If containerd fails, the
 // caller removes the remains by force.
 func (n Node) removePods(ctx context.Context) {
 	record, ok := n.table().Get(containerdName)

@@ -24,7 +24,7 @@ type Span struct {
 	Resource                map[string]string
 	Events                  []Event
 	Links                   []string // trace IDs
-	Failed                  bool     // whether the status is an error
+	Failed                  bool     // true if the status is an error
 	Message                 string   // message of the status
 }
 

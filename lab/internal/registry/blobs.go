@@ -15,8 +15,8 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// blobs keeps blobs in files. The upstream disk store hashes a blob at every request. Hashing would delay the first
-// byte of a large blob and distort the measurements. blobs is safe for concurrent use.
+// The type blobs stores blobs as files. The upstream disk store hashes a blob at every request. Hashing would delay the
+// first byte of a large blob and distort the measurements. blobs is safe for concurrent use.
 type blobs struct {
 	dir   string
 	limit int64 // maximum total of bytes

@@ -10,7 +10,7 @@ import (
 // link represents the link that all bodies of a shared rule use. link is safe for concurrent use.
 type link struct {
 	mu   sync.Mutex
-	free time.Time // when all earlier bytes have passed the link
+	free time.Time // time when all earlier bytes have passed the link
 }
 
 // The method pass returns the time when this many additional bytes have passed the link at this rate.

@@ -26,8 +26,8 @@ const (
 )
 
 // annotations starts pods that request annotations while the agent is killed and other clients write to the same pods.
-// The agent must write each requested annotation exactly once. Then the scenario sends requests with the agent's own
-// token that the policy must refuse.
+// The agent must write each requested annotation exactly once. Then the scenario uses the agent's own token for
+// requests that the policy must refuse.
 func annotations(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const account, home = "podlapse-agent", "home"
 	err := b.CreateAccount(ctx, account,

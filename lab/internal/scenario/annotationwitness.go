@@ -16,8 +16,9 @@ import (
 
 // annotationWitness records every value of the annotations of a bench's pods through a watch of its own.
 type annotationWitness struct {
-	mu     sync.Mutex
-	values map[string]map[string][]string // by pod and annotation, in order; an empty string means no annotation
+	mu sync.Mutex
+	// values by pod and annotation, in the order of time; an empty string means no annotation
+	values map[string]map[string][]string
 	last   map[string]corev1.Pod
 }
 

@@ -32,7 +32,7 @@ type examStage struct {
 	set   func(ctx context.Context, e *exam) error
 	rows  []examRow
 	apart time.Duration // time between the starts of two rows; 0 selects the default
-	alone bool          // the rows run one after the other
+	alone bool          // true if the rows run one after the other
 }
 
 // exam is one run of the scenario.

@@ -82,7 +82,7 @@ func lateVolume(long func() time.Duration, volume func(string) corev1.Volume, cr
 	}
 }
 
-// madeLate creates the object with the pod's name. Until then, the missing object delays the pod.
+// madeLate creates the object with the pod's name. Until this time, the missing object delays the pod.
 func (x *examPod) madeLate(ctx context.Context, create createFunc) error {
 	return x.blames(only(blame.Config), configAfterwards(), func() error { return create(x.bench(), ctx, x.name) })
 }

@@ -27,7 +27,7 @@ type examPod struct {
 	createdAt    time.Time
 	until        time.Time // for an unfinished start-up: the end of the judged time
 	unfinished   bool
-	broken       bool              // a step timed out, so later steps do not wait
+	broken       bool              // true if a step timed out, so that later steps do not wait
 	images       map[string]string // image reference of each container's cold image
 	sandboxFault []blame.Cause
 	pauseImage   string // repository of the pause image that the node does not have
@@ -47,7 +47,7 @@ func (x *examPod) ready(ctx context.Context) error {
 	return x.wait(func() error { return x.bench().AwaitReady(ctx, x.name, rowLimit) })
 }
 
-// wait waits for a condition, unless an earlier step timed out.
+// The method wait waits for a condition, unless an earlier step timed out.
 func (x *examPod) wait(until func() error) error {
 	if x.broken {
 		return nil
@@ -93,7 +93,7 @@ func (x *examPod) image(container string) string { return x.name + "-" + contain
 // uid returns the pod's UID, or "" until a watch has delivered the pod.
 func (x *examPod) uid() string { return x.exam.watched.Of(x.name).UID }
 
-// await waits until a condition holds.
+// await waits until a condition is true.
 func (x *examPod) await(ctx context.Context, what string, so func() (bool, error)) error {
 	return x.wait(func() error {
 		report := x.bench().Node.Report

@@ -14,7 +14,7 @@ import (
 
 // The limits of the exam.
 const (
-	mostUnattributed = 0.10 // share of the judged time
+	mostUnattributed = 0.10 // largest allowed share of the judged time
 	mostUnjudged     = 0.15 // share of all time; this limit checks the lab itself
 )
 

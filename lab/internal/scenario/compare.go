@@ -27,11 +27,11 @@ const Compare = "compare"
 // collector returns memory late. Smaller differences therefore require many measurements.
 const (
 	compareRounds  = 4
-	comparePairs   = 4 // agents of each program that run at the same time
+	comparePairs   = 4 // number of agents of each program that run at the same time
 	comparePods    = 60
 	compareRate    = 10 // starts per second
-	compareCold    = 6  // pods with cold images, one after the other
-	compareSamples = 10 // memory samples, one second apart
+	compareCold    = 6  // number of pods with cold images, which start one after the other
+	compareSamples = 10 // number of memory samples, one second apart
 	// moreMemory is the largest difference in memory that counts as no difference, with 95 % confidence.
 	moreMemory = size(1 << 20)
 )
@@ -122,7 +122,7 @@ type compared struct {
 	runtime  *synthetic.Runtime
 	versions []version
 
-	memory, own []size // one value for each agent
+	memory, own []size // each list contains one value for each agent
 	series      []map[string]bool
 }
 
@@ -174,8 +174,8 @@ func (c *compared) play(ctx context.Context, round int) (err error) {
 	return nil
 }
 
-// start starts pods with present images at a constant rate, and then pods with cold images one by one. Each pod with a
-// cold image requires its own Event watch.
+// The method start runs the load: first pods with present images at a constant rate, and then pods with cold images
+// one by one. Each pod with a cold image requires its own Event watch.
 func (c *compared) start(ctx context.Context, namespace string) error {
 	kubelet := synthetic.Kubelet{Kube: c.bench.Kube, Runtime: c.runtime, Node: costNode, Pace: synthetic.Usual()}
 	images := func(pod string) []string {

@@ -15,8 +15,8 @@ import (
 type agentsUsage struct {
 	cpu       time.Duration
 	memory    int64   // bytes; the largest resident memory of an agent at the end
-	requests  float64 // sent to the API server
-	podBytes  float64 // received by pod watches
+	requests  float64 // number of requests to the API server
+	podBytes  float64 // number of bytes that pod watches received
 	bareWatch float64 // bytes received by the bare watch
 }
 

@@ -100,7 +100,8 @@ func (c *costRun) play(ctx context.Context, name, node string) (l block, err err
 		removal := c.bench.Kube.DeleteNamespace(context.WithoutCancel(ctx), c.bench.Node.Report, namespace)
 		err = errors.Join(err, removal)
 	}()
-	// The API server might still be deleting the objects of the previous block. That cost must not count here.
+	// The API server might still be deleting the objects of the previous block. The cost of these deletions must not
+	// count for this block.
 	const pause = 2 * time.Second
 	if err := sleep(ctx, pause); err != nil {
 		return l, err
@@ -140,7 +141,7 @@ func (c *costRun) play(ctx context.Context, name, node string) (l block, err err
 	return l, err
 }
 
-// start starts the pods at a constant rate and returns when the last pod runs.
+// The method start creates the pods at a constant rate, and returns when the last pod runs.
 func (c *costRun) start(ctx context.Context, namespace, node string) ([]synthetic.Started, error) {
 	kubelet := synthetic.Kubelet{Kube: c.bench.Kube, Runtime: c.runtime, Node: node, Pace: synthetic.Usual()}
 	started := make([]synthetic.Started, c.kind.pods)

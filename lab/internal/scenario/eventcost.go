@@ -58,7 +58,8 @@ func costKinds() []costKind {
 }
 
 // eventCost runs blocks with the same load alternately on a node with agents and on a node without agents, in the order
-// ABBA. The difference within a pair of neighboring blocks is the cost of the agents. The ABBA order cancels out drift.
+// ABBA. The difference within a pair of neighboring blocks is the cost of the agents. With the order ABBA, a slow drift
+// of the cost has no effect on the result.
 //
 // The agents run during all blocks, so the difference excludes the cost of an idle agent. A kubelet also watches the
 // pods of its node. The API server encodes a change once for all watches with the same parameters. Both nodes therefore

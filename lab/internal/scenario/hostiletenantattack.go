@@ -36,9 +36,9 @@ const invention = "mallory"
 
 // tenant is a client with the built-in role edit in one namespace.
 type tenant struct {
-	bench     *bench.Bench // supplies names, UIDs and images of other tenants' pods, which a tenant might know
+	bench     *bench.Bench // supplies names, UIDs and images of other tenants' pods, which a tenant can know
 	namespace string
-	kube      *kube.Client // uses the tenant's token
+	kube      *kube.Client // client with the tenant's token
 	attacks   []*attackRun
 	absent    string // an image that the registry has and the node does not have
 
@@ -52,7 +52,7 @@ type tenant struct {
 type hostileAttack struct {
 	name    string
 	rounds  int  // number of rounds in a block that try the attack; 0 means every round
-	refused bool // the API server is allowed to refuse all requests of the attack
+	refused bool // true if the API server is allowed to refuse all requests of the attack
 	try     func(ctx context.Context, t *attackRun)
 }
 
@@ -249,7 +249,7 @@ func (t *tenant) path(resource string) string {
 	return "/api/v1/namespaces/" + t.namespace + "/" + resource
 }
 
-// The method count counts one request. count ignores requests that failed because the attack ended.
+// The method count counts one request. The method count ignores requests that failed because the attack ended.
 func (t *attackRun) count(ctx context.Context, err error) {
 	if err != nil && ctx.Err() != nil {
 		return

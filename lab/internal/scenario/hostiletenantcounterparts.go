@@ -13,13 +13,13 @@ import (
 
 // startUp is the part of a start-up that the scenario compares.
 type startUp struct {
-	words    []string          // the outcome and the pulls
+	words    []string          // outcome and pulls of the pod
 	blockers []string          // the pulls that delayed the pod's own pulls
-	causes   map[string]string // the cause of each phase
+	causes   map[string]string // cause of each phase
 	lengths  map[string]time.Duration
 	errors   map[string]time.Duration
-	// The field truth contains the time of each cause according to the independent logs. The time of a cause includes
-	// all time for which the cause is possible.
+	// The field truth contains the time of each cause according to the independent logs. If a time has several possible
+	// causes, it counts for each of these causes.
 	truth map[string]time.Duration
 }
 
@@ -100,7 +100,7 @@ func (r *tenantRun) judgeCounterpart(what string, first, second, got startUp, sp
 }
 
 // differenceInTruth compares a real wait with the same wait without the attack, according to the independent logs. The
-// result is the difference between their durations. The wait for another pull ends with that pull. The wait for a
+// result is the difference between their durations. The wait for another pull ends when that pull ends. The wait for a
 // missing object ends when the kubelet retries.
 func differenceInTruth(cause string, first, second, got startUp) time.Duration {
 	if cause != string(blame.PullQueue) && cause != string(blame.Config) {

@@ -35,7 +35,7 @@ const (
 type memoryWatch struct {
 	flags   string        // flags of the agent
 	most    process.Usage // usage at the time of the largest resident memory
-	peak    int64         // according to the kernel, the most resident bytes since the process started
+	peak    int64         // largest resident memory since the process started, in bytes, according to the kernel
 	at      time.Duration // time from the start of the samples to the largest value
 	samples int
 	scrapes int

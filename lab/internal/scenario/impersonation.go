@@ -20,7 +20,7 @@ import (
 
 // nodeImpersonation runs the agent with a token that names a pod on the node, as a token from the kubelet does. The
 // token's only permissions on pods come from node impersonation. The agent must report a start-up as usual. Then the
-// scenario sends requests with the same token that the real API server must refuse.
+// scenario uses the same token for requests that the real API server must refuse.
 func nodeImpersonation(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const account, home = "agent", "home"
 	err := b.CreateAccount(ctx, account,

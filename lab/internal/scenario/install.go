@@ -214,7 +214,7 @@ func renderVariants(n node.Node) ([]manifests.Variant, error) {
 // installation is one way to deploy the agent.
 type installation struct {
 	name       string // name of the pod whose start-up the agent reports
-	bare       bool   // deploys the unchanged base, without a state directory
+	bare       bool   // true if the scenario deploys the unchanged base, without a state directory
 	components []string
 	// makes the agent use all its permissions; nil if the pod's start-up is sufficient
 	more func(context.Context) error

@@ -52,17 +52,17 @@ type knownSpan struct {
 
 // accounts contains the records of each independent source about one pod.
 type accounts struct {
-	takenUpAt time.Time // from the kubelet's log
-	boundAt   time.Time // from the scheduler's Event
+	takenUpAt time.Time // time from the kubelet's log
+	boundAt   time.Time // time from the scheduler's Event
 	// from the kubelet's Event, which the kubelet creates just before the kubelet queues the pull
 	pullsAt time.Time
 	runtime bench.RuntimeLog
-	network bench.Span                      // run time of the network plugin
-	stated  map[string]map[string]time.Time // from each container's log
+	network bench.Span                      // run time of the network plugin for the pod
+	stated  map[string]map[string]time.Time // times from each container's log
 	seen    bench.Arrival
 	calls   calls
 
-	heardReadyAt time.Time // from the kubelet's log; zero without a probe
+	heardReadyAt time.Time // time from the kubelet's log; zero without a probe
 }
 
 // The method ask collects the true times of a started pod. The pod must still exist, because the kubelet deletes the

@@ -70,8 +70,8 @@ func lifeTrace(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return nil
 }
 
-// awaitSpans waits until the receiver has at least this many spans of each kind about the bench's namespace. awaitSpans
-// returns all spans.
+// awaitSpans waits until the receiver has at least this many spans of each kind about the bench's namespace. The result
+// of awaitSpans contains all spans.
 func awaitSpans(ctx context.Context, b *bench.Bench, least map[string]int) (spans []otlp.Span, err error) {
 	err = b.Node.Report.Wait(ctx, "spans", 30*time.Second, 100*time.Millisecond, func(context.Context) (err error) {
 		if spans, err = spansSent(b); err != nil {

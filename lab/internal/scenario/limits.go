@@ -60,10 +60,10 @@ type reading struct {
 	then                  string
 	injected              time.Duration
 	happened              bench.Span    // true times
-	begunEarlier          time.Duration // longest time by which the phase started before its first log line
+	begunEarlier          time.Duration // longest time by which the phase can start before its first log line
 	begunLater            time.Duration // longest delay of the timestamp after the real start
-	endedLater            time.Duration // longest time by which the phase ended after its last log line
-	waited                time.Duration // time for which tasks waited for a CPU or the disk, close to both ends
+	endedLater            time.Duration // longest time by which the phase can end after its last log line
+	waited                time.Duration // time for which tasks waited for a CPU or the disk near the two ends
 	reported              bench.Span    // ends of the phase according to the agent
 	measured, stated      time.Duration
 	missing               bool

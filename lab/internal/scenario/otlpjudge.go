@@ -73,7 +73,7 @@ var rightUnder = map[string][]string{
 }
 
 // tree requires one root span, and a parent for every other span. The parent of phases, containers and pulls is the
-// root. The parent of the parts of a pull is the pull.
+// root. The parts of a pull have the pull as their parent.
 func (v *Verdict) tree(r otlp.Report) {
 	root := rootOf(r)
 	if root.SpanID == "" {

@@ -31,7 +31,7 @@ type pressureWitness struct {
 	mu       sync.Mutex
 	at       []time.Time
 	stalled  []time.Duration
-	measured bool // false if the kernel does not measure pressure
+	measured bool // false if the kernel cannot measure pressure
 }
 
 func witnessPressure(resource string) (*pressureWitness, error) {

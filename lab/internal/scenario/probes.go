@@ -24,7 +24,7 @@ const (
 	// probeConnect is the longest time of a probe before the stage that times out. The stage that times out can be
 	// shorter than the timeout by this time.
 	probeConnect = 50 * time.Millisecond
-	probeWithin  = 250 * time.Millisecond // largest excess over the injected delay, on a busy machine
+	probeWithin  = 250 * time.Millisecond // largest time in addition to the injected delay, on a busy machine
 	probeFlavor  = "of-the-scenario"      // value of the header that one target requires
 )
 
@@ -34,7 +34,7 @@ type askedOf struct {
 	name, kind string
 	fields     string // additional fields of the probe in the file
 	result     string
-	stage      string // empty if the result has no stage
+	stage      string // stage with the expected result; empty if the result has no stage
 	least      time.Duration
 }
 

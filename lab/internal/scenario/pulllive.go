@@ -15,7 +15,7 @@ import (
 
 // realPull is a pull, or a wait for a pull, according to the independent logs.
 type realPull struct {
-	pod, container string // empty for a pull without a pod
+	pod, container string // name of the pod; empty for a pull without a pod
 	image, outcome string
 	span           bench.Span
 }
@@ -74,7 +74,7 @@ func watchLivePulls(ctx context.Context, client agent.Client) *liveWatch {
 	return w
 }
 
-// stop stops the queries. The caller must call stop exactly once.
+// The method stop ends the queries. The caller must call stop exactly once.
 func (w *liveWatch) stop() error { w.cancel(); return <-w.ended }
 
 // judgeLive requires that each response contains only pulls in progress. The agent must also report each slow pull

@@ -17,8 +17,8 @@ import (
 // The type queued is one pod of the queue, with the truth about its pull.
 type queued struct {
 	name        string
-	requestedAt time.Time  // when the kubelet queued the pull
-	pull        bench.Span // according to the registry's log
+	requestedAt time.Time  // time when the kubelet queued the pull
+	pull        bench.Span // time of the pull according to the registry's log
 	timeline    agent.Timeline
 }
 

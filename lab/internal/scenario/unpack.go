@@ -17,7 +17,7 @@ import (
 // The amounts of data to unpack and to download. Each takes seconds.
 const (
 	unpackFiles    = 40_000
-	unpackAtLeast  = time.Second // if unpacking is faster, the machine is too fast for this number of files
+	unpackAtLeast  = time.Second // if unpacking takes less time, the machine is too fast for this number of files
 	downloadLayer  = 3 << 20     // bytes
 	downloadRate   = 512 << 10   // bytes per second
 	diskCause      = "disk"

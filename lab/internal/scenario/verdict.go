@@ -16,7 +16,7 @@ type Row struct {
 	Injected time.Duration // injected duration, rounded for readers
 	Truth    time.Duration // true duration, if an independent source contains it; otherwise Injected
 	Measured time.Duration // duration that the agent reports
-	Missing  bool          // the agent reports no duration
+	Missing  bool          // true if the agent reports no duration
 	Limit    time.Duration // largest accepted difference between Measured and Truth
 }
 

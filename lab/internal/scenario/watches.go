@@ -11,8 +11,8 @@ import (
 
 // The type watches contains the API server's counts of Event watches and the agent's own counters.
 type watches struct {
-	ended, open      float64 // counted by the API server
-	opened           float64 // counted by the agent
+	ended, open      float64 // watches that the API server counted
+	opened           float64 // watches that the agent counted
 	agentOpen        float64
 	openSeconds      float64
 	received, itUsed float64

@@ -79,7 +79,7 @@ func (r *Runtime) AddImage(reference string) {
 	r.images[reference] = true
 }
 
-// addSandbox adds the sandbox of a pod. The network became ready between the two timestamps of the sandbox.
+// addSandbox adds the sandbox of a pod. The network became ready between the creation and the start of the sandbox.
 func (r *Runtime) addSandbox(p pod, stamps sandboxStamps, networkReadyAt time.Time) {
 	id := "sandbox-" + p.uid
 	r.mu.Lock()

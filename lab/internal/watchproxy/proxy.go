@@ -153,7 +153,7 @@ func (p *Proxy) judge(text json.RawMessage) (next due, lost bool) {
 	return next, f.Lost
 }
 
-// body closes the API server's response together with the agent's response.
+// The type body closes the API server's response together with the agent's response.
 type body struct {
 	io.ReadCloser
 	upstream io.Closer

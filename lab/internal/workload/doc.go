@@ -32,8 +32,8 @@ const (
 	StopCode = "WORKLOAD_STOP_CODE" // exit status after SIGTERM
 )
 
-// Path is the program's path in the image. The other constants are the argument for processes that are not the main
-// process.
+// Path is the program's path in the image. Each of the other constants is the argument of a process that is not the
+// main process.
 const (
 	Path         = "/workload"
 	StartupProbe = "started"
@@ -44,11 +44,11 @@ const (
 // Plan is the configuration from the environment variables.
 type Plan struct {
 	RunFor       time.Duration
-	Runs         bool // whether RunFor is set
+	Runs         bool // true if RunFor is set
 	CrashAfter   time.Duration
-	Crashes      bool // whether CrashAfter is set
+	Crashes      bool // true if CrashAfter is set
 	FillAfter    time.Duration
-	Fills        bool // whether FillAfter is set
+	Fills        bool // true if FillAfter is set
 	StartedAfter time.Duration
 	ReadyAfter   time.Duration
 	HookFor      time.Duration
