@@ -71,9 +71,9 @@ func (c *comparison) running(container string) span {
 	return span{}
 }
 
-// started returns the interval in which a container started. The start is the time when the startup probe passed.
-// Without a startup probe, the start is the time when the hook returned. Without a hook, the start is the time when the
-// container ran. The timeline does not show whether a container has a probe or a hook. The timeline lists only
+// The method started returns the interval in which a container started. The start is the time when the startup probe
+// passed. Without a startup probe, the start is the time when the hook returned. Without a hook, the start is the time
+// when the container ran. The timeline does not show whether a container has a probe or a hook. The timeline lists only
 // milestones with evidence, and the names of missing milestones.
 func (c *comparison) started(container string) span {
 	for _, name := range []string{"started", "post_started"} {

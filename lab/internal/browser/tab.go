@@ -92,7 +92,7 @@ func (t *Tab) Show(look Look) error {
 	return nil
 }
 
-// listen records errors and warnings of the page. listen must not block.
+// The method listen records errors and warnings of the page. listen must not block.
 func (t *Tab) listen(event any) {
 	switch e := event.(type) {
 	case *runtime.EventConsoleAPICalled:

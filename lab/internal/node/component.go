@@ -78,8 +78,8 @@ func (n Node) killStrays(c component) {
 	}
 }
 
-// await waits until the component is ready. If the component's process exits, await immediately returns an error with
-// the last lines of the log.
+// The method await waits until the component is ready. If the component's process exits, await immediately returns an
+// error with the last lines of the log.
 func (n Node) await(ctx context.Context, c component) error {
 	startedAt := time.Now()
 	err := n.Report.Wait(ctx, c.Name, c.limit, 50*time.Millisecond, func(ctx context.Context) error {

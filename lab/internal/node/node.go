@@ -54,7 +54,7 @@ func (n Node) Registry() registry.Client {
 // Runtime returns a client of containerd.
 func (n Node) Runtime() (*cri.Client, error) { return cri.Dial(n.ContainerdSocket()) }
 
-// get returns nil if the response of a plain HTTP address has status 200.
+// The function get returns nil if the response of a plain HTTP address has status 200.
 func get(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()

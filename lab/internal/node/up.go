@@ -51,7 +51,7 @@ func (n Node) Up(ctx context.Context, agent Agent) error {
 	return nil
 }
 
-// reset removes the remains of an interrupted start, and prepares a new start.
+// The method reset removes the remains of an interrupted start, and prepares a new start.
 func (n Node) reset(ctx context.Context) error {
 	if n.traces() {
 		n.Report.Say("removing the remains of an interrupted lab")

@@ -167,7 +167,7 @@ const (
 
 func annotatedPod(i int) string { return fmt.Sprintf("asks-%d", i+1) }
 
-// contended reports whether another client overwrites the pod's annotation with a forced apply.
+// The function contended reports whether another client overwrites the pod's annotation with a forced apply.
 func contended(i int) bool { return i%6 == 5 }
 
 // annotateDuringKills starts pods, kills agents, and writes to the pods continuously.

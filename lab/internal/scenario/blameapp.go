@@ -93,14 +93,14 @@ func appRows(long func() time.Duration) []examRow {
 	}...)
 }
 
-// endless waits until a container has exited this many times and its next run is due.
+// The method endless waits until a container has exited this many times and its next run is due.
 func (x *examPod) endless(ctx context.Context, container string, ends int) error {
 	err := errors.Join(x.exited(ctx, container, ends), sleep(ctx, 4*time.Second))
 	x.giveUp()
 	return err
 }
 
-// crash makes a container fail a given time after its start.
+// The function crash makes a container fail a given time after its start.
 func crash(c *corev1.Container, after time.Duration) {
 	c.Env = append(c.Env, corev1.EnvVar{Name: workload.CrashAfter, Value: after.String()},
 		corev1.EnvVar{Name: workload.ExitCode, Value: strconv.Itoa(1)})

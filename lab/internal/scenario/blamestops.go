@@ -16,7 +16,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-// freeze stops a component of the node for the given time. If the component is containerd, the exam records the time.
+// The method freeze stops a component of the node for the given time. If the component is containerd, the exam records
+// the time.
 func (e *exam) freeze(ctx context.Context, component string, length time.Duration) error {
 	stopped, err := bench.Dated(func() error {
 		return errors.Join(e.bench.Node.Freeze(component), sleep(ctx, length), e.bench.Node.Thaw())
@@ -27,7 +28,7 @@ func (e *exam) freeze(ctx context.Context, component string, length time.Duratio
 	return err
 }
 
-// away records the time during which containerd was stopped.
+// The method away records the time during which containerd was stopped.
 func (e *exam) away(meanwhile bench.Span, ended bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

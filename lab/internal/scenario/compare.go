@@ -44,9 +44,9 @@ func (s size) String() string { return fmt.Sprintf("%.2f MiB", float64(s)/(1<<20
 // version is one of the two compared programs.
 type version struct{ account, program, kubeconfig string }
 
-// compare runs agents of two programs side by side on a node without a kubelet, with only the flags that every agent
-// requires. All agents observe the same pods. Therefore, any difference in requests, memory or series comes from the
-// programs.
+// The function compare runs agents of two programs side by side on a node without a kubelet, with only the flags that
+// every agent requires. All agents observe the same pods. Therefore, any difference in requests, memory or series comes
+// from the programs.
 func compare(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	versions := []version{{account: "before", program: b.Before}, {account: "now", program: b.Node.Agent()}}
 	for i := range versions {
@@ -91,8 +91,8 @@ func compare(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	return judgeRequests(b, v, versions)
 }
 
-// prepare creates an account for the version, which identifies its requests in the API server's audit log. prepare also
-// copies the program, because the mapped part of a file depends on earlier reads and writes of the file.
+// The method prepare creates an account for the version, which identifies its requests in the API server's audit log.
+// prepare also copies the program, because the mapped part of a file depends on earlier reads and writes of the file.
 func (t *version) prepare(ctx context.Context, b *bench.Bench) error {
 	program, err := os.ReadFile(t.program)
 	if err != nil {

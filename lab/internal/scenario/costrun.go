@@ -28,7 +28,8 @@ type block struct {
 	events    int // number of Events that were sent
 }
 
-// measure runs the pairs of blocks while the agents and the bare watches run. Then measure checks the agents' reports.
+// The method measure runs the pairs of blocks while the agents and the bare watches run. Then measure checks the
+// agents' reports.
 func (c *costRun) measure(ctx context.Context) (err error) {
 	if err := c.bench.Node.StartExtraAgents(ctx, costNode, c.kind.agents); err != nil {
 		return err
@@ -90,7 +91,7 @@ func (c *costRun) measure(ctx context.Context) (err error) {
 	return c.judgeAgents(agents, after.minus(before), events)
 }
 
-// play runs one block in its own namespace, and deletes the namespace.
+// The method play runs one block in its own namespace, and deletes the namespace.
 func (c *costRun) play(ctx context.Context, name, node string) (l block, err error) {
 	namespace := c.bench.Namespace + "-" + c.kind.name + "-" + name
 	if err := c.bench.Kube.CreateNamespace(ctx, c.bench.Node.Report, namespace, purpose); err != nil {

@@ -106,7 +106,7 @@ func newTenant(ctx context.Context, b *bench.Bench) (*tenant, error) {
 // rbacRoot is the API server's path of RBAC objects.
 const rbacRoot = "/apis/rbac.authorization.k8s.io/v1"
 
-// remove deletes all objects of the tenant with the administrator's permissions.
+// The method remove deletes all objects of the tenant with the administrator's permissions.
 func (t *tenant) remove(ctx context.Context) error {
 	if t.kube != nil {
 		t.kube.Close()
@@ -207,7 +207,7 @@ func (t *tenant) others() []corev1.Pod {
 	return t.victims
 }
 
-// images returns the images of the pods that the tenant attacks.
+// The method images returns the images of the pods that the tenant attacks.
 func (t *tenant) images() (images []string) {
 	seen := make(map[string]bool)
 	for _, pod := range t.others() {
@@ -220,8 +220,8 @@ func (t *tenant) images() (images []string) {
 	return images
 }
 
-// event returns an Event in the tenant's namespace that looks like the kubelet's Event about a pod. The pod can be in
-// any namespace.
+// The method event returns an Event in the tenant's namespace that looks like the kubelet's Event about a pod. The pod
+// can be in any namespace.
 func (t *tenant) event(pod corev1.Pod, reason, message string) corev1.Event {
 	now := metav1.Now()
 	return corev1.Event{
@@ -244,7 +244,7 @@ func (t *attackRun) create(ctx context.Context, name string, annotations, labels
 	t.count(ctx, t.kube.Create(ctx, t.path("pods"), corev1.Pod{ObjectMeta: meta, Spec: spec}))
 }
 
-// path returns the API server's path of the tenant's objects.
+// The method path returns the API server's path of the tenant's objects.
 func (t *tenant) path(resource string) string {
 	return "/api/v1/namespaces/" + t.namespace + "/" + resource
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-// known contains the true times of one pod's start-up, from sources other than the agent.
+// The type known contains the true times of one pod's start-up, from sources other than the agent.
 type known struct {
 	pod        string
 	lengths    []knownLength

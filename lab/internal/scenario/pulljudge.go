@@ -24,7 +24,8 @@ type unseen struct {
 // that agrees with containerd's log stays within the accepted error.
 const seenByRegistry = exact / 2
 
-// judge compares the agent's report about a pod's pulls with the logs of the kubelet, containerd and the registry.
+// The method judge compares the agent's report about a pod's pulls with the logs of the kubelet, containerd and the
+// registry.
 func (j *pullJudge) judge(ctx context.Context, c pullCase, timeline agent.Timeline) error {
 	truths := make([][]bench.Attempt, len(c.wants))
 	for i, want := range c.wants {
@@ -46,8 +47,8 @@ func (j *pullJudge) judge(ctx context.Context, c pullCase, timeline agent.Timeli
 	return nil
 }
 
-// attempts returns the attempts to pull one image for one pod. attempts waits for both logs, because the kubelet and
-// containerd do not write their logs at the same instant.
+// The method attempts returns the attempts to pull one image for one pod. attempts waits for both logs, because the
+// kubelet and containerd do not write their logs at the same instant.
 func (j *pullJudge) attempts(ctx context.Context, pod string, want wantedPull) (mine []bench.Attempt, err error) {
 	err = j.bench.Node.Report.Wait(ctx, "the logs about "+want.image, 5*time.Second, 50*time.Millisecond,
 		func(ctx context.Context) error {

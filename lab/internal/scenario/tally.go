@@ -232,7 +232,7 @@ func (t *tally) judgeShare(v *Verdict, rule string, allowed int, right func(read
 	v.Problems = append(v.Problems, wrong...)
 }
 
-// describe notes the differences to the truth for each kind of phase.
+// The method describe notes the differences to the truth for each kind of phase.
 func (t *tally) describe(v *Verdict) {
 	offs := make(map[string][]time.Duration)
 	var phases []string

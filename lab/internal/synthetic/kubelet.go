@@ -65,7 +65,7 @@ func (k Kubelet) Start(ctx context.Context, namespace, name string, images []str
 	return s.reported, nil
 }
 
-// start is one start of one pod.
+// The type start is one start of one pod.
 type start struct {
 	Kubelet
 	pod      pod

@@ -89,8 +89,8 @@ func (p pod) status(at, acknowledgedAt time.Time, phase corev1.PodPhase, ready c
 		"conditions": conditions, "containerStatuses": containers}}
 }
 
-// event returns an Event in the kubelet's form. The name of the Event contains the time in nanoseconds, and its
-// timestamps are in whole seconds.
+// The method event returns an Event in the kubelet's form. The name of the Event contains the time in nanoseconds, and
+// its timestamps are in whole seconds.
 func (p pod) event(container, reason, message string, at time.Time) corev1.Event {
 	const component = "kubelet"
 	return corev1.Event{
