@@ -28,7 +28,7 @@ func (b *Bench) PassReadinessGate(ctx context.Context, pod string) error {
 	change := map[string]any{"status": map[string]any{"conditions": []corev1.PodCondition{{
 		Type: ReadinessGate, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}}}
 	if err := b.Kube.MergeLists(ctx, b.PodPath(pod)+"/status", change); err != nil {
-		return fmt.Errorf("pass the readiness gate: %w", err)
+		return fmt.Errorf("set the readiness gate to true: %w", err)
 	}
 	return nil
 }

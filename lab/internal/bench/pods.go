@@ -35,7 +35,7 @@ func (b *Bench) CreateDeployment(ctx context.Context, name string, replicas int3
 				return err
 			}
 			if names = nil; len(pods) < int(replicas) {
-				return fmt.Errorf("%d of %d pods exist", len(pods), replicas)
+				return fmt.Errorf("found %d of %d pods", len(pods), replicas)
 			}
 			for _, pod := range pods {
 				names = append(names, pod.Name)

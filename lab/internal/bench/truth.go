@@ -72,7 +72,7 @@ func (b *Bench) NetworkTruth(pod string) (Span, error) {
 			return Span{first, entry.EndAt}, nil
 		}
 	}
-	return Span{}, fmt.Errorf("find the network of pod %s: the network plugin has not set up the network", pod)
+	return Span{}, fmt.Errorf("find the network setup of pod %s: the network plugin has not set up the network", pod)
 }
 
 // PullRequestedAt returns the time when the kubelet put a pod's pull into its queue, on the kubelet's clock. The time

@@ -58,7 +58,7 @@ func (n Node) ensure(c component) error {
 	n.killStrays(c)
 	for _, port := range c.ports {
 		if err := free(port); err != nil {
-			return fmt.Errorf("start %s: a port is in use, stop the process that uses it: %w", c.Name, err)
+			return fmt.Errorf("start %s: a port is in use: stop the process that uses the port: %w", c.Name, err)
 		}
 	}
 	if record, err = n.starter().Start(c.Spec); err != nil {

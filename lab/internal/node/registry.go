@@ -63,7 +63,7 @@ func (n Node) BaseImage() (string, error) {
 	}
 	digest, err := base.Digest()
 	if err != nil {
-		return "", fmt.Errorf("name the base image: %w", err)
+		return "", fmt.Errorf("compute the digest of the base image: %w", err)
 	}
 	return layout.Address(layout.RegistryPort) + "/podlapse-lab/workload:" + digest.Hex[:12], nil
 }

@@ -184,7 +184,7 @@ func (n Node) awaitNode(ctx context.Context, client *kube.Client) error {
 				}
 			}
 			if len(node.Status.Conditions) == 0 {
-				return errors.New("the kubelet has not reported yet")
+				return errors.New("the kubelet has not reported the node's status yet")
 			}
 			// The scheduler respects taints, which the node lifecycle controller removes with a short delay.
 			for _, taint := range node.Spec.Taints {

@@ -40,7 +40,7 @@ func (e *exam) report(ctx context.Context, v *Verdict) error {
 			v.Problem("row %s: a true duration is outside the agent's stated error: %s", r.name, violation)
 		}
 		if r.score.Wrong > 0 {
-			v.Problem("row %s: the agent charges %s s to the wrong cause, want 0", r.name, seconds(r.score.Wrong))
+			v.Problem("row %s: the agent reports a wrong cause for %s s, want 0", r.name, seconds(r.score.Wrong))
 		}
 	}
 	fmt.Fprintln(&text)

@@ -115,7 +115,7 @@ func (h hostile) tokens(ctx context.Context) error {
 		token := fmt.Sprintf("%08d%s", i, strings.Repeat("x", mostHeader-1024))
 		if _, err := io.WriteString(connection,
 			"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer "+token+"\r\n\r\n"); err != nil {
-			return fmt.Errorf("send the agent made-up tokens: %w", err)
+			return fmt.Errorf("send invented tokens to the agent: %w", err)
 		}
 		status, err := answer(reader)
 		if err != nil {
@@ -127,9 +127,9 @@ func (h hostile) tokens(ctx context.Context) error {
 	// The agent caches these tokens as invalid, and does not ask the API server about the tokens again.
 	refused := counts[http.StatusUnauthorized] + counts[http.StatusServiceUnavailable]
 	if counts[http.StatusTooManyRequests] == 0 || refused+counts[http.StatusTooManyRequests] != asked {
-		h.v.Problem("%d made-up tokens at once: responses %v, want all refused, some of them with 429", asked, counts)
+		h.v.Problem("%d invented tokens at once: responses %v, want all refused, some of them with 429", asked, counts)
 	}
-	h.v.Note("%d made-up tokens at once: responses %v", asked, counts)
+	h.v.Note("%d invented tokens at once: responses %v", asked, counts)
 	return nil
 }
 

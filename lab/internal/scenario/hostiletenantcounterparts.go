@@ -166,14 +166,14 @@ func counterpartOf(timeline agent.Timeline, block string) (startUp, error) {
 		}
 	}
 	for _, phase := range timeline.Phases {
-		name := strings.TrimSpace(phase.Phase+" "+phase.Container) + ", charged to " + phase.Cause
+		name := strings.TrimSpace(phase.Phase+" "+phase.Container) + ", cause " + phase.Cause
 		length, err := agent.Nanoseconds(phase.Seconds)
 		if err != nil {
 			return counterpart, fmt.Errorf("read the duration of phase %s: %w", name, err)
 		}
 		stated, err := agent.Nanoseconds(phase.Error)
 		if err != nil {
-			return counterpart, fmt.Errorf("error of phase %s: %w", name, err)
+			return counterpart, fmt.Errorf("read the stated error of phase %s: %w", name, err)
 		}
 		counterpart.causes[name] = phase.Cause
 		counterpart.lengths[name] += length

@@ -246,7 +246,7 @@ func (t *tracedRun) killWhileStarting(ctx context.Context, pod string) error {
 				return err
 			}
 			if _, runs := timeline.Milestone("running", mainName); !runs {
-				return errors.New("the agent has not observed this pod running")
+				return errors.New("the agent has not observed that this pod runs")
 			}
 			return nil
 		})
@@ -266,10 +266,13 @@ func (t *tracedRun) killWhileStarting(ctx context.Context, pod string) error {
 	if err := os.CopyFS(t.savedState(), os.DirFS(t.bench.Node.AgentState())); err != nil {
 		return fmt.Errorf("save the agent's state: %w", err)
 	}
-	if reports, err := tracesOf(t.bench, pod); err != nil || len(reports) > 0 {
-		return errors.Join(err, fmt.Errorf("pod %s was sent %d times before the agent was killed, want 0: the "+
-			"scenario is "+
-			"not conclusive", pod, len(reports)))
+	reports, err := tracesOf(t.bench, pod)
+	if err != nil {
+		return err
+	}
+	if len(reports) > 0 {
+		return fmt.Errorf("the agent sent the start-up of pod %s %d times before the kill, want 0: "+
+			"the scenario is not conclusive", pod, len(reports))
 	}
 	return t.bench.Node.RestartAgentWith(ctx, node.AgentChange{Environment: sendingOverGRPC()})
 }

@@ -26,7 +26,7 @@ type nameServer struct {
 func serveNames(late time.Duration) (*nameServer, error) {
 	conn, err := net.ListenPacket("udp", layout.Address(0))
 	if err != nil {
-		return nil, fmt.Errorf("serve names: %w", err)
+		return nil, fmt.Errorf("start the DNS server: %w", err)
 	}
 	var answering sync.WaitGroup
 	answering.Go(func() {

@@ -26,13 +26,13 @@ func (j *pullJudge) judgeBlame(what, container string, truth []bench.Attempt, ti
 			slack += j.view.worst(a, neighbors{})
 		}
 	}
-	charged, _, err := timeline.In("pull_queue", container)
+	reported, _, err := timeline.In("pull_queue", container)
 	switch {
 	case err != nil:
 		j.verdict.Problem("%s: phase pull_queue: %v", what, err)
-	case charged > queued+slack:
-		j.verdict.Problem("%s: the pull was in the queue for %s, but the agent charges %s to the queue", what,
-			seconds(queued), seconds(charged))
+	case reported > queued+slack:
+		j.verdict.Problem("%s: the pull was in the queue for %s s, but the agent reports %s s in the queue", what,
+			seconds(queued), seconds(reported))
 	}
 	last := truth[len(truth)-1]
 	if last.Failed() || last.Call.StartAt.IsZero() || last.Asked.EndAt.IsZero() {

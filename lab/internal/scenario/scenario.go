@@ -64,7 +64,7 @@ func Table() []Scenario {
 			false},
 		{"lost-events", "ten cold images in one pod, some of whose Events the kubelet drops: all pulls and exact " +
 			"losses are reported", lostEvents, false},
-		{"unpack", "a slow registry, slow unpacking, and both at once: each second is charged to the right cause",
+		{"unpack", "a slow registry, slow unpacking, and both at once: each second has the right cause",
 			unpack, false},
 		{"no-watch", "30 pods with present images open no Event watch; a pod with a cold image opens an Event " +
 			"watch, which is closed later", noWatch,

@@ -222,7 +222,7 @@ func dropAndDelayEvents(ctx context.Context, b *bench.Bench, v *Verdict,
 				return err
 			}
 			if found = now.minus(before); found.missing < 2 || found.extra < 1 || found.stale < 1 {
-				return fmt.Errorf("the agent has found only %+v", found)
+				return fmt.Errorf("the agent has found only these differences: %+v", found)
 			}
 			return nil
 		})

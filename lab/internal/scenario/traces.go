@@ -67,7 +67,7 @@ func awaitTrace(ctx context.Context, b *bench.Bench, pod string, times int) (otl
 				return err
 			}
 			if len(reports) < times {
-				return fmt.Errorf("the start-up was sent %d times so far", len(reports))
+				return fmt.Errorf("the agent has sent the start-up %d times so far", len(reports))
 			}
 			report = reports[len(reports)-1]
 			return nil

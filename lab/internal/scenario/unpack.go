@@ -136,7 +136,7 @@ func (j *pullJudge) judgeUnpacked(ctx context.Context, c pullCase, unpacks bool,
 		v.Compare(c.pod+" "+part.phase, part.injected, part.truth, measured, there || part.truth < exact, exact)
 		for _, phase := range timeline.Phases {
 			if phase.Phase == part.phase && phase.Cause != part.cause {
-				v.Problem("%s: phase %s is charged to %q, want %q", c.pod, part.phase, phase.Cause, part.cause)
+				v.Problem("%s: the cause of phase %s is %q, want %q", c.pod, part.phase, phase.Cause, part.cause)
 			}
 		}
 	}
@@ -158,8 +158,8 @@ func (j *pullJudge) judgeUndivided(c pullCase, a bench.Attempt, timeline agent.T
 			j.verdict.Problem("%s: phase %s: %v", c.pod, phase.Phase, err)
 		}
 		if both += length; phase.Phase != agent.Unattributed && length > exact {
-			j.verdict.Problem("%s: %s s are charged to %q, but no evidence of the agent separates the parts of "+
-				"the pull",
+			j.verdict.Problem("%s: for %s s, the agent reports the cause %q, but no evidence of the agent separates the "+
+				"parts of the pull",
 				c.pod, phase.Seconds, phase.Cause)
 		}
 	}
