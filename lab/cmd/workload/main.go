@@ -33,7 +33,7 @@ func main() {
 	}
 }
 
-// beside runs a probe or a hook, which the kubelet starts in addition to the main process.
+// The function beside runs a probe or a hook, which the kubelet starts in addition to the main process.
 func beside(role string, plan workload.Plan) error {
 	log, err := os.OpenFile(workload.MainOutput, os.O_WRONLY|os.O_APPEND, 0)
 	if err != nil {

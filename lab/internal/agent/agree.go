@@ -15,10 +15,10 @@ type comparison struct {
 	problems   []string
 }
 
-// Disagreements lists the contradictions between a timeline and the transition records that were printed with it. Such
-// a contradiction is:
+// Disagreements lists the contradictions between a timeline and the transition records that were printed with it. These
+// differences are contradictions:
 //
-//   - another pod, owner, container, order or image
+//   - a different pod, owner, container, order or image
 //   - an instant outside the interval of its milestone
 //   - a missing instant whose milestone is in the timeline
 //   - a duration that differs from its phase, or from the time between its ends
@@ -74,8 +74,8 @@ func (c *comparison) comparePod() {
 	c.phase("scheduling", "", p.CreationToScheduled)
 }
 
-// length requires a duration exactly if both ends are known and in order. The duration must equal the time between the
-// ends.
+// The method length requires a duration if both ends are known and in order. Otherwise, the duration must be absent.
+// The duration must equal the time between the ends.
 func (c *comparison) length(what string, length json.Number, from, to time.Time) {
 	known := !from.IsZero() && !to.IsZero() && !to.Before(from)
 	if known != (length != "") {
@@ -91,7 +91,7 @@ func (c *comparison) length(what string, length json.Number, from, to time.Time)
 	}
 }
 
-// absent requires that a record omits the durations that its type does not have.
+// The method absent requires that a record omits the durations that do not exist for its type.
 func (c *comparison) absent(what string, lengths ...json.Number) {
 	for _, length := range lengths {
 		if length != "" {
@@ -100,8 +100,8 @@ func (c *comparison) absent(what string, lengths ...json.Number) {
 	}
 }
 
-// phase requires that a duration equals the duration of the corresponding phase, unless the timeline merges that phase
-// with others.
+// The method phase requires that a duration equals the duration of the corresponding phase. A phase that the timeline
+// merges with others is not checked.
 func (c *comparison) phase(phase, container string, length json.Number) {
 	var found []Phase
 	for _, p := range c.timeline.Phases {

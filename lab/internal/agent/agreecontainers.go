@@ -116,7 +116,7 @@ func (c *comparison) passedBy(name string) bool {
 	return c.timeline.State == Ready
 }
 
-// since checks a duration whose start is not in the records, and whose end is.
+// The method since checks a duration whose end is in the records and whose start is not.
 func (c *comparison) since(what string, length json.Number, from span, to time.Time) {
 	if length == "" {
 		if from.known && !to.IsZero() && !from.to.IsZero() && !to.Before(from.to) {

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// span is the interval that the timeline allows for an instant. An unbounded end is zero. A span that is neither known
-// nor doubtful allows no instant.
+// span is the interval that the timeline allows for an instant. An end without a bound is zero. A span that is neither
+// known nor doubtful allows no instant.
 type span struct {
 	known    bool // the record must contain the instant
-	doubtful bool // the record may contain or omit the instant
+	doubtful bool // the record is allowed to contain or omit the instant
 	from, to time.Time
 }
 
@@ -17,7 +17,7 @@ func (s span) holds(at time.Time) bool {
 	return (s.known || s.doubtful) && !at.Before(s.from) && (s.to.IsZero() || !at.After(s.to))
 }
 
-// later returns the interval of the later of two instants.
+// The method later returns the interval of the later of two instants.
 func (s span) later(other span) span {
 	both := span{from: s.from, to: s.to, doubtful: s.doubtful || other.doubtful}
 	both.known = s.known && other.known && !both.doubtful
@@ -32,8 +32,8 @@ func (s span) later(other span) span {
 	return both
 }
 
-// instant requires that the records contain an instant that the timeline knows, and that the instant lies in the
-// interval of the timeline.
+// The method instant requires that the records contain an instant if the timeline knows the instant. The instant must
+// lie in the interval of the timeline.
 func (c *comparison) instant(what string, at time.Time, allowed span) {
 	switch {
 	case at.IsZero() && allowed.known:
@@ -71,10 +71,10 @@ func (c *comparison) running(container string) span {
 	return span{}
 }
 
-// started returns the interval in which a container started. The start is the time when the startup probe passed.
-// Without a startup probe, it is the time when the hook returned. Without a hook, it is the time when the container
-// ran. The timeline does not show whether a container has a probe or a hook. The timeline lists only the existing and
-// the missing milestones.
+// The method started returns the interval in which a container started. The start is the time when the startup probe
+// passed. Without a startup probe, the start is the time when the hook returned. Without a hook, the start is the time
+// when the container ran. The timeline does not show whether a container has a probe or a hook. The timeline lists only
+// milestones with evidence, and the names of missing milestones.
 func (c *comparison) started(container string) span {
 	for _, name := range []string{"started", "post_started"} {
 		if s := c.marked(name, container); s.known {

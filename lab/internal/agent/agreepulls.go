@@ -70,7 +70,7 @@ func (t Timeline) transitionOf(container string) (want PullTransition, dated boo
 	return want, dated && !want.StartedAt.IsZero()
 }
 
-// earlier returns the first instant if it is known, and otherwise the second.
+// The function earlier returns the first instant if the first instant is known, and otherwise the second instant.
 func earlier(first, second time.Time) time.Time {
 	if first.IsZero() {
 		return second

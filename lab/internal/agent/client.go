@@ -90,7 +90,8 @@ func (c Client) Metrics(ctx context.Context) (string, error) {
 // Objects contains the pod objects that the agent serves.
 type Objects struct {
 	Cache struct {
-		VerifiedAt time.Time `json:"verified_at"` // zero if never verified
+		// time of the latest verification; zero if no verification has happened
+		VerifiedAt time.Time `json:"verified_at"`
 	} `json:"cache"`
 	Items []corev1.Pod `json:"items"`
 }

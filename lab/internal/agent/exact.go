@@ -11,7 +11,8 @@ import (
 // Nanoseconds converts decimal seconds to a duration without rounding. Nanoseconds returns an error if the number is
 // missing or is not a whole number of nanoseconds.
 func Nanoseconds(seconds json.Number) (time.Duration, error) {
-	// big.Rat also accepts fractions and huge exponents. The agent's numbers contain neither.
+	// big.Rat also accepts fractions and huge exponents, but the agent's numbers contain neither fractions nor
+	// exponents.
 	const longest = 40
 	value, ok := new(big.Rat).SetString(seconds.String())
 	if !ok || len(seconds) > longest {
@@ -24,13 +25,13 @@ func Nanoseconds(seconds json.Number) (time.Duration, error) {
 	return time.Duration(value.Num().Int64()), nil
 }
 
-// Problems checks the documented rules for every settled timeline. The phases follow each other without gaps. The
-// duration of each phase equals the time between its ends. The durations add up exactly to the total.
+// Problems returns the violations of the documented rules for a settled timeline. The phases follow each other without
+// gaps. The duration of each phase equals the time between its ends. The durations add up exactly to the total.
 func (t Timeline) Problems() []string {
 	return inexact(t.Phases, t.TotalSeconds, t.CreatedAt, "settled_at", t.SettledAt)
 }
 
-// Problems checks the same rules for a termination.
+// Problems returns the violations of the documented rules for the phases of a termination.
 func (t Termination) Problems() []string {
 	return inexact(t.Phases, t.TotalSeconds, t.RequestedAt, "gone_at", t.GoneAt)
 }

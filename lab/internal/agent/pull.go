@@ -28,19 +28,20 @@ const (
 
 // Pull is one attempt to pull an image for one container, or for one volume.
 type Pull struct {
-	Container    string      `json:"container"`
-	Kind         string      `json:"kind"` // kind of the container
-	Image        string      `json:"image"`
-	Registry     string      `json:"registry"`
-	Digest       string      `json:"digest"`
-	Outcome      string      `json:"outcome"`
-	Failure      string      `json:"failure"`
-	Attempt      int         `json:"attempt"` // number of the attempt, from 0
-	RequestedAt  time.Time   `json:"requested_at"`
-	StartedAt    time.Time   `json:"started_at"`
-	DownloadedAt time.Time   `json:"downloaded_at"`
-	FinishedAt   time.Time   `json:"finished_at"`
-	QueueSeconds json.Number `json:"queue_seconds"` // durations and error are empty if the pull was not timed
+	Container    string    `json:"container"`
+	Kind         string    `json:"kind"` // kind of the container
+	Image        string    `json:"image"`
+	Registry     string    `json:"registry"`
+	Digest       string    `json:"digest"`
+	Outcome      string    `json:"outcome"`
+	Failure      string    `json:"failure"`
+	Attempt      int       `json:"attempt"` // number of the attempt, from 0
+	RequestedAt  time.Time `json:"requested_at"`
+	StartedAt    time.Time `json:"started_at"`
+	DownloadedAt time.Time `json:"downloaded_at"`
+	FinishedAt   time.Time `json:"finished_at"`
+	// the durations and the error are empty if no evidence shows the duration of the pull
+	QueueSeconds json.Number `json:"queue_seconds"`
 	PullSeconds  json.Number `json:"pull_seconds"`
 	Error        json.Number `json:"error_seconds"`
 	SizeBytes    int64       `json:"size_bytes"`

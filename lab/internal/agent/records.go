@@ -11,7 +11,7 @@ import (
 
 // Records contains the records that the agent printed about the pods of one namespace.
 type Records struct {
-	Timelines []Timeline // in the order of printing, including repeated records
+	Timelines []Timeline // records in the order of printing, including repeated records
 	Strays    int        // number of transition records that do not follow a timeline of their pod
 	Torn      int        // number of lines that are incomplete because an agent was killed
 	Ends      []End      // terminations of deleted pods, in the order of printing
@@ -37,8 +37,8 @@ func ReadRecords(output Output, namespace string) (Records, error) {
 	return readRecords(append(data, Printed(log, Stdout)...), namespace), nil
 }
 
-// readLogs reads the logs of containers one after the other, and the oldest log first. A long line can start in one log
-// and end in the next log.
+// readLogs reads the logs of containers one by one. The oldest log is first. A long line can start in one log and end
+// in the next log.
 func readLogs(paths []string) ([]byte, error) {
 	var logs [][]byte
 	for _, path := range paths {
@@ -97,8 +97,8 @@ type record struct {
 	transition Transition
 }
 
-// readRecord converts one line. If an agent was killed while it wrote a line, the first record of the next agent is on
-// the same line.
+// readRecord converts one line. If an agent was killed while it wrote a line, this line also contains the first record
+// of the next agent.
 func readRecord(line []byte) (r record, whole bool) {
 	for at := 0; at < len(line); at++ {
 		if line[at] != '{' {
@@ -128,8 +128,8 @@ func readRecord(line []byte) (r record, whole bool) {
 	return record{}, false
 }
 
-// Once removes repeated records: it keeps the first of several records with the same ID. Once keeps all records without
-// an ID.
+// Once removes repeated records. If several records have the same ID, Once keeps the first record. Records
+// without an ID all remain.
 func Once(timelines []Timeline) []Timeline {
 	var once []Timeline
 	seen := make(map[string]bool)

@@ -1,5 +1,6 @@
-// Package agent reads the agent's reports only through its public API. Its types follow the published contract and are
-// independent of the agent's code. A change of that code that breaks the contract therefore fails here.
+// Package agent reads the agent's reports only through its public API. The package's types follow the published
+// contract and are independent of the agent's code. If a change of the agent's code breaks the contract, this package
+// therefore fails.
 package agent
 
 import (
@@ -29,7 +30,7 @@ type Timeline struct {
 	// such as Pulled/main: the kubelet created the Event, but it never arrived
 	LostEvents []string   `json:"lost_events"`
 	ClockSkew  *Skew      `json:"clock_skew"` // absent unless the agent has proven a skew
-	Partial    bool       `json:"partial"`    // the agent prints another record later
+	Partial    bool       `json:"partial"`    // the agent prints a later record of this start-up
 	Owner      Owner      `json:"owner"`      // empty for a pod without an owner
 	Reason     string     `json:"reason"`
 	Verdict    string     `json:"verdict"`
@@ -52,7 +53,8 @@ type Conflict struct {
 	Detail    string `json:"detail"`
 }
 
-// Skew contains the least and the greatest possible lead of the control plane's clock over the node's clock.
+// Skew contains the least and the greatest possible difference between the clocks. A positive difference means that the
+// control plane's clock is ahead of the node's clock.
 type Skew struct {
 	Least json.Number `json:"least_seconds"`
 	Most  json.Number `json:"most_seconds"`
@@ -71,10 +73,10 @@ type Phase struct {
 	Sources    []string    `json:"sources"`
 	MergedWith []string    `json:"merged_with"`
 	Open       bool        `json:"open"`     // the phase was in progress when the agent made the record
-	Pressure   *Pressure   `json:"pressure"` // absent if the agent did not measure it
+	Pressure   *Pressure   `json:"pressure"` // absent if the agent did not measure the pressure
 }
 
-// Pressure is the share of a phase in which tasks of the node waited for a resource.
+// Pressure contains the shares of a phase in which tasks of the node waited for each resource.
 type Pressure struct {
 	CPU    float64 `json:"cpu"`
 	IO     float64 `json:"io"`
@@ -97,7 +99,7 @@ const Starting = "starting"
 // Ready is the state of a pod that became ready.
 const Ready = "ready"
 
-// GivenUp is the state of a pod that was not ready an hour after the agent first saw it.
+// GivenUp is the state of a pod that was not ready an hour after the agent first saw the pod.
 const GivenUp = "given_up"
 
 // Succeeded is the state of a pod whose containers ran to completion.
@@ -106,8 +108,8 @@ const Succeeded = "succeeded"
 // Unattributed is the phase for time that no evidence can divide.
 const Unattributed = "unattributed"
 
-// In adds up the durations of the phases with this name and container. An empty container matches any container. The
-// result ok is false if no phase matches, which differs from a phase of zero length.
+// In adds up the durations of the phases with this name and container. An empty container matches any
+// container. The result ok is false if no phase matches. If a phase of zero length matches, ok is true.
 func (t Timeline) In(phase, container string) (sum time.Duration, ok bool, err error) {
 	return t.sum(phase, container, func(p Phase) json.Number { return p.Seconds })
 }

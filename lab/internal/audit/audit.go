@@ -19,7 +19,7 @@ import (
 // podName is the key under which the API server logs the pod of a token that the kubelet issued.
 const podName = "authentication.kubernetes.io/pod-name"
 
-// event is the part of an audit event (audit.k8s.io/v1) that this package uses.
+// The type event is the part of an audit event (audit.k8s.io/v1) that this package uses.
 type event struct {
 	AuditID          string
 	Verb             string
@@ -32,14 +32,14 @@ type event struct {
 	ResponseStatus         *metav1.Status
 }
 
-// Use lists the permissions that the requests of one pod needed.
+// A Use contains the permissions that the requests of one pod needed.
 type Use struct {
 	Rights  []string // "verb resource" or "verb resource group", sorted, without duplicates
 	Refused []string // requests that the API server refused, without duplicates
 }
 
-// Of returns the permissions that a pod used. Of omits paths that are not resources, such as /version, because every
-// account is allowed to read them.
+// Of returns the permissions that a pod used. The result does not contain paths that are not resources,
+// such as /version, because every account is allowed to read these paths.
 func Of(path, pod string) (Use, error) {
 	rights, refused := map[string]bool{}, map[string]bool{}
 	err := each(path, func(e event) {
@@ -81,7 +81,7 @@ func Requests(path, user string) (map[string]int, error) {
 	return counts, err
 }
 
-// each calls do for every event of a log.
+// The function each calls the argument do for every event of a log.
 func each(path string, do func(event)) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -100,7 +100,7 @@ func each(path string, do func(event)) error {
 	return nil
 }
 
-// needs returns the permissions that the request needed.
+// The method needs returns the permissions that the request needed.
 func (e event) needs() []string {
 	resource := e.ObjectRef.Resource
 	if e.ObjectRef.Subresource != "" {
@@ -122,7 +122,7 @@ func right(verb, resource, group string) string {
 	return strings.TrimSpace(verb + " " + resource + " " + group)
 }
 
-// Granted returns the permissions in a role's rules, in the form that Of uses.
+// Granted returns the permissions in a role's rules, in the form that the function Of uses.
 func Granted(rules []rbacv1.PolicyRule) []string {
 	rights := map[string]bool{}
 	for _, rule := range rules {

@@ -1,5 +1,5 @@
-// Package bench provides the resources that scenarios and the sample need on the running node: a namespace, images,
-// faults that end with the bench, and access to the agent.
+// Package bench provides the resources that scenarios and the sample need on the running node. These resources are a
+// namespace, images, faults that end with the bench, and access to the agent.
 package bench
 
 import (
@@ -54,8 +54,8 @@ func Open(n node.Node, namespace string) (*Bench, error) {
 		Observer: resident(n, namespace)}, nil
 }
 
-// Set creates a bench without faults, and a namespace for its pods. Clear removes the bench, even if Set failed and
-// returned an incomplete bench together with an error. ClearAll finds the namespace by its purpose.
+// Set creates a bench without faults, and a namespace for its pods. Clear removes the bench, even if Set
+// failed and returned an incomplete bench together with an error. ClearAll finds the namespace by its purpose.
 func Set(ctx context.Context, n node.Node, namespace, purpose string) (*Bench, error) {
 	b, err := Open(n, namespace)
 	if err != nil {
@@ -98,7 +98,7 @@ func ClearAll(ctx context.Context, n node.Node, purpose string) error {
 // ResetFaults ends every injected fault.
 func (b *Bench) ResetFaults(ctx context.Context) error {
 	if err := os.Remove(b.Node.CNIFaults()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("end network faults: %w", err)
+		return fmt.Errorf("remove the network faults: %w", err)
 	}
 	return b.faults.set(ctx, b.Registry, nil)
 }

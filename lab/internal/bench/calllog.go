@@ -25,8 +25,8 @@ type RuntimeCall struct {
 	Attempt   int
 	Failed    bool
 
-	ExitedAt time.Time // for a start: when the container's process exited; zero while the process runs
-	HeardAt  time.Time // for a start: when containerd learned of the exit
+	ExitedAt time.Time // for a start: time when the container's process exited; zero while the process runs
+	HeardAt  time.Time // for a start: time when containerd learned of the exit
 
 	sandbox, container string // the IDs of the sandbox and the container
 }
@@ -42,7 +42,7 @@ type CallLog struct {
 	last  time.Time                 // timestamp of the last line
 }
 
-// OpenCallLog starts to read the calls that containerd logs from now on.
+// OpenCallLog starts to read the calls for pods. OpenCallLog skips the calls that containerd logged earlier.
 func (b *Bench) OpenCallLog() (*CallLog, error) {
 	file, err := tailOf(b.Node.ContainerdLog())
 	if err != nil {
@@ -52,7 +52,7 @@ func (b *Bench) OpenCallLog() (*CallLog, error) {
 		named: make(map[string]*RuntimeCall)}, nil
 }
 
-// Of returns the calls for a pod so far.
+// Of returns the calls that containerd has logged for a pod so far.
 func (l *CallLog) Of(uid string) ([]RuntimeCall, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 type KubeletEvent struct {
 	At        time.Time
 	Pod       string
-	Container string // empty for an Event about the pod or a volume
+	Container string // name of the container; empty for an Event about the pod or a volume
 	Reason    string
 	Message   string
 }
@@ -29,10 +29,11 @@ type EventLog struct {
 	mu     sync.Mutex
 	file   tail
 	events []KubeletEvent
-	begun  *KubeletEvent // an Event whose message is on the next line
+	begun  *KubeletEvent // the last Event, if its message is on the next line of the log
 }
 
-// OpenEventLog starts to read the Events about the bench's pods that the kubelet creates from now on.
+// OpenEventLog starts to read the Events about the bench's pods. OpenEventLog skips the Events that the kubelet created
+// earlier.
 func (b *Bench) OpenEventLog() (*EventLog, error) {
 	file, err := tailOf(b.Node.KubeletLog())
 	if err != nil {
@@ -41,7 +42,7 @@ func (b *Bench) OpenEventLog() (*EventLog, error) {
 	return &EventLog{namespace: b.Namespace, file: file}, nil
 }
 
-// All returns the Events so far, in the order in which the kubelet created them.
+// All returns the Events so far, in the order in which the kubelet created these Events.
 func (l *EventLog) All() ([]KubeletEvent, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

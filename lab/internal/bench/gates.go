@@ -14,11 +14,11 @@ const (
 	ReadinessGate  = "podlapse-lab/approved"
 )
 
-// LiftSchedulingGate removes SchedulingGate from a pod, so that the scheduler can bind it.
+// LiftSchedulingGate removes SchedulingGate from a pod, so that the scheduler can bind the pod.
 func (b *Bench) LiftSchedulingGate(ctx context.Context, pod string) error {
 	change := map[string]any{"spec": map[string]any{"schedulingGates": nil}}
 	if err := b.Kube.Merge(ctx, b.PodPath(pod), change); err != nil {
-		return fmt.Errorf("lift the scheduling gate: %w", err)
+		return fmt.Errorf("remove the scheduling gate: %w", err)
 	}
 	return nil
 }
@@ -28,7 +28,7 @@ func (b *Bench) PassReadinessGate(ctx context.Context, pod string) error {
 	change := map[string]any{"status": map[string]any{"conditions": []corev1.PodCondition{{
 		Type: ReadinessGate, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}}}}
 	if err := b.Kube.MergeLists(ctx, b.PodPath(pod)+"/status", change); err != nil {
-		return fmt.Errorf("pass the readiness gate: %w", err)
+		return fmt.Errorf("set the readiness gate to true: %w", err)
 	}
 	return nil
 }

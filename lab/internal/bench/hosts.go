@@ -49,7 +49,8 @@ func (b *Bench) forgetHosts(ctx context.Context, runtime *cri.Client) error {
 	return nil
 }
 
-// PushTo pushes a new image to the registries at these addresses, with the same name. The node does not have the image.
+// PushTo pushes a new image to the registries at these addresses, with the same name. At first, the node does not have
+// the image.
 func (b *Bench) PushTo(ctx context.Context, name string, size int, addresses ...string) error {
 	layers, err := image.RandomLayers(size)
 	if err != nil {

@@ -16,8 +16,8 @@ func (b *Bench) TakenUpAt(pod string) (time.Time, error) {
 	return b.kubeletLogged(syncLoopAdd, pod, time.Time{})
 }
 
-// HeardReadyAt returns the first time after the given instant when the kubelet learned that a readiness probe passed,
-// according to the kubelet's log. At this time, the kubelet sets the condition.
+// HeardReadyAt returns the time when the kubelet learned that a readiness probe passed, according to the kubelet's log.
+// HeardReadyAt ignores times before the given instant. At this time, the kubelet sets the condition.
 func (b *Bench) HeardReadyAt(pod string, after time.Time) (time.Time, error) {
 	return b.kubeletLogged(syncLoopReady, pod, after)
 }
@@ -64,7 +64,7 @@ func firstLineAbout(log io.Reader, line *regexp.Regexp, pod string, after, now t
 	if err := lines.Err(); err != nil {
 		return time.Time{}, err
 	}
-	return time.Time{}, fmt.Errorf("found no line that matches %s", line)
+	return time.Time{}, fmt.Errorf("the log has no line that matches %s", line)
 }
 
 // klogTime parses klog's timestamp, which contains no year.

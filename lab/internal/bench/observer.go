@@ -27,7 +27,8 @@ func resident(n node.Node, namespace string) Observer {
 		namespace: namespace, report: n.Report, output: n.AgentOutput}
 }
 
-// Beside returns an extra agent that runs in addition to the node's own agent. Extra agents are counted from 0.
+// Beside returns an extra agent that runs in addition to the node's own agent. Extra agents are counted from
+// 0.
 func (b *Bench) Beside(extra int) Observer {
 	return Observer{Agent: b.Node.Extra(extra), namespace: b.Namespace, report: b.Node.Report,
 		output: func() (agent.Output, error) { return agent.Output{File: b.Node.ExtraRecords(extra)}, nil }}

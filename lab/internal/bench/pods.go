@@ -35,7 +35,7 @@ func (b *Bench) CreateDeployment(ctx context.Context, name string, replicas int3
 				return err
 			}
 			if names = nil; len(pods) < int(replicas) {
-				return fmt.Errorf("%d of %d pods exist", len(pods), replicas)
+				return fmt.Errorf("found %d of %d pods", len(pods), replicas)
 			}
 			for _, pod := range pods {
 				names = append(names, pod.Name)
@@ -133,7 +133,7 @@ func (b *Bench) AwaitRunning(ctx context.Context, name, container string, limit 
 		})
 }
 
-// describe returns one line with the pod's phase and the container that waits.
+// The function describe returns one line that contains the pod's phase and the container that the pod waits for.
 func describe(pod corev1.Pod) string {
 	text := "the pod is " + string(pod.Status.Phase)
 	statuses := append(append([]corev1.ContainerStatus(nil), pod.Status.InitContainerStatuses...),

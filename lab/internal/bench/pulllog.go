@@ -23,7 +23,7 @@ type PullLog struct {
 	last  time.Time             // timestamp of the last line
 }
 
-// OpenPullLog starts to read the calls that containerd logs from now on.
+// OpenPullLog starts to read the calls of PullImage. OpenPullLog skips the calls that containerd logged earlier.
 func (b *Bench) OpenPullLog() (*PullLog, error) {
 	file, err := tailOf(b.Node.ContainerdLog())
 	if err != nil {
@@ -32,8 +32,8 @@ func (b *Bench) OpenPullLog() (*PullLog, error) {
 	return &PullLog{file: file, calls: make(map[string][]PullCall)}, nil
 }
 
-// Of returns the calls for an image reference so far. If calls for the same reference overlap, Of assumes that they end
-// in the order in which they started.
+// Of returns the calls for an image reference so far. If calls for the same reference overlap, Of assumes
+// that these calls end in the order in which they started.
 func (l *PullLog) Of(reference string) ([]PullCall, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -21,14 +21,14 @@ type Attempt struct {
 	Number         int    // number of the pod's attempt for this container or volume, from 0
 	RequestedAt    time.Time
 	Call           PullCall  // the call to the runtime
-	ReportedAt     time.Time // when the kubelet reported the end
-	ResolvedAt     time.Time // when the registry had sent the first manifest; zero if it sent none
+	ReportedAt     time.Time // time when the kubelet reported the end
+	ResolvedAt     time.Time // when the registry had sent the first manifest; zero if the registry sent no manifest
 	// Asked is the time from the first request to the last byte in the registry's log. Asked is zero if the registry
 	// received no request.
 	Asked     Span
 	BlobBytes int64 // bytes of configuration and layers that the registry sent
 	Bytes     int64 // all bytes that the registry sent
-	Hit       bool  // a registry fault interrupted or refused a response
+	Hit       bool  // true if a registry fault interrupted or refused a response
 }
 
 // PullWitness collects pull attempts from the time when it was opened.
@@ -54,8 +54,8 @@ func (b *Bench) WitnessPulls() (*PullWitness, error) {
 // Events returns the Events that the kubelet created about the bench's pods.
 func (w *PullWitness) Events() ([]KubeletEvent, error) { return w.kubelet.All() }
 
-// Attempts returns all completed attempts of all pods to pull an image, in the order of their ends. The runtime does
-// not log the pod for which it pulls, but the kubelet reports each end immediately.
+// Attempts returns all completed attempts of all pods to pull an image, in the order of their ends. The runtime's log
+// does not name the pod of a pull. However, the kubelet reports each end immediately.
 func (w *PullWitness) Attempts(ctx context.Context, reference string) ([]Attempt, error) {
 	events, err := w.kubelet.All()
 	if err != nil {
@@ -84,7 +84,8 @@ func (w *PullWitness) Attempts(ctx context.Context, reference string) ([]Attempt
 }
 
 // match assigns a call to each attempt, in the order in which the kubelet reported the ends. For concurrent calls,
-// containerd's log does not show which start belongs to which end. The kubelet's order of the requests then decides.
+// containerd's log does not show which start belongs to which end. The method match then uses the kubelet's order of
+// the requests.
 func match(attempts []Attempt, calls []PullCall) {
 	slices.SortStableFunc(calls, func(a, b PullCall) int { return a.EndAt.Compare(b.EndAt) })
 	overlap := false
@@ -143,8 +144,8 @@ func (w *PullWitness) accesses(ctx context.Context, reference string) ([]registr
 		nil
 }
 
-// read adds the data that the registry sent during the attempt. Concurrent attempts of several pods for the same image
-// share this data.
+// The method read adds the data that the registry sent during the attempt. Concurrent attempts of several pods for the
+// same image share this data.
 func (a *Attempt) read(accesses []registry.Access) {
 	const skew = 2 * time.Millisecond // containerd rounds the times in its log
 	for _, access := range accesses {
@@ -170,8 +171,8 @@ func (a *Attempt) read(accesses []registry.Access) {
 	}
 }
 
-// Pull returns the time of the pull according to the registry. If the registry's log lacks more than besides of the
-// pull, Pull returns the time according to the runtime.
+// Pull returns the time of the pull according to the registry. If the registry received no request, or if
+// the runtime's pull is longer by more than the argument besides, Pull returns the time according to the runtime.
 func (a Attempt) Pull(besides time.Duration) (pull Span, byRegistry bool) {
 	if a.Asked.StartAt.IsZero() || a.Call.Length()-a.Asked.Length() > besides {
 		return a.Call.Span, false

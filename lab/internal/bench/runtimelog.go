@@ -16,12 +16,12 @@ import (
 // The phases also include work of containerd beyond the injected delays: creating a namespace, starting a plugin or a
 // process, and unpacking. The duration of this work depends on the load of the machine.
 type RuntimeLog struct {
-	SandboxAskedAt   time.Time            // the kubelet requested the first sandbox
-	SandboxReadyAt   time.Time            // a sandbox was running
-	StartAskedAt     map[string]time.Time // the kubelet first requested the start of each container
-	RunningAt        map[string]time.Time // the first start of each container was complete
-	ExitedAt         map[string]time.Time // containerd learned of the exit of each container's first run
-	SandboxStoppedAt time.Time            // the first sandbox was stopped
+	SandboxAskedAt   time.Time            // time when the kubelet requested the first sandbox
+	SandboxReadyAt   time.Time            // time when a sandbox was running
+	StartAskedAt     map[string]time.Time // times when the kubelet first requested the start of each container
+	RunningAt        map[string]time.Time // times when the first start of each container was complete
+	ExitedAt         map[string]time.Time // times when containerd learned of the exit of each container's first run
+	SandboxStoppedAt time.Time            // time when the first sandbox was stopped
 	Pull             Span                 // the pull of the image that the bench made for the pod
 }
 

@@ -19,15 +19,16 @@ type Span struct{ StartAt, EndAt time.Time }
 // Length returns the time between the two ends.
 func (s Span) Length() time.Duration { return s.EndAt.Sub(s.StartAt) }
 
-// Dated runs a call and returns its start and end. The requested action happened between the two times.
+// Dated runs a function, and returns the times of its start and its end. The action of the function happened between
+// these two times.
 func Dated(call func() error) (Span, error) {
 	sentAt := time.Now()
 	err := call()
 	return Span{sentAt, time.Now()}, err
 }
 
-// PullTruth returns the time in which the registry served the named image of this bench, from the first request to the
-// last byte that it sent.
+// PullTruth returns the time in which the registry served the named image of this bench. The time starts with the first
+// request, and ends with the last byte that the registry sent.
 func (b *Bench) PullTruth(ctx context.Context, name string) (Span, error) {
 	log, err := b.Registry.Log(ctx, b.Namespace+"/"+name)
 	if err != nil {
@@ -71,11 +72,11 @@ func (b *Bench) NetworkTruth(pod string) (Span, error) {
 			return Span{first, entry.EndAt}, nil
 		}
 	}
-	return Span{}, fmt.Errorf("find the network of pod %s: the network plugin has not set up the network", pod)
+	return Span{}, fmt.Errorf("find the network setup of pod %s: the network plugin has not set up the network", pod)
 }
 
-// PullRequestedAt returns the time when the kubelet queued a pod's pull, on the kubelet's clock. The time comes from
-// the nanoseconds in the name of the Pulling Event.
+// PullRequestedAt returns the time when the kubelet put a pod's pull into its queue, on the kubelet's clock. The time
+// comes from the nanoseconds in the name of the Pulling Event.
 func (b *Bench) PullRequestedAt(ctx context.Context, pod string) (time.Time, error) {
 	return b.eventNamedAt(ctx, pod, "Pulling")
 }
@@ -86,8 +87,8 @@ func (b *Bench) StopBegunAt(ctx context.Context, pod string) (time.Time, error) 
 	return b.eventNamedAt(ctx, pod, "Killing")
 }
 
-// eventNamedAt returns the earliest time in the names of the kubelet's Events about a pod with this reason, on the
-// kubelet's clock.
+// eventNamedAt returns the time of the kubelet's first Event about a pod with the given reason. The time is in the
+// Event's name, and is a time of the kubelet's clock.
 func (b *Bench) eventNamedAt(ctx context.Context, pod, reason string) (first time.Time, err error) {
 	events, err := b.Kube.Events(ctx, b.Namespace)
 	if err != nil {
@@ -100,7 +101,7 @@ func (b *Bench) eventNamedAt(ctx context.Context, pod, reason string) (first tim
 		suffix := event.Name[strings.LastIndexByte(event.Name, '.')+1:]
 		nanoseconds, err := strconv.ParseInt(suffix, 16, 64)
 		if err != nil {
-			return time.Time{}, fmt.Errorf("date Event %s: %w", event.Name, err)
+			return time.Time{}, fmt.Errorf("determine the time of Event %s: %w", event.Name, err)
 		}
 		if at := time.Unix(0, nanoseconds); first.IsZero() || at.Before(first) {
 			first = at

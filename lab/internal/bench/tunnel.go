@@ -16,16 +16,16 @@ import (
 )
 
 // tunnel is the proxy through which an API server outside the cluster's network reaches pods. On this node, servers
-// listen only on loopback, and the API server does not proxy to loopback. The tunnel therefore redirects requests for
-// the agent's port at the node's address to loopback.
+// listen only on loopback, and the API server does not proxy to loopback. The tunnel therefore sends requests for the
+// agent's port to loopback instead of the node's address.
 type tunnel struct {
 	listener net.Listener
 	work     sync.WaitGroup
 	end      context.Context
 }
 
-// OpenTunnel restarts the API server so that it reaches the agent's pod through a tunnel. The function closeTunnel
-// closes the tunnel. Clear restarts the API server with its usual settings.
+// OpenTunnel restarts the API server. Afterwards, the API server reaches the agent's pod through a tunnel. The function
+// closeTunnel closes the tunnel. Clear restarts the API server with its usual settings.
 func (b *Bench) OpenTunnel(ctx context.Context) (closeTunnel func() error, err error) {
 	dir, err := os.MkdirTemp("", "tunnel")
 	if err != nil {
@@ -62,7 +62,7 @@ func (t *tunnel) serve() {
 	}
 }
 
-// carry serves one CONNECT request until one of the two sides closes its connection.
+// The method carry serves one CONNECT request until one of the two sides closes its connection.
 func (t *tunnel) carry(from net.Conn) {
 	defer from.Close()
 	reader := bufio.NewReader(from)

@@ -7,8 +7,8 @@ import (
 
 // Account contains the evidence about one pod's start-up from sources other than the agent.
 type Account struct {
-	CreatedAt time.Time // when the API server received the request to create the pod
-	BoundAt   time.Time // when the scheduler reported the binding; zero if it reported none
+	CreatedAt time.Time // time when the API server received the request to create the pod
+	BoundAt   time.Time // when the scheduler reported the binding; zero if the scheduler reported no binding
 	TakenUpAt time.Time // from the kubelet's log; zero if the log has no such line
 	Until     time.Time // end of the judged time
 
@@ -17,8 +17,8 @@ type Account struct {
 	BackedOff []Request // BackOff Events in the kubelet's log
 	Runs      []Run
 
-	// SandboxFault lists the causes of a failed sandbox. If it is empty, the cause is the network if the network plugin
-	// failed, and otherwise the runtime.
+	// SandboxFault lists the causes of a failed sandbox. If SandboxFault is empty, the cause is the network if the
+	// network plugin failed, and otherwise the runtime.
 	SandboxFault []Cause
 	Stopped      []Stop  // times in which containerd was stopped
 	Faults       []Fault // faults that the scenario injected
@@ -49,7 +49,7 @@ type Call struct {
 	Failed    bool
 
 	Network       []Span    // for a sandbox: run times of the network plugin
-	NetworkFailed bool      // the network plugin returned an error
+	NetworkFailed bool      // true if the network plugin returned an error
 	PauseImage    Span      // for a sandbox: time in which the registry served the pause image
 	LastByteAt    time.Time // for a pull: from the registry's log; zero if the registry received no request
 }
@@ -65,21 +65,22 @@ type Request struct {
 type Run struct {
 	Container string
 	Attempt   int
-	Init      bool // the kubelet waits for the exit of the container before it continues
-	Hooked    bool // the kubelet waits for the hook of the container before it continues
+	Init      bool // true if the kubelet waits for the exit of the container before it continues
+	Hooked    bool // true if the kubelet waits for the hook of the container before it continues
 
-	BegunAt  time.Time // when the process logged its start; zero if it did not
-	ExitedAt time.Time // when the process exited; zero while it runs
-	HeardAt  time.Time // when the runtime learned of the exit
-	HookedAt time.Time // when the post-start hook logged its end
-	ReadyAt  time.Time // when the last of the startup and readiness probes logged that it passes
+	BegunAt  time.Time // when the process logged its start; zero if the process did not log its start
+	ExitedAt time.Time // time when the process exited; zero while the process runs
+	HeardAt  time.Time // time when the runtime learned of the exit
+	HookedAt time.Time // time when the post-start hook logged its end
+	ReadyAt  time.Time // when all startup and readiness probes had logged that they pass
 }
 
-// Fault is a fault that the scenario injected. The time from From until the repair of the fault is charged to Causes.
-// The rest of the stretch that contains the repair is charged to Then.
+// Fault is a fault that the scenario injected. Causes contains the true causes for the time from the field From until
+// the repair of the fault. The field Then contains the true causes for the rest of the stretch that contains the
+// repair.
 type Fault struct {
 	Causes  []Cause
-	From    time.Time // if zero, the start of the stretch that contains FixedAt
+	From    time.Time // if zero, the fault starts with the stretch that contains FixedAt
 	FixedAt time.Time
 	Then    []Cause // if empty, the causes according to the independent logs
 	Witness string
@@ -92,12 +93,12 @@ const Slack = 50 * time.Millisecond
 // the plugin's process exits and the runtime reads the result.
 const pluginEnds = 200 * time.Millisecond
 
-// arrives is the longest time between the last byte that the registry sends and the end of its verification by the
-// runtime.
+// The constant arrives is the longest time from the last byte that the registry sends until the runtime has verified
+// this byte.
 const arrives = 200 * time.Millisecond
 
 // Stretches returns the stretches of the start-up for which the account shows the cause. If the kubelet does not wait
-// for another party, the time is charged to the kubelet.
+// for another party, the kubelet is the cause.
 func (a Account) Stretches() []Stretch {
 	var s stretches
 	s.add(a.CreatedAt, a.BoundAt, "scheduler's Event", Scheduler)
@@ -124,7 +125,7 @@ func (a Account) Stretches() []Stretch {
 	return laid
 }
 
-// closed returns the calls with a known end. Each call ends no later than the start of the next call.
+// The method closed returns the calls with a known end. Each call ends no later than the start of the next call.
 func (a Account) closed() []Call {
 	calls := slices.Clone(a.Calls)
 	slices.SortStableFunc(calls, func(x, y Call) int { return x.From.Compare(y.From) })
@@ -152,7 +153,7 @@ func (s *stretches) add(from, to time.Time, witness string, causes ...Cause) {
 	s.all = append(s.all, Stretch{Span: Span{from, to}, Causes: causes, Slack: Slack, Witness: witness})
 }
 
-// during adds the time of a call.
+// The method during adds the time of a call.
 func (a Account) during(s *stretches, c Call) {
 	const log = "containerd's log"
 	switch c.Kind {
@@ -182,7 +183,7 @@ func (a Account) during(s *stretches, c Call) {
 	}
 }
 
-// runOf returns the index of the run that a call started. The index is negative if there is no such run.
+// runOf returns the index of the run that a call started. The index is negative if the call started no run.
 func (a Account) runOf(c Call) int {
 	return slices.IndexFunc(a.Runs, func(r Run) bool {
 		return c.Kind == Start && r.Container == c.Container && r.Attempt == c.Attempt
@@ -221,7 +222,7 @@ func (a Account) failure(c Call) []Cause {
 	return []Cause{Runtime}
 }
 
-// between adds the time from the end of a call to the start of the next call, or to the end of the account.
+// The method between adds the time from the end of a call to the start of the next call, or to the end of the account.
 func (a Account) between(s *stretches, before Call, next *Call) {
 	from, to := before.To, a.Until
 	if next != nil {
@@ -285,8 +286,8 @@ func (a Account) afterStart(s *stretches, start Call, next *Call, to time.Time) 
 	}
 }
 
-// stated returns the time of the kubelet's first Event about a container within a span. stated returns the zero time if
-// there is none.
+// The method stated returns the time of the kubelet's first Event about a container within a span. If there is no
+// such Event, the result is the zero time.
 func (a Account) stated(what []Request, container string, from, to time.Time) time.Time {
 	for _, r := range what {
 		if r.Container == container && !r.At.Before(from) && r.At.Before(to) {

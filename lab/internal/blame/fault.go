@@ -2,8 +2,9 @@ package blame
 
 import "slices"
 
-// stopped charges the runtime with the time in which containerd was stopped although the start-up needed it. While the
-// registry was still sending, the registry could also be the cause. For this time, both causes are right.
+// The method stopped makes the runtime the cause of the time in which containerd was stopped although the start-up
+// needed containerd. While the registry was still sending, the registry could also be the cause. For this time, the
+// registry and the runtime both count as right causes.
 func (a Account) stopped(laid []Stretch) []Stretch {
 	all := slices.Clone(laid)
 	for _, away := range a.Stopped {
@@ -49,7 +50,8 @@ func (a Account) ranMeanwhile(over Stretch) (parts []Stretch) {
 	return parts
 }
 
-// over replaces the stretches of the independent logs with the scenario's fault where they overlap.
+// The method over inserts the scenario's fault into the stretches of the independent logs. The fault replaces the
+// overlapping parts of the stretches.
 func (f Fault) over(laid []Stretch) []Stretch {
 	all := slices.Clone(laid)
 	from := f.From

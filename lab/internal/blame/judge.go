@@ -16,14 +16,14 @@ type Score struct {
 	Findings []Finding
 }
 
-// Finding is time that the agent charged to the wrong cause.
+// Finding is time for which the agent reported a wrong cause.
 type Finding struct {
 	Stretch  Stretch
 	Reported Reported
 	Length   time.Duration
 }
 
-// same reports whether this time is another part of the same mistake.
+// The method same reports whether this time belongs to the same mistake as the finding.
 func (f Finding) same(stretch Stretch, t Reported) bool {
 	return f.Reported.Span == t.Span && slices.Equal(f.Stretch.Causes, stretch.Causes)
 }
@@ -42,12 +42,12 @@ func (s *Score) Add(other Score) {
 }
 
 // Judge compares the phases in the agent's timeline with the true stretches, which are in order and do not overlap.
-// Where the slack of a stretch allows several causes, each of these causes counts as right. For wrong phases, only the
-// time outside the stated error counts:
+// Where the slack of a stretch allows several causes, each of these causes counts as right. If a phase is wrong, only
+// the time outside the stated error counts as wrong:
 //
 //   - A phase with a cause of the stretch is right.
-//   - An unattributed phase is unattributed. If the phase lists candidates and none of them is a true cause, the phase
-//     is wrong.
+//   - An unattributed phase is unattributed. If the phase lists candidates and no candidate is a true cause, the
+//     phase is wrong.
 //   - Any other phase is wrong, except for the time within its stated error. The time within the stated error counts as
 //     unattributed, so an agent gains nothing from a large error.
 func Judge(reported []Reported, truth []Stretch) Score {
@@ -68,8 +68,8 @@ func Judge(reported []Reported, truth []Stretch) Score {
 	return s
 }
 
-// count adds the time that a stretch and a phase have in common. The parameter proven is the part of this time outside
-// the phase's stated error.
+// The method count adds the time that a stretch and a phase have in common. The parameter named proven is the part of
+// this time outside the phase's stated error.
 func (s *Score) count(stretch Stretch, t Reported, length, proven time.Duration) {
 	s.Cells.add(stretch.Causes[0], t.blamed(stretch), length)
 	misled := t.Cause != Unknown && !slices.Contains(stretch.Causes, t.Cause)
@@ -92,8 +92,8 @@ func (s *Score) count(stretch Stretch, t Reported, length, proven time.Duration)
 	}
 }
 
-// blamed returns the cause that the agent reports. If a stretch has several true causes and the agent reports one of
-// them, blamed returns the first true cause.
+// The method blamed returns the cause that the agent reports. If a stretch has several true causes and the agent
+// reports one of these causes, blamed returns the first true cause.
 func (t Reported) blamed(stretch Stretch) Cause {
 	if slices.Contains(stretch.Causes, t.Cause) {
 		return stretch.Causes[0]

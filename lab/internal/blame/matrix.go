@@ -67,7 +67,7 @@ func (m Matrix) used(of func(cell) Cause) (causes []Cause) {
 			}
 		}
 	}
-	for c := range m.cells { // causes that the list lacks follow at the end
+	for c := range m.cells { // causes that are not in the list follow at the end
 		if cause := of(c); !slices.Contains(causes, cause) {
 			causes = append(causes, cause)
 		}

@@ -27,7 +27,7 @@ func Read(timeline agent.Timeline) ([]Reported, error) {
 	for _, p := range timeline.Phases {
 		stated, err := agent.Nanoseconds(p.Error)
 		if err != nil {
-			return nil, fmt.Errorf("error of phase %s: %w", p.Phase, err)
+			return nil, fmt.Errorf("read the error of phase %s: %w", p.Phase, err)
 		}
 		t := Reported{
 			Span:      Span{p.StartAt, p.EndAt},
@@ -49,7 +49,7 @@ func Read(timeline agent.Timeline) ([]Reported, error) {
 				t.Candidates = append(t.Candidates, causeOf[name])
 			}
 		} else if known := causeOf[p.Phase]; known != p.Cause {
-			return nil, fmt.Errorf("phase %s is charged to %q, want the cause %q of the published table", p.Phase,
+			return nil, fmt.Errorf("phase %s has the cause %q, want the cause %q of the published table", p.Phase,
 				p.Cause,
 				known)
 		}

@@ -11,7 +11,8 @@ type Span struct{ From, To time.Time }
 // Length returns the time between the two ends. Length returns zero if the end is before the start.
 func (s Span) Length() time.Duration { return max(0, s.To.Sub(s.From)) }
 
-// shrunk returns the part of the span that is certain if each end can be wrong by the given time.
+// shrunk returns the part of the span that certainly belongs to the span. Each end of the span can be wrong by the
+// given time.
 func (s Span) shrunk(by time.Duration) Span { return Span{s.From.Add(by), s.To.Add(-by)} }
 
 // overlap returns the length of the common part of two spans.
@@ -33,8 +34,8 @@ type Stretch struct {
 	Witness string        // name of the log that shows the cause
 }
 
-// Lay merges stretches. Where stretches overlap, later arguments replace earlier ones. The result is ordered by time,
-// and its stretches do not overlap.
+// Lay merges stretches. Where stretches overlap, later arguments replace earlier arguments. The result is ordered by
+// time, and its stretches do not overlap.
 func Lay(stretches ...Stretch) []Stretch {
 	var laid []Stretch
 	for _, over := range stretches {
@@ -52,7 +53,7 @@ func Lay(stretches ...Stretch) []Stretch {
 	return laid
 }
 
-// without returns the parts of a stretch outside a span.
+// The method without returns the parts of a stretch outside a span.
 func (s Stretch) without(over Span) (left []Stretch) {
 	if s.overlap(over) == 0 {
 		return []Stretch{s}

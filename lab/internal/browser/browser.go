@@ -36,7 +36,7 @@ func Start(ctx context.Context) (*Browser, error) {
 		chromedp.ExecPath(program), chromedp.UserDataDir(profile),
 		chromedp.Flag("no-sandbox", true), // the lab runs as root
 		chromedp.Flag("disable-gpu", true),
-		chromedp.Flag("disable-dev-shm-usage", true), // /dev/shm is small in containers
+		chromedp.Flag("disable-dev-shm-usage", true), // containers have only a small /dev/shm
 		chromedp.Flag("no-proxy-server", true),       // all servers are on loopback
 		chromedp.Flag("force-color-profile", "srgb"), // screenshots look the same everywhere
 	)

@@ -9,7 +9,8 @@ import (
 )
 
 // Busy measures the share of a period for which the tab's main thread was busy. Busy uses the clock of this thread, so
-// other programs do not affect the result. Chromium's software rendering on other threads does not affect it either.
+// other programs do not affect the result. Chromium's software rendering on other threads does not affect the result
+// either.
 func (t *Tab) Busy(during time.Duration) (share float64, err error) {
 	if _, err := call(t, performance.Enable,
 		performance.EnableParams{TimeDomain: performance.EnableTimeDomainThreadTicks}); err != nil {

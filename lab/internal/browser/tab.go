@@ -17,7 +17,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Look describes how a tab shows pages.
+// Look contains the settings with which a tab displays pages.
 type Look struct {
 	Width, Height int64
 	Dark          bool
@@ -28,7 +28,7 @@ type Look struct {
 // patience is the longest time for one step in a tab.
 const patience = 20 * time.Second
 
-// Tab is one page of a browser. Only one goroutine may use it at a time.
+// Tab is one page of a browser. Only one goroutine can use a Tab at a time.
 type Tab struct {
 	context context.Context
 	close   func()
@@ -61,7 +61,7 @@ func (b *Browser) Open(look Look) (*Tab, error) {
 // Close closes the tab.
 func (t *Tab) Close() { t.close() }
 
-// Show changes how the tab shows pages.
+// Show changes the settings with which the tab displays pages.
 func (t *Tab) Show(look Look) error {
 	scheme := "light"
 	if look.Dark {
@@ -87,12 +87,12 @@ func (t *Tab) Show(look Look) error {
 				{Name: "forced-colors", Value: forced}}})
 	}
 	if err != nil {
-		return fmt.Errorf("change how a tab shows pages: %w", err)
+		return fmt.Errorf("change the display settings of a tab: %w", err)
 	}
 	return nil
 }
 
-// listen records errors and warnings of the page. listen must not block.
+// The method listen records errors and warnings of the page. listen must not block.
 func (t *Tab) listen(event any) {
 	switch e := event.(type) {
 	case *runtime.EventConsoleAPICalled:
@@ -140,21 +140,21 @@ func (t *Tab) Complaints() []string {
 	return complaints
 }
 
-// do runs one step in the browser, for at most patience.
+// The function do runs one step in the browser, for at most patience.
 func do[T any](t *Tab, step chromedp.Action[T]) (T, error) {
 	ctx, cancel := context.WithTimeout(t.context, patience)
 	defer cancel()
 	return chromedp.Run(ctx, step)
 }
 
-// call is like do, for a command of the DevTools protocol.
+// The function call is like do, for a command of the DevTools protocol.
 func call[P, R any](t *Tab, command cdp.Command[P, R], parameters P) (R, error) {
 	ctx, cancel := context.WithTimeout(t.context, patience)
 	defer cancel()
 	return chromedp.Call(ctx, command, parameters)
 }
 
-// Go opens an address as if a user had typed it.
+// Go opens an address as if a user had typed the address.
 func (t *Tab) Go(address string) error {
 	if _, err := do(t, chromedp.Navigate(address)); err != nil {
 		return fmt.Errorf("go to %s: %w", address, err)

@@ -32,10 +32,10 @@ func (b Builder) compile(ctx context.Context, dir string, g group) error {
 	}
 	cmd := exec.CommandContext(ctx, "go", arguments...)
 	cmd.Dir = filepath.Join(b.Source, g.module)
-	// A workspace or the user's build flags would change the result, and the cache key does not cover them.
+	// A workspace or the user's build flags would change the result, and the cache key does not cover these settings.
 	cmd.Env = append(os.Environ(), "CGO_ENABLED="+g.cgo, "GOWORK=off", "GOFLAGS=")
-	// The kernel stops the build when the lab's process ends for any reason. For this, the starting thread must stay
-	// alive.
+	// The kernel stops the build when the lab's process ends for any reason. The thread that starts the build must
+	// therefore stay alive.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -71,7 +71,7 @@ func (b Builder) compile(ctx context.Context, dir string, g group) error {
 	return nil
 }
 
-// watcher counts downloaded modules and compiled packages in go build's output, and keeps the other last lines.
+// watcher counts downloaded modules and compiled packages in go build's output, and keeps the last of all other lines.
 type watcher struct {
 	builder   Builder
 	group     group
@@ -84,7 +84,8 @@ type watcher struct {
 	tail       []string
 }
 
-// read reads the output until go build closes it. With -v, go build prints one line for each compiled package.
+// The method read reads the output until go build closes the output. With -v, go build prints one line for each
+// compiled package.
 func (w *watcher) read(output io.Reader) {
 	lines := bufio.NewScanner(output)
 	lines.Buffer(nil, 1<<20)

@@ -14,8 +14,8 @@ func payload() []program {
 	}
 }
 
-// payloadSources returns the directories from which the payload is compiled. A test checks that their packages import
-// only the standard library and each other.
+// payloadSources returns the directories from which the payload is compiled. A test checks the imports of these
+// programs: only the standard library, and packages in this list.
 func payloadSources() []string {
 	return []string{"cmd/cni", "cmd/workload", "internal/cni", "internal/workload"}
 }

@@ -10,7 +10,7 @@ import (
 const receiverModule = "tools/otlp"
 
 // Receiver returns the path of the program that receives traces and metrics over OTLP. If the cache lacks the program,
-// Receiver builds it. Receiver is separate from the other tools, because only a few scenarios need it.
+// Receiver builds the program. Receiver is separate from the other tools, because only a few scenarios need it.
 func (b Builder) Receiver(ctx context.Context) (string, error) {
 	version, err := b.goVersion(ctx)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"runtime"
 )
 
-// SourceVariable names the environment variable with the lab's source directory. The user can set it if FindSource
-// cannot find the directory.
+// SourceVariable names the environment variable with the lab's source directory. The user can set this variable if
+// FindSource cannot find the directory.
 const SourceVariable = "PODLAPSE_LAB_SOURCE"
 
 const modulePath = "github.com/podlapse/podlapse/lab"

@@ -11,7 +11,7 @@ type command struct {
 	configuration Configuration
 }
 
-// run runs the command. run returns the result to print, or nil if the command has no result.
+// The method run executes the command. The result of run is the text to print, or nil if the command has no result.
 func (c command) run() (any, *failure) {
 	name := c.getenv("CNI_COMMAND")
 	if name == "VERSION" {

@@ -12,14 +12,15 @@ import (
 
 // Faults is the content of the faults file. The plugin reads the file at every ADD. A missing file means no faults.
 type Faults struct {
-	Namespace string   `json:"namespace,omitempty"` // only pods of this namespace; empty for all namespaces
-	Pods      []string `json:"pods,omitempty"`      // only pods with these names; empty for all pods
-	Delay     Duration `json:"delay,omitzero"`      // delay before the plugin does anything else
-	Fail      string   `json:"fail,omitempty"`      // error that the plugin returns after the delay
-	More      []Faults `json:"more,omitempty"`      // faults of other pods; the first match applies
+	// limits the fault to pods of this namespace; empty for all namespaces
+	Namespace string   `json:"namespace,omitempty"`
+	Pods      []string `json:"pods,omitempty"` // limits the fault to pods with these names; empty for all pods
+	Delay     Duration `json:"delay,omitzero"` // delay before the plugin does anything else
+	Fail      string   `json:"fail,omitempty"` // error that the plugin returns after the delay
+	More      []Faults `json:"more,omitempty"` // faults of other pods; the first matching fault applies
 }
 
-// of returns the fault for a pod.
+// The method of returns the fault for a pod.
 func (f Faults) of(namespace, pod string) Faults {
 	if f.matches(namespace, pod) && (f.Delay.Duration > 0 || f.Fail != "") {
 		return f

@@ -13,7 +13,8 @@ import (
 // container's ID. No other lock is necessary, because the plugin creates each file exclusively.
 type leases struct{ dir string }
 
-// take returns the container's current address. If the container has no address, take returns the first free one.
+// The method take returns the container's current address. If the container has no address, take returns the first free
+// address.
 func (l leases) take(id string) (string, error) {
 	if ip := l.find(id); ip != "" {
 		return ip, nil
@@ -28,21 +29,22 @@ func (l leases) take(id string) (string, error) {
 			continue
 		}
 		if err != nil {
-			return "", fmt.Errorf("take address: %w", err)
+			return "", fmt.Errorf("reserve an address: %w", err)
 		}
 		_, err = file.WriteString(id)
 		if closeErr := file.Close(); err == nil {
 			err = closeErr
 		}
 		if err != nil {
-			return "", fmt.Errorf("take address: %w", err)
+			return "", fmt.Errorf("reserve an address: %w", err)
 		}
 		return ip, nil
 	}
-	return "", errors.New("take address: 127.2.0.0/16 has no free address")
+	return "", errors.New("reserve an address: 127.2.0.0/16 has no free address")
 }
 
-// each calls visit for every lease with the path of its file and the ID of its container.
+// The method each calls visit for every lease. The arguments of visit are the path of the lease's file and the ID of
+// the container.
 func (l leases) each(visit func(path, id string)) {
 	paths, _ := filepath.Glob(filepath.Join(l.dir, "127.2.*"))
 	for _, path := range paths {
@@ -69,7 +71,7 @@ func (l leases) release(id string) {
 	})
 }
 
-// retain releases every lease whose container is not in valid.
+// The method retain keeps the leases of the containers in valid, and releases all other leases.
 func (l leases) retain(valid map[string]bool) {
 	l.each(func(path, holder string) {
 		if !valid[holder] {

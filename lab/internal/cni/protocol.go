@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// NetworkName is the name of the lab's network. The names of libcni's cache files start with it.
+// NetworkName is the name of the lab's network. The names of libcni's cache files start with this name.
 const NetworkName = "podlapse-lab"
 
 // PluginName is the file name of the program.

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// UsageError reports an invalid command line. Its text contains the remedy.
+// UsageError reports an invalid command line. The error's text contains the remedy.
 type UsageError struct{ Problem string }
 
 func (e UsageError) Error() string { return e.Problem + "; run \"lab help\" for help" }
@@ -48,7 +48,7 @@ type arguments struct {
 	sample   bool
 	scenario string
 	seed     uint64 // 0 if not set
-	before   string // path of the program of another agent
+	before   string // path of a second agent's program
 	dir      string // directory for the internal registry command
 }
 

@@ -1,5 +1,5 @@
 // Package cri is the lab's own client of the container runtime. The package pulls images in advance and removes the
-// images that scenarios created. When the node stops, it removes the pods.
+// images that scenarios created. When the node stops, the package removes the pods.
 package cri
 
 import (

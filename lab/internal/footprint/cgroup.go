@@ -16,7 +16,7 @@ import (
 )
 
 // containerParent is the cgroup for containers of Kubernetes if the kubelet does not specify a cgroup. Containers of
-// another containerd can be in the same cgroup, so the lab only touches containers whose ID it knows.
+// another containerd can be in the same cgroup, so the lab changes only containers with a known ID.
 const containerParent = "k8s.io"
 
 // hierarchies returns the mount points of cgroups. There is one mount point for cgroup v2, and one for each controller

@@ -86,7 +86,7 @@ func Mounts(dirs ...string) ([]string, error) {
 
 // Unmount unmounts all mounts inside the given directories, with the latest mount first.
 func Unmount(dirs ...string) error {
-	const passes = 5 // a mount can hide another mount below it
+	const passes = 5 // a mount can hide an earlier mount on the same directory
 	var failures []error
 	for range passes {
 		points, err := Mounts(dirs...)

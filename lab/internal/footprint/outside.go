@@ -11,14 +11,14 @@ import (
 	"strings"
 )
 
-// place is a directory outside the lab's own directories.
+// The type place is a directory outside the lab's own directories.
 type place struct {
 	path  string
-	whole bool // the directory is removed with its content; otherwise, it is removed only if it is empty
+	whole bool // the directory is removed with its content; if false, the directory is removed only if it is empty
 }
 
-// builtIn returns the directories that the kubelet and libcni create even if they are configured to use other
-// directories. Child directories come before their parents.
+// builtIn returns the directories that the kubelet and libcni create even if the kubelet and libcni are configured to
+// use other directories. Child directories come before their parents.
 func builtIn() []place {
 	return []place{
 		{"/var/lib/kubelet/device-plugins", true}, // kubelet: socket for device plugins
@@ -35,7 +35,7 @@ func settings() []string {
 		"kernel/keys/root_maxkeys", "kernel/keys/root_maxbytes"}
 }
 
-// Before is the state of the machine before the lab changed it.
+// A Before is the state of the machine before the lab changed the machine.
 type Before struct {
 	Absent   []string          `json:"absent"`    // built-in directories that did not exist
 	NoGroup  bool              `json:"no_cgroup"` // the parent cgroup of containers did not exist

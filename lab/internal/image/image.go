@@ -1,6 +1,6 @@
 // Package image builds the lab's images in code and pushes them to the lab's registry. The first layer of every image
-// is the workload program, which stays on the node. The layers above it contain new random bytes each time, so the node
-// never has these layers.
+// is the workload program, which stays on the node. The layers above this layer contain new random bytes each time, so
+// the node never has these layers.
 package image
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-// Base returns the image that contains only the workload program. Its digest depends only on the program.
+// Base returns the image that contains only the workload program. The digest of this image depends only on the program.
 func Base(programPath string) (v1.Image, error) {
 	program, err := os.ReadFile(programPath)
 	if err != nil {
@@ -70,8 +70,8 @@ func For(image v1.Image, architecture string) (v1.ImageIndex, error) {
 		mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{Platform: platform}}), nil
 }
 
-// Pusher is the lab's user agent for pushes. In the registry's log, it distinguishes the lab's requests from the node's
-// requests.
+// Pusher is the lab's user agent for pushes. In the registry's log, this user agent distinguishes the lab's requests
+// from the node's requests.
 const Pusher = "podlapse-lab"
 
 // Push uploads an image under a reference such as 127.0.0.1:25000/repository:tag.

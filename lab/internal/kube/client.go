@@ -83,7 +83,7 @@ func (c *Client) Merge(ctx context.Context, path string, change any) error {
 }
 
 // MergeLists applies a strategic merge patch to the object at the path. The API server merges the entries of lists by
-// their keys. For example, it merges conditions by their types.
+// their keys. For example, the API server merges conditions by their types.
 func (c *Client) MergeLists(ctx context.Context, path string, change any) error {
 	return c.send(ctx, http.MethodPatch, "application/strategic-merge-patch+json", path, change, nil)
 }

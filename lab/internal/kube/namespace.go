@@ -26,7 +26,7 @@ func (c *Client) Usable(ctx context.Context, namespace string) error {
 // purposeLabel is the label with the purpose of a namespace.
 const purposeLabel = "podlapse-lab/purpose"
 
-// CreateNamespace creates a namespace and waits until pods can be created in it.
+// CreateNamespace creates a namespace and waits until pods can be created in this namespace.
 func (c *Client) CreateNamespace(ctx context.Context, report *progress.Reporter, name, purpose string) error {
 	namespace := corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name,
 		Labels: map[string]string{purposeLabel: purpose}}}
@@ -75,7 +75,7 @@ func (c *Client) DeleteNamespace(ctx context.Context, report *progress.Reporter,
 }
 
 // deletePods deletes all pods before the namespace is deleted. Otherwise, the namespace controller would wait: after it
-// has found a pod, it checks again only after half the pod's grace period.
+// has found a pod, the controller checks again only after half the pod's grace period.
 func (c *Client) deletePods(ctx context.Context, report *progress.Reporter, name string) error {
 	const cascade = "?propagationPolicy=Foreground"
 	apps, batch := "/apis/apps/v1/namespaces/"+name+"/", "/apis/batch/v1/namespaces/"+name+"/"

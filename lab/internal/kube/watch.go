@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// WatchPods calls seen for each state of a namespace's pods with the time of its arrival. WatchPods starts with the
-// existing pods. The last call for a pod reports the pod's deletion. WatchPods blocks until ctx ends or the watch
-// breaks. The end of ctx is not an error.
+// WatchPods calls the function seen for each state of a namespace's pods, with the time when this state arrived.
+// WatchPods starts with the existing pods. The last call for a pod reports the pod's deletion. WatchPods blocks until
+// ctx ends or the watch breaks. The end of ctx is not an error.
 func (c *Client) WatchPods(ctx context.Context, namespace string,
 	seen func(pod corev1.Pod, gone bool, arrivedAt time.Time)) error {
 	path := "/api/v1/namespaces/" + namespace + "/pods?watch=1"

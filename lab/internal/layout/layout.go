@@ -1,5 +1,5 @@
 // Package layout defines the directories of the lab's state, sockets and cache, and the lab's loopback ports. All other
-// packages use it, so environment variables alone can move the lab.
+// packages use this package, so environment variables alone can move the lab.
 package layout
 
 import (
@@ -25,7 +25,8 @@ type Layout struct {
 	Cache string // built programs; the command down keeps this directory
 }
 
-// FromEnvironment reads the variables through getenv. Outside tests, getenv is os.Getenv.
+// FromEnvironment returns the layout that the environment variables define. Outside tests, the argument getenv is
+// os.Getenv.
 func FromEnvironment(getenv func(string) string) (Layout, error) {
 	state := getenv(StateVariable)
 	if state == "" {
@@ -138,7 +139,8 @@ func (l Layout) ContainerLogs(namespace, pod, uid, container string) string {
 // Lock returns the path of the file that prevents two lab commands from changing the same node at the same time.
 func (l Layout) Lock() string { return l.Run + ".lock" }
 
-// Create creates the state and run directories. Only root can read them, because they contain private keys.
+// Create creates the state and run directories. Only root can read these directories, because they contain private
+// keys.
 func (l Layout) Create() error {
 	for _, dir := range []string{l.State, l.Run, l.Logs(), l.Processes(), l.In("kubeconfig"), l.In("cni"),
 		l.AgentFiles(), l.KeptLogs()} {
@@ -146,8 +148,8 @@ func (l Layout) Create() error {
 			return fmt.Errorf("create lab directory: %w", err)
 		}
 	}
-	// As with containerd's usual directory, agents that do not run as root can reach the socket, whose group is the
-	// agent's group.
+	// Agents that do not run as root can still reach the socket, as in containerd's usual directory. The socket's group
+	// is the agent's group.
 	if err := os.Chmod(l.Run, 0o711); err != nil {
 		return fmt.Errorf("create lab directory: %w", err)
 	}

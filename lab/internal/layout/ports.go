@@ -9,7 +9,7 @@ const Loopback = "127.0.0.1"
 const NodeName = "node-1"
 
 // The ports are fixed. The ports differ from the usual ports, so the lab can run beside a real cluster. The ports are
-// below the kernel's ephemeral range, so outgoing connections do not use them.
+// below the kernel's ephemeral range, so outgoing connections do not use these ports.
 const (
 	OTLPHTTPPort   = 24318
 	OTLPGRPCPort   = 24317
@@ -19,7 +19,7 @@ const (
 	EtcdPeerPort   = 23800
 	RegistryPort   = 25000
 	ControlPort    = 25001
-	MirrorPort     = 25002 // for a second registry, which runs in the process of the scenario that needs it
+	MirrorPort     = 25002 // for a second registry; one scenario runs this registry in its own process
 	MirrorControl  = 25003
 	KubeletHealth  = 26248
 	KubeletPort    = 26250

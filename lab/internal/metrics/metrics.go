@@ -26,8 +26,8 @@ func Sum(text, name string, labels ...string) (float64, error) {
 	return sum, nil
 }
 
-// Has reports whether a sample with this name exists. An initialized metric has a sample even if nothing has been
-// counted yet.
+// Has reports whether a sample with this name exists. An initialized metric has a sample even if nothing
+// has been counted yet.
 func Has(text, name string) bool {
 	for line := range strings.Lines(text) {
 		if rest, ok := strings.CutPrefix(line, name); ok && rest != "" && (rest[0] == '{' || rest[0] == ' ') {

@@ -71,7 +71,8 @@ func (n Node) RestartAgentWith(ctx context.Context, change AgentChange) error {
 	return n.await(ctx, c)
 }
 
-// KillAgent kills the agent with SIGKILL, as the kernel does when memory runs out. The agent cannot finish its work.
+// KillAgent kills the agent with SIGKILL, as the kernel does when memory runs out. KillAgent gives the agent no time to
+// finish work.
 func (n Node) KillAgent() error {
 	if record, ok := n.table().Get(agentProcess); ok {
 		return record.Stop(0)
@@ -79,7 +80,7 @@ func (n Node) KillAgent() error {
 	return nil
 }
 
-// RestartAgent starts the agent again after KillAgent. RestartAgent does not wait until the agent is ready.
+// RestartAgent starts the agent's process after KillAgent. RestartAgent does not wait until the agent is ready.
 func (n Node) RestartAgent() error {
 	program, err := CheckAgent(n.Agent())
 	if err != nil {

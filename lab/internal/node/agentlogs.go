@@ -20,8 +20,8 @@ import (
 var containerLog = regexp.MustCompile(`^[0-9]+\.log(\.[0-9-]+)?$`)
 
 // KeepAgentLogs creates a second hard link for each log of an agent in a container. The log then survives when the
-// kubelet removes it with the pod. Callers that restart agents call KeepAgentLogs often enough to find the logs of each
-// pod.
+// kubelet removes the original log with the pod. Callers that restart agents call KeepAgentLogs often enough to find
+// the logs of each pod.
 func (n Node) KeepAgentLogs() error {
 	dirs, err := filepath.Glob(n.ContainerLogs(AgentNamespace, "*", "*", agentContainer))
 	if err != nil {
@@ -69,7 +69,7 @@ func (n Node) ForgetAgentLogs() error {
 	for _, path := range kept {
 		if info, err := os.Lstat(path); err == nil && info.Sys().(*syscall.Stat_t).Nlink == 1 {
 			if err := os.Remove(path); err != nil {
-				return fmt.Errorf("forget the agent's logs: %w", err)
+				return fmt.Errorf("remove the kept logs of the agent: %w", err)
 			}
 		}
 	}
@@ -81,7 +81,7 @@ func (n Node) keptLogs() ([]string, error) {
 }
 
 // latestKeptLog returns the kept log that changed last, which belongs to the newest agent. latestKeptLog returns an
-// empty string if there is none.
+// empty string if no log was kept.
 func (n Node) latestKeptLog() (latest string) {
 	kept, _ := n.keptLogs() // the pattern is valid
 	var at time.Time

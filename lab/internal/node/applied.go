@@ -15,8 +15,8 @@ import (
 // agentObjects returns the file that lists the agent's objects that might be in the cluster.
 func (n Node) agentObjects() string { return n.In("agent-objects.yaml") }
 
-// applyAgent applies rendered objects and removes the objects of the previous call that are not among them. Otherwise,
-// the role of a removed component would remain.
+// applyAgent applies rendered objects. applyAgent then removes the objects of the previous call that are no longer
+// rendered. Otherwise, the role of a removed component would remain.
 func (n Node) applyAgent(ctx context.Context, client *kube.Client, rendered string) error {
 	before, err := n.readAgentObjects()
 	if err != nil {
@@ -26,7 +26,7 @@ func (n Node) applyAgent(ctx context.Context, client *kube.Client, rendered stri
 	if err != nil {
 		return err
 	}
-	// The file contains both sets, so that a later call can complete an interrupted change.
+	// The file contains the objects of both calls, so that a later call can complete an interrupted change.
 	if err := writeFile(n.agentObjects(), before+"---\n"+rendered); err != nil {
 		return err
 	}

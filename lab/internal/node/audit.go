@@ -1,6 +1,6 @@
 package node
 
-// auditPolicy returns the file that defines which requests the API server writes to its audit log.
+// auditPolicy returns the file with the rules for the API server's audit log.
 func (n Node) auditPolicy() string { return n.In("audit-policy.yaml") }
 
 // AuditLog returns the file to which the API server writes each request of a service account as a line of JSON. The log

@@ -35,8 +35,8 @@ const (
 	nativeName     = "prometheus-native"
 )
 
-// ensure ensures that the component runs with its spec. ensure keeps a process that was started with the same spec, and
-// replaces a process with another spec.
+// The method ensure makes the component run with its spec. ensure keeps a process that was started with the same spec,
+// and replaces a process with another spec.
 func (n Node) ensure(c component) error {
 	fingerprint, err := c.Fingerprint()
 	if err != nil {
@@ -58,7 +58,7 @@ func (n Node) ensure(c component) error {
 	n.killStrays(c)
 	for _, port := range c.ports {
 		if err := free(port); err != nil {
-			return fmt.Errorf("start %s: a port is in use, stop the process that uses it: %w", c.Name, err)
+			return fmt.Errorf("start %s: a port is in use: stop the process that uses the port: %w", c.Name, err)
 		}
 	}
 	if record, err = n.starter().Start(c.Spec); err != nil {
@@ -69,7 +69,7 @@ func (n Node) ensure(c component) error {
 }
 
 // killStrays kills processes of this component that an interrupted lab started but did not record. killStrays keeps
-// processes that the component itself started, such as containerd's shims, because they run another program.
+// processes that the component itself started, such as containerd's shims. These processes run a different program.
 func (n Node) killStrays(c component) {
 	for _, found := range process.FindMarked(n.Run) {
 		if found.Component == c.Name && found.Executable == c.Path {
@@ -78,8 +78,8 @@ func (n Node) killStrays(c component) {
 	}
 }
 
-// await waits until the component is ready. If the component's process exits, await immediately returns an error with
-// the last lines of the log.
+// The method await waits until the component is ready. If the component's process exits, await immediately returns an
+// error with the last lines of the log.
 func (n Node) await(ctx context.Context, c component) error {
 	startedAt := time.Now()
 	err := n.Report.Wait(ctx, c.Name, c.limit, 50*time.Millisecond, func(ctx context.Context) error {

@@ -138,7 +138,7 @@ disabled_plugins = ["io.containerd.nri.v1.nri", "io.containerd.image-verifier.v1
 }
 
 // snapshotter returns overlayfs if possible. If the state directory is itself on an overlay, as in a container without
-// a volume, it returns native, because the kernel does not stack overlays.
+// a volume, snapshotter returns native, because the kernel does not stack overlays.
 func (n Node) snapshotter() string {
 	const overlayMagic = 0x794c7630
 	var fs syscall.Statfs_t

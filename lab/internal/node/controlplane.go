@@ -56,7 +56,8 @@ func (n Node) apiServer(flags ...string) component {
 			"--tls-private-key-file=" + n.certificate(serving+".key"), "--client-ca-file=" + ca,
 			"--etcd-servers=https://" + layout.Address(layout.EtcdPort), "--etcd-cafile=" + ca,
 			"--etcd-certfile=" + n.certificate(etcdClient+".crt"), "--etcd-keyfile=" + n.certificate(etcdClient+".key"),
-			// The API server must not publish its loopback address as an endpoint, because other nodes cannot use it.
+			// The API server must not publish its loopback address as an endpoint, because other nodes cannot use this
+			// address.
 			"--endpoint-reconciler-type=none",
 			"--service-cluster-ip-range=" + serviceRange,
 			"--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction", "--allow-privileged=true",
@@ -81,8 +82,8 @@ func (n Node) apiServer(flags ...string) component {
 	}
 }
 
-// DisableStreamingLists restarts the API server without streaming lists, so that it behaves like older versions.
-// Clients then send a list before a watch. EnableStreamingLists, Restore or the next Up reverts this change.
+// DisableStreamingLists restarts the API server without streaming lists, so that the API server behaves like older
+// versions. Clients then send a list before a watch. EnableStreamingLists, Restore or the next Up reverts this change.
 func (n Node) DisableStreamingLists(ctx context.Context) error {
 	return n.restartAPIServer(ctx, "--feature-gates=WatchList=false")
 }
@@ -90,8 +91,9 @@ func (n Node) DisableStreamingLists(ctx context.Context) error {
 // EnableStreamingLists reverts DisableStreamingLists.
 func (n Node) EnableStreamingLists(ctx context.Context) error { return n.restartAPIServer(ctx) }
 
-// ReachPodsThrough restarts the API server so that it reaches pods through a proxy on a Unix socket, as an API server
-// outside the cluster's network does. EnableStreamingLists, Restore or the next Up reverts this change.
+// ReachPodsThrough restarts the API server with a proxy on a Unix socket, through which the API server reaches pods. An
+// API server outside the cluster's network uses the same method. EnableStreamingLists, Restore or the next Up reverts
+// this change.
 func (n Node) ReachPodsThrough(ctx context.Context, socket string) error {
 	path := n.In("egress.yaml")
 	config := "apiVersion: apiserver.k8s.io/v1beta1\nkind: EgressSelectorConfiguration\negressSelections:\n" +
@@ -102,7 +104,7 @@ func (n Node) ReachPodsThrough(ctx context.Context, socket string) error {
 	return n.restartAPIServer(ctx, "--egress-selector-config-file="+path)
 }
 
-// restartAPIServer restarts the API server unless it already runs with exactly these flags.
+// restartAPIServer restarts the API server unless the API server already runs with exactly these flags.
 func (n Node) restartAPIServer(ctx context.Context, flags ...string) error {
 	before, _ := n.table().Get(apiServerName)
 	if err := n.ensure(n.apiServer(flags...)); err != nil {
@@ -117,8 +119,8 @@ func (n Node) restartAPIServer(ctx context.Context, flags ...string) error {
 	return n.Reconnect(ctx)
 }
 
-// Reconnect restarts the rest of the control plane after the API server was down. Otherwise, the components would wait
-// up to half a minute before they retry.
+// Reconnect restarts the other components of the control plane after the API server was down. Otherwise, the components
+// would wait up to half a minute before the next retry.
 func (n Node) Reconnect(ctx context.Context) error {
 	if err := n.stop(5*time.Second, kubeletName, controllerName, schedulerName); err != nil {
 		return err
@@ -140,7 +142,7 @@ func (n Node) controllerManager() component {
 			"--service-account-private-key-file="+n.certificate(tokenKey+".key"),
 			// The many controllers create their accounts one by one. At the default rate, this takes five seconds.
 			"--kube-api-qps=200", "--kube-api-burst=400",
-			// the default directory is outside the lab, and the controller manager would create it
+			// the default directory is outside the lab, and the controller manager would create this directory
 			"--flex-volume-plugin-dir="+n.In("flex-volumes"),
 		), Inputs: []string{kubeconfig}},
 		ports: []int{layout.ControllerPort},

@@ -29,17 +29,17 @@ const (
 	AgentNamespace = "podlapse"
 	agentDaemonSet = "podlapse-agent"
 	agentContainer = "agent"
-	// ProxyContainer is the name of the second container, and of the component that adds it.
+	// ProxyContainer is the name of the second container, and of the component that adds this container.
 	ProxyContainer = "runtime-proxy"
 
 	daemonSetPath = "/apis/apps/v1/namespaces/" + AgentNamespace + "/daemonsets/" + agentDaemonSet
 	agentPodsPath = "/api/v1/namespaces/" + AgentNamespace + "/pods?labelSelector=app.kubernetes.io%2Fcomponent%3Dagent"
 )
 
-// nodeLabel is the label that the node has while the DaemonSet must have a pod on it.
+// nodeLabel is a label of the node. While the node has this label, the DaemonSet runs a pod on the node.
 const nodeLabel = "podlapse-lab/agent"
 
-// fieldManager is the lab's field manager when it applies objects.
+// fieldManager is the field manager with which the lab applies objects.
 const fieldManager = "podlapse-lab"
 
 // agentImageFile returns the file with the reference of the image that the DaemonSet runs.
@@ -98,8 +98,8 @@ func ofThisMachine(index v1.ImageIndex) (v1.Image, error) {
 }
 
 // labPatch adapts the agent to the lab's node. Sockets and files are in other places, and the only network is loopback,
-// on which pods have no address. The lab has no kube-proxy, so the API server is not reachable at its Service's
-// address.
+// on which pods have no address. The lab has no kube-proxy, so the API server is not reachable at the address of its
+// Service.
 const labPatch = `apiVersion: apps/v1
 kind: DaemonSet
 metadata: {name: podlapse-agent, namespace: podlapse}
@@ -189,7 +189,7 @@ func (n Node) agentManifests(components []string, patches ...string) (string, er
 		Components: append([]string{"host-network"}, components...), Image: n.AgentImage(), Patches: patches})
 }
 
-// Manifests returns the manifests directory, which is beside the lab's source directory.
+// Manifests returns the manifests directory, which has the same parent as the lab's source directory.
 func Manifests(source string) string { return filepath.Join(filepath.Dir(source), "manifests") }
 
 // DeployAgent runs the agent as a DaemonSet with a state directory and additional components of the manifests.

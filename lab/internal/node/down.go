@@ -41,13 +41,14 @@ func (n Node) traces() bool {
 	return len(process.FindMarked(n.Run)) > 0
 }
 
-// clean stops all processes, gracefully if possible, and then removes all remaining files, mounts and cgroups.
+// The method clean stops all processes, gracefully if possible, and then removes all remaining files, mounts and
+// cgroups.
 func (n Node) clean(ctx context.Context) error {
 	// If clean is interrupted from now on, the next command treats the lab as interrupted.
 	if err := os.Remove(n.readyFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove lab state: %w", err)
 	}
-	// The kubelet stops first. Otherwise, it would restart the processes that are stopped later.
+	// The kubelet stops first. Otherwise, the kubelet would restart the processes that are stopped later.
 	gently := n.stop(5*time.Second, agentProcess, kubeletName, schedulerName, controllerName)
 	containers := footprint.Containers(n.ContainerdState(), n.RuncRoot())
 	n.removePods(ctx)
@@ -55,8 +56,8 @@ func (n Node) clean(ctx context.Context) error {
 	quickly := errors.Join(n.stop(2*time.Second, containerdName, registryName, receiverName, prometheusName,
 		nativeName), n.stop(0, apiServerName, etcdName))
 	n.Report.Say("all processes stopped, removing mounts, cgroups and files")
-	// Containers are removed before shims. A running shim reaps its processes immediately, and init would reap them
-	// later.
+	// Containers are removed before shims. A running shim reaps the processes immediately. Without the shim, init would
+	// reap these processes later.
 	if err := errors.Join(gently, quickly, footprint.RemoveContainers(containers), n.endMarkedProcesses()); err != nil {
 		return err
 	}
@@ -78,7 +79,7 @@ func (n Node) clean(ctx context.Context) error {
 	return nil
 }
 
-// stop stops components concurrently.
+// The method stop ends components concurrently.
 func (n Node) stop(grace time.Duration, names ...string) error {
 	failures := make([]error, len(names))
 	var all sync.WaitGroup
@@ -101,7 +102,7 @@ func (n Node) stop(grace time.Duration, names ...string) error {
 	return errors.Join(failures...)
 }
 
-// removePods asks containerd to remove the pods, including state that only containerd knows. If containerd fails, the
+// removePods makes containerd remove the pods, including state that only containerd knows. If containerd fails, the
 // caller removes the remains by force.
 func (n Node) removePods(ctx context.Context) {
 	record, ok := n.table().Get(containerdName)
@@ -120,8 +121,8 @@ func (n Node) removePods(ctx context.Context) {
 	}
 }
 
-// endMarkedProcesses kills processes with the lab's mark until it finds none. Marked processes can be shims, or
-// processes that an interrupted lab did not record.
+// endMarkedProcesses kills processes with the lab's mark until no such process remains. Marked processes can be shims,
+// or processes that an interrupted lab did not record.
 func (n Node) endMarkedProcesses() error {
 	const looks = 50
 	for range looks {

@@ -28,7 +28,7 @@ type Agent struct {
 
 func (n Node) formFile() string { return n.In("agent-form") }
 
-// Form returns the form in which the agent runs, or in which it would run.
+// Form returns the form in which the agent runs. If no agent runs, Form returns the form for the agent's next start.
 func (n Node) Form() Form {
 	if data, err := os.ReadFile(n.formFile()); err == nil && Form(data) == Deployed {
 		return Deployed
@@ -77,7 +77,7 @@ func (n Node) storeAgent(ctx context.Context, a Agent) error {
 // changeForm stores the form before the change, so that a later command can complete an interrupted change.
 func (n Node) changeForm(form Form, change func() error) error {
 	if err := os.WriteFile(n.formFile(), []byte(form), 0o600); err != nil {
-		return fmt.Errorf("store the agent's form: %w", err)
+		return fmt.Errorf("store whether the agent runs as a process or a DaemonSet: %w", err)
 	}
 	return change()
 }

@@ -17,8 +17,9 @@ func (n Node) kubelet() component {
 		Spec: process.Spec{Name: kubeletName, Path: n.Programs.Tool(kubeletName), Args: []string{
 			"--config=" + config, "--kubeconfig=" + kubeconfig, "--root-dir=" + n.In("kubelet"),
 			"--cert-dir=" + n.In("kubelet", "pki"), "--hostname-override=" + layout.NodeName,
-			"--v=2",             // logs when the kubelet picks up a pod
-			"--vmodule=event=3", // logs every Event that the kubelet creates, including Events that it drops later
+			"--v=2", // logs when the kubelet picks up a pod
+			// logs every Event that the kubelet creates, including Events that the kubelet drops later
+			"--vmodule=event=3",
 		}, Inputs: []string{config, kubeconfig}},
 		ports: []int{layout.KubeletPort, layout.KubeletHealth},
 		ready: func(ctx context.Context) error {
@@ -28,8 +29,8 @@ func (n Node) kubelet() component {
 	}
 }
 
-// PullInParallel restarts the kubelet so that it pulls at most this many images at the same time. PullSerially, Restore
-// or the next Up reverts this change.
+// PullInParallel restarts the kubelet with a new limit: the kubelet then pulls at most this many images at the same
+// time. PullSerially, Restore or the next Up reverts this change.
 func (n Node) PullInParallel(ctx context.Context, most int) error {
 	return n.restartKubelet(ctx, map[string]any{
 		"serializeImagePulls": false, "maxParallelImagePulls": most, "registryPullQPS": 0})
@@ -38,7 +39,7 @@ func (n Node) PullInParallel(ctx context.Context, most int) error {
 // PullSerially reverts PullInParallel.
 func (n Node) PullSerially(ctx context.Context) error { return n.restartKubelet(ctx, nil) }
 
-// restartKubelet restarts the kubelet unless it already runs with exactly these settings.
+// restartKubelet restarts the kubelet unless the kubelet already runs with exactly these settings.
 func (n Node) restartKubelet(ctx context.Context, settings map[string]any) error {
 	if err := n.writeKubeletConfig(settings); err != nil {
 		return err
@@ -73,8 +74,9 @@ func (n Node) writeKubeletConfig(settings map[string]any) error {
 		"authorization":            object{"mode": "Webhook"},
 		"containerRuntimeEndpoint": "unix://" + n.ContainerdSocket(),
 
-		// The kubelet must not create a hierarchy of pods in the machine's cgroups, because the lab does not own them.
-		// containerd's cgroup for each container is sufficient. The configuration works with cgroup v1 and cgroup v2.
+		// The kubelet must not create a hierarchy of pods in the machine's cgroups, because the lab does not own these
+		// cgroups. containerd's cgroup for each container is sufficient. The configuration works with cgroup v1 and
+		// cgroup v2.
 		"failCgroupV1": false, "cgroupDriver": "cgroupfs", "cgroupsPerQOS": false, "enforceNodeAllocatable": []string{},
 
 		// These settings prevent changes to other parts of the machine.

@@ -13,7 +13,7 @@ import (
 // ends for any reason, the kernel releases the lock.
 func (n Node) Hold(ctx context.Context) (release func(), err error) {
 	var file *os.File
-	const limit = 15 * time.Minute // another command might be building all programs
+	const limit = 15 * time.Minute // another command can hold the lock for minutes, while it builds all programs
 	err = n.Report.Wait(ctx, "the end of another lab command", limit, 100*time.Millisecond,
 		func(context.Context) error {
 			if file != nil {

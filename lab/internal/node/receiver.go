@@ -13,8 +13,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// StartReceiver starts the program that receives traces and metrics over OTLP, and waits until it is ready. The
-// receiver keeps data that it received earlier.
+// StartReceiver starts the program that receives traces and metrics over OTLP, and waits until the program is ready.
+// The receiver keeps data from earlier requests.
 func (n Node) StartReceiver(ctx context.Context) error {
 	source, err := build.FindSource()
 	if err != nil {
@@ -43,7 +43,7 @@ func (n Node) receiver(program string) component {
 	}
 }
 
-// StopReceiver stops the receiver, if it runs.
+// StopReceiver stops the receiver, if the receiver runs.
 func (n Node) StopReceiver() error { return n.stop(2*time.Second, receiverName) }
 
 // ForgetOTLP removes the data that the receiver stored. The caller must stop the receiver first.

@@ -63,12 +63,12 @@ func (n Node) BaseImage() (string, error) {
 	}
 	digest, err := base.Digest()
 	if err != nil {
-		return "", fmt.Errorf("name the base image: %w", err)
+		return "", fmt.Errorf("compute the digest of the base image: %w", err)
 	}
 	return layout.Address(layout.RegistryPort) + "/podlapse-lab/workload:" + digest.Hex[:12], nil
 }
 
-// warmBaseImage pushes the base image and makes the node pull it.
+// warmBaseImage pushes the base image and makes the node pull this image.
 func (n Node) warmBaseImage(ctx context.Context, reference string) error {
 	base, err := image.Base(n.Programs.Workload())
 	if err != nil {

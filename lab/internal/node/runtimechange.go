@@ -55,7 +55,7 @@ func (n Node) UseOwnPauseImage(ctx context.Context) error {
 // containerd again.
 func (n Node) StopContainerd() error { return n.stop(5*time.Second, containerdName) }
 
-// StartContainerd starts containerd again and waits until it serves requests.
+// StartContainerd starts containerd again and waits until containerd serves requests.
 func (n Node) StartContainerd(ctx context.Context) error {
 	if err := n.ensure(n.containerd()); err != nil {
 		return err

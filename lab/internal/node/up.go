@@ -19,7 +19,8 @@ import (
 )
 
 // readyFile returns the file that exists after the node has started completely. The file contains the ID of the current
-// boot. If the file is missing, the state belongs to an interrupted start. Such a state is removed and not repaired.
+// boot. If the file is missing, the state belongs to an interrupted start. Such a state is removed, because the lab
+// does not repair it.
 func (n Node) readyFile() string { return n.In("ready") }
 
 func (n Node) complete() bool {
@@ -42,14 +43,15 @@ func (n Node) Up(ctx context.Context, agent Agent) error {
 	}
 	if err := n.start(ctx, agent); err != nil {
 		if errors.Is(ctx.Err(), context.Canceled) {
-			return errors.New("interrupted: run \"lab up\" or \"lab down\" to remove the started processes and files")
+			return errors.New("interrupted: processes and files remain: run \"lab up\" to start again, " +
+				"or \"lab down\" to remove them")
 		}
 		return err
 	}
 	return nil
 }
 
-// reset removes the remains of an interrupted start, and prepares a new start.
+// The method reset removes the remains of an interrupted start, and prepares a new start.
 func (n Node) reset(ctx context.Context) error {
 	if n.traces() {
 		n.Report.Say("removing the remains of an interrupted lab")
@@ -60,7 +62,8 @@ func (n Node) reset(ctx context.Context) error {
 	if err := n.Create(); err != nil {
 		return err
 	}
-	// The state is saved before anything is started, because the cleanup after an interrupted start needs it.
+	// The state is saved before anything is started, because the cleanup after an interrupted start needs the saved
+	// state.
 	if err := footprint.Observe().Save(n.beforeFile()); err != nil {
 		return err
 	}
@@ -73,7 +76,7 @@ func (n Node) reset(ctx context.Context) error {
 	return nil
 }
 
-// start starts all components that do not run yet. start follows the order of their dependencies, and starts
+// The method start runs all components that do not run yet. start follows the order of their dependencies, and starts
 // independent components concurrently.
 func (n Node) start(ctx context.Context, agent Agent) error {
 	if err := n.Create(); err != nil { // again, because a repair might have to restore a directory
@@ -143,8 +146,8 @@ func (n Node) startNode(ctx context.Context, agent Agent) error {
 	return nil
 }
 
-// startClients starts the clients of the API server that run the cluster, unless they already run. startClients waits
-// until pods can start.
+// startClients starts the clients of the API server that run the cluster, unless these clients already run.
+// startClients waits until pods can start.
 func (n Node) startClients(ctx context.Context, client *kube.Client) error {
 	clients := []component{n.kubelet(), n.controllerManager(), n.scheduler()}
 	for _, c := range clients {
@@ -161,7 +164,7 @@ func (n Node) startClients(ctx context.Context, client *kube.Client) error {
 }
 
 // Restore reverts a scenario's changes to the API server, the kubelet and the agent, and stops the processes that the
-// scenario started. Without changes, Restore does nothing. Up does the same after a killed scenario.
+// scenario started. Without changes, Restore does nothing. Up reverts these changes too, after a killed scenario.
 func (n Node) Restore(ctx context.Context) error {
 	return errors.Join(n.Thaw(), n.UseOwnPauseImage(ctx), n.StopExtraAgents(), n.StopReceiver(), n.StopPrometheus(),
 		n.EnableStreamingLists(ctx), n.PullSerially(ctx), n.RestoreAgent(ctx))
@@ -181,7 +184,7 @@ func (n Node) awaitNode(ctx context.Context, client *kube.Client) error {
 				}
 			}
 			if len(node.Status.Conditions) == 0 {
-				return errors.New("the kubelet has not reported yet")
+				return errors.New("the kubelet has not reported the node's status yet")
 			}
 			// The scheduler respects taints, which the node lifecycle controller removes with a short delay.
 			for _, taint := range node.Spec.Taints {

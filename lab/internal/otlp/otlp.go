@@ -24,7 +24,7 @@ type Span struct {
 	Resource                map[string]string
 	Events                  []Event
 	Links                   []string // trace IDs
-	Failed                  bool     // whether the status is an error
+	Failed                  bool     // true if the status is an error
 	Message                 string   // message of the status
 }
 
@@ -141,7 +141,7 @@ type metricsRequest struct {
 
 type points struct {
 	DataPoints []struct {
-		Count string `json:"count"` // 64-bit numbers are strings in OTLP JSON
+		Count string `json:"count"` // OTLP JSON represents 64-bit numbers as strings
 	} `json:"dataPoints"`
 }
 
@@ -183,7 +183,7 @@ type attribute struct {
 	Value value  `json:"value"`
 }
 
-// value contains exactly one of its fields.
+// The type value contains exactly one of its fields.
 type value struct {
 	String *string      `json:"stringValue"`
 	Int    *string      `json:"intValue"`
@@ -243,7 +243,7 @@ func readSpans(line []byte) (spans []Span, err error) {
 	return spans, nil
 }
 
-// statusError is the code of the status error.
+// statusError is the code of the status "error".
 const statusError = 2
 
 func (w wireSpan) span() (Span, error) {

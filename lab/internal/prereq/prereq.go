@@ -62,8 +62,8 @@ func toBuild() []requirement {
 	}
 }
 
-// Packages installs the missing Debian packages. If the installation fails, Packages returns one error that names all
-// missing packages.
+// Packages installs the missing Debian packages. If the installation fails, Packages returns an error with the names of
+// all missing packages.
 func Packages(ctx context.Context, report *progress.Reporter, build bool) error {
 	wanted := toRun()
 	if build {
@@ -72,7 +72,8 @@ func Packages(ctx context.Context, report *progress.Reporter, build bool) error 
 	return ensure(ctx, report, wanted)
 }
 
-// ensure installs the wanted packages that are missing. If the installation fails, its error names these packages.
+// The function ensure installs the wanted packages that are missing. If the installation fails, the error of ensure
+// names these packages.
 func ensure(ctx context.Context, report *progress.Reporter, wanted []requirement) error {
 	missing := absent(wanted)
 	if len(missing) == 0 {
@@ -125,7 +126,7 @@ func install(ctx context.Context, packages []string) (string, error) {
 	return apt(ctx, "", append([]string{"install", "-y", "--no-install-recommends"}, packages...)...)
 }
 
-// apt runs apt-get in a directory. If apt-get fails, apt returns the last lines of its output.
+// apt runs apt-get in a directory. If apt-get fails, apt returns the last lines of apt-get's output.
 func apt(ctx context.Context, dir string, arguments ...string) (string, error) {
 	// Another apt process might be running, for example just after boot. With this option, apt-get waits for the other
 	// process.

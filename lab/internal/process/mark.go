@@ -8,13 +8,13 @@ import (
 )
 
 // markVariable is an environment variable of every process of a lab, which child processes inherit. No other program
-// sets it, so it proves that a process belongs to a lab.
+// sets this variable, so the variable proves that a process belongs to a lab.
 const markVariable = "PODLAPSE_LAB_PROCESS"
 
 // mark returns the environment entry of one component. The run directory identifies the lab.
 func mark(run, component string) string { return markVariable + "=" + run + ":" + component }
 
-// Marked is a process that the lab found by its environment.
+// Marked is a process whose environment contains the lab's mark.
 type Marked struct {
 	Identity
 	Component  string // name of the component, or of the component that started the process
@@ -34,7 +34,7 @@ func FindMarked(run string) []Marked {
 		if err != nil || pid == os.Getpid() {
 			continue
 		}
-		// The identity is read first. If another process gets the PID later, its identity differs.
+		// The identity is read first. If another process gets the PID later, the identity of the new process differs.
 		id, err := Identify(pid)
 		if err != nil || !id.Alive() {
 			continue

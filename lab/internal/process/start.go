@@ -31,7 +31,7 @@ func (s Spec) Fingerprint() (string, error) {
 	for _, path := range s.Inputs {
 		file, err := os.Open(path)
 		if err != nil {
-			return "", fmt.Errorf("fingerprint %s: %w", s.Name, err)
+			return "", fmt.Errorf("compute the fingerprint of %s: %w", s.Name, err)
 		}
 		_, err = io.Copy(hash, file)
 		_ = file.Close()
@@ -50,7 +50,7 @@ type Starter struct {
 }
 
 // Start starts the process in its own session, so that the process outlives the caller. Start records the process. If
-// the process exits while the caller runs, Start reaps it.
+// the process exits while the caller runs, Start reaps the process.
 func (s Starter) Start(spec Spec) (Record, error) {
 	fingerprint, err := spec.Fingerprint()
 	if err != nil {

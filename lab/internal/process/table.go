@@ -24,7 +24,8 @@ type Record struct {
 // Alive reports whether the recorded process still runs in this boot.
 func (r Record) Alive() bool { return r.Boot == BootID() && r.Identity.Alive() }
 
-// Table keeps one file for each process in a directory. A crash during a write can therefore lose at most one record.
+// Table keeps one file for each process in a directory. Therefore, a crash during a write can destroy at most one
+// record.
 type Table struct{ Dir string }
 
 // Put stores a record. Put replaces an existing record with the same name.

@@ -13,7 +13,7 @@ import (
 type Usage struct {
 	CPU    time.Duration // user and system time of all threads
 	Memory int64         // resident bytes
-	Own    int64         // resident bytes without bytes that are backed by files such as the program
+	Own    int64         // resident bytes, without bytes from files such as the program
 	Peak   int64         // maximum number of resident bytes
 }
 

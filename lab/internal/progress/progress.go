@@ -1,5 +1,5 @@
-// Package progress reports the lab's current work and its duration to a user or a log file. The package writes plain
-// lines, which look the same on a terminal, in a pipe and in a CI log.
+// Package progress reports the lab's current work, and the time since the start of this work, to a user or a log file.
+// The package writes plain lines, which look the same on a terminal, in a pipe and in a CI log.
 package progress
 
 import (
@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// Reporter prefixes each line with the time since the reporter was created. Its methods are safe for concurrent use.
+// Reporter prefixes each line with the time since the reporter was created. The methods of Reporter are safe for
+// concurrent use.
 type Reporter struct {
 	mu        sync.Mutex
 	out       io.Writer
@@ -34,8 +35,8 @@ func elapsed(d time.Duration) string {
 	return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
 }
 
-// Beat calls describe once in every period and prints the result. The function stop ends this, and waits until the last
-// call of describe has returned.
+// Beat calls the function describe after each period, and prints the result. The returned function stop ends these
+// calls, and waits until the last call of describe has returned.
 func (r *Reporter) Beat(period time.Duration, describe func() string) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -55,8 +56,8 @@ func (r *Reporter) Beat(period time.Duration, describe func() string) (stop func
 	return func() { cancel(); <-done }
 }
 
-// Wait polls check until check returns nil, the limit is reached, or ctx ends. Every ten seconds, it prints the last
-// error of check. The returned error contains what and the last error of check.
+// Wait polls check until check returns nil, the limit is reached, or ctx ends. Every ten seconds, Wait prints the last
+// error of check. The returned error contains the parameter what and the last error of check.
 func (r *Reporter) Wait(ctx context.Context, what string, limit, every time.Duration,
 	check func(context.Context) error) error {
 	startedAt := time.Now()

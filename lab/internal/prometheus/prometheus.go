@@ -56,7 +56,8 @@ type Exemplar struct {
 	Value  json.Number       `json:"value"`
 }
 
-// Exemplars returns the exemplars of a selector's series in the given last period.
+// Exemplars returns the exemplars of the series that a selector matches. The exemplars are from the last period of the
+// given length.
 func (c Client) Exemplars(ctx context.Context, selector string, last time.Duration) ([]Exemplar, error) {
 	var series []struct {
 		Exemplars []Exemplar `json:"exemplars"`

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Access is one request that the registry served. Its timestamps are the truth about a pull.
+// Access is one request that the registry served. The timestamps of an Access are the truth about a pull.
 type Access struct {
 	Sequence    uint64    `json:"sequence"`
 	Method      string    `json:"method"`
@@ -17,10 +17,11 @@ type Access struct {
 	Range       string    `json:"range,omitempty"`
 	Status      int       `json:"status"`
 	Bytes       int64     `json:"bytes"`
-	StartAt     time.Time `json:"start_at"`               // when the request had been read
-	FirstByteAt time.Time `json:"first_byte_at,omitzero"` // when the first byte of the body was written
-	LastByteAt  time.Time `json:"last_byte_at"`           // when the last byte was written, or the handler returned
-	Failure     string    `json:"failure,omitempty"`
+	StartAt     time.Time `json:"start_at"`               // time when the registry had read the request
+	FirstByteAt time.Time `json:"first_byte_at,omitzero"` // time when the registry wrote the first byte of the body
+	// time when the registry wrote the last byte, or the handler returned
+	LastByteAt time.Time `json:"last_byte_at"`
+	Failure    string    `json:"failure,omitempty"`
 }
 
 // accessLog keeps the latest requests. accessLog is safe for concurrent use.
@@ -44,7 +45,7 @@ func (l *accessLog) add(a Access) {
 	l.entries = append(l.entries, a)
 }
 
-// list returns the entries whose repository matches the pattern, ordered by the ends of the requests.
+// The method list returns the entries whose repository matches the pattern, ordered by the ends of the requests.
 func (l *accessLog) list(pattern string) []Access {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -15,8 +15,8 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// blobs keeps blobs in files. The upstream disk store hashes a blob at every request. Hashing would delay the first
-// byte of a large blob and distort the measurements. blobs is safe for concurrent use.
+// The type blobs stores blobs as files. The upstream disk store hashes a blob at every request. Hashing would delay the
+// first byte of a large blob and distort the measurements. blobs is safe for concurrent use.
 type blobs struct {
 	dir   string
 	limit int64 // maximum total of bytes
@@ -94,7 +94,7 @@ func (b *blobs) Put(_ context.Context, repository string, h v1.Hash, content io.
 	return nil
 }
 
-// forget removes the blobs of the repositories that match the pattern.
+// The method forget removes the blobs of the repositories that match the pattern.
 func (b *blobs) forget(pattern string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

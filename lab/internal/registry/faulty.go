@@ -10,7 +10,7 @@ import (
 // errReset is the error of a handler after a rule has reset its connection.
 var errReset = errors.New("connection reset by rule")
 
-// faulty is a response writer that applies a rule to the body. faulty records when the first and the last byte were
+// A faulty is a response writer that applies a rule to the body. faulty records when the first and the last byte were
 // sent.
 type faulty struct {
 	http.ResponseWriter
@@ -27,8 +27,8 @@ type faulty struct {
 	failure string
 }
 
-// chunk returns the maximum number of bytes for one write. Small writes make a smooth stream. However, each write
-// checks the time, so the number is large enough for fast streams.
+// chunk returns the maximum number of bytes for one write. Small writes make the data rate uniform. However, each write
+// reads the clock, so the number is large enough for fast streams.
 func (f *faulty) chunk() int64 {
 	const most = 32 << 10
 	if f.rule.BytesPerSecond == 0 {
@@ -95,7 +95,7 @@ func (f *faulty) untilNextFault() int64 {
 	return max(left, 0)
 }
 
-// fault applies the next stall or reset.
+// The method fault applies the next stall or reset.
 func (f *faulty) fault() error {
 	if f.rule.Stall.Duration > 0 && !f.stalled && f.sent >= f.rule.StallAfterBytes {
 		f.stalled = true
@@ -120,8 +120,8 @@ func (f *faulty) fault() error {
 	return errReset
 }
 
-// pace waits until n more bytes are allowed to be sent. pace counts from the start of the body and not from the last
-// write, so that inexact sleeps do not add up.
+// The method pace waits until n more bytes are allowed to be sent. pace counts from the start of the body and not from
+// the last write, so that inexact sleeps do not add up.
 func (f *faulty) pace(n int64) error {
 	if f.rule.BytesPerSecond == 0 {
 		return nil
@@ -133,7 +133,7 @@ func (f *faulty) pace(n int64) error {
 	return f.sleep(time.Until(f.startAt.Add(due)))
 }
 
-// sleep waits for the given time. sleep returns early if the client disconnects.
+// The method sleep waits for the given time. sleep returns early if the client disconnects.
 func (f *faulty) sleep(d time.Duration) error {
 	if d <= 0 {
 		return nil

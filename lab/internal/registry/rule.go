@@ -1,5 +1,5 @@
 // Package registry is the lab's image registry, a real registry that the lab's program serves. Scenarios can slow down
-// or break the registry while it runs. The registry logs the time of each request.
+// or break the registry at any time. The registry logs the time of each request.
 //
 // Faults affect only reads (GET and HEAD). Images are pushed at full speed.
 package registry

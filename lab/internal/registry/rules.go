@@ -10,10 +10,10 @@ import (
 // link represents the link that all bodies of a shared rule use. link is safe for concurrent use.
 type link struct {
 	mu   sync.Mutex
-	free time.Time // when all earlier bytes have passed the link
+	free time.Time // time when all earlier bytes have passed the link
 }
 
-// pass returns the time when this many additional bytes have passed the link at this rate.
+// The method pass returns the time when this many additional bytes have passed the link at this rate.
 func (l *link) pass(bytes, bytesPerSecond int64, now time.Time) time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -32,8 +32,8 @@ type rules struct {
 	links   map[Rule]*link
 }
 
-// replace activates a new set of rules. If one of the rules is invalid, replace changes nothing. A rule that was
-// already active keeps its count.
+// The method replace activates a new set of rules. If one of the rules is invalid, replace changes nothing. If a rule
+// was already active, replace keeps the count of this rule.
 func (s *rules) replace(next []Rule) error {
 	for i, rule := range next {
 		if err := rule.Validate(); err != nil {
@@ -67,8 +67,8 @@ func (s *rules) list() []Rule {
 	return append([]Rule{}, s.current...)
 }
 
-// take returns and counts the rule for a request, and the link of a shared rule. If no rule matches, take returns the
-// zero rule, which has no effect.
+// The method take returns and counts the rule for a request. If the rule is shared, take also returns its link. If no
+// rule matches, take returns the zero rule, which has no effect.
 func (s *rules) take(repository, kind string) (Rule, *link) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

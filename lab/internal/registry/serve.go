@@ -24,7 +24,7 @@ func Serve(ctx context.Context, images, control, dir string) error {
 		if err != nil {
 			return fmt.Errorf("serve registry: %w", err)
 		}
-		// There is no write timeout, because scenarios can make a throttled body take any time.
+		// There is no write timeout, because scenarios can throttle a body to any duration.
 		s := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 		servers = append(servers, s)
 		go func() { failed <- s.Serve(listener) }()

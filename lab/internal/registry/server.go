@@ -52,7 +52,8 @@ func (s *Server) Images(response http.ResponseWriter, request *http.Request) {
 
 func (s *Server) answer(writer *faulty, request *http.Request, kind, reference string) {
 	if writer.rule.Stall.Duration > 0 && writer.rule.StallAfterBytes == 0 {
-		// The stall happens before the handler runs, because the handler holds a lock while it writes a manifest.
+		// The stall happens before the handler runs, because the handler holds a lock while the handler writes a
+		// manifest.
 		writer.stalled = true
 		if writer.sleep(writer.rule.Stall.Duration) != nil {
 			return
@@ -87,8 +88,8 @@ func writeStatus(response http.ResponseWriter, status int) {
 
 func openRange() *regexp.Regexp { return regexp.MustCompile(`^bytes=(\d+)-$`) }
 
-// closeRange adds an end to an open range. A client that resumes a download requests "bytes=N-". The upstream handler
-// does not support this form.
+// closeRange adds an end to a range that has no end. A client that resumes a download requests "bytes=N-". The upstream
+// handler does not support this form.
 func (s *Server) closeRange(request *http.Request, digest string) {
 	match := openRange().FindStringSubmatch(request.Header.Get("Range"))
 	if match == nil {

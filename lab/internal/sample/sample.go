@@ -66,15 +66,15 @@ func Show(ctx context.Context, n node.Node, out, log io.Writer) error {
 		cmd := exec.CommandContext(ctx, program, "explain", "--server="+b.Agent.Server, Namespace+"/"+pod)
 		cmd.Stdout, cmd.Stderr = out, log
 		if err := cmd.Run(); err != nil {
-			return fmt.Errorf("let the agent explain pod %s: %w", pod, err)
+			return fmt.Errorf("run explain for pod %s: %w", pod, err)
 		}
 	}
 	fmt.Fprintln(out)
 	return nil
 }
 
-// monitor starts a Prometheus that scrapes the agent and uses the unmodified rules, for users to try. The sample also
-// works without Prometheus.
+// monitor starts a Prometheus for users to try. This Prometheus scrapes the agent and uses the unmodified rules. The
+// sample also works without Prometheus.
 func monitor(ctx context.Context, n node.Node) error {
 	if err := n.FindPrometheus(ctx); err != nil {
 		n.Report.Say("the sample runs without Prometheus: %v", err)
@@ -88,8 +88,8 @@ func monitor(ctx context.Context, n node.Node) error {
 	return err
 }
 
-// start deploys the sample and returns its pods after the agent has reported them as ready. The registry is slow enough
-// to make the pull and the pull queue visible.
+// The function start deploys the sample and returns its pods after the agent has reported these pods as ready. The
+// registry is slow enough to make the pull and the pull queue visible.
 func start(ctx context.Context, b *bench.Bench) ([]string, error) {
 	image, err := b.Image(ctx, "shop", 12<<20)
 	if err != nil {

@@ -45,7 +45,7 @@ func accuracy(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	defer busy.stop()
 	arrivals, stop := b.Watch(ctx)
 	timelines, truths := make([]agent.Timeline, len(plans)), make([]known, len(plans))
-	// one pod at a time, because two concurrent pods would disturb each other's measurement on a small machine
+	// one pod at a time, because two concurrent pods would disturb the measurements of each other on a small machine
 	for i, p := range plans {
 		if timelines[i], truths[i], err = p.measure(ctx, b, arrivals, images[i]); err != nil {
 			return err
@@ -68,8 +68,8 @@ func accuracy(ctx context.Context, b *bench.Bench, v *Verdict) error {
 func accuracyPlans() []plan {
 	const (
 		length = 2 * time.Second
-		// The runtime must record the start of an init container before the container exits. Otherwise no source dates
-		// its run.
+		// The runtime must record the start of an init container before the container exits. Otherwise, no source
+		// contains the times of the container's run.
 		shortRun = 300 * time.Millisecond
 	)
 	faults := []struct {
@@ -114,7 +114,7 @@ func coldImages(ctx context.Context, b *bench.Bench, plans []plan) ([]string, er
 	return images, nil
 }
 
-// injectInto slows down the network and the registry for the pods whose plans require it.
+// injectInto slows down the network and the registry for the pods whose plans require slow responses.
 func injectInto(ctx context.Context, b *bench.Bench, plans []plan) error {
 	var slow, throttled []string
 	var delay time.Duration
@@ -132,8 +132,8 @@ func injectInto(ctx context.Context, b *bench.Bench, plans []plan) error {
 	return b.ThrottleImages(ctx, smallRate, throttled...)
 }
 
-// measure runs the plan and returns the agent's timeline and the true times. Then measure deletes the pod, because the
-// pod's probes would keep the machine busy.
+// The method measure runs the plan and returns the agent's timeline and the true times. Then measure deletes the pod,
+// because the pod's probes would keep the machine busy.
 func (p plan) measure(ctx context.Context, b *bench.Bench, arrivals *bench.Arrivals,
 	image string) (agent.Timeline, known, error) {
 	c, err := p.carryOut(ctx, b, arrivals, image)

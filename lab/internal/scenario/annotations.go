@@ -19,15 +19,15 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// The annotations that a pod sets to request annotations, and the annotations that the agent then writes.
+// Names of two kinds of annotations: those that a pod sets as a request, and those that the agent then writes.
 const (
 	askStartUp, gotStartUp = "podlapse.dev/annotate", "podlapse.dev/startup"
 	askTime, gotTime       = "addtime", "timestamp"
 )
 
 // annotations starts pods that request annotations while the agent is killed and other clients write to the same pods.
-// The agent must write each requested annotation exactly once. Then the scenario sends requests with the agent's own
-// token that the policy must refuse.
+// The agent must write each requested annotation exactly once. Then the scenario uses the agent's own token for
+// requests that the policy must refuse.
 func annotations(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const account, home = "podlapse-agent", "home"
 	err := b.CreateAccount(ctx, account,
@@ -167,7 +167,7 @@ const (
 
 func annotatedPod(i int) string { return fmt.Sprintf("asks-%d", i+1) }
 
-// contended reports whether another client overwrites the pod's annotation with a forced apply.
+// The function contended reports whether another client overwrites the pod's annotation with a forced apply.
 func contended(i int) bool { return i%6 == 5 }
 
 // annotateDuringKills starts pods, kills agents, and writes to the pods continuously.

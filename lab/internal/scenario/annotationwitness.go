@@ -16,8 +16,9 @@ import (
 
 // annotationWitness records every value of the annotations of a bench's pods through a watch of its own.
 type annotationWitness struct {
-	mu     sync.Mutex
-	values map[string]map[string][]string // by pod and annotation, in order; an empty string means no annotation
+	mu sync.Mutex
+	// values by pod and annotation, in the order of time; an empty string means no annotation
+	values map[string]map[string][]string
 	last   map[string]corev1.Pod
 }
 
@@ -45,8 +46,8 @@ func (w *annotationWitness) see(pod corev1.Pod, _ bool, _ time.Time) {
 	w.last[pod.Name] = pod
 }
 
-// judge requires that each requested annotation is absent first, and then has one value that never changes. A forced
-// apply by another client is the only exception.
+// The method judge requires that each requested annotation is absent first, and then has one value that never changes.
+// A forced apply by another client is the only exception.
 func (w *annotationWitness) judge(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

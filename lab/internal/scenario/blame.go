@@ -15,7 +15,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/registry"
 )
 
-// examRow is one start-up with a known culprit. Its pod has the name of the row.
+// examRow is one start-up with a known culprit. The row's pod has the name of the row.
 type examRow struct {
 	name    string
 	culprit string // the fault and the culprit, as text for readers
@@ -27,11 +27,12 @@ type playFunc = func(ctx context.Context, x *examPod) error
 
 // examStage is a group of rows that run concurrently. The stage sets the state of the node for these rows.
 type examStage struct {
-	name  string
-	set   func(ctx context.Context, e *exam) error // puts the node into the state that the rows require; may be nil
+	name string
+	// puts the node into the state that the rows require; nil if the rows require no special state
+	set   func(ctx context.Context, e *exam) error
 	rows  []examRow
 	apart time.Duration // time between the starts of two rows; 0 selects the default
-	alone bool          // the rows run one after the other
+	alone bool          // true if the rows run one after the other
 }
 
 // exam is one run of the scenario.
@@ -43,7 +44,7 @@ type exam struct {
 	network *bench.NetworkFaults
 	watched *bench.Arrivals
 
-	registries []registry.Client // the lab's registry, and a second one while it runs
+	registries []registry.Client // the lab's registry, and the second registry while it runs
 
 	mu      sync.Mutex
 	stopped []blame.Stop // the times at which containerd was stopped
@@ -54,7 +55,7 @@ type exam struct {
 type examResult struct {
 	stage, name, culprit string
 	place                [2]int // the positions of the stage and of the row within the stage
-	failed               error  // why the row could not run; nil if it ran
+	failed               error  // the reason why the row could not run; nil if the row ran
 	timeline             agent.Timeline
 	reported             []blame.Reported
 	truth                []blame.Stretch
@@ -105,8 +106,8 @@ func openExam(ctx context.Context, b *bench.Bench) (*exam, func() error, error) 
 		registries: []registry.Client{b.Registry}}, stop, nil
 }
 
-// play runs the rows of a stage concurrently. If a row cannot run, its result states the error, and the other rows
-// continue.
+// The method play runs the rows of a stage concurrently. If a row cannot run, its result states the error, and the
+// other rows continue.
 func (e *exam) play(ctx context.Context, stage examStage, place int) error {
 	e.bench.Node.Report.Say("stage %s: %d rows", stage.name, len(stage.rows))
 	if stage.set != nil {
@@ -139,7 +140,7 @@ func (e *exam) play(ctx context.Context, stage examStage, place int) error {
 	return rows.Wait()
 }
 
-// judge runs one row and compares the agent's report with the independent logs. Then judge deletes the pod.
+// The method judge runs one row and compares the agent's report with the independent logs. Then judge deletes the pod.
 func (e *exam) judge(ctx context.Context, row examRow) (result examResult) {
 	result = examResult{name: row.name, culprit: row.culprit}
 	x := &examPod{exam: e, name: row.name, images: make(map[string]string)}

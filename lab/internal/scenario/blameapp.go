@@ -52,7 +52,7 @@ func crashRows() []examRow {
 	}
 }
 
-// variable sets an environment variable that the workload program reads.
+// The function variable sets an environment variable of a container, which the workload program reads.
 func variable(c *corev1.Container, name string, value time.Duration) {
 	c.Env = append(c.Env, corev1.EnvVar{Name: name, Value: value.String()})
 }
@@ -93,20 +93,20 @@ func appRows(long func() time.Duration) []examRow {
 	}...)
 }
 
-// endless waits until a container has exited this many times and its next run is due.
+// The method endless waits until a container has exited this many times and its next run is due.
 func (x *examPod) endless(ctx context.Context, container string, ends int) error {
 	err := errors.Join(x.exited(ctx, container, ends), sleep(ctx, 4*time.Second))
 	x.giveUp()
 	return err
 }
 
-// crash makes a container fail a given time after its start.
+// The function crash makes a container fail a given time after its start.
 func crash(c *corev1.Container, after time.Duration) {
 	c.Env = append(c.Env, corev1.EnvVar{Name: workload.CrashAfter, Value: after.String()},
 		corev1.EnvVar{Name: workload.ExitCode, Value: strconv.Itoa(1)})
 }
 
-// approveLate passes the readiness gate this long after all containers are ready.
+// approveLate sets the pod's readiness gate to true this long after all containers are ready.
 func (x *examPod) approveLate(ctx context.Context, late time.Duration) error {
 	err := x.await(ctx, "readiness except for the gate", func() (bool, error) {
 		return !x.exam.watched.Of(x.name).ContainersReadyAt.IsZero(), nil

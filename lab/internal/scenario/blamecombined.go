@@ -162,7 +162,7 @@ func severalAtOnce(prefix string, faults []int, long func() time.Duration) examR
 		"combined faults: " + strings.Join(names, ", "),
 		func(ctx context.Context, x *examPod) error {
 			spec := one(x.bench().BaseImage, readySoon)
-			// Some faults replace the container, so they run before the faults that only change it.
+			// Some faults replace the container, so they run before the faults that only change the container.
 			order := slices.Clone(faults)
 			slices.SortStableFunc(order, func(a, b int) int { return replaces(all[b].name) - replaces(all[a].name) })
 			steps := make(map[int]func() error)
@@ -189,7 +189,7 @@ func severalAtOnce(prefix string, faults []int, long func() time.Duration) examR
 	}
 }
 
-// replaces returns a sort key: the larger the key, the more of the container the fault replaces.
+// The function replaces returns a sort key. If a fault replaces a larger part of the container, its key is larger.
 func replaces(fault string) int {
 	switch fault {
 	case "slow-pull", "failed-pull":
@@ -200,7 +200,7 @@ func replaces(fault string) int {
 	return 0
 }
 
-// drawn returns rows with two or three randomly drawn faults for each pod.
+// The function drawn returns rows with two or three randomly drawn faults for each pod.
 func drawn(prefix string, count int, seed uint64) []examRow {
 	random := rand.New(rand.NewPCG(seed, 2))
 	all := combinedFaults()

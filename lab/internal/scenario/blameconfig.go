@@ -71,7 +71,7 @@ func configRows(long func() time.Duration) []examRow {
 	}
 }
 
-// lateVolume mounts an object that is created only after the kubelet has picked up the pod.
+// lateVolume runs a pod that mounts an object. The object is created only after the kubelet has picked up the pod.
 func lateVolume(long func() time.Duration, volume func(string) corev1.Volume, create createFunc) playFunc {
 	return func(ctx context.Context, x *examPod) error {
 		spec := one(x.bench().BaseImage, readySoon)
@@ -82,12 +82,13 @@ func lateVolume(long func() time.Duration, volume func(string) corev1.Volume, cr
 	}
 }
 
-// madeLate creates the object with the pod's name. Until then, the missing object delays the pod.
+// madeLate creates the object with the pod's name. Until this time, the missing object delays the pod.
 func (x *examPod) madeLate(ctx context.Context, create createFunc) error {
 	return x.blames(only(blame.Config), configAfterwards(), func() error { return create(x.bench(), ctx, x.name) })
 }
 
-// lateVariables reads environment variables from an object that is created only after the kubelet first missed it.
+// lateVariables runs a pod with environment variables from an object. The object is created only after the kubelet has
+// reported that the object is missing.
 func lateVariables(long func() time.Duration, from func(corev1.LocalObjectReference) corev1.EnvFromSource,
 	create createFunc,
 ) playFunc {

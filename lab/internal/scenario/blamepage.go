@@ -12,8 +12,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/layout"
 )
 
-// pageVariable names the environment variable with the path of the accuracy page. The exam writes its result to this
-// file.
+// pageVariable names the environment variable with the path of the accuracy page. The exam writes its result to the
+// file at this path.
 const pageVariable = "PODLAPSE_ACCURACY_PAGE"
 
 // notTried lists the situations that the lab cannot test, and the reasons.
@@ -84,11 +84,11 @@ const pageRules = `
   cause.
 - **Not judged**: the independent evidence does not show the actual cause.
 
-Timestamps in logs are accurate to 50 ms. When the actual cause changes, both causes count as right within 50 ms of the
-change.
+Timestamps in logs are accurate to 50 ms. When the actual cause
+changes, the earlier and the later cause both count as right within 50 ms of the change.
 
-If two parties are equally responsible, both causes count as right. An example is a slow registry while containerd is
-stopped.
+If two parties are equally responsible, podlapse is right with either cause. For example, a registry is slow while
+containerd is stopped.
 `
 
 // writePage writes the result of the exam as the accuracy page.

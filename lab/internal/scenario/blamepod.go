@@ -27,7 +27,7 @@ type examPod struct {
 	createdAt    time.Time
 	until        time.Time // for an unfinished start-up: the end of the judged time
 	unfinished   bool
-	broken       bool              // a step timed out, so later steps do not wait
+	broken       bool              // true if a step timed out, so that later steps do not wait
 	images       map[string]string // image reference of each container's cold image
 	sandboxFault []blame.Cause
 	pauseImage   string // repository of the pause image that the node does not have
@@ -42,12 +42,12 @@ func (x *examPod) create(ctx context.Context, spec corev1.PodSpec) error {
 	return x.wait(func() error { return x.bench().CreatePod(ctx, x.name, spec) })
 }
 
-// ready waits for the end of the start-up.
+// The method ready waits for the end of the start-up.
 func (x *examPod) ready(ctx context.Context) error {
 	return x.wait(func() error { return x.bench().AwaitReady(ctx, x.name, rowLimit) })
 }
 
-// wait waits for a condition, unless an earlier step timed out.
+// The method wait waits for a condition, unless an earlier step timed out.
 func (x *examPod) wait(until func() error) error {
 	if x.broken {
 		return nil
@@ -57,18 +57,19 @@ func (x *examPod) wait(until func() error) error {
 	return err
 }
 
-// start creates the pod and waits for the end of its start-up.
+// The method start creates the pod and waits for the end of its start-up.
 func (x *examPod) start(ctx context.Context, spec corev1.PodSpec) error {
 	return errors.Join(x.create(ctx, spec), x.ready(ctx))
 }
 
-// blames records the causes of a fault until put repairs the fault. blames also records the causes afterwards, until
-// the end of the stretch that the independent logs show.
+// The method blames records the causes of a fault until the call of put, which repairs the fault. The argument then
+// contains the causes from the repair until the end of the stretch that the independent logs show.
 func (x *examPod) blames(causes, then []blame.Cause, put func() error) error {
 	return x.blamesFrom(time.Time{}, causes, then, put)
 }
 
-// blamesFrom is like blames, for a fault that delays nothing before the kubelet meets it at the given time.
+// blamesFrom is like blames, for a fault that delays nothing before the given time, at which the kubelet meets the
+// fault.
 func (x *examPod) blamesFrom(from time.Time, causes, then []blame.Cause, put func() error) error {
 	fixed, err := bench.Dated(put)
 	x.faults = append(x.faults,
@@ -79,20 +80,20 @@ func (x *examPod) blamesFrom(from time.Time, causes, then []blame.Cause, put fun
 // giveUp sets the end of the judged time for a start-up that never completes.
 func (x *examPod) giveUp() { x.unfinished, x.until = true, time.Now() }
 
-// cold pushes a cold image for a container.
+// The method cold pushes a cold image for a container.
 func (x *examPod) cold(ctx context.Context, container string, size int) (string, error) {
 	reference, err := x.bench().Image(ctx, x.image(container), size)
 	x.images[container] = reference
 	return reference, err
 }
 
-// image returns the name of a container's cold image.
+// The method image returns the name of a container's cold image.
 func (x *examPod) image(container string) string { return x.name + "-" + container }
 
 // uid returns the pod's UID, or "" until a watch has delivered the pod.
 func (x *examPod) uid() string { return x.exam.watched.Of(x.name).UID }
 
-// await waits until a condition holds.
+// The method await waits until a condition is true.
 func (x *examPod) await(ctx context.Context, what string, so func() (bool, error)) error {
 	return x.wait(func() error {
 		report := x.bench().Node.Report
@@ -106,7 +107,7 @@ func (x *examPod) await(ctx context.Context, what string, so func() (bool, error
 	})
 }
 
-// stated waits until the kubelet has created at least this many Events with a reason for the pod.
+// The method stated waits until the kubelet has created at least this many Events with a reason for the pod.
 func (x *examPod) stated(ctx context.Context, reason string, times int) error {
 	return x.await(ctx, "an Event "+reason, func() (bool, error) {
 		events, err := x.exam.events.All()
@@ -150,7 +151,8 @@ func firstStated(events []bench.KubeletEvent, pod, reason, words string) *bench.
 	return &events[i]
 }
 
-// called waits until the kubelet has sent at least this many calls of one kind to the runtime for a container.
+// The method called waits until the kubelet has sent at least this many calls of one kind to the runtime for a
+// container.
 func (x *examPod) called(ctx context.Context, kind, container string, times int) error {
 	return x.await(ctx, "call "+kind, func() (bool, error) {
 		calls, err := x.exam.calls.Of(x.uid())
@@ -164,7 +166,7 @@ func (x *examPod) called(ctx context.Context, kind, container string, times int)
 	})
 }
 
-// exited waits until a container has exited at least this many times.
+// The method exited waits until a container has exited at least this many times.
 func (x *examPod) exited(ctx context.Context, container string, times int) error {
 	return x.await(ctx, fmt.Sprintf("exit %d of container %s", times, container), func() (bool, error) {
 		calls, err := x.exam.calls.Of(x.uid())
@@ -178,7 +180,7 @@ func (x *examPod) exited(ctx context.Context, container string, times int) error
 	})
 }
 
-// pulling waits until the runtime has received at least this many requests to pull a container's image.
+// The method pulling waits until the runtime has received at least this many requests to pull a container's image.
 func (x *examPod) pulling(ctx context.Context, container string, times int) error {
 	return x.await(ctx, "pull", func() (bool, error) {
 		calls, err := x.exam.pulls.Of(x.images[container])

@@ -19,7 +19,7 @@ const (
 	examRate  = 256 << 10 // bytes per second
 )
 
-// pullInParallel makes the kubelet pull images in parallel, for rows that must not wait for each other's images.
+// pullInParallel makes the kubelet pull images in parallel, for rows whose pulls must not wait for other pulls.
 // pullInParallel also starts a second registry, which runs until the end of the exam.
 func pullInParallel(ctx context.Context, e *exam) error {
 	images, control := layout.Address(layout.MirrorPort), layout.Address(layout.MirrorControl)
@@ -104,8 +104,7 @@ func neverComes(long func() time.Duration, reference func(x *examPod) (string, e
 // server, because the lab has none.
 const unresolvable = "nowherenowherenowherenowherenowherenowherenowherenowherenowherenowhere.invalid"
 
-// fromMirror pulls an image through a second registry. The parameter has selects whether the second registry has the
-// image.
+// fromMirror pulls an image through a second registry. The parameter has is true if the second registry has the image.
 func fromMirror(has bool) playFunc {
 	return func(ctx context.Context, x *examPod) error {
 		b := x.bench()

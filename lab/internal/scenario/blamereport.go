@@ -14,11 +14,11 @@ import (
 
 // The limits of the exam.
 const (
-	mostUnattributed = 0.10 // share of the judged time
+	mostUnattributed = 0.10 // largest allowed share of the judged time
 	mostUnjudged     = 0.15 // share of all time; this limit checks the lab itself
 )
 
-// report prints the results and adds problems to the verdict.
+// The method report prints the results and adds problems to the verdict.
 func (e *exam) report(ctx context.Context, v *Verdict) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -40,7 +40,7 @@ func (e *exam) report(ctx context.Context, v *Verdict) error {
 			v.Problem("row %s: a true duration is outside the agent's stated error: %s", r.name, violation)
 		}
 		if r.score.Wrong > 0 {
-			v.Problem("row %s: the agent charges %s s to the wrong cause, want 0", r.name, seconds(r.score.Wrong))
+			v.Problem("row %s: the agent reports a wrong cause for %s s, want 0", r.name, seconds(r.score.Wrong))
 		}
 	}
 	fmt.Fprintln(&text)

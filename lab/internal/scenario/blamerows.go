@@ -33,12 +33,12 @@ func examStages(seed uint64) []examStage {
 // drawnRows is the number of rows in the exam with randomly drawn faults.
 const drawnRows = 8
 
-// one returns a pod with one container, which becomes ready this long after its start.
+// The function one returns a pod with one container, which becomes ready this long after its start.
 func one(image string, readyAfter time.Duration) corev1.PodSpec {
 	return corev1.PodSpec{Containers: []corev1.Container{bench.MainContainer(mainName, image, readyAfter)}}
 }
 
-// only returns a list with one cause.
+// The function only returns a list with one cause.
 func only(cause blame.Cause) []blame.Cause { return []blame.Cause{cause} }
 
 // readySoon is the readiness delay of pods in rows that do not test readiness.
@@ -99,7 +99,7 @@ func placementRows(long func() time.Duration) []examRow {
 	}
 }
 
-// mounting returns a pod that mounts a volume. The PersistentVolumeClaim has the pod's name.
+// The method mounting returns a pod that mounts a volume. The PersistentVolumeClaim has the pod's name.
 func (x *examPod) mounting() corev1.PodSpec {
 	spec := one(x.bench().BaseImage, readySoon)
 	spec.Volumes = []corev1.Volume{bench.ClaimVolume(x.name)}

@@ -15,7 +15,7 @@ const soakVariable = "PODLAPSE_BLAME_ROWS"
 
 // blameSoak runs rows with randomly drawn faults and judges them like the exam. An environment variable sets the number
 // of rows. In every second batch, the agent receives all Events, because additional evidence must not make the agent's
-// answers wrong.
+// reports wrong.
 func blameSoak(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const usual, batch = 50, 20
 	count := usual

@@ -16,7 +16,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-// freeze stops a component of the node for the given time. If the component is containerd, the exam records the time.
+// The method freeze stops a component of the node for the given time. If the component is containerd, the exam records
+// the time.
 func (e *exam) freeze(ctx context.Context, component string, length time.Duration) error {
 	stopped, err := bench.Dated(func() error {
 		return errors.Join(e.bench.Node.Freeze(component), sleep(ctx, length), e.bench.Node.Thaw())
@@ -27,7 +28,7 @@ func (e *exam) freeze(ctx context.Context, component string, length time.Duratio
 	return err
 }
 
-// away records the time during which containerd was stopped.
+// The method away records the time during which containerd was stopped.
 func (e *exam) away(meanwhile bench.Span, ended bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -35,8 +36,8 @@ func (e *exam) away(meanwhile bench.Span, ended bool) {
 		blame.Stop{Span: blame.Span{From: meanwhile.StartAt, To: meanwhile.EndAt}, Ended: ended})
 }
 
-// meeting lets the rows of a stage wait for each other. When all rows have arrived, the last row runs a function. Then
-// all rows continue.
+// A meeting makes the rows of a stage wait until all these rows have arrived. When all rows have arrived, the last row
+// runs a function. Then all rows continue.
 type meeting struct {
 	wait    int
 	mu      sync.Mutex
@@ -47,7 +48,8 @@ type meeting struct {
 
 func newMeeting(rows int) *meeting { return &meeting{wait: rows, over: make(chan struct{})} }
 
-// join runs the function if this row is the last to arrive. Otherwise, join waits until the function has returned.
+// The method join runs the function if this row is the last row to arrive. Otherwise, join waits until the function has
+// returned.
 func (m *meeting) join(ctx context.Context, do func() error) error {
 	m.mu.Lock()
 	m.arrived++
@@ -61,9 +63,9 @@ func (m *meeting) join(ctx context.Context, do func() error) error {
 	case <-m.over:
 		return m.err
 	case <-time.After(rowLimit):
-		return errors.New("wait for the other rows of the stage: not all rows arrived in time")
+		return errors.New("wait for all rows of the stage: not all rows arrived in time")
 	case <-ctx.Done():
-		return fmt.Errorf("wait for the other rows of the stage: %w", ctx.Err())
+		return fmt.Errorf("wait for all rows of the stage: %w", ctx.Err())
 	}
 }
 
@@ -99,7 +101,7 @@ func stopRows(component, words string, long func() time.Duration) []examRow {
 	}
 }
 
-// spoken waits until the first run of a container has logged the given word.
+// The method spoken waits until the first run of a container has logged the given word.
 func (x *examPod) spoken(ctx context.Context, container, word string) error {
 	return x.await(ctx, "word "+word, func() (bool, error) {
 		stated, err := x.bench().WorkloadLogOfRun(x.name, x.uid(), container, 0)

@@ -27,16 +27,16 @@ const Compare = "compare"
 // collector returns memory late. Smaller differences therefore require many measurements.
 const (
 	compareRounds  = 4
-	comparePairs   = 4 // agents of each program that run at the same time
+	comparePairs   = 4 // number of agents of each program that run at the same time
 	comparePods    = 60
 	compareRate    = 10 // starts per second
-	compareCold    = 6  // pods with cold images, one after the other
-	compareSamples = 10 // memory samples, one second apart
+	compareCold    = 6  // number of pods with cold images, which start one after the other
+	compareSamples = 10 // number of memory samples, one second apart
 	// moreMemory is the largest difference in memory that counts as no difference, with 95 % confidence.
 	moreMemory = size(1 << 20)
 )
 
-// size is a number of bytes.
+// The type size is a number of bytes.
 type size int64
 
 func (s size) String() string { return fmt.Sprintf("%.2f MiB", float64(s)/(1<<20)) }
@@ -44,8 +44,9 @@ func (s size) String() string { return fmt.Sprintf("%.2f MiB", float64(s)/(1<<20
 // version is one of the two compared programs.
 type version struct{ account, program, kubeconfig string }
 
-// compare runs agents of two programs side by side on a node without a kubelet, with only the flags that every agent
-// requires. All agents observe the same pods, so the programs cause any difference in requests, memory or series.
+// The function compare runs agents of two programs side by side on a node without a kubelet, with only the flags that
+// every agent requires. All agents observe the same pods. Therefore, any difference in requests, memory or series comes
+// from the programs.
 func compare(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	versions := []version{{account: "before", program: b.Before}, {account: "now", program: b.Node.Agent()}}
 	for i := range versions {
@@ -90,8 +91,8 @@ func compare(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	return judgeRequests(b, v, versions)
 }
 
-// prepare creates an account for the version, which identifies its requests in the API server's audit log. prepare also
-// copies the program, because the mapped part of a file depends on earlier reads and writes of the file.
+// The method prepare creates an account for the version, which identifies its requests in the API server's audit log.
+// prepare also copies the program, because the mapped part of a file depends on earlier reads and writes of the file.
 func (t *version) prepare(ctx context.Context, b *bench.Bench) error {
 	program, err := os.ReadFile(t.program)
 	if err != nil {
@@ -115,13 +116,13 @@ func (t *version) prepare(ctx context.Context, b *bench.Bench) error {
 	return err
 }
 
-// compared is one round, in which agents of the two programs alternate.
+// The type compared is one round, in which agents of the two programs alternate.
 type compared struct {
 	bench    *bench.Bench
 	runtime  *synthetic.Runtime
 	versions []version
 
-	memory, own []size // one value for each agent
+	memory, own []size // each list contains one value for each agent
 	series      []map[string]bool
 }
 
@@ -173,8 +174,8 @@ func (c *compared) play(ctx context.Context, round int) (err error) {
 	return nil
 }
 
-// start starts pods with present images at a constant rate, and then pods with cold images one by one. Each pod with a
-// cold image requires its own Event watch.
+// The method start runs the load: first pods with present images at a constant rate, and then pods with cold images
+// one by one. Each pod with a cold image requires its own Event watch.
 func (c *compared) start(ctx context.Context, namespace string) error {
 	kubelet := synthetic.Kubelet{Kube: c.bench.Kube, Runtime: c.runtime, Node: costNode, Pace: synthetic.Usual()}
 	images := func(pod string) []string {
@@ -222,7 +223,7 @@ func seriesOf(text string) map[string]bool {
 
 // judgeSeries requires that both programs expose the same series.
 func judgeSeries(v *Verdict, before, now map[string]bool) {
-	const most = 10 // greatest number of series in a problem
+	const most = 10 // maximum number of series that a problem lists
 	v.Compared++
 	only := func(in, notIn map[string]bool) (names []string) {
 		for _, name := range slices.Sorted(maps.Keys(in)) {

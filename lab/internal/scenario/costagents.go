@@ -15,8 +15,8 @@ import (
 type agentsUsage struct {
 	cpu       time.Duration
 	memory    int64   // bytes; the largest resident memory of an agent at the end
-	requests  float64 // sent to the API server
-	podBytes  float64 // received by pod watches
+	requests  float64 // number of requests to the API server
+	podBytes  float64 // number of bytes that pod watches received
 	bareWatch float64 // bytes received by the bare watch
 }
 
@@ -122,8 +122,8 @@ func (c *costRun) judgeReported(ctx context.Context, namespace string, started [
 	return nil
 }
 
-// reported waits for the records of all pods in a namespace. If an agent has not received an Event, the agent delays
-// the record until the Event arrives.
+// The method reported waits for the records of all pods in a namespace. If an agent has not received an Event, the
+// agent delays the record until the Event arrives.
 func (c *costRun) reported(ctx context.Context, namespace string, extra,
 	pods int) (reported map[string]agent.Timeline, err error) {
 	err = c.bench.Node.Report.Wait(ctx, "the records of "+namespace, 40*time.Second, 500*time.Millisecond,

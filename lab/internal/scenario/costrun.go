@@ -28,7 +28,8 @@ type block struct {
 	events    int // number of Events that were sent
 }
 
-// measure runs the pairs of blocks while the agents and the bare watches run. Then measure checks the agents' reports.
+// The method measure runs the pairs of blocks while the agents and the bare watches run. Then measure checks the
+// agents' reports.
 func (c *costRun) measure(ctx context.Context) (err error) {
 	if err := c.bench.Node.StartExtraAgents(ctx, costNode, c.kind.agents); err != nil {
 		return err
@@ -90,7 +91,7 @@ func (c *costRun) measure(ctx context.Context) (err error) {
 	return c.judgeAgents(agents, after.minus(before), events)
 }
 
-// play runs one block in its own namespace, and deletes the namespace.
+// The method play runs one block in its own namespace, and deletes the namespace.
 func (c *costRun) play(ctx context.Context, name, node string) (l block, err error) {
 	namespace := c.bench.Namespace + "-" + c.kind.name + "-" + name
 	if err := c.bench.Kube.CreateNamespace(ctx, c.bench.Node.Report, namespace, purpose); err != nil {
@@ -100,7 +101,8 @@ func (c *costRun) play(ctx context.Context, name, node string) (l block, err err
 		removal := c.bench.Kube.DeleteNamespace(context.WithoutCancel(ctx), c.bench.Node.Report, namespace)
 		err = errors.Join(err, removal)
 	}()
-	// The API server might still be deleting the objects of the previous block. That cost must not count here.
+	// The API server might still be deleting the objects of the previous block. The cost of these deletions must not
+	// count for this block.
 	const pause = 2 * time.Second
 	if err := sleep(ctx, pause); err != nil {
 		return l, err
@@ -140,7 +142,7 @@ func (c *costRun) play(ctx context.Context, name, node string) (l block, err err
 	return l, err
 }
 
-// start starts the pods at a constant rate and returns when the last pod runs.
+// The method start creates the pods at a constant rate, and returns when the last pod runs.
 func (c *costRun) start(ctx context.Context, namespace, node string) ([]synthetic.Started, error) {
 	kubelet := synthetic.Kubelet{Kube: c.bench.Kube, Runtime: c.runtime, Node: node, Pace: synthetic.Usual()}
 	started := make([]synthetic.Started, c.kind.pods)

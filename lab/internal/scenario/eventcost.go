@@ -29,25 +29,26 @@ type costKind struct {
 	agents       int // number of agents that run at the same time
 	counterparts int // number of bare pod watches in addition to the agents' pod watches
 	pairs        int // number of pairs of blocks; each pair has one block on each node
-	// tail is the time from the creation of the last pod until the pod is ready and the agents have read its Events.
+	// tail is the time from the creation of the last pod until the pod is ready and the agents have read the pod's
+	// Events.
 	tail   time.Duration
 	target time.Duration // greatest CPU time of the API server for each start and agent
 }
 
-// times returns how many times a block on costNode contains the cost of one agent.
+// The method times returns the number of agents whose cost a block on costNode contains.
 func (k costKind) times() int { return k.agents + k.counterparts }
 
 // costKinds returns the loads. The scenario measures each load separately.
 //
 // Without agents, a start costs the API server about 35 ms of CPU. This cost varies by 3 ms from block to block, mostly
-// because of garbage collection. A smaller cost is only visible if it occurs many times.
+// because of garbage collection. A small cost is only visible if the cost occurs many times.
 //
-// If a pod's images are present, an agent sends no requests except its pod watch. The scenario verifies this: the
-// agent's request counter must not grow while pods start, and the API server's counter of Event watches must not grow
-// either. Such an agent therefore costs as much as its pod watch. The load has 60 of these watches: one watch of an
-// agent and 59 bare watches with the same request. More agents would use the same two cores and slow down the API
-// server. A bare watch must receive as many bytes as the agent's watch. With cold images, the agents open Event watches
-// when they need them, so bare watches cannot replace agents.
+// If a pod's images are present, the pod watch is the only request of an agent. The scenario verifies this claim with
+// two counters: the agent's counter of requests, and the API server's counter of Event watches. These counters must not
+// grow while pods start. An agent without other requests therefore costs as much as its pod watch. The load has 60 of
+// these watches: one watch of an agent and 59 bare watches with the same request. More agents would use the same two
+// cores and slow down the API server. A bare watch must receive as many bytes as the agent's watch. With cold images,
+// the agents open Event watches when the agents need these watches, so bare watches cannot replace agents.
 func costKinds() []costKind {
 	return []costKind{
 		{name: "present", pods: 100, agents: 1, counterparts: 59, pairs: 6, tail: 2 * time.Second,
@@ -57,11 +58,13 @@ func costKinds() []costKind {
 }
 
 // eventCost runs blocks with the same load alternately on a node with agents and on a node without agents, in the order
-// ABBA. The difference within a pair of neighboring blocks is the cost of the agents. The ABBA order cancels out drift.
+// ABBA. The difference within a pair of neighboring blocks is the cost of the agents. With the order ABBA, a slow drift
+// of the cost has no effect on the result.
 //
 // The agents run during all blocks, so the difference excludes the cost of an idle agent. A kubelet also watches the
-// pods of its node, and the API server encodes a change once for all equal watches. Both nodes therefore have such a
-// watch. Each block has its own namespace, because a watch on a namespace receives all Events in the namespace.
+// pods of its node. The API server encodes a change once for all watches with the same parameters. Both nodes therefore
+// have this kind of watch. Each block has its own namespace, because a watch on a namespace receives all Events in the
+// namespace.
 func eventCost(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	runtime := synthetic.NewRuntime()
 	stop, err := runtime.Serve(b.Node.ExtraSocket())
@@ -99,7 +102,7 @@ func followNode(ctx context.Context, group *errgroup.Group, b *bench.Bench, node
 	if err != nil {
 		return err
 	}
-	opened := make(chan struct{}, 1) // the caller waits only for the first opening
+	opened := make(chan struct{}, 1) // the caller waits only until the watch is open for the first time
 	group.Go(func() error {
 		defer client.Close()
 		return client.FollowNode(ctx, node, into, func() {
@@ -117,7 +120,7 @@ func followNode(ctx context.Context, group *errgroup.Group, b *bench.Bench, node
 	}
 }
 
-// byteCount counts the bytes that are written to it.
+// byteCount counts the bytes that are written to this writer.
 type byteCount struct{ atomic.Int64 }
 
 // Write implements io.Writer.

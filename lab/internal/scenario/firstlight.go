@@ -9,9 +9,9 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// limit is the largest error of the agent that the scenario accepts. The limit allows for work that belongs to a phase
-// but is not injected. Examples are the creation of a network namespace, the unpacking of a layer, and the start of a
-// process.
+// The constant limit is the largest error of the agent that the scenario accepts. The limit allows for work that
+// belongs to a phase but is not injected. Examples are the creation of a network namespace, the unpacking of a layer,
+// and the start of a process.
 const limit = 250 * time.Millisecond
 
 // The size of the cold images and their download rate. Each pull takes five seconds.
@@ -20,7 +20,7 @@ const (
 	pullRate  = 4 << 20  // bytes per second
 )
 
-// pullTime is the time that the download of the cold layer takes.
+// pullTime is the time that the registry needs to send the cold layer.
 const pullTime = coldLayer / pullRate * time.Second
 
 // firstLight starts one pod that goes through every part of a start-up. The duration of each part is known.

@@ -57,13 +57,14 @@ func judgeHostile(ctx context.Context, b *bench.Bench, v *Verdict, token string)
 	return nil
 }
 
-// hostile is a malicious client.
+// A hostile is a malicious client.
 type hostile struct {
 	agent string // HOST:PORT
 	v     *Verdict
 }
 
-// refusals sends requests that the agent must refuse. Each request must get the status that is listed for it.
+// The method refusals sends requests that the agent must refuse. The agent must answer each request with the status in
+// the list.
 func (h hostile) refusals(ctx context.Context) error {
 	const metrics = "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 	for _, request := range []struct {
@@ -89,16 +90,18 @@ func (h hostile) refusals(ctx context.Context) error {
 		status, err := exchange(connection, request.text)
 		_ = connection.Close()
 		h.v.Compared++
-		if err != nil || status != request.want {
-			h.v.Problem("a request %s: got status %d, error %v, want status %d", request.what, status, err,
-				request.want)
+		if err != nil {
+			h.v.Problem("a request %s: %v, want status %d", request.what, err, request.want)
+		} else if status != request.want {
+			h.v.Problem("a request %s: got status %d, want status %d", request.what, status, request.want)
 		}
 		h.v.Note("a request %s: %d", request.what, status)
 	}
 	return nil
 }
 
-// tokens sends made-up tokens of maximum length, one after the other, and faster than a client is allowed to.
+// The method tokens sends invented tokens of maximum length, one by one. The method sends these tokens faster than the
+// agent allows for one client.
 func (h hostile) tokens(ctx context.Context) error {
 	const asked = 600
 	connection, err := h.connect(ctx, "127.0.0.3")
@@ -112,7 +115,7 @@ func (h hostile) tokens(ctx context.Context) error {
 		token := fmt.Sprintf("%08d%s", i, strings.Repeat("x", mostHeader-1024))
 		if _, err := io.WriteString(connection,
 			"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer "+token+"\r\n\r\n"); err != nil {
-			return fmt.Errorf("send the agent made-up tokens: %w", err)
+			return fmt.Errorf("send invented tokens to the agent: %w", err)
 		}
 		status, err := answer(reader)
 		if err != nil {
@@ -121,17 +124,17 @@ func (h hostile) tokens(ctx context.Context) error {
 		counts[status]++
 	}
 	h.v.Compared++
-	// The agent caches these tokens as invalid and does not query the API server for them.
+	// The agent caches these tokens as invalid, and does not ask the API server about the tokens again.
 	refused := counts[http.StatusUnauthorized] + counts[http.StatusServiceUnavailable]
 	if counts[http.StatusTooManyRequests] == 0 || refused+counts[http.StatusTooManyRequests] != asked {
-		h.v.Problem("%d made-up tokens at once: responses %v, want all refused, some of them with 429", asked, counts)
+		h.v.Problem("%d invented tokens at once: responses %v, want all refused, some of them with 429", asked, counts)
 	}
-	h.v.Note("%d made-up tokens at once: responses %v", asked, counts)
+	h.v.Note("%d invented tokens at once: responses %v", asked, counts)
 	return nil
 }
 
-// silence opens more connections than the agent accepts, from three addresses. On each connection, it sends as much of
-// a header as the agent accepts, and then nothing more.
+// The method silence opens more connections than the agent accepts, from three addresses. On each connection, silence
+// sends as much of a header as the agent accepts. Then silence sends nothing more.
 func (h hostile) silence(ctx context.Context) (connections, error) {
 	held := connections{begunAt: time.Now()}
 	for _, client := range []string{"127.0.0.4", "127.0.0.5", "127.0.0.6"} {
@@ -150,7 +153,7 @@ func (h hostile) silence(ctx context.Context) (connections, error) {
 	return held, nil
 }
 
-// connections holds connections on which the client sends nothing more.
+// The type connections contains connections on which the client sends nothing more.
 type connections struct {
 	begunAt time.Time
 	all     []net.Conn
@@ -162,7 +165,7 @@ func (c connections) close() {
 	}
 }
 
-// judge requires that the agent closes all connections within a few seconds after their headers are overdue.
+// The method judge requires that the agent closes all connections within a few seconds after their headers are overdue.
 func (c connections) judge(v *Verdict) {
 	const late = 3 * time.Second
 	open := 0
@@ -180,14 +183,16 @@ func (c connections) judge(v *Verdict) {
 	v.Note("%d slow connections closed within %s", len(c.all)-open, time.Since(c.begunAt).Round(100*time.Millisecond))
 }
 
-// probe requires that the agent answers as fast as the kubelet requires.
+// The method probe requires that the agent answers within the time limit of a kubelet probe.
 func (h hostile) probe(ctx context.Context, when string) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	status, _, err := tokenClient{server: "http://" + h.agent}.ask(ctx, "/livez", "")
 	h.v.Compared++
-	if err != nil || status != http.StatusOK {
-		h.v.Problem("a probe %s: got status %d, error %v, want status 200", when, status, err)
+	if err != nil {
+		h.v.Problem("a probe %s: %v, want status 200", when, err)
+	} else if status != http.StatusOK {
+		h.v.Problem("a probe %s: got status %d, want status 200", when, status)
 	}
 }
 
@@ -225,7 +230,7 @@ func answer(reader *bufio.Reader) (status int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	// reading the rest of the body fails if the agent has reset the connection
+	// reading the remaining body fails if the agent has reset the connection
 	_, _ = io.Copy(io.Discard, response.Body)
 	return response.StatusCode, response.Body.Close()
 }

@@ -14,13 +14,13 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/prometheus"
 )
 
-// The durations in hostile-tenant. The injected faults are long, so that the effects of the machine load cannot look
-// like a fault.
+// The durations in hostile-tenant. The injected faults are long, so that a delay from the machine's load cannot be
+// mistaken for a fault.
 const (
 	honestFault = 2 * time.Second // duration of each fault of an honest pod
-	// duration of the first cold pull; it is long, because a busy machine starts the waiting pods late
+	// duration of the first cold pull; the pull is long, because a busy machine starts the waiting pods late
 	coldPull     = 8 * time.Second
-	attackLead   = 5 * time.Second  // time between the start of the attack and the start of the honest pods
+	attackLead   = 5 * time.Second  // time from the start of the attack to the start of the honest pods
 	attackAtMost = 90 * time.Second // an attack stops after this time, even if the honest pods are still starting
 )
 
@@ -31,7 +31,7 @@ type tenantRun struct {
 	v      *Verdict
 	blocks []honestBlock
 	memory memoryWatch
-	// prometheus has the real rules and runs during one block.
+	// This Prometheus has the real rules, and runs during one block.
 	prometheus prometheus.Client
 }
 
@@ -46,10 +46,10 @@ type honestBlock struct {
 }
 
 // hostileTenant starts the same honest pods alone and during an attack. The attacker is a tenant with the built-in role
-// edit in its own namespace, who sends everything that this role allows to the API server. The scenario runs with the
-// agent's default configuration and with --events=cluster. Independent logs show the true causes of each honest pod.
-// Each pod is also compared with its counterparts in the blocks without the attack. A Prometheus with an accelerated
-// copy of the real rules must raise the same alerts.
+// edit in its own namespace. The tenant sends everything that this role allows to the API server. The scenario runs
+// with the agent's default configuration and with --events=cluster. Independent logs show the true causes of each
+// honest pod. Each pod is also compared with its counterparts in the blocks without the attack. A Prometheus with an
+// accelerated copy of the real rules must raise the same alerts.
 func hostileTenant(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	e, stop, err := openExam(ctx, b)
 	if err != nil {
@@ -71,7 +71,8 @@ func hostileTenant(ctx context.Context, b *bench.Bench, v *Verdict) (err error) 
 	if err := r.attacked(ctx, t, "attacked"); err != nil {
 		return err
 	}
-	// The agent restarts while the tenant's objects still exist, and is attacked before it runs undisturbed.
+	// The agent restarts while the tenant's objects still exist. The agent's first block with these flags is the block
+	// with the attack.
 	if err := r.configure(ctx, "--events=cluster"); err != nil {
 		return err
 	}
@@ -89,8 +90,8 @@ func hostileTenant(ctx context.Context, b *bench.Bench, v *Verdict) (err error) 
 	return e.report(ctx, v)
 }
 
-// configure restarts the agent with these flags, unless the agent already runs with them. configure waits until the
-// agent has settled.
+// configure restarts the agent with these flags, unless the agent already runs with these flags. configure waits until
+// the agent has settled.
 func (r *tenantRun) configure(ctx context.Context, flags ...string) error {
 	if err := r.bench.Node.RestartAgentWith(ctx, node.AgentChange{Flags: flags}); err != nil {
 		return err
@@ -102,7 +103,7 @@ func (r *tenantRun) configure(ctx context.Context, flags ...string) error {
 	return settleAgent(ctx, r.bench)
 }
 
-// alone runs blocks without the attack.
+// The method alone runs blocks without the attack.
 func (r *tenantRun) alone(ctx context.Context, names ...string) error {
 	for _, name := range names {
 		block := honestBlock{name: name, flags: r.memory.flags}
@@ -113,7 +114,8 @@ func (r *tenantRun) alone(ctx context.Context, names ...string) error {
 	return nil
 }
 
-// attacked runs a block while the tenant attacks. Then attacked checks the agent's report about the tenant's own pods.
+// The method attacked runs a block while the tenant attacks. Then attacked checks the agent's report about the tenant's
+// own pods.
 func (r *tenantRun) attacked(ctx context.Context, t *tenant, name string) error {
 	block := honestBlock{name: name, flags: r.memory.flags, attacked: true}
 	err := r.watched(ctx, &block, func(ctx context.Context) error {
@@ -140,8 +142,8 @@ func (r *tenantRun) attacked(ctx context.Context, t *tenant, name string) error 
 	return r.judgeTenantsPods(ctx, t, block)
 }
 
-// watched runs a block. watched reads the agent's metrics before and after the block, and samples the agent's memory
-// during the block.
+// The method watched runs a block. During the block, watched samples the agent's memory. Before and after the block,
+// watched reads the agent's metrics.
 func (r *tenantRun) watched(ctx context.Context, block *honestBlock, play func(context.Context) error) error {
 	err := r.watchAlerts(ctx)
 	if err != nil {
@@ -178,13 +180,13 @@ func (r *tenantRun) watched(ctx context.Context, block *honestBlock, play func(c
 	return nil
 }
 
-// play starts the honest pods and waits until the agent has reported them.
+// The method play starts the honest pods and waits until the agent has reported these pods.
 func (r *tenantRun) play(ctx context.Context, block string) error {
 	return r.exam.play(ctx, examStage{name: block, rows: honestRows(block)}, len(r.blocks))
 }
 
-// honestRows returns the honest pods of a block. The names of the pods end with the name of the block. Pods with cold
-// images come first, because the kubelet pulls images one after the other.
+// honestRows returns the honest pods of a block. Each pod's name ends with the name of the block. Pods with cold images
+// come first, because the kubelet pulls images one after the other.
 func honestRows(block string) (rows []examRow) {
 	long := func() time.Duration { return honestFault }
 	cold := func(ctx context.Context, x *examPod, takes time.Duration) error {

@@ -45,7 +45,7 @@ func (r *tenantRun) alertsSince(ctx context.Context, since time.Time) (fired, pe
 	return fired, pending, err
 }
 
-// ofTenants reports whether an alert can result from the tenant's own pods, which really wait and whose pulls really
+// ofTenants reports whether the tenant's own pods can cause an alert. These pods really wait, and their pulls really
 // fail.
 func ofTenants(alert map[string]string) bool {
 	switch alert["alertname"] {
@@ -88,7 +88,7 @@ func judgeAlerts(v *Verdict, what string, alone []map[string]bool, attacked map[
 	}
 }
 
-// noteAlerts notes the alerts during a block.
+// noteAlerts adds the alerts during a block to the verdict.
 func noteAlerts(v *Verdict, block string, fired, pending map[string]bool) {
 	text := func(alerts map[string]bool) string {
 		if len(alerts) == 0 {

@@ -13,19 +13,20 @@ import (
 
 // startUp is the part of a start-up that the scenario compares.
 type startUp struct {
-	words    []string          // the outcome and the pulls
-	blockers []string          // the pulls for which the pod's own pulls waited
-	causes   map[string]string // the cause of each phase
+	words    []string          // outcome and pulls of the pod
+	blockers []string          // the pulls that delayed the pod's own pulls
+	causes   map[string]string // cause of each phase
 	lengths  map[string]time.Duration
 	errors   map[string]time.Duration
-	// truth is the time of each cause according to the independent logs. The time of a cause includes all time for
-	// which the cause is possible.
+	// The field truth contains the time of each cause according to the independent logs. If a time has several possible
+	// causes, it counts for each of these causes.
 	truth map[string]time.Duration
 }
 
 // judgeCounterparts compares each honest pod of an attacked block with its counterparts in the other blocks. The
-// compared blocks have the same agent flags. Outcome, pulls and long phases must be the same. Durations may differ by
-// the largest difference between the counterparts, plus the agent's stated errors, plus the tenant's real load.
+// compared blocks have the same agent flags. Outcome, pulls and long phases must be the same in all blocks. Durations
+// are allowed to differ by the sum of three values: the largest difference between the counterparts, the agent's stated
+// errors, and the tenant's real load.
 //
 // Two kinds of phases are compared only with the independent logs. The first kind is long only during the attack, such
 // as a sandbox on a busy machine. The second kind is the kubelet's wait before a retry.
@@ -62,7 +63,7 @@ func (r *tenantRun) judgeCounterparts() {
 // judgeCounterpart compares one pod with its two counterparts.
 func (r *tenantRun) judgeCounterpart(what string, first, second, got startUp, spread time.Duration) {
 	r.v.Compared += 1 + len(first.lengths)
-	// the other pull ended too soon to block this pull
+	// the other pull ended too soon to delay this pull
 	if got.truth[string(blame.PullQueue)] < comparedFrom && len(got.blockers) == 0 {
 		first.blockers, second.blockers = nil, nil
 	}
@@ -98,9 +99,9 @@ func (r *tenantRun) judgeCounterpart(what string, first, second, got startUp, sp
 	}
 }
 
-// differenceInTruth returns how much longer or shorter a wait really was than without the attack, according to the
-// independent logs. The wait for another pull ends with that pull. The wait for a missing object ends when the kubelet
-// retries.
+// differenceInTruth compares a real wait with the same wait without the attack, according to the independent logs. The
+// result is the difference between their durations. The wait for another pull ends when that pull ends. The wait for a
+// missing object ends when the kubelet retries.
 func differenceInTruth(cause string, first, second, got startUp) time.Duration {
 	if cause != string(blame.PullQueue) && cause != string(blame.Config) {
 		return 0
@@ -111,7 +112,7 @@ func differenceInTruth(cause string, first, second, got startUp) time.Duration {
 
 func sorted(a, b time.Duration) (least, most time.Duration) { return min(a, b), max(a, b) }
 
-// tried reports whether a phase ends only when the kubelet retries. The time of a retry varies.
+// The function tried reports whether a phase ends only when the kubelet retries. The time of a retry varies.
 func tried(phase string) bool {
 	return strings.HasPrefix(phase, "container_config ") || strings.HasPrefix(phase, "pod_config")
 }
@@ -165,14 +166,14 @@ func counterpartOf(timeline agent.Timeline, block string) (startUp, error) {
 		}
 	}
 	for _, phase := range timeline.Phases {
-		name := strings.TrimSpace(phase.Phase+" "+phase.Container) + ", charged to " + phase.Cause
+		name := strings.TrimSpace(phase.Phase+" "+phase.Container) + ", cause " + phase.Cause
 		length, err := agent.Nanoseconds(phase.Seconds)
 		if err != nil {
-			return counterpart, fmt.Errorf("length of phase %s: %w", name, err)
+			return counterpart, fmt.Errorf("read the duration of phase %s: %w", name, err)
 		}
 		stated, err := agent.Nanoseconds(phase.Error)
 		if err != nil {
-			return counterpart, fmt.Errorf("error of phase %s: %w", name, err)
+			return counterpart, fmt.Errorf("read the stated error of phase %s: %w", name, err)
 		}
 		counterpart.causes[name] = phase.Cause
 		counterpart.lengths[name] += length

@@ -18,11 +18,11 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// The limits of hostile-tenant.
+// Limits for the results of hostile-tenant.
 const (
 	mostResident = 60 << 20 // bytes; the container's limit is 90 MiB
 	memoryEvery  = 500 * time.Millisecond
-	scrapeEvery  = 8 // number of memory samples between two scrapes
+	scrapeEvery  = 8 // number of memory samples for each scrape
 	// Phases of at least this duration are compared with the phases of the counterparts. The duration of shorter phases
 	// depends on the load of the machine.
 	comparedFrom = time.Second
@@ -35,15 +35,15 @@ const (
 type memoryWatch struct {
 	flags   string        // flags of the agent
 	most    process.Usage // usage at the time of the largest resident memory
-	peak    int64         // according to the kernel, the most resident bytes since the process started
+	peak    int64         // largest resident memory since the process started, in bytes, according to the kernel
 	at      time.Duration // time from the start of the samples to the largest value
 	samples int
 	scrapes int
 	failed  []string // errors of failed scrapes
-	err     error    // set if the process has exited
+	err     error    // set if the agent's process has exited
 }
 
-// watch takes samples until ctx ends.
+// The method watch takes samples until ctx ends.
 func (m *memoryWatch) watch(ctx context.Context, b *bench.Bench) error {
 	*m = memoryWatch{flags: m.flags}
 	begunAt := time.Now()
@@ -99,7 +99,7 @@ func (r *tenantRun) judgeMetrics(block honestBlock) {
 		switch family {
 		case "podlapse_image_pull_duration_seconds_sum", "podlapse_image_unpack_duration_seconds_sum",
 			"podlapse_image_pull_busy_seconds_total":
-			// In this scenario, the kubelet pulls one image at a time.
+			// The kubelet pulls one image at a time in this scenario.
 			r.v.Compared++
 			if grown > lasted.Seconds()+exact.Seconds() {
 				r.v.Problem("%s: %s grew by %.1f s, want at most the %s s of the block", block.name, name, grown,
@@ -122,8 +122,10 @@ func (r *tenantRun) judgeMetrics(block honestBlock) {
 	then, err := metrics.Sum(block.before, count, label)
 	now, err2 := metrics.Sum(block.after, count, label)
 	r.v.Compared++
-	if err := errors.Join(err, err2); err != nil || now-then < 2 {
-		r.v.Problem("%s: the agent counted %v pulls from %s, want at least 2: %v", block.name, now-then, registry, err)
+	if err := errors.Join(err, err2); err != nil {
+		r.v.Problem("%s: count the pulls from %s: %v", block.name, registry, err)
+	} else if now-then < 2 {
+		r.v.Problem("%s: the agent counted %v pulls from %s, want at least 2", block.name, now-then, registry)
 	}
 	if block.attacked {
 		r.noteCounts(block)
@@ -161,8 +163,8 @@ func (r *tenantRun) judgeClock(block honestBlock) {
 	}
 }
 
-// noteCounts notes how much the agent's counters grew during the attack. The counter of refused Events has a label for
-// the reason.
+// noteCounts adds the growth of the agent's counters during the attack to the verdict. The counter of refused Events
+// has a label for the reason.
 func (r *tenantRun) noteCounts(block honestBlock) {
 	before, after := samplesOf(block.before), samplesOf(block.after)
 	var text []string

@@ -18,7 +18,7 @@ import (
 const (
 	largeName = 500 << 10
 	largeText = 1_400_000
-	someText  = 8 << 10 // bytes; below all limits of the agent
+	someText  = 8 << 10 // bytes; smaller than all limits of the agent
 	floodOf   = 40      // number of Events in one round of a flood
 )
 
@@ -90,7 +90,7 @@ func hostileAttacks() []hostileAttack {
 	}
 }
 
-// some returns at most this many of the tenant's own pods. Each round returns different pods.
+// The method some returns at most this many of the tenant's own pods. Each round returns different pods.
 func (t *attackRun) some(most int) (pods []corev1.Pod) {
 	own := t.own()
 	for i := range min(most, len(own)) {
@@ -99,8 +99,8 @@ func (t *attackRun) some(most int) (pods []corev1.Pod) {
 	return pods
 }
 
-// about creates one Event for each of the tenant's own pods, up to the given number. The function change modifies each
-// Event first.
+// The function about returns an attack. The attack creates one Event for each of the tenant's own pods, up to the given
+// number. The argument change modifies each Event before the tenant sends the Event.
 func about(most int, change func(*corev1.Event)) func(context.Context, *attackRun) {
 	return func(ctx context.Context, t *attackRun) {
 		for _, pod := range t.some(most) {
@@ -149,8 +149,8 @@ func inventedImage(i int) string {
 	return fmt.Sprintf("registry-%d.%s.example/team/app:1", i, invention)
 }
 
-// pulledOf creates Events about the tenant's own pods. The Events claim that images were pulled at a time relative to
-// now.
+// pulledOf returns an attack that creates Events about the tenant's own pods. The Events claim that images were pulled
+// at a time relative to now.
 func pulledOf(images func(*tenant) []string, from time.Duration, took string) func(context.Context, *attackRun) {
 	return func(ctx context.Context, t *attackRun) {
 		message := "Successfully pulled image %q in " + took + " (" + took + " including waiting). Image size: 7 bytes."
@@ -158,7 +158,7 @@ func pulledOf(images func(*tenant) []string, from time.Duration, took string) fu
 	}
 }
 
-// statedOf creates Events about the tenant's own pods that claim something about images.
+// statedOf returns an attack that creates Events with claims about images. The Events concern the tenant's own pods.
 func statedOf(images func(*tenant) []string, reason, message string) func(context.Context, *attackRun) {
 	return func(ctx context.Context, t *attackRun) { createEventsOf(ctx, t, images(t.tenant), reason, message, 0) }
 }
@@ -175,13 +175,13 @@ func createEventsOf(ctx context.Context, t *attackRun, images []string, reason, 
 	}
 }
 
-// dated sets the time of an Event: in its timestamps, and in its name as the kubelet does.
+// The function dated sets the time of an Event: in its timestamps, and in its name as the kubelet does.
 func dated(event *corev1.Event, at time.Time) {
 	event.Name = fmt.Sprintf("%s.%x", event.InvolvedObject.Name, at.UnixNano())
 	event.FirstTimestamp, event.LastTimestamp = metav1.NewTime(at), metav1.NewTime(at)
 }
 
-// stated creates the same Event about each of the tenant's own pods.
+// The function stated returns an attack that creates the same Event about each of the tenant's own pods.
 func stated(reason, message string) func(context.Context, *attackRun) {
 	return about(baits, func(e *corev1.Event) {
 		e.Reason, e.Message, e.Type = reason, message, corev1.EventTypeWarning
@@ -205,7 +205,7 @@ func (t *tenant) aboutOthers(pod corev1.Pod) []corev1.Event {
 	}
 }
 
-// elsewhere tries to store Events in another tenant's namespace.
+// The function elsewhere tries to store Events in another tenant's namespace.
 func elsewhere(ctx context.Context, t *attackRun) {
 	for _, pod := range t.others() {
 		for _, event := range t.aboutOthers(pod) {

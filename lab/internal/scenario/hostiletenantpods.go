@@ -13,8 +13,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/layout"
 )
 
-// The pods that the tenant creates and that never start, so that the agent requests more evidence about them. There are
-// enough pods that the agent opens one watch for the whole namespace.
+// The tenant creates pods that never start, so that the agent requests more evidence about these pods. The number of
+// these pods is so high that the agent opens one watch for the whole namespace.
 const (
 	baitPrefix = "bait-"
 	baits      = 6
@@ -36,7 +36,7 @@ func (t *tenant) createWaitingPods(ctx context.Context) error {
 	return nil
 }
 
-// waiting returns a pod on the node that never gets a sandbox.
+// The method waiting returns a pod on the node that never gets a sandbox.
 func (t *tenant) waiting(image string) corev1.PodSpec {
 	spec := corev1.PodSpec{NodeName: layout.NodeName, Containers: []corev1.Container{{Name: mainName, Image: image}}}
 	spec.Volumes = []corev1.Volume{bench.ConfigMapVolume("never-comes")}
@@ -44,7 +44,8 @@ func (t *tenant) waiting(image string) corev1.PodSpec {
 	return spec
 }
 
-// rejected returns a pod on the node that the kubelet rejects. The pod remains in the API server as failed.
+// The method rejected returns a pod on the node that the kubelet rejects. The pod remains in the API server as
+// failed.
 func (t *tenant) rejected(image string) corev1.PodSpec {
 	return corev1.PodSpec{NodeName: layout.NodeName, NodeSelector: map[string]string{"no-such": "label"},
 		Containers: []corev1.Container{{Name: mainName, Image: image}}}
@@ -66,8 +67,8 @@ func newerAPI(ctx context.Context, t *attackRun) {
 	}
 }
 
-// kubelets returns the names of Events in the tenant's namespace that the kubelet itself created. kubelets recognizes
-// these Events by a message that only the kubelet uses in this namespace.
+// The method kubelets returns the names of Events in the tenant's namespace that the kubelet itself created. It
+// recognizes these Events by a message that only the kubelet uses in this namespace.
 func (t *attackRun) kubelets(ctx context.Context, most int) []string {
 	var list corev1.EventList
 	if err := t.kube.Get(ctx, t.path("events")+"?limit=300&fieldSelector=reason%3DFailedMount", &list); err != nil {
@@ -96,15 +97,15 @@ func changeKubelets(ctx context.Context, t *attackRun) {
 
 func deleteKubelets(ctx context.Context, t *attackRun) {
 	if t.round == 0 {
-		return // changeKubelets needs some Events first
+		return // changeKubelets can only change Events that already exist
 	}
 	for _, name := range slices.Backward(t.kubelets(ctx, 8)) {
 		t.count(ctx, t.kube.Delete(ctx, t.path("events")+"/"+name))
 	}
 }
 
-// mirrors creates one pod for each pod of other tenants. The new pod claims to mirror a static pod and has the other
-// pod's UID.
+// The function mirrors creates one pod for each pod of other tenants. The new pod claims to mirror a static pod and has
+// the other pod's UID.
 func mirrors(ctx context.Context, t *attackRun) {
 	for _, pod := range t.others() {
 		if t.mirrored[pod.UID] {
@@ -120,7 +121,7 @@ func mirrors(ctx context.Context, t *attackRun) {
 	}
 }
 
-// largePods creates pods of the maximum size. The kubelet rejects all of them except one, which waits.
+// largePods creates pods of the maximum size. The kubelet rejects all these pods except one pod, which waits.
 func largePods(ctx context.Context, t *attackRun) {
 	text := strings.Repeat("x", largeText/10)
 	for i := range 3 {
@@ -137,8 +138,8 @@ func largePods(ctx context.Context, t *attackRun) {
 	}
 }
 
-// manyContainers creates pods with more containers than any real pod: one that waits on the node, one that the kubelet
-// rejects, and two without a node.
+// manyContainers creates pods with more containers than any real pod. One pod waits on the node, the kubelet rejects
+// one pod, and two pods have no node.
 func manyContainers(ctx context.Context, t *attackRun) {
 	unbound := corev1.PodSpec{NodeSelector: map[string]string{"no-such": "label"}}
 	specs := []corev1.PodSpec{t.waiting(t.absent), t.rejected(t.absent), unbound, unbound}
@@ -154,8 +155,8 @@ func manyContainers(ctx context.Context, t *attackRun) {
 	}
 }
 
-// unreachable creates pods whose images come from registries that do not exist. The kubelet really tries to pull these
-// images. The pulls fail immediately, so other pulls do not wait for them.
+// The function unreachable creates pods whose images come from registries that do not exist. The kubelet really tries
+// to pull these images. The pulls fail immediately, so other pulls do not wait for them.
 func unreachable(ctx context.Context, t *attackRun) {
 	for i := range 4 {
 		image := fmt.Sprintf("127.0.0.1:%d/image:1", 2+4*t.round+i)
@@ -164,7 +165,7 @@ func unreachable(ctx context.Context, t *attackRun) {
 	}
 }
 
-// posing creates pods with the labels of add-ons. All these pods run, and one of them crashes.
+// The function posing creates pods with the labels of add-ons. All these pods run, and one pod crashes.
 func posing(ctx context.Context, t *attackRun) {
 	labels := map[string]string{"k8s-app": "kube-dns", "app.kubernetes.io/name": "podlapse", "tier": "node"}
 	for i := range 2 {

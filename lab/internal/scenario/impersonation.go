@@ -20,7 +20,7 @@ import (
 
 // nodeImpersonation runs the agent with a token that names a pod on the node, as a token from the kubelet does. The
 // token's only permissions on pods come from node impersonation. The agent must report a start-up as usual. Then the
-// scenario sends requests with the same token that the real API server must refuse.
+// scenario uses the same token for requests that the real API server must refuse.
 func nodeImpersonation(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const account, home = "agent", "home"
 	err := b.CreateAccount(ctx, account,
@@ -63,20 +63,22 @@ func nodeImpersonation(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return tryToken(ctx, b, v, token, true)
 }
 
-// check runs podlapse-agent check. The command must succeed and print the given text.
+// The function check runs podlapse-agent check. The command must succeed and print the given text.
 func check(ctx context.Context, b *bench.Bench, v *Verdict, flags []string, want string) {
 	output, err := exec.CommandContext(ctx, b.Node.Agent(), append([]string{"check"}, flags...)...).CombinedOutput()
 	v.Compared++
-	if err != nil || !strings.Contains(string(output), want) {
-		v.Problem("podlapse-agent check: error %v, want no error and %q in\n%s", err, want, output)
+	if err != nil {
+		v.Problem("podlapse-agent check: %v, want no error in\n%s", err, output)
+	} else if !strings.Contains(string(output), want) {
+		v.Problem("podlapse-agent check: %q is missing in\n%s", want, output)
 	}
 	for line := range strings.Lines(string(output)) {
 		v.Note("check: %s", strings.TrimSuffix(line, "\n"))
 	}
 }
 
-// tryToken sends requests to the API server. The token must allow some of these requests and must not allow the others.
-// Only an agent that reports the node's health is allowed to read the Node object.
+// tryToken sends requests to the API server. The API server must allow some of these requests to the token, and must
+// refuse the others. Only an agent that reports the node's health is allowed to read the Node object.
 func tryToken(ctx context.Context, b *bench.Bench, v *Verdict, token string, nodeHealth bool) error {
 	const here, elsewhere = "system:node:" + layout.NodeName, "system:node:node-2"
 	pods, mine := "/api/v1/pods", "/api/v1/pods?fieldSelector=spec.nodeName%3D"+layout.NodeName
@@ -122,8 +124,10 @@ func tryToken(ctx context.Context, b *bench.Bench, v *Verdict, token string, nod
 		switch {
 		case attempt.allowed && err != nil:
 			v.Problem("a request for %s must be allowed, but failed: %v", attempt.what, err)
+		case !attempt.allowed && err == nil:
+			v.Problem("a request for %s must be forbidden, but the API server allowed the request", attempt.what)
 		case !attempt.allowed && !refused:
-			v.Problem("a request for %s must be forbidden, but got: %v", attempt.what, err)
+			v.Problem("a request for %s must be forbidden, but failed differently: %v", attempt.what, err)
 		default:
 			v.Note("%s: %s", attempt.what, answerOf(err))
 		}

@@ -24,8 +24,9 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// install lets the API server validate every way to install the agent. Then install compares the agent's permissions
-// with the permissions that the agent uses, for several ways to install the agent.
+// The scenario install makes the API server validate every way to install the agent. Then the scenario compares the
+// permissions that the agent has with the permissions that the agent uses. The scenario does this for several ways to
+// install the agent.
 func install(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := judgeManifests(ctx, b, v); err != nil {
 		return err
@@ -38,8 +39,8 @@ func install(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := b.CreateSecret(ctx, "secret"); err != nil {
 		return err
 	}
-	// This is the default installation. Only this scenario uses it. In other scenarios, the lab's agent runs as UID 0,
-	// because it writes files.
+	// This is the default installation. Only this scenario uses the default installation. In other scenarios, the lab's
+	// agent runs as UID 0, because it writes files.
 	if err := judgeRights(ctx, b, v, installation{name: "own", bare: true}); err != nil {
 		return err
 	}
@@ -81,9 +82,10 @@ func checkInPod(ctx context.Context, b *bench.Bench, v *Verdict, want string) er
 	}
 	stdout, stderr, err := runInAgent(ctx, b, pod, "check")
 	v.Compared++
-	if err != nil || !strings.Contains(stdout, want) {
-		v.Problem("podlapse-agent check in the agent's pod: error %v, want no error and %q in\n%s%s", err, want,
-			stdout, stderr)
+	if err != nil {
+		v.Problem("podlapse-agent check in the agent's pod: %v, want no error in\n%s%s", err, stdout, stderr)
+	} else if !strings.Contains(stdout, want) {
+		v.Problem("podlapse-agent check in the agent's pod: %q is missing in\n%s%s", want, stdout, stderr)
 	}
 	for line := range strings.Lines(stdout) {
 		v.Note("check in pod %s: %s", pod.Name, strings.TrimSuffix(line, "\n"))
@@ -107,7 +109,7 @@ func runInAgent(ctx context.Context, b *bench.Bench, pod corev1.Pod,
 	cmd := exec.CommandContext(ctx, b.Node.Programs.Tool("ctr"),
 		append([]string{"--address", b.Node.ContainerdSocket(), "--namespace", "k8s.io",
 			"tasks", "exec", "--exec-id", "lab", "--fifo-dir", pipes, container, "/podlapse-agent"}, args...)...)
-	var out, failures strings.Builder // ctr writes its own warnings to its standard error
+	var out, failures strings.Builder // standard error also contains warnings of ctr itself
 	cmd.Stdout, cmd.Stderr = &out, &failures
 	err = cmd.Run()
 	return out.String(), failures.String(), err
@@ -121,7 +123,7 @@ func judgeManifests(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err != nil {
 		return err
 	}
-	// Existing objects would hide the fields that a manifest lacks.
+	// If the objects existed, a missing field in a manifest would not be visible.
 	if err := b.Node.UninstallAgent(ctx); err != nil {
 		return err
 	}
@@ -165,8 +167,8 @@ func dryRun(ctx context.Context, b *bench.Bench, document []byte) error {
 	return b.Kube.Apply(ctx, "podlapse-lab-dry-run", document, true)
 }
 
-// judgeStrictness requires that the API server refuses mistakes. Without this check, the acceptance of all manifests
-// would prove nothing.
+// judgeStrictness requires that the API server refuses mistakes. If the API server refused nothing, its acceptance of
+// all manifests would prove nothing.
 func judgeStrictness(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	for want, mistake := range map[string]string{
 		".spec.template.spec.hostNetworks: field not declared in schema": `{apiVersion: apps/v1, kind: DaemonSet, ` +
@@ -184,8 +186,10 @@ func judgeStrictness(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	} {
 		err := b.Kube.Apply(ctx, "podlapse-lab-dry-run", []byte(mistake), true)
 		v.Compared++
-		if err == nil || !strings.Contains(err.Error(), want) {
-			v.Problem("the API server must refuse a wrong %s by name, but answered: %v", want, err)
+		if err == nil {
+			v.Problem("the API server must refuse a wrong %s, but accepted the object", want)
+		} else if !strings.Contains(err.Error(), want) {
+			v.Problem("the API server must name the wrong field %s, but answered: %v", want, err)
 		}
 	}
 	return nil
@@ -210,14 +214,14 @@ func renderVariants(n node.Node) ([]manifests.Variant, error) {
 // installation is one way to deploy the agent.
 type installation struct {
 	name       string // name of the pod whose start-up the agent reports
-	bare       bool   // deploys the unchanged base, without a state directory
+	bare       bool   // true if the scenario deploys the unchanged base, without a state directory
 	components []string
 	// makes the agent use all its permissions; nil if the pod's start-up is sufficient
 	more func(context.Context) error
 }
 
 // judgeRights deploys the agent and starts a pod that makes the agent use all its sources. judgeRights requires that
-// the agent uses every permission that it has, and no other permission.
+// the agent uses exactly the permissions that it has.
 func judgeRights(ctx context.Context, b *bench.Bench, v *Verdict, i installation) error {
 	deploy := func() error { return b.Node.DeployAgent(ctx, i.components...) }
 	if i.bare {
@@ -249,14 +253,14 @@ func judgeRights(ctx context.Context, b *bench.Bench, v *Verdict, i installation
 		return err
 	}
 	var use audit.Use
-	// The wait for a missing permission is short, because the verdict reports the missing permission anyway.
+	// The wait for an unused permission is short, because the verdict reports the unused permission anyway.
 	_ = b.Node.Report.Wait(ctx, "the agent to use all its permissions", 5*time.Second, 200*time.Millisecond,
 		func(context.Context) error {
 			if use, err = audit.Of(b.Node.AuditLog(), pod.Name); err != nil {
 				return err
 			}
 			if !slices.Equal(use.Rights, granted) {
-				return errors.New("the agent has not used all its permissions yet")
+				return errors.New("the agent still has unused permissions")
 			}
 			return nil
 		})
@@ -277,7 +281,7 @@ func judgeRights(ctx context.Context, b *bench.Bench, v *Verdict, i installation
 }
 
 // startWithSecret starts a pod that mounts the Secret. The Node authorizer allows a node to read the Secrets of its
-// pods, so a missing pod cannot be the reason for a refusal.
+// pods. With this pod, a refusal of the Secret cannot result from a missing pod.
 func startWithSecret(ctx context.Context, b *bench.Bench, name, image string) (agent.Timeline, error) {
 	spec := corev1.PodSpec{Containers: []corev1.Container{{Name: mainName, Image: image}},
 		Volumes: []corev1.Volume{bench.SecretVolume("secret")}}
@@ -291,7 +295,7 @@ func startWithSecret(ctx context.Context, b *bench.Bench, name, image string) (a
 }
 
 // rightsOf returns the permissions of a pod's account, except the permissions that every account has. rightsOf sends
-// its requests with a token of its own, so the audit log does not attribute them to the pod.
+// its requests with a separate token, so the audit log does not attribute these requests to the pod.
 func rightsOf(ctx context.Context, b *bench.Bench, pod corev1.Pod) ([]string, error) {
 	token, err := b.AccountToken(ctx, pod.Namespace, pod.Spec.ServiceAccountName)
 	if err != nil {

@@ -8,12 +8,12 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// kill is one SIGKILL to the agent. The agent runs for the time after before the signal, and stays down for the time
-// down.
+// The type kill is one SIGKILL to the agent. Before the signal, the agent runs for the time in the field named
+// after. After the signal, the agent stays down for the time in the field named down.
 type kill struct{ after, down time.Duration }
 
 // killPlan draws the times at which the agent is killed. Most kills interrupt the agent's normal work, and some
-// interrupt its start. After some kills, the agent stays down so long that it misses events.
+// interrupt its start. After some kills, the agent stays down so long that the agent misses events.
 func killPlan(random *rand.Rand, count int) []kill {
 	upTo := func(most time.Duration) time.Duration { return time.Duration(random.Int64N(int64(most))) }
 	kills := make([]kill, count)
@@ -29,7 +29,7 @@ func killPlan(random *rand.Rand, count int) []kill {
 	return kills
 }
 
-// lasting returns the total duration of the kills.
+// The function lasting returns the total duration of the kills.
 func lasting(kills []kill) (sum time.Duration) {
 	for _, k := range kills {
 		sum += k.after + k.down
@@ -37,7 +37,7 @@ func lasting(kills []kill) (sum time.Duration) {
 	return sum
 }
 
-// killAgent kills the agent as planned. At the end, the agent is running.
+// killAgent kills the agent at the times in the plan. When killAgent returns, the agent is running.
 func killAgent(ctx context.Context, b *bench.Bench, kills []kill) error {
 	for _, k := range kills {
 		if err := sleep(ctx, k.after); err != nil {

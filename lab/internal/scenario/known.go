@@ -10,7 +10,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-// known contains the true times of one pod's start-up, from sources other than the agent.
+// The type known contains the true times of one pod's start-up, from sources other than the agent.
 type known struct {
 	pod        string
 	lengths    []knownLength
@@ -21,30 +21,30 @@ type known struct {
 // knownLength is the true duration of a phase on the node's clock.
 type knownLength struct {
 	phase, container string
-	then             string // the next phase, if the truth cannot separate it from this phase; otherwise empty
-	// with is the next phase with the same cause, which the agent can merge into this phase. The field is empty if
-	// there is no such phase.
+	then             string // the next phase, if the truth cannot separate the two phases; otherwise empty
+	// The field with is the next phase that has the same cause and that the agent can merge into this phase. The field
+	// with is empty if there is no such phase.
 	with     string
-	injected time.Duration // the part of the injected delays that falls into this phase
+	injected time.Duration // the part of the injected delays that belongs to this phase
 	truth    bench.Span
-	// begunBefore is a time at which the phase had not started yet, according to the kubelet or the runtime. The field
-	// is zero if the time is unknown.
+	// begunBefore is a time before the start of the phase, according to the kubelet or the runtime. The field is zero
+	// if the time is unknown.
 	begunBefore time.Time
-	begunBy     time.Time // time by which the runtime also knew that the phase had started; zero if unknown
-	// time by which the runtime or the kubelet also knew that the phase had ended; zero if unknown
+	begunBy     time.Time // time at which the phase had started according to the runtime too; zero if unknown
+	// time at which the phase had ended according to the runtime or the kubelet too; zero if unknown
 	endedBy      time.Time
-	injectorEnds bool // only the injector determines the end, and no reaction of a component
+	injectorEnds bool // the injector alone determines the end, without a reaction of a component
 }
 
-// knownMilestone is a milestone with an interval that contains it. The interval begins with the cause of the milestone
-// and ends with a consequence of the milestone.
+// knownMilestone is a milestone with an interval that contains the time of the milestone. The interval begins with the
+// cause of the milestone and ends with a consequence of the milestone.
 type knownMilestone struct {
 	milestone string
 	held      bench.Span
 }
 
-// knownSpan is a phase on the control plane's clock, given by the milestones at its ends. An empty phase means the
-// total.
+// knownSpan is a phase on the control plane's clock, between the milestones from and to. If the field phase is empty,
+// the span is the total.
 type knownSpan struct {
 	phase    string
 	from, to bench.Span
@@ -52,20 +52,21 @@ type knownSpan struct {
 
 // accounts contains the records of each independent source about one pod.
 type accounts struct {
-	takenUpAt time.Time // from the kubelet's log
-	boundAt   time.Time // from the scheduler's Event
-	pullsAt   time.Time // from the kubelet's Event, which the kubelet creates just before it queues the pull
-	runtime   bench.RuntimeLog
-	network   bench.Span                      // run time of the network plugin
-	stated    map[string]map[string]time.Time // from each container's log
-	seen      bench.Arrival
-	calls     calls
+	takenUpAt time.Time // time from the kubelet's log
+	boundAt   time.Time // time from the scheduler's Event
+	// from the kubelet's Event, which the kubelet creates just before the kubelet queues the pull
+	pullsAt time.Time
+	runtime bench.RuntimeLog
+	network bench.Span                      // run time of the network plugin for the pod
+	stated  map[string]map[string]time.Time // times from each container's log
+	seen    bench.Arrival
+	calls   calls
 
-	heardReadyAt time.Time // from the kubelet's log; zero without a probe
+	heardReadyAt time.Time // time from the kubelet's log; zero without a probe
 }
 
-// ask collects the true times of a started pod. The pod must still exist, because the kubelet deletes the pod's log
-// with the pod.
+// The method ask collects the true times of a started pod. The pod must still exist, because the kubelet deletes the
+// pod's log with the pod.
 func (p plan) ask(ctx context.Context, b *bench.Bench, seen bench.Arrival, c calls) (known, error) {
 	a := accounts{seen: seen, calls: c, stated: make(map[string]map[string]time.Time)}
 	var err error
@@ -102,9 +103,9 @@ func (p plan) ask(ctx context.Context, b *bench.Bench, seen bench.Arrival, c cal
 	return k, nil
 }
 
-// lengths returns the phases on the node's clock. If a component starts or ends a phase, the component's own log dates
-// this end of the phase, with an accuracy of one or two milliseconds. If an injected delay ends the phase, the injector
-// dates the end:
+// lengths returns the phases on the node's clock. If a component starts or ends a phase, the component's own log
+// contains the time of this end of the phase. The log is accurate to one or two milliseconds. If an injected delay ends
+// the phase, the injector's log contains the time of the end:
 //
 //   - volumes, or pod_config while a Secret is missing: from the kubelet's pickup of the pod until the kubelet requests
 //     a sandbox. The creation of the Secret is not the end: the kubelet finds the Secret at its next attempt, after a
@@ -112,12 +113,13 @@ func (p plan) ask(ctx context.Context, b *bench.Bench, seen bench.Arrival, c cal
 //   - network: from the request for a sandbox until the plugin's last log line. The plugin's process exits later. The
 //     runtime's timestamp of the start lies between the request and the start of the plugin.
 //   - pull, and unpack for the part after the last byte: from the request for the image until the image is complete.
-//     The runtime logs the request when it starts to process the request. The kubelet measures from its call.
-//   - init_run: from the time when the container runs until the process' last log line. The runtime dates the start of
-//     the container at some time between the request and the response. The first log line can be earlier or later than
-//     this time.
+//     The runtime's log shows the time when the runtime starts to process the request. The kubelet measures the
+//     duration from its call.
+//   - init_run: from the time when the container runs until the process' last log line. The runtime's timestamp for
+//     the start of the container is between the request and the response. The first log line can be earlier or later
+//     than this timestamp.
 //   - post_start_hook: from the time when the container runs until the hook's last log line.
-//   - startup_probe, readiness_probe: from the end of the previous step until the probe logs that it passes. About ten
+//   - startup_probe, readiness_probe: from the end of the previous step until the probe logs its success. About ten
 //     milliseconds later, the kubelet learns the result, and then the API server. The kubelet logs when it learns the
 //     result of a readiness probe.
 func (p plan) lengths(a accounts) []knownLength {
@@ -158,7 +160,7 @@ func (p plan) lengths(a accounts) []knownLength {
 	}
 	if p.startedAfter > 0 {
 		next("startup_probe", p.startedAfter, workload.WordStartup)
-		if !p.completes() { // an agent that was down while both probes passed cannot separate them
+		if !p.completes() { // an agent that was down while both probes passed cannot separate the probes
 			lengths[len(lengths)-1].with = "readiness_probe"
 		}
 	}
@@ -169,8 +171,8 @@ func (p plan) lengths(a accounts) []knownLength {
 	return lengths
 }
 
-// mounting returns the phase in which the kubelet mounts the pod's volumes. If a Secret is missing, this phase is
-// pod_config.
+// The method mounting returns the phase in which the kubelet mounts the pod's volumes. If a Secret is missing, this
+// phase is pod_config.
 func (p plan) mounting() string {
 	if p.secretAfter > 0 {
 		return "pod_config"
@@ -178,8 +180,8 @@ func (p plan) mounting() string {
 	return "volumes"
 }
 
-// joined combines two phases if the timeline merges them under the first phase's name. The combined phase covers the
-// time of both phases, and its injected delay is the sum.
+// The method joined combines two phases if the timeline merges these phases under the first phase's name. The combined
+// phase covers the time of both phases, and its injected delay is the sum.
 func (l knownLength) joined(next knownLength, timeline agent.Timeline) (both knownLength, ok bool) {
 	if l.with == "" || l.with != next.phase || !slices.ContainsFunc(timeline.Phases, func(p agent.Phase) bool {
 		return p.Phase == l.phase && p.Container == l.container && slices.Contains(p.MergedWith, l.with)
@@ -192,9 +194,9 @@ func (l knownLength) joined(next knownLength, timeline agent.Timeline) (both kno
 	return both, true
 }
 
-// runningAt returns the time from which a container ran. The runtime reports the start after it has written the state
-// to disk. The process logs its start after the kernel has loaded it from disk. A busy machine can delay both reports,
-// and neither report can be early.
+// runningAt returns the time from which a container ran. The runtime reports the start after the runtime has written
+// the state to disk. The process logs its start after the kernel has loaded the program from disk. A busy machine can
+// delay these two reports, but cannot make them early.
 func (a accounts) runningAt(container string) time.Time {
 	started, reported := a.stated[container][workload.WordStarted], a.runtime.RunningAt[container]
 	if reported.IsZero() || started.Before(reported) {

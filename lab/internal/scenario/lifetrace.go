@@ -30,12 +30,12 @@ func lifeTrace(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err != nil {
 		return err
 	}
-	// After the second crash, the kubelet waits for a back-off and creates an Event about it.
+	// After the second crash, the kubelet waits for a back-off and creates an Event about the back-off.
 	before, err := awaitSpans(ctx, b, map[string]int{"run": 2, "event": 1})
 	if err != nil {
 		return err
 	}
-	if err := sleep(ctx, 500*time.Millisecond); err != nil { // the agent writes its state five times per second
+	if err := sleep(ctx, 500*time.Millisecond); err != nil { // the agent writes its state five times a second
 		return err
 	}
 	if err := b.Node.KillAgent(); err != nil {
@@ -70,8 +70,8 @@ func lifeTrace(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return nil
 }
 
-// awaitSpans waits until the receiver has at least this many spans of each kind about the bench's namespace. awaitSpans
-// returns all spans.
+// awaitSpans waits until the receiver has at least this many spans of each kind about the bench's namespace. The result
+// of awaitSpans contains all spans.
 func awaitSpans(ctx context.Context, b *bench.Bench, least map[string]int) (spans []otlp.Span, err error) {
 	err = b.Node.Report.Wait(ctx, "spans", 30*time.Second, 100*time.Millisecond, func(context.Context) (err error) {
 		if spans, err = spansSent(b); err != nil {

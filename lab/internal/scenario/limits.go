@@ -9,12 +9,14 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// exact is the largest accepted distance between a phase on the node's clock and the truth. The distance between the
-// truth and the definition of the phase can be as large, because logs date the ends some milliseconds inside the phase.
+// The constant exact is the largest accepted distance between a phase on the node's clock and the truth. The distance
+// between the truth and the definition of the phase can be as large. The reason is that logs show the start of a phase
+// some milliseconds late, and the end some milliseconds early.
 const exact = 50 * time.Millisecond
 
 // callLimit is the longest delay between a call and the runtime's log line about the call on a busy machine. Delays of
-// 60 ms were observed. callLimit excludes the time of a pull in the queue after the kubelet announced the call.
+// 60 ms were observed. A pull can wait in the queue after the kubelet announced the call; callLimit does not include
+// this wait.
 const callLimit = 150 * time.Millisecond
 
 // injectorLimit is the longest time that a phase on a very busy machine takes in addition to its injected delay.
@@ -36,7 +38,8 @@ func newReading(pod string, k knownLength) reading {
 	return r
 }
 
-// happenedOtherwise returns an error if a fault was not injected as planned. The agent's result then proves nothing.
+// happenedOtherwise returns an error if the injected fault did not happen as planned. In this case, the agent's result
+// proves nothing.
 func (k knownLength) happenedOtherwise() error {
 	switch truth := k.truth.Length(); {
 	case truth < k.injected-exact:
@@ -51,21 +54,22 @@ func (k knownLength) happenedOtherwise() error {
 	return nil
 }
 
-// reading is one phase of the agent's timeline together with the truth.
+// A reading is one phase of the agent's timeline together with the truth.
 type reading struct {
 	pod, phase, container string
 	then                  string
 	injected              time.Duration
 	happened              bench.Span    // true times
-	begunEarlier          time.Duration // longest time by which the phase started before its first log line
+	begunEarlier          time.Duration // longest time by which the phase can start before its first log line
 	begunLater            time.Duration // longest delay of the timestamp after the real start
-	endedLater            time.Duration // longest time by which the phase ended after its last log line
-	waited                time.Duration // time for which tasks waited for a CPU or the disk near both ends
+	endedLater            time.Duration // longest time by which the phase can end after its last log line
+	waited                time.Duration // time for which tasks waited for a CPU or the disk near the two ends
 	reported              bench.Span    // ends of the phase according to the agent
 	measured, stated      time.Duration
 	missing               bool
-	mergedIn              string        // name of the phase that contains this missing phase, or a part of this phase
-	partly                time.Duration // duration of the mergedIn phase if it contains only a part of this phase
+	mergedIn              string // name of the phase that contains this missing phase, completely or partly
+	// duration of the mergedIn phase if that phase contains only a part of this phase
+	partly time.Duration
 }
 
 func (r *reading) read(timeline agent.Timeline) error {
@@ -102,7 +106,8 @@ func (r *reading) read(timeline agent.Timeline) error {
 	return nil
 }
 
-// readPart adds unattributed stretches that can belong to the phase, for example while the runtime did not respond.
+// readPart adds unattributed stretches that can belong to the phase. An example is the time in which the runtime did
+// not respond.
 func (r *reading) readPart(timeline agent.Timeline) error {
 	for _, p := range timeline.Phases {
 		if r.missing || p.Phase != "unattributed" || p.Container != r.container ||
@@ -130,7 +135,7 @@ func (r *reading) readThen(timeline agent.Timeline) error {
 	return err
 }
 
-// meetsSpan reports whether a merged phase overlaps the true time of the phase that it should contain.
+// meetsSpan reports whether a merged phase overlaps the true time of the phase that the merged phase should contain.
 func meetsSpan(happened bench.Span, holder agent.Phase) bool {
 	return !holder.StartAt.After(happened.EndAt.Add(exact)) && !holder.EndAt.Before(happened.StartAt.Add(-exact))
 }
@@ -139,13 +144,14 @@ func (r reading) truth() time.Duration { return r.happened.Length() }
 
 func (r reading) off() time.Duration { return r.measured - r.truth() }
 
-// within reports whether the agent is accurate enough. If tasks waited near an end of the phase, the independent log or
-// the component that the agent reads might have been late. The difference may therefore also include the waiting time.
+// The method within reports whether the agent is accurate enough. If tasks waited near an end of the phase, the
+// independent log or the component that the agent reads might have been late. Therefore, the difference is allowed to
+// include this waiting time.
 func (r reading) within() bool { return !r.missing && r.off().Abs() <= exact+r.waited }
 
-// kept reports whether the truth lies within the error that the agent states. On a busy machine, a process needs time
-// before its first log line, and between its last log line and its exit. The time before the first line and after the
-// last line is part of the phase.
+// The method kept reports whether the truth lies within the error that the agent states. On a busy machine, a process
+// needs time before its first log line, and between its last log line and its exit. The time before the first line and
+// after the last line is part of the phase.
 func (r reading) kept() bool {
 	bound := r.stated + exact
 	return !r.missing && r.off() >= -bound-r.begunLater-r.partly && r.off() <= bound+r.begunEarlier+r.endedLater

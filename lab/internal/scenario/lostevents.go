@@ -58,7 +58,8 @@ func lostEvents(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	return nil
 }
 
-// judgeLost checks an agent's report about the pod, and the growth of the agent's counter of lost Events.
+// judgeLost checks the agent's report about the pod. judgeLost also checks the growth of the agent's counter of lost
+// Events.
 func (j *pullJudge) judgeLost(ctx context.Context, c pullCase, before float64) error {
 	timeline, err := j.settled(ctx, c.pod)
 	if err != nil {
@@ -95,7 +96,7 @@ const (
 	pulledReason  = "Pulled"
 )
 
-// lostOf returns the Events about pulls that the kubelet created and the API server lacks, in the form
+// lostOf returns the Events about pulls that the kubelet created and the API server does not have, in the form
 // reason/container.
 func lostOf(made []bench.KubeletEvent, stored []corev1.Event) (events []string) {
 	for _, event := range made {
@@ -141,8 +142,8 @@ func (j *pullJudge) judgeLosses(lost []string, stored []corev1.Event, timeline a
 		len(provable), strings.Join(lost, ", "))
 }
 
-// provable returns the lost Events whose loss an agent can prove. An agent that does not wait for Events can prove
-// none. Without the runtime, only the Pulled Event shows that the kubelet pulled an image.
+// The method provable returns the lost Events whose loss an agent can prove. An agent that does not wait for Events
+// cannot prove the loss of an Event. Without the runtime, only the Pulled Event shows that the kubelet pulled an image.
 func (s view) provable(lost []string) (known []string) {
 	for _, event := range lost {
 		reason, container, _ := strings.Cut(event, "/")
@@ -154,7 +155,7 @@ func (s view) provable(lost []string) (known []string) {
 }
 
 // judgeLossy requires that the agent reports each pull. The report must be exact if the Events of the pull arrived.
-// Otherwise, it must be within the stated error.
+// Otherwise, the report must be right within its stated error.
 func (j *pullJudge) judgeLossy(ctx context.Context, c pullCase, lost []string, timeline agent.Timeline) error {
 	j.verdict.Contract(timeline)
 	of := j.view

@@ -21,8 +21,8 @@ import (
 
 const nodePath = "/api/v1/nodes/" + layout.NodeName
 
-// nodeHealth checks the agent's report about its node. The node is cordoned, not ready, and available again. One add-on
-// crashes and one is healthy. The machine is under pressure while a pod starts.
+// nodeHealth changes the node and the pods, and checks the agent's reports about its node. The node is cordoned, not
+// ready, and available again. One add-on crashes and one is healthy. The machine is under pressure while a pod starts.
 func nodeHealth(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	err = b.GrantAgent(ctx, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"nodes"},
 		Verbs: []string{"list", "watch"}})
@@ -69,7 +69,7 @@ func nodeHealth(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	return h.notReady(ctx)
 }
 
-// nodeChange returns a merge patch. A nil argument leaves its part unchanged.
+// nodeChange returns a merge patch. If an argument is nil, the patch does not change the corresponding part.
 func nodeChange(unschedulable any, labels map[string]any) map[string]any {
 	change := map[string]any{"metadata": map[string]any{"labels": labels}}
 	if unschedulable != nil {
@@ -99,8 +99,8 @@ func (s sample) of(text string) error {
 	return err
 }
 
-// until waits until all samples have their expected values at the same time. If the wait times out, the error lists the
-// samples with other values.
+// The method until waits until all samples have their expected values at the same time. If the wait times out, the
+// error lists the samples with other values.
 func (h healthRun) until(ctx context.Context, what string, limit time.Duration, wanted ...sample) error {
 	h.verdict.Compared += len(wanted)
 	return h.Node.Report.Wait(ctx, what, limit, 50*time.Millisecond, func(ctx context.Context) error {
@@ -116,7 +116,7 @@ func (h healthRun) until(ctx context.Context, what string, limit time.Duration, 
 	})
 }
 
-// now checks the current values of the samples.
+// The method now checks the current values of the samples.
 func (h healthRun) now(ctx context.Context, wanted ...sample) {
 	text, err := h.Agent.Metrics(ctx)
 	if err != nil {
@@ -131,8 +131,8 @@ func (h healthRun) now(ctx context.Context, wanted ...sample) {
 	}
 }
 
-// reportedWithin is the longest time until the metrics show a change of the node. The agent learns of the change from a
-// watch.
+// reportedWithin is the longest time until the metrics show a change of the node. A watch informs the agent of the
+// change.
 const reportedWithin = 2 * time.Second
 
 func (h healthRun) cordon(ctx context.Context) error {

@@ -133,7 +133,7 @@ func lateSandbox(timeline agent.Timeline) bool {
 	return running.Latest.Sub(acknowledged.Earliest) > sandboxPatience
 }
 
-// watches compares the number of opened Event watches with the expected range.
+// The method watches compares the number of opened Event watches with the expected range.
 func (v *Verdict) watches(what string, between watches, least, most float64) {
 	v.Compared += 2
 	wanted := fmt.Sprint(most)

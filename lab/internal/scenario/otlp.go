@@ -20,7 +20,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-// traces lets the OpenTelemetry collector's receiver receive the agent's data, first over HTTP and then over gRPC.
+// The scenario traces makes the agent send its data to the OpenTelemetry Collector's receiver, first over HTTP and then
+// over gRPC.
 func traces(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if _, err := startSending(ctx, b); err != nil {
 		return err
@@ -47,7 +48,8 @@ type tracedRun struct {
 	verdict *Verdict
 }
 
-// reported waits until the agent has reported a pod on standard output and over OTLP, and compares the two reports.
+// The method reported waits until the agent has reported a pod on standard output and over OTLP. Then the method
+// compares the two reports.
 func (t *tracedRun) reported(ctx context.Context, pod string) (agent.Timeline, otlp.Report, error) {
 	timeline, err := t.bench.AwaitSettled(ctx, pod)
 	if err != nil {
@@ -101,7 +103,7 @@ func (t *tracedRun) fullTrace(ctx context.Context) error {
 	return t.bench.ResetFaults(ctx)
 }
 
-// The IDs in a traceparent annotation, as a deployment tool sets it on a pod.
+// The IDs in the annotation traceparent of a pod, which a deployment tool can set.
 const (
 	parentTrace = "4bf92f3577b34da6a3ce929d0e0e4736"
 	parentSpan  = "00f067aa0ba902b7"
@@ -192,9 +194,9 @@ func (t *tracedRun) judgeOwned(ctx context.Context, pod, deployment string) erro
 	return nil
 }
 
-// sendTwice kills the agent before it has reported a pod, and again afterwards. Then sendTwice restores the agent's
-// state from before the report, so the agent sends the start-up again. The spans of the two reports must be the same.
-// The restarted agent sends over gRPC.
+// sendTwice kills the agent twice: before the agent has reported a pod, and after the report. Then sendTwice restores
+// the agent's state from before the report, so the agent sends the start-up again. The spans of the two reports must be
+// the same. The restarted agent sends over gRPC.
 func (t *tracedRun) sendTwice(ctx context.Context) error {
 	const ready = 4 * time.Second
 	p := plan{name: "sent-twice", initRun: 500 * time.Millisecond, readyAfter: ready}
@@ -231,7 +233,7 @@ func (t *tracedRun) sendTwice(ctx context.Context) error {
 	return nil
 }
 
-// savedState returns the directory with a copy of the agent's state, made while a pod was starting.
+// savedState returns a directory with a copy of the agent's state. The copy was made while a pod was starting.
 func (t *tracedRun) savedState() string { return t.bench.Node.AgentState() + "-earlier" }
 
 // killWhileStarting kills the agent when the pod's main container runs. killWhileStarting saves a copy of the agent's
@@ -244,7 +246,7 @@ func (t *tracedRun) killWhileStarting(ctx context.Context, pod string) error {
 				return err
 			}
 			if _, runs := timeline.Milestone("running", mainName); !runs {
-				return errors.New("the agent has not observed this pod running")
+				return errors.New("the agent has not observed that this pod runs")
 			}
 			return nil
 		})
@@ -264,10 +266,13 @@ func (t *tracedRun) killWhileStarting(ctx context.Context, pod string) error {
 	if err := os.CopyFS(t.savedState(), os.DirFS(t.bench.Node.AgentState())); err != nil {
 		return fmt.Errorf("save the agent's state: %w", err)
 	}
-	if reports, err := tracesOf(t.bench, pod); err != nil || len(reports) > 0 {
-		return errors.Join(err, fmt.Errorf("pod %s was sent %d times before the agent was killed, want 0: the "+
-			"scenario is "+
-			"not conclusive", pod, len(reports)))
+	reports, err := tracesOf(t.bench, pod)
+	if err != nil {
+		return err
+	}
+	if len(reports) > 0 {
+		return fmt.Errorf("the agent sent the start-up of pod %s %d times before the kill, want 0: "+
+			"the scenario is not conclusive", pod, len(reports))
 	}
 	return t.bench.Node.RestartAgentWith(ctx, node.AgentChange{Environment: sendingOverGRPC()})
 }
@@ -286,7 +291,7 @@ func (t *tracedRun) forgetAndRestart(ctx context.Context) error {
 	return t.bench.Node.RestartAgentWith(ctx, node.AgentChange{Environment: sendingOverGRPC()})
 }
 
-// pushedMetrics requires that the metrics sent over OTLP equal the metrics at /metrics.
+// pushedMetrics requires that the metrics that the agent sends over OTLP equal the metrics at /metrics.
 func (t *tracedRun) pushedMetrics(ctx context.Context) error {
 	text, err := t.bench.Agent.Metrics(ctx)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/otlp"
 )
 
-// eventStamp is the largest accepted difference between the time of an Event and the time of its subject, because the
-// API can truncate the time of an Event to seconds.
+// eventStamp is the largest accepted difference between the time of an Event and the time of the reported fact. The API
+// can truncate the time of an Event to seconds.
 const eventStamp = time.Second
 
 // The documented limits for the kubelet's messages.
@@ -19,13 +19,12 @@ const (
 	longestWords = 256 // bytes
 )
 
-// combined is the first part of an Event's message if the kubelet combined several Events. Such an Event can concern
-// several containers.
+// The constant combined is the first part of an Event's message if the kubelet combined several Events. Such an Event
+// can be about several containers.
 const combined = "(combined from similar events)"
 
 // judgeEvents requires the kubelet's Events on the root span. The span must have the Events on which the record's
-// milestones are based. The span must also have all earlier Events about containers, because an Event watch was open
-// until then.
+// milestones are based. The span must also have all earlier Events about containers, because an Event watch was open.
 func (v *Verdict) judgeEvents(root otlp.Span, t agent.Timeline) {
 	stated, err := agent.Nanoseconds(t.TotalError)
 	if err != nil {
@@ -68,14 +67,14 @@ func (v *Verdict) judgeEvents(root otlp.Span, t agent.Timeline) {
 	}
 }
 
-// startsWith reports whether a container, or the image of a volume, is part of the start-up. An ephemeral container is
-// not a part.
+// startsWith reports whether a container, or the image of a volume, is part of the start-up. Ephemeral containers are
+// not part of the start-up.
 func startsWith(t agent.Timeline, container string) bool {
 	pull, known := t.PullOf(container)
 	return known && pull.Kind != agent.Ephemeral
 }
 
-// requireEvent requires an Event for a milestone, unless the record lists it as lost.
+// requireEvent requires an Event for a milestone, unless the record lists the Event as lost.
 func (v *Verdict) requireEvent(root otlp.Span, t agent.Timeline, m agent.Milestone, reason string) {
 	if slices.Contains(t.LostEvents, reason+"/"+m.Container) || len(root.Events) == mostEvents {
 		return

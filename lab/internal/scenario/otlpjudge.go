@@ -19,7 +19,7 @@ func rootOf(r otlp.Report) otlp.Span {
 	return otlp.Span{}
 }
 
-// timelineIn converts a trace to a timeline, so that the same checks apply to it.
+// timelineIn converts a trace to a timeline. The checks for timelines then also apply to the trace.
 func timelineIn(r otlp.Report) agent.Timeline {
 	root := rootOf(r)
 	length := func(s otlp.Span) json.Number { return number(s.EndAt.Sub(s.StartAt)) }
@@ -39,7 +39,7 @@ func timelineIn(r otlp.Report) agent.Timeline {
 	return t
 }
 
-// trace checks the form of a start-up's trace, and compares the trace with the start-up's record.
+// The method trace checks the form of a start-up's trace, and compares the trace with the start-up's record.
 func (v *Verdict) trace(r otlp.Report, t agent.Timeline) {
 	v.Compared++
 	v.tree(r)
@@ -64,7 +64,7 @@ func (v *Verdict) rollout(root otlp.Span, t agent.Timeline) {
 	}
 }
 
-// rightUnder lists the allowed parents of each kind of span. An empty name represents a missing parent.
+// rightUnder lists the allowed parents of each kind of span. An empty name means that no parent is allowed.
 var rightUnder = map[string][]string{
 	"rollout": {""}, "startup": {"", "rollout"}, "run": {"startup"}, "event": {"startup"}, "termination": {"startup"},
 	"phase": {"startup", "termination"}, "container": {"startup"},
@@ -73,7 +73,7 @@ var rightUnder = map[string][]string{
 }
 
 // tree requires one root span, and a parent for every other span. The parent of phases, containers and pulls is the
-// root. The parent of the parts of a pull is the pull.
+// root. The parts of a pull have the pull as their parent.
 func (v *Verdict) tree(r otlp.Report) {
 	root := rootOf(r)
 	if root.SpanID == "" {
@@ -127,7 +127,7 @@ func (v *Verdict) attributes(s otlp.Span, t agent.Timeline) {
 // spans that the other report lacks.
 func (v *Verdict) sameSpans(first, second otlp.Report) {
 	v.Compared++
-	named := make(map[string]string) // a span's identity → its IDs
+	named := make(map[string]string) // a span's identity (key) and its IDs (value)
 	for _, s := range identified(first) {
 		named[s.identity] = s.ids
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // withoutReceiver stops the receiver while a pod starts. The agent must still report the pod on standard output, and
-// count the pod as dropped. After the receiver has restarted, the agent must send the next pod.
+// count the pod as dropped. After a restart of the receiver, the agent must send the next pod.
 func (t *tracedRun) withoutReceiver(ctx context.Context) error {
 	spec := corev1.PodSpec{Containers: []corev1.Container{{Name: mainName, Image: t.bench.BaseImage}}}
 	if err := settleAgent(ctx, t.bench); err != nil {
@@ -65,14 +65,15 @@ func (t *tracedRun) withoutReceiver(ctx context.Context) error {
 	if want := (delivered{before.sent + 1, before.dropped + 1, before.printed + 2}); after != want {
 		t.verdict.Problem("after one more pod started with a receiver, the counters are %+v, want %+v", after, want)
 	}
-	if lost, err := tracesOf(t.bench, dropped); err != nil || len(lost) > 0 {
-		t.verdict.Problem("pod %s counts as dropped but was received %d times, want 0 (error %v)", dropped, len(lost),
-			err)
+	if lost, err := tracesOf(t.bench, dropped); err != nil {
+		t.verdict.Problem("read the traces of pod %s, which counts as dropped: %v", dropped, err)
+	} else if len(lost) > 0 {
+		t.verdict.Problem("pod %s counts as dropped but was received %d times, want 0", dropped, len(lost))
 	}
 	return nil
 }
 
-// delivered contains the agent's counters of start-ups.
+// The type delivered contains the agent's counters of start-ups.
 type delivered struct{ sent, dropped, printed float64 }
 
 func (t *tracedRun) counted(ctx context.Context) (delivered, error) {

@@ -12,7 +12,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/otlp"
 )
 
-// wanted is a span that the trace of a record must contain.
+// The type wanted is a span that the trace of a record must contain.
 type wanted struct {
 	kind, name string
 	start, end stretch
@@ -21,7 +21,7 @@ type wanted struct {
 	texts map[string]string
 	// attributes that are durations; an attribute with an empty value must be absent
 	seconds    map[string]json.Number
-	downloaded time.Time // for a layer: the time of the layer's event; zero if there is none
+	downloaded time.Time // for a layer: the time of the layer's event; zero if there is no such event
 	parts      []wanted  // the child spans
 	doubtful   bool      // the span is omitted if its end would precede its start
 }
@@ -35,10 +35,11 @@ func (s stretch) holds(at time.Time) bool {
 	return !at.Before(s.from) && (s.to.IsZero() || !at.After(s.to))
 }
 
-// everywhere lists the attributes that all spans have.
+// The variable everywhere lists the attributes that all spans have.
 var everywhere = []string{"k8s.namespace.name", "k8s.pod.name", "k8s.pod.uid", "k8s.node.name", "podlapse.kind"}
 
-// under requires exactly these spans under a parent. Spans of one kind must be in order, except containers.
+// The method under requires exactly these spans under a parent. Spans of one kind must be in order. Only containers are
+// exempt.
 func (v *Verdict) under(r otlp.Report, parent string, all ...wanted) {
 	there := slices.DeleteFunc(slices.Clone(r.Spans), func(s otlp.Span) bool {
 		if parent == "" {

@@ -85,8 +85,9 @@ func openText(texts map[string]string, open bool) {
 }
 
 // wantedContainers returns a span for each container that was created. The span starts at the creation of the
-// container. The span ends when the container was ready. If the container was never ready, the span ends with the
-// container's latest run, or else with the start-up. In the record, these instants are intervals of milestones.
+// container. The span ends when the container becomes ready. If the container never becomes ready, the span ends when
+// the container's latest run ends. If this run does not end, the span ends with the start-up. In the record, each of
+// these instants is the interval of a milestone.
 func wantedContainers(t agent.Timeline) (all []wanted) {
 	var names []string
 	for _, m := range t.Milestones {
@@ -118,8 +119,8 @@ func wantedContainers(t agent.Timeline) (all []wanted) {
 	return all
 }
 
-// life describes a container's milestones in a record: which milestones exist, and the intervals that the container's
-// span uses.
+// The type life describes a container's milestones in a record: the existing milestones, and the intervals that the
+// container's span uses.
 type life struct {
 	created, ready, finished     bool
 	begunIn, readyIn, finishedIn stretch
@@ -146,8 +147,8 @@ func lifeOf(t agent.Timeline, container string) (l life) {
 	return l
 }
 
-// first returns the interval of the earlier of two instants. If there is only one instant, first returns the second
-// interval.
+// The function first returns the interval of the earlier of two instants. If there is only one instant, first returns
+// the second interval.
 func first(two bool, a, b stretch) stretch {
 	if !two {
 		return b
@@ -161,8 +162,8 @@ func first(two bool, a, b stretch) stretch {
 	return a
 }
 
-// last returns the interval of the later of two instants. If there is only one instant, last returns the second
-// interval.
+// The function last returns the interval of the later of two instants. If there is only one instant, last returns the
+// second interval.
 func last(two bool, a, b stretch) stretch {
 	if !two {
 		return b

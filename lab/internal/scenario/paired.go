@@ -2,14 +2,14 @@ package scenario
 
 import "math"
 
-// paired summarizes the differences within pairs of measurements. Each pair has one measurement with the measured cost
-// and one without it. The values are durations or bytes.
+// The type paired summarizes the differences within pairs of measurements. Each pair has one measurement with the cost
+// and one measurement without the cost. The values are durations or bytes.
 type paired[T ~int64] struct {
 	mean, standardError T
 	pairs               int
 }
 
-// pair summarizes at least two differences.
+// The function pair summarizes at least two differences.
 func pair[T ~int64](differences []T) paired[T] {
 	n := float64(len(differences))
 	var sum, squares float64

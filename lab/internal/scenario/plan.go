@@ -12,8 +12,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// plan describes one pod and the delays that are injected into the pod's start-up. A delay of zero means no delay. The
-// network delay and the throttled pull are faults of the bench, which are active while the pod starts.
+// The type plan describes one pod and the delays that are injected into the pod's start-up. A delay of zero means no
+// delay. The network delay and the throttled pull are faults of the bench, which are active while the pod starts.
 type plan struct {
 	name         string
 	networkDelay time.Duration
@@ -23,10 +23,11 @@ type plan struct {
 	readyAfter   time.Duration // time from the start of the main process
 	hookFor      time.Duration // in a container before the main container, or in the main container
 	hookInMain   bool
-	heldFor      time.Duration // time until the scheduling gate is lifted
+	heldFor      time.Duration // time until the scenario removes the scheduling gate
 	// time from the kubelet's first status until the creation of the Secret that the pod mounts
-	secretAfter  time.Duration
-	approvedLate time.Duration // time from the readiness of everything else until the readiness gate passes
+	secretAfter time.Duration
+	// time from the readiness of all other parts until the scenario sets the readiness gate to true
+	approvedLate time.Duration
 	runFor       time.Duration // the pod completes after this time
 }
 
@@ -39,8 +40,8 @@ const (
 
 func (p plan) completes() bool { return p.runFor > 0 }
 
-// outcomes returns the possible final states of the start-up. A pod that completes can be ready before, if the agent
-// observes the ready state in time.
+// outcomes returns the possible final states of the start-up. A pod that completes can be ready before its completion,
+// if the agent observes the ready state in time.
 func (p plan) outcomes() []string {
 	if p.completes() {
 		return []string{agent.Ready, agent.Succeeded}
@@ -48,7 +49,7 @@ func (p plan) outcomes() []string {
 	return []string{agent.Ready}
 }
 
-// hooked returns the name of the container with the post-start hook.
+// The method hooked returns the name of the container with the post-start hook.
 func (p plan) hooked() string {
 	switch {
 	case p.hookFor == 0:

@@ -31,7 +31,7 @@ type pressureWitness struct {
 	mu       sync.Mutex
 	at       []time.Time
 	stalled  []time.Duration
-	measured bool // false if the kernel does not measure pressure
+	measured bool // false if the kernel cannot measure pressure
 }
 
 func witnessPressure(resource string) (*pressureWitness, error) {
@@ -87,8 +87,8 @@ func (w *pressureWitness) nearest(at time.Time) (best int) {
 	return best
 }
 
-// between returns the time for which tasks waited, from the last sample before an interval to the first sample after
-// it.
+// The method between returns the time for which tasks waited. The method counts from the last sample before an interval
+// to the first sample after the interval.
 func (w *pressureWitness) between(from, to time.Time) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -108,7 +108,7 @@ func (w *pressureWitness) between(from, to time.Time) time.Duration {
 	return w.stalled[last] - w.stalled[max(0, first-1)]
 }
 
-// waits contains one observer for each resource.
+// The type waits contains one observer for each resource.
 type waits []*pressureWitness
 
 func witnessWaits() (waits, error) {
@@ -134,7 +134,7 @@ func (all waits) stop() {
 // larger allowance.
 const longestWait = 150 * time.Millisecond
 
-// near returns the time for which tasks waited near the ends of an interval, at most longestWait.
+// The method near returns the time for which tasks waited near the ends of an interval, at most longestWait.
 func (all waits) near(s bench.Span) (waited time.Duration) {
 	const around = 100 * time.Millisecond
 	for _, w := range all {
@@ -152,7 +152,7 @@ func (all waits) near(s bench.Span) (waited time.Duration) {
 // the pressure of shorter phases exactly.
 const leastPressed = time.Second
 
-// reported returns the agent's value for the resource.
+// The method reported returns the agent's value for the resource.
 func (w *pressureWitness) reported(p agent.Pressure) float64 {
 	if w.resource == "io" {
 		return p.IO
@@ -160,8 +160,9 @@ func (w *pressureWitness) reported(p agent.Pressure) float64 {
 	return p.CPU
 }
 
-// judge compares the agent's pressure with the observed pressure for each long phase. At least one of the given phases
-// must have high pressure, or any phase if none is given. The verdict must also mention the pressure.
+// The method judge compares the agent's pressure with the observed pressure for each long phase. If phases are given,
+// at least one of these phases must have high pressure. Otherwise, any phase must have high pressure. The verdict must
+// also mention the pressure.
 func (w *pressureWitness) judge(timeline agent.Timeline, v *Verdict, phases ...string) {
 	if !w.measured {
 		v.Note("this kernel does not measure pressure")
@@ -198,8 +199,8 @@ func (w *pressureWitness) judge(timeline agent.Timeline, v *Verdict, phases ...s
 	}
 }
 
-// busy keeps this many tasks waiting for a CPU until rest is called. Each task is an operating system thread, because
-// the kernel counts only waiting threads.
+// The function busy keeps this many tasks waiting for a CPU until the returned function rest is called. Each task is an
+// operating system thread, because the kernel counts only waiting threads.
 func busy(tasks int) (rest func()) {
 	var done atomic.Bool
 	usual := runtime.GOMAXPROCS(0)
@@ -256,7 +257,7 @@ func busyDisk(dir string, tasks int) (rest func() error, err error) {
 	}), nil
 }
 
-// aligned returns memory into which the kernel can read the disk directly.
+// The function aligned returns memory into which the kernel can read the disk directly.
 func aligned(size int) []byte {
 	const page = 4096
 	memory := make([]byte, size+page)

@@ -21,24 +21,24 @@ import (
 const (
 	probeSlow    = 300 * time.Millisecond // delay of the slow targets
 	probeTimeout = 800 * time.Millisecond
-	// probeConnect is the longest time before the stage in which a probe times out. That stage can be shorter than the
-	// timeout by this time.
+	// probeConnect is the longest time of a probe before the stage that times out. The stage that times out can be
+	// shorter than the timeout by this time.
 	probeConnect = 50 * time.Millisecond
-	probeWithin  = 250 * time.Millisecond // largest excess over the injected delay, on a busy machine
+	probeWithin  = 250 * time.Millisecond // largest time in addition to the injected delay, on a busy machine
 	probeFlavor  = "of-the-scenario"      // value of the header that one target requires
 )
 
-// askedOf is a probe with the expected result of its attempts, the stage in which the result occurs, and the shortest
-// duration.
+// askedOf is a probe of the file, with three expectations: the result of its attempts, the stage with this result, and
+// the shortest duration of this stage.
 type askedOf struct {
 	name, kind string
 	fields     string // additional fields of the probe in the file
 	result     string
-	stage      string // empty if the result has no stage
+	stage      string // stage with the expected result; empty if the result has no stage
 	least      time.Duration
 }
 
-// probes runs probes against targets that are healthy, slow, silent or down.
+// The scenario probes runs probes against targets that are healthy, slow, silent or down.
 func probes(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	names, err := serveNames(probeSlow)
 	if err != nil {
@@ -131,8 +131,11 @@ func awaitProbes(ctx context.Context, b *bench.Bench, all []askedOf) error {
 			}
 			for _, p := range all {
 				n, err := metrics.Sum(text, "podlapse_probe_attempts_total", `probe="`+p.name+`"`)
-				if err != nil || n < attempts {
-					return fmt.Errorf("probe %s has %v attempts: %w", p.name, n, err)
+				if err != nil {
+					return fmt.Errorf("count the attempts of probe %s: %w", p.name, err)
+				}
+				if n < attempts {
+					return fmt.Errorf("probe %s has %v attempts, want %d", p.name, n, attempts)
 				}
 			}
 			return nil
@@ -144,8 +147,8 @@ func ofNode(address string) string {
 	return "http://" + strings.Replace(address, layout.Loopback, "$(NODE_ADDRESS)", 1) + "/"
 }
 
-// rewriteProbes replaces the file while the agent runs. The first new file is invalid, and the second has a different
-// probe.
+// rewriteProbes replaces the probes file twice while the agent runs. The first new file is invalid, and the second new
+// file has a different probe.
 func rewriteProbes(ctx context.Context, b *bench.Bench, v *Verdict, file string) error {
 	rewrite := func(text, what string, limit time.Duration, seen func(metrics, health string) error) error {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -170,10 +173,11 @@ func rewriteProbes(ctx context.Context, b *bench.Bench, v *Verdict, file string)
 			if !strings.Contains(health, "[-]probes down") || !strings.Contains(health, "icmp") {
 				return fmt.Errorf("the agent does not report the invalid file: its health is %s", health)
 			}
-			if n, err := metrics.Sum(text, "podlapse_probe_up", `probe="port"`); n != 1 || err != nil {
-				return fmt.Errorf("podlapse_probe_up of the previous probe is %v (error %v), want 1", n, err)
+			n, err := metrics.Sum(text, "podlapse_probe_up", `probe="port"`)
+			if err == nil && n != 1 {
+				err = fmt.Errorf("podlapse_probe_up of the previous probe is %v, want 1", n)
 			}
-			return nil
+			return err
 		})
 	if err != nil {
 		v.Problem("%v", err)
@@ -182,8 +186,12 @@ func rewriteProbes(ctx context.Context, b *bench.Bench, v *Verdict, file string)
 		layout.Address(layout.RegistryPort))
 	err = rewrite(one, "the agent to run only the probes in the new file", readAgain, func(text, health string) error {
 		all, _ := metrics.Sum(text, "podlapse_probe_up") // 0 if unreadable
-		if n, err := metrics.Sum(text, "podlapse_probe_up", `probe="new"`); n != 1 || all != 1 || err != nil {
-			return fmt.Errorf("%v probes are up, including %v of the new file (error %v), want 1 and 1", all, n, err)
+		n, err := metrics.Sum(text, "podlapse_probe_up", `probe="new"`)
+		if err != nil {
+			return err
+		}
+		if n != 1 || all != 1 {
+			return fmt.Errorf("%v probes are up, including %v of the new file, want 1 and 1", all, n)
 		}
 		if strings.Contains(text, `kind="dns"`) || !strings.Contains(health, "[+]probes ok") {
 			return fmt.Errorf("the agent still has the previous probes or is unhealthy: its health is %s", health)
@@ -219,7 +227,7 @@ func probesFile(b *bench.Bench, all []askedOf, plain string) (string, error) {
 	return filepath.Abs(path)
 }
 
-// judge requires that every attempt has the expected result, in the expected stage, after the expected time.
+// The method judge requires that every attempt has the expected result, in the expected stage, after the expected time.
 func (p askedOf) judge(text string, v *Verdict) {
 	sum := func(name string, labels ...string) float64 {
 		n, err := metrics.Sum(text, name, append([]string{`probe="` + p.name + `"`, `kind="` + p.kind + `"`},
@@ -283,7 +291,7 @@ func judgeProbeLog(b *bench.Bench, v *Verdict) error {
 	return nil
 }
 
-// free returns a loopback address without a listener.
+// The function free returns a loopback address without a listener.
 func free() (string, error) {
 	listener, err := net.Listen("tcp", layout.Address(0))
 	if err != nil {

@@ -26,7 +26,7 @@ type nameServer struct {
 func serveNames(late time.Duration) (*nameServer, error) {
 	conn, err := net.ListenPacket("udp", layout.Address(0))
 	if err != nil {
-		return nil, fmt.Errorf("serve names: %w", err)
+		return nil, fmt.Errorf("start the DNS server: %w", err)
 	}
 	var answering sync.WaitGroup
 	answering.Go(func() {
@@ -73,8 +73,8 @@ func answerName(conn net.PacketConn, to net.Addr, question dnsmessage.Message, l
 	}
 }
 
-// probeTargets are proxies of the lab's registry. One proxy responds late, one never responds, one refuses all clients,
-// and one requires a header. Another target is an address without a listener.
+// probeTargets are proxies of the lab's registry. One proxy responds late, one proxy never responds, one proxy refuses
+// all clients, and one proxy requires a header. Another target is an address without a listener.
 type probeTargets struct {
 	slow, silent, refuses, flavored, dead string
 	stop                                  func()

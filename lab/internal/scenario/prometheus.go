@@ -21,8 +21,8 @@ const (
 	podSeries        = "podlapse_pod_startup_seconds"
 )
 
-// scrape starts three pods, each with a duration in a different bucket, while a real Prometheus scrapes the agent. Then
-// scrape sends typical queries.
+// The scenario scrape starts three pods, each with a duration in a different bucket, while a real Prometheus scrapes
+// the agent. Then scrape sends typical queries.
 func scrape(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const initRun = 300 * time.Millisecond
 	pods := []scraped{ // the start-ups take about 7, 14 and 24 seconds
@@ -73,7 +73,7 @@ func (p *promRun) await(ctx context.Context, what string, limit time.Duration,
 	return p.bench.Node.Report.Wait(ctx, what, limit, 200*time.Millisecond, check)
 }
 
-// value queries an expression that must have exactly one sample.
+// The method value queries an expression that must have exactly one sample.
 func (p *promRun) value(ctx context.Context, client prometheus.Client, expression string) (float64, error) {
 	samples, err := client.Query(ctx, expression)
 	if err != nil {
@@ -85,7 +85,7 @@ func (p *promRun) value(ctx context.Context, client prometheus.Client, expressio
 	return samples[0].Value, nil
 }
 
-// expect compares the only sample of an expression with a number.
+// The method expect compares the only sample of an expression with a number.
 func (p *promRun) expect(ctx context.Context, client prometheus.Client, expression string, want, within float64) error {
 	got, err := p.value(ctx, client, expression)
 	if err != nil {
@@ -129,7 +129,7 @@ func (p *promRun) sum() (seconds float64) {
 	return seconds
 }
 
-// rounding is the largest rounding error of floating-point sums of a few seconds.
+// The constant rounding is the largest rounding error of floating-point sums of a few seconds.
 const rounding = 1e-6
 
 // judgeClassic requires that each quantile lies in the same bucket as the true duration.
@@ -141,8 +141,8 @@ func (p *promRun) judgeClassic(ctx context.Context) error {
 			return err
 		}
 		low, high := bucketOf(startupEdges, pod.truth.Seconds())
-		// The control plane truncates the creation time to seconds. If the true duration is near an edge of a bucket,
-		// the reported duration might lie in the next bucket.
+		// The control plane truncates the creation time to seconds. If the true duration is near the edge of a bucket,
+		// the reported duration can lie in the next bucket.
 		if edge := time.Second.Seconds(); pod.truth.Seconds()-low < edge || high-pod.truth.Seconds() < edge {
 			p.verdict.Problem("pod %s took %s, which is within a second of an edge of its bucket: the scenario "+
 				"is not conclusive",

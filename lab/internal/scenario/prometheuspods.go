@@ -14,10 +14,10 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/prometheus"
 )
 
-// scraped is one pod whose metrics Prometheus must store.
+// The type scraped is one pod whose metrics Prometheus must store.
 type scraped struct {
 	plan     plan
-	truth    time.Duration // from the request that created the pod until the watch delivered the pod as ready
+	truth    time.Duration // from the request to create the pod until the watch delivered the ready pod
 	timeline agent.Timeline
 	total    time.Duration // total duration in the agent's record
 }
@@ -100,8 +100,10 @@ func (p *promRun) judgePodSeries(ctx context.Context) error {
 		if err != nil {
 			p.verdict.Problem("%v", err)
 		}
-		if samples, err := client.Query(ctx, of(left)); err != nil || len(samples) != 1 {
-			p.verdict.Problem("the existing pod %s has %d series, want 1 (error %v)", left, len(samples), err)
+		if samples, err := client.Query(ctx, of(left)); err != nil {
+			p.verdict.Problem("read the series of the existing pod %s: %v", left, err)
+		} else if len(samples) != 1 {
+			p.verdict.Problem("the existing pod %s has %d series, want 1", left, len(samples))
 		}
 	}
 	return nil

@@ -8,9 +8,9 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// judgeBlame checks the causes to which the agent charges a container's pulls. A wrong cause is an error even if the
-// stated error is large. If an agent cannot separate the queue from the pull, it must report the time as unattributed
-// and list both phases as candidates.
+// judgeBlame checks the causes that the agent reports for a container's pulls. A wrong cause is an error even with a
+// large stated error. If an agent cannot separate the queue from the pull, the agent must report the time as
+// unattributed and list both phases as candidates.
 func (j *pullJudge) judgeBlame(what, container string, truth []bench.Attempt, timeline agent.Timeline) {
 	if len(truth) == 0 {
 		return
@@ -21,17 +21,18 @@ func (j *pullJudge) judgeBlame(what, container string, truth []bench.Attempt, ti
 			queued += max(0, a.Call.StartAt.Sub(a.RequestedAt))
 		}
 		slack += exact
-		if j.view.events { // Events date the end of the queue; without Events, the agent never reports the queue
+		// the end of the queue is known only from Events; without Events, the agent never reports the queue
+		if j.view.events {
 			slack += j.view.worst(a, neighbors{})
 		}
 	}
-	charged, _, err := timeline.In("pull_queue", container)
+	reported, _, err := timeline.In("pull_queue", container)
 	switch {
 	case err != nil:
 		j.verdict.Problem("%s: phase pull_queue: %v", what, err)
-	case charged > queued+slack:
-		j.verdict.Problem("%s: the pull was in the queue for %s, but the agent charges %s to the queue", what,
-			seconds(queued), seconds(charged))
+	case reported > queued+slack:
+		j.verdict.Problem("%s: the pull was in the queue for %s s, but the agent reports %s s in the queue", what,
+			seconds(queued), seconds(reported))
 	}
 	last := truth[len(truth)-1]
 	if last.Failed() || last.Call.StartAt.IsZero() || last.Asked.EndAt.IsZero() {
@@ -50,7 +51,7 @@ func (j *pullJudge) judgeBlame(what, container string, truth []bench.Attempt, ti
 	}
 }
 
-// shared returns how much of a phase lies between two instants.
+// The function shared returns the duration of the part of a phase that lies between two instants.
 func shared(phase agent.Phase, from, until time.Time) time.Duration {
 	if phase.StartAt.After(from) {
 		from = phase.StartAt

@@ -32,14 +32,14 @@ func TestJudgeBlame(t *testing.T) {
 		"unattributed with all candidates": {withoutEvents,
 			[]agent.Phase{unattributed("kubelet_sync", "pull_queue", "pull"), pull}, ""},
 		"queue blamed": {withoutEvents,
-			[]agent.Phase{reported("pull_queue", 0, 30*time.Second, 30*time.Second), pull}, "charges 30"},
+			[]agent.Phase{reported("pull_queue", 0, 30*time.Second, 30*time.Second), pull}, "reports 30"},
 		"registry missing among the candidates": {withoutEvents,
 			[]agent.Phase{unattributed("kubelet_sync", "pull_queue"), pull}, "must be among the candidates"},
 		"exact": {full,
 			[]agent.Phase{reported("pull_queue", 0, 10*time.Millisecond, 0),
 				reported("pull", 10*time.Millisecond, 31*time.Second, 0)}, ""},
 		"queue blamed, with all sources": {full,
-			[]agent.Phase{reported("pull_queue", 0, 70*time.Millisecond, time.Second), pull}, "charges 0"},
+			[]agent.Phase{reported("pull_queue", 0, 70*time.Millisecond, time.Second), pull}, "reports 0"},
 	} {
 		for i := range test.phases {
 			test.phases[i].Container = mainName

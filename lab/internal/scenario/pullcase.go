@@ -16,19 +16,19 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/registry"
 )
 
-// pullCase is one pod, the initial fault of its image, and the expected report of the agent.
+// pullCase is one pod, the fault of its image at the start, and the expected report of the agent.
 type pullCase struct {
 	pod   string
 	spec  corev1.PodSpec
 	wants []wantedPull
-	// failures is the number of failed pulls after which mend ends the fault. Zero means that no pull fails. If
-	// failures is positive and mend is nil, every pull fails.
+	// The field failures is the number of failed pulls before mend ends the fault. Zero means that no pull fails. If
+	// failures is positive and mend is nil, every pull of the image fails.
 	failures int
 	mend     func(context.Context) error
-	// If cutOff is set, the fault interrupts a download and must appear in the registry's log. The next attempt reuses
-	// the received content.
+	// If cutOff is true, the fault interrupts a download, and the registry's log must contain this interruption. After
+	// the interruption, the next attempt reuses the received content.
 	cutOff bool
-	// If mayShare is set, any of several pulls can download the shared layers.
+	// If mayShare is true, the shared layers can come with any of several pulls.
 	mayShare  bool
 	atLeast   time.Duration               // shortest duration of the pull
 	neighbors func(context.Context) error // runs while the pod starts
@@ -51,22 +51,22 @@ func (w wantedPull) kubeletsName() string {
 	return w.container
 }
 
-// The sizes and rates of the images. The images are so small that unpacking takes almost no time, and the rates are so
-// low that pulls can be observed.
+// The sizes and rates of the images. The images are so small that unpacking takes almost no time. The rates are so low
+// that the scenario can observe the pulls.
 const (
 	pullLayer    = 512 << 10       // bytes
 	slowPull     = 256 << 10       // bytes per second
 	stalledFor   = 2 * time.Second // duration of the stall in the middle of a layer
 	backoffTries = 3               // failed pulls before the fault ends; the kubelet waits 10, 20 and 40 s
 	backoffLimit = 3 * time.Minute // longest time until the kubelet's fourth attempt
-	// A rule counts all requests that it matches. The matches include the request for the configuration, which is too
-	// small for the fault to affect it.
+	// A rule counts all requests that match the rule. The count includes the request for the configuration. The
+	// configuration is too small for the fault.
 	configAndLayer = 2
 	caseLimit      = 90 * time.Second // longest time for any other pod
 )
 
-// cases creates the images and returns three groups of cases: one case that fails for a minute, cases that fail once,
-// and cases that run one at a time.
+// The method cases creates the images and returns three groups of cases. One case fails for a minute, some cases fail
+// once, and some cases run one at a time.
 func (p *pullRun) cases(ctx context.Context) (backoff pullCase, failing, alone []pullCase, err error) {
 	if backoff, err = p.refused(ctx, "backoff", http.StatusNotFound, backoffTries, "not_found"); err != nil {
 		return
@@ -104,7 +104,7 @@ func (p *pullRun) cases(ctx context.Context) (backoff pullCase, failing, alone [
 	return backoff, failing, alone, nil
 }
 
-// plain returns a case with a pod that has one container.
+// The function plain returns a case with a pod that has one container.
 func plain(pod, image, outcome string) pullCase {
 	return pullCase{pod: pod, spec: corev1.PodSpec{Containers: []corev1.Container{{Name: mainName, Image: image}}},
 		wants: []wantedPull{{container: mainName, image: image, outcome: outcome}}}
@@ -117,12 +117,12 @@ func (c pullCase) failsFirst(failures int, mend func(context.Context) error, cla
 	return c
 }
 
-// cold pushes a small image that the node does not have.
+// The method cold pushes a small image that the node does not have.
 func (p *pullRun) cold(ctx context.Context, name string) (string, error) {
 	return p.bench.Image(ctx, name, pullLayer)
 }
 
-// refused returns a case whose image the registry refuses with the given status.
+// The method refused returns a case whose image the registry refuses with the given status.
 func (p *pullRun) refused(ctx context.Context, name string, status, failures int, class string) (pullCase, error) {
 	image, err := p.cold(ctx, name)
 	if err != nil {
@@ -133,8 +133,8 @@ func (p *pullRun) refused(ctx context.Context, name string, status, failures int
 		p.bench.Break(ctx, name, registry.Rule{Status: status})
 }
 
-// reset returns a case whose download is interrupted once in the middle of the layer. The runtime then gives up the
-// pull.
+// The method reset returns a case whose download the registry interrupts once in the middle of the layer. After the
+// interruption, the runtime gives up the pull.
 func (p *pullRun) reset(ctx context.Context) (pullCase, error) {
 	image, err := p.cold(ctx, "reset")
 	if err != nil {
@@ -147,7 +147,8 @@ func (p *pullRun) reset(ctx context.Context) (pullCase, error) {
 	return c, p.bench.Break(ctx, "reset", rule)
 }
 
-// elsewhere returns a case whose image is for another platform. Later, the scenario pushes an image for this platform.
+// The method elsewhere returns a case whose image is for another platform. Later, the scenario pushes an image for
+// this platform.
 func (p *pullRun) elsewhere(ctx context.Context) (pullCase, error) {
 	architecture := "arm64"
 	image, err := p.bench.ImageElsewhere(ctx, "platform", architecture)
@@ -170,9 +171,9 @@ func (p *pullRun) noListener(context.Context) (pullCase, error) {
 	return plain("refused", "127.0.0.1:1/image:1", agent.Failed).failsFirst(1, nil, "connection_refused"), nil
 }
 
-// coldAndAgain returns three cases with the same image: a cold pull while another client pulls another image, a present
-// image, and a present image with the pull policy Always. With this policy, the kubelet verifies the image with the
-// registry.
+// coldAndAgain returns three cases with the same image. The first case is a cold pull while a second client pulls a
+// different image. In the other cases, the image is present, once without and once with the pull policy Always. With
+// the policy Always, the kubelet verifies the image with the registry.
 func (p *pullRun) coldAndAgain(ctx context.Context) ([]pullCase, error) {
 	image, err := p.cold(ctx, "cold")
 	if err != nil {
@@ -302,7 +303,7 @@ func (p *pullRun) start(ctx context.Context, c pullCase) error {
 
 func (c pullCase) endless() bool { return c.failures > 0 && c.mend == nil }
 
-// failed waits until the pull of the pod's image has failed as often as planned.
+// The method failed waits until the pull of the pod's image has failed as often as planned.
 func (p *pullRun) failed(ctx context.Context, c pullCase) error {
 	what := fmt.Sprintf("pod %s to fail %d times", c.pod, c.failures)
 	return p.bench.Node.Report.Wait(ctx, what, 2*time.Minute, 200*time.Millisecond, func(context.Context) error {
@@ -317,8 +318,8 @@ func (p *pullRun) failed(ctx context.Context, c pullCase) error {
 	})
 }
 
-// reported returns the timeline that the scenario checks. If the pod never becomes ready, reported waits until the
-// agent has observed a failure. Otherwise, reported waits until the pod has settled.
+// The method reported returns the timeline that the scenario checks. If the pod never becomes ready, reported waits
+// until the agent has observed a failure. Otherwise, reported waits until the pod has settled.
 func (j *pullJudge) reported(ctx context.Context, c pullCase) (agent.Timeline, error) {
 	if !c.endless() {
 		return j.settled(ctx, c.pod)

@@ -12,19 +12,20 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// unseen is a pull that took longer for the runtime than for the registry.
+// The type unseen is a pull that took longer for the runtime than for the registry.
 type unseen struct {
 	what string
 	took time.Duration // difference between the two durations
 }
 
-// seenByRegistry limits the difference between a pull's duration for the runtime and for the registry. Up to this
-// difference, the registry's log is the truth. Above it, containerd's log is the truth. The runtime's duration also
-// includes resolving the name before the download and unpacking after it. The limit is half the accepted error, so that
-// an agent that agrees with containerd's log stays within the accepted error.
+// seenByRegistry is the largest difference between the two durations of a pull for which the registry's log is the
+// truth. If the difference is larger, containerd's log is the truth. containerd's log also includes resolving the name
+// before the download, and unpacking after the download. The limit is half of the largest accepted error. So an agent
+// that agrees with containerd's log stays within the accepted error.
 const seenByRegistry = exact / 2
 
-// judge compares the agent's report about a pod's pulls with the logs of the kubelet, containerd and the registry.
+// The method judge compares the agent's report about a pod's pulls with the logs of the kubelet, containerd and the
+// registry.
 func (j *pullJudge) judge(ctx context.Context, c pullCase, timeline agent.Timeline) error {
 	truths := make([][]bench.Attempt, len(c.wants))
 	for i, want := range c.wants {
@@ -46,8 +47,8 @@ func (j *pullJudge) judge(ctx context.Context, c pullCase, timeline agent.Timeli
 	return nil
 }
 
-// attempts returns the attempts to pull one image for one pod. attempts waits for both logs, because the kubelet and
-// containerd do not write their logs at the same instant.
+// The method attempts returns the attempts to pull one image for one pod. attempts waits for both logs, because the
+// kubelet and containerd do not write their logs at the same instant.
 func (j *pullJudge) attempts(ctx context.Context, pod string, want wantedPull) (mine []bench.Attempt, err error) {
 	err = j.bench.Node.Report.Wait(ctx, "the logs about "+want.image, 5*time.Second, 50*time.Millisecond,
 		func(ctx context.Context) error {
@@ -115,7 +116,7 @@ func (j *pullJudge) judgeImage(c pullCase, want wantedPull, truth []bench.Attemp
 	}
 }
 
-// proves returns the reason why the case is not conclusive, or an empty string.
+// The method proves returns the reason why the case is not conclusive, or an empty string.
 func (w wantedPull) proves(c pullCase, truth []bench.Attempt) string {
 	failures, hit := 0, false
 	for _, a := range truth {
@@ -215,7 +216,7 @@ func (j *pullJudge) judgeFailed(what string, truth bench.Attempt, pull agent.Pul
 	}
 }
 
-// length compares one duration. An agent without all sources is allowed to omit the duration.
+// The method length compares one duration. An agent without all sources is allowed to omit the duration.
 func (j *pullJudge) length(what string, truth time.Duration, reported json.Number, limit time.Duration) {
 	measured, err := agent.Nanoseconds(reported)
 	if err != nil && reported == "" && !j.view.full() {
@@ -230,7 +231,7 @@ func (j *pullJudge) length(what string, truth time.Duration, reported json.Numbe
 // judgeBytes requires that the agent counts exactly the bytes that the registry sent. If a fault interrupted a
 // response, only the sent part counts.
 func (j *pullJudge) judgeBytes(what string, c pullCase, truth bench.Attempt, pull agent.Pull) {
-	const besides = 16 << 10 // the agent is allowed to count the configuration or not
+	const besides = 16 << 10 // the agent can include the bytes of the configuration in the count or leave them out
 	switch {
 	case c.cutOff || c.mayShare || truth.Failed() || pull.Outcome != agent.Downloaded:
 	case pull.Download == nil && j.view.full():

@@ -15,7 +15,7 @@ import (
 
 // realPull is a pull, or a wait for a pull, according to the independent logs.
 type realPull struct {
-	pod, container string // empty for a pull without a pod
+	pod, container string // name of the pod; empty for a pull without a pod
 	image, outcome string
 	span           bench.Span
 }
@@ -74,13 +74,13 @@ func watchLivePulls(ctx context.Context, client agent.Client) *liveWatch {
 	return w
 }
 
-// stop stops the queries. The caller must call it exactly once.
+// The method stop ends the queries. The caller must call stop exactly once.
 func (w *liveWatch) stop() error { w.cancel(); return <-w.ended }
 
 // judgeLive requires that each response contains only pulls in progress. The agent must also report each slow pull
 // while the pull is in progress.
 func (j *pullJudge) judgeLive(watched *liveWatch) {
-	// The agent learns of a start or an end with a delay, and the kubelet logs it with a delay.
+	// Both the agent and the kubelet's log have a delay when a pull starts or ends.
 	const slack = 2 * time.Second
 	seen := make(map[realPull]bool)
 	wrong := make(map[string]int) // number of occurrences by description
@@ -143,7 +143,7 @@ func (j *pullJudge) findRealPull(item agent.Live, about bench.Span) (realPull, b
 }
 
 // isImage reports whether the name refers to the pulled image. For pulls of other clients, containerd logs only the
-// repository and the host without its port.
+// repository and the host without the host's port.
 func isImage(truth realPull, named string) bool {
 	if truth.outcome != agent.External || truth.image == named {
 		return truth.image == named

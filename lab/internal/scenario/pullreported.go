@@ -2,7 +2,7 @@ package scenario
 
 import "github.com/podlapse/podlapse/lab/internal/agent"
 
-// reports reports whether an agent with these sources has evidence of the outcome after this many attempts.
+// The method reports returns whether an agent with these sources has evidence of the outcome after this many attempts.
 func (s view) reports(c pullCase, want wantedPull, attempts int) bool {
 	switch {
 	case s.full():
@@ -13,13 +13,14 @@ func (s view) reports(c pullCase, want wantedPull, attempts int) bool {
 		// the pull downloaded content.
 		return want.outcome == agent.Downloaded || want.outcome == agent.Present
 	}
-	// The agent queried the runtime before the sandbox ran, and the runtime's stores date later content. The stores
-	// cannot show which pull downloaded an image if two containers use the image, or if an earlier pull failed.
+	// The agent queried the runtime before the sandbox ran, and the runtime's stores contain the times of later
+	// content. In two cases, the stores cannot show which pull downloaded an image: two containers use the image, or an
+	// earlier pull failed.
 	return len(c.wants) == 1 && attempts <= 1 && !c.mayShare &&
 		(want.outcome == agent.Downloaded || want.outcome == agent.Present)
 }
 
-// judgeReported requires that an agent without all sources reports everything for which it has evidence.
+// judgeReported requires that an agent without all sources reports all facts for which this agent has evidence.
 func (j *pullJudge) judgeReported(what string, c pullCase, want wantedPull, attempts int, pull agent.Pull) {
 	if j.view.full() || !j.view.reports(c, want, attempts) {
 		return
@@ -34,8 +35,8 @@ func (j *pullJudge) judgeReported(what string, c pullCase, want wantedPull, atte
 	if j.view.events && pull.QueueSeconds == "" {
 		j.verdict.Problem("%s: the kubelet reported the wait in the queue, but the agent does not report it", what)
 	}
-	// Without Events, the step before the pull dates the start of the pull. The error of a short pull is then as large
-	// as the pull.
+	// Without Events, the start of the pull is known only from the step before the pull. The error of a short pull is
+	// then as large as the pull.
 	if (j.view.events || c.atLeast > 0) && pull.PullSeconds == "" {
 		j.verdict.Problem("%s: the evidence shows the pull's duration, but the agent does not report the duration",
 			what)

@@ -10,13 +10,13 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// parallelPulls is the number of images that the kubelet pulls at the same time, so that the cases do not wait for each
-// other.
+// parallelPulls is the number of images that the kubelet pulls at the same time. With this number, no case waits for
+// another case.
 const parallelPulls = 12
 
 // pulls runs every case. Cases that fail spend most of their time waiting for the kubelet's next attempt, so they run
-// concurrently. The other cases run one at a time, because two concurrent pulls would disturb each other's measurement
-// on a small machine. Only the first case, with a back-off of a minute, runs during all other cases.
+// concurrently. The other cases run one at a time, because two concurrent pulls would disturb the measurements on a
+// small machine. Only the first case, with a back-off of a minute, runs during all other cases.
 func pulls(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	if err := b.Node.PullInParallel(ctx, parallelPulls); err != nil {
 		return err

@@ -16,8 +16,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/registry"
 )
 
-// shared pulls images that share a layer: first two images one after the other, then two images at the same time. The
-// shared layer must be downloaded only once.
+// The method shared pulls images that share a layer: first two images one after the other, then two images at the
+// same time. The shared layer must be downloaded only once.
 func (p *pullRun) shared(ctx context.Context) error {
 	for _, s := range []struct {
 		first, second string
@@ -43,7 +43,7 @@ func (p *pullRun) shared(ctx context.Context) error {
 	return nil
 }
 
-// sharing pushes images that share one slow layer.
+// The method sharing pushes images that share one slow layer.
 func (p *pullRun) sharing(ctx context.Context, names ...string) (images []string, err error) {
 	layers, err := image.RandomLayers(pullLayer, pullLayer/8, pullLayer/8)
 	if err != nil {
@@ -118,8 +118,8 @@ func (j *pullJudge) judgeAtOnce(ctx context.Context, cases []pullCase) error {
 	return nil
 }
 
-// same starts five pods with the same image at the same time. One pull downloads the image, and the other pulls join
-// that download.
+// The method same starts five pods with the same image at the same time. One pull downloads the image, and the other
+// four pulls join this download.
 func (p *pullRun) same(ctx context.Context, how string) error {
 	const count = 5
 	reference, err := p.cold(ctx, "same-"+how)
@@ -210,7 +210,7 @@ func (j *pullJudge) judgeSame(ctx context.Context, how, reference string, pods [
 	return nil
 }
 
-// judgeBlocker requires that the report about a pull in the queue names the pull for which it waited.
+// judgeBlocker requires that the report about a queued pull names the pull that delayed the queued pull.
 func (j *pullJudge) judgeBlocker(waited bench.Attempt, all []bench.Attempt, near neighbors, pull agent.Pull) {
 	const long = time.Second
 	queue := waited.Call.StartAt.Sub(waited.RequestedAt)

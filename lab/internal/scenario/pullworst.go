@@ -13,19 +13,20 @@ import (
 )
 
 const (
-	// eventLate is the longest delay of a kubelet Event. The kubelet creates the Event in the same function as the
-	// fact, but a busy machine can delay the thread between the two.
+	// eventLate is the longest delay of a kubelet Event. The kubelet creates the Event in the function that performs
+	// the reported action. However, a busy machine can delay the thread between the action and the Event.
 	eventLate = 100 * time.Millisecond
 	// stampUnit is the precision of the timestamps of a repeated Event. For other Events, the name of the Event
 	// contains the time in nanoseconds.
 	stampUnit = time.Second
-	// lengthsOff is the error of the durations in a Pulled Event. The kubelet truncates both durations to milliseconds,
-	// and the durations include other work such as the query for the image's size.
+	// lengthsOff is the error of the durations in a Pulled Event. The kubelet truncates the two durations in this Event
+	// to milliseconds. The durations also include other work, such as the query for the image's size.
 	lengthsOff = 15 * time.Millisecond
 )
 
-// neighbors contains two instants from the runtime. At the instant before, the kubelet had not yet reached the
-// container. At the instant after, the kubelet had the image. An instant is zero if it did not happen.
+// The type neighbors contains two instants from the runtime. At the instant in the field before, the kubelet had not
+// yet reached the container. At the instant in the field after, the kubelet had the image. An instant is zero if the
+// step did not happen.
 type neighbors struct{ before, after time.Time }
 
 // runtimeLog returns containerd's log about a pod if the agent has no Events. Otherwise, runtimeLog returns an empty
@@ -53,9 +54,9 @@ func neighborsIn(log bench.RuntimeLog, spec corev1.PodSpec, container string) (b
 	return b
 }
 
-// worst returns the largest error that an agent's evidence allows for one attempt. An agent that states a larger error
-// has not used its evidence. Without Events, the agent knows when the manifest arrived, when the image was stored, and
-// what the runtime did before and after the pull. Without the runtime, the agent has the kubelet's Events.
+// The method worst returns the largest error that an agent's evidence allows for one attempt. An agent that states a
+// larger error has not used its evidence. Without Events, the agent knows when the manifest arrived, when the image was
+// stored, and what the runtime did before and after the pull. Without the runtime, the agent has the kubelet's Events.
 func (s view) worst(a bench.Attempt, near neighbors) time.Duration {
 	switch {
 	case s.full():
@@ -102,14 +103,16 @@ func (s view) worstBackoff(attempts []bench.Attempt, near neighbors) (worst time
 			worst += stampUnit // the Event at the end of the wait is a repeated Event
 		}
 		if next := attempts[i+1]; next.Failed() {
-			worst += stampUnit // the Event at the start of the wait is also repeated if it has no duration
+			// the Event about a failed attempt is also a repeated Event
+			worst += stampUnit
 		}
 	}
 	return worst
 }
 
-// limit returns the largest accepted error of a duration. For an agent with all sources, the limit is exact. For other
-// agents, limit adds the error that the agent states, which must not exceed the error that the agent's evidence allows.
+// The method limit returns the largest accepted error of a duration. For an agent with all sources, the limit is exact.
+// For other agents, limit adds the agent's stated error. The stated error must not exceed the error that the agent's
+// evidence allows.
 func (j *pullJudge) limit(what string, stated json.Number, worst time.Duration) time.Duration {
 	if j.view.full() && worst == 0 {
 		return exact
@@ -122,7 +125,7 @@ func (j *pullJudge) limit(what string, stated json.Number, worst time.Duration) 
 }
 
 func (j *pullJudge) capped(what string, stated, worst time.Duration) time.Duration {
-	if stated > worst+exact { // the truth itself has an error of up to exact
+	if stated > worst+exact { // the truth can be wrong by up to the constant exact
 		j.verdict.Problem("%s: the agent states an error of %s, but its evidence allows at most %s", what,
 			seconds(stated), seconds(worst))
 		return worst

@@ -9,7 +9,7 @@ import (
 )
 
 // judgeRecords validates all records that an agent printed about the scenario's pods against the schemas. judgeRecords
-// also compares transition records with the timelines of the same print.
+// also compares transition records with the timelines that were printed with them.
 func judgeRecords(o bench.Observer, v *Verdict) error {
 	source, err := build.FindSource()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// restart repeatedly kills the agent while pods start. The agents together must report each pod once, as an agent does
+// restart repeatedly kills the agent while pods start. All agents together must report each pod once, like an agent
 // that is never killed.
 func restart(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
@@ -34,8 +34,8 @@ type disturbance struct {
 	disturb func(context.Context) error
 }
 
-// startDisturbed starts pods at random times. The last pods become ready before the disturbance ends. startDisturbed
-// checks and returns the records that the agents printed about the pods.
+// startDisturbed starts pods at random times. The last pods become ready before the end of the disturbance.
+// startDisturbed checks and returns the records that the agents printed about the pods.
 func startDisturbed(ctx context.Context, b *bench.Bench, v *Verdict, random *rand.Rand,
 	d disturbance) (agent.Records, error) {
 	v.Note("the times were drawn with --seed %d", b.Seed)
@@ -85,7 +85,7 @@ func startDisturbed(ctx context.Context, b *bench.Bench, v *Verdict, random *ran
 	return records, nil
 }
 
-// restartPlans returns pods of five kinds in turn. Each pod has phases of known duration.
+// restartPlans returns pods of five kinds in turn. Each pod has phases of known durations.
 func restartPlans(count int) []plan {
 	const (
 		initRun    = time.Second
@@ -114,8 +114,8 @@ func restartPlans(count int) []plan {
 }
 
 // dismissReported deletes each pod some time after the agent has reported the pod, because the pod's probes would keep
-// the machine busy. Before the deletion, restarted agents find the pod and could report it again. Pods that complete
-// are not deleted. dismissReported runs until ctx ends.
+// the machine busy. Restarted agents find each pod until its deletion, and could report the pod again. Pods that
+// complete are not deleted. dismissReported runs until ctx ends.
 func dismissReported(ctx context.Context, b *bench.Bench, plans []plan) error {
 	const stay = 12 * time.Second
 	leaving := make(map[string]bool)
@@ -146,8 +146,8 @@ func dismissReported(ctx context.Context, b *bench.Bench, plans []plan) error {
 	return nil
 }
 
-// awaitRecords waits for a limited time until every pod is reported. The verdict reports missing pods. Then it waits
-// longer, because an agent might report a pod again.
+// awaitRecords waits for a limited time until every pod is reported. The verdict reports missing pods. Then
+// awaitRecords waits for some more time, because an agent might report a pod again.
 func awaitRecords(ctx context.Context, b *bench.Bench, plans []plan) (agent.Records, error) {
 	const (
 		limit = 15 * time.Second
@@ -172,7 +172,7 @@ func awaitRecords(ctx context.Context, b *bench.Bench, plans []plan) (agent.Reco
 	return b.Records()
 }
 
-// missing returns the names of the pods without a record.
+// The function missing returns the names of the pods without a record.
 func missing(plans []plan, timelines []agent.Timeline) (names []string) {
 	reported := make(map[string]bool)
 	for _, timeline := range timelines {

@@ -103,8 +103,8 @@ func restartAndKeep(ctx context.Context, b *bench.Bench) error {
 	return work.Wait()
 }
 
-// judgeRollout adds checks to those of judgeRestarts. Each restart must have started a new agent, and no agent must
-// have repeated a record.
+// judgeRollout makes the checks of judgeRestarts and two additional checks. Each restart must have started a new agent,
+// and no agent is allowed to repeat a record.
 func judgeRollout(v *Verdict, records agent.Records, restarts, agents int) {
 	v.Compared++
 	if agents != restarts+1 {

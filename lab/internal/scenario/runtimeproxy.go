@@ -138,7 +138,7 @@ func tryForbidden(ctx context.Context, b *bench.Bench, v *Verdict, direct, throu
 	for name, call := range calls {
 		v.Compared++
 		if err := call(); status.Code(err) != codes.PermissionDenied {
-			v.Problem("%s through the proxy must be refused, but returned: %v", name, err)
+			v.Problem("%s through the proxy: got code %s, want PermissionDenied", name, status.Code(err))
 		}
 	}
 	if _, err := evil.ContainerStatus(ctx, &runtimeapi.ContainerStatusRequest{ContainerId: victim}); err != nil {
@@ -165,14 +165,14 @@ func tryForbidden(ctx context.Context, b *bench.Bench, v *Verdict, direct, throu
 func measureProxy(ctx context.Context, v *Verdict, direct, through *grpc.ClientConn, proxy int) error {
 	const calls = 1000
 	took := map[string][]time.Duration{}
-	for range calls { // alternating, so that both kinds of calls meet the same load
+	for range calls { // alternating, so that the machine's load affects both kinds of calls equally
 		for way, conn := range map[string]*grpc.ClientConn{"direct": direct, "through the proxy": through} {
 			ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 			begunAt := time.Now()
 			_, err := runtimeapi.NewRuntimeServiceClient(conn).Version(ctx, &runtimeapi.VersionRequest{})
 			cancel()
 			if err != nil {
-				return fmt.Errorf("measure calls %s: %w", way, err)
+				return fmt.Errorf("measure the calls (%s): %w", way, err)
 			}
 			took[way] = append(took[way], time.Since(begunAt))
 		}

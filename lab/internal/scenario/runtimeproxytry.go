@@ -17,8 +17,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// lookForSockets walks all files in the agent's container as root of the node, who can see more files than the agent.
-// The proxy's socket must be the only socket.
+// lookForSockets searches all files in the agent's container as root of the node. Root can see more files than the
+// agent. The proxy's socket must be the only socket.
 func lookForSockets(b *bench.Bench, v *Verdict, pid, proxy int) error {
 	found, files, err := socketsOf(pid)
 	if err != nil {
@@ -30,10 +30,10 @@ func lookForSockets(b *bench.Bench, v *Verdict, pid, proxy int) error {
 	}
 	// The same search must find containerd's socket in the proxy's container. Otherwise, the search proves nothing.
 	v.Compared++
-	if has, _, err := socketsOf(proxy); err != nil || !slices.Contains(has, b.Node.ContainerdSocket()) {
-		v.Problem("the proxy's container contains the sockets %q, want %s in the list (error %v)", has,
-			b.Node.ContainerdSocket(),
-			err)
+	if has, _, err := socketsOf(proxy); err != nil {
+		v.Problem("search the proxy's container for sockets: %v", err)
+	} else if !slices.Contains(has, b.Node.ContainerdSocket()) {
+		v.Problem("the proxy's container contains the sockets %q, want %s in the list", has, b.Node.ContainerdSocket())
 	}
 	// The agent's container must not reach the node's paths, either directly or through the /proc files of visible
 	// processes.
@@ -139,7 +139,7 @@ func judgeProxyProcess(v *Verdict, pid int) {
 		pid)); err == nil {
 		v.Problem("the proxy's container contains a service account token, want none")
 	}
-	// The pod uses the node's network, so only the sockets that the process itself holds count.
+	// The pod uses the node's network, so the check considers only sockets that the process itself has open.
 	inodes := map[string]bool{}
 	for _, table := range []string{"tcp", "tcp6", "udp", "udp6", "raw", "raw6"} {
 		for _, inode := range inodesOf(fmt.Sprintf("/proc/%d/net/%s", pid, table)) {
@@ -148,8 +148,10 @@ func judgeProxyProcess(v *Verdict, pid int) {
 	}
 	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
 	v.Compared++
-	if err != nil || len(inodes) == 0 {
-		v.Problem("cannot check the proxy's sockets: error %v, %d network sockets on the node", err, len(inodes))
+	if err != nil {
+		v.Problem("cannot check the proxy's sockets: %v", err)
+	} else if len(inodes) == 0 {
+		v.Problem("cannot check the proxy's sockets: found no network sockets on the node")
 	}
 	for _, entry := range entries {
 		target, _ := os.Readlink(fmt.Sprintf("/proc/%d/fd/%s", pid, entry.Name()))

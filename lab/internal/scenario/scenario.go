@@ -17,8 +17,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// Run injects faults and measures on a new bench. An error means that the scenario could not run. Differences between
-// the agent's reports and the truth go into the verdict.
+// Run is a function that injects faults and measures on a new bench. An error means that the scenario could not run.
+// The verdict contains the differences between the agent's reports and the truth.
 type Run func(ctx context.Context, b *bench.Bench, v *Verdict) error
 
 // Scenario is one row of the table.
@@ -37,7 +37,7 @@ type Choice struct {
 	Before string // path of the program that Compare compares with the current agent
 }
 
-// Table lists all scenarios in the order that suits a new user.
+// Table lists all scenarios. The scenarios for new users are first.
 func Table() []Scenario {
 	return []Scenario{
 		{"rollout", "restart the DaemonSet three times while pods start: each start-up is reported exactly once",
@@ -66,7 +66,7 @@ func Table() []Scenario {
 			false},
 		{"lost-events", "ten cold images in one pod, some of whose Events the kubelet drops: all pulls and exact " +
 			"losses are reported", lostEvents, false},
-		{"unpack", "a slow registry, slow unpacking, and both at once: each second is charged to the right cause",
+		{"unpack", "a slow registry, slow unpacking, and both at once: each second has the right cause",
 			unpack, false},
 		{"no-watch", "30 pods with present images open no Event watch; a pod with a cold image opens an Event " +
 			"watch, which is closed later", noWatch,
@@ -116,11 +116,11 @@ func Names() []string {
 	return names
 }
 
-// ErrDisagree means that the agent and the truth differ by more than the limit. The error that wraps ErrDisagree lists
-// the differences.
+// ErrDisagree means that the difference between the agent and the truth is larger than the limit. The error that wraps
+// ErrDisagree lists the differences.
 var ErrDisagree = errors.New("the agent disagrees with the truth")
 
-// purpose is the purpose of the scenarios' namespaces.
+// The constant purpose is the purpose of the scenarios' namespaces.
 const purpose = "scenario"
 
 // Play runs one scenario on a running node and prints the result. At the end, Play always removes the faults and the
@@ -167,8 +167,8 @@ func Play(ctx context.Context, n node.Node, s Scenario, choice Choice, out io.Wr
 	if err != nil {
 		return fmt.Errorf("scenario %s: %w", s.Name, err)
 	}
-	// The error repeats the problems, because readers look at the end of a long output first, and some systems keep
-	// only the end.
+	// The error repeats the problems at the end of the output. Readers of a long output look at its end first, and some
+	// systems keep only the end.
 	return fmt.Errorf("scenario %s: %w:\n  %s", s.Name, ErrDisagree, strings.Join(verdict.Wrong(), "\n  "))
 }
 

@@ -14,11 +14,11 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// queued is one pod of the queue, with the truth about its pull.
+// The type queued is one pod of the queue, with the truth about its pull.
 type queued struct {
 	name        string
-	requestedAt time.Time  // when the kubelet queued the pull
-	pull        bench.Span // according to the registry's log
+	requestedAt time.Time  // time when the kubelet queued the pull
+	pull        bench.Span // time of the pull according to the registry's log
 	timeline    agent.Timeline
 }
 
@@ -109,7 +109,7 @@ func judgeQueue(pods []queued, v *Verdict) {
 	}
 }
 
-// pull compares one duration of the pull of a pod's main container.
+// The method pull compares one duration of the pull of a pod's main container.
 func (v *Verdict) pull(pod queued, what string, injected, truth time.Duration,
 	measure func(agent.Pull) (time.Duration, error)) {
 	entry, there := pod.timeline.PullOf("main")
@@ -124,7 +124,7 @@ func (v *Verdict) pull(pod queued, what string, injected, truth time.Duration,
 	v.Compare(pod.name+" "+what, injected, truth, measured, there, limit)
 }
 
-// downloaded requires that the agent reports a download of the container's image.
+// The method downloaded requires that the agent reports a download of the container's image.
 func (v *Verdict) downloaded(timeline agent.Timeline, container string) {
 	entry, there := timeline.PullOf(container)
 	switch {

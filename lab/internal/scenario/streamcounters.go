@@ -9,7 +9,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/metrics"
 )
 
-// truth contains the agent's counters about its watch.
+// The type truth contains the agent's counters about its watch.
 type truth struct {
 	complete, failed, skipped float64
 	missing, extra, stale     float64
@@ -45,8 +45,8 @@ func readTruth(ctx context.Context, b *bench.Bench) (now truth, err error) {
 	return now, err
 }
 
-// minus returns the growth of the counters since the earlier values. The time of the last verification is not a
-// counter, so it stays unchanged.
+// The method minus returns the growth of the counters since the earlier values. The time of the last verification is
+// not a counter, so it stays unchanged.
 func (t truth) minus(before truth) truth {
 	return truth{
 		t.complete - before.complete, t.failed - before.failed, t.skipped - before.skipped,

@@ -28,7 +28,8 @@ func testOutage(ctx context.Context, b *bench.Bench, v *Verdict) error {
 			if pod.Status.Phase != corev1.PodRunning {
 				return errors.New(string(pod.Status.Phase))
 			}
-			_, err := b.Agent.Timeline(ctx, b.Namespace, pod.Name) // the agent must know the pod before the outage
+			// the agent must see the pod before the outage starts
+			_, err := b.Agent.Timeline(ctx, b.Namespace, pod.Name)
 			return err
 		})
 	uid := watched.Of("waits").UID

@@ -15,8 +15,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/watchproxy"
 )
 
-// The delays of the watch. watchBehind is longer than the time that the agent needs to detect a delayed watch. The
-// agent needs at most two intervals plus a tenth of an interval plus its patience.
+// The delays of the watch. watchBehind is longer than the time that the agent needs to detect a delayed watch.
+// watchLate is shorter than the agent's patience, so a watch with this delay is not an error.
 const (
 	verifyInterval = 10 * time.Second
 	watchBehind    = 25 * time.Second
@@ -26,8 +26,8 @@ const (
 )
 
 // streamTruth runs the agent behind a proxy that delays or drops events of the pod watch. The agent's comparison with a
-// list must find and repair exactly these events. Then the API server is down for half a minute. The agent must not
-// report this outage as an error of the watch.
+// list must find and repair exactly the affected pods. Then the API server is down for half a minute. The agent must
+// not report this outage as an error of the watch.
 func streamTruth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	as, err := b.Node.KubeAsAgent()
 	if err != nil {
@@ -85,7 +85,8 @@ func streamTruth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return testOutage(ctx, b, v)
 }
 
-// judgeLate delays the creation and all changes of a pod by less than the limit from which the agent reports an error.
+// judgeLate delays the creation and all changes of a pod. The delay is below the limit from which the agent reports an
+// error.
 func judgeLate(ctx context.Context, b *bench.Bench, v *Verdict, proxy *watchproxy.Proxy) error {
 	const pod = "late"
 	before, err := readTruth(ctx, b)
@@ -221,7 +222,7 @@ func dropAndDelayEvents(ctx context.Context, b *bench.Bench, v *Verdict,
 				return err
 			}
 			if found = now.minus(before); found.missing < 2 || found.extra < 1 || found.stale < 1 {
-				return fmt.Errorf("the agent has found only %+v", found)
+				return fmt.Errorf("the agent has found only these differences: %+v", found)
 			}
 			return nil
 		})
@@ -246,7 +247,7 @@ func dropAndDelayEvents(ctx context.Context, b *bench.Bench, v *Verdict,
 	return func() error { return judgeDelay(ctx, b, v, before, created) }, nil
 }
 
-// judgeDelay waits until the delayed events have arrived. The agent must report this delay, or at most a second more.
+// judgeDelay waits for the delayed events. The agent must report this delay, or at most a second more.
 func judgeDelay(ctx context.Context, b *bench.Bench, v *Verdict, before truth, created bench.Span) error {
 	var reported truth
 	err := b.Node.Report.Wait(ctx, "the watch to deliver the delayed events", 2*watchBehind, 200*time.Millisecond,

@@ -9,12 +9,12 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// tally compares many timelines with the known truth about their pods.
+// The type tally compares many timelines with the known truth about their pods.
 type tally struct {
 	readings []reading
 	waits    waits    // if empty, every phase must be as accurate as on an idle machine
 	stamps   int      // number of compared milestones and spans on the control plane's clock
-	refuted  []string // compared values that are certainly outside the agent's interval
+	refuted  []string // compared values that are wrong, because the agent's interval excludes the truth
 	problems []string
 
 	widestMilestone time.Duration // widest interval that the agent states for a milestone
@@ -23,15 +23,15 @@ type tally struct {
 
 // The control plane truncates its timestamps to seconds. A milestone therefore has an interval of a second, and the
 // duration between two milestones has an error of at most two seconds. An agent must not state larger errors, except
-// for the clock skew that it has proven.
+// for the clock skew that the agent has proven.
 const (
 	widestMilestone = time.Second
 	widestSpan      = 2 * time.Second
 )
 
-// add compares one timeline.
+// The method add compares one timeline.
 func (t *tally) add(timeline agent.Timeline, k known) {
-	under := "" // the phase into which the timeline merges the next phase; empty if none
+	under := "" // the phase into which the timeline merges the next phase; empty if there is no such phase
 	for i, length := range k.lengths {
 		t.problem(k.pod, length.happenedOtherwise())
 		mergedIn := under
@@ -61,7 +61,7 @@ func (t *tally) add(timeline agent.Timeline, k known) {
 			continue
 		}
 		if reported.Earliest.IsZero() || reported.Latest.IsZero() {
-			t.problem(k.pod, fmt.Errorf("the interval of milestone %s has no start or no end, want both", m.milestone))
+			t.problem(k.pod, fmt.Errorf("the interval of milestone %s lacks its start or its end", m.milestone))
 			continue
 		}
 		width := reported.Latest.Sub(reported.Earliest)
@@ -110,16 +110,17 @@ func (t *tally) problem(pod string, err error) {
 	}
 }
 
-// meets is the rule for milestones: the true interval and the agent's interval must overlap. The true interval is the
-// interval of a call, or of a cause and a consequence, and is mostly some milliseconds wide. An interval of the agent
-// that does not overlap is therefore wrong. An interval that overlaps is right within some milliseconds.
+// The function meets is the rule for milestones: the true interval and the agent's interval must overlap. The true
+// interval is the interval of a call, or lies between a cause and a consequence. The true interval is usually some
+// milliseconds long. If the agent's interval does not overlap the true interval, the agent is therefore wrong. If the
+// two intervals overlap, the agent is right within some milliseconds.
 func meets(held bench.Span, reported agent.Milestone) bool {
 	return (reported.Earliest.IsZero() || !reported.Earliest.After(held.EndAt)) &&
 		(reported.Latest.IsZero() || !reported.Latest.Before(held.StartAt))
 }
 
-// between is the rule for durations: the agent's value plus or minus its stated error must overlap the range of
-// possible durations. between returns the shortest and the longest possible duration.
+// The method between implements the rule for durations: the agent's value plus or minus its stated error must overlap
+// the range of possible durations. The results are the shortest and the longest possible duration.
 func (s knownSpan) between() (shortest, longest time.Duration) {
 	return max(0, s.to.StartAt.Sub(s.from.EndAt)), s.to.EndAt.Sub(s.from.StartAt)
 }
@@ -179,7 +180,7 @@ func (t *tally) judgeExactness(v *Verdict) {
 
 // judgePromises requires that every timestamp of the control plane lies within the agent's stated error. The agent must
 // report every phase, or list the phase as a candidate of an unattributed phase. One percent of the durations on the
-// node's clock may be outside their stated errors, because the truth is not more accurate. On a busy machine, other
+// node's clock can be outside their stated errors, because the truth is not more accurate. On a busy machine, other
 // work can delay the log line about an event.
 func (t *tally) judgePromises(v *Verdict) {
 	v.Compared += len(t.readings) + t.stamps
@@ -204,7 +205,7 @@ func (t *tally) judgePromises(v *Verdict) {
 		seconds(t.widestMilestone),
 		seconds(t.widestSpan))
 	v.Note("%d of %d phases are reported only as parts of other phases", merged, len(t.readings))
-	// an agent without evidence would report every phase as a part of another phase
+	// otherwise, an agent without evidence could report every phase as part of another phase
 	if 20*merged > len(t.readings) {
 		v.Problem("%d of %d phases are reported only as parts of other phases, want at most 5 %%", merged,
 			len(t.readings))
@@ -212,7 +213,8 @@ func (t *tally) judgePromises(v *Verdict) {
 	t.describe(v)
 }
 
-// judgeShare requires that all but a few phases on the node's clock are right. judgeShare notes the other phases.
+// judgeShare requires that all but a few phases on the node's clock are right. judgeShare adds the other phases to the
+// verdict as notes.
 func (t *tally) judgeShare(v *Verdict, rule string, allowed int, right func(reading) bool) {
 	var wrong []string
 	for _, r := range t.readings {
@@ -230,7 +232,7 @@ func (t *tally) judgeShare(v *Verdict, rule string, allowed int, right func(read
 	v.Problems = append(v.Problems, wrong...)
 }
 
-// describe notes the differences to the truth for each kind of phase.
+// The method describe notes the differences to the truth for each kind of phase.
 func (t *tally) describe(v *Verdict) {
 	offs := make(map[string][]time.Duration)
 	var phases []string

@@ -14,8 +14,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// ended describes how one container must stop. The agent must not report a container that never starts, even if the
-// kubelet reports an exit code. For such a container, code is -1 and how is empty.
+// The type ended describes the expected stop of one container. The agent must not report a container that never starts,
+// even if the kubelet reports an exit code. For such a container, code is -1 and how is empty.
 type ended struct {
 	container, how string
 	code, signal   int
@@ -29,7 +29,7 @@ type endingPod struct {
 	grace  int64 // seconds
 	spec   corev1.PodSpec
 	ends   []ended
-	phases []string // names in order; an unattributed phase is represented by its candidates
+	phases []string // names in order; for an unattributed phase, the names of its candidates
 	says   string   // expected part of the verdict
 }
 
@@ -121,20 +121,20 @@ func termination(ctx context.Context, b *bench.Bench, v *Verdict) error {
 
 // endWitness is the evidence about a pod's termination from sources other than the agent.
 type endWitness struct {
-	asked      bench.Span // from the deletion request to its response
-	reportedAt time.Time  // when the kubelet received the request, from the kubelet's log
-	begunAt    time.Time  // when the kubelet started to stop the first container, from the kubelet's Event
+	asked      bench.Span // from the deletion request to the response
+	reportedAt time.Time  // time when the kubelet received the request, from the kubelet's log
+	begunAt    time.Time  // time when the kubelet started to stop the first container, from the kubelet's Event
 	runtime    bench.RuntimeLog
-	goneAt     time.Time // when the bench's watch delivered the deletion of the object
+	goneAt     time.Time // time when the bench's watch delivered the deletion of the object
 }
 
-// end deletes the pod, waits until the pod's object is gone, and collects the evidence.
+// The method end deletes the pod, waits until the pod's object no longer exists, and collects the evidence.
 func (p endingPod) end(ctx context.Context, b *bench.Bench, v *Verdict,
 	arrivals *bench.Arrivals) (w endWitness, err error) {
 	if w.asked, err = bench.Dated(func() error { return b.DeletePod(ctx, p.name) }); err != nil {
 		return w, err
 	}
-	if p.name == "deaf" { // this pod terminates slowly enough to be observed
+	if p.name == "deaf" { // this pod terminates so slowly that the scenario can observe the termination
 		if err := v.goesOn(ctx, b, p.name); err != nil {
 			return w, err
 		}

@@ -16,7 +16,7 @@ import (
 // endLimit is the largest accepted error of the agent for steps with a timestamp.
 const endLimit = 50 * time.Millisecond
 
-// end compares the record of a termination with the independent sources.
+// The method end compares the record of a termination with the independent sources.
 func (v *Verdict) end(p endingPod, end agent.End, w endWitness) {
 	reported := end.Termination
 	for _, problem := range reported.Problems() {
@@ -39,7 +39,7 @@ func (v *Verdict) end(p endingPod, end agent.End, w endWitness) {
 	instant := func(what string, truth, measured time.Time, limit time.Duration) {
 		v.Compare(p.name+" "+what, 0, since(truth), since(measured), !measured.IsZero() && !truth.IsZero(), limit)
 	}
-	// The sources have no timestamps in milliseconds for these two steps. On a busy node, the kubelet receives the
+	// For these two steps, the sources have no timestamps in milliseconds. On a busy node, the kubelet receives the
 	// request late. The agent states the resulting error.
 	pickup := phaseOf(reported.Phases, "kubelet_pickup")
 	late, err := agent.Nanoseconds(pickup.Error)
@@ -68,8 +68,8 @@ func (v *Verdict) end(p endingPod, end agent.End, w endWitness) {
 			instant(e.container+" stopped", w.runtime.ExitedAt[e.container], stop.StoppedAt, endLimit)
 		}
 	}
-	// The stop of the sandbox has no timestamp. The stop lies between two responses of the runtime. The error that the
-	// agent states covers the time between them.
+	// The stop of the sandbox has no timestamp. The stop lies between two responses of the runtime. The agent's stated
+	// error covers the time between the two responses.
 	down := phaseOf(reported.Phases, "sandbox_stop")
 	stated, err := agent.Nanoseconds(down.Error)
 	if err != nil {
@@ -103,7 +103,7 @@ func phaseNames(phases []agent.Phase) (names []string) {
 	return names
 }
 
-// phaseOf returns the phase with the given name, or a zero phase if there is none.
+// phaseOf returns the phase with the given name. If there is no such phase, phaseOf returns a zero phase.
 func phaseOf(phases []agent.Phase, name string) agent.Phase {
 	if i := slices.IndexFunc(phases, func(p agent.Phase) bool { return p.Phase == name }); i >= 0 {
 		return phases[i]
@@ -111,7 +111,7 @@ func phaseOf(phases []agent.Phase, name string) agent.Phase {
 	return agent.Phase{}
 }
 
-// goesOn requires that the agent reports a termination while the termination is in progress.
+// goesOn requires that the agent reports a termination that is still in progress.
 func (v *Verdict) goesOn(ctx context.Context, b *bench.Bench, pod string) error {
 	return b.Node.Report.Wait(ctx, "the agent to report that pod "+pod+" ends", startLimit, 100*time.Millisecond,
 		func(ctx context.Context) error {
@@ -133,8 +133,8 @@ func (v *Verdict) goesOn(ctx context.Context, b *bench.Bench, pod string) error 
 		})
 }
 
-// explained requires that explain, which queries the agent about the deleted pod, shows the verdict of the printed
-// record.
+// The function explained requires that the command explain shows the verdict of the printed record. The command queries
+// the agent about the deleted pod.
 func explained(ctx context.Context, b *bench.Bench, v *Verdict, end agent.End) error {
 	text, err := exec.CommandContext(ctx, b.Node.Agent(), "explain", end.Namespace+"/"+end.Name,
 		"--server=http://"+layout.Address(layout.AgentPort)).Output()

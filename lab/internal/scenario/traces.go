@@ -14,7 +14,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/otlp"
 )
 
-// deliveryLimit is the time for which the agent tries to deliver data without a receiver.
+// deliveryLimit is the time for which the agent tries to deliver data while no receiver runs.
 const deliveryLimit = 2 * time.Second
 
 // sendingOverHTTP returns the environment of an agent that sends traces and metrics to the receiver.
@@ -67,7 +67,7 @@ func awaitTrace(ctx context.Context, b *bench.Bench, pod string, times int) (otl
 				return err
 			}
 			if len(reports) < times {
-				return fmt.Errorf("the start-up was sent %d times so far", len(reports))
+				return fmt.Errorf("the agent has sent the start-up %d times so far", len(reports))
 			}
 			report = reports[len(reports)-1]
 			return nil

@@ -17,7 +17,7 @@ import (
 // The amounts of data to unpack and to download. Each takes seconds.
 const (
 	unpackFiles    = 40_000
-	unpackAtLeast  = time.Second // if unpacking is faster, the machine is too fast for this number of files
+	unpackAtLeast  = time.Second // if unpacking takes less time, the machine is too fast for this number of files
 	downloadLayer  = 3 << 20     // bytes
 	downloadRate   = 512 << 10   // bytes per second
 	diskCause      = "disk"
@@ -25,10 +25,10 @@ const (
 	mostlyUnpacked = 500 * time.Millisecond // longest time for unpacking the last, small layer after its last byte
 )
 
-// unpack pulls three images. The first image downloads slowly, and the second unpacks slowly. The first layer of the
-// third image is unpacked while its second layer is downloaded. The registry's log shows when the registry sent the
-// last byte, and containerd's log shows when the image was complete. The cause before the last byte is the registry,
-// and afterwards the disk.
+// The scenario unpack pulls three images. The first image downloads slowly, and the second image unpacks slowly. The
+// runtime unpacks the first layer of the third image while it downloads the second layer. The registry's log shows when
+// the registry sent the last byte, and containerd's log shows when the image was complete. The registry is the cause of
+// the time before the last byte, and the disk is the cause of the time after the last byte.
 func unpack(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	p, err := watchPulls(ctx, b)
 	if err != nil {
@@ -50,8 +50,8 @@ func unpack(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	cases := []struct {
 		name   string
 		layers []v1.Layer
-		// rate is the registry's rate in bytes per second. Zero means an unlimited rate, so most of the image is still
-		// packed when the last byte arrives.
+		// rate is the registry's rate in bytes per second. Zero means an unlimited rate. At an unlimited rate, the
+		// runtime has unpacked only a small part of the image when the last byte arrives.
 		rate int64
 	}{
 		{"slow-registry", bytes[:1], downloadRate},
@@ -78,7 +78,7 @@ func unpack(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	return nil
 }
 
-// unpacked runs one case and checks the causes that the agents report.
+// The method unpacked runs one case and checks the causes that the agents report.
 func (p *pullRun) unpacked(ctx context.Context, c pullCase, unpacks bool, layers int) error {
 	if err := p.start(ctx, c); err != nil {
 		return err
@@ -132,11 +132,11 @@ func (j *pullJudge) judgeUnpacked(ctx context.Context, c pullCase, unpacks bool,
 		if err != nil {
 			return err
 		}
-		// Such a short phase can be merged into the other phase.
+		// A short phase can be merged into the other phase.
 		v.Compare(c.pod+" "+part.phase, part.injected, part.truth, measured, there || part.truth < exact, exact)
 		for _, phase := range timeline.Phases {
 			if phase.Phase == part.phase && phase.Cause != part.cause {
-				v.Problem("%s: phase %s is charged to %q, want %q", c.pod, part.phase, phase.Cause, part.cause)
+				v.Problem("%s: the cause of phase %s is %q, want %q", c.pod, part.phase, phase.Cause, part.cause)
 			}
 		}
 	}
@@ -145,7 +145,7 @@ func (j *pullJudge) judgeUnpacked(ctx context.Context, c pullCase, unpacks bool,
 }
 
 // judgeUndivided checks an agent without evidence of the last byte. The agent must report the total duration of pull
-// and unpacking. The agent must list pull and unpack as candidates and charge the time to no party.
+// and unpacking. The agent must list pull and unpack as candidates, and must not name a cause.
 func (j *pullJudge) judgeUndivided(c pullCase, a bench.Attempt, timeline agent.Timeline) {
 	var both time.Duration
 	for _, phase := range timeline.Phases {
@@ -158,8 +158,8 @@ func (j *pullJudge) judgeUndivided(c pullCase, a bench.Attempt, timeline agent.T
 			j.verdict.Problem("%s: phase %s: %v", c.pod, phase.Phase, err)
 		}
 		if both += length; phase.Phase != agent.Unattributed && length > exact {
-			j.verdict.Problem("%s: %s s are charged to %q, but no evidence of the agent separates the parts of "+
-				"the pull",
+			j.verdict.Problem("%s: for %s s, the agent reports the cause %q, but no evidence of the agent separates the "+
+				"parts of the pull",
 				c.pod, phase.Seconds, phase.Cause)
 		}
 	}
@@ -170,9 +170,9 @@ func (j *pullJudge) judgeUndivided(c pullCase, a bench.Attempt, timeline agent.T
 	}
 }
 
-// judgeBusy requires that the agent reports the time in which it unpacked layers, even if the unpacking delayed
-// nothing. In the case overlap, unpacking the first layer takes as long as in the case slow-disk, while the second
-// layer is downloaded.
+// judgeBusy requires that the agent reports the time in which the runtime unpacked layers, even if the unpacking
+// delayed nothing. In the case overlap, the runtime unpacks the first layer while it downloads the second layer. The
+// unpacking takes as long as in the case slow-disk.
 func (j *pullJudge) judgeBusy(c pullCase, a bench.Attempt, layers int, timeline agent.Timeline) {
 	pull, _ := timeline.PullOf(mainName)
 	if pull.Unpack == nil {
@@ -189,7 +189,7 @@ func (j *pullJudge) judgeBusy(c pullCase, a bench.Attempt, layers int, timeline 
 	case c.pod != "slow-registry" && busy < unpackAtLeast:
 		j.verdict.Problem("%s: the agent reports only %s s for unpacking, want at least 1 s", c.pod, seconds(busy))
 	}
-	// The agent is allowed to omit a layer that was present.
+	// The agent is allowed to omit a layer that the node already had.
 	if reported := len(pull.Layers); reported != layers && reported != layers+1 {
 		j.verdict.Problem("%s: the runtime downloaded %d layers, but the agent reports %d", c.pod, layers, reported)
 	}

@@ -14,9 +14,9 @@ import (
 type Row struct {
 	What     string
 	Injected time.Duration // injected duration, rounded for readers
-	Truth    time.Duration // true duration, if an independent source dates it; otherwise Injected
+	Truth    time.Duration // true duration, if an independent source contains it; otherwise Injected
 	Measured time.Duration // duration that the agent reports
-	Missing  bool          // the agent reports no duration
+	Missing  bool          // true if the agent reports no duration
 	Limit    time.Duration // largest accepted difference between Measured and Truth
 }
 
@@ -35,7 +35,7 @@ type Verdict struct {
 	Text     string   // tables of the scenario, printed first
 }
 
-// Compare adds a row. The argument there is false if the agent's API has no such value.
+// Compare adds a row. The argument named there is false if the agent's API has no such value.
 func (v *Verdict) Compare(what string, injected, truth, measured time.Duration, there bool, limit time.Duration) {
 	v.Rows = append(v.Rows, Row{What: what, Injected: injected, Truth: truth, Measured: measured, Missing: !there,
 		Limit: limit})
@@ -64,7 +64,8 @@ func (v *Verdict) Note(format string, arguments ...any) {
 	v.Notes = append(v.Notes, fmt.Sprintf(format, arguments...))
 }
 
-// Contract adds all errors in the form of a ready pod's timeline, independent of the timeline's values.
+// Contract adds all violations of the form of a ready pod's timeline. Contract does not check the timeline's values
+// against the truth.
 func (v *Verdict) Contract(timeline agent.Timeline) { v.ContractOf(timeline, agent.Ready) }
 
 // ContractOf is like Contract, for a pod whose start-up can also end in other states.
@@ -78,7 +79,7 @@ func (v *Verdict) ContractOf(timeline agent.Timeline, states ...string) {
 	}
 }
 
-// Include adds the results for one of several agents.
+// Include adds the results for one agent, if several agents have results.
 func (v *Verdict) Include(agent string, found *Verdict) {
 	for _, row := range found.Rows {
 		row.What = agent + ": " + row.What

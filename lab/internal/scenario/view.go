@@ -2,13 +2,13 @@ package scenario
 
 import "strings"
 
-// view is the set of sources that an agent has.
+// The type view is the set of sources that an agent has.
 type view struct {
 	events, runtime bool
 }
 
-// full reports whether the agent has all sources, and must therefore be exact. An agent without all sources is allowed
-// to report less, but nothing wrong.
+// The method full reports whether the agent has all sources, and must therefore be exact. An agent without all sources
+// is allowed to report less, but must not report anything wrong.
 func (s view) full() bool { return s.events && s.runtime }
 
 // flags returns the flags that limit the agent to these sources.

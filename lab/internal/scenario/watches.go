@@ -9,19 +9,19 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/metrics"
 )
 
-// watches contains the API server's counts of Event watches and the agent's own counters.
+// The type watches contains the API server's counts of Event watches and the agent's own counters.
 type watches struct {
-	ended, open      float64 // counted by the API server
-	opened           float64 // counted by the agent
+	ended, open      float64 // watches that the API server counted
+	opened           float64 // watches that the agent counted
 	agentOpen        float64
 	openSeconds      float64
 	received, itUsed float64
 }
 
-// served returns the number of opened watches, according to the API server.
+// The method served returns the number of opened watches, according to the API server.
 func (w watches) served() float64 { return w.ended + w.open }
 
-// minus returns the growth of the counts since the earlier counts.
+// The method minus returns the growth of the counts since the earlier counts.
 func (w watches) minus(before watches) watches {
 	return watches{ended: w.ended - before.ended, open: w.open - before.open, opened: w.opened - before.opened,
 		agentOpen: w.agentOpen - before.agentOpen, openSeconds: w.openSeconds - before.openSeconds,

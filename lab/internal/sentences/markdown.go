@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// item matches the markers of list items and quotations. Each of these starts a new paragraph.
+// item matches the markers of list items and quotations. Each marker starts a new paragraph.
 var item = regexp.MustCompile(`^(?:[-*+>]|\d+\.) +`)
 
 // markdown returns the sentences of running text. markdown skips code blocks, tables, headings, HTML and link

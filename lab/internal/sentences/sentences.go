@@ -37,8 +37,8 @@ const (
 const fewestWords = 4
 
 // Collect returns a group for each kind of sentence. Collect reads Markdown files, and Go files that are neither tests
-// nor generated. Collect skips hidden directories, bin and testdata. Its error names the file that it cannot read or
-// parse.
+// nor generated. Collect skips hidden directories, bin and testdata. The error of Collect names the file that Collect
+// cannot read or parse.
 func Collect(root fs.FS) ([]Group, error) {
 	docs, source := &Group{Name: Docs}, newGoSource()
 	err := fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -90,8 +90,8 @@ func unique(all []Sentence) []Sentence {
 	})
 }
 
-// Sample draws n sentences from each group. If a group has fewer sentences, Sample takes all of them. Sample keeps
-// their order.
+// Sample draws n sentences from each group. If a group has fewer sentences, Sample takes all of them. The chosen
+// sentences keep their order.
 func Sample(groups []Group, seed uint64, n int) []Group {
 	sample := make([]Group, len(groups))
 	for i, group := range groups {

@@ -113,8 +113,8 @@ func (g *goSource) addCall(call *ast.CallExpr, function string) {
 	}
 }
 
-// isMessage reports whether a function is errors.New, fmt.Errorf or a method of a zap logger. isMessage recognizes the
-// methods by their names, because no other function in this repository with such a name takes a text.
+// isMessage reports whether a function is errors.New, fmt.Errorf or a method of a zap logger. isMessage recognizes a
+// logger's methods by their names. In this repository, no other function with such a name has a text as its argument.
 func isMessage(expression ast.Expr, function string) bool {
 	if function == "errors.New" || function == "fmt.Errorf" {
 		return true

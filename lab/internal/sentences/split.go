@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// line is a line of running text without markup.
+// The type line is a line of running text without markup.
 type line struct {
 	number int
 	text   string

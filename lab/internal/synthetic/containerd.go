@@ -49,7 +49,7 @@ type imageStore struct {
 	imagesapi.UnimplementedImagesServer
 }
 
-// Get implements imagesapi.ImagesServer. Get knows no images, so images of containers have no timestamps.
+// Get implements imagesapi.ImagesServer. Get finds no images, so images of containers have no timestamps.
 func (imageStore) Get(_ context.Context, request *imagesapi.GetImageRequest) (*imagesapi.GetImageResponse, error) {
 	return nil, status.Errorf(codes.NotFound, "image %s: not found", request.GetName())
 }

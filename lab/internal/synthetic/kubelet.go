@@ -10,7 +10,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/kube"
 )
 
-// Kubelet starts pods on its node and reports them as a kubelet does.
+// Kubelet starts pods on its node and reports these pods as a kubelet does.
 type Kubelet struct {
 	Kube    *kube.Client
 	Runtime *Runtime
@@ -18,7 +18,7 @@ type Kubelet struct {
 	Pace    Pace
 }
 
-// Pace contains the duration of each step of a start. The steps follow one another.
+// Pace contains the duration of each step of a start. The steps follow each other without pauses.
 type Pace struct {
 	Pickup  time.Duration // time until the kubelet acknowledges the pod
 	Volumes time.Duration // time until the kubelet requests a sandbox
@@ -33,14 +33,15 @@ type Pace struct {
 func Usual() Pace {
 	const ms = time.Millisecond
 	return Pace{Pickup: 20 * ms,
-		// containerd with a network plugin takes this long. The synthetic runtime does not date images, and neither
-		// does CRI. The agent must therefore query the runtime before the sandbox exists. Otherwise, it cannot know
-		// that an image was already present. In this test, the agent shares two cores with an entire cluster.
+		// containerd with a network plugin takes this long. Neither the synthetic runtime nor CRI provides the time of
+		// an image's pull. The agent must therefore query the runtime before the sandbox exists. Otherwise, the agent
+		// cannot know that an image was already present. In this test, the agent shares two cores with an entire
+		// cluster.
 		Network: 300 * ms,
 		Pull:    500 * ms, Create: 20 * ms, Start: 30 * ms}
 }
 
-// Started describes the real start of one pod.
+// Started describes the actual start of one pod.
 type Started struct {
 	Name   string
 	Events int             // number of Events that were sent to the API server
@@ -64,7 +65,7 @@ func (k Kubelet) Start(ctx context.Context, namespace, name string, images []str
 	return s.reported, nil
 }
 
-// start is one start of one pod.
+// The type start is one start of one pod.
 type start struct {
 	Kubelet
 	pod      pod
@@ -131,14 +132,14 @@ func (s *start) container(ctx context.Context, name, image string,
 	return startedAt, id, s.say(ctx, name, "Started", "Container started")
 }
 
-// image provides an image for a container, and sends an Event about the image in the kubelet's words.
+// The method image provides an image for a container, and sends an Event about the image with the kubelet's message.
 func (s *start) image(ctx context.Context, name, image string, cold bool) error {
 	if !cold {
 		return s.say(ctx, name, "Pulled",
 			fmt.Sprintf("Container image %q already present on machine and can be accessed by the pod", image))
 	}
 	pulling := s.pod.event(name, "Pulling", fmt.Sprintf("Pulling image %q", image), time.Now())
-	askedAt := time.Now() // the kubelet starts to measure the duration after it has named the Event
+	askedAt := time.Now() // the kubelet starts to measure the duration after it has chosen the Event's name
 	if err := s.send(ctx, pulling); err != nil {
 		return err
 	}
@@ -153,7 +154,7 @@ func (s *start) image(ctx context.Context, name, image string, cold bool) error 
 		"size: %d bytes.", image, whole, whole, imageSize))
 }
 
-// say creates and sends one Event.
+// The method say creates and sends one Event.
 func (s *start) say(ctx context.Context, container, reason, message string) error {
 	return s.send(ctx, s.pod.event(container, reason, message, time.Now()))
 }

@@ -18,7 +18,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// The labels that the kubelet sets on the objects that it requests from a runtime.
+// The labels that the kubelet sets on its objects in a runtime.
 const (
 	uidLabel       = "io.kubernetes.pod.uid"
 	podLabel       = "io.kubernetes.pod.name"
@@ -27,8 +27,8 @@ const (
 	restartCount   = "io.kubernetes.container.restartCount"
 )
 
-// Runtime is a container runtime that runs no containers. Runtime only reports pods that were added to it, and responds
-// only to read calls. Runtime is safe for concurrent use.
+// Runtime is a container runtime that runs no containers. Runtime reports only pods that were added to this runtime,
+// and responds only to read calls. Runtime is safe for concurrent use.
 type Runtime struct {
 	runtimeapi.UnimplementedRuntimeServiceServer
 	runtimeapi.UnimplementedImageServiceServer
@@ -79,7 +79,7 @@ func (r *Runtime) AddImage(reference string) {
 	r.images[reference] = true
 }
 
-// addSandbox adds a pod's sandbox. The network became ready between the two timestamps of the sandbox.
+// addSandbox adds the sandbox of a pod. The network became ready between the creation and the start of the sandbox.
 func (r *Runtime) addSandbox(p pod, stamps sandboxStamps, networkReadyAt time.Time) {
 	id := "sandbox-" + p.uid
 	r.mu.Lock()
@@ -112,7 +112,7 @@ func (r *Runtime) addContainer(p pod, name, image string, createdAt, startedAt t
 	return id
 }
 
-// Version implements runtimeapi.RuntimeServiceServer, as the methods below do.
+// Version implements runtimeapi.RuntimeServiceServer. The other methods below implement it too.
 func (r *Runtime) Version(context.Context, *runtimeapi.VersionRequest) (*runtimeapi.VersionResponse, error) {
 	return &runtimeapi.VersionResponse{Version: "0.1.0", RuntimeName: r.name, RuntimeVersion: r.version,
 		RuntimeApiVersion: "v1"}, nil
@@ -149,7 +149,7 @@ func (r *Runtime) ContainerStatus(_ context.Context,
 	return &runtimeapi.ContainerStatusResponse{Status: state}, nil
 }
 
-// ImageStatus returns whether an image is on the node.
+// ImageStatus reports whether an image is on the node.
 func (r *Runtime) ImageStatus(_ context.Context,
 	request *runtimeapi.ImageStatusRequest) (*runtimeapi.ImageStatusResponse, error) {
 	r.mu.Lock()

@@ -20,7 +20,7 @@ import (
 // Fault describes how the proxy treats an event of the pod watch.
 type Fault struct {
 	Lost  bool
-	Delay time.Duration // delays this event, and later events that would overtake it
+	Delay time.Duration // delays this event, and the later events that must not arrive before this event
 }
 
 // Proxy forwards requests to one API server. The API server sees the user of the proxy's transport.
@@ -67,7 +67,7 @@ func Start(ctx context.Context, target string, as http.RoundTripper) (*Proxy, er
 // URL returns the proxy's URL.
 func (p *Proxy) URL() string { return "http://" + p.listener.Addr().String() }
 
-// Break calls fault for every event of the pod watch from now on. If fault is nil, there are no faults.
+// Break calls the function fault for every further event of the pod watch. If fault is nil, there are no faults.
 func (p *Proxy) Break(fault func(kind watch.EventType, pod corev1.Pod) Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -129,7 +129,7 @@ func (p *Proxy) change(response *http.Response) error {
 	return nil
 }
 
-// due is an event, and the time at which it is forwarded.
+// The type due is an event, with the time at which the proxy forwards it.
 type due struct {
 	text []byte
 	at   time.Time
@@ -153,7 +153,7 @@ func (p *Proxy) judge(text json.RawMessage) (next due, lost bool) {
 	return next, f.Lost
 }
 
-// body closes the API server's response together with the agent's response.
+// The type body closes the API server's response together with the agent's response.
 type body struct {
 	io.ReadCloser
 	upstream io.Closer

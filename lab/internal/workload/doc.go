@@ -14,22 +14,26 @@ import (
 
 // The environment variables, which the pod's specification sets.
 const (
-	RunFor   = "WORKLOAD_RUN_FOR"   // Go duration until the container exits; if unset, it runs until SIGTERM
+	// Go duration until the container exits; if unset, the container runs until SIGTERM
+	RunFor   = "WORKLOAD_RUN_FOR"
 	ExitCode = "WORKLOAD_EXIT_CODE" // exit status after RUN_FOR or CRASH_AFTER
 	// Go duration until the container crashes with status 139, or with EXIT_CODE
 	CrashAfter = "WORKLOAD_CRASH_AFTER"
-	// Go duration until the container starts to allocate memory, which ends when the kernel kills it.
+	// Go duration until the container starts to allocate memory. The kernel kills the container when the memory limit
+	// is reached.
 	FillAfter = "WORKLOAD_FILL_AFTER"
 	// Go duration from the start of the main process until the startup probe passes.
 	StartedAfter = "WORKLOAD_STARTED_AFTER"
-	ReadyAfter   = "WORKLOAD_READY_AFTER" // Go duration from the start of the main process until it is ready
-	HookFor      = "WORKLOAD_HOOK_FOR"    // Go duration of the post-start or pre-stop hook
-	StopFor      = "WORKLOAD_STOP_FOR"    // Go duration from SIGTERM to the exit; if unset, it exits immediately
-	StopCode     = "WORKLOAD_STOP_CODE"   // exit status after SIGTERM
+	// Go duration from the start of the main process until the container is ready
+	ReadyAfter = "WORKLOAD_READY_AFTER"
+	HookFor    = "WORKLOAD_HOOK_FOR" // Go duration of the post-start or pre-stop hook
+	// Go duration from SIGTERM to the exit; if unset, the container exits immediately
+	StopFor  = "WORKLOAD_STOP_FOR"
+	StopCode = "WORKLOAD_STOP_CODE" // exit status after SIGTERM
 )
 
-// Path is the program's path in the image. The other constants are the argument for processes that are not the main
-// process.
+// Path is the program's path in the image. Each of the other constants is the argument of a process that is not the
+// main process.
 const (
 	Path         = "/workload"
 	StartupProbe = "started"
@@ -40,11 +44,11 @@ const (
 // Plan is the configuration from the environment variables.
 type Plan struct {
 	RunFor       time.Duration
-	Runs         bool // whether RunFor is set
+	Runs         bool // true if RunFor is set
 	CrashAfter   time.Duration
-	Crashes      bool // whether CrashAfter is set
+	Crashes      bool // true if CrashAfter is set
 	FillAfter    time.Duration
-	Fills        bool // whether FillAfter is set
+	Fills        bool // true if FillAfter is set
 	StartedAfter time.Duration
 	ReadyAfter   time.Duration
 	HookFor      time.Duration

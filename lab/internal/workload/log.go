@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// MainOutput is the path of the main process's standard output. Probes and hooks write to it, because the runtime
-// discards their own output.
+// MainOutput is the path of the main process's standard output. Probes and hooks write to this file, because the
+// runtime discards their own output.
 const MainOutput = "/proc/1/fd/1"
 
-// The words for steps in the container's log.
+// The names of steps in the container's log.
 const (
 	WordStarted   = "started"
 	WordDone      = "done"
@@ -22,7 +22,7 @@ const (
 	WordHookDone  = "hook-done"
 )
 
-// say writes one line with one system call, because several processes write to the same log.
+// The function say writes one line with one system call, because several processes write to the same log.
 func say(log io.Writer, word string, at time.Time) {
 	_, _ = fmt.Fprintf(log, "%s at %s\n", word, at.UTC().Format(time.RFC3339Nano))
 }

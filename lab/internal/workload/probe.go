@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// startFile is the file with the start time. The main process writes it, and the probes of the same container read it.
+// startFile is the file with the start time. The main process writes this file, and the probes of the same container
+// read the file.
 const startFile = "/workload-started"
 
 // mainStartLimit is the longest time that a probe waits for the start of the main process.
@@ -63,7 +64,7 @@ func awaitStart() (time.Time, error) {
 			return startedAt, err
 		}
 		if time.Now().After(deadline) {
-			return time.Time{}, errors.New("wait for the main process: the process has not recorded its start in time")
+			return time.Time{}, errors.New("wait for the main process: the process did not record its start in time")
 		}
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Run is the main process. Run records its start, behaves as planned, and returns the exit status. A signal on
-// terminate stops it as planned.
+// Run is the main process. Run records its start, behaves as planned, and returns the exit status. A signal on the
+// channel terminate stops the process as planned.
 func Run(plan Plan, startedAt time.Time, terminate <-chan os.Signal, log io.Writer) int {
 	if plan.probed() { // only with probes, because the root file system of a pause container is read-only
 		if err := noteStart(startedAt); err != nil {
@@ -38,7 +38,7 @@ func Run(plan Plan, startedAt time.Time, terminate <-chan os.Signal, log io.Writ
 	}
 }
 
-// fill allocates memory from the given time until the kernel kills the process.
+// The function fill allocates memory from the given time until the kernel kills the process.
 func fill(from time.Time) {
 	const piece, page = 1 << 20, 4096
 	time.Sleep(time.Until(from))
