@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/coder/websocket"
 
@@ -55,5 +56,9 @@ func (u upgradesOnly) RoundTrip(request *http.Request) (*http.Response, error) {
 	body, _ := io.ReadAll(io.LimitReader(response.Body, maxProblem))
 	refused := client.NewRefusal(response.StatusCode, response.Header, body)
 	refused.Kubernetes = true
+	if refused.Reason == "" { // the API server passes on the kubelet's plain text
+		line, _, _ := strings.Cut(strings.TrimSpace(string(body)), "\n")
+		refused.Reason = strings.TrimSuffix(fmt.Sprintf("%s: %s", response.Status, line), ": ")
+	}
 	return nil, refused
 }

@@ -54,6 +54,7 @@ type alarm struct {
 	faster      int           // the speed of the rules
 	pods        int           // on each node
 	apart       time.Duration // between the starts of two pods
+	since       time.Time     // when Prometheus had scraped both agents; earlier alerts do not count
 	// then plays further situations to the same Prometheus; nil if there are none.
 	then func(context.Context, *bench.Bench, *Verdict, prometheus.Client) error
 }
@@ -111,6 +112,9 @@ func sound(ctx context.Context, b *bench.Bench, v *Verdict, a alarm) (err error)
 	if err := settle(ctx, 0); err != nil {
 		return err
 	}
+	if a.since, err = awaitScraped(ctx, b, client); err != nil {
+		return err
+	}
 	if err := startOnBoth(ctx, b, other, a); err != nil {
 		return err
 	}
@@ -121,6 +125,22 @@ func sound(ctx context.Context, b *bench.Bench, v *Verdict, a alarm) (err error)
 		return err
 	}
 	return a.then(ctx, b, v, client)
+}
+
+// awaitScraped waits until Prometheus has scraped both agents and no alert fires. It returns that time. An empty
+// Prometheus finds its targets after some seconds, which are minutes at the speed of the rules, so PodlapseAgentDown may
+// fire before.
+func awaitScraped(ctx context.Context, b *bench.Bench, client prometheus.Client) (time.Time, error) {
+	const both = `count(podlapse_build_info) == 2 unless on () ALERTS{alertstate="firing"}`
+	err := b.Node.Report.Wait(ctx, "Prometheus to scrape both agents", startLimit, alertInterval,
+		func(ctx context.Context) error {
+			samples, err := client.Query(ctx, both)
+			if err == nil && len(samples) == 0 {
+				err = errors.New("an agent has no series, or an alert fires")
+			}
+			return err
+		})
+	return time.Now(), err
 }
 
 // join adds the other node and its agent to the cluster until leave is called.
@@ -242,8 +262,8 @@ func judgeAlarm(ctx context.Context, b *bench.Bench, v *Verdict, client promethe
 			alert.Labels["alertstate"], alert.Labels)
 	}
 	others, err := client.Query(ctx,
-		fmt.Sprintf(`last_over_time(ALERTS{alertname=~"Podlapse.*", alertname!=%q, alertstate="firing"}[10m])`,
-			a.fires))
+		fmt.Sprintf(`last_over_time(ALERTS{alertname=~"Podlapse.*", alertname!=%q, alertstate="firing"}[%ds])`,
+			a.fires, int(time.Since(a.since).Seconds())))
 	if err != nil {
 		return err
 	}

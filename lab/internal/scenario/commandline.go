@@ -138,6 +138,19 @@ func (p plugin) podlapse(ctx context.Context, arguments ...string) (kubectlAnswe
 	return p.run(ctx, p.b.Node.AdminKubeconfig(), append([]string{"podlapse"}, arguments...)...)
 }
 
+// The method awaitAgents waits until the plugin reaches the agent. After a restart, the kubelet forwards ports only after
+// it has read its pods from the API server.
+func (p plugin) awaitAgents(ctx context.Context) error {
+	return p.b.Node.Report.Wait(ctx, "the plugin to reach the agent", startLimit, 200*time.Millisecond,
+		func(ctx context.Context) error {
+			got, err := p.podlapse(ctx, "nodes")
+			if err == nil && got.code != 0 {
+				err = fmt.Errorf("exit code %d: %s", got.code, got.stderr)
+			}
+			return err
+		})
+}
+
 // awaitPull waits until top and pulls show the received share of the pod's image.
 func (p plugin) awaitPull(ctx context.Context, v *Verdict, pod string) error {
 	for _, command := range []string{"top", "pulls"} {

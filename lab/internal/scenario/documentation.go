@@ -49,6 +49,9 @@ func documentation(ctx context.Context, b *bench.Bench, v *Verdict) (err error) 
 		return err
 	}
 	defer func() { err = errors.Join(err, closeTunnel()) }()
+	if err := p.awaitAgents(ctx); err != nil {
+		return err
+	}
 	shell, err := openDocumentedShell(ctx, p, repository)
 	if err != nil {
 		return err
