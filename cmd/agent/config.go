@@ -149,9 +149,9 @@ func (c *config) reportTable() flags.Table {
 				"--events=cluster, the kubelet's Events"),
 		{
 			Name: "verify-interval", Variable: "VERIFY_INTERVAL", Value: "off|DURATION", Default: verifyOff,
-			Help: "interval (+/-10 %) at which the agent lists the pods, compares this list with the watched pods " +
-				"and repairs differences: \"off\", or 10s to 24h; before Kubernetes 1.34, the API server reads all " +
-				"pods of the cluster for each list",
+			Help: "check the watched pods against a list from the API server at this interval (+/-10 %), and repair " +
+				"differences; \"off\", or 10s to 24h; before Kubernetes 1.34, each list makes the API server read " +
+				"all pods of the cluster",
 			Set: c.setVerifyInterval,
 		},
 		flags.Switch("watch-delays", "WATCH_DELAYS", &c.watchDelays,

@@ -33,9 +33,9 @@ func (c *config) webTable() flags.Table {
 		},
 		{
 			Name: "web-hosts", Variable: "WEB_HOSTS", Value: "NAME[,NAME]...",
-			Help: "additional host names that the agent accepts in requests over loopback, for example the name of a " +
-				"proxy in the same pod; the agent always accepts localhost and IP addresses, and refuses all other " +
-				"names, because web pages of other sites can send requests with these names",
+			Help: "additional host names that the agent accepts in the Host header of requests over loopback, for " +
+				"example the name of a proxy in the same pod; localhost and IP addresses are always accepted; the " +
+				"agent refuses all other names, which protects against requests from web pages of other sites",
 			Set: c.setWebHosts,
 		},
 	}

@@ -31,7 +31,8 @@ func (t *target) table() flags.Table {
 		},
 		{
 			Name: "ca-file", Value: "FILE", Set: t.setAuthorities,
-			Help: "with --server, CA certificates to verify the agent's certificate; if unset, the system's",
+			Help: "file with the CA certificates that must have signed the agent's certificate; requires --server; " +
+				"if unset, the CA certificates of this machine",
 		},
 		{
 			Name: "cert-file", Value: "FILE", Set: flags.Text(&t.certFile),
@@ -84,8 +85,8 @@ func (t *target) podTable() flags.Table {
 	return flags.Table{
 		{
 			Name: "namespace", Alias: "n", Value: "NAME", Set: flags.Text(&t.namespace), Suggest: t.suggestNamespaces,
-			Help: "namespace of the pods; if unset, lists show all namespaces, and a named resource is in the " +
-				"namespace of the context",
+			Help: "namespace of the pods; if unset, lists show all namespaces, and a resource that is given by name " +
+				"is searched in the namespace of the kubeconfig's context",
 		},
 		flags.Switch("all-namespaces", "", &t.allNamespaces, "list the pods of all namespaces, which is the default").
 			As("A"),

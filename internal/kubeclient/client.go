@@ -15,7 +15,8 @@ func New(config *rest.Config) (rest.Interface, error) {
 	return NewWithFrames(config, func(runtime.SerializerInfo) (Frames, error) { return Frames{}, nil })
 }
 
-// NewWithFrames creates a client like New. For each encoding, framesOf returns the limits on the events of watches.
+// NewWithFrames creates a client like New. For each encoding, framesOf
+// returns the size limits of single watch events.
 func NewWithFrames(
 	config *rest.Config, framesOf func(runtime.SerializerInfo) (Frames, error),
 ) (rest.Interface, error) {

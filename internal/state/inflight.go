@@ -29,7 +29,7 @@ type inFlight struct {
 
 	lines  [][]byte
 	latest []byte // latest pod object, unless it is already in lines
-	bytes  int    // size of lines and latest
+	bytes  int    // total size of the fields lines and latest, in bytes
 }
 
 // The type fresh is an observation that is not encoded yet.

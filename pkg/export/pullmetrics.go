@@ -50,7 +50,7 @@ func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
 			pullBuckets)),
 		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_image_pull_bytes_total",
-			Help: "Compressed bytes of downloaded image layers. A layer that several pulls share counts once. " +
+			Help: "Compressed bytes of downloaded image layers. If several pulls share a layer, the layer is counted once. " +
 				"Excludes pulls that resumed an interrupted attempt." + registrylabel.Help,
 		}, []string{"registry"}),
 		busy: prometheus.NewCounter(prometheus.CounterOpts{
@@ -66,9 +66,9 @@ func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
 		}, []string{"registry", "reason"}),
 		lost: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_events_lost_total",
-			Help: "Kubelet Events that the agent never received although an Event watch was open. The kubelet must " +
-				"have created these Events during a start-up. The kubelet drops Events if it creates many Events " +
-				"about one pod.",
+			Help: "Kubelet Events that never reached the agent although an Event watch was open. Other evidence of the " +
+				"start-up proves that the kubelet created these Events. A kubelet that creates many Events about one " +
+				"pod drops some of them.",
 		}, []string{"reason"}),
 		registries: registrylabel.New(),
 	}

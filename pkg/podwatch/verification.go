@@ -23,8 +23,8 @@ func newVerification(registerer prometheus.Registerer) *verification {
 	}, []string{"result"})
 	repairs := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_pod_cache_repairs_total",
-		Help: "Pods whose watched state differed from two lists, at least five seconds apart. The agent repaired the " +
-			"state from the second list. difference=\"missing\": the watch had not reported the pod. " +
+		Help: "Pods whose watched state was wrong and was repaired. Two lists from the API server, at least five " +
+			"seconds apart, proved the difference. difference=\"missing\": the watch had not reported the pod. " +
 			"difference=\"extra\": the watch had not reported the deletion of the pod. difference=\"stale\": the " +
 			"watch had not reported a change of the pod. Only with --verify-interval.",
 	}, []string{"difference"})
@@ -37,8 +37,9 @@ func newVerification(registerer prometheus.Registerer) *verification {
 		stale:    repairs.WithLabelValues("stale"),
 		verifiedAt: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "podlapse_pod_cache_verified_timestamp_seconds",
-			Help: "Start time of the latest complete comparison of the watched pods with a list from the API server, " +
-				"in seconds since the Unix epoch on this node's clock. Absent before the first complete comparison. " +
+			Help: "Time of the latest complete comparison of the watched pods with a list from the API server. The time " +
+				"is the start of the comparison by this node's clock, in seconds since the Unix epoch. Absent " +
+				"before the first complete comparison. " +
 				"Only with --verify-interval.",
 		}, nil),
 	}

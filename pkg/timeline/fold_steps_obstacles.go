@@ -100,7 +100,7 @@ func (f *fold) stepToSandbox(begun step, obstacles []Phase) step {
 	return ahead
 }
 
-// mergeRepeated merges the stretches between reports of the same obstacle.
+// mergeRepeated merges adjacent steps that report the same obstacle.
 func mergeRepeated(steps []step) []step {
 	for i := range steps[:len(steps)-1] {
 		s, next := &steps[i], &steps[i+1]

@@ -23,7 +23,7 @@ type pullEvidence struct {
 	finalAttempt  uint16
 	layers        []Layer // the layers that the pull downloaded; nil if the runtime does not report them
 	resumed       bool    // an earlier attempt had begun to download the layers
-	layersUndated bool    // the pull can have downloaded other layers, but the runtime does not date them
+	layersUndated bool    // other layers were possibly downloaded, but the runtime has no timestamps of them
 	runtimeEnd    pullEnd // the end of the pull, from the runtime's timestamps
 }
 

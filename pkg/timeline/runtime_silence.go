@@ -8,7 +8,7 @@ import (
 const (
 	// maxSilences is the maximum number of the runtime's latest silences that are kept.
 	maxSilences = 64
-	// leastSilence is the shortest silence within a phase that can have delayed the phase.
+	// leastSilence is a minimum: shorter silences of the runtime are not a cause of a phase's delay.
 	leastSilence = 50 * time.Millisecond
 	// catchUp is the usual time that the runtime needs, after a silence, to finish the requests from the silence.
 	catchUp = 500 * time.Millisecond

@@ -14,10 +14,10 @@ const FragileHandler = "fragile"
 
 func (n Node) fragileProgram() string { return n.In("fragile-runc") }
 
-// MendFragile creates the program of the fragile handler. BreakFragile removes it.
+// MendFragile creates the program of the runtime handler "fragile". BreakFragile removes this program.
 func (n Node) MendFragile() error {
 	if err := os.Symlink(n.Programs.Tool("runc"), n.fragileProgram()); err != nil && !errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("create the program of the fragile handler: %w", err)
+		return fmt.Errorf("create the program of the runtime handler \"fragile\": %w", err)
 	}
 	return nil
 }

@@ -19,9 +19,9 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// documentation runs every command of README.md, docs and docs/runbooks that is not marked as not run. A pod, a
-// Deployment and other workloads with the names in the documents start before. Each command must succeed. The API
-// server reaches the agent's pod and the kubelet through a tunnel, so that kubectl exec, logs and port-forward work.
+// documentation runs every command of README.md, docs and docs/runbooks that is not marked as not run. Before
+// the first command, the scenario starts a pod, a Deployment and other workloads with the names that the documents use.
+// Each command must succeed. The API server reaches the agent's pod and the kubelet through a tunnel, so that kubectl exec, logs and port-forward work.
 func documentation(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	source, err := build.FindSource()
 	if err != nil {

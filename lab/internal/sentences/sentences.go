@@ -17,6 +17,7 @@ type Sentence struct {
 	File string // relative to the root of the repository, with slashes
 	Line int    // counted from 1
 	Text string // the text on one line
+	Code string // the line of code that a comment describes, because a reader of the comment sees this line too
 }
 
 // Group contains the sentences of one kind, ordered by file and line. Each text occurs only once.
@@ -107,7 +108,7 @@ func Sample(groups []Group, seed uint64, n int) []Group {
 }
 
 // Print writes the name of each group and then the group's sentences. Each line starts with the file and the line
-// number.
+// number. The line of a comment ends with the commented code.
 func Print(out io.Writer, groups []Group) error {
 	for i, group := range groups {
 		if i > 0 {
@@ -115,7 +116,11 @@ func Print(out io.Writer, groups []Group) error {
 		}
 		fmt.Fprintf(out, "%s:\n", group.Name)
 		for _, s := range group.Sentences {
-			if _, err := fmt.Fprintf(out, "%s:%d: %s\n", s.File, s.Line, s.Text); err != nil {
+			text := s.Text
+			if s.Code != "" {
+				text += "  | " + s.Code
+			}
+			if _, err := fmt.Fprintf(out, "%s:%d: %s\n", s.File, s.Line, text); err != nil {
 				return fmt.Errorf("print sentences: %w", err)
 			}
 		}

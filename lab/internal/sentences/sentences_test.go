@@ -66,22 +66,23 @@ func TestCollect(t *testing.T) {
 	}
 	want := []Group{
 		{Docs, []Sentence{
-			{"README.md", 3, "The first sentence is on line three."},
-			{"README.md", 4, "`agent` starts the second one (e.g. here)."},
-			{"README.md", 8, "This item has no full stop"},
+			{File: "README.md", Line: 3, Text: "The first sentence is on line three."},
+			{File: "README.md", Line: 4, Text: "`agent` starts the second one (e.g. here)."},
+			{File: "README.md", Line: 8, Text: "This item has no full stop"},
 		}},
 		{Messages, []Sentence{
-			{"pkg/a/a.go", 9, "cannot read the file"},
-			{"pkg/a/a.go", 13, "read …: %w"},
+			{File: "pkg/a/a.go", Line: 9, Text: "cannot read the file"},
+			{File: "pkg/a/a.go", Line: 13, Text: "read …: %w"},
 		}},
 		{Help, []Sentence{
-			{"pkg/a/a.go", 16, "what the flag does"},
-			{"pkg/a/a.go", 20, "Counts what the metric counts."},
+			{File: "pkg/a/a.go", Line: 16, Text: "what the flag does"},
+			{File: "pkg/a/a.go", Line: 20, Text: "Counts what the metric counts."},
 		}},
 		{Comments, []Sentence{
-			{"pkg/a/a.go", 1, "Package a has a comment."},
-			{"pkg/a/a.go", 1, "It has two sentences."},
-			{"pkg/a/a.go", 13, "the caller adds the name"},
+			{File: "pkg/a/a.go", Line: 1, Text: "Package a has a comment.", Code: "package a"},
+			{File: "pkg/a/a.go", Line: 1, Text: "It has two sentences.", Code: "package a"},
+			{File: "pkg/a/a.go", Line: 13, Text: "the caller adds the name",
+				Code: `return fmt.Errorf("read "+name+": %w", err)`},
 		}},
 	}
 	for i := range want {
@@ -127,7 +128,7 @@ func TestSampleOfTheRepository(t *testing.T) {
 }
 
 func TestSampleOfFewSentences(t *testing.T) {
-	groups := []Group{{Docs, []Sentence{{"a", 1, "one"}, {"a", 2, "two"}}}}
+	groups := []Group{{Docs, []Sentence{{File: "a", Line: 1, Text: "one"}, {File: "a", Line: 2, Text: "two"}}}}
 	if got := Sample(groups, 1, 30); !reflect.DeepEqual(got, groups) {
 		t.Errorf("got %v", got)
 	}

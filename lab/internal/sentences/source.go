@@ -41,9 +41,14 @@ func (g *goSource) parse(name string, text []byte) error {
 	if ast.IsGenerated(file) {
 		return nil
 	}
+	lines := strings.Split(string(text), "\n")
 	for _, group := range file.Comments {
+		code := g.commented(lines, group)
 		for _, paragraph := range g.paragraphs(group) {
-			g.comments = append(g.comments, split(name, paragraph)...)
+			for _, s := range split(name, paragraph) {
+				s.Code = code
+				g.comments = append(g.comments, s)
+			}
 		}
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
@@ -165,6 +170,18 @@ func textOf(e ast.Expr) (text string, literal bool) {
 		}
 	}
 	return "…", false
+}
+
+// commented returns the code before a comment on the same line, or the line below the comment.
+func (g *goSource) commented(lines []string, group *ast.CommentGroup) string {
+	begin, end := g.files.Position(group.Pos()), g.files.Position(group.End())
+	if before := strings.TrimSpace(lines[begin.Line-1][:begin.Column-1]); before != "" {
+		return before
+	}
+	if end.Line < len(lines) {
+		return strings.TrimSpace(lines[end.Line])
+	}
+	return ""
 }
 
 // paragraphs returns the text of a comment without directives and code.

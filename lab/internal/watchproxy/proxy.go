@@ -67,7 +67,8 @@ func Start(ctx context.Context, target string, as http.RoundTripper) (*Proxy, er
 // URL returns the proxy's URL.
 func (p *Proxy) URL() string { return "http://" + p.listener.Addr().String() }
 
-// Break calls the function fault for every further event of the pod watch. If fault is nil, there are no faults.
+// Break sets the function that injects faults. The proxy calls this function for each further event of the pod watch.
+// If the function is nil, the proxy injects no faults.
 func (p *Proxy) Break(fault func(kind watch.EventType, pod corev1.Pod) Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
