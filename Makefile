@@ -32,7 +32,7 @@ GOLANGCI_LINT := $(TOOLS)/golangci-lint-$(GOLANGCI_LINT_VERSION)/golangci-lint
 GOVULNCHECK   := $(TOOLS)/govulncheck-$(GOVULNCHECK_VERSION)/govulncheck
 
 .DEFAULT_GOAL := help
-.PHONY: FORCE help build image lab up prefetch down status list scenario blame-soak accuracy-page test test-long check vet lint vuln unit stress-tests fuzz image-test page-test node-test compare bench sample-sentences clean
+.PHONY: FORCE help build image lab up prefetch down status list scenario blame-soak accuracy-page pictures test test-long check vet lint vuln unit stress-tests fuzz image-test page-test node-test compare bench sample-sentences clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -85,6 +85,9 @@ blame-soak: build lab ## Run the blame exam with N random faults: make blame-soa
 
 accuracy-page: build lab ## Run the blame exam and write the result to docs/accuracy.md.
 	PODLAPSE_ACCURACY_PAGE=$(CURDIR)/docs/accuracy.md $(LAB) scenario blame --agent $(AGENT)
+
+pictures: build lab $(LOCAL_ARCHIVE) ## Retake the pictures of the documents: docs/page.png and docs/top.svg.
+	@set -e; for name in page command-line; do PODLAPSE_PICTURES=$(CURDIR)/docs $(LAB) scenario $$name --agent $(AGENT) --image $(LOCAL_ARCHIVE); done
 
 compare: build lab ## Compare memory, requests and series with another commit's agent: make compare BEFORE=v0.1.0.
 	@[ -n "$(BEFORE)" ] || { echo "name a commit to compare with: make compare BEFORE=v0.1.0" >&2; exit 2; }

@@ -164,6 +164,9 @@ func (p plugin) awaitPull(ctx context.Context, v *Verdict, pod string) error {
 					if strings.Contains(line, pod) && strings.Contains(line, mainName) &&
 						strings.Contains(line, " %)") {
 						v.Note("%s during the pull: %s", command, strings.Join(strings.Fields(line), " "))
+						if command == "top" {
+							return saveTopPicture("kubectl podlapse top", got.stdout)
+						}
 						return nil
 					}
 				}

@@ -2,9 +2,13 @@ package scenario
 
 import (
 	"context"
+	"path/filepath"
 
 	"github.com/podlapse/podlapse/lab/internal/browser"
 )
+
+// documentedView is the view in docs/page.png.
+const documentedView = "pod-light"
 
 // pictures saves a picture of every view for developers.
 func (p *pageRun) pictures(context.Context) error {
@@ -19,7 +23,7 @@ func (p *pageRun) pictures(context.Context) error {
 		look                  browser.Look
 	}{
 		{"pod-dark", pod, layers, dark(desk)},
-		{"pod-light", pod, layers, desk},
+		{documentedView, pod, layers, desk},
 		{"pod-phone", pod, layers, dark(phone)},
 		{"list-light", "#/", `document.querySelector('.row')`, desk},
 		{"list-phone", "#/", `document.querySelector('.row')`, phone},
@@ -42,6 +46,9 @@ func (p *pageRun) pictures(context.Context) error {
 		}
 		if err == nil {
 			err = p.keep(tab, shot.name, true)
+		}
+		if err == nil && shot.name == documentedView {
+			err = savePagePicture(filepath.Join(keptIn(p.bench), shot.name+".png"))
 		}
 		for _, complaint := range tab.Complaints() {
 			p.verdict.Problem("at %s, the browser must report no errors, but reports: %s", shot.fragment, complaint)
