@@ -35,7 +35,9 @@ func (n fullNode) registry() *prometheus.Registry {
 		starting = append(starting, n.starting(i))
 	}
 	registry.MustRegister(
-		export.NewClockSkew(func() timeline.Skew { return timeline.Skew{Least: -time.Millisecond, Most: time.Millisecond} }),
+		export.NewClockSkew(
+			func() timeline.Skew { return timeline.Skew{Least: -time.Millisecond, Most: time.Millisecond} },
+		),
 		export.NewStarting(func() []timeline.Timeline { return starting }),
 		livepull.NewCollector(func() livepull.Snapshot {
 			return livepull.Snapshot{Now: startuptest.After(time.Hour), Starting: starting}
@@ -77,8 +79,10 @@ func (n fullNode) pod(i int) timeline.Timeline {
 		pull := timeline.Pull{
 			Registry: n.host(i), Outcome: outcomes[k], Timed: true, QueueTimed: true, Pull: anyLength(),
 			Queue: anyLength(),
-			Layers: []timeline.Layer{{Digest: fmt.Sprint(i, k), SizeBytes: 1 << 20, DownloadedAt: startuptest.After(time.Second),
-				UnpackedAt: startuptest.After(2 * time.Second)}},
+			Layers: []timeline.Layer{
+				{Digest: fmt.Sprint(i, k), SizeBytes: 1 << 20, DownloadedAt: startuptest.After(time.Second),
+					UnpackedAt: startuptest.After(2 * time.Second)},
+			},
 			Shared: []bool{false}, StartedAt: startuptest.After(0), DownloadedAt: startuptest.After(time.Second),
 			FinishedAt: startuptest.After(3 * time.Second),
 			Confirmed:  n.host(i) != n.host(0), // unconfirmed pulls have the last label

@@ -27,8 +27,14 @@ var stuckRows = regexp.MustCompile(`"podlapse:phase_stuck:seconds", expr: vector
 // lists.
 func TestPhaseTables(t *testing.T) {
 	hold(t, "../../internal/page/assets/phases.js", regexp.MustCompile(`(?s)^(.*)$`), phasesModule())
-	hold(t, "../../docs/openapi.json",
-		regexp.MustCompile(`(?s)"description": "Start-ups that have spent time[^"]*",.*?"enum": \[\n(.*?) +\]`), phaseEnum())
+	hold(
+		t,
+		"../../docs/openapi.json",
+		regexp.MustCompile(
+			`(?s)"description": "Start-ups that have spent time[^"]*",.*?"enum": \[\n(.*?) +\]`,
+		),
+		phaseEnum(),
+	)
 	hold(t, rulesFile, regexp.MustCompile(`(?m)((?:^ +- \{record: "podlapse:phase_cause:info".*\n)+)`), causeRows())
 	limits := stuckLimits(t)
 	hold(t, rulesFile, regexp.MustCompile(`(?m)((?:^ +- \{record: "podlapse:phase_stuck:seconds".*\n)+)`),

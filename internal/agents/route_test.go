@@ -103,7 +103,11 @@ func TestFallBackToForward(t *testing.T) {
 				}
 			}
 			if proxied != 1 || requests.Load() != 6 {
-				t.Errorf("%d requests over the proxy, want 1; %d requests reached agents, want 6", proxied, requests.Load())
+				t.Errorf(
+					"%d requests over the proxy, want 1; %d requests reached agents, want 6",
+					proxied,
+					requests.Load(),
+				)
 			}
 			if reason := c.Fallback(); !strings.Contains(reason, test.reason) {
 				t.Errorf("reason %.200q, want %q", reason, test.reason)

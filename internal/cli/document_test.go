@@ -56,8 +56,13 @@ func TestFallbackIsReported(t *testing.T) {
 	server := clusterOf(t, shop())
 	server.Hang(func(r *http.Request) bool { return strings.Contains(r.URL.Path, "/proxy/") })
 	got := atNoon(t, server, "nodes")
-	got.must(t, ExitOK, "worker-2", "reached agents over port-forwards, because the API server's proxy to pods did not "+
-		"answer within 1s")
+	got.must(
+		t,
+		ExitOK,
+		"worker-2",
+		"reached agents over port-forwards, because the API server's proxy to pods did not "+
+			"answer within 1s",
+	)
 	if strings.Count(got.stderr, "port-forward") != 1 {
 		t.Errorf("stderr:\n%s", got.stderr)
 	}

@@ -145,8 +145,10 @@ func uniqueErrors(failed []error) []error {
 // onNode returns the start-ups on one node.
 func (a asking) onNode(ctx context.Context, r resource) ([]api.Record, error) {
 	if a.cluster == nil {
-		return nil, errors.New("a node requires the agents of a cluster: remove --server, or list all pods of the agent " +
-			"without a name")
+		return nil, errors.New(
+			"a node requires the agents of a cluster: remove --server, or list all pods of the agent " +
+				"without a name",
+		)
 	}
 	found, err := a.agents(ctx, r.name)
 	if err != nil {
@@ -176,8 +178,12 @@ func (a asking) ofWorkload(ctx context.Context, r resource) ([]api.Record, []err
 		return nil, nil, fmt.Errorf("%d agents did not answer, and the other agents do not know a pod of %s: %w",
 			len(failed), r, failed[0])
 	}
-	return nil, nil, fmt.Errorf("%w a pod of %s: check the name and the namespace (-n); agents remember only the latest "+
-		"deleted pods", errUnknownPod, r)
+	return nil, nil, fmt.Errorf(
+		"%w a pod of %s: check the name and the namespace (-n); agents remember only the latest "+
+			"deleted pods",
+		errUnknownPod,
+		r,
+	)
 }
 
 // record queries the agent of the pod's node. If the API server does not know the node any more, record queries all
@@ -218,9 +224,16 @@ func (a asking) record(ctx context.Context, pod resource) (api.Record, []error, 
 		return api.Record{}, nil, fmt.Errorf("%d of %d agents did not answer, and the other agents do not know pod "+
 			"%s/%s: %w", len(failed), len(answers), pod.namespace, pod.name, failed[0])
 	}
-	return api.Record{}, nil, fmt.Errorf("%w the pod %s/%s (%d agents asked): check the name and the namespace (-n); for "+
-		"a workload, use TYPE/NAME, for example deploy/%s; agents remember only the latest deleted pods, and no pod that "+
-		"was deleted before the agent started", errUnknownPod, pod.namespace, pod.name, len(answers), pod.name)
+	return api.Record{}, nil, fmt.Errorf(
+		"%w the pod %s/%s (%d agents asked): check the name and the namespace (-n); for "+
+			"a workload, use TYPE/NAME, for example deploy/%s; agents remember only the latest deleted pods, and no pod that "+
+			"was deleted before the agent started",
+		errUnknownPod,
+		pod.namespace,
+		pod.name,
+		len(answers),
+		pod.name,
+	)
 }
 
 // mayBeGone reports whether an error means that the pod does not exist, or that the user has no permission to get the

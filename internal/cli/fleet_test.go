@@ -110,7 +110,9 @@ func startUp(name, node, owner string, ago time.Duration, phases ...phase) api.R
 		length := time.Duration(p.seconds * float64(time.Second))
 		r.Phases = append(r.Phases, api.PhaseRecord{
 			Phase: p.name, Cause: timeline.CauseOf(p.name), Length: api.Seconds(length),
-			StartAt: api.InstantOf(noon.Add(at)), EndAt: api.InstantOf(noon.Add(at + length)), Container: containerOf(p.name),
+			StartAt: api.InstantOf(
+				noon.Add(at),
+			), EndAt: api.InstantOf(noon.Add(at + length)), Container: containerOf(p.name),
 		})
 		at += length
 	}
@@ -154,14 +156,24 @@ func pulled(r api.Record, registry string, seconds float64, size int64) api.Reco
 // shop is a cluster of three nodes. The network plugin of node worker-2 is slow, and so is registry quay.example.
 func shop() []*fakeAgent {
 	start := func(network, pull float64) []phase {
-		return []phase{{timeline.PhaseScheduling, 0.1}, {timeline.PhaseKubeletPickup, 0.1}, {timeline.PhaseVolumes, 0.4},
-			{timeline.PhaseNetwork, network}, {timeline.PhaseSandbox, 0.2}, {timeline.PhasePull, pull},
-			{timeline.PhaseContainerStart, 0.3}, {timeline.PhaseReadinessProbe, 1.5}}
+		return []phase{
+			{timeline.PhaseScheduling, 0.1},
+			{timeline.PhaseKubeletPickup, 0.1},
+			{timeline.PhaseVolumes, 0.4},
+			{timeline.PhaseNetwork, network},
+			{timeline.PhaseSandbox, 0.2},
+			{timeline.PhasePull, pull},
+			{timeline.PhaseContainerStart, 0.3},
+			{timeline.PhaseReadinessProbe, 1.5},
+		}
 	}
 	var cluster []*fakeAgent
 	for i, network := range []float64{0.2, 6.5, 0.2} {
 		node := []string{"worker-1", "worker-2", "worker-3"}[i]
-		agent := &fakeAgent{node: node, pulls: api.PullList{Items: []api.LivePullRecord{}, Recent: []api.RecentPullRecord{}}}
+		agent := &fakeAgent{
+			node:  node,
+			pulls: api.PullList{Items: []api.LivePullRecord{}, Recent: []api.RecentPullRecord{}},
+		}
 		for k, name := range []string{"web-7d4b9-x2x8k", "web-7d4b9-lq5tp", "cart-0", "mail-1", "auth-6f6c-9zvwr", "feed-2"} {
 			owner := []string{"Deployment/web", "Deployment/web", "StatefulSet/cart", "StatefulSet/mail", "Deployment/auth",
 				"StatefulSet/feed"}[k]
@@ -186,8 +198,11 @@ func shop() []*fakeAgent {
 		State: api.PullStatePulling, Age: api.Seconds(94 * time.Second), DoneBytes: 31 << 20, TotalBytes: 118 << 20}}
 	for _, agent := range cluster[:2] {
 		first := agent.records[0]
-		agent.pulls.Recent = append(agent.pulls.Recent, api.RecentPullRecord{Namespace: first.Namespace, Pod: first.Name,
-			UID: first.UID, PullRecord: first.Pulls[0]})
+		agent.pulls.Recent = append(
+			agent.pulls.Recent,
+			api.RecentPullRecord{Namespace: first.Namespace, Pod: first.Name,
+				UID: first.UID, PullRecord: first.Pulls[0]},
+		)
 	}
 	return cluster
 }

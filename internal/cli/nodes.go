@@ -131,7 +131,11 @@ func nodesView() view[listedNode] {
 			{title: "AGENT", wide: true, cell: func(n listedNode) string {
 				return cmp.Or(terminal.Clean(n.node.Agent.Version), "-")
 			}},
-			{title: "NOTE", shorten: terminal.Clip, cell: func(n listedNode) string { return terminal.Clean(n.factor.Why) }},
+			{
+				title:   "NOTE",
+				shorten: terminal.Clip,
+				cell:    func(n listedNode) string { return terminal.Clean(n.factor.Why) },
+			},
 		},
 		orders: nodeOrders(), empty: "no nodes",
 		resource: func(n listedNode) string { return "node/" + n.node.Node },
@@ -151,7 +155,10 @@ func nodesView() view[listedNode] {
 			if len(n.node.Starting) > 0 {
 				phase = string(n.node.Starting[0].Phase)
 			}
-			return strings.Join([]string{factorText(n.factor.Factor), fmt.Sprint(n.starting()), phase, n.quality()}, "|")
+			return strings.Join(
+				[]string{factorText(n.factor.Factor), fmt.Sprint(n.starting()), phase, n.quality()},
+				"|",
+			)
 		},
 	}
 }

@@ -51,8 +51,10 @@ func runPage(ctx context.Context, call Call) int {
 	defer asking.close()
 	node, err := pageNode(rest, c.node)
 	if err == nil && asking.cluster == nil {
-		err = errors.New("the page of an agent outside a cluster needs no port-forward: open its URL in a browser, for " +
-			"example " + localServer)
+		err = errors.New(
+			"the page of an agent outside a cluster needs no port-forward: open its URL in a browser, for " +
+				"example " + localServer,
+		)
 	}
 	if err != nil {
 		return call.FailUsage(err)

@@ -131,7 +131,9 @@ func TestPollFails(t *testing.T) {
 
 // TestFollowSwitchesToPolling closes the streams when there are too many agents, and opens them again.
 func TestFollowSwitchesToPolling(t *testing.T) {
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
+	server := httptest.NewServer(
+		http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }),
+	)
 	defer server.Close()
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()

@@ -92,7 +92,15 @@ func (p Program) Run(ctx context.Context, args []string, getenv func(string) str
 		p.printUsage(stderr)
 		return ExitUsage
 	}
-	call := Call{Program: p, Command: args[0], Args: args[1:], Getenv: getenv, Stdout: stdout, Stderr: stderr, Now: p.Now}
+	call := Call{
+		Program: p,
+		Command: args[0],
+		Args:    args[1:],
+		Getenv:  getenv,
+		Stdout:  stdout,
+		Stderr:  stderr,
+		Now:     p.Now,
+	}
 	if call.Now == nil {
 		call.Now = time.Now
 	}

@@ -110,8 +110,14 @@ func (r reached) named(arg string) (resource, error) {
 		return resource{kind: kind, name: name}, nil
 	}
 	if slices.Contains(otherTypes, strings.ToLower(first)) {
-		return resource{}, fmt.Errorf("resource type %s has no start-ups: use one of %s; if %s is a namespace, use -n %s %s",
-			first, knownTypes, first, first, name)
+		return resource{}, fmt.Errorf(
+			"resource type %s has no start-ups: use one of %s; if %s is a namespace, use -n %s %s",
+			first,
+			knownTypes,
+			first,
+			first,
+			name,
+		)
 	}
 	if n := r.target.namespace; n != "" && n != first {
 		return resource{}, fmt.Errorf("pod %s is in namespace %s, but -n names %s: remove one of them", arg, first, n)

@@ -23,7 +23,11 @@ func startUps(nodes bool, empty string, now func() time.Time) view[api.Record] {
 		{title: "NODE", shorten: terminal.Clip, cell: nodeOf},
 		{title: "POD", shorten: terminal.ClipStart, cell: podOf},
 		{title: "STATE", cell: stateText, style: stateStyle},
-		{title: "TOTAL", right: true, cell: func(r api.Record) string { return render.SecondsText(r.Total.Duration()) }},
+		{
+			title: "TOTAL",
+			right: true,
+			cell:  func(r api.Record) string { return render.SecondsText(r.Total.Duration()) },
+		},
 		{title: "ACCURACY", right: true,
 			cell: func(r api.Record) string { return render.AccuracyText(r.TotalError.Duration()) }},
 		{title: "LONGEST PHASE", shorten: terminal.Clip, cell: func(r api.Record) string {

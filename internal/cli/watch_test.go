@@ -72,13 +72,19 @@ func TestWatchEndsWithContext(t *testing.T) {
 	var stdout, stderr strings.Builder
 	a := asking{Call: Call{Stdout: &stdout, Stderr: &stderr, Getenv: environment{}.get}}
 	rounds := 0
-	code := show(ctx, a, startUps(false, "", nil), listOutput{output: output{format: outputJSON}, watch: true}, maxLimit,
+	code := show(
+		ctx,
+		a,
+		startUps(false, "", nil),
+		listOutput{output: output{format: outputJSON}, watch: true},
+		maxLimit,
 		func(context.Context) ([]api.Record, []error, error) {
 			if rounds++; rounds == 2 {
 				interrupt()
 			}
 			return []api.Record{startUp("web-0", "a", "", 0, phase{timeline.PhasePull, 3})}, nil, nil
-		})
+		},
+	)
 	if code != ExitOK || rounds != 2 || strings.Count(stdout.String(), `"name": "web-0"`) != 1 {
 		t.Errorf("exit code %d after %d rounds: %s%s", code, rounds, stdout.String(), stderr.String())
 	}

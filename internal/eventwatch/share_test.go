@@ -33,7 +33,8 @@ func TestOneWatchReplacesMany(t *testing.T) {
 		b.expect("e", "watched")
 		b.put("ns", "abcde", "After")
 		b.expect("abcde", "After")
-		if got := b.requests(); got[requestForAll] != 1 || got[requestForA] != 1 || len(got) != 5 || b.server.Watches() != 1 {
+		if got := b.requests(); got[requestForAll] != 1 || got[requestForA] != 1 || len(got) != 5 ||
+			b.server.Watches() != 1 {
 			t.Errorf("requests %v, %d watches are open", got, b.server.Watches())
 		}
 		// Each of the four was open for 11 s and received two Events. The shared one is open and received all.

@@ -85,7 +85,11 @@ func merged(name string, ago time.Duration) timeline.Timeline {
 	t := startUp(name, ago, phases)
 	for i := range t.Phases {
 		if t.Phases[i].Phase == timeline.PhaseUnattributed {
-			t.Phases[i].MergedWith = []timeline.Phase{timeline.PhaseVolumes, timeline.PhaseNetwork, timeline.PhaseSandbox}
+			t.Phases[i].MergedWith = []timeline.Phase{
+				timeline.PhaseVolumes,
+				timeline.PhaseNetwork,
+				timeline.PhaseSandbox,
+			}
 		}
 	}
 	return t
@@ -109,8 +113,14 @@ func fleets() map[string]nodes {
 	}
 	return map[string]nodes{
 		"a slow node": {
-			"a": times(6, func(i int) timeline.Timeline { return startUp(fmt.Sprint("a", i), recent, slow(), two(i, 1)...) }),
-			"b": times(7, func(i int) timeline.Timeline { return startUp(fmt.Sprint("b", i), recent, normal(), two(i, 1)...) }),
+			"a": times(
+				6,
+				func(i int) timeline.Timeline { return startUp(fmt.Sprint("a", i), recent, slow(), two(i, 1)...) },
+			),
+			"b": times(
+				7,
+				func(i int) timeline.Timeline { return startUp(fmt.Sprint("b", i), recent, normal(), two(i, 1)...) },
+			),
 			"c": times(3, func(i int) timeline.Timeline { return startUp(fmt.Sprint("c", i), recent, normal()) }),
 		},
 		"too little work elsewhere": {
@@ -119,7 +129,10 @@ func fleets() map[string]nodes {
 			"c": nil,
 		},
 		"a single node": {
-			"a": times(6, func(i int) timeline.Timeline { return startUp(fmt.Sprint("a", i), recent, slow(), two(i, 1)...) }),
+			"a": times(
+				6,
+				func(i int) timeline.Timeline { return startUp(fmt.Sprint("a", i), recent, slow(), two(i, 1)...) },
+			),
 		},
 		"a runtime with one timestamp": {
 			"a": times(6, func(i int) timeline.Timeline { return merged(fmt.Sprint("a", i), recent) }),
@@ -130,7 +143,10 @@ func fleets() map[string]nodes {
 				return startUp(fmt.Sprint("a", i), recent, normal(),
 					append(two(i, 1), download("slow.example", 30000, 500, 30))...)
 			}),
-			"b": times(4, func(i int) timeline.Timeline { return startUp(fmt.Sprint("b", i), recent, normal(), two(i, 2)...) }),
+			"b": times(
+				4,
+				func(i int) timeline.Timeline { return startUp(fmt.Sprint("b", i), recent, normal(), two(i, 2)...) },
+			),
 		},
 		"a registry slower than the day before": {
 			"a": slices.Concat(
@@ -180,8 +196,11 @@ func TestFactorsEqualRules(t *testing.T) {
 		t.Fatal(err)
 	}
 	if out.String() != string(want) {
-		t.Errorf("%s differs from the factors of this package: run go test ./internal/factor -update, then run promtool "+
-			"on the file", rulesTest)
+		t.Errorf(
+			"%s differs from the factors of this package: run go test ./internal/factor -update, then run promtool "+
+				"on the file",
+			rulesTest,
+		)
 	}
 }
 
@@ -210,7 +229,12 @@ func writeTest(t *testing.T, out *strings.Builder, name string, all nodes) {
 	fleet := fleetOf(all)
 	out.WriteString("    promql_expr_test:\n")
 	expression := func(record string) {
-		fmt.Fprintf(out, "      - expr: round(1000 * %s)\n        eval_time: %dm\n        exp_samples:", record, minutes)
+		fmt.Fprintf(
+			out,
+			"      - expr: round(1000 * %s)\n        eval_time: %dm\n        exp_samples:",
+			record,
+			minutes,
+		)
 	}
 	sample := func(label, name string, value float64) {
 		fmt.Fprintf(out, "\n          - {labels: '{%s=\"%s\"}', value: %.0f}", label, name, math.Round(1000*value))

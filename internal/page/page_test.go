@@ -124,6 +124,12 @@ func TestPageIsSmall(t *testing.T) {
 	t.Logf("%d files, %d bytes, %d compressed", len(p.files), whole, packed)
 	const maxBytes, maxCompressed = 160 << 10, 60 << 10
 	if whole > maxBytes || packed > maxCompressed {
-		t.Errorf("the files have %d bytes, %d compressed: want at most %d and %d", whole, packed, maxBytes, maxCompressed)
+		t.Errorf(
+			"the files have %d bytes, %d compressed: want at most %d and %d",
+			whole,
+			packed,
+			maxBytes,
+			maxCompressed,
+		)
 	}
 }

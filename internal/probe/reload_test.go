@@ -112,10 +112,13 @@ func TestFileIsReloaded(t *testing.T) {
 		expect("written anew", "changes ok", "comes ok", "stays ok")
 		r.file.write("probes: [{name: broken, kind: cri, interval: 500ms, timeout: 100ms, jitter: 0s}]")
 		expect("broken", "changes ok", "comes ok", "stays ok")
-		r.file.write("registries: {top: 1, interval: 1s, timeout: 1s, jitter: 0s, plain_http: ['" + closedRegistry + "']}")
+		r.file.write(
+			"registries: {top: 1, interval: 1s, timeout: 1s, jitter: 0s, plain_http: ['" + closedRegistry + "']}",
+		)
 		time.Sleep(lookEvery)
 		r.book.take()
-		if got := r.after(5 * time.Second); len(got) != 1 || !strings.HasPrefix(got[0], "registry:"+closedRegistry+" ") {
+		if got := r.after(5 * time.Second); len(got) != 1 ||
+			!strings.HasPrefix(got[0], "registry:"+closedRegistry+" ") {
 			t.Errorf("with registries only: %q", got)
 		}
 		r.file.write("probes: [{name: last, kind: cri, " + pace + "}]")

@@ -148,8 +148,11 @@ func (l life) events() []timeline.EventSeen {
 	}
 	events := []timeline.EventSeen{event(pullAt, "Pulling", `Pulling image "registry.example/app:1"`)}
 	if l.deletedAt == 0 || pulledAt < l.deletedAt {
-		events = append(events, event(pulledAt+0.002, "Pulled",
-			`Successfully pulled image "registry.example/app:1" in 2.5s (2.9s including waiting). Image size: 1000 bytes.`))
+		events = append(events, event(
+			pulledAt+0.002,
+			"Pulled",
+			`Successfully pulled image "registry.example/app:1" in 2.5s (2.9s including waiting). Image size: 1000 bytes.`,
+		))
 	}
 	return events
 }

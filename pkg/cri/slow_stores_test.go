@@ -142,8 +142,13 @@ func TestSlowStoresAnswerDownloadsFirst(t *testing.T) {
 			}
 			if len(got.Layers) != 4 || downs != test.downs || unpacked != test.unpacked ||
 				got.Incomplete != test.incomplete {
-				t.Errorf("%d layers, %d with their download, %d unpacked, incomplete %t", len(got.Layers), downs, unpacked,
-					got.Incomplete)
+				t.Errorf(
+					"%d layers, %d with their download, %d unpacked, incomplete %t",
+					len(got.Layers),
+					downs,
+					unpacked,
+					got.Incomplete,
+				)
 			}
 		})
 	}

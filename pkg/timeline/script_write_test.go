@@ -119,8 +119,14 @@ func answerWords(o RuntimeSeen) []string {
 		return words
 	}
 	for _, s := range o.Sandboxes {
-		parts = append(parts, strings.Join(stamps(slices.Concat([]string{"sandbox"}, flags(s.Ready, "ready"), flags(s.Unstamped, "unstamped")),
-			"begun", s.BegunAt, "network", s.NetworkReadyAt, "running", s.RunningAt, "created", s.CreatedAt), " "))
+		parts = append(
+			parts,
+			strings.Join(
+				stamps(slices.Concat([]string{"sandbox"}, flags(s.Ready, "ready"), flags(s.Unstamped, "unstamped")),
+					"begun", s.BegunAt, "network", s.NetworkReadyAt, "running", s.RunningAt, "created", s.CreatedAt),
+				" ",
+			),
+		)
 	}
 	for _, r := range o.Containers {
 		parts = append(parts, strings.Join(stamps([]string{r.Name, fmt.Sprintf("attempt=%d", r.Attempt),

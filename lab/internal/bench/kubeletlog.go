@@ -31,8 +31,12 @@ func (b *Bench) StopRequestedAt(pod string) (time.Time, error) {
 // The format of klog's lines is: severity, month, day, time of day, thread, source, message.
 var (
 	syncLoopAdd    = regexp.MustCompile(`^I(\d{4} \d\d:\d\d:\d\d\.\d{6}) .*"SyncLoop ADD" source="api" pods=\[(.*)\]`)
-	syncLoopDelete = regexp.MustCompile(`^I(\d{4} \d\d:\d\d:\d\d\.\d{6}) .*"SyncLoop DELETE" source="api" pods=\[(.*)\]`)
-	syncLoopReady  = regexp.MustCompile(`^I(\d{4} \d\d:\d\d:\d\d\.\d{6}) .*"SyncLoop \(probe\)" probe="readiness" status="ready" pod=(.*)`)
+	syncLoopDelete = regexp.MustCompile(
+		`^I(\d{4} \d\d:\d\d:\d\d\.\d{6}) .*"SyncLoop DELETE" source="api" pods=\[(.*)\]`,
+	)
+	syncLoopReady = regexp.MustCompile(
+		`^I(\d{4} \d\d:\d\d:\d\d\.\d{6}) .*"SyncLoop \(probe\)" probe="readiness" status="ready" pod=(.*)`,
+	)
 )
 
 func (b *Bench) kubeletLogged(line *regexp.Regexp, pod string, after time.Time) (time.Time, error) {

@@ -40,8 +40,12 @@ func (b *Bench) RuntimeLog(pod, uid string) (RuntimeLog, error) {
 }
 
 var (
-	sandboxAsked     = regexp.MustCompile(`^RunPodSandbox for .*uid:"([^"]+)"[^"]*"[^"]*"( returns sandbox id "([^"]+)")?$`)
-	containerCreated = regexp.MustCompile(`^CreateContainer within sandbox "([^"]+)" for name:"([^"]+)".* returns container id "([^"]+)"$`)
+	sandboxAsked = regexp.MustCompile(
+		`^RunPodSandbox for .*uid:"([^"]+)"[^"]*"[^"]*"( returns sandbox id "([^"]+)")?$`,
+	)
+	containerCreated = regexp.MustCompile(
+		`^CreateContainer within sandbox "([^"]+)" for name:"([^"]+)".* returns container id "([^"]+)"$`,
+	)
 	containerStarted = regexp.MustCompile(`^StartContainer for "([^"]+)" returns successfully$`)
 	startAsked       = regexp.MustCompile(`^StartContainer for "([^"]+)"$`)
 	sandboxStopped   = regexp.MustCompile(`^received sandbox container exit event sandbox_id:"([^"]+)"`)

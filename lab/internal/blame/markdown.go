@@ -9,7 +9,12 @@ import (
 // Markdown writes the matrix as a Markdown table, in seconds.
 func (m Matrix) Markdown(out io.Writer) {
 	blamed := m.Blamed()
-	fmt.Fprintf(out, "| actual cause | %s |\n|---|%s\n", strings.Join(blamed, " | "), strings.Repeat("--:|", len(blamed)))
+	fmt.Fprintf(
+		out,
+		"| actual cause | %s |\n|---|%s\n",
+		strings.Join(blamed, " | "),
+		strings.Repeat("--:|", len(blamed)),
+	)
 	for _, culprit := range m.Culprits() {
 		fmt.Fprintf(out, "| **%s** |", culprit)
 		for _, b := range blamed {

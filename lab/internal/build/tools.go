@@ -38,7 +38,14 @@ func groups() []group {
 			{"ctr", containerd + "ctr"},
 		}, "github.com/containerd/containerd/v2",
 			[]string{"github.com/containerd/containerd/v2/version.Version={version}"}},
-		{"tools/containerd", "1", "seccomp,netgo,osusergo", []program{{"runc", "github.com/opencontainers/runc"}}, "", nil},
+		{
+			"tools/containerd",
+			"1",
+			"seccomp,netgo,osusergo",
+			[]program{{"runc", "github.com/opencontainers/runc"}},
+			"",
+			nil,
+		},
 		{"tools/kubernetes", "0", "", []program{
 			{"etcd", "go.etcd.io/etcd/server/v3"},
 			{"kube-apiserver", kubernetes + "kube-apiserver"},

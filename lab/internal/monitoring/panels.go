@@ -47,21 +47,43 @@ var sections = []section{
 		{graph, "Completed start-ups by result", "none", 12, "In 15 minutes.", []query{
 			{expr: `sum by (state) (increase(podlapse_pod_startups_total[15m]))`, name: "{{state}}"}}, ""},
 		{stack, "Mean start-up duration by phase", "s", 12, "",
-			[]query{{expr: `sum by (phase) (phase:podlapse_pod_phase_duration_seconds:mean15m > 0)`, name: "{{phase}}"}},
+			[]query{
+				{expr: `sum by (phase) (phase:podlapse_pod_phase_duration_seconds:mean15m > 0)`, name: "{{phase}}"},
+			},
 			""},
 		{stack, "Mean start-up duration by cause", "s", 12, "",
-			[]query{{expr: `sum by (cause) (cause:podlapse_pod_phase_duration_seconds:mean15m > 0)`, name: "{{cause}}"}},
+			[]query{
+				{expr: `sum by (cause) (cause:podlapse_pod_phase_duration_seconds:mean15m > 0)`, name: "{{cause}}"},
+			},
 			""},
 		{table, "Slowest nodes", "", 12,
 			"Node factor: time for the same work relative to the other nodes, excluding pulls. Past hour.", []query{
 				{rowsOf(`node:podlapse_node_factor:ratio1h`, "cluster, node", slowNodes), "node factor", "none"},
-				{rowsOf(`node:podlapse_node_lost_seconds:mean1h`, "cluster, node", slowNodes), "lost per start-up", "s"},
+				{
+					rowsOf(`node:podlapse_node_lost_seconds:mean1h`, "cluster, node", slowNodes),
+					"lost per start-up",
+					"s",
+				},
 				{rowsOf(`node:podlapse_pull_queue:ratio1h`, "cluster, node", slowNodes), "time in the pull queue",
 					"percentunit"},
-				{rowsOf(`sum by (cluster, node) (node:podlapse_pod_startup_duration_seconds:quantile1h{quantile="0.5"})`,
-					"cluster, node", slowNodes), "median start-up", "s"},
-				{rowsOf(`sum by (cluster, node) (node:podlapse_pod_startup_duration_seconds:quantile1h{quantile="0.99"})`,
-					"cluster, node", slowNodes), "p99 start-up", "s"}},
+				{
+					rowsOf(
+						`sum by (cluster, node) (node:podlapse_pod_startup_duration_seconds:quantile1h{quantile="0.5"})`,
+						"cluster, node",
+						slowNodes,
+					),
+					"median start-up",
+					"s",
+				},
+				{
+					rowsOf(
+						`sum by (cluster, node) (node:podlapse_pod_startup_duration_seconds:quantile1h{quantile="0.99"})`,
+						"cluster, node",
+						slowNodes,
+					),
+					"p99 start-up",
+					"s",
+				}},
 			"node"},
 		{table, "Registries", "", 12, "Registry factor: pull time relative to other registries on the same nodes, or " +
 			"to the day before if there is no other registry. Past hour.", []query{

@@ -45,17 +45,21 @@ var registryPanels = []panel{
 		{expr: `topk($top, sum by (registry) (podlapse_image_pulls_queued{registry=~"$registry", node=~"$node"}))`,
 			name: "{{registry}} waiting"}}, "registry"},
 	{graph, "Bytes received by pulls in progress", "bytes", 8, "", []query{
-		{expr: `topk($top, sum by (registry) (podlapse_image_pulls_active_bytes{registry=~"$registry", node=~"$node"}))`,
-			name: "{{registry}}"}}, "registry"},
+		{
+			expr: `topk($top, sum by (registry) (podlapse_image_pulls_active_bytes{registry=~"$registry", node=~"$node"}))`,
+			name: "{{registry}}",
+		}}, "registry"},
 	{graph, "Age of the oldest pull in progress", "s", 8, "", []query{
 		{expr: `topk($top, max by (registry) ` +
 			`(podlapse_image_pulls_oldest_age_seconds{registry=~"$registry", node=~"$node"}))`, name: "{{registry}}"}},
 		"registry"},
 	{graph, "Slowest pull rates by node, all registries", "binBps", 8,
 		"Past hour, while at least one pull received content. Concurrent pulls share the node's link.", []query{
-			{expr: `bottomk($top, sum by (cluster, node) (increase(podlapse_image_pull_bytes_total{node=~"$node"}[1h])) / ` +
-				`(sum by (cluster, node) (increase(podlapse_image_pull_busy_seconds_total{node=~"$node"}[1h])) > 0))`,
-				name: "{{node}}"}}, "node"},
+			{
+				expr: `bottomk($top, sum by (cluster, node) (increase(podlapse_image_pull_bytes_total{node=~"$node"}[1h])) / ` +
+					`(sum by (cluster, node) (increase(podlapse_image_pull_busy_seconds_total{node=~"$node"}[1h])) > 0))`,
+				name: "{{node}}",
+			}}, "node"},
 }
 
 // evidencePanels shows how complete the evidence is, and what the agents cost.
@@ -77,7 +81,10 @@ var evidencePanels = []panel{
 		{expr: `count by (source) (podlapse_source_up{node=~"$node"} == 0)`, name: "{{source}}"}}, ""},
 	{graph, "Clock skew that is certain", "s", 8,
 		"Least difference between the node's clock and the control plane's clock." + ofTheWorst, []query{
-			{expr: worst(`node:podlapse_clock_skew_seconds:certain{node=~"$node"}`, "cluster, node"), name: "{{node}}"}},
+			{
+				expr: worst(`node:podlapse_clock_skew_seconds:certain{node=~"$node"}`, "cluster, node"),
+				name: "{{node}}",
+			}},
 		"node"},
 	{graph, "Items dropped by sinks", "none", 8, "Past hour.", []query{
 		{expr: `sum by (sink) (increase(podlapse_sink_dropped_total{node=~"$node"}[1h]))`, name: "{{sink}}"}}, ""},

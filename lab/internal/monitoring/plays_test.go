@@ -90,12 +90,15 @@ func podPlays() map[string]script {
 		"CrashLoopBackOff of a tenant": quiet(45, func(_ *fleet, nodes []*target) func(int) {
 			return during(early, 45, func() { nodes[0].waiting("crash_backoff", 1, 290) })
 		}),
-		"CrashLoopBackOff of a tenant, with `--metrics-pod-labels`": quiet(45, func(_ *fleet, nodes []*target) func(int) {
-			return during(early, 45, func() {
-				nodes[0].waiting("crash_backoff", 1, 290)
-				nodes[0].pod("shop", "web-0", "crash_backoff", "backoff", 290)
-			})
-		}),
+		"CrashLoopBackOff of a tenant, with `--metrics-pod-labels`": quiet(
+			45,
+			func(_ *fleet, nodes []*target) func(int) {
+				return during(early, 45, func() {
+					nodes[0].waiting("crash_backoff", 1, 290)
+					nodes[0].pod("shop", "web-0", "crash_backoff", "backoff", 290)
+				})
+			},
+		),
 		"missing Secret of a tenant": quiet(45, func(_ *fleet, nodes []*target) func(int) {
 			return during(early, 45, func() { nodes[0].waiting("container_config", 1, 900) })
 		}),

@@ -75,7 +75,10 @@ func TestCount(t *testing.T) {
 	if count, ok, err := Count(path, "lengths"); count != 3 || !ok || err != nil {
 		t.Errorf("%d, %v, %v", count, ok, err)
 	}
-	zero := write(t, received[:strings.LastIndex(received, "\n")+1]+`{"resourceMetrics":[{"scopeMetrics":[{"metrics":[{"name":"lengths","exponentialHistogram":{"dataPoints":[{}]}}]}]}]}`+"\n")
+	zero := write(
+		t,
+		received[:strings.LastIndex(received, "\n")+1]+`{"resourceMetrics":[{"scopeMetrics":[{"metrics":[{"name":"lengths","exponentialHistogram":{"dataPoints":[{}]}}]}]}]}`+"\n",
+	)
 	if count, ok, err := Count(zero, "lengths"); count != 0 || !ok || err != nil {
 		t.Errorf("none: %d, %v, %v", count, ok, err)
 	}

@@ -93,11 +93,17 @@ func TestComparison(t *testing.T) {
 	tab := open(t, wide)
 	must(t, tab.Go("http://"+s.address+"/"))
 	follow(t, tab, ".row:not([hidden])")
-	must(t, tab.Await("the link to compare",
+	must(t, tab.Await(
+		"the link to compare",
 		`[...document.querySelectorAll('.pod-links a')].some((a) => a.innerText === 'Compare' && a.hash.includes('a='))`,
-		soon))
+		soon,
+	))
 	uid := ask[string](t, tab, `new URLSearchParams(location.hash.split('?')[1]).get('uid')`)
-	ask[int](t, tab, `([...document.querySelectorAll('.pod-links a')].find((a) => a.innerText === 'Compare').click(), 0)`)
+	ask[int](
+		t,
+		tab,
+		`([...document.querySelectorAll('.pod-links a')].find((a) => a.innerText === 'Compare').click(), 0)`,
+	)
 	must(t, tab.Await("the choice", `document.querySelector('.verdict').innerText.startsWith('Choose the start-up')`,
 		soon))
 	follow(t, tab, `.row:not([hidden], [data-uid="`+uid+`"])`)
@@ -208,9 +214,19 @@ func TestSharing(t *testing.T) {
 			at('http://127.0.0.1:9717/#/pods/a/b', 'node-1'), at('http://[::1]:9717/', 'node-1'),
 			at('http://localhost:8001/api/#/node', '; id')]; })()`)
 	const then = "\nThen add this to the address that the command prints: "
-	want := []string{"kubectl podlapse explain web-0 -n shop", "", "", "", "kubectl podlapse explain deploy/web -n shop",
-		"", "", "https://podlapse.example/node-1/#/pulls", "kubectl podlapse page node-1" + then + "#/pods/a/b",
-		"kubectl podlapse page node-1" + then + "#/", "kubectl podlapse page NODE" + then + "#/node"}
+	want := []string{
+		"kubectl podlapse explain web-0 -n shop",
+		"",
+		"",
+		"",
+		"kubectl podlapse explain deploy/web -n shop",
+		"",
+		"",
+		"https://podlapse.example/node-1/#/pulls",
+		"kubectl podlapse page node-1" + then + "#/pods/a/b",
+		"kubectl podlapse page node-1" + then + "#/",
+		"kubectl podlapse page NODE" + then + "#/node",
+	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -234,8 +250,12 @@ func TestUnpackRowsDiffer(t *testing.T) {
 	follow(t, tab, ".row:not([hidden])")
 	follow(t, tab, ".can-open")
 	must(t, tab.Await("the layers", `document.querySelector('.wf-layer')`, soon))
-	labels := ask[[]string](t, tab, `[...document.querySelectorAll('.wf-rows .wf-label')].map((label) => label.innerText)
-		.filter((label) => label.includes('unpack'))`)
+	labels := ask[[]string](
+		t,
+		tab,
+		`[...document.querySelectorAll('.wf-rows .wf-label')].map((label) => label.innerText)
+		.filter((label) => label.includes('unpack'))`,
+	)
 	if len(labels) != 2 || !strings.Contains(labels[0], "unpack, total") ||
 		!strings.Contains(labels[0], "overlaps download") || !strings.Contains(labels[1], "after the download") {
 		t.Errorf("the rows are %q", labels)

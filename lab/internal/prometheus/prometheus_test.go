@@ -18,7 +18,10 @@ func serve(t *testing.T, answer string) Client {
 }
 
 func TestQuery(t *testing.T) {
-	client := serve(t, `{"status":"success","data":{"resultType":"vector","result":[{"metric":{"job":"a"},"value":[1.5,"+Inf"]},{"metric":{},"value":[1.5,"3"]}]}}`)
+	client := serve(
+		t,
+		`{"status":"success","data":{"resultType":"vector","result":[{"metric":{"job":"a"},"value":[1.5,"+Inf"]},{"metric":{},"value":[1.5,"3"]}]}}`,
+	)
 	samples, err := client.Query(t.Context(), "up")
 	if err != nil || len(samples) != 2 || samples[0].Labels["job"] != "a" || samples[1].Value != 3 {
 		t.Errorf("%+v, %v", samples, err)
@@ -35,7 +38,10 @@ func TestQuery(t *testing.T) {
 }
 
 func TestExemplars(t *testing.T) {
-	client := serve(t, `{"status":"success","data":[{"seriesLabels":{},"exemplars":[{"labels":{"trace_id":"ab"},"value":"2.5","timestamp":1}]},{"exemplars":[]}]}`)
+	client := serve(
+		t,
+		`{"status":"success","data":[{"seriesLabels":{},"exemplars":[{"labels":{"trace_id":"ab"},"value":"2.5","timestamp":1}]},{"exemplars":[]}]}`,
+	)
 	exemplars, err := client.Exemplars(t.Context(), "x", time.Minute)
 	if err != nil || len(exemplars) != 1 || exemplars[0].Labels["trace_id"] != "ab" || exemplars[0].Value != "2.5" {
 		t.Errorf("%+v, %v", exemplars, err)

@@ -58,8 +58,16 @@ func (p plugin) judgeForms(ctx context.Context, v *Verdict) error {
 		}
 		v.Compared++
 		if got.code != f.code || !strings.Contains(got.stdout, f.stdout) || !strings.Contains(got.stderr, f.stderr) {
-			v.Problem("%s: exit code %d, want %d with %q and %q:\n%s%s", f.arguments, got.code, f.code, f.stdout, f.stderr,
-				got.stdout, got.stderr)
+			v.Problem(
+				"%s: exit code %d, want %d with %q and %q:\n%s%s",
+				f.arguments,
+				got.code,
+				f.code,
+				f.stdout,
+				f.stderr,
+				got.stdout,
+				got.stderr,
+			)
 		}
 	}
 	return errors.Join(p.judgeFallback(ctx, v), p.judgePlugInPage(ctx, v))

@@ -28,8 +28,11 @@ func wantedOf(t agent.Timeline, root otlp.Span) wanted {
 		end:    exactly(t.SettledAt),
 		failed: t.State == agent.Failed || t.State == agent.GivenUp,
 		texts: map[string]string{"podlapse.startup.id": t.ID, "podlapse.state": t.State, "podlapse.verdict": t.Verdict,
-			"podlapse.missing":    strings.Join(t.Missing, ","),
-			"podlapse.unreported": strings.Join(t.Unreported, ","), "podlapse.lost_events": strings.Join(t.LostEvents, ","),
+			"podlapse.missing": strings.Join(t.Missing, ","),
+			"podlapse.unreported": strings.Join(
+				t.Unreported,
+				",",
+			), "podlapse.lost_events": strings.Join(t.LostEvents, ","),
 			"podlapse.conflicts": ""},
 		seconds: map[string]json.Number{"podlapse.error_seconds": t.TotalError}}
 	if len(t.Conflicts) > 0 {

@@ -158,9 +158,13 @@ func (j *pullJudge) judgeUndivided(c pullCase, a bench.Attempt, timeline agent.T
 			j.verdict.Problem("%s: phase %s: %v", c.pod, phase.Phase, err)
 		}
 		if both += length; phase.Phase != agent.Unattributed && length > exact {
-			j.verdict.Problem("%s: for %s s, the agent reports the cause %q, but no evidence of the agent separates the "+
-				"parts of the pull",
-				c.pod, phase.Seconds, phase.Cause)
+			j.verdict.Problem(
+				"%s: for %s s, the agent reports the cause %q, but no evidence of the agent separates the "+
+					"parts of the pull",
+				c.pod,
+				phase.Seconds,
+				phase.Cause,
+			)
 		}
 	}
 	j.verdict.Compare(c.pod+" pull and unpack", a.Call.Length().Round(100*time.Millisecond), a.Call.Length(), both,
