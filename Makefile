@@ -44,7 +44,7 @@ image: bin/.image ## Build the image for amd64 and arm64 as an OCI archive, bin/
 	./image.sh $(IMAGE):$(VERSION) $(VERSION) $(REVISION) $(ARCHIVE)
 
 # The image is built again only if its files or its name have changed.
-$(ARCHIVE) $(LOCAL_ARCHIVE): Dockerfile .dockerignore image.sh go.mod go.sum $(shell find cmd pkg internal -type f -not -name '*_test.go') bin/.image
+$(ARCHIVE) $(LOCAL_ARCHIVE): Dockerfile .dockerignore image.sh go.mod go.sum $(shell find cmd pkg internal docs -type f -not -name '*_test.go' -not -name '*.md') bin/.image
 	./image.sh $(IMAGE):$(VERSION) $(VERSION) $(REVISION) $@
 $(LOCAL_ARCHIVE): export PLATFORMS = linux/$(shell go env GOHOSTARCH)
 

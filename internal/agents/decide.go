@@ -17,6 +17,7 @@ type race struct {
 	cancels  map[way]context.CancelFunc
 	pending  int
 	failures map[way]attempt
+	proxyAt  time.Time // when the attempt over the proxy started
 }
 
 // decide sends the request over the preferred way. If that way fails, or stays silent for raceAfter, decide sends the
@@ -61,6 +62,9 @@ func (r *race) start(w way) {
 	}
 	ctx, cancel := context.WithCancel(r.request.Context())
 	r.cancels[w] = cancel
+	if w == viaProxy {
+		r.proxyAt = time.Now()
+	}
 	r.pending++
 	request := r.request.Clone(ctx)
 	go func() { r.results <- r.route.try(w, request) }()
@@ -77,12 +81,10 @@ func (r *race) won(got attempt) *http.Response {
 	case failed && proxied.local:
 		learned.proxyReaches.Store(true)
 		learned.preferForward.Store(true)
-	case r.cancels[viaProxy] != nil: // the proxy failed or is silent
-		reason := fmt.Sprintf("did not answer within %s", raceAfter)
-		if failed {
-			reason = fmt.Sprintf("failed: %v", proxied.err)
-		}
-		learned.fellBack(reason)
+	case failed:
+		learned.fellBack(fmt.Sprintf("failed: %v", proxied.err))
+	case r.cancels[viaProxy] != nil && time.Since(r.proxyAt) >= raceAfter:
+		learned.fellBack(fmt.Sprintf("did not answer within %s", raceAfter))
 	}
 	return r.take(got)
 }

@@ -154,5 +154,17 @@ func ofNode(agent agents.Agent, err error) error {
 	if err == nil || agent.Node == "" {
 		return err
 	}
-	return fmt.Errorf("node %s: %w", agent.Node, err)
+	return &nodeError{agent.Node, err}
 }
+
+// nodeError is the error of the agent on one node.
+type nodeError struct {
+	node string
+	err  error
+}
+
+// Error implements error.
+func (e *nodeError) Error() string { return fmt.Sprintf("node %s: %v", e.node, e.err) }
+
+// Unwrap returns the agent's error.
+func (e *nodeError) Unwrap() error { return e.err }

@@ -150,6 +150,9 @@ func (a asking) onNode(ctx context.Context, r resource) ([]api.Record, error) {
 				"without a name",
 		)
 	}
+	if a.target.node != "" && a.target.node != r.name {
+		return nil, fmt.Errorf("%s and --node %s name different nodes: remove one of them", r, a.target.node)
+	}
 	found, err := a.agents(ctx, r.name)
 	if err != nil {
 		return nil, err

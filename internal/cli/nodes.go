@@ -100,6 +100,12 @@ func (a asking) nodes(ctx context.Context) ([]listedNode, []error, error) {
 		return nil, nil, err
 	}
 	if len(rows) == 0 {
+		for _, err := range failed {
+			var ofAgent *nodeError
+			if errors.As(err, &ofAgent) && ofAgent.node == a.target.node {
+				return nil, nil, err
+			}
+		}
 		return nil, nil, fmt.Errorf("%w on node %q: check the name", agents.ErrNoAgent, a.target.node)
 	}
 	results := map[string]factor.Node{}

@@ -147,11 +147,11 @@ func pulls(nodes bool) view[listedPull] {
 			return p.recent
 		},
 		id: func(p listedPull) string {
-			attempt := 0
-			if p.recent != nil {
-				attempt = p.recent.Attempt
+			id := fmt.Sprintf("%s|%t|%s|%s|%s", p.node, p.live != nil, p.pod(), p.container(), p.image())
+			if p.recent != nil { // a pod of a StatefulSet gets the name of its predecessor
+				id += fmt.Sprintf("|%d|%d", p.recent.Attempt, p.recent.FinishedAt.UnixNano())
 			}
-			return fmt.Sprintf("%s|%t|%s|%s|%s|%d", p.node, p.live != nil, p.pod(), p.container(), p.image(), attempt)
+			return id
 		},
 		state: listedPull.state,
 	}

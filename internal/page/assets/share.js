@@ -22,10 +22,11 @@ export function explainNode(node) { return legal.test(node) ? 'kubectl podlapse 
 export function openPage(node) { return legal.test(node) ? 'kubectl podlapse page ' + node : ''; }
 
 // linkOf returns what opens the same view on another computer. An address on loopback, as behind kubectl port-forward, works only on
-// this computer. So linkOf returns the command that opens the page, and the part of the address that leads to the view.
+// this computer. So linkOf returns the command that opens the page, and the part of the address that leads to the view, in quotes
+// because a reader can paste the text into a shell.
 export function linkOf({ hostname, href, hash }, node) {
   if (!/^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)) return href;
-  return (openPage(node) || 'kubectl podlapse page NODE') + '\nThen add this to the address that the command prints: ' + (hash || '#/');
+  return (openPage(node) || 'kubectl podlapse page NODE') + "\nThen add this to the address that the command prints: '" + (hash || '#/').replaceAll("'", '%27') + "'";
 }
 
 export function shareButtons(commandOf, nodeOf) {

@@ -134,7 +134,7 @@ func inCluster(all []section) ([]section, error) {
 
 // Values in the place of Grafana's variables for a number and a length, which are not PromQL.
 const (
-	topPlace   = "1234567"
+	topPlace   = "98765" // below a million, from which on PromQL prints numbers as powers of ten
 	rangePlace = "20m34s567ms"
 )
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"flag"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -24,6 +25,24 @@ func TestDashboardFile(t *testing.T) {
 	}
 	if kept, err := os.ReadFile(path); err != nil || !bytes.Equal(kept, made) {
 		t.Errorf("%s differs from the panels (%v); run go test ./internal/monitoring -update in lab/", path, err)
+	}
+}
+
+// The placeholders that make Grafana's variables PromQL must not remain in the dashboard.
+func TestDashboardUsesItsVariables(t *testing.T) {
+	made := string(read(t, manifests, "dashboard.json"))
+	for _, variable := range []string{"$cluster", "$node", "$registry", "$namespace", "$top", "$__range"} {
+		if !strings.Contains(made, variable) {
+			t.Errorf("the dashboard does not use the variable %s", variable)
+		}
+	}
+	if limit := regexp.MustCompile(`(top|bottom)k\([^$,]*,`).FindAllString(made, -1); len(limit) > 1 { // the table of pods
+		t.Errorf("panels have fixed limits: %q", limit)
+	}
+	for _, place := range []string{topPlace, rangePlace, "e+"} {
+		if strings.Contains(made, place) {
+			t.Errorf("the dashboard contains the placeholder %s", place)
+		}
 	}
 }
 

@@ -212,7 +212,7 @@ func TestSharing(t *testing.T) {
 			explainPod('shop', '-n'), explainWorkload('shop/Deployment/web'), explainWorkload('shop/Node/x'),
 			explainWorkload('shop/'), at('https://podlapse.example/node-1/#/pulls', 'node-1'),
 			at('http://127.0.0.1:9717/#/pods/a/b', 'node-1'), at('http://[::1]:9717/', 'node-1'),
-			at('http://localhost:8001/api/#/node', '; id')]; })()`)
+			at("http://localhost:8001/api/#/node'", '; id')]; })()`)
 	const then = "\nThen add this to the address that the command prints: "
 	want := []string{
 		"kubectl podlapse explain web-0 -n shop",
@@ -223,9 +223,9 @@ func TestSharing(t *testing.T) {
 		"",
 		"",
 		"https://podlapse.example/node-1/#/pulls",
-		"kubectl podlapse page node-1" + then + "#/pods/a/b",
-		"kubectl podlapse page node-1" + then + "#/",
-		"kubectl podlapse page NODE" + then + "#/node",
+		"kubectl podlapse page node-1" + then + "'#/pods/a/b'",
+		"kubectl podlapse page node-1" + then + "'#/'",
+		"kubectl podlapse page NODE" + then + "'#/node%27'",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
