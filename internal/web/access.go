@@ -32,8 +32,8 @@ func guard(access Access, logger *zap.Logger, next http.Handler) http.Handler {
 		token, ok := bearer(r)
 		if !ok {
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			writeError(w, http.StatusUnauthorized, "unauthenticated", "the request has no bearer token of the cluster: add "+
-				"the header Authorization: Bearer TOKEN")
+			writeError(w, http.StatusUnauthorized, "unauthenticated", "the request has no bearer token: "+
+				"add the header Authorization: Bearer TOKEN, with a token of the cluster")
 			return
 		}
 		verdict, err := access(r.Context(), r.RemoteAddr, token, r.URL.Path)

@@ -14,9 +14,9 @@ const (
 	// maxAnswer limits the size of one response in memory, after compression. A list of 500 start-ups, or the metrics
 	// of a node with 500 pods, has a quarter of this size without compression.
 	maxAnswer = 8 << 20
-	// maxHeld limits the total size of all responses in memory. The agent's memory limit is 90 MiB, and the agent itself
-	// uses half of it. maxHeld is less than half of the other 45 MiB. The remainder is for the work that creates
-	// responses.
+	// maxHeld limits the total size of all responses in memory. The agent's memory limit is 90 MiB, and the agent
+	// itself uses half of it. maxHeld is less than half of the other 45 MiB. The remainder is for the work that
+	// creates responses.
 	maxHeld = 20 << 20
 )
 

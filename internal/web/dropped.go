@@ -15,7 +15,7 @@ const (
 	droppedAnswer     dropped = "answer_not_read"    // the server needed the memory of a response
 	droppedLarge      dropped = "answer_too_large"   // the response exceeds maxAnswer
 	droppedHost       dropped = "host"               // the request names an unknown host
-	droppedCrossSite  dropped = "cross_site"         // a page of another site sent the request through the user's browser
+	droppedCrossSite  dropped = "cross_site"         // a page of another site sent the request
 )
 
 // counters counts connections, requests and responses that the server dropped, by reason. It is safe for concurrent

@@ -63,7 +63,8 @@ func (l *limits) hold(next http.Handler) http.Handler {
 		client := peer.Of(r.RemoteAddr)
 		if !l.allow(client) {
 			l.dropped.count(droppedRate)
-			writeRetry(w, http.StatusTooManyRequests, "too_many_requests", "too many requests: send fewer requests per second")
+			writeRetry(w, http.StatusTooManyRequests, "too_many_requests",
+				"too many requests: send fewer requests per second")
 			return
 		}
 		made := &reply{ResponseWriter: w, answers: l.answers, client: client}

@@ -38,7 +38,8 @@ func readOnly(next http.Handler) http.Handler {
 		case r.Method != http.MethodGet && r.Method != http.MethodHead:
 			header.Set("Allow", "GET, HEAD")
 			header.Set("Connection", "close") // the server does not read the body of the request
-			writeError(w, http.StatusMethodNotAllowed, "method_not_allowed", "the agent accepts only the methods GET and HEAD")
+			writeError(w, http.StatusMethodNotAllowed, "method_not_allowed",
+				"the agent accepts only the methods GET and HEAD")
 		case r.ContentLength != 0: // -1 means that the length is unknown
 			header.Set("Connection", "close")
 			writeError(w, http.StatusRequestEntityTooLarge, "body_not_allowed",

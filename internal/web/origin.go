@@ -20,12 +20,12 @@ func rejectForeign(hosts []string, dropped counters, next http.Handler) http.Han
 		switch {
 		case overLoopback(r) && !knownHost(r.Host, hosts):
 			dropped.count(droppedHost)
-			writeError(w, http.StatusForbidden, "forbidden", "unknown host name: use localhost or an IP address in the URL, or "+
-				"start the agent with --web-hosts=NAME")
+			writeError(w, http.StatusForbidden, "forbidden", "unknown host name: use localhost or an IP address in "+
+				"the URL, or start the agent with --web-hosts=NAME")
 		case crossSite(r):
 			dropped.count(droppedCrossSite)
-			writeError(w, http.StatusForbidden, "forbidden", "a page of another site sent the request: other sites can only link to "+
-				"the agent's page")
+			writeError(w, http.StatusForbidden, "forbidden", "a page of another site sent the request: other "+
+				"sites can only link to the agent's page")
 		default:
 			next.ServeHTTP(w, r)
 		}

@@ -23,7 +23,8 @@ func (a readAPI) parseQuery(
 ) (filter.Filter, bool) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		badRequest(w, fmt.Sprintf("invalid query: %.200s: parameters must be percent-encoded, in the form NAME=VALUE&NAME=VALUE", err))
+		badRequest(w, fmt.Sprintf("invalid query: %.200s: parameters must be "+
+			"percent-encoded, in the form NAME=VALUE&NAME=VALUE", err))
 		return filter.Filter{}, false
 	}
 	known := slices.Concat(filters, others)

@@ -120,5 +120,6 @@ func (p position) compare(q position) int {
 // internalError logs an internal error and writes an error response.
 func (a readAPI) internalError(w http.ResponseWriter, err error) {
 	a.Logger.Error("cannot create a response", zap.Error(err))
-	writeError(w, http.StatusInternalServerError, "internal", "the agent cannot create the response: see the agent's log")
+	writeError(w, http.StatusInternalServerError, "internal",
+		"the agent cannot create the response: see the agent's log")
 }
