@@ -33,8 +33,8 @@ func (a axis) heading() string {
 	return left + strings.Repeat(" ", gap) + right
 }
 
-// The method bar draws the span between two times. Adjacent spans give adjacent bars, because both round their common
-// time to the same edge.
+// The method bar draws a bar from one time to another time. Bars of adjacent phases touch each other, because each
+// bar rounds their common time to the same cell edge.
 func (a axis) bar(from, to time.Time, open bool) string {
 	fill := barFull
 	if open {
