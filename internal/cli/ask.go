@@ -26,7 +26,7 @@ type agentQuery struct {
 }
 
 // begin reads the arguments and prepares the queries. If ok is false, the command must exit with the code.
-// Otherwise the caller must call the method close of the agentQuery.
+// Otherwise the caller must call the function close of the agentQuery.
 func begin(call Call, table flags.Table, t *target, check func() error, maxArguments int) (
 	a agentQuery, rest []string, code int, ok bool) {
 	rest, code, ok = call.Parse(table, call.help(), maxArguments)

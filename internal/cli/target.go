@@ -30,7 +30,7 @@ const (
 
 // target contains the flags that select the agents: the agent at an address, or the agents of a cluster.
 type target struct {
-	server            *url.URL // address of the agent; nil without --server
+	server            *url.URL // address of the agent; nil to query the agents of a cluster
 	token             string   // bearer token for the agent; empty for none
 	authorities       *x509.CertPool
 	certFile, keyFile string

@@ -30,8 +30,8 @@ const (
 	stalledReader = 2 * time.Second
 	// writtenAtOnce is the size of a part of a response, in bytes. The agent records the progress after each part.
 	writtenAtOnce = 16 << 10
-	// refusedAfterCut starts when the agent cuts off a response to a client. During this time, requests of the
-	// client do not wait for a slot: the agent refuses them if no slot is free.
+	// refusedAfterCut is the time after a cut-off response in which requests of the client do not wait for a slot.
+	// If no slot is free, the agent refuses such a request immediately.
 	refusedAfterCut = 30 * time.Second
 	// rememberedReader is the time for which the agent remembers that a client reads its responses. This time is
 	// longer than a scrape interval.

@@ -22,15 +22,14 @@ const (
 	// taken. Two connections are enough for the kubelet's two probes, or for a scraper that reconnects.
 	guaranteedPerClient = 2
 	// guaranteedNearby replaces guaranteedPerClient for clients on the agent's own node, such as the kubelet.
-	// Connections through kubectl port-forward
-	// also count as connections from the node.
+	// Connections through kubectl port-forward also count as connections from the node.
 	guaranteedNearby = 4
 	// takeRate and takeBurst limit the connections that a client below its guaranteed number can take from other
 	// clients. takeRate is a number per second, and takeBurst is the number at the same time. A scraper thus has
 	// the time to send its request, even if many clients keep reconnecting.
 	takeRate, takeBurst = 1, guaranteedPerClient
-	// reservedForNearby is a number of connections from the agent's own node. These connections do not yield to
-	// clients from elsewhere. Four connections are enough for two connections of each probe.
+	// reservedForNearby is the number of connections from the agent's own node that never yield to clients from
+	// elsewhere. Four connections are enough for two connections of each probe.
 	reservedForNearby = 4
 )
 
