@@ -21,9 +21,9 @@ const (
 )
 
 const (
-	// stalledAfter is the time after which a response counts as stalled because the client reads nothing. Another
-	// response can then take the memory of the stalled response. A network with 300 KB/s transfers one part
-	// (writtenAtOnce) in this time.
+	// stalledAfter is the time without progress after which a response counts as stalled. Another response can then
+	// take the memory of the stalled response. A network with 300 KB/s transfers one part (writtenAtOnce) in this
+	// time.
 	stalledAfter = 50 * time.Millisecond
 	// stalledReader replaces stalledAfter for a client that read earlier responses. A node without free CPU
 	// sometimes delays such a client by a second.
@@ -124,8 +124,8 @@ func (a *answers) stalled() *reply {
 	return stalled
 }
 
-// write adds a response to the list of responses in writing. The agent can cut off each response in this list. The
-// method leave removes the response from the list.
+// The method write adds a response to the list of responses that the server is writing. The agent can cut off each
+// response in this list.
 func (a *answers) write(r *reply) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -133,7 +133,8 @@ func (a *answers) write(r *reply) {
 	a.writing = append(a.writing, r)
 }
 
-// leave releases the memory of a response, and removes the response from the list of responses in writing.
+// The method leave releases the memory of a response, and removes the response from the list of responses that the
+// server is writing.
 func (a *answers) leave(r *reply) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -40,10 +40,10 @@ func limited(l net.Listener, reads func(netip.Prefix) bool, dropped counters) *f
 		takes: peer.NewLatest(maxClients, func() *rate.Limiter { return rate.NewLimiter(takeRate, takeBurst) })}
 }
 
-// fairListener closes a new connection at once if the client already has its share. If all slots are taken, the
-// least useful connection yields to a client that has fewer connections. The kubelet's probes and scrapers can thus
-// connect in two cases: a few clients hold many connections, or many clients hold one connection each. No
-// connection waits in the kernel's queue.
+// fairListener closes a new connection immediately if the client already has its share. If all slots are taken, the
+// least useful connection yields to a client with fewer connections. The kubelet's probes and scrapers can thus
+// connect even if a few clients hold many connections, or if many clients hold one connection each. No connection
+// waits in the kernel's queue.
 type fairListener struct {
 	net.Listener
 	dropped counters

@@ -121,8 +121,9 @@ func (l *limits) atMost(slots slots, patience time.Duration, next http.Handler) 
 	})
 }
 
-// enter takes a slot: one of all, or the reserved slot kept. It returns the channel of the slot. The caller
-// releases the slot with a receive from this channel. If no slot becomes free in time, enter returns nil.
+// The function enter takes a slot from the channel all, or from the channel kept with the reserved slot. It returns
+// the channel of the slot. The caller releases the slot with a receive from this channel. If no slot becomes free
+// in time, enter returns nil.
 func enter(ctx context.Context, all, kept chan struct{}, wait time.Duration) chan struct{} {
 	select {
 	case all <- struct{}{}:

@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// nearby lists addresses from which the agent's own node connects. The kubelet connects from one of these
-// addresses. If the agent has a pod network address, the node's address is the gateway on most networks. On the
-// host network, the node connects from the agent's own address, which the method has also checks. If the list lacks
-// a local client, this client only has fewer guaranteed connections.
+// nearby lists addresses from which the agent's own node connects, so that the agent recognizes the kubelet. If the
+// agent has a pod network address, the node connects from the gateway on most networks. On the host network, the
+// node connects from the agent's own address. The method has compares with this address too. If the list lacks a
+// local client, this client only has fewer guaranteed connections.
 type nearby []netip.Addr
 
 // newNearby reads the gateways from the kernel's routing table. It returns no gateways if the kernel has no such

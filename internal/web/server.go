@@ -37,7 +37,8 @@ type Config struct {
 	// authentication. The server reads this file, and the files that it names, again for each connection and
 	// request. If WebConfigFile is empty, the server uses HTTP without TLS.
 	WebConfigFile string
-	// Access guards all paths except the probes and the list of paths. If Access is nil, every client can read.
+	// Access guards all paths except the probes and the list of paths. If Access is nil, the server checks no
+	// tokens.
 	Access Access
 	// LocalOnly restricts all data that names pods to clients on loopback. Metrics and probes stay open. LocalOnly
 	// has no effect if Access is set.
