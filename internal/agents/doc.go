@@ -1,6 +1,6 @@
 // Package agents finds the agents of a cluster and reaches them through the API server. The command line calls this
-// package on its own goroutines. The package queries pods with plain HTTP requests. client-go's typed clients would
-// increase the memory of every agent, and an agent never uses them.
+// package on its own goroutines. The package queries pods with plain HTTP requests. The command line and the
+// agent are one program, so that client-go's typed clients would increase the memory of every agent.
 //
 // There are two ways to reach an agent. The API server's proxy to pods needs one request on an existing connection,
 // and requires only the verb get of pods/proxy. A port-forward also reaches agents that accept only loopback

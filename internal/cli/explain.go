@@ -225,7 +225,7 @@ func (a agentQuery) record(ctx context.Context, pod resource) (api.Record, []err
 }
 
 // mayBeGone reports whether an agent might know a pod although the API server refused the request for the pod. The
-// pod does not exist any more, or the user has no permission to get the pod.
+// pod might not exist any more, or the user might have no permission to get the pod.
 func mayBeGone(err error) bool {
 	var refused *client.Refusal
 	return errors.As(err, &refused) && (refused.Status == http.StatusNotFound || refused.Status == http.StatusForbidden)

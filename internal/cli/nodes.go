@@ -238,7 +238,7 @@ func (n listedNode) item() nodeItem {
 	return item
 }
 
-// The alerts report a node or a registry as slow if its factor exceeds this limit.
+// The limits of the factors. Alerts report a node or a registry as slow if its factor exceeds the limit.
 const (
 	slowNode     = 2
 	slowRegistry = 3

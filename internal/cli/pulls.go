@@ -104,8 +104,8 @@ func listed(node string, list api.PullList) []listedPull {
 	return items
 }
 
-// latestFirst sorts pulls in progress before completed pulls. The longest pull in progress is first, and the latest
-// completed pull is the first completed pull.
+// latestFirst sorts pulls in progress before completed pulls. The longest pull in progress comes first. Completed
+// pulls are sorted by their ends, with the latest first.
 func latestFirst(x, y listedPull) int {
 	switch {
 	case x.live != nil && y.live != nil:

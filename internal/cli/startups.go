@@ -150,9 +150,9 @@ func all(ctx context.Context, c client.Client, filter client.Filter) ([]api.Reco
 	return records, nil
 }
 
-// workloadFilter selects the pods of a workload. An agent knows the Deployment of a ReplicaSet and the CronJob of a
-// Job, but not the ReplicaSet or the Job itself. For these workloads, the filter selects by name, and ownedBy
-// checks each answer.
+// workloadFilter selects the pods of a workload. If a controller owns a ReplicaSet or a Job, agents know only this
+// controller, for example the Deployment. For ReplicaSets and Jobs, the filter therefore selects pods by name, and
+// ownedBy checks each answer.
 func (r resource) workloadFilter() client.Filter {
 	filter := client.Filter{Namespaces: []string{r.namespace}}
 	switch r.kind {
@@ -166,9 +166,9 @@ func (r resource) workloadFilter() client.Filter {
 	return filter
 }
 
-// ownedBy reports whether the workload owns the pod of a record. The record of a ReplicaSet's pod contains the
-// Deployment as the owner, and the record of a Job's pod contains the CronJob. The names then show whether the
-// workload owns the pod.
+// ownedBy reports whether the workload owns the pod of a record. For a ReplicaSet's pod, the owner in the record
+// can be the Deployment. For a Job's pod, the owner can be the CronJob. The names then show whether the workload
+// owns the pod.
 func (r resource) ownedBy(record api.Record) bool {
 	above := map[string]string{"ReplicaSet": "Deployment", "Job": "CronJob"}[r.kind]
 	return record.Owner.Kind == r.kind && record.Owner.Name == r.name ||

@@ -90,8 +90,8 @@ type agentAccess struct {
 }
 
 // open prepares the queries without a connection. With --server, it selects this agent. Otherwise it selects the
-// cluster of the kubeconfig. If the agent's program finds no kubeconfig and the user sets no flags, open selects
-// the agent on this machine.
+// cluster of the kubeconfig. The agent's program selects the agent on this machine if no kubeconfig exists and the
+// user does not name a cluster or a node.
 func (t target) open(program string, getenv func(string) string) (agentAccess, error) {
 	files := t.kubeconfigs(getenv)
 	named := t.kubeconfig+t.context+t.node+t.as != ""
