@@ -16,40 +16,40 @@ import (
 )
 
 const (
-	// maxAnswer limits an answer of the API server, in bytes. A page of pods has a tenth of that size.
+	// maxAnswer limits the size of a response of the API server, in bytes. A page of pods has a tenth of this size.
 	maxAnswer = 64 << 20
 	pageSize  = 500
 )
 
-// ErrNotBound says that a pod has no node yet, so that no agent can know it.
+// ErrNotBound means that a pod has no node yet, so that no agent knows the pod.
 var ErrNotBound = errors.New("is not bound to a node yet")
 
 // Cluster queries one API server. It is safe for concurrent use.
 type Cluster struct {
 	server    *url.URL
 	http      *http.Client
-	namespace string // of the agents
+	namespace string // namespace of the agents
 
 	learned experience
 	mu      sync.Mutex
-	routes  map[string]*route // to agents, by the path of the proxy
+	routes  map[string]*route // routes to agents, by the path of the API server's proxy
 }
 
-// Open creates a Cluster from a kubeconfig's settings and the namespace of the agents. Open does not connect.
+// Open creates a Cluster for the agents in a namespace, with the settings of a kubeconfig. Open does not connect.
 func Open(config *rest.Config, namespace string) (*Cluster, error) {
 	server, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("read the API server's address: %w", err)
 	}
 	config = rest.CopyConfig(config)
-	config.Timeout = 0 // a timeout would end streams too; every request here has its own context
+	config.Timeout = 0 // a timeout would end streams too; each request has a context with a deadline instead
 	transport, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("set up requests to the API server: %w", err)
 	}
-	asking := *transport // the original may be shared
-	// The transport adds the kubeconfig's token to every request, whatever the target. An agent must not be able to
-	// redirect such a request.
+	asking := *transport // a copy, because other code can share the original
+	// The transport adds the kubeconfig's token to every request, for any target. Without this setting, an agent could
+	// redirect a request with the token to another server.
 	asking.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &Cluster{server: server, http: &asking, namespace: namespace, routes: map[string]*route{}}, nil
 }
@@ -64,15 +64,16 @@ func (c *Cluster) Close() {
 	}
 }
 
-// Fallback returns why agents were reached over port-forwards instead of the API server's proxy. It is empty if the
-// proxy reached them, and if the agents accept only loopback clients.
+// Fallback returns the reason why requests used port-forwards instead of the API server's proxy. Fallback returns
+// an empty text in two cases: the proxy reached the agents, or the agents accept only loopback clients.
 func (c *Cluster) Fallback() string {
 	c.learned.mu.Lock()
 	defer c.learned.mu.Unlock()
 	return c.learned.fallback
 }
 
-// route returns the route to an agent's pod. The route remembers how the agent was reached.
+// The method route returns the route to an agent's pod. The same pod always gets the same route, because the route
+// remembers the way to the agent.
 func (c *Cluster) route(pod, scheme string, port int, prefix string) *route {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -82,8 +83,8 @@ func (c *Cluster) route(pod, scheme string, port int, prefix string) *route {
 	return c.routes[prefix]
 }
 
-// NodeOf returns the node of a pod. NodeOf fails with ErrNotBound if the pod has no node, and with a *client.Refusal of
-// status 404 if the pod does not exist.
+// NodeOf returns the node of a pod. If the pod has no node, NodeOf fails with ErrNotBound. If the pod does not
+// exist, NodeOf fails with a *client.Refusal with the status 404.
 func (c *Cluster) NodeOf(ctx context.Context, namespace, name string) (string, error) {
 	pod, err := get[pod](ctx, c, wholeObjects, nil, "namespaces", namespace, "pods", name)
 	if err != nil {
@@ -119,20 +120,20 @@ func (c *Cluster) names(ctx context.Context, path ...string) ([]string, error) {
 
 func firstPage() url.Values { return url.Values{"limit": {fmt.Sprint(pageSize)}} }
 
-// The requested media types.
+// The media types that requests accept.
 const (
 	wholeObjects = "application/json"
 	namesOnly    = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 )
 
-// get requests a path below /api/v1.
+// The function get requests a path below /api/v1 and decodes the response.
 func get[A any](ctx context.Context, c *Cluster, accept string, query url.Values, path ...string) (A, error) {
 	var answer A
 	address := c.address(path...)
 	address.RawQuery = query.Encode()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
 	if err != nil {
-		return answer, fmt.Errorf("make request: %w", err)
+		return answer, fmt.Errorf("create the request: %w", err)
 	}
 	request.Header.Set("Accept", accept)
 	response, err := c.http.Do(request)
@@ -143,16 +144,16 @@ func get[A any](ctx context.Context, c *Cluster, accept string, query url.Values
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
 	switch {
 	case err != nil:
-		return answer, fmt.Errorf("read the API server's answer: %w", err)
+		return answer, fmt.Errorf("read the API server's response: %w", err)
 	case len(body) > maxAnswer:
-		return answer, fmt.Errorf("read the API server's answer: exceeds %d bytes", maxAnswer)
+		return answer, fmt.Errorf("read the API server's response: it exceeds %d bytes", maxAnswer)
 	case response.StatusCode != http.StatusOK:
 		refused := client.NewRefusal(response.StatusCode, response.Header, body)
 		refused.Kubernetes = true
 		return answer, refused
 	}
 	if err := json.Unmarshal(body, &answer); err != nil {
-		return answer, fmt.Errorf("read the API server's answer: %w", err)
+		return answer, fmt.Errorf("read the API server's response: %w", err)
 	}
 	return answer, nil
 }

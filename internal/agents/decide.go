@@ -9,20 +9,21 @@ import (
 	"time"
 )
 
-// race sends one request over one way or over both ways. Its goroutines have ended when decide returns.
+// race sends one request over one way, or over two ways at the same time. All goroutines of a race have ended when
+// the method decide returns.
 type race struct {
 	route    *route
 	request  *http.Request
-	results  chan attempt // capacity 2: an attempt never waits for its reader
+	results  chan attempt // capacity 2, so that an attempt never waits for a receiver
 	cancels  map[way]context.CancelFunc
 	pending  int
 	failures map[way]attempt
 	proxyAt  time.Time // when the attempt over the proxy started
 }
 
-// decide sends the request over the preferred way. If that way fails, or stays silent for raceAfter, decide sends the
-// request over the other way too. The first way that reaches the agent wins. Requests have no body and change nothing,
-// so that the agent can receive a request twice.
+// decide sends the request over the preferred way. If the preferred way fails, or does not respond within
+// raceAfter, decide also sends the request over the other way. The first way that reaches the agent wins. An agent
+// can receive the request twice, which is harmless: requests have no body and change nothing.
 func (r *route) decide(request *http.Request) (*http.Response, error) {
 	first, second := viaProxy, viaForward
 	if r.learned.preferForward.Load() {
@@ -55,7 +56,7 @@ func (r *route) decide(request *http.Request) (*http.Response, error) {
 	return run.lost()
 }
 
-// start starts an attempt, unless the attempt was started before.
+// start begins an attempt over a way. It does nothing if this attempt has already begun.
 func (r *race) start(w way) {
 	if r.cancels[w] != nil {
 		return
@@ -70,7 +71,7 @@ func (r *race) start(w way) {
 	go func() { r.results <- r.route.try(w, request) }()
 }
 
-// won remembers the way of the winner.
+// won records the way that reached the agent, and returns the response.
 func (r *race) won(got attempt) *http.Response {
 	learned := r.route.learned
 	r.route.decided.Store(int32(got.way))
@@ -89,7 +90,8 @@ func (r *race) won(got attempt) *http.Response {
 	return r.take(got)
 }
 
-// fellBack remembers the first reason, and that other agents can probably not be reached over the proxy either.
+// fellBack records the first reason for a port-forward. If the proxy has not reached any agent yet, other agents
+// get a port-forward first too.
 func (e *experience) fellBack(reason string) {
 	if !e.proxyReaches.Load() {
 		e.preferForward.Store(true)
@@ -101,7 +103,7 @@ func (e *experience) fellBack(reason string) {
 	}
 }
 
-// lost returns why neither way reached the agent.
+// lost returns the error after all ways failed.
 func (r *race) lost() (*http.Response, error) {
 	proxied, triedProxy := r.failures[viaProxy]
 	forwarded, triedForward := r.failures[viaForward]
@@ -116,7 +118,8 @@ func (r *race) lost() (*http.Response, error) {
 	return nil, &Unreached{Proxy: proxied.err, Forward: forwarded.err}
 }
 
-// take keeps a response for the caller. Its context lives until the caller closes the body.
+// take prepares a response for the caller. The request's context lives until the caller closes the body of the
+// response.
 func (r *race) take(got attempt) *http.Response {
 	got.response.Body = &cancelingBody{got.response.Body, r.cancels[got.way]}
 	delete(r.cancels, got.way)
@@ -124,7 +127,7 @@ func (r *race) take(got attempt) *http.Response {
 	return got.response
 }
 
-// drop ends the attempts that nobody needs and closes their responses.
+// drop cancels the remaining attempts and closes their responses.
 func (r *race) drop() {
 	for _, cancel := range r.cancels {
 		cancel()

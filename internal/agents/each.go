@@ -9,19 +9,20 @@ import (
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
-// AtOnce is the maximum number of agents that a command queries at the same time. A large cluster then answers within
-// seconds, and the API server forwards only a few requests at once.
+// AtOnce is the maximum number of agents that a command queries at the same time. The API server then forwards only
+// a few requests at the same time, and a large cluster still answers within seconds.
 const AtOnce = 16
 
-// Answer is the answer of one agent.
+// Answer is the result of querying one agent.
 type Answer[A any] struct {
 	Agent Agent
 	Value A
 	Err   error
 }
 
-// Each queries all agents, at most AtOnce at a time and each for at most limit. Each returns the answers in the order
-// of the agents. If ctx ends before an agent was queried, the answer of this agent is the error of ctx.
+// Each queries all agents. It queries at most AtOnce agents at the same time, and waits for each agent at most for
+// the duration limit. It returns the answers in the order of the agents. If ctx ends before Each queries an agent,
+// the answer of this agent contains the error of ctx.
 func Each[A any](
 	ctx context.Context, agents []Agent, limit time.Duration, ask func(context.Context, client.Client) (A, error),
 ) []Answer[A] {
@@ -30,8 +31,8 @@ func Each[A any](
 	return answers
 }
 
-// EachDone is like Each, but passes every answer to done as soon as the answer is there, with the agent's index.
-// Several goroutines call done at the same time.
+// EachDone is like Each, but passes each answer to the function done immediately, with the agent's index. Several
+// goroutines call done at the same time.
 func EachDone[A any](
 	ctx context.Context, agents []Agent, limit time.Duration, ask func(context.Context, client.Client) (A, error),
 	done func(i int, answer Answer[A]),
@@ -48,11 +49,11 @@ func EachDone[A any](
 				answer.Err = Plain(answer.Err)
 			}
 			if len(agents) > AtOnce {
-				agent.release() // hundreds of idle connections would burden the API server
+				agent.release() // hundreds of idle connections would load the API server
 			}
 			done(i, answer)
 			return nil
 		})
 	}
-	_ = group.Wait() // each error is in its answer
+	_ = group.Wait() // the answers contain the errors
 }

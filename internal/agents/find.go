@@ -15,16 +15,16 @@ import (
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
-// labels are the labels of an agent's pod in the manifests.
+// The constant labels selects the agents' pods by the labels in the manifests.
 const labels = "app.kubernetes.io/name=podlapse,app.kubernetes.io/component=agent"
 
-// defaultPort is the port of an agent whose pod does not specify one.
+// defaultPort is the port of an agent whose pod specifies no port.
 const defaultPort = 9717
 
-// ErrNoAgent says that no agent's pod was found.
+// ErrNoAgent means that the search found no pod of an agent.
 var ErrNoAgent = errors.New("no agent")
 
-// Agent is an agent of a cluster, or one at a given address.
+// Agent is an agent of a cluster, or an agent at a given address.
 type Agent struct {
 	client.Client
 	Node  string // empty if only the agent's address is known
@@ -33,10 +33,10 @@ type Agent struct {
 	route *route // nil if only the agent's address is known
 }
 
-// Dial opens a connection to the agent's port. The API server and the kubelet forward the connection.
+// Dial opens a connection to the agent's port, through the API server and the kubelet.
 func (a Agent) Dial(ctx context.Context) (net.Conn, error) {
 	if a.route == nil {
-		return nil, errors.New("port-forward: only agents of a cluster can be reached over a port-forward")
+		return nil, errors.New("port-forward: the agent is not an agent of a cluster: connect to its address directly")
 	}
 	return a.route.dial(ctx)
 }
@@ -49,14 +49,14 @@ func (a Agent) Scheme() string {
 	return a.route.target.Scheme
 }
 
-// release closes forwarded connections to the agent that no request uses.
+// release closes the forwarded connections to the agent that are idle.
 func (a Agent) release() {
 	if a.route != nil {
 		a.route.release()
 	}
 }
 
-// list, object and pod have only the fields that this package reads.
+// The types list, object and pod contain only the fields that this package reads.
 type list[O any] struct {
 	Metadata struct {
 		Continue string `json:"continue"`
@@ -99,8 +99,8 @@ type container struct {
 	} `json:"readinessProbe"`
 }
 
-// Agents lists the agents in the order of their nodes, one agent for each node. If node is set, Agents lists only the
-// agent of that node. Agents fails with ErrNoAgent if it finds none.
+// Agents lists one agent for each node, in the order of the nodes' names. If the argument node is set, Agents lists
+// only the agent of this node. If Agents finds no agent, it fails with ErrNoAgent.
 func (c *Cluster) Agents(ctx context.Context, node string) ([]Agent, error) {
 	query := firstPage()
 	query.Set("labelSelector", labels)
@@ -111,7 +111,7 @@ func (c *Cluster) Agents(ctx context.Context, node string) ([]Agent, error) {
 	for {
 		page, err := get[list[pod]](ctx, c, wholeObjects, query, "namespaces", c.namespace, "pods")
 		if expired(err) && query.Get("continue") != "" {
-			query.Del("continue") // the continue token has expired: start again
+			query.Del("continue") // the continue token has expired, so that the list must start again
 			continue
 		}
 		if err != nil {
@@ -150,8 +150,8 @@ func expired(err error) bool {
 	return errors.As(err, &refused) && refused.Status == http.StatusGone
 }
 
-// better reports whether this pod is more likely the node's agent than another pod. During a rollout, a node can have
-// two.
+// better reports whether the pod p is more likely the agent of the node than another pod. During a rollout, a node
+// can have two agent pods.
 func (p pod) better(than pod) bool {
 	if a, b := p.Metadata.DeletionTimestamp == "", than.Metadata.DeletionTimestamp == ""; a != b {
 		return a
@@ -171,8 +171,8 @@ func (p pod) ready() bool {
 	return false
 }
 
-// agent reads from the pod's specification how the agent serves: on the port named metrics, and over HTTPS if the
-// readiness probe uses HTTPS.
+// The method agent returns the agent of a pod. The pod's specification contains the agent's port, which has the
+// name metrics. The agent uses HTTPS if the readiness probe uses HTTPS.
 func (c *Cluster) agent(p pod) Agent {
 	port, scheme := defaultPort, ""
 	for _, container := range p.Spec.Containers {

@@ -20,42 +20,43 @@ import (
 )
 
 const (
-	// forwardIdle is how long a forwarded connection stays open between two requests.
+	// forwardIdle is the maximum time that a forwarded connection stays open without a request.
 	forwardIdle = 30 * time.Second
-	// raceAfter is how long one way to an agent can stay silent before the other way is tried too. An API server whose
-	// network cannot reach pods answers only after 30 s.
+	// raceAfter is the time after which the second way starts if the first way has not responded. If an API
+	// server's network cannot reach pods, its proxy fails only after 30 s.
 	raceAfter = time.Second
-	// notLocal is the error word of agents that serve data about pods over loopback only.
+	// notLocal is the error word of agents that serve data about pods only over loopback.
 	notLocal = "not_local"
 )
 
-// way is a way to an agent.
+// way is a way to reach an agent.
 type way int32
 
 const (
 	undecided  way = iota
 	viaProxy       // the API server's proxy to pods
-	viaForward     // a port that the API server and the kubelet forward, as kubectl port-forward does
+	viaForward     // a port-forward through the API server and the kubelet, like kubectl port-forward
 )
 
-// experience is what one run has learned about the two ways. All routes of a Cluster share it.
+// experience contains the results of earlier requests over the two ways. All routes of a Cluster share one
+// experience.
 type experience struct {
-	proxyReaches  atomic.Bool // the proxy delivered the answer of an agent
+	proxyReaches  atomic.Bool // the proxy has reached an agent
 	preferForward atomic.Bool // try the port-forward first
 	mu            sync.Mutex
-	fallback      string // why agents are reached over a port-forward although the proxy should work; empty if none is
+	fallback      string // error of the proxy that caused the first port-forward; empty without such an error
 }
 
-// Unreached says that neither way reached an agent.
+// Unreached is the error if neither way reached an agent.
 type Unreached struct{ Proxy, Forward error }
 
 // Error implements error.
 func (u *Unreached) Error() string { return fmt.Sprintf("%v; then %v", u.Proxy, u.Forward) }
 
-// Unwrap returns both errors.
+// Unwrap returns the errors of the two ways.
 func (u *Unreached) Unwrap() []error { return []error{u.Proxy, u.Forward} }
 
-// Plain removes the request's address from an error if the error is an *Unreached.
+// Plain returns the *Unreached in an error, without the request's address. It returns all other errors unchanged.
 func Plain(err error) error {
 	var unreached *Unreached
 	if errors.As(err, &unreached) {
@@ -64,16 +65,17 @@ func Plain(err error) error {
 	return err
 }
 
-// route reaches one agent. The first request decides between the API server's proxy and a port-forward, and later
-// requests take the same way. A way that stops working is undecided again. A route is safe for concurrent use.
+// route is the connection to one agent. The first request chooses between the API server's proxy and a
+// port-forward. Later requests use the chosen way. If the chosen way fails, the route chooses again. A route
+// is safe for concurrent use.
 type route struct {
-	proxy   http.RoundTripper // to the API server, with the kubeconfig's credentials
+	proxy   http.RoundTripper // transport to the API server, with the kubeconfig's credentials
 	prefix  string            // the path of the proxy, before the agent's own path
 	target  url.URL           // the agent's address over the forwarded port
 	forward *http.Transport
 	dial    func(ctx context.Context) (net.Conn, error)
 	learned *experience
-	decided atomic.Int32 // a way
+	decided atomic.Int32 // the chosen way
 }
 
 func (c *Cluster) newRoute(pod, scheme string, port int, prefix string) *route {
@@ -88,8 +90,8 @@ func (c *Cluster) newRoute(pod, scheme string, port int, prefix string) *route {
 		forward: &http.Transport{
 			DialContext:     func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
 			IdleConnTimeout: forwardIdle, MaxIdleConnsPerHost: 1,
-			// The API server authenticated the node, and the kubelet knows the pod. The proxy does not check
-			// certificates either.
+			// The connection needs no certificate check. The API server has authenticated the node, and the kubelet
+			// knows the pod. The API server's proxy does not check certificates either.
 			TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // see above
 		},
 	}
@@ -115,13 +117,13 @@ func (r *route) RoundTrip(request *http.Request) (*http.Response, error) {
 	return r.decide(request)
 }
 
-// attempt is the outcome of a request over one way.
+// attempt is the result of a request over one way.
 type attempt struct {
 	way      way
-	response *http.Response // nil if there is none
-	err      error          // why the agent was not reached
-	reached  bool           // the agent answered, and it accepts this way
-	final    bool           // the other way cannot succeed either
+	response *http.Response // nil without a response
+	err      error          // error if this way did not reach the agent
+	reached  bool           // the agent responded, and it accepts requests over this way
+	final    bool           // the other way would fail too
 	local    bool           // the agent accepts only loopback clients
 }
 
@@ -145,15 +147,15 @@ func (r *route) try(w way, request *http.Request) attempt {
 	case refused.Kubernetes:
 		got.final = refused.Status == http.StatusNotFound || refused.Status == http.StatusUnauthorized
 	case refused.Status == http.StatusBadGateway, refused.Status == http.StatusGatewayTimeout:
-		// a proxy between the user and the API server, or between the API server and the pod, gave up
+		// A proxy between the user and the API server, or between the API server and the pod, sent this response.
 	case refused.Status == http.StatusServiceUnavailable && refused.Word == "":
 	default:
-		got.reached = true // the agent's own error
+		got.reached = true // the agent itself sent this error
 	}
 	return got
 }
 
-// readRefusal reads an error response and keeps the response readable.
+// readRefusal reads an error response. The caller can still read the response afterwards.
 func readRefusal(response *http.Response) *client.Refusal {
 	body, _ := io.ReadAll(io.LimitReader(response.Body, maxProblem))
 	rest := response.Body
@@ -172,5 +174,5 @@ func (r *route) overForward(request *http.Request) (*http.Response, error) {
 	return r.forward.RoundTrip(forwarded)
 }
 
-// release closes forwarded connections that no request uses.
+// release closes the forwarded connections that are idle.
 func (r *route) release() { r.forward.CloseIdleConnections() }

@@ -18,17 +18,17 @@ const (
 	maxReason    = 4 << 10
 )
 
-// tunnel is a forwarded connection over WebSocket. A message begins with the byte of its channel. One goroutine can
-// read while another goroutine writes.
+// tunnel is a forwarded connection over WebSocket. Each message begins with a byte that names its channel. One
+// goroutine can read while another goroutine writes.
 type tunnel struct {
-	net.Conn // writes each part as a message
+	net.Conn // converts each write to a message
 	messages *websocket.Conn
-	message  io.Reader // the unread rest of a message; nil between two messages
-	begun    [2]bool   // for each channel, whether its first message arrived
+	message  io.Reader // unread part of the current message; nil between two messages
+	begun    [2]bool   // whether the first message of each channel has arrived
 }
 
 func newTunnel(messages *websocket.Conn) *tunnel {
-	// The connection outlives the request that opened the connection. Only Close ends it.
+	// The background context keeps the connection open after the opening request ends. Only Close ends the connection.
 	return &tunnel{Conn: websocket.NetConn(context.Background(), messages, websocket.MessageBinary), messages: messages}
 }
 
@@ -48,7 +48,8 @@ func (t *tunnel) Read(p []byte) (int, error) {
 	}
 }
 
-// next begins the next message of the data channel, unless a message has unread data.
+// The method next reads the beginning of the next data message. It does nothing if the current message has unread
+// data.
 func (t *tunnel) next() error {
 	for t.message == nil {
 		kind, message, err := t.messages.Reader(context.Background())
@@ -59,7 +60,7 @@ func (t *tunnel) next() error {
 			return fmt.Errorf("read forwarded port: %w", err)
 		}
 		if kind != websocket.MessageBinary {
-			return errors.New("read forwarded port: received a text message, want a binary message")
+			return errors.New("read forwarded port: received a text message instead of a binary message")
 		}
 		var channel [1]byte
 		if _, err := io.ReadFull(message, channel[:]); errors.Is(err, io.EOF) {
@@ -83,7 +84,7 @@ func (t *tunnel) next() error {
 		}
 		reason, err := io.ReadAll(io.LimitReader(message, maxReason))
 		if len(reason) > 0 || err != nil {
-			return errors.Join(fmt.Errorf("the kubelet says: %q", reason), err)
+			return errors.Join(fmt.Errorf("the kubelet reported: %q", reason), err)
 		}
 	}
 	return nil
@@ -103,5 +104,5 @@ func (t *tunnel) SetDeadline(time.Time) error { return os.ErrNoDeadline }
 // SetReadDeadline implements net.Conn.
 func (t *tunnel) SetReadDeadline(time.Time) error { return os.ErrNoDeadline }
 
-// Close implements net.Conn. Close does not wait until the other side closes.
+// Close implements net.Conn. Close does not wait for the other side to close the connection.
 func (t *tunnel) Close() error { return t.messages.CloseNow() }

@@ -13,45 +13,46 @@ import (
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
-// errUnknownPod means that every agent that could know a pod answered, and that no agent knows the pod.
+// errUnknownPod means that no agent knows the pod, although every agent that could know the pod answered.
 var errUnknownPod = errors.New("no agent knows")
 
-// maxFailures limits how many unreachable agents a command lists with their errors.
+// maxFailures limits how many failed agents a command lists with their errors.
 const maxFailures = 10
 
-// asking is one call of a command that queries agents.
-type asking struct {
+// agentQuery is one run of a command that queries agents. It combines the command's call with the agents to query.
+type agentQuery struct {
 	Call
-	reached
+	agentAccess
 }
 
-// begin reads the arguments and prepares to query. If ok is false, the command must end with the exit code. Otherwise
-// the caller must close the asking.
+// begin reads the arguments and prepares the queries. If ok is false, the command must exit with the code.
+// Otherwise the caller must call the function close of the agentQuery.
 func begin(call Call, table flags.Table, t *target, check func() error, maxArguments int) (
-	a asking, rest []string, code int, ok bool) {
+	a agentQuery, rest []string, code int, ok bool) {
 	rest, code, ok = call.Parse(table, call.help(), maxArguments)
 	if !ok {
-		return asking{}, nil, code, false
+		return agentQuery{}, nil, code, false
 	}
 	err := check()
-	var r reached
+	var r agentAccess
 	if err == nil {
 		r, err = t.open(call.Program.Name, call.Getenv)
 	}
 	if err != nil {
-		return asking{}, nil, call.FailUsage(err), false
+		return agentQuery{}, nil, call.FailUsage(err), false
 	}
-	return asking{Call: call, reached: r}, rest, ExitOK, true
+	return agentQuery{Call: call, agentAccess: r}, rest, ExitOK, true
 }
 
-// fail prints why there is no answer, and returns the exit code.
-func (a asking) fail(err error) int {
-	a.note(a.worded(err))
+// The method fail prints the error of the command, and returns the exit code.
+func (a agentQuery) fail(err error) int {
+	a.note(a.withRemedy(err))
 	return exitOf(err)
 }
 
-// print prints an answer. On standard error, it prints which agents did not answer.
-func (a asking) print(text string, failed []error) int {
+// The method print writes the result to standard output. It writes the errors of agents that did not answer to
+// standard error.
+func (a agentQuery) print(text string, failed []error) int {
 	a.noteFailed(failed)
 	a.noteFallback()
 	if code := a.write(text); code != ExitOK {
@@ -63,8 +64,8 @@ func (a asking) print(text string, failed []error) int {
 	return ExitOK
 }
 
-// write writes to standard output.
-func (a asking) write(text string) int {
+// The method write writes to standard output, and returns the exit code.
+func (a agentQuery) write(text string) int {
 	if _, err := io.WriteString(a.Stdout, text); err != nil {
 		a.note(fmt.Errorf("write to standard output: %w", err))
 		return ExitFailed
@@ -72,8 +73,8 @@ func (a asking) write(text string) int {
 	return ExitOK
 }
 
-// noteFailed prints the errors of agents that did not answer.
-func (a asking) noteFailed(failed []error) {
+// noteFailed writes the errors of agents that did not answer to standard error.
+func (a agentQuery) noteFailed(failed []error) {
 	for i, err := range failed {
 		if i == maxFailures {
 			a.note(fmt.Errorf("%d more agents did not answer", len(failed)-i))
@@ -83,8 +84,9 @@ func (a asking) noteFailed(failed []error) {
 	}
 }
 
-// noteFallback prints how agents were reached, if the API server's proxy did not reach them.
-func (a asking) noteFallback() {
+// noteFallback writes a note to standard error if the command used port-forwards because the API server's proxy
+// failed.
+func (a agentQuery) noteFallback() {
 	if a.cluster == nil {
 		return
 	}
@@ -93,9 +95,9 @@ func (a asking) noteFallback() {
 	}
 }
 
-// ofAgents queries the agent of the node that --node names, or all agents. It fails if no agent answers. Otherwise it
-// returns the answers, and the errors of the agents that did not answer.
-func ofAgents[A any](ctx context.Context, a asking, ask func(context.Context, client.Client) (A, error)) (
+// ofAgents queries the agent of the node in --node, or all agents without --node. It fails if no agent answers.
+// Otherwise it returns the answers, and the errors of the agents that did not answer.
+func ofAgents[A any](ctx context.Context, a agentQuery, ask func(context.Context, client.Client) (A, error)) (
 	[]agents.Answer[A], []error, error) {
 	found, err := a.agents(ctx, a.target.node)
 	if err != nil {
@@ -116,10 +118,11 @@ func ofAgents[A any](ctx context.Context, a asking, ask func(context.Context, cl
 	return answers, failed, nil
 }
 
-// eachAgent queries the agent of a node, or all agents if node is empty. Unlike ofAgents, it passes each answer to take
-// as soon as the answer is there, so that the answers of all agents are not in memory at the same time. It calls take
-// for one answer at a time, in any order.
-func eachAgent[A any](ctx context.Context, a asking, node string, ask func(context.Context, client.Client) (A, error),
+// eachAgent queries the agent of a node, or all agents if node is empty. It passes each answer to take immediately,
+// so that memory does not hold the answers of all agents at the same time. It calls take for one answer at a time,
+// in any order.
+func eachAgent[A any](
+	ctx context.Context, a agentQuery, node string, ask func(context.Context, client.Client) (A, error),
 	take func(agents.Answer[A])) (failed []error, err error) {
 	found, err := a.agents(ctx, node)
 	if err != nil {
@@ -141,7 +144,7 @@ func eachAgent[A any](ctx context.Context, a asking, node string, ask func(conte
 	return failed, nil
 }
 
-// noneAnswered returns one error for all agents.
+// noneAnswered combines the errors of all agents into one error.
 func noneAnswered(failed []error) error {
 	if len(failed) > 1 {
 		return fmt.Errorf("none of %d agents answered: %w", len(failed), failed[0])

@@ -2,14 +2,14 @@ package cli
 
 import "github.com/podlapse/podlapse/internal/flags"
 
-// The groups of commands in the help.
+// The headings under which the help lists the commands.
 const (
 	groupStartUps = "Find the cause of slow start-ups"
 	groupFleet    = "Inspect nodes and registries"
 	groupOffline  = "Read a recording"
 )
 
-// Asking lists the commands that query agents.
+// The function Asking returns the commands that query agents.
 func Asking() []Command {
 	return []Command{
 		{

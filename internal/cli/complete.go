@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// suggestLimit is how long a shell waits for suggestions from a cluster.
+	// suggestLimit is the maximum time that a shell waits for suggestions from a cluster.
 	suggestLimit = 2 * time.Second
 	// maxSuggestions is the maximum number of suggestions for a shell.
 	maxSuggestions = 500
@@ -58,13 +58,13 @@ func completions(call Call) *cobra.Command {
 	return root
 }
 
-// with returns the call with other arguments.
+// The method with returns a copy of the call with other arguments.
 func (c Call) with(args []string) Call {
 	c.Args = args
 	return c
 }
 
-// suggestions removes invalid names, because names are untrusted and shells evaluate some characters.
+// suggestions removes invalid names. Names are untrusted, and shells would evaluate some characters.
 func suggestions(all []string, beginning string) ([]string, cobra.ShellCompDirective) {
 	directive := cobra.ShellCompDirectiveNoFileComp
 	var fit []string
@@ -80,7 +80,7 @@ func suggestions(all []string, beginning string) ([]string, cobra.ShellCompDirec
 	return fit, directive
 }
 
-// typed returns the flags that the user has typed as arguments.
+// The function typed returns the flags that the user has already typed, in the form of arguments.
 func typed(cmd *cobra.Command) []string {
 	var args []string
 	cmd.Flags().Visit(func(f *pflag.Flag) { args = append(args, "--"+f.Name+"="+f.Value.String()) })
@@ -119,8 +119,9 @@ func addFlags(cmd *cobra.Command, newTable func() flags.Table, call Call) {
 	}
 }
 
-// suggestValues sets the flags that the user typed so far, because suggestions depend on them. It ignores invalid
-// flags: the command reports those when it runs.
+// suggestValues returns the suggestions for the value of a flag. It first sets the flags that the user has already
+// typed, because suggestions depend on them. It ignores invalid flags, because the command itself reports invalid
+// flags.
 func suggestValues(ctx context.Context, table flags.Table, name string, call Call) []string {
 	_, _ = table.Parse(call.Args, call.Getenv, 0)
 	for _, f := range table {
@@ -131,7 +132,8 @@ func suggestValues(ctx context.Context, table flags.Table, name string, call Cal
 	return nil
 }
 
-// complete answers a shell, which calls one of cobra's own commands.
+// The function complete answers a request of a shell for completions. The shell calls a command of cobra for this
+// request.
 func complete(ctx context.Context, call Call) int {
 	root := completions(call)
 	root.SetArgs(append([]string{call.Command}, call.Args...))
@@ -143,7 +145,7 @@ func complete(ctx context.Context, call Call) int {
 	return ExitOK
 }
 
-// Completion is the command that prints completion scripts.
+// Completion returns the command that prints completion scripts.
 func Completion() Command {
 	return Command{
 		Name: "completion", Summary: "print a completion script for bash, zsh or fish", Run: runCompletion,

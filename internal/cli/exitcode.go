@@ -12,16 +12,16 @@ import (
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
-// The exit codes, which docs/cli.md lists.
+// The exit codes. docs/cli.md lists them for users.
 const (
 	ExitOK          = 0
-	ExitFailed      = 1   // any failure without a code of its own
+	ExitFailed      = 1   // any failure that has no other exit code
 	ExitUsage       = 2   // invalid arguments or settings; the command did nothing
 	ExitNotFound    = 3   // the agents or the API server do not know the resource
-	ExitUnreachable = 4   // the API server or the agent is unreachable or cannot answer now
+	ExitUnreachable = 4   // the API server or the agent is unreachable, or cannot answer at the moment
 	ExitForbidden   = 5   // the credentials are missing, wrong or not sufficient
 	ExitPartial     = 6   // some agents did not answer; the command printed the answers of the other agents
-	ExitInterrupted = 130 // as in shells after SIGINT
+	ExitInterrupted = 130 // SIGINT stopped the command; shells use the same code
 )
 
 // exitOf returns the exit code for an error of a query.
@@ -53,7 +53,7 @@ func exitOfRefusal(refused *client.Refusal) int {
 	switch {
 	case refused.Status == http.StatusUnauthorized, refused.Status == http.StatusForbidden:
 		return ExitForbidden
-	case refused.Status == http.StatusNotFound && refused.Reason != "": // an agent always gives a reason
+	case refused.Status == http.StatusNotFound && refused.Reason != "": // errors of agents always have a reason
 		return ExitNotFound
 	case refused.Status >= http.StatusInternalServerError, refused.Status == http.StatusTooManyRequests:
 		return ExitUnreachable

@@ -17,7 +17,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
-// explainConfig is which start-ups to show, and how.
+// explainConfig selects start-ups and the format of their output.
 type explainConfig struct {
 	target
 	listOutput
@@ -31,28 +31,28 @@ func (c *explainConfig) check() error { return errors.Join(c.target.check(), c.l
 
 func runExplain(ctx context.Context, call Call) int {
 	var c explainConfig
-	asking, rest, code, ok := begin(call, c.table(), &c.target, c.check, maxResources)
+	agentQuery, rest, code, ok := begin(call, c.table(), &c.target, c.check, maxResources)
 	if !ok {
 		return code
 	}
-	defer asking.close()
-	wanted, err := asking.resources(rest)
+	defer agentQuery.close()
+	wanted, err := agentQuery.resources(rest)
 	if err != nil {
 		return call.FailUsage(err)
 	}
 	if len(wanted) == 0 || c.watch {
-		return asking.listStartUps(ctx, c, wanted)
+		return agentQuery.listStartUps(ctx, c, wanted)
 	}
 	ctx, stop := context.WithTimeout(ctx, c.limit)
 	defer stop()
-	return asking.explain(ctx, c, wanted)
+	return agentQuery.explain(ctx, c, wanted)
 }
 
-// maxResources limits the number of resources in one command.
+// maxResources limits the number of resources in the arguments.
 const maxResources = 100
 
 // listStartUps lists the start-ups of the resources, or all start-ups if there are no resources.
-func (a asking) listStartUps(ctx context.Context, c explainConfig, wanted []resource) int {
+func (a agentQuery) listStartUps(ctx context.Context, c explainConfig, wanted []resource) int {
 	empty := "no known pods yet"
 	if c.namespace != "" {
 		empty = terminal.Clean("no known pods in namespace " + c.namespace)
@@ -69,9 +69,9 @@ func (a asking) listStartUps(ctx context.Context, c explainConfig, wanted []reso
 		})
 }
 
-// explain prints the waterfall of each named pod. Of a workload or node with several pods, it prints a list, and the
-// waterfall of the slowest start-up.
-func (a asking) explain(ctx context.Context, c explainConfig, wanted []resource) int {
+// The method explain prints the waterfall of each named pod. For a workload or a node with several pods, it prints
+// a list, and then the waterfall of the slowest start-up.
+func (a agentQuery) explain(ctx context.Context, c explainConfig, wanted []resource) int {
 	records, failed, err := a.recordsOf(ctx, wanted)
 	if err != nil {
 		return a.fail(err)
@@ -105,8 +105,8 @@ func (a asking) explain(ctx context.Context, c explainConfig, wanted []resource)
 	return a.print(text, failed)
 }
 
-// recordsOf returns the start-ups of resources, at least one.
-func (a asking) recordsOf(ctx context.Context, wanted []resource) ([]api.Record, []error, error) {
+// recordsOf returns the start-ups of the resources. Without an error, the result contains at least one start-up.
+func (a agentQuery) recordsOf(ctx context.Context, wanted []resource) ([]api.Record, []error, error) {
 	var records []api.Record
 	var failed []error
 	for _, r := range wanted {
@@ -132,7 +132,7 @@ func (a asking) recordsOf(ctx context.Context, wanted []resource) ([]api.Record,
 	return records, uniqueErrors(failed), nil
 }
 
-// uniqueErrors removes errors with the same text: an agent that does not answer fails for each resource.
+// uniqueErrors removes repeated errors. An agent that does not answer causes one error for each resource.
 func uniqueErrors(failed []error) []error {
 	known := map[string]bool{}
 	return slices.DeleteFunc(failed, func(err error) bool {
@@ -142,13 +142,11 @@ func uniqueErrors(failed []error) []error {
 	})
 }
 
-// onNode returns the start-ups on one node.
-func (a asking) onNode(ctx context.Context, r resource) ([]api.Record, error) {
+// onNode returns the start-ups on one node that match the flags.
+func (a agentQuery) onNode(ctx context.Context, r resource) ([]api.Record, error) {
 	if a.cluster == nil {
-		return nil, errors.New(
-			"a node requires the agents of a cluster: remove --server, or list all pods of the agent " +
-				"without a name",
-		)
+		return nil, errors.New("a node name requires the agents of a cluster: remove --server, or remove " +
+			"the node name to list all pods of the agent")
 	}
 	if a.target.node != "" && a.target.node != r.name {
 		return nil, fmt.Errorf("%s and --node %s name different nodes: remove one of them", r, a.target.node)
@@ -168,7 +166,7 @@ func (a asking) onNode(ctx context.Context, r resource) ([]api.Record, error) {
 }
 
 // ofWorkload returns the start-ups of the pods that a workload owns.
-func (a asking) ofWorkload(ctx context.Context, r resource) ([]api.Record, []error, error) {
+func (a agentQuery) ofWorkload(ctx context.Context, r resource) ([]api.Record, []error, error) {
 	records, failed, err := a.records(ctx, r.workloadFilter())
 	if err != nil {
 		return nil, nil, err
@@ -189,9 +187,10 @@ func (a asking) ofWorkload(ctx context.Context, r resource) ([]api.Record, []err
 	)
 }
 
-// record queries the agent of the pod's node. If the API server does not know the node any more, record queries all
-// agents. It then also returns the errors of agents that did not answer. Of several start-ups, it returns the latest.
-func (a asking) record(ctx context.Context, pod resource) (api.Record, []error, error) {
+// The method record returns the latest start-up of a pod. It queries the agent of the pod's node. If the API server
+// no longer knows the pod, it queries all agents. The result then includes the errors of agents that did not
+// answer.
+func (a agentQuery) record(ctx context.Context, pod resource) (api.Record, []error, error) {
 	node := a.target.node
 	if a.cluster != nil && node == "" {
 		var err error
@@ -239,14 +238,14 @@ func (a asking) record(ctx context.Context, pod resource) (api.Record, []error, 
 	)
 }
 
-// mayBeGone reports whether an error means that the pod does not exist, or that the user has no permission to get the
-// pod. An agent might still know the pod.
+// mayBeGone reports whether an agent might know a pod although the API server refused the request for the pod. The
+// pod might not exist any more, or the user might have no permission to get the pod.
 func mayBeGone(err error) bool {
 	var refused *client.Refusal
 	return errors.As(err, &refused) && (refused.Status == http.StatusNotFound || refused.Status == http.StatusForbidden)
 }
 
-// unknownToAgent reports whether an agent answered that it does not know the pod.
+// unknownToAgent reports whether the error is the answer of an agent that does not know the pod.
 func unknownToAgent(err error) bool {
 	var refused *client.Refusal
 	return errors.As(err, &refused) && refused.Status == http.StatusNotFound && !refused.Kubernetes &&

@@ -14,20 +14,20 @@ import (
 )
 
 const (
-	// maxStreams is the maximum number of streams that top opens. Each stream is a request that the API server forwards
-	// for hours, and often a connection of its own. For more agents, top polls.
+	// maxStreams is the maximum number of streams that top opens. The API server forwards each stream for hours,
+	// often over a separate connection. If a cluster has more agents than maxStreams, top polls the agents.
 	maxStreams = 100
-	// redraw is how often top draws the screen: ages grow, and the size of a terminal changes.
+	// redraw is the time between two updates of the screen. Ages grow, and the size of a terminal can change.
 	redraw = 250 * time.Millisecond
-	// lookAgain is how often top looks for new agents and for deleted agents.
-	lookAgain = 30 * time.Second
+	// searchEvery is the time between two searches for new agents and deleted agents.
+	searchEvery = 30 * time.Second
 )
 
-// keys sends the typed keys until the terminal is closed. It drops the escape sequence of a function key, which arrives
-// in one read and whose bytes look like keys.
+// The function keys sends the typed keys until the terminal is closed. It drops the escape sequences of function
+// keys, because their bytes look like keys. Such a sequence arrives in one read.
 func keys(in io.Reader) <-chan byte {
-	typed := make(chan byte, 16) // further keys wait
-	go func() {                  // ends with the program: a read from a terminal cannot be canceled
+	typed := make(chan byte, 16) // more keys wait until top reads these keys
+	go func() {                  // runs until the program ends, because a read from a terminal cannot be canceled
 		const escape = 0x1b
 		part := make([]byte, 64)
 		for {
@@ -46,49 +46,49 @@ func keys(in io.Reader) <-chan byte {
 	return typed
 }
 
-// followers are the goroutines that follow or poll agents, and the board that shows the results. One goroutine owns the
-// board.
+// followers contains the goroutines that follow or poll agents, and the board that shows the results. Only one
+// goroutine uses the board.
 type followers struct {
-	asking
+	agentQuery
 	config  topConfig
-	filter  client.Filter // of the streams
+	filter  client.Filter // filter of the streams
 	board   *top.Board
-	running map[string]context.CancelFunc // streams, by the name of the agent's pod
-	heard   chan heard                    // no capacity: an agent waits until the board has taken its event
-	ended   chan ended
+	running map[string]context.CancelFunc // functions that stop the streams, by the name of the agent's pod
+	heard   chan streamEvent              // no capacity: each stream waits until the board has taken the event
+	ended   chan streamEnd
 	polling poller
-	found   chan found // capacity 1: one search runs at a time
+	found   chan searchResult // capacity 1, because one search runs at a time
 	looking sync.WaitGroup
-	opened  bool // an agent has answered
+	opened  bool // whether any agent has answered
 }
 
-// heard is an event of a stream.
-type heard struct {
+// streamEvent is an event from the stream of an agent.
+type streamEvent struct {
 	from  string
 	event client.Event
 }
 
-// ended is the message that the stream of an agent ended.
-type ended struct {
+// streamEnd is the message that the stream of an agent ended.
+type streamEnd struct {
 	from string
 	err  error
 }
 
-// found is the result of a search for agents.
-type found struct {
+// searchResult is the result of a search for agents.
+type searchResult struct {
 	agents []agents.Agent
 	err    error
 }
 
-func newFollowers(a asking, c topConfig) *followers {
+func newFollowers(a agentQuery, c topConfig) *followers {
 	return &followers{
-		asking: a, config: c, filter: c.filterAt(time.Now()), board: c.board(),
-		running: map[string]context.CancelFunc{}, heard: make(chan heard), ended: make(chan ended),
-		found: make(chan found, 1), polling: newPoller(),
+		agentQuery: a, config: c, filter: c.filterAt(time.Now()), board: c.board(),
+		running: map[string]context.CancelFunc{}, heard: make(chan streamEvent), ended: make(chan streamEnd),
+		found: make(chan searchResult, 1), polling: newPoller(),
 	}
 }
 
-// look finds the agents for the first time.
+// look searches for the agents for the first time.
 func (f *followers) look(ctx context.Context, limit time.Duration) error {
 	asked, stop := context.WithTimeout(ctx, limit)
 	defer stop()
@@ -99,11 +99,11 @@ func (f *followers) look(ctx context.Context, limit time.Duration) error {
 	return err
 }
 
-// follow opens streams to new agents and closes those to deleted agents. If there are too many agents for streams, it
-// closes all streams, and show polls the agents.
+// The method follow opens streams to new agents, and closes the streams of deleted agents. If the cluster has more
+// than maxStreams agents, it closes all streams, and show polls the agents.
 func (f *followers) follow(ctx context.Context, there []agents.Agent) {
 	gone := map[string]bool{}
-	for _, name := range f.board.Agents() { // also an agent whose stream ended earlier
+	for _, name := range f.board.Agents() { // includes agents whose streams have ended
 		gone[name] = true
 	}
 	f.polling.agents = nil
@@ -128,7 +128,7 @@ func (f *followers) follow(ctx context.Context, there []agents.Agent) {
 	}
 }
 
-// stream starts to follow an agent.
+// The method stream starts a goroutine that follows an agent.
 func (f *followers) stream(ctx context.Context, agent agents.Agent) {
 	following, stop := context.WithCancel(ctx)
 	f.running[agent.Pod] = stop
@@ -136,26 +136,26 @@ func (f *followers) stream(ctx context.Context, agent agents.Agent) {
 		err := agent.Follow(following, f.filter, func(event client.Event) error {
 			event.Pulls = livePullsOf(event.Pulls, f.target.namespace)
 			select {
-			case f.heard <- heard{agent.Pod, event}:
+			case f.heard <- streamEvent{agent.Pod, event}:
 				return nil
 			case <-following.Done():
 				return following.Err()
 			}
 		})
-		f.ended <- ended{agent.Pod, err} // show or wait receives it
+		f.ended <- streamEnd{agent.Pod, err} // the method show or the method wait receives the message
 	}()
 }
 
-// end notes that a stream has ended. After the next search, top follows the agent again if the agent still exists.
-func (f *followers) end(e ended) {
+// The method end removes a stream that has ended. If the next search finds the agent again, top opens a new stream.
+func (f *followers) end(e streamEnd) {
 	f.running[e.from]()
 	delete(f.running, e.from)
 	if !errors.Is(e.err, context.Canceled) {
-		f.board.Lose(e.from, f.worded(agents.Plain(e.err)), time.Now())
+		f.board.Lose(e.from, f.withRemedy(agents.Plain(e.err)), time.Now())
 	}
 }
 
-// wait returns when all goroutines have ended. Their context must be done.
+// The method wait returns when all goroutines have ended. The caller must cancel their context first.
 func (f *followers) wait() {
 	f.looking.Wait()
 	f.polling.running.Wait()
@@ -164,13 +164,13 @@ func (f *followers) wait() {
 	}
 }
 
-// canvas is a screen that can be drawn again and again.
+// canvas is a screen that top draws repeatedly.
 type canvas interface {
 	Size() (columns, lines int)
 	Draw(lines []string) error
 }
 
-// show draws the board until ctx is done, the user quits, or drawing fails.
+// The method show draws the board until ctx is done, the user quits, or drawing fails.
 func (f *followers) show(ctx context.Context, screen canvas, typed <-chan byte, page func() terminal.Page) error {
 	ticks := time.NewTicker(redraw)
 	defer ticks.Stop()
@@ -183,7 +183,7 @@ func (f *followers) show(ctx context.Context, screen canvas, typed <-chan byte, 
 		case h := <-f.heard:
 			f.opened = f.opened || h.event.Kind == client.KindOpen
 			f.board.Take(h.from, h.event, time.Now())
-			continue // the next tick draws it
+			continue // the next tick draws the event
 		case answer := <-f.polling.answers:
 			f.takeAnswer(answer)
 			continue
@@ -194,25 +194,25 @@ func (f *followers) show(ctx context.Context, screen canvas, typed <-chan byte, 
 			continue
 		case e := <-f.ended:
 			if f.end(e); len(f.running) == 0 && !f.opened && f.polling.agents == nil {
-				return agents.Plain(e.err) // no agent allows top to follow it
+				return agents.Plain(e.err) // every stream failed before an agent answered
 			}
 			continue
 		case found := <-f.found:
 			looking = false
-			if found.err == nil { // otherwise keep the agents so far
+			if found.err == nil { // after a failed search, keep the known agents
 				f.follow(ctx, found.agents)
 			}
 		case key := <-typed:
-			const interrupt, endOfText = 3, 4 // Ctrl-C and Ctrl-D, if the terminal passes them on
+			const interrupt, endOfText = 3, 4 // Ctrl-C and Ctrl-D, if the terminal sends them as characters
 			if key == 'q' || key == 'Q' || key == interrupt || key == endOfText {
 				return nil
 			}
 			continue
 		case now := <-ticks.C:
 			f.startPoll(ctx, now)
-			if !looking && now.Sub(looked) > lookAgain {
+			if !looking && now.Sub(looked) > searchEvery {
 				looked, looking = now, true
-				f.looking.Go(func() { f.lookAgain(ctx) })
+				f.looking.Go(func() { f.search(ctx) })
 			}
 		}
 		layout := page()
@@ -223,10 +223,10 @@ func (f *followers) show(ctx context.Context, screen canvas, typed <-chan byte, 
 	}
 }
 
-// lookAgain never blocks on its channel.
-func (f *followers) lookAgain(ctx context.Context) {
+// search finds the current agents. The send to the channel never blocks, because only one search runs at a time.
+func (f *followers) search(ctx context.Context) {
 	ctx, stop := context.WithTimeout(ctx, agentLimit)
 	defer stop()
 	there, err := f.agents(ctx, f.target.node)
-	f.found <- found{there, err}
+	f.found <- searchResult{there, err}
 }

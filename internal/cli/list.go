@@ -13,15 +13,15 @@ import (
 // column is a column of a list.
 type column[T any] struct {
 	title string
-	wide  bool // shown only with -o wide
+	wide  bool // the column is part of -o wide only
 	right bool
-	// shorten makes cells fit on a narrow terminal; nil for a column that stays whole.
+	// The function shorten makes a cell fit on a narrow terminal. It is nil for a column that must stay whole.
 	shorten func(text string, cells int) string
 	cell    func(T) string
 	style   func(T) terminal.Style // nil for plain text
 }
 
-// order is a value of --sort-by.
+// order is a value of --sort-by with its comparison.
 type order[T any] struct {
 	name    string
 	compare func(x, y T) int
@@ -31,10 +31,10 @@ type order[T any] struct {
 type view[T any] struct {
 	columns  []column[T]
 	orders   []order[T]
-	resource func(T) string // TYPE/NAME for -o name
-	object   func(T) any    // for -o json and yaml
-	whole    func([]T) any  // all items as one object, for -o json and yaml without -w
-	empty    string         // printed instead of an empty table
+	resource func(T) string // the item as TYPE/NAME, for -o name
+	object   func(T) any    // the item for -o json and -o yaml
+	whole    func([]T) any  // all items as one object, for -o json and -o yaml without -w
+	empty    string         // text instead of an empty table
 	// id and state decide with -w whether a row is printed again: id identifies the item, and state changes when the
 	// item changes. Durations that only grow are not part of the state.
 	id, state func(T) string
@@ -124,26 +124,26 @@ func (v view[T]) table(items []T, o listOutput, page terminal.Page, headings boo
 	return out.String()
 }
 
-// listOutput is how to print a list.
+// listOutput is the format of a list.
 type listOutput struct {
 	output
-	sortBy    string // empty for the command's own order
+	sortBy    string // value of --sort-by; empty for the command's own order
 	noHeaders bool
 	watch     bool
 }
 
-// table is the flags of a list that can be sorted by the given orders.
+// The method table returns the flags of a list. The argument orders contains the values of --sort-by.
 func (o *listOutput) table(orders []string) flags.Table {
 	return append(flags.Table{
-		flags.Switch("watch", "", &o.watch, "after printing the list, print each row again when it changes").As("w"),
+		flags.Switch("watch", "", &o.watch, "print the list, and then print each row that changes").As("w"),
 		{
 			Name: "sort-by", Value: strings.Join(orders, "|"),
-			Help: "order of the rows; durations, sizes and factors are sorted with the largest first",
+			Help: "sort the rows by this column; the largest duration, size or factor is first",
 			Set: func(value string) error {
 				if value == "" {
 					return nil
 				}
-				// kubectl's form of a sort key
+				// kubectl writes a sort key as {.KEY}
 				value = strings.TrimPrefix(strings.Trim(value, "{}"), ".")
 				return flags.Choice(&o.sortBy, orders...)(value)
 			},
@@ -152,7 +152,7 @@ func (o *listOutput) table(orders []string) flags.Table {
 	}, o.output.table(outputTable, outputWide, outputJSON, outputYAML, outputName)...)
 }
 
-// check finds flags that cannot be combined.
+// The method check reports flags that cannot be combined.
 func (o *listOutput) check() error {
 	if o.noHeaders && (o.format == outputJSON || o.format == outputYAML) {
 		return fmt.Errorf("--no-headers requires -o table or -o wide: -o %s has no headings", o.format)
@@ -160,12 +160,12 @@ func (o *listOutput) check() error {
 	return nil
 }
 
-// bySize compares with the larger value first.
+// bySize returns a comparison that sorts the larger value first.
 func bySize[T any, V cmp.Ordered](value func(T) V) func(x, y T) int {
 	return func(x, y T) int { return cmp.Compare(value(y), value(x)) }
 }
 
-// byText compares in alphabetical order.
+// byText returns a comparison that sorts texts alphabetically.
 func byText[T any](value func(T) string) func(x, y T) int {
 	return func(x, y T) int { return cmp.Compare(value(x), value(y)) }
 }

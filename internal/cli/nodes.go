@@ -18,7 +18,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// nodesConfig is how to show the nodes.
+// nodesConfig selects nodes and the format of their output.
 type nodesConfig struct {
 	target
 	listOutput
@@ -30,14 +30,14 @@ func (c *nodesConfig) table() flags.Table {
 
 func (c *nodesConfig) check() error { return errors.Join(c.target.check(), c.listOutput.check()) }
 
-// listedNode is a row of the list of nodes.
+// listedNode is the data of a row in the list of nodes.
 type listedNode struct {
 	factor   factor.Node
 	node     api.NodeRecord
 	evidence api.EvidenceRecord
 }
 
-// nodeItem is a node in JSON and YAML.
+// nodeItem is a node in JSON and YAML output.
 type nodeItem struct {
 	Node         string              `json:"node"`
 	Factor       *float64            `json:"factor,omitempty"`
@@ -53,24 +53,24 @@ type nodeItem struct {
 
 func runNodes(ctx context.Context, call Call) int {
 	var c nodesConfig
-	asking, _, code, ok := begin(call, c.table(), &c.target, c.check, 0)
+	agentQuery, _, code, ok := begin(call, c.table(), &c.target, c.check, 0)
 	if !ok {
 		return code
 	}
-	defer asking.close()
-	return show(ctx, asking, nodesView(), c.listOutput, c.limit, asking.nodes)
+	defer agentQuery.close()
+	return show(ctx, agentQuery, nodesView(), c.listOutput, c.limit, agentQuery.nodes)
 }
 
-// nodeAnswer is what the list of nodes needs from one agent.
+// nodeAnswer contains the data of one agent for the list of nodes.
 type nodeAnswer struct {
 	node     api.NodeRecord
 	evidence api.EvidenceRecord
 	records  []api.Record
 }
 
-// nodes queries all agents, because a node's factor compares the node with the other nodes. If --node names a node,
-// only that row remains.
-func (a asking) nodes(ctx context.Context) ([]listedNode, []error, error) {
+// The method nodes queries all agents, because the node factor compares a node with the other nodes. If the flag
+// --node names a node, the result contains only this node.
+func (a agentQuery) nodes(ctx context.Context) ([]listedNode, []error, error) {
 	now := a.Now()
 	since := now.Add(-factor.Window)
 	fleet := factor.NewFleet(now)
@@ -184,7 +184,8 @@ func (n listedNode) name() string { return terminal.Clean(n.node.Node) }
 
 func (n listedNode) starting() int { return n.node.Pods.States[timeline.StateStarting] }
 
-// worstPhase is the phase in which a pod of the node has been for the longest time; zero if no pod is starting.
+// worstPhase returns the phase in which a pod of the node has been for the longest time. It returns the zero value
+// if no pod is starting.
 func (n listedNode) worstPhase() api.StartingRecord {
 	var worst api.StartingRecord
 	for _, s := range n.node.Starting {
@@ -205,7 +206,8 @@ func (n listedNode) worst() string {
 
 func (n listedNode) cause() string { return cmp.Or(terminal.Clean(string(n.worstPhase().Cause)), "-") }
 
-// quality names the sources that are down, or the share of start-ups with missing evidence.
+// quality returns the names of the sources that are down. If all sources are up, it returns the share of start-ups
+// with missing evidence.
 func (n listedNode) quality() string {
 	if down := n.sourcesDown(); len(down) > 0 {
 		return terminal.Clean(strings.Join(down, ", ")) + " down"
@@ -249,7 +251,7 @@ func (n listedNode) item() nodeItem {
 	return item
 }
 
-// The factors from which alerts call a node or a registry slow.
+// The limits of the factors. Alerts report a node or a registry as slow if its factor exceeds the limit.
 const (
 	slowNode     = 2
 	slowRegistry = 3

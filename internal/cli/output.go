@@ -11,7 +11,7 @@ import (
 	"github.com/podlapse/podlapse/internal/terminal"
 )
 
-// The values of -o of the commands that query agents.
+// The values of the flag -o for commands that query agents.
 const (
 	outputTable = "table"
 	outputWide  = "wide"
@@ -27,33 +27,33 @@ const (
 	colorNever  = "never"
 )
 
-// defaultColumns is the width of output to a file or a pipe.
+// defaultColumns is the width of output that goes to a file or a pipe.
 const defaultColumns = 110
 
-// output is how to print answers.
+// output is the format of a command's output.
 type output struct {
 	format string // one of the values of -o
 	color  string
-	width  int // terminal cells; 0 for the width of the terminal
+	width  int // width in terminal cells; 0 for the width of the terminal
 }
 
-// table is the flags of the output, in one of the given formats.
+// The method table returns the flags of the output. The argument formats contains the values of -o.
 func (o *output) table(formats ...string) flags.Table {
 	return flags.Table{
 		{
 			Name: "o", Alias: "output", Value: strings.Join(formats, "|"), Default: outputTable,
-			Help: "output format: table, text for people; wide, a table with more columns; json or yaml, the API's data; " +
-				"name, only TYPE/NAME",
+			Help: "output format. table: text. wide: a table with more columns. json and yaml: the data of the API. " +
+				"name: only TYPE/NAME",
 			Set: flags.Choice(&o.format, formats...),
 		},
 		{
 			Name: "color", Value: "auto|always|never", Default: colorAuto,
-			Help: "whether to use colors; auto uses them on a terminal unless NO_COLOR is set",
+			Help: "use of colors. auto: colors on a terminal, unless the environment variable NO_COLOR is set",
 			Set:  flags.Choice(&o.color, colorAuto, colorAlways, colorNever),
 		},
 		{
-			Name: "width", Value: "COLUMNS", Help: "width of the output, 1 to 1023; if unset, the terminal's width, " +
-				"or 110 without a terminal",
+			Name: "width", Value: "COLUMNS",
+			Help: "width of the output, 1 to 1023. The default is the terminal's width, or 110 without a terminal",
 			Set: func(value string) error {
 				if value == "" {
 					return nil
@@ -64,7 +64,7 @@ func (o *output) table(formats ...string) flags.Table {
 	}
 }
 
-// setWidth reads a number of terminal cells.
+// setWidth returns a function that parses and stores a number of terminal cells.
 func setWidth(target *int) func(string) error {
 	return func(value string) error {
 		width, err := strconv.ParseUint(value, 10, 10)
@@ -76,7 +76,7 @@ func setWidth(target *int) func(string) error {
 	}
 }
 
-// page is the layout for text on a writer.
+// The method page returns the layout for text on a writer.
 func (o output) page(out io.Writer, getenv func(string) string) terminal.Page {
 	page := terminal.Page{Columns: defaultColumns, Color: o.color == colorAlways}
 	file, _ := out.(*os.File)

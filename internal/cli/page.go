@@ -18,10 +18,11 @@ import (
 	"github.com/podlapse/podlapse/internal/flags"
 )
 
-// maxPageConnections limits the connections of browsers. Further connections wait.
+// maxPageConnections limits the number of connections from browsers. More connections wait until another connection
+// closes.
 const maxPageConnections = 32
 
-// pageConfig is which agent's page to serve, and where.
+// pageConfig selects the agents and the local port.
 type pageConfig struct {
 	target
 	port int
@@ -30,7 +31,7 @@ type pageConfig struct {
 func (c *pageConfig) table() flags.Table {
 	return slices.Concat(flags.Table{{
 		Name: "port", Value: "PORT", Default: "0",
-		Help: "local port, 1 to 65535; 0 chooses a free port",
+		Help: "local port for the page, 1 to 65535. 0: any free port",
 		Set: func(value string) error {
 			port, err := strconv.ParseUint(value, 10, 16)
 			if err != nil {
@@ -44,25 +45,23 @@ func (c *pageConfig) table() flags.Table {
 
 func runPage(ctx context.Context, call Call) int {
 	var c pageConfig
-	asking, rest, code, ok := begin(call, c.table(), &c.target, c.check, 2)
+	agentQuery, rest, code, ok := begin(call, c.table(), &c.target, c.check, 2)
 	if !ok {
 		return code
 	}
-	defer asking.close()
+	defer agentQuery.close()
 	node, err := pageNode(rest, c.node)
-	if err == nil && asking.cluster == nil {
-		err = errors.New(
-			"the page of an agent outside a cluster needs no port-forward: open its URL in a browser, for " +
-				"example " + localServer,
-		)
+	if err == nil && agentQuery.cluster == nil {
+		err = errors.New("page cannot be combined with --server: open the agent's URL in a browser, for " +
+			"example " + localServer)
 	}
 	if err != nil {
 		return call.FailUsage(err)
 	}
-	return asking.page(ctx, c, node)
+	return agentQuery.page(ctx, c, node)
 }
 
-// pageNode reads NODE, node/NODE or node NODE.
+// pageNode reads the node's name from the arguments NODE, node/NODE or node NODE.
 func pageNode(args []string, flag string) (string, error) {
 	node := flag
 	if len(args) > 0 {
@@ -89,21 +88,21 @@ func pageNode(args []string, flag string) (string, error) {
 
 // pageServer forwards connections from a local port to the agent of a node.
 type pageServer struct {
-	asking
+	agentQuery
 	node string
 
 	mu    sync.Mutex
-	agent agents.Agent // the agent's pod can be replaced
+	agent agents.Agent // the node's current agent; changes if the agent's pod is replaced
 }
 
-func (a asking) page(ctx context.Context, c pageConfig, node string) int {
+func (a agentQuery) page(ctx context.Context, c pageConfig, node string) int {
 	asked, stop := context.WithTimeout(ctx, c.limit)
 	defer stop()
 	found, err := a.agents(asked, node)
 	if err != nil {
 		return a.fail(err)
 	}
-	s := &pageServer{asking: a, node: node, agent: found[0]}
+	s := &pageServer{agentQuery: a, node: node, agent: found[0]}
 	if err := s.probe(asked); err != nil {
 		return a.fail(fmt.Errorf("node %s: %w", node, err))
 	}
@@ -123,17 +122,17 @@ func (a asking) page(ctx context.Context, c pageConfig, node string) int {
 	return ExitOK
 }
 
-// probe checks that the agent answers over the port-forward.
+// probe checks that the agent responds over the port-forward.
 func (s *pageServer) probe(ctx context.Context) error {
 	transport := &http.Transport{
 		DialContext:       func(ctx context.Context, _, _ string) (net.Conn, error) { return s.agent.Dial(ctx) },
-		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // the browser verifies the certificate
+		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // the browser verifies certificates
 		DisableKeepAlives: true,
 	}
 	defer transport.CloseIdleConnections()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.agent.Scheme()+"://localhost/livez", nil)
 	if err != nil {
-		return fmt.Errorf("make request: %w", err)
+		return fmt.Errorf("create the request: %w", err)
 	}
 	response, err := transport.RoundTrip(request)
 	if err != nil {
@@ -142,7 +141,7 @@ func (s *pageServer) probe(ctx context.Context) error {
 	return response.Body.Close()
 }
 
-// serve forwards connections until ctx is done. It then closes them and returns.
+// The method serve forwards connections until ctx is done. Then it closes all connections and returns.
 func (s *pageServer) serve(ctx context.Context, listener net.Listener) error {
 	var connections sync.WaitGroup
 	defer connections.Wait()
@@ -174,7 +173,7 @@ func (s *pageServer) serve(ctx context.Context, listener net.Listener) error {
 	}
 }
 
-// forward copies data in both directions until one side closes, or until ctx is done.
+// The method forward copies data in both directions until one side closes the connection, or until ctx is done.
 func (s *pageServer) forward(ctx context.Context, local net.Conn) error {
 	remote, err := s.dial(ctx)
 	if err != nil {
@@ -189,7 +188,7 @@ func (s *pageServer) forward(ctx context.Context, local net.Conn) error {
 	var sending sync.WaitGroup
 	var sent atomic.Bool
 	sending.Go(func() {
-		_, _ = io.Copy(remote, local) // ends when the browser closes the connection
+		_, _ = io.Copy(remote, local) // returns when the browser closes the connection
 		sent.Store(true)
 		_ = remote.Close()
 	})
@@ -197,14 +196,14 @@ func (s *pageServer) forward(ctx context.Context, local net.Conn) error {
 	closedHere := sent.Load()
 	_ = local.Close()
 	sending.Wait()
-	var browser *net.OpError // an error of the local connection; errors of the port-forward have other types
+	var browser *net.OpError // only errors of the local connection have this type
 	if closedHere || errors.As(err, &browser) {
 		return nil
 	}
 	return err
 }
 
-// dial opens a connection to the agent. If the agent's pod is gone, dial looks for the node's new agent.
+// dial opens a connection to the agent. If the agent's pod no longer exists, dial finds the node's new agent.
 func (s *pageServer) dial(ctx context.Context) (net.Conn, error) {
 	s.mu.Lock()
 	agent := s.agent

@@ -11,22 +11,22 @@ import (
 // pollEvery is the minimum time between the starts of two rounds. A round queries agents.AtOnce agents at a time.
 const pollEvery = 5 * time.Second
 
-// poller queries agents round by round. The goroutine that owns the board starts and ends the rounds.
+// poller queries agents in rounds. The goroutine that uses the board starts and ends the rounds.
 type poller struct {
 	agents  []agents.Agent               // empty while top uses streams
-	answers chan agents.Answer[snapshot] // no capacity: an agent's answer waits until the board has taken it
-	done    chan struct{}                // capacity 1: one round runs at a time
+	answers chan agents.Answer[snapshot] // no capacity: each answer waits until the board has taken the answer
+	done    chan struct{}                // capacity 1, because one round runs at a time
 	running sync.WaitGroup
 	busy    bool
 	began   time.Time
-	refused error // of the first agent that did not answer in this round
+	refused error // error of the first agent that did not answer in this round
 }
 
 func newPoller() poller {
 	return poller{answers: make(chan agents.Answer[snapshot]), done: make(chan struct{}, 1)}
 }
 
-// startPoll starts a round, if top polls and if it is time.
+// startPoll starts a round, if top uses polling and the previous round started at least pollEvery ago.
 func (f *followers) startPoll(ctx context.Context, now time.Time) {
 	p := &f.polling
 	if len(p.agents) == 0 || p.busy || !p.began.IsZero() && now.Sub(p.began) < pollEvery {
@@ -45,24 +45,24 @@ func (f *followers) startPoll(ctx context.Context, now time.Time) {
 	})
 }
 
-// takeAnswer shows the answer of one agent.
+// takeAnswer adds the answer of one agent to the board.
 func (f *followers) takeAnswer(answer agents.Answer[snapshot]) {
 	if len(f.polling.agents) == 0 {
-		return // top uses streams again
+		return // top has changed back to streams
 	}
 	now := time.Now()
 	if answer.Err != nil {
 		if f.polling.refused == nil {
 			f.polling.refused = answer.Err
 		}
-		f.board.Lose(answer.Agent.Pod, f.worded(answer.Err), now)
+		f.board.Lose(answer.Agent.Pod, f.withRemedy(answer.Err), now)
 		return
 	}
 	f.opened = true
 	answer.Value.show(f.board, answer.Agent.Pod, now)
 }
 
-// endPoll fails if no agent has ever answered.
+// endPoll ends a round. It returns an error if no agent has ever answered.
 func (f *followers) endPoll() error {
 	f.polling.busy = false
 	if !f.opened && f.polling.refused != nil {

@@ -64,7 +64,7 @@ func TestTopOfThousandNodes(t *testing.T) {
 	}
 	before := heap()
 	goroutines := runtime.NumGoroutine()
-	f := newFollowers(asking{}, topConfig{since: 7 * 24 * time.Hour})
+	f := newFollowers(agentQuery{}, topConfig{since: 7 * 24 * time.Hour})
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	f.follow(ctx, there)
@@ -118,7 +118,7 @@ func TestPollFails(t *testing.T) {
 			Client: client.Client{Server: server.URL, HTTP: &http.Client{Transport: transport}}})
 	}
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
-	f := newFollowers(asking{}, topConfig{since: time.Hour})
+	f := newFollowers(agentQuery{}, topConfig{since: time.Hour})
 	f.follow(ctx, there)
 	err := f.show(ctx, picture{make(chan []string, 1)}, nil, func() terminal.Page { return terminal.Page{Columns: 80} })
 	stop()
@@ -144,7 +144,7 @@ func TestFollowSwitchesToPolling(t *testing.T) {
 	}
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
-	f := newFollowers(asking{}, topConfig{since: time.Hour})
+	f := newFollowers(agentQuery{}, topConfig{since: time.Hour})
 	f.follow(ctx, there[:2])
 	if len(f.running) != 2 {
 		t.Errorf("%d streams, want 2", len(f.running))

@@ -17,19 +17,19 @@ import (
 	"github.com/podlapse/podlapse/internal/terminal"
 )
 
-// The names of the program in help and messages: as itself, and as a plugin of kubectl.
+// The names of the program in help and messages. PluginProgram is its name as a plugin of kubectl.
 const (
 	AgentProgram  = "podlapse-agent"
 	PluginProgram = "kubectl podlapse"
 )
 
-// The file names under which the program is a plugin. kubectl looks for them on the PATH.
+// The file names that kubectl finds on the PATH. With these file names, the program is a plugin of kubectl.
 const (
 	pluginFile           = "kubectl-podlapse"
 	pluginCompletionFile = "kubectl_complete-podlapse"
 )
 
-// Called returns the program's name and its arguments. The name depends on the file name under which it was called.
+// The function Called returns the program's name and its arguments. The name depends on the program's file name.
 func Called(args []string) (program string, rest []string) {
 	if len(args) == 0 {
 		return AgentProgram, nil
@@ -43,50 +43,52 @@ func Called(args []string) (program string, rest []string) {
 	return AgentProgram, args[1:]
 }
 
-// Program is a name and its commands, in the order of the help.
+// Program contains the program's name and its commands. The help lists the commands in this order.
 type Program struct {
 	Name     string // AgentProgram or PluginProgram
 	Commands []Command
-	Now      func() time.Time // nil for time.Now
+	Now      func() time.Time // the clock; nil means time.Now
 }
 
 // Command is a sub-command.
 type Command struct {
 	Name    string
 	Summary string
-	Group   string // heading of the help under which the command is listed; empty for other commands
-	// Usage is the form of the arguments. Description and Examples follow it in the command's help. They are empty for
-	// commands that pass their help to Call.Parse themselves.
+	Group   string // heading in the help above the command; empty for the heading otherCommands
+	// Usage is the form of the arguments. In the command's help, Description and Examples follow Usage. Commands
+	// that pass their own help to Call.Parse leave these fields empty.
 	Usage, Description string
 	Examples           []Example
-	// Run returns the exit code once everything that it started has ended.
+	// Run runs the command and returns the exit code. All goroutines of the command have ended when Run returns.
 	Run func(ctx context.Context, call Call) int
-	// Flags makes the command's table of flags, for completion; nil for none. A new table is made for each completion.
+	// Flags creates the command's table of flags. Each completion creates a new table. Flags is nil if the command
+	// has no flags.
 	Flags func() flags.Table
-	// Arguments lists possible arguments for completion. The call has the flags that the user has typed so far, and the
-	// argument starts with beginning. Arguments is nil if the command has no argument, or if the argument is a file.
+	// Arguments returns suggestions for the next argument, in a completion. The call contains the flags that the
+	// user has already typed. The suggestions start with the argument beginning. Arguments is nil if the command
+	// has no argument, or if the argument is a file.
 	Arguments func(ctx context.Context, call Call, beginning string) []string
-	Files     bool // the argument is a file
+	Files     bool // whether the argument is a file
 }
 
-// Example is a line of a command's help.
+// Example is an example in a command's help.
 type Example struct {
 	Purpose string
 	Line    string // the command line without the program's name
 }
 
-// Call is one call of a command.
+// Call is one run of a command.
 type Call struct {
 	Program Program
 	Command string
 	Now     func() time.Time
-	Args    []string // after the command's name
+	Args    []string // arguments after the command's name
 	Getenv  func(string) string
 	Stdout  io.Writer
 	Stderr  io.Writer
 }
 
-// Run runs the command that the first argument names and returns the exit code.
+// Run runs the command in the first argument and returns the exit code.
 func (p Program) Run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
 	if len(args) == 0 {
 		p.printUsage(stderr)
@@ -112,7 +114,7 @@ func (p Program) Run(ctx context.Context, args []string, getenv func(string) str
 	case "--version", "-version":
 		call.Command = "version"
 	}
-	if call.Command == "help" && len(args) == 2 { // of a command
+	if call.Command == "help" && len(args) == 2 { // the help of a single command
 		call.Command, call.Args = args[1], []string{"--help"}
 	}
 	for _, c := range p.Commands {
@@ -147,7 +149,7 @@ func (p Program) printUsage(out io.Writer) {
 	fmt.Fprintf(out, "\nRun \"%s COMMAND --help\" for the flags and examples of a command.\n", p.Name)
 }
 
-// help returns the form of the arguments, the description and the examples of a command.
+// The method help returns the form of the arguments, the description and the examples of a command.
 func (c Call) help() string {
 	for _, command := range c.Program.Commands {
 		if command.Name != c.Command {
@@ -169,7 +171,7 @@ func (c Call) help() string {
 	return c.Command
 }
 
-// Help is the command that lists all commands.
+// Help returns the command that lists all commands.
 func Help() Command {
 	return Command{Name: "help", Summary: "print this help", Run: func(_ context.Context, call Call) int {
 		if len(call.Args) > 0 && call.Args[0] != "--help" {
@@ -182,7 +184,7 @@ func Help() Command {
 }
 
 // Parse reads the flags and at most maxArguments other arguments. If ok is false, Parse has printed the help or the
-// error, and the command must end with the exit code.
+// error, and the command must exit with the code.
 func (c Call) Parse(table flags.Table, usage string, maxArguments int) (rest []string, code int, ok bool) {
 	rest, err := table.Parse(c.Args, c.Getenv, maxArguments)
 	switch {
@@ -195,13 +197,13 @@ func (c Call) Parse(table flags.Table, usage string, maxArguments int) (rest []s
 	return rest, ExitOK, true
 }
 
-// Fail prints why the command failed.
+// Fail prints the error of the command, and returns the exit code.
 func (c Call) Fail(err error) int {
 	c.note(err)
 	return ExitFailed
 }
 
-// FailUsage prints what is wrong with the arguments.
+// FailUsage prints the error in the arguments, and returns the exit code.
 func (c Call) FailUsage(err error) int {
 	c.note(err)
 	fmt.Fprintf(c.Stderr, "Run \"%s %s --help\" for the flags and examples.\n", c.Program.Name, c.Command)
@@ -212,7 +214,7 @@ func (c Call) note(err error) {
 	fmt.Fprintf(c.Stderr, "%s %s: %s\n", c.Program.Name, c.Command, printable(err))
 }
 
-// printable returns the text of an error in a form that is safe for a terminal. The text is untrusted.
+// printable returns the untrusted text of an error in a form that is safe for a terminal.
 func printable(err error) string {
 	const maxLines = 100
 	return terminal.CleanLines(err.Error(), maxLines)

@@ -16,7 +16,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// pullsConfig is which pulls to show, and how.
+// pullsConfig selects pulls and the format of their output.
 type pullsConfig struct {
 	target
 	listOutput
@@ -28,13 +28,13 @@ func (c *pullsConfig) table() flags.Table {
 
 func (c *pullsConfig) check() error { return errors.Join(c.target.check(), c.listOutput.check()) }
 
-// nodePulls is the pulls of one node. Node is empty if only one agent is queried.
+// nodePulls contains the pulls of one node. Node is empty if the command queries only one agent.
 type nodePulls struct {
 	Node string `json:"node,omitempty"`
 	api.PullList
 }
 
-// listedPull is a pull in progress or a completed pull. One of the two records is set.
+// listedPull is a pull in progress or a completed pull. Only one of the two records is set.
 type listedPull struct {
 	node   string
 	live   *api.LivePullRecord
@@ -43,17 +43,17 @@ type listedPull struct {
 
 func runPulls(ctx context.Context, call Call) int {
 	var c pullsConfig
-	asking, _, code, ok := begin(call, c.table(), &c.target, c.check, 0)
+	agentQuery, _, code, ok := begin(call, c.table(), &c.target, c.check, 0)
 	if !ok {
 		return code
 	}
-	defer asking.close()
-	var answered []string // nodes
-	v := pulls(asking.several())
-	v.whole = func(items []listedPull) any { return pullsAnswer(items, answered, asking.several()) }
-	return show(ctx, asking, v, c.listOutput, c.limit,
+	defer agentQuery.close()
+	var answered []string // nodes whose agents answered
+	v := pulls(agentQuery.several())
+	v.whole = func(items []listedPull) any { return pullsAnswer(items, answered, agentQuery.several()) }
+	return show(ctx, agentQuery, v, c.listOutput, c.limit,
 		func(ctx context.Context) ([]listedPull, []error, error) {
-			answers, failed, err := ofAgents(ctx, asking, func(ctx context.Context, agent client.Client) (
+			answers, failed, err := ofAgents(ctx, agentQuery, func(ctx context.Context, agent client.Client) (
 				api.PullList, error) {
 				return c.pullsOf(ctx, agent)
 			})
@@ -68,7 +68,8 @@ func runPulls(ctx context.Context, call Call) int {
 		})
 }
 
-// pullsOf queries one agent. The agent filters pulls by neither namespaces nor labels.
+// pullsOf queries one agent and removes the pulls that the flags do not select. Agents do not filter pulls by
+// namespaces and labels.
 func (c *pullsConfig) pullsOf(ctx context.Context, agent client.Client) (api.PullList, error) {
 	list, err := agent.Pulls(ctx)
 	if err != nil {
@@ -103,8 +104,8 @@ func listed(node string, list api.PullList) []listedPull {
 	return items
 }
 
-// latestFirst sorts pulls in progress before completed pulls, the longest first. Of the completed pulls, the latest is
-// the first.
+// latestFirst sorts pulls in progress before completed pulls. The longest pull in progress comes first. Completed
+// pulls are sorted by their ends, with the latest first.
 func latestFirst(x, y listedPull) int {
 	switch {
 	case x.live != nil && y.live != nil:
@@ -117,7 +118,7 @@ func latestFirst(x, y listedPull) int {
 	return y.recent.FinishedAt.Compare(x.recent.FinishedAt.Time)
 }
 
-// pulls is the list of pulls, with their nodes if nodes is true.
+// pulls returns the view of a list of pulls. If nodes is true, the list has a column with the node.
 func pulls(nodes bool) view[listedPull] {
 	columns := []column[listedPull]{
 		{title: "NODE", shorten: terminal.Clip, cell: func(p listedPull) string { return terminal.Clean(p.node) }},
@@ -174,7 +175,7 @@ func pullOrders() []order[listedPull] {
 	}
 }
 
-// pullsAnswer is the answer of a single agent, or the answers of all agents with their nodes.
+// pullsAnswer returns the items for -o json and -o yaml. If several is true, the result groups the items by node.
 func pullsAnswer(items []listedPull, answered []string, several bool) any {
 	nodes := []nodePulls{}
 	place := map[string]int{}
@@ -272,7 +273,8 @@ func (p listedPull) duration() time.Duration {
 	return 0
 }
 
-// livePullsOf removes pulls in progress for pods of other namespaces, if a namespace is given.
+// livePullsOf returns the pulls in progress for pods of a namespace. If the namespace is empty, it returns all
+// pulls.
 func livePullsOf(pulls []api.LivePullRecord, namespace string) []api.LivePullRecord {
 	if namespace == "" {
 		return pulls

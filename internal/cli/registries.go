@@ -17,7 +17,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
-// registriesConfig is how to show the registries.
+// registriesConfig selects agents and the format of the list of registries.
 type registriesConfig struct {
 	target
 	listOutput
@@ -29,7 +29,7 @@ func (c *registriesConfig) table() flags.Table {
 
 func (c *registriesConfig) check() error { return errors.Join(c.target.check(), c.listOutput.check()) }
 
-// registryItem is a registry in JSON and YAML.
+// registryItem is a registry in JSON and YAML output.
 type registryItem struct {
 	Registry   string      `json:"registry"`
 	Factor     *float64    `json:"factor,omitempty"`
@@ -45,17 +45,17 @@ type registryItem struct {
 
 func runRegistries(ctx context.Context, call Call) int {
 	var c registriesConfig
-	asking, _, code, ok := begin(call, c.table(), &c.target, c.check, 0)
+	agentQuery, _, code, ok := begin(call, c.table(), &c.target, c.check, 0)
 	if !ok {
 		return code
 	}
-	defer asking.close()
-	return show(ctx, asking, registriesView(), c.listOutput, c.limit, asking.registries)
+	defer agentQuery.close()
+	return show(ctx, agentQuery, registriesView(), c.listOutput, c.limit, agentQuery.registries)
 }
 
-// registries queries the start-ups of the past hour. If a registry has too few other pulls to compare with, it also
-// queries the start-ups of the day before.
-func (a asking) registries(ctx context.Context) ([]factor.Registry, []error, error) {
+// The method registries queries the start-ups of the past hour. If a registry has too few other pulls for a
+// comparison, the method also queries the start-ups of the day before.
+func (a agentQuery) registries(ctx context.Context) ([]factor.Registry, []error, error) {
 	now := a.Now()
 	fleet, failed, err := a.fleet(ctx, now, factor.Window)
 	if err == nil && fleet.NeedsPast() {
@@ -67,8 +67,8 @@ func (a asking) registries(ctx context.Context) ([]factor.Registry, []error, err
 	return fleet.Registries(), failed, nil
 }
 
-// fleet adds up the start-ups of a time before now.
-func (a asking) fleet(ctx context.Context, now time.Time, length time.Duration) (*factor.Fleet, []error, error) {
+// fleet returns the totals of the start-ups in the given time before now.
+func (a agentQuery) fleet(ctx context.Context, now time.Time, length time.Duration) (*factor.Fleet, []error, error) {
 	filter := client.Filter{Since: now.Add(-length)}
 	fleet := factor.NewFleet(now)
 	failed, err := eachAgent(ctx, a, a.target.node, func(ctx context.Context, c client.Client) ([]api.Record, error) {

@@ -9,16 +9,16 @@ import (
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
-// worded adds a remedy to an error.
-func (r reached) worded(err error) error {
+// withRemedy adds a remedy to an error.
+func (r agentAccess) withRemedy(err error) error {
 	var refused *client.Refusal
 	var unreached *agents.Unreached
 	namespace := r.target.agentNamespace
 	switch {
 	case errors.As(err, &unreached):
-		return wordedUnreached(err, unreached, namespace)
+		return unreachedRemedy(err, unreached, namespace)
 	case errors.As(err, &refused) && refused.Kubernetes:
-		return wordedAPIServer(err, refused, namespace)
+		return apiServerRemedy(err, refused, namespace)
 	case refused != nil && (refused.Requests == client.WantsToken || refused.Requests == client.WantsPassword) &&
 		r.cluster != nil:
 		return fmt.Errorf("%w\nThe API server's proxy does not forward credentials. Bypass it: run kubectl -n %s "+
@@ -37,22 +37,23 @@ func (r reached) worded(err error) error {
 	return fmt.Errorf("--server: %w", err)
 }
 
-func wordedAPIServer(err error, refused *client.Refusal, namespace string) error {
+func apiServerRemedy(err error, refused *client.Refusal, namespace string) error {
 	switch {
 	case refused.Status == http.StatusUnauthorized:
 		return fmt.Errorf("%w\nThe API server rejects the kubeconfig's credentials: check them with kubectl auth "+
 			"whoami", err)
 	case refused.Status == http.StatusForbidden:
-		return fmt.Errorf("%w\nRequired permissions: in namespace %s, list pods, get pods/proxy, get and create "+
-			"pods/portforward; and get on the pod in question", err, namespace)
+		return fmt.Errorf("%w\nRequired permissions: in namespace %s, list pods, get pods/proxy, and get and create "+
+			"pods/portforward. In the namespace of the queried pod: get pods", err, namespace)
 	case refused.Status >= http.StatusInternalServerError:
 		return fmt.Errorf("%w\nThe API server failed or is overloaded: check it with kubectl get --raw /readyz", err)
 	}
 	return err
 }
 
-// wordedUnreached is for an agent that neither the API server's proxy nor a port-forward reached.
-func wordedUnreached(err error, unreached *agents.Unreached, namespace string) error {
+// unreachedRemedy adds a remedy to the error of an agent that neither the API server's proxy nor a port-forward
+// reached.
+func unreachedRemedy(err error, unreached *agents.Unreached, namespace string) error {
 	var refused *client.Refusal
 	if errors.As(unreached.Forward, &refused) && refused.Status == http.StatusForbidden {
 		return fmt.Errorf("%w\nThe API server's proxy did not reach the agent, and you have no permission for the "+

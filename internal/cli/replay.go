@@ -19,12 +19,12 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// outputWaterfall is a value of replay's -o, beside outputJSON.
+// outputWaterfall is a value of the flag -o of replay. The other value is outputJSON.
 const outputWaterfall = "waterfall"
 
-// replayConfig is what to show of a recording.
+// replayConfig selects the pods of a recording and the format of their output.
 type replayConfig struct {
-	pod    podName // zero for all pods
+	pod    podName // the selected pod; the zero value selects all pods
 	output string  // outputWaterfall or outputJSON
 	width  int     // terminal cells
 }
@@ -32,7 +32,7 @@ type replayConfig struct {
 func (c *replayConfig) table() flags.Table {
 	return flags.Table{
 		{
-			Name: "pod", Value: "NAMESPACE/POD", Help: "show only pods with this name; if unset, all pods",
+			Name: "pod", Value: "NAMESPACE/POD", Help: "show only pods with this name. The default is all pods",
 			Set: func(value string) error {
 				if value == "" {
 					return nil
@@ -42,7 +42,7 @@ func (c *replayConfig) table() flags.Table {
 		},
 		{
 			Name: "o", Value: "waterfall|json", Default: outputWaterfall,
-			Help: "output format: waterfall, a chart of each start-up; json, its record as a line of JSON",
+			Help: "output format. waterfall: a chart of each start-up. json: one line of JSON for each start-up",
 			Set:  flags.Choice(&c.output, outputWaterfall, outputJSON),
 		},
 		{
@@ -52,13 +52,13 @@ func (c *replayConfig) table() flags.Table {
 	}
 }
 
-// Replay is the command that shows the timelines in a recording.
+// Replay returns the command that shows the timelines in a recording.
 func Replay() Command {
 	return Command{
 		Name: "replay", Group: groupOffline, Run: runReplay, Files: true,
 		Summary:     "show the timelines in a recording",
 		Usage:       "FILE [flags]",
-		Description: "FILE is a recording from --record-observations or /debug/observations; - is standard input.",
+		Description: "FILE is a recording from --record-observations or /debug/observations. Use - for standard input.",
 		Examples: []Example{
 			{"Show the start-ups in a recording", "replay recording.jsonl"},
 			{"Show one pod", "replay recording.jsonl --pod shop/web-0"},
@@ -79,7 +79,7 @@ func runReplay(_ context.Context, call Call) int {
 	}
 	timelines, err := replay(rest[0])
 	if errors.Is(err, record.ErrTruncated) {
-		call.note(fmt.Errorf("%w; ignoring that line", err))
+		call.note(fmt.Errorf("%w: ignored this line", err))
 		err = nil
 	}
 	if err == nil {
@@ -97,7 +97,7 @@ func runReplay(_ context.Context, call Call) int {
 func replay(path string) ([]timeline.Timeline, error) {
 	if path == "-" {
 		timelines, err := record.Replay(record.NewReader(os.Stdin))
-		return timelines, in("standard input", err)
+		return timelines, inFile("standard input", err)
 	}
 	file, err := os.Open(path)
 	if err != nil {
@@ -105,11 +105,11 @@ func replay(path string) ([]timeline.Timeline, error) {
 	}
 	defer file.Close()
 	timelines, err := record.Replay(record.NewReader(file))
-	return timelines, in(path, err)
+	return timelines, inFile(path, err)
 }
 
-// in adds the name of the file to an error.
-func in(path string, err error) error {
+// inFile adds the name of the file to an error.
+func inFile(path string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -151,7 +151,7 @@ func (c *replayConfig) print(out io.Writer, timelines []timeline.Timeline) error
 	return nil
 }
 
-// podName is the value of --pod.
+// podName is the value of the flag --pod.
 type podName struct{ namespace, name string }
 
 func (p *podName) set(value string) error {

@@ -13,8 +13,8 @@ const (
 	kindNode = "Node"
 )
 
-// resourceKinds are the accepted types of resources, in kubectl's spelling: the kind, then its names. The first name is
-// the one that completion suggests.
+// resourceKinds lists the accepted resource types. Each row contains the kind, and then its names in kubectl's
+// spelling. Completion suggests the first name.
 var resourceKinds = [][]string{
 	{kindPod, "pod", "pods", "po"},
 	{"Deployment", "deploy", "deployment", "deployments"},
@@ -27,7 +27,7 @@ var resourceKinds = [][]string{
 	{kindNode, "node", "nodes", "no"},
 }
 
-// otherTypes are kubectl's names of common resources without start-ups. A namespace seldom has such a name.
+// otherTypes lists kubectl's names of common resources without start-ups. Namespaces rarely have such names.
 var otherTypes = []string{
 	"service", "services", "svc", "ingress", "ingresses", "ing", "configmap", "configmaps", "cm", "secret", "secrets",
 	"persistentvolumeclaim", "persistentvolumeclaims", "pvc", "persistentvolume", "persistentvolumes", "pv",
@@ -37,10 +37,10 @@ var otherTypes = []string{
 
 const knownTypes = "pod, deploy, sts, ds, rs, rc, job, cronjob and node"
 
-// resource is a resource that the user names.
+// resource is a resource in the arguments.
 type resource struct {
 	kind            string
-	namespace, name string // no namespace for a node
+	namespace, name string // namespace is empty for a node
 }
 
 // String returns the resource for messages.
@@ -63,9 +63,9 @@ func kindOf(word string) (kind string, known bool) {
 	return "", false
 }
 
-// resources reads the arguments in kubectl's forms: TYPE/NAME, TYPE NAME..., and NAME of pods. It also accepts
-// NAMESPACE/POD if NAMESPACE is not a type. The result is empty for all pods.
-func (r reached) resources(args []string) ([]resource, error) {
+// The method resources reads the arguments in kubectl's forms: TYPE/NAME, TYPE NAME..., and NAME of a pod. It also
+// accepts NAMESPACE/POD if NAMESPACE is not a resource type. An empty result means all pods.
+func (r agentAccess) resources(args []string) ([]resource, error) {
 	if len(args) == 0 {
 		return nil, nil
 	}
@@ -87,18 +87,18 @@ func (r reached) resources(args []string) ([]resource, error) {
 		}
 	default:
 		for _, arg := range args {
-			one, err := r.named(arg)
+			one, err := r.parseResource(arg)
 			if err != nil {
 				return nil, err
 			}
 			found = append(found, one)
 		}
 	}
-	return r.placed(found)
+	return r.withNamespaces(found)
 }
 
-// named reads TYPE/NAME, NAMESPACE/POD or the name of a pod.
-func (r reached) named(arg string) (resource, error) {
+// parseResource reads TYPE/NAME, NAMESPACE/POD or the name of a pod.
+func (r agentAccess) parseResource(arg string) (resource, error) {
 	first, name, hasSlash := strings.Cut(arg, "/")
 	if !hasSlash {
 		first, name = "pod", arg
@@ -125,8 +125,8 @@ func (r reached) named(arg string) (resource, error) {
 	return resource{kind: kindPod, namespace: first, name: name}, nil
 }
 
-// placed adds the namespace to resources without one.
-func (r reached) placed(found []resource) ([]resource, error) {
+// withNamespaces adds the current namespace to resources that have no namespace.
+func (r agentAccess) withNamespaces(found []resource) ([]resource, error) {
 	if r.target.selector != "" && slices.ContainsFunc(found, func(f resource) bool { return f.kind != kindNode }) {
 		return nil, errors.New("-l cannot be combined with names: remove -l, or remove the names to list pods")
 	}

@@ -14,10 +14,10 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// maxListed is the maximum number of start-ups in a list of all nodes.
+// maxListed is the maximum number of start-ups in a list, for all nodes together.
 const maxListed = 20_000
 
-// startUps is the list of start-ups, with their nodes if nodes is true.
+// startUps returns the view of a list of start-ups. If nodes is true, the list has a column with the node.
 func startUps(nodes bool, empty string, now func() time.Time) view[api.Record] {
 	columns := []column[api.Record]{
 		{title: "NODE", shorten: terminal.Clip, cell: nodeOf},
@@ -123,8 +123,8 @@ func stateStyle(r api.Record) terminal.Style {
 	return terminal.Vermillion
 }
 
-// records queries the agents for start-ups.
-func (a asking) records(ctx context.Context, filter client.Filter) ([]api.Record, []error, error) {
+// The method records queries the agents for start-ups.
+func (a agentQuery) records(ctx context.Context, filter client.Filter) ([]api.Record, []error, error) {
 	answers, failed, err := ofAgents(ctx, a, func(ctx context.Context, c client.Client) ([]api.Record, error) {
 		return all(ctx, c, filter)
 	})
@@ -137,12 +137,12 @@ func (a asking) records(ctx context.Context, filter client.Filter) ([]api.Record
 	}
 	if more := len(records) - maxListed; more > 0 {
 		records = records[:maxListed]
-		failed = append(failed, fmt.Errorf("%d more pods are not shown: select fewer with -n, -l or --node", more))
+		failed = append(failed, fmt.Errorf("%d more pods are not shown: select fewer pods with -n, -l or --node", more))
 	}
 	return records, failed, nil
 }
 
-// all reads all pages of the list of one agent.
+// The function all reads all pages of the list of one agent.
 func all(ctx context.Context, c client.Client, filter client.Filter) ([]api.Record, error) {
 	var records []api.Record
 	for record, err := range c.Pods(ctx, filter) {
@@ -154,8 +154,9 @@ func all(ctx context.Context, c client.Client, filter client.Filter) ([]api.Reco
 	return records, nil
 }
 
-// workloadFilter selects the pods of a workload. For ReplicaSets and Jobs the agents know only the controller above, so
-// that ownedBy must check the answers.
+// workloadFilter selects the pods of a workload. If a controller owns a ReplicaSet or a Job, agents know only this
+// controller, for example the Deployment. For ReplicaSets and Jobs, the filter therefore selects pods by name, and
+// ownedBy checks each answer.
 func (r resource) workloadFilter() client.Filter {
 	filter := client.Filter{Namespaces: []string{r.namespace}}
 	switch r.kind {
@@ -169,8 +170,9 @@ func (r resource) workloadFilter() client.Filter {
 	return filter
 }
 
-// ownedBy reports whether a record is of a pod of the workload. The owner in a record is the Deployment of a ReplicaSet
-// and the CronJob of a Job, if the names prove it.
+// ownedBy reports whether the workload owns the pod of a record. For a ReplicaSet's pod, the owner in the record
+// can be the Deployment. For a Job's pod, the owner can be the CronJob. The names then show whether the workload
+// owns the pod.
 func (r resource) ownedBy(record api.Record) bool {
 	above := map[string]string{"ReplicaSet": "Deployment", "Job": "CronJob"}[r.kind]
 	return record.Owner.Kind == r.kind && record.Owner.Name == r.name ||

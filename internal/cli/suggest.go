@@ -9,8 +9,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
-// suggestResources lists resources that start with beginning: pods, nodes after node/, and namespaces. The pods come
-// from the API server, or with --server from the agent, which also knows deleted pods.
+// suggestResources lists pods, nodes (after node/) and namespaces that start with beginning. The API server
+// provides the pods. With --server, the agent provides the pods, including deleted pods.
 func suggestResources(ctx context.Context, call Call, beginning string) []string {
 	var c explainConfig
 	if _, err := c.table().Parse(call.Args, call.Getenv, 0); err != nil {
@@ -43,12 +43,12 @@ func suggestResources(ctx context.Context, call Call, beginning string) []string
 	case kind == kindPod:
 		return r.suggestPods(ctx, r.namespace, first+"/")
 	case known:
-		return nil // the API server does not show workloads to a user of podlapse
+		return nil // the permissions of podlapse's users do not include workloads
 	}
 	return r.suggestPods(ctx, first, first+"/")
 }
 
-// suggestNodeNames lists the nodes with an agent.
+// suggestNodeNames lists the nodes that have an agent.
 func suggestNodeNames(ctx context.Context, call Call, _ string) []string {
 	var c pageConfig
 	if _, err := c.table().Parse(call.Args, call.Getenv, 0); err != nil {
@@ -64,7 +64,7 @@ func prefixed(prefix string, names []string) []string {
 	return names
 }
 
-func (r reached) suggestPods(ctx context.Context, namespace, prefix string) []string {
+func (r agentAccess) suggestPods(ctx context.Context, namespace, prefix string) []string {
 	var names []string
 	if r.cluster != nil {
 		var err error

@@ -28,9 +28,9 @@ const (
 	maxLimit   = 10 * time.Minute
 )
 
-// target is which agents to query: the agent at an address, or those of a cluster.
+// target contains the flags that select the agents: the agent at an address, or the agents of a cluster.
 type target struct {
-	server            *url.URL // nil to look for agents in a cluster, or on this machine
+	server            *url.URL // address of the agent; nil to query the agents of a cluster
 	token             string   // bearer token for the agent; empty for none
 	authorities       *x509.CertPool
 	certFile, keyFile string
@@ -41,14 +41,14 @@ type target struct {
 	asGroups            []string // groups to impersonate
 	node                string
 	agentNamespace      string
-	limit               time.Duration // for all queries together
+	limit               time.Duration // maximum time of all queries together
 
-	namespace     string // of pods; empty for the context's namespace, or for all
+	namespace     string // namespace of the pods; empty without --namespace
 	allNamespaces bool
 	selector      string // label selector of pods; empty for all
 }
 
-// filter selects start-ups by the flags.
+// The method filter returns the filter of start-ups that the flags define.
 func (t *target) filter() client.Filter {
 	filter := client.Filter{LabelSelector: t.selector}
 	if t.namespace != "" {
@@ -57,13 +57,13 @@ func (t *target) filter() client.Filter {
 	return filter
 }
 
-// check finds flags that cannot be combined.
+// The method check reports flags that cannot be combined.
 func (t *target) check() error {
 	switch {
 	case t.namespace != "" && t.allNamespaces:
 		return errors.New("--namespace and --all-namespaces cannot be combined: remove one of them")
 	case t.as == "" && len(t.asGroups) > 0:
-		return errors.New("--as-group requires --as, which names the user to impersonate")
+		return errors.New("--as-group requires --as: add --as with the user to impersonate")
 	}
 	if t.server == nil {
 		return nil
@@ -72,26 +72,27 @@ func (t *target) check() error {
 		{"kubeconfig", t.kubeconfig}, {"context", t.context}, {"node", t.node}, {"as", t.as},
 	} {
 		if f.value != "" {
-			return fmt.Errorf("--%s cannot be combined with --server, which names one agent", f.flag)
+			return fmt.Errorf("--%s cannot be combined with --server: remove one of them", f.flag)
 		}
 	}
 	return nil
 }
 
-// reached is the agents that a command can query. The caller must close it.
-type reached struct {
+// agentAccess contains the agents that a command can query. The caller must call the function close.
+type agentAccess struct {
 	target  target
-	direct  *client.Client // nil if the agents are in the cluster
+	direct  *client.Client // agent of --server; nil if cluster is set
 	cluster *agents.Cluster
-	// namespace applies to resources that the user names without a namespace; empty if unknown.
+	// The field namespace applies to resources that the user names without a namespace. It is empty if it is
+	// unknown.
 	namespace string
 	close     func()
 }
 
-// open prepares to query, without connecting. Without any flag, the plugin of kubectl queries the cluster of the
-// kubeconfig. The agent's program also queries that cluster if there is a kubeconfig; otherwise it queries the agent of
-// this machine.
-func (t target) open(program string, getenv func(string) string) (reached, error) {
+// open prepares the queries without a connection. With --server, it selects this agent. Otherwise it selects the
+// cluster of the kubeconfig. The agent's program selects the agent on this machine if no kubeconfig exists and the
+// user does not name a cluster or a node.
+func (t target) open(program string, getenv func(string) string) (agentAccess, error) {
 	files := t.kubeconfigs(getenv)
 	named := t.kubeconfig+t.context+t.node+t.as != ""
 	if t.server == nil && program == AgentProgram && !named && len(files) == 0 {
@@ -109,13 +110,13 @@ func (t target) open(program string, getenv func(string) string) (reached, error
 		}
 	}
 	if clientcmd.IsEmptyConfig(err) {
-		return reached{}, errors.New("no kubeconfig found: set --kubeconfig or KUBECONFIG, or name an agent " +
+		return agentAccess{}, errors.New("no kubeconfig found: set --kubeconfig or KUBECONFIG, or name an agent " +
 			"with --server")
 	}
-	return reached{}, fmt.Errorf("read kubeconfig: %w", err)
+	return agentAccess{}, fmt.Errorf("read kubeconfig: %w", err)
 }
 
-// kubeconfigs lists the existing files among those that are read if no flag names one.
+// kubeconfigs lists the existing default kubeconfig files. They apply without the flag --kubeconfig.
 func (t target) kubeconfigs(getenv func(string) string) []string {
 	files := filepath.SplitList(getenv("KUBECONFIG"))
 	if home := getenv("HOME"); len(files) == 0 && home != "" {
@@ -134,7 +135,7 @@ func (t target) clientConfig(getenv func(string) string) clientcmd.ClientConfig 
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
 }
 
-// ofServer lists the given flags that require --server.
+// ofServer lists the flags that the user set and that require --server.
 func (t target) ofServer() (given []string) {
 	for flag, is := range map[string]bool{
 		"--token-file":               t.token != "",
@@ -151,24 +152,25 @@ func (t target) ofServer() (given []string) {
 	return given
 }
 
-func (t target) openCluster(api *rest.Config, namespace string) (reached, error) {
-	// The API server forwards requests to the agents, and the kubeconfig names the API server.
+func (t target) openCluster(api *rest.Config, namespace string) (agentAccess, error) {
+	// These flags configure a direct connection to an agent. In a cluster, the API server forwards all requests.
 	if given := t.ofServer(); len(given) > 0 {
-		return reached{}, fmt.Errorf("%s: requires --server, which names one agent", strings.Join(given, ", "))
+		return agentAccess{}, fmt.Errorf("%s requires --server: add --server with the URL of one agent",
+			strings.Join(given, ", "))
 	}
 	api.UserAgent = AgentProgram + "-cli"
 	if t.as != "" {
 		api.Impersonate = rest.ImpersonationConfig{UserName: t.as, Groups: t.asGroups}
 	}
-	api.WarningHandler = rest.NoWarnings{} // it would write to stderr
+	api.WarningHandler = rest.NoWarnings{} // the default handler writes to stderr
 	cluster, err := agents.Open(api, t.agentNamespace)
 	if err != nil {
-		return reached{}, err
+		return agentAccess{}, err
 	}
-	return reached{target: t, cluster: cluster, namespace: namespace, close: cluster.Close}, nil
+	return agentAccess{target: t, cluster: cluster, namespace: namespace, close: cluster.Close}, nil
 }
 
-func (t target) openServer() (reached, error) {
+func (t target) openServer() (agentAccess, error) {
 	transport := &http.Transport{
 		Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, TLSHandshakeTimeout: agentLimit,
 		TLSClientConfig: &tls.Config{RootCAs: t.authorities, InsecureSkipVerify: t.anyCertificate},
@@ -176,11 +178,11 @@ func (t target) openServer() (reached, error) {
 	if t.certFile+t.keyFile != "" {
 		pair, err := tls.LoadX509KeyPair(t.certFile, t.keyFile)
 		if err != nil {
-			return reached{}, fmt.Errorf("--cert-file, --key-file: %w", err)
+			return agentAccess{}, fmt.Errorf("--cert-file, --key-file: %w", err)
 		}
 		transport.TLSClientConfig.Certificates = []tls.Certificate{pair}
 	}
-	return reached{
+	return agentAccess{
 		target: t, namespace: t.namespace, close: transport.CloseIdleConnections,
 		direct: &client.Client{Server: t.server.String(), Token: t.token, HTTP: &http.Client{Transport: transport,
 			// an agent never redirects requests
@@ -188,13 +190,13 @@ func (t target) openServer() (reached, error) {
 	}, nil
 }
 
-// agents lists the agents to query: the agent of one node, or all agents.
-func (r reached) agents(ctx context.Context, node string) ([]agents.Agent, error) {
+// The method agents lists the agents to query: the agent of one node, or all agents if node is empty.
+func (r agentAccess) agents(ctx context.Context, node string) ([]agents.Agent, error) {
 	if r.direct != nil {
 		return []agents.Agent{{Client: *r.direct}}, nil
 	}
 	return r.cluster.Agents(ctx, node)
 }
 
-// several reports whether the answers can be from more than one node, so that tables need a column for the node.
-func (r reached) several() bool { return r.direct == nil && r.target.node == "" }
+// several reports whether the answers can come from more than one node. Tables then have a column for the node.
+func (r agentAccess) several() bool { return r.direct == nil && r.target.node == "" }

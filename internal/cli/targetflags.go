@@ -16,39 +16,40 @@ import (
 	"github.com/podlapse/podlapse/internal/flags"
 )
 
-// table is the flags that select the agents.
+// The method table returns the flags that select the agents.
 func (t *target) table() flags.Table {
 	return flags.Table{
 		{
 			Name: "server", Value: "URL",
-			Help: "URL of one agent to query, instead of the agents of a cluster, for example " + localServer +
-				"; for an agent that requires a password, http://USER:PASSWORD@HOST:PORT", Set: t.setServer,
+			Help: "URL of one agent to query, instead of the agents of a cluster. Example: " + localServer +
+				". For an agent that requires a password: http://USER:PASSWORD@HOST:PORT", Set: t.setServer,
 		},
 		{
 			Name: "token-file", Value: "FILE",
-			Help: "with --server, file with the bearer token for an agent that runs with --web-auth=kubernetes",
+			Help: "file with the bearer token for an agent that runs with --web-auth=kubernetes; requires --server",
 			Set:  t.setTokenFile,
 		},
 		{
 			Name: "ca-file", Value: "FILE", Set: t.setAuthorities,
-			Help: "file with the CA certificates that must have signed the agent's certificate; requires --server; " +
-				"if unset, the CA certificates of this machine",
+			Help: "file with CA certificates to verify the agent's certificate; requires --server. The default " +
+				"is the system's CA certificates",
 		},
 		{
 			Name: "cert-file", Value: "FILE", Set: flags.Text(&t.certFile),
-			Help: "with --server, client certificate for an agent that requires one; requires --key-file",
+			Help: "file with the client certificate for an agent that requires client certificates; requires " +
+				"--server and --key-file",
 		},
-		{Name: "key-file", Value: "FILE", Help: "private key of --cert-file", Set: flags.Text(&t.keyFile)},
+		{Name: "key-file", Value: "FILE", Help: "private key file of --cert-file", Set: flags.Text(&t.keyFile)},
 		flags.Switch("insecure-skip-tls-verify", "", &t.anyCertificate,
-			"with --server, do not verify the agent's certificate; insecure: anyone between this machine and "+
-				"the agent can read and change the data"),
+			"accept any certificate of the agent; requires --server. This is insecure: anyone between this machine "+
+				"and the agent can read and change the data"),
 		{
 			Name: "kubeconfig", Value: "FILE", Set: flags.Text(&t.kubeconfig),
-			Help: "kubeconfig for the API server; if unset, $KUBECONFIG or ~/.kube/config",
+			Help: "kubeconfig file for the API server. The default is $KUBECONFIG or ~/.kube/config",
 		},
 		{
 			Name: "context", Value: "NAME", Set: flags.Text(&t.context), Suggest: t.suggestContexts,
-			Help: "context of the kubeconfig; if unset, the current context",
+			Help: "context of the kubeconfig. The default is the current context",
 		},
 		{
 			Name: "as", Value: "USER", Set: flags.Text(&t.as),
@@ -56,7 +57,7 @@ func (t *target) table() flags.Table {
 		},
 		{
 			Name: "as-group", Value: "GROUP", Many: true, Set: t.setGroups,
-			Help: "group to impersonate on the API server; can be repeated; requires --as",
+			Help: "group to impersonate on the API server; requires --as. You can repeat this flag",
 		},
 		{
 			Name: "node", Value: "NAME", Help: "query only the agent on this node",
@@ -67,7 +68,8 @@ func (t *target) table() flags.Table {
 			Help: "namespace of the agents", Set: flags.Text(&t.agentNamespace), Suggest: t.suggestNamespaces,
 		},
 		{
-			Name: "timeout", Value: "DURATION", Default: "30s", Help: "total time to wait for answers, at most 10m",
+			Name: "timeout", Value: "DURATION", Default: "30s",
+			Help: "maximum time to wait for all answers, at most 10m",
 			Set: func(value string) error {
 				limit, err := time.ParseDuration(value)
 				if err != nil || limit <= 0 || limit > maxLimit {
@@ -80,7 +82,7 @@ func (t *target) table() flags.Table {
 	}
 }
 
-// podTable is the flags that select pods.
+// podTable returns the flags that select pods.
 func (t *target) podTable() flags.Table {
 	return flags.Table{
 		{
@@ -88,7 +90,7 @@ func (t *target) podTable() flags.Table {
 			Help: "namespace of the pods; if unset, lists show all namespaces, and a resource that is given by name " +
 				"is searched in the namespace of the kubeconfig's context",
 		},
-		flags.Switch("all-namespaces", "", &t.allNamespaces, "list the pods of all namespaces, which is the default").
+		flags.Switch("all-namespaces", "", &t.allNamespaces, "list the pods of all namespaces. This is the default").
 			As("A"),
 		{
 			Name: "selector", Alias: "l", Value: "SELECTOR", Set: t.setSelector,
@@ -97,7 +99,8 @@ func (t *target) podTable() flags.Table {
 	}
 }
 
-// setSelector checks the selector here, so that the user gets the error before any agent is queried.
+// setSelector stores a label selector. It validates the selector, so that the user sees an error before the command
+// queries an agent.
 func (t *target) setSelector(value string) error {
 	if _, err := labels.Parse(value); err != nil {
 		return fmt.Errorf("invalid label selector %q: %w", value, err)
@@ -119,14 +122,14 @@ func (t *target) setServer(value string) error {
 	}
 	server, err := url.Parse(value)
 	if err != nil || server.Host == "" || (server.Scheme != "http" && server.Scheme != "https") {
-		// not repeated: it may contain a password
+		// the error does not contain the value, because the value can contain a password
 		return errors.New("invalid URL: must be http://HOST:PORT or https://HOST:PORT")
 	}
 	t.server = server
 	return nil
 }
 
-// setTokenFile reads at most what fits into a header.
+// setTokenFile reads a token from a file. It limits the size, because the token must fit into a header.
 func (t *target) setTokenFile(path string) error {
 	if path == "" {
 		return nil

@@ -16,7 +16,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
-// topConfig is what to show, and which agents to query.
+// topConfig selects agents and start-ups, and the format of their output.
 type topConfig struct {
 	target
 	listOutput
@@ -27,10 +27,10 @@ type topConfig struct {
 func (c *topConfig) table() flags.Table {
 	return slices.Concat(flags.Table{
 		flags.Switch("once", "", &c.once,
-			"print one table and exit; always on if standard output is not a terminal"),
+			"print one table and exit. Without a terminal, top always prints one table"),
 		{
 			Name: "since", Value: "DURATION", Default: "10m",
-			Help: "show start-ups that completed within this time, at most 168h",
+			Help: "also show start-ups that completed within this time, at most 168h",
 			Set: func(value string) error {
 				const maxSince = 7 * 24 * time.Hour
 				since, err := time.ParseDuration(value)
@@ -51,7 +51,7 @@ func (c *topConfig) check() error {
 	return errors.Join(c.target.check(), c.listOutput.check())
 }
 
-// filterAt selects start-ups in progress, and start-ups that ended recently.
+// filterAt returns a filter that selects start-ups in progress, and start-ups that ended recently.
 func (c *topConfig) filterAt(now time.Time) client.Filter {
 	filter := c.filter()
 	filter.Since = now.Add(-c.since)
@@ -67,28 +67,29 @@ func (c *topConfig) board() *top.Board {
 
 func runTop(ctx context.Context, call Call) int {
 	var c topConfig
-	asking, _, code, ok := begin(call, c.table(), &c.target, c.check, 0)
+	agentQuery, _, code, ok := begin(call, c.table(), &c.target, c.check, 0)
 	if !ok {
 		return code
 	}
-	defer asking.close()
+	defer agentQuery.close()
 	file, _ := call.Stdout.(*os.File)
 	text := c.format == outputTable || c.format == outputWide
 	if _, isTerminal := terminal.Width(file); isTerminal && !c.once && text {
-		return asking.liveTop(ctx, c, file)
+		return agentQuery.liveTop(ctx, c, file)
 	}
 	if c.watch || !text {
-		return show(ctx, asking, startUps(asking.several(), "no pods are starting or started recently", asking.Now),
+		return show(ctx, agentQuery,
+			startUps(agentQuery.several(), "no pods are starting or started recently", agentQuery.Now),
 			c.listOutput, c.limit, func(ctx context.Context) ([]api.Record, []error, error) {
-				return asking.records(ctx, c.filterAt(asking.Now()))
+				return agentQuery.records(ctx, c.filterAt(agentQuery.Now()))
 			})
 	}
 	ctx, stop := context.WithTimeout(ctx, c.limit)
 	defer stop()
-	return asking.topOnce(ctx, c)
+	return agentQuery.topOnce(ctx, c)
 }
 
-// snapshot holds the answers of one agent for a single table.
+// snapshot contains the answers of one agent for a single table.
 type snapshot struct {
 	records []api.Record
 	pulls   []api.LivePullRecord
@@ -107,7 +108,7 @@ func (c *topConfig) snapshotOf(now time.Time) func(context.Context, client.Clien
 	}
 }
 
-// show puts a snapshot on a board in place of what the board has of this agent.
+// The method show replaces the data of an agent on the board with the snapshot.
 func (s snapshot) show(board *top.Board, name string, now time.Time) {
 	board.Take(name, client.Event{Kind: client.KindOpen}, now)
 	board.Take(name, client.Event{Kind: client.KindReset}, now)
@@ -117,7 +118,7 @@ func (s snapshot) show(board *top.Board, name string, now time.Time) {
 	board.Take(name, client.Event{Kind: client.KindPulls, Pulls: s.pulls}, now)
 }
 
-func (a asking) topOnce(ctx context.Context, c topConfig) int {
+func (a agentQuery) topOnce(ctx context.Context, c topConfig) int {
 	now := a.Now()
 	answers, failed, err := ofAgents(ctx, a, c.snapshotOf(now))
 	if err != nil {
@@ -131,7 +132,7 @@ func (a asking) topOnce(ctx context.Context, c topConfig) int {
 	return a.print(strings.Join(board.View(now, c.page(a.Stdout, a.Getenv), 0), "\n")+"\n", failed)
 }
 
-func (a asking) liveTop(ctx context.Context, c topConfig, file *os.File) int {
+func (a agentQuery) liveTop(ctx context.Context, c topConfig, file *os.File) int {
 	ctx, stop := context.WithCancel(ctx)
 	f := newFollowers(a, c)
 	defer func() {
@@ -146,14 +147,14 @@ func (a asking) liveTop(ctx context.Context, c topConfig, file *os.File) int {
 			return page
 		})
 	}
-	if err != nil && !errors.Is(err, context.Canceled) { // q and SIGINT are how top ends
+	if err != nil && !errors.Is(err, context.Canceled) { // the user stops top with q or SIGINT, which is not an error
 		return a.fail(err)
 	}
 	a.noteFallback()
 	return ExitOK
 }
 
-// onScreen restores the terminal in every case.
+// onScreen draws the board on the terminal. It restores the terminal after an error too.
 func (f *followers) onScreen(ctx context.Context, file *os.File, page func() terminal.Page) (err error) {
 	screen, err := terminal.Open(os.Stdin, file)
 	if err != nil {

@@ -23,7 +23,7 @@ func TestTopForgetsDeletedAgent(t *testing.T) {
 			HTTP: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}, Node: "node-a", Pod: pod}
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	f := newFollowers(asking{}, topConfig{})
+	f := newFollowers(agentQuery{}, topConfig{})
 	f.follow(ctx, []agents.Agent{agentCalled("before")})
 	f.end(<-f.ended)
 	f.follow(ctx, []agents.Agent{agentCalled("after")})

@@ -12,17 +12,19 @@ import (
 const (
 	// watchEvery is the minimum time between two queries of -w.
 	watchEvery = 2 * time.Second
-	// watchShare limits the share of the time in which -w queries agents: after a query of 1 s, it waits 4 s.
+	// watchShare limits the share of time in which -w queries agents. After a query of 1 s, the command waits 4 s.
 	watchShare = 4
-	// maxWatched limits the number of items that -w remembers. Beyond this number, it prints a row more often than needed.
+	// maxWatched limits the number of items that -w remembers. Beyond this number, -w can print a row that has not
+	// changed.
 	maxWatched = 100_000
 )
 
-// query asks the agents for the items of a list. It also returns the errors of agents that did not answer.
+// The function type query returns the items of a list from the agents. It also returns the errors of agents that
+// did not answer.
 type query[T any] func(ctx context.Context) (items []T, failed []error, err error)
 
-// show queries the agents and prints the list, once or with -w again and again.
-func show[T any](ctx context.Context, a asking, v view[T], o listOutput, limit time.Duration, ask query[T]) int {
+// show queries the agents and prints the list. With -w, it repeats the query and prints the changed rows.
+func show[T any](ctx context.Context, a agentQuery, v view[T], o listOutput, limit time.Duration, ask query[T]) int {
 	items, failed, err := limited(ctx, limit, ask)
 	if err != nil {
 		return a.fail(err)
@@ -34,13 +36,13 @@ func show[T any](ctx context.Context, a asking, v view[T], o listOutput, limit t
 		}
 		return a.print(text, failed)
 	}
-	w := watcher[T]{asking: a, view: v, output: o, known: map[string]string{}, headings: !o.noHeaders}
+	w := watcher[T]{agentQuery: a, view: v, output: o, known: map[string]string{}, headings: !o.noHeaders}
 	for {
 		if code := w.print(items, failed); code != ExitOK {
 			return code
 		}
 		if !wait(ctx, max(watchEvery, watchShare*w.took)) {
-			return ExitOK // Ctrl-C is how a watch ends
+			return ExitOK // the user stopped the command with Ctrl-C
 		}
 		began := time.Now()
 		items, failed, err = limited(ctx, limit, ask)
@@ -60,7 +62,7 @@ func limited[T any](ctx context.Context, limit time.Duration, ask query[T]) ([]T
 	return ask(ctx)
 }
 
-// wait returns false if ctx ended before.
+// The function wait waits for the given time. It returns false if ctx ends earlier.
 func wait(ctx context.Context, length time.Duration) bool {
 	timer := time.NewTimer(length)
 	defer timer.Stop()
@@ -74,17 +76,17 @@ func wait(ctx context.Context, length time.Duration) bool {
 
 // watcher prints the rows that are new or have changed.
 type watcher[T any] struct {
-	asking
+	agentQuery
 	view     view[T]
 	output   listOutput
 	known    map[string]string // the state of each item, by its ID
-	headings bool              // still to be printed
-	trouble  string            // the errors printed last
-	took     time.Duration     // the latest query
+	headings bool              // whether to print the headings before the next row
+	trouble  string            // text of the latest errors
+	took     time.Duration     // time that the latest query took
 }
 
 func (w *watcher[T]) print(items []T, failed []error) int {
-	w.complain(failed)
+	w.noteChanged(failed)
 	var changed []T
 	known := make(map[string]string, len(items))
 	for _, item := range w.view.sorted(items, w.output.sortBy) {
@@ -96,7 +98,7 @@ func (w *watcher[T]) print(items []T, failed []error) int {
 			known[id] = state
 		}
 	}
-	if len(failed) > 0 { // an agent that did not answer keeps its items
+	if len(failed) > 0 { // keep the items of agents that did not answer
 		for id, state := range w.known {
 			if _, ok := known[id]; !ok && len(known) < maxWatched {
 				known[id] = state
@@ -138,8 +140,8 @@ func (w *watcher[T]) text(changed []T) (string, error) {
 	return w.view.table(changed, w.output, w.output.page(w.Stdout, w.Getenv), headings), nil
 }
 
-// complain prints errors, unless the previous query had the same errors.
-func (w *watcher[T]) complain(failed []error) {
+// noteChanged prints the errors, unless they are the same as after the previous query.
+func (w *watcher[T]) noteChanged(failed []error) {
 	trouble := fmt.Sprint(failed)
 	if trouble != w.trouble {
 		w.noteFailed(failed)

@@ -19,11 +19,11 @@ func TestWatcherPrintsChanges(t *testing.T) {
 	} {
 		var stdout, stderr strings.Builder
 		w := watcher[api.Record]{
-			asking:   asking{Call: Call{Stdout: &stdout, Stderr: &stderr, Getenv: environment{}.get}},
-			view:     startUps(false, "", nil),
-			output:   listOutput{output: output{format: format}},
-			known:    map[string]string{},
-			headings: true,
+			agentQuery: agentQuery{Call: Call{Stdout: &stdout, Stderr: &stderr, Getenv: environment{}.get}},
+			view:       startUps(false, "", nil),
+			output:     listOutput{output: output{format: format}},
+			known:      map[string]string{},
+			headings:   true,
 		}
 		print := func(failed error, records ...api.Record) {
 			var all []error
@@ -70,7 +70,7 @@ func TestWatcherPrintsChanges(t *testing.T) {
 func TestWatchEndsWithContext(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	var stdout, stderr strings.Builder
-	a := asking{Call: Call{Stdout: &stdout, Stderr: &stderr, Getenv: environment{}.get}}
+	a := agentQuery{Call: Call{Stdout: &stdout, Stderr: &stderr, Getenv: environment{}.get}}
 	rounds := 0
 	code := show(
 		ctx,

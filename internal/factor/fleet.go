@@ -9,32 +9,33 @@ import (
 )
 
 const (
-	// Window is the time for which factors are computed: the start-ups that ended in the past hour.
+	// Window is the length of the time window for factors. A factor uses the start-ups that ended in the past hour.
 	Window = time.Hour
-	// Past is the time before the window in which the earlier pulls of a registry are compared.
+	// Past is the length of the time before the window. A registry's pulls in the window are compared with its
+	// pulls in this time.
 	Past = 24 * time.Hour
 )
 
-// Fleet adds up start-ups. The memory of a Fleet depends on the number of nodes and registries, and on the number of
-// pulls in the window, but not on the number of records.
+// Fleet contains the totals of start-ups. The memory of a Fleet grows with the number of nodes, registries, and
+// pulls in the window, but not with the number of records.
 type Fleet struct {
 	now        time.Time
 	nodes      map[string]*nodeSums
 	registries map[string]*registrySums
 }
 
-// nodeSums are the start-ups of a node that ended in the window.
+// nodeSums contains the totals of a node's start-ups that ended in the window.
 type nodeSums struct {
-	startUps int // start-ups that became ready or succeeded, like the metrics of phases
+	startUps int // number of start-ups that became ready or succeeded; the phase metrics count the same start-ups
 	works    map[string]*workSums
-	pulls    map[string]*pullSums // by registry
-	merged   map[string]bool      // works whose phases the evidence could not separate
+	pulls    map[string]*pullSums // totals by registry
+	merged   map[string]bool      // kinds of work whose phases the evidence could not separate
 }
 
-// workSums is the work of one kind.
+// workSums contains the totals of one kind of work.
 type workSums struct{ seconds, units float64 }
 
-// pullSums are pulls that brought content.
+// pullSums contains the totals of pulls that downloaded content.
 type pullSums struct{ seconds, pulls, bytes float64 }
 
 func (p *pullSums) add(q pullSums) {
@@ -47,7 +48,7 @@ func (p *pullSums) without(q pullSums) pullSums {
 	return pullSums{p.seconds - q.seconds, p.pulls - q.pulls, p.bytes - q.bytes}
 }
 
-// NewFleet returns a fleet without start-ups, at an instant.
+// NewFleet returns an empty fleet. The argument now is the end of the window.
 func NewFleet(now time.Time) *Fleet {
 	return &Fleet{now: now, nodes: map[string]*nodeSums{}, registries: map[string]*registrySums{}}
 }
@@ -73,7 +74,7 @@ func (f *Fleet) registry(name string) *registrySums {
 	return r
 }
 
-// Add adds a record of a node's agent. A caller must add a record only once.
+// Add adds a record from the agent of a node. The caller must add each record only once.
 func (f *Fleet) Add(node string, record api.Record) {
 	f.addLive(node, record)
 	if record.State == timeline.StateStarting || record.SettledAt.IsZero() || record.Reconstructed {
@@ -121,8 +122,8 @@ func (f *Fleet) addEnded(n *nodeSums, record api.Record) {
 	}
 }
 
-// contentOf returns what a pull adds to podlapse_image_pull_duration_seconds{outcome="downloaded"} and to
-// podlapse_image_pull_bytes_total.
+// contentOf returns the contribution of a pull to the metrics
+// podlapse_image_pull_duration_seconds{outcome="downloaded"} and podlapse_image_pull_bytes_total.
 func contentOf(pull api.PullRecord) (sums pullSums, ok bool) {
 	if pull.Outcome == imagepull.OutcomePresent || pull.Resumed {
 		return pullSums{}, false

@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	// leastUnits is the minimum amount of work on the other nodes, in units.
+	// leastUnits is the minimum amount of work on the other nodes for a comparison, in units.
 	leastUnits = 5
-	// unpackUnit is the unit of unpacking, in downloaded bytes.
+	// unpackUnit is one unit of the work unpack, in downloaded bytes.
 	unpackUnit = 20 << 20
 )
 
-// The kinds of work. The first four have the names of their phases.
+// The kinds of work. The first four kinds of work have the same names as their phases.
 const (
 	workPickup     = string(timeline.PhaseKubeletPickup)
 	workVolumes    = string(timeline.PhaseVolumes)
@@ -27,7 +27,7 @@ const (
 	workUnpack     = "unpack"
 )
 
-// workOf returns the work to which a phase belongs; empty if the node does not cause the phase.
+// workOf returns the kind of work of a phase. It returns an empty text if the node does not cause the phase.
 func workOf(phase timeline.Phase) string {
 	switch phase {
 	case timeline.PhaseKubeletPickup, timeline.PhaseVolumes, timeline.PhaseNetwork, timeline.PhaseSandbox:
@@ -64,12 +64,12 @@ func (n *nodeSums) addPhase(phase api.PhaseRecord) {
 	}
 }
 
-// Node is the result for one node.
+// Node contains the node factor of one node, and the data of this factor.
 type Node struct {
 	Node     string
 	StartUps int // start-ups that became ready or succeeded in the window
-	// Factor is the time of the node's work, divided by the time of the same work on the other nodes. Factor is nil if
-	// there is nothing to compare; Why then says why.
+	// Factor is the time of the node's work, divided by the expected time from the other nodes. Factor is nil if no
+	// comparison is possible, and the field Why then contains the reason.
 	Factor *float64
 	Lost   time.Duration // observed time minus expected time, for each start-up
 	Why    string
@@ -77,10 +77,10 @@ type Node struct {
 	Unreported []string
 }
 
-// Nodes returns the results in the order of the nodes' names.
+// Nodes returns the results of all nodes, sorted by the nodes' names.
 func (f *Fleet) Nodes() []Node {
 	total := map[string]workSums{}
-	for _, node := range slices.Sorted(maps.Keys(f.nodes)) { // in a fixed order, because floating-point sums depend on it
+	for _, node := range slices.Sorted(maps.Keys(f.nodes)) { // fixed order for floating-point sums
 		for name, w := range f.nodes[node].works {
 			sum := total[name]
 			sum.seconds += w.seconds
@@ -133,7 +133,8 @@ func (f *Fleet) nodeResult(name string, total map[string]workSums) Node {
 	return result
 }
 
-// unreported lists the works of which the node has no unit although start-ups contained this work.
+// unreported lists the kinds of work that the node's start-ups contained, but that the node's evidence never
+// separated from other work.
 func (n *nodeSums) unreported() []string {
 	var works []string
 	for _, work := range []string{workPickup, workVolumes, workNetwork, workSandbox, workContainers} {

@@ -11,39 +11,39 @@ import (
 )
 
 const (
-	// leastPulls is the minimum number of pulls to compare with.
+	// leastPulls is the minimum number of other pulls for a comparison.
 	leastPulls = 3
-	// pullOverhead is the part of a pull that does not depend on its size, in seconds.
+	// pullOverhead is the part of a pull's time that does not depend on the number of bytes, in seconds.
 	pullOverhead = 0.5
-	// leastByBytes is the smallest share of the compared time that depends on the size.
+	// leastByBytes is the minimum share of the other pulls' time that depends on the number of bytes.
 	leastByBytes = 0.1
 )
 
-// registrySums are the pulls from one registry on all nodes.
+// registrySums contains the totals of the pulls from one registry on all nodes.
 type registrySums struct {
 	past       pullSums        // pulls in the day before the window
-	durations  []time.Duration // of completed pulls in the window
+	durations  []time.Duration // durations of completed pulls in the window
 	failures   int
 	inProgress int
 	nodes      map[string]bool
 }
 
-// Registry is the result for one registry.
+// Registry contains the registry factor of one registry, and the data of this factor.
 type Registry struct {
 	Registry   string
-	Nodes      int // nodes with pulls, failed pulls, or pulls in progress
-	Pulls      int // timed pulls in the window that brought content
+	Nodes      int // number of nodes with pulls, failed pulls, or pulls in progress
+	Pulls      int // number of timed pulls in the window that downloaded content
 	Failures   int
 	InProgress int
 	Bytes      int64
-	P50, P90   time.Duration // of the pulls' durations; 0 without pulls
-	// Factor is the time of the pulls, divided by the expected time for the same bytes. Factor is nil if there is
-	// nothing to compare; Why then says why.
+	P50, P90   time.Duration // quantiles of the pulls' durations; 0 without pulls
+	// Factor is the time of the registry's pulls, divided by the expected time for the same number of bytes. Factor
+	// is nil if no comparison is possible, and the field Why then contains the reason.
 	Factor *float64
 	Why    string
 }
 
-// addLive counts failed pulls, also those of start-ups in progress, and pulls in progress.
+// addLive counts pulls in progress and failed pulls. It includes failed pulls of start-ups in progress.
 func (f *Fleet) addLive(node string, record api.Record) {
 	starting := record.State == timeline.StateStarting
 	if !starting && f.now.Sub(record.SettledAt.Time) >= Window {
@@ -68,8 +68,8 @@ func (f *Fleet) addLive(node string, record api.Record) {
 	}
 }
 
-// NeedsPast reports whether a registry on some node has too few other pulls to compare with, so that the pulls of the
-// day before are needed.
+// NeedsPast reports whether a registry on some node has too few other pulls in the window for a comparison. The
+// caller must then add the start-ups of the time Past.
 func (f *Fleet) NeedsPast() bool {
 	for _, n := range f.nodes {
 		all := n.allPulls()
@@ -84,13 +84,13 @@ func (f *Fleet) NeedsPast() bool {
 
 func (n *nodeSums) allPulls() pullSums {
 	var all pullSums
-	for _, registry := range slices.Sorted(maps.Keys(n.pulls)) { // floating-point sums depend on the order
+	for _, registry := range slices.Sorted(maps.Keys(n.pulls)) { // fixed order for floating-point sums
 		all.add(*n.pulls[registry])
 	}
 	return all
 }
 
-// Registries returns the results in the order of the registries' names.
+// Registries returns the results of all registries, sorted by the registries' names.
 func (f *Fleet) Registries() []Registry {
 	observed, expected := map[string]float64{}, map[string]float64{}
 	bytes := map[string]float64{}
@@ -107,7 +107,7 @@ func (f *Fleet) Registries() []Registry {
 	for _, name := range slices.Sorted(maps.Keys(f.registries)) {
 		r := f.registries[name]
 		if len(r.nodes) == 0 {
-			continue // only pulls of the day before
+			continue // the registry has pulls only before the window
 		}
 		slices.Sort(r.durations)
 		result := Registry{
@@ -128,14 +128,14 @@ func (f *Fleet) Registries() []Registry {
 	return results
 }
 
-// compare returns the observed and the expected seconds of a registry's pulls on a node; 0 and 0 if there is nothing to
-// compare them with.
+// The method compare returns the observed and the expected seconds of a registry's pulls on a node. It returns 0
+// and 0 if no comparison is possible.
 func (f *Fleet) compare(n *nodeSums, registry string, p pullSums) (observed, expected float64) {
 	all := n.allPulls()
 	reference, observed := all.without(p), p.seconds
 	if reference.pulls < leastPulls {
-		// Other registries on the same node have the same disk. The past of this registry has not: subtract unpacking,
-		// as if it did not overlap with the download.
+		// Earlier pulls of this registry come from all nodes, and other nodes have other disks. Subtract the time of
+		// unpacking, as if unpacking did not overlap with the download.
 		reference = f.registries[registry].past
 		observed = max(p.seconds-n.work(workUnpack).seconds, 0)
 	}
@@ -150,7 +150,8 @@ func (f *Fleet) compare(n *nodeSums, registry string, p pullSums) (observed, exp
 	return observed, expected
 }
 
-// quantile returns the smallest value that at least the given share of the sorted values does not exceed.
+// quantile returns a quantile of sorted values. It is the smallest value that is not less than the given share of
+// the values.
 func quantile(sorted []time.Duration, share float64) time.Duration {
 	if len(sorted) == 0 {
 		return 0

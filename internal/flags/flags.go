@@ -13,7 +13,7 @@ import (
 
 // Flag is a row of a table: a flag, its environment variable and its value.
 type Flag struct {
-	Name     string // without dashes; one letter or several letters
+	Name     string // name of the flag without dashes; one letter or several letters
 	Alias    string // another name of the flag; empty if the flag has only one name
 	Variable string // environment variable that replaces a missing flag; empty if the flag has no variable
 	Value    string // kind of value in capitals, or the possible values
@@ -42,10 +42,10 @@ type Table []Flag
 // ErrHelp means that the arguments request help.
 var ErrHelp = errors.New("help requested")
 
-// The type given is a value and its source.
+// The type given contains the value of a flag and the source of the value.
 type given struct {
 	value string
-	from  string // name of the flag, with the name of the variable if the value comes from the variable
+	from  string // name of the flag; includes the variable's name if the value comes from the variable
 }
 
 // Parse sets every flag from the arguments. For a missing flag, Parse uses the environment variable, then the
@@ -104,9 +104,10 @@ func dashed(name string) string {
 	return "--" + name
 }
 
-// The method parse reads --flag value, --flag=value, the same forms with one dash, and arguments after --. For a
-// repeated flag, the last value counts. After a problem, the method parse continues, so that it reports all problems.
-// If the command accepts arguments, a word after a switch is an argument unless it is a valid value of a switch.
+// The method parse reads --flag value, --flag=value, the same forms with one dash, and arguments after --. If a
+// flag is repeated, the last value applies. The method continues after a problem, so that it reports all problems.
+// If the command accepts arguments, a word after a switch is an argument, unless the word is a valid value of a
+// switch.
 func (t Table) parse(args []string, arguments bool) (parsed map[string]given, rest []string, problems []error) {
 	known := t.known()
 	parsed = make(map[string]given)
@@ -162,7 +163,8 @@ func (t Table) known() map[string]Flag {
 	return known
 }
 
-// standsAlone reports whether the flag has no value. The argument next holds the arguments that follow the flag.
+// standsAlone reports whether the command line gives the flag without a value. The argument next contains the
+// arguments after the flag.
 func (f Flag) standsAlone(next []string, arguments bool) bool {
 	if !f.Switch {
 		return false

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Text accepts and stores every value.
+// Text returns a function that stores every value.
 func Text(target *string) func(string) error {
 	return func(value string) error {
 		*target = value
@@ -14,7 +14,7 @@ func Text(target *string) func(string) error {
 	}
 }
 
-// Values of a switch in help texts, in completion and as the default.
+// The values of a switch. The help, the completion and the default use these values.
 const (
 	on  = "on"
 	off = "off"
@@ -29,7 +29,7 @@ func Switch(name, variable string, target *bool, help string) Flag {
 	}
 }
 
-// OnOff accepts the values of a switch.
+// OnOff returns a function that stores the value of a switch.
 func OnOff(target *bool) func(string) error {
 	return func(value string) error {
 		set, ok := switchValue(value)
@@ -51,7 +51,7 @@ func switchValue(value string) (set, ok bool) {
 	return false, false
 }
 
-// Choice accepts one of a few words.
+// Choice returns a function that stores a value if it is one of the given words.
 func Choice(target *string, words ...string) func(string) error {
 	return func(value string) error {
 		if slices.Contains(words, value) {

@@ -23,8 +23,8 @@ const (
 	placeholder = "page/VERSION/"
 )
 
-// Policy is the Content-Security-Policy of the page. It allows only the page's own files and the agent's API. It
-// forbids scripts and styles in markup, and markup from text.
+// Policy is the Content-Security-Policy of the page. The policy allows only the page's own files and the agent's
+// API. It forbids inline scripts, inline styles, and markup that scripts create from text.
 const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"frame-ancestors 'none'; base-uri 'none'; form-action 'none'; " +
 	"require-trusted-types-for 'script'; trusted-types 'none'"
@@ -39,14 +39,14 @@ var types = map[string]string{
 
 // File is one file of the page.
 type File struct {
-	Type string // the value of Content-Type
-	Text []byte // shared: callers must not change it
+	Type string // value of the header Content-Type
+	Text []byte // callers must not change the bytes, because all callers share them
 }
 
 // Page holds all files of the page.
 type Page struct {
-	// Version is a hash of all files. The address of each file contains Version, so that a browser can cache the files
-	// forever and never mixes the files of two agents.
+	// Version is a hash of all files. The address of each file contains Version. A browser can thus cache the files
+	// forever, and never combines the files of different agent versions.
 	Version string
 	Index   File
 
@@ -63,7 +63,7 @@ func read(from fs.FS) (Page, error) {
 		return Page{}, fmt.Errorf("list the page's files: %w", err)
 	}
 	sum := sha256.New()
-	for _, name := range names { // in order
+	for _, name := range names { // fixed order, because the hash depends on the order
 		text, err := fs.ReadFile(from, name)
 		if err != nil {
 			return Page{}, fmt.Errorf("read the page's files: %w", err)

@@ -22,7 +22,8 @@ func LivePullText(pull api.LivePullRecord) string {
 	return text
 }
 
-// ProgressText returns the received bytes and the size of a pull. It is empty while neither is known.
+// ProgressText returns the received bytes and the size of a pull. It returns an empty text if the received bytes
+// and the size are unknown.
 func ProgressText(pull api.LivePullRecord) string {
 	switch {
 	case pull.TotalBytes > 0:
@@ -35,7 +36,8 @@ func ProgressText(pull api.LivePullRecord) string {
 	return ""
 }
 
-// LengthText formats a duration for people who watch it: precise enough to see it grow.
+// LengthText formats a duration that a reader watches while it grows. Short durations are more precise than long
+// durations.
 func LengthText(d time.Duration) string {
 	d = max(d, 0).Round(100 * time.Millisecond)
 	switch {

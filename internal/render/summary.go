@@ -5,7 +5,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/api"
 )
 
-// LongestPhase returns the longest phase of a record. Among phases of equal length, LongestPhase returns the first.
+// LongestPhase returns the longest phase of a record. If several phases have this length, LongestPhase returns the
+// first of them.
 func LongestPhase(record api.Record) (api.PhaseRecord, bool) {
 	var longest api.PhaseRecord
 	found := false
@@ -17,7 +18,7 @@ func LongestPhase(record api.Record) (api.PhaseRecord, bool) {
 	return longest, found
 }
 
-// PhaseText names a phase and its container.
+// PhaseText returns the name of a phase and of the phase's container.
 func PhaseText(phase api.PhaseRecord) string {
 	text := terminal.Clean(string(phase.Phase))
 	if phase.Container != "" {

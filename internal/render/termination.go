@@ -9,8 +9,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/api"
 )
 
-// writeTermination draws the termination of a pod in the same form as a start-up, followed by the stop of each
-// container.
+// writeTermination draws the termination of a pod as a waterfall, and then a table with the stop of each container.
 func writeTermination(out *strings.Builder, t api.TerminationRecord, page terminal.Page) {
 	out.WriteString("\n" + page.Paint(terminal.Bold, page.Wrap(terminal.Clean(t.Verdict))) + "\n")
 	out.WriteString("deletion requested " + t.RequestedAt.UTC().Format("2006-01-02 15:04:05.000 MST") + "\n\n")

@@ -11,11 +11,12 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// minBar is the minimum width of a useful time axis, in terminal cells. On a narrower terminal, lines wrap.
+// minBar is the minimum width of a useful time axis, in terminal cells. If the terminal is narrower, it wraps the
+// lines.
 const minBar = 12
 
-// Waterfall draws a record: a line with the result, a bar for each phase on a common time axis, the pulls, and the
-// missing evidence. The record can be untrusted: Waterfall removes characters that could control the terminal.
+// Waterfall draws a record: the verdict, a bar for each phase on a common time axis, the pulls, and the missing
+// evidence. The record can be untrusted. Waterfall removes characters that could control the terminal.
 func Waterfall(record api.Record, page terminal.Page) string {
 	var out strings.Builder
 	name := terminal.Clean(record.Namespace + "/" + record.Name)
@@ -79,7 +80,8 @@ func origin(record api.Record) string {
 	return text
 }
 
-// writePhases draws phases on a time axis from the given time for the total duration.
+// writePhases draws phases on a time axis. The axis begins at the given time and has the length of the total
+// duration.
 func writePhases(
 	out *strings.Builder, phases []api.PhaseRecord, from time.Time, total time.Duration, page terminal.Page,
 ) {
@@ -139,7 +141,7 @@ func writePulls(out *strings.Builder, pulls []api.PullRecord, page terminal.Page
 	layout.Write(out, page)
 }
 
-// PullTexts are the texts of a pull that every table shows.
+// PullTexts contains the texts of a pull that are common to all tables.
 type PullTexts struct{ State, Queue, Pull, Accuracy string }
 
 // PullTextsOf returns the texts of a completed pull.
@@ -161,7 +163,8 @@ func PullTextsOf(pull api.PullRecord) PullTexts {
 	return texts
 }
 
-// AttemptText returns the name of a container and, from the second attempt on, the number of the attempt.
+// AttemptText returns the name of a container. From the second attempt on, the text includes the number of the
+// attempt.
 func AttemptText(container string, attempt int) string {
 	if attempt > 0 {
 		return terminal.Clean(container) + " #" + strconv.Itoa(attempt+1)
@@ -177,7 +180,7 @@ func AccuracyText(d time.Duration) string { return "±" + SecondsText(d) }
 
 const mebibyte = 1 << 20
 
-// SizeText formats a number of bytes; "-" if the number is unknown.
+// SizeText formats a number of bytes. It returns "-" if the number is unknown.
 func SizeText(bytes int64) string {
 	if bytes <= 0 {
 		return "-"
@@ -194,7 +197,7 @@ func listed(texts []string) string {
 	return strings.Join(cleaned, ", ")
 }
 
-// CauseStyle returns the color of a cause, the same in all outputs.
+// CauseStyle returns the color of a cause. All outputs use the same color for a cause.
 func CauseStyle(cause timeline.Cause) terminal.Style {
 	switch cause {
 	case timeline.CauseApp:

@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// JSON returns a value as indented JSON with a final line break. JSON escapes every character that is not Inert. The
-// value stays the same for a program, and is harmless on a terminal.
+// JSON returns a value as indented JSON with a line break at the end. JSON escapes every character that is not
+// Inert, so that the text is harmless on a terminal. Programs still read the same value.
 func JSON(value any) (string, error) {
 	data, err := encode(value)
 	if err != nil {
@@ -39,8 +39,8 @@ func encode(value any) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// escape replaces every character that is not Inert, except line breaks. In JSON, and in the YAML of this package, such
-// characters occur only in quoted texts.
+// escape replaces every character that is not Inert, except line breaks. JSON and the YAML of this package contain
+// such characters only in quoted texts.
 func escape(text string, as func(rune) string) string {
 	var out strings.Builder
 	for _, r := range text {
@@ -53,15 +53,15 @@ func escape(text string, as func(rune) string) string {
 	return out.String()
 }
 
-// YAML returns a value as YAML, with the names and the order of its JSON. YAML escapes characters that reverse text,
-// which YAML libraries print unchanged.
+// YAML returns a value as YAML, with the field names and the field order of JSON. YAML escapes characters that
+// reverse text. YAML libraries print these characters unchanged.
 func YAML(value any) (string, error) {
 	data, err := encode(value)
 	if err != nil {
 		return "", err
 	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.UseNumber() // numbers keep all digits
+	decoder.UseNumber() // keep all digits of numbers
 	var out strings.Builder
 	w := yamlWriter{decoder: decoder, out: &out}
 	if err := w.value("", "", false); err != nil {
@@ -76,8 +76,9 @@ type yamlWriter struct {
 	out     *strings.Builder
 }
 
-// value writes the next value after lead, the beginning of the value's first line. Further lines get the indent. A
-// value after a key begins on a new line, unless it fits on the key's line.
+// The method value writes the next value. The argument lead is the text before the value on its first line, and
+// indent is the indent of further lines. A value after a key begins on a new line, unless it fits on the key's
+// line.
 func (w yamlWriter) value(lead, indent string, behindKey bool) error {
 	token, err := w.decoder.Token()
 	if err != nil {
@@ -116,11 +117,12 @@ func (w yamlWriter) value(lead, indent string, behindKey bool) error {
 	return err
 }
 
-// maxSimpleKey is the maximum length of a simple key (YAML 1.2, 7.4.2: 1024 characters). A longer key needs the mark
-// "?".
+// maxSimpleKey is the maximum length of a simple key, in characters (YAML 1.2, 7.4.2). A longer key starts with the
+// mark "?".
 const maxSimpleKey = 1024
 
-// plain matches texts that every YAML reader reads as text without quotes, and not as a number, a date or a boolean.
+// The expression plain matches texts that need no quotes in YAML. No YAML parser interprets these texts as numbers,
+// dates or booleans.
 var plain = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_./-]*$`)
 
 func scalar(token json.Token) string {
@@ -136,7 +138,7 @@ func scalar(token json.Token) string {
 			}
 		}
 		quoted, err := encode(v)
-		if err != nil { // a text can always be encoded
+		if err != nil { // cannot happen, because JSON can encode every text
 			return `""`
 		}
 		return escape(strings.TrimSuffix(string(quoted), "\n"), func(r rune) string {

@@ -5,12 +5,12 @@ import "strings"
 // Page is the layout of a text.
 type Page struct {
 	Columns int  // terminal cells
-	Fit     bool // shorten tables to Columns; without Fit, tables are as wide as their content
-	Cut     bool // cut longer rows at Columns, because a screen cannot wrap rows
+	Fit     bool // whether to shorten tables to Columns; otherwise tables are as wide as their content
+	Cut     bool // whether to cut longer rows at Columns, because a screen cannot wrap rows
 	Color   bool
 }
 
-// Wrap wraps the lines of a clean text that is indented by two, if tables of the page must fit its width.
+// Wrap wraps the lines of a clean text, if the field Fit is true. The text has an indent of two cells.
 func (p Page) Wrap(text string) string {
 	if !p.Fit {
 		return text
@@ -22,8 +22,8 @@ func (p Page) Wrap(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Style is how a text looks on a page with colors: the parameters of the control sequence that
-// selects it (ECMA-48, SGR). Empty for plain text.
+// Style is the style of a text on a page with colors. It contains the parameters of the control sequence that
+// selects the style (ECMA-48, SGR). An empty Style is plain text.
 type Style string
 
 // The styles without color.
@@ -32,9 +32,8 @@ const (
 	Dim  Style = "2"
 )
 
-// Colors from the 256-color palette of terminals. The colors are close to the palette of Okabe and Ito, which
-// color-blind people can distinguish. The colors are readable on black and on white. Color alone never conveys
-// information.
+// Colors from the 256-color palette of terminals. These colors are similar to the palette of Okabe and Ito, which
+// color-blind people can distinguish. They are readable on black and on white. No information depends on color alone.
 const (
 	Blue       Style = "38;5;32"
 	Orange     Style = "38;5;172"
@@ -46,7 +45,7 @@ const (
 	Grey       Style = "38;5;244"
 )
 
-// Paint gives a clean text a style, if the page has colors.
+// Paint gives a clean text a style if the page has colors.
 func (p Page) Paint(style Style, text string) string {
 	if !p.Color || style == "" || text == "" {
 		return text

@@ -9,25 +9,25 @@ import (
 	"golang.org/x/term"
 )
 
-// The control sequences of a screen.
+// Control sequences for a screen.
 const (
-	enterScreen = "\x1b[?1049h\x1b[?25l\x1b[?7l" // the alternate screen, no cursor, no wrapping
+	enterScreen = "\x1b[?1049h\x1b[?25l\x1b[?7l" // selects the alternate screen, hides the cursor, and stops wrapping
 	leaveScreen = "\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l"
 	home        = "\x1b[H"
 	clearLine   = "\x1b[K"
 	clearBelow  = "\x1b[J"
 )
 
-// Screen is the whole terminal. Close restores the previous content. A Screen is for one goroutine.
+// Screen uses the whole terminal. Close restores the previous content. Only one goroutine can use a Screen.
 type Screen struct {
 	out      *os.File
 	in       *os.File
-	inBefore *term.State // nil if keys do not come from a terminal
+	inBefore *term.State // earlier state of the input terminal; nil if the input is not a terminal
 	drawn    string
 }
 
-// Open takes over the terminal of out. If in is a terminal too, keys, including Ctrl-C, arrive one by one and without
-// echo.
+// Open takes control of the terminal of out. If in is a terminal too, the program receives each typed key
+// immediately, including Ctrl-C, and the terminal does not show the keys.
 func Open(in, out *os.File) (*Screen, error) {
 	s := &Screen{out: out, in: in}
 	if term.IsTerminal(int(in.Fd())) {
@@ -53,12 +53,12 @@ func (s *Screen) Size() (columns, lines int) {
 	return columns, lines
 }
 
-// Draw shows lines from the top. The number of lines must not exceed the height of the screen. Draw writes nothing if
-// the screen already shows these lines.
+// Draw shows the lines from the top of the screen. The number of lines must not exceed the height of the screen. If
+// the screen already shows these lines, Draw writes nothing.
 func (s *Screen) Draw(lines []string) error {
 	columns, height := s.Size()
 	picture := home + strings.Join(lines, clearLine+"\r\n") + clearLine + clearBelow
-	now := fmt.Sprint(columns, height, picture) // a resized terminal must be redrawn
+	now := fmt.Sprint(columns, height, picture) // Draw must write again after a change of the terminal's size
 	if now == s.drawn {
 		return nil
 	}
@@ -83,19 +83,19 @@ func (s *Screen) Close() error {
 	return nil
 }
 
-// Remember notes the state of the terminal before a Screen takes over the terminal. The returned function restores that
-// state, for a program that ends without Close.
+// Remember stores the state of the terminal before a Screen changes the terminal. The returned function restores
+// this state if the program stops without a call of Close.
 func Remember(in, out *os.File) (giveBack func()) {
 	before, err := term.GetState(int(in.Fd()))
 	if err != nil {
-		return func() {} // keys do not come from a terminal
+		return func() {} // the input is not a terminal
 	}
 	return func() {
 		now, err := term.GetState(int(in.Fd()))
 		if err != nil || *now == *before {
 			return
 		}
-		// Restore before writing, because the terminal might accept no more text. The error has no reader.
+		// Restore the state first, because a write to the terminal might block. The program cannot report errors here.
 		_ = term.Restore(int(in.Fd()), before)
 		if term.IsTerminal(int(out.Fd())) {
 			_, _ = io.WriteString(out, leaveScreen)
@@ -103,7 +103,7 @@ func Remember(in, out *os.File) (giveBack func()) {
 	}
 }
 
-// Width returns how many columns the terminal of a file has, and whether it is a terminal.
+// Width returns the number of columns of a file's terminal, and whether the file is a terminal.
 func Width(file *os.File) (columns int, isTerminal bool) {
 	if file == nil || !term.IsTerminal(int(file.Fd())) {
 		return 0, false

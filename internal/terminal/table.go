@@ -4,18 +4,18 @@ import "strings"
 
 const columnGap = "  "
 
-// leastColumn is the smallest width to which a column is shortened, in cells.
+// leastColumn is the minimum width of a shortened column, in cells.
 const leastColumn = 10
 
 // Column is the format of a column.
 type Column struct {
-	Right bool // aligned to the right
-	// Shorten makes the column's cells fit if the table is too wide. It is Clip or ClipStart, or nil for a column that
-	// must stay whole.
+	Right bool // whether to align the column to the right
+	// Shorten shortens the cells of the column if the table is too wide. It is Clip or ClipStart. It is nil for a
+	// column that must stay whole.
 	Shorten func(text string, cells int) string
 }
 
-// Table is clean text in aligned columns. The first row may be a heading.
+// Table is clean text in aligned columns. The first row can be a heading.
 type Table struct {
 	Columns []Column
 	rows    [][]cell
@@ -26,7 +26,7 @@ type cell struct {
 	style Style
 }
 
-// Add adds a row. It must have a cell for every column.
+// Add adds a row. The row must have a cell for each column.
 func (t *Table) Add(texts ...string) {
 	row := make([]cell, len(texts))
 	for i, text := range texts {
@@ -59,7 +59,7 @@ func (t *Table) StyleRow(row int, style Style) {
 	}
 }
 
-// Width returns how many cells a row takes.
+// Width returns the number of cells that a row occupies.
 func (t *Table) Width() int {
 	taken := -len(columnGap)
 	for _, w := range t.widths() {
@@ -78,7 +78,8 @@ func (t *Table) widths() []int {
 	return widths
 }
 
-// fit shortens the widest column that can be shortened, cell by cell, until rows fit or no column can be shortened.
+// fit shortens the columns until the rows fit. Each step shortens the widest column by one cell. It stops if no
+// column can become shorter.
 func (t *Table) fit(widths []int, cells int) {
 	over := -len(columnGap) - cells
 	for _, w := range widths {
@@ -98,14 +99,14 @@ func (t *Table) fit(widths []int, cells int) {
 	}
 }
 
-// Write writes the rows, one line each.
+// Write writes each row on one line.
 func (t *Table) Write(out *strings.Builder, page Page) {
 	widths := t.widths()
 	if page.Fit {
 		t.fit(widths, page.Columns)
 	}
 	for _, row := range t.rows {
-		line, blank, used := "", "", 0 // blanks wait until another cell follows them
+		line, blank, used := "", "", 0 // a later cell writes the blanks; a row thus never ends with blanks
 		for i, cell := range row {
 			text := cell.text
 			if shorten := t.Columns[i].Shorten; shorten != nil {

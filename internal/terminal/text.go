@@ -7,22 +7,22 @@ import (
 	"golang.org/x/text/width"
 )
 
-// MaxText limits how many bytes of one untrusted text are printed: the kubelet's messages can be a
+// MaxText is the maximum number of bytes to print of one untrusted text. A message of the kubelet can contain a
 // megabyte.
 const MaxText = 4 << 10
 
-// ellipsis ends, or begins, a shortened text.
+// ellipsis marks the end or the beginning of a text that was shortened.
 const ellipsis = "…"
 
-// Inert reports whether a character is visible and has no effect on other characters. Control and format characters
-// (including bidirectional marks) do more, unusual spaces and combining marks change their neighbors, and invisible
-// letters, such as U+3164, show nothing.
+// Inert reports whether a character is visible and has no effect on other characters. These characters are not
+// inert: control and format characters, bidirectional marks, unusual spaces, combining marks, and invisible letters
+// such as U+3164.
 func Inert(r rune) bool {
 	return unicode.IsPrint(r) && !unicode.In(r, unicode.Mn, unicode.Me, unicode.Other_Default_Ignorable_Code_Point)
 }
 
-// Clean makes an untrusted text printable on one line: it removes every character that is not
-// Inert, and cuts the text at MaxText.
+// Clean makes an untrusted text printable on one line. It removes every character that is not Inert, and cuts the
+// text at MaxText.
 func Clean(text string) string {
 	cut := len(text) > MaxText
 	if cut {
@@ -40,7 +40,7 @@ func Clean(text string) string {
 	return text
 }
 
-// CleanLines is Clean for a text of several lines. CleanLines keeps at most atMost lines.
+// CleanLines cleans a text of several lines like Clean. CleanLines keeps at most atMost lines.
 func CleanLines(text string, atMost int) string {
 	var lines []string
 	for line := range strings.SplitSeq(text, "\n") {
@@ -53,7 +53,7 @@ func CleanLines(text string, atMost int) string {
 	return strings.Join(lines, "\n")
 }
 
-// Cells counts the terminal cells of a clean text.
+// Cells returns the number of terminal cells that a clean text occupies.
 func Cells(text string) int {
 	n := 0
 	for _, r := range text {
@@ -77,7 +77,7 @@ func Clip(text string, cells int) string {
 	}
 	used := 0
 	for i, r := range text {
-		if used += cellsOf(r); used >= cells { // one cell is for the ellipsis
+		if used += cellsOf(r); used >= cells { // the ellipsis needs one cell
 			if cells < 1 {
 				return ""
 			}
@@ -87,8 +87,8 @@ func Clip(text string, cells int) string {
 	return text
 }
 
-// ClipStart shortens a clean text to a number of cells, with an ellipsis at its beginning. It suits names of images,
-// whose ends differ most.
+// ClipStart shortens a clean text to a number of cells, with an ellipsis at the beginning of the text. ClipStart
+// suits names of images, because the ends of the names differ most.
 func ClipStart(text string, cells int) string {
 	left := Cells(text)
 	if left <= cells {
@@ -106,8 +106,8 @@ func ClipStart(text string, cells int) string {
 	return ellipsis
 }
 
-// Wrap breaks a clean text between words, so that lines fit into the columns. Wrap breaks a word that is too long for a
-// line anywhere. It indents all lines except the first.
+// Wrap breaks a clean text between words, so that each line fits into the columns. If a word is longer than a line,
+// Wrap breaks the word at the end of the line. Wrap indents all lines except the first line.
 func Wrap(text string, columns int) string {
 	const indent = "  "
 	columns = max(columns, 20)

@@ -14,58 +14,58 @@ import (
 )
 
 // Limits on the content of a Board. Beyond maxOver, the Board forgets the oldest completed start-ups. Beyond
-// maxStarting, the Board says that more start-ups are in progress than it shows.
+// maxStarting, the Board drops further start-ups in progress, and its headline reports that some are not shown.
 const (
 	maxOver     = 500
 	maxStarting = 5000
 	maxPulls    = 2000
 )
 
-// Layout is how a Board is shown.
+// Layout is the format of a Board.
 type Layout struct {
-	SortBy    string // one of the values of --sort-by of start-ups; empty for the default order of each table
+	SortBy    string // value of --sort-by; empty for the default order of each table
 	Wide      bool   // show more columns
 	NoHeaders bool   // show only rows
-	Selected  bool   // the agents report only selected pods, so that pulls of other pods do not count
+	Selected  bool   // the agents report only selected pods; the Board then counts no pulls of other pods
 }
 
 // Board holds the state of all connected agents.
 type Board struct {
 	layout Layout
-	since  time.Duration     // how long completed start-ups are shown
-	agents map[string]*agent // by the agent's own name
-	over   int               // rows of completed start-ups
-	begun  int               // rows of start-ups in progress
+	since  time.Duration     // time after which the Board no longer shows a completed start-up
+	agents map[string]*agent // agents by their own names
+	over   int               // number of rows of completed start-ups
+	begun  int               // number of rows of start-ups in progress
 }
 
-// agent is what one agent reported. While the agent is unreachable, its current state is unknown.
+// agent contains the data from one agent. While the agent is unreachable, its current state is unknown.
 type agent struct {
 	node    string
-	rows    map[string]row // by the start-up's ID
+	rows    map[string]row // rows by the ID of the start-up
 	pulls   map[puller]pull
-	trouble string // why no data arrives from the agent; empty while data arrives
+	trouble string // error that stops data from the agent; empty while data arrives
 	lostAt  time.Time
-	crowded bool // there was no room for all starting pods
+	crowded bool // whether the board dropped starting pods of the agent
 }
 
-// row is one start-up, with only the fields that a Board shows or sorts by.
+// row is one start-up. It contains only the fields that a Board shows or sorts by.
 type row struct {
 	node, namespace, name string
 	owner                 string
 	state                 timeline.State
 	reason, verdict       string
-	phase                 timeline.Phase // the current phase; of a completed start-up, the longest phase
+	phase                 timeline.Phase // the current phase, or the longest phase of a completed start-up
 	cause                 timeline.Cause
 	container             string
 	attempt               int
-	total, inPhase        time.Duration // at heardAt
-	accuracy              time.Duration // of the total
+	total, inPhase        time.Duration // durations at the time heardAt
+	accuracy              time.Duration // accuracy of the total
 	heardAt               time.Time
 	createdAt, settledAt  time.Time
-	lostAt                time.Time // when the last data arrived from an unreachable agent; zero while data arrives
+	lostAt                time.Time // time of the last data from an unreachable agent; zero while data arrives
 }
 
-// puller is the container that waits for a pull.
+// puller identifies a container that waits for a pull.
 type puller struct{ namespace, pod, container string }
 
 // pull is the progress of a pull.
@@ -76,11 +76,11 @@ type pull struct {
 
 func (r row) starting() bool { return r.state == timeline.StateStarting }
 
-// age returns how long a start-up has been in progress, or took.
+// The method age returns the duration of a start-up. For a start-up in progress, it is the duration until now.
 func (r row) age(now time.Time) time.Duration { return r.grown(r.total, now) }
 
-// grown adds the time since the row was received. It uses the reader's clock, because the node's clock might differ. If
-// no data arrives any more, the start-up might be over, so that the length stays the same.
+// grown adds the time since the row arrived to a duration. It uses the reader's clock, because the node's clock can
+// differ. Without data from the agent, the start-up might be over, so that the duration does not grow.
 func (r row) grown(length time.Duration, now time.Time) time.Duration {
 	if !r.starting() {
 		return length
@@ -91,7 +91,7 @@ func (r row) grown(length time.Duration, now time.Time) time.Duration {
 	return length + max(0, now.Sub(r.heardAt))
 }
 
-// NewBoard returns an empty board. The board shows completed start-ups for the duration since.
+// NewBoard returns an empty board. The board shows each completed start-up for the duration in the argument since.
 func NewBoard(since time.Duration, layout Layout) *Board {
 	return &Board{since: since, layout: layout, agents: map[string]*agent{}}
 }
@@ -99,7 +99,8 @@ func NewBoard(since time.Duration, layout Layout) *Board {
 // Agents returns the names of the agents that have joined.
 func (b *Board) Agents() []string { return slices.Collect(maps.Keys(b.agents)) }
 
-// Join adds an agent by its own name and the name of its node. Join does nothing if the agent is known.
+// Join adds an agent by its own name and the name of its node. Join does nothing if the board already contains the
+// agent.
 func (b *Board) Join(name, node string) {
 	if b.agents[name] == nil {
 		b.agents[name] = &agent{node: terminal.Clean(node), rows: map[string]row{}, trouble: "connecting"}
@@ -114,7 +115,8 @@ func (b *Board) Leave(name string) {
 	}
 }
 
-// Lose notes that no data arrives from an agent, and why. The agent's data stays on the board and is shown as old.
+// Lose records that no data arrives from an agent, with the error. The agent's data stays on the board, and the
+// board shows the age of the data.
 func (b *Board) Lose(name string, err error, now time.Time) {
 	a := b.agents[name]
 	if a == nil {
@@ -130,7 +132,7 @@ func (b *Board) Lose(name string, err error, now time.Time) {
 func (b *Board) Take(name string, event client.Event, now time.Time) {
 	a := b.agents[name]
 	if a == nil {
-		return // the agent has left meanwhile
+		return // the agent is no longer on the board
 	}
 	switch event.Kind {
 	case client.KindOpen:
@@ -219,7 +221,7 @@ func (b *Board) forget(a *agent) {
 	a.crowded, a.pulls = false, nil
 }
 
-// forgetOldest keeps the latest completed start-ups.
+// forgetOldest removes the oldest completed start-ups beyond the limit.
 func (b *Board) forgetOldest() {
 	type place struct {
 		agent *agent

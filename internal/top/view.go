@@ -16,11 +16,11 @@ import (
 // maxTroubles limits the number of unreachable agents that the board lists with their errors.
 const maxTroubles = 3
 
-// leastShown is the minimum number of rows of each table, if both tables have that many rows.
+// leastShown is the minimum number of rows of each table in a view. A table with fewer rows is shown completely.
 const leastShown = 5
 
-// View shows the board at an instant of the reader's clock, in at most the given number of lines. If lines is 0, View
-// returns all lines.
+// View returns the lines of the board at an instant of the reader's clock. The number of lines is limited to the
+// argument lines. If lines is 0, View returns all lines.
 func (b *Board) View(now time.Time, page terminal.Page, lines int) []string {
 	var starting, over []row
 	for _, r := range b.rows() {
@@ -46,7 +46,7 @@ func (b *Board) View(now time.Time, page terminal.Page, lines int) []string {
 	}
 	moreStarting, moreOver := 0, 0
 	if lines > 0 {
-		// two blank lines, two headings, and two lines with the number of omitted rows
+		// The other lines are two blank lines, two headings, and two lines with the number of omitted rows.
 		room := max(0, lines-len(text)-6)
 		shown := min(len(starting), max(room-min(len(over), leastShown), 0))
 		moreStarting, starting = len(starting)-shown, starting[:shown]
@@ -65,7 +65,7 @@ func (b *Board) View(now time.Time, page terminal.Page, lines int) []string {
 	return text
 }
 
-// compare compares by the layout's order; 0 for the default order.
+// The method compare compares two rows in the order of --sort-by. Without --sort-by, it returns 0.
 func (b *Board) compare(x, y row, now time.Time) int {
 	switch b.layout.SortBy {
 	case "duration":
@@ -109,7 +109,7 @@ func clipped(text string, page terminal.Page) string {
 	return terminal.Clip(text, page.Columns)
 }
 
-// headline shows the counts. The number of nodes includes unreachable nodes, which troubles lists.
+// headline returns the line with the counts. The number of nodes includes unreachable nodes.
 func (b *Board) headline(starting, over int) string {
 	text := fmt.Sprintf("%d starting, %d started recently", starting, over)
 	if named := b.nodes(); len(named) == 1 {
@@ -149,7 +149,7 @@ func (b *Board) pullsOf(a *agent) int {
 	return n
 }
 
-// nodes returns the names of the agents' nodes, as far as known.
+// The method nodes returns the known names of the agents' nodes.
 func (b *Board) nodes() []string {
 	names := map[string]bool{}
 	for _, a := range b.agents {
@@ -190,7 +190,7 @@ func (b *Board) startingTable(rows []row, now time.Time, page terminal.Page) []s
 	return b.lines(layout, page)
 }
 
-// none returns the text of an empty table.
+// The method none returns the text of an empty table.
 func (b *Board) none(text string, page terminal.Page) []string {
 	if b.layout.NoHeaders {
 		return nil
@@ -198,7 +198,7 @@ func (b *Board) none(text string, page terminal.Page) []string {
 	return []string{page.Paint(terminal.Dim, text)}
 }
 
-// heading adds the titles and the columns of -o wide.
+// The method heading adds the titles of a table, including the titles of -o wide.
 func (b *Board) heading(layout *terminal.Table, titles ...string) {
 	if b.layout.Wide {
 		layout.Columns = append(layout.Columns, terminal.Column{Right: true},
@@ -211,7 +211,7 @@ func (b *Board) heading(layout *terminal.Table, titles ...string) {
 	}
 }
 
-// add adds a row with the cells of -o wide.
+// The method add adds a row, including the cells of -o wide.
 func (b *Board) add(layout *terminal.Table, r row, cells ...string) {
 	if b.layout.Wide {
 		cells = append(cells, render.AccuracyText(r.accuracy), cmp.Or(r.owner, "-"))
@@ -231,7 +231,7 @@ func (b *Board) pullsByNode() map[string]map[puller]pull {
 	return pulls
 }
 
-// where returns the container of a start-up, and what the container waits for.
+// The method where returns the container of a start-up, and the pull that the container waits for.
 func (r row) where(pulls map[string]map[puller]pull, now time.Time) string {
 	var parts []string
 	if !r.lostAt.IsZero() {
@@ -280,7 +280,7 @@ func (b *Board) overTable(rows []row, now time.Time, page terminal.Page) []strin
 	return b.lines(layout, page)
 }
 
-// lines omits the node column if there is only one node.
+// The method lines returns the lines of a table. It omits the node column if the board has only one node.
 func (b *Board) lines(layout terminal.Table, page terminal.Page) []string {
 	if len(b.agents) == 1 {
 		layout.DropFirst()

@@ -8,9 +8,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// Access reports whether the owner of a bearer token may read a path. client is the address of the
-// client (IP:PORT). An error means that the answer is currently unknown. Access may block until ctx
-// is done. It is called from many goroutines at once.
+// Access returns a verdict on a request to read a path with a bearer token. The argument client is the client's
+// address (IP:PORT). Access returns an error if the verdict is currently unknown. Access can block until ctx is
+// done. Many goroutines call Access at the same time.
 type Access func(ctx context.Context, client, token, path string) (Verdict, error)
 
 // Verdict is the answer of an Access function.
@@ -23,7 +23,7 @@ const (
 	Denied  Verdict = "denied"
 )
 
-// guard passes on the requests that access allows, and all requests if access is nil.
+// guard passes a request to next if access allows the request. If access is nil, guard passes on all requests.
 func guard(access Access, logger *zap.Logger, next http.Handler) http.Handler {
 	if access == nil {
 		return next
@@ -32,16 +32,16 @@ func guard(access Access, logger *zap.Logger, next http.Handler) http.Handler {
 		token, ok := bearer(r)
 		if !ok {
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			writeError(w, http.StatusUnauthorized, "unauthenticated", "a bearer token of the cluster is required: "+
-				"Authorization: Bearer TOKEN")
+			writeError(w, http.StatusUnauthorized, "unauthenticated", "the request has no bearer token: "+
+				"add the header Authorization: Bearer TOKEN, with a token of the cluster")
 			return
 		}
 		verdict, err := access(r.Context(), r.RemoteAddr, token, r.URL.Path)
 		switch {
 		case err != nil:
-			logger.Debug("cannot review a token", zap.Error(err))
-			writeRetry(w, http.StatusServiceUnavailable, "unavailable", "the agent cannot ask the API server about "+
-				"the token now; try again")
+			logger.Debug("cannot check a token with the API server", zap.Error(err))
+			writeRetry(w, http.StatusServiceUnavailable, "unavailable", "the agent cannot check the token "+
+				"with the API server at the moment: try again")
 		case verdict == Allowed:
 			next.ServeHTTP(w, r)
 		case verdict == Denied:

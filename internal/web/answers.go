@@ -11,35 +11,37 @@ import (
 )
 
 const (
-	// maxAnswer limits one response in memory, after compression. A list of 500 start-ups, or the
-	// metrics of a node with 500 pods, is a quarter of it without compression.
+	// maxAnswer limits the size of one response in memory, after compression. A list of 500 start-ups, or the metrics
+	// of a node with 500 pods, has a quarter of this size without compression.
 	maxAnswer = 8 << 20
-	// maxHeld limits all responses that are being created or written. The agent uses half of its 90
-	// MiB; this limit leaves half of the rest for creating responses.
+	// maxHeld limits the total size of all responses in memory. The agent's memory limit is 90 MiB, and the agent
+	// itself uses half of it. maxHeld is less than half of the other 45 MiB. The remainder is for the work that
+	// creates responses.
 	maxHeld = 20 << 20
 )
 
 const (
-	// stalledAfter is how long a client may stop reading a response before another response that waits may take the
-	// memory. A network with 300 KB/s transfers one part (writtenAtOnce) in that time.
+	// stalledAfter is the time without progress after which a response counts as stalled. Another response can then
+	// take the memory of the stalled response. A network with 300 KB/s transfers one part (writtenAtOnce) in this
+	// time.
 	stalledAfter = 50 * time.Millisecond
-	// stalledReader is stalledAfter for a client that is known to read its responses. A node that
-	// is short of CPU sometimes delays such a client by a second.
+	// stalledReader replaces stalledAfter for a client that read earlier responses. A node without free CPU
+	// sometimes delays such a client by a second.
 	stalledReader = 2 * time.Second
-	// writtenAtOnce is the size of a part of a response. Progress is noted after each part.
+	// writtenAtOnce is the size of a part of a response, in bytes. The agent records the progress after each part.
 	writtenAtOnce = 16 << 10
-	// notReadFor is how long requests of a client are refused instead of waiting for a slot, after one of its responses
-	// was cut off.
-	notReadFor = 30 * time.Second
-	// readFor is how long the agent remembers that a client reads its responses. It is longer than
-	// a scrape interval.
-	readFor = 10 * time.Minute
-	// roomPatience is how long a response waits for memory.
+	// refusedAfterCut is the time after a cut-off response in which requests of the client do not wait for a slot.
+	// If no slot is free, the agent refuses such a request immediately.
+	refusedAfterCut = 30 * time.Second
+	// rememberedReader is the time for which the agent remembers that a client reads its responses. This time is
+	// longer than a scrape interval.
+	rememberedReader = 10 * time.Minute
+	// roomPatience is the maximum time that a response waits for memory.
 	roomPatience = 3 * time.Second
 	roomInterval = 10 * time.Millisecond
 )
 
-// answers accounts for the memory that responses take. It is safe for concurrent use.
+// answers limits the memory of all responses. It is safe for concurrent use.
 type answers struct {
 	dropped counters
 	readers *peer.Latest[*reader]
@@ -53,29 +55,29 @@ func newAnswers(dropped counters) *answers {
 	return &answers{dropped: dropped, readers: peer.NewLatest(maxClients, func() *reader { return new(reader) })}
 }
 
-// reader records when a response to a client was last cut off and when one was last written to its
-// end, in Unix nanoseconds.
+// reader holds the times of a client's latest responses, in Unix nanoseconds. The field cutAt is the last time that
+// the agent cut off a response. The field readAt is the last time that the client read a whole response.
 type reader struct{ cutAt, readAt atomic.Int64 }
 
-// reads reports whether a client read a response recently and had none cut off recently. A slot is
-// reserved for such clients.
-func (a *answers) reads(client netip.Prefix) bool {
+// isReader reports whether a client read a response recently, and the agent cut off no response to this client
+// recently. The server reserves a slot for such clients.
+func (a *answers) isReader(client netip.Prefix) bool {
 	r, now := a.readers.Of(client), time.Now().UnixNano()
-	return now-r.readAt.Load() < int64(readFor) && now-r.cutAt.Load() >= int64(readFor)
+	return now-r.readAt.Load() < int64(rememberedReader) && now-r.cutAt.Load() >= int64(rememberedReader)
 }
 
-// waits returns how long a request may wait for a slot: zero if a response to the client was cut
-// off recently.
-func (a *answers) waits(client netip.Prefix, patience time.Duration) time.Duration {
-	if time.Now().UnixNano()-a.readers.Of(client).cutAt.Load() < int64(notReadFor) {
+// maxWait returns the maximum time that a request waits for a slot. It is zero if the agent recently cut off a
+// response to the client.
+func (a *answers) maxWait(client netip.Prefix, patience time.Duration) time.Duration {
+	if time.Now().UnixNano()-a.readers.Of(client).cutAt.Load() < int64(refusedAfterCut) {
 		return 0
 	}
 	return patience
 }
 
-// grow reserves memory for more bytes of a response. If there is not enough, it waits until other
-// responses have been read, and cuts off the one that has stalled the longest. It returns false if
-// that is not enough.
+// grow reserves memory for more bytes of a response. If the memory is short, grow cuts off the response that has
+// stalled the longest, or waits until clients have read other responses. It returns false if the memory is still
+// short after roomPatience.
 func (a *answers) grow(r *reply, bytes int) bool {
 	for end := time.Now().Add(roomPatience); ; time.Sleep(roomInterval) {
 		if a.tryGrow(r, bytes) {
@@ -105,14 +107,14 @@ func (a *answers) tryGrow(r *reply, bytes int) bool {
 	return true
 }
 
-// stalled returns the response that has stalled the longest, or nil if all are being read.
-// Responses to clients that are known to read get a longer limit.
+// stalled returns the response that has stalled the longest, or nil if no response has stalled. The time limit is
+// longer for clients that read earlier responses.
 func (a *answers) stalled() *reply {
 	var stalled *reply
 	longest, now := time.Duration(0), time.Now().UnixNano()
 	for _, r := range a.writing {
 		limit := stalledAfter
-		if a.reads(r.client) {
+		if a.isReader(r.client) {
 			limit = stalledReader
 		}
 		if over := time.Duration(now-r.readAt.Load()) - limit; over >= longest {
@@ -122,7 +124,8 @@ func (a *answers) stalled() *reply {
 	return stalled
 }
 
-// write adds a response to those being written. Until leave, it may be cut off.
+// The method write adds a response to the list of responses that the server is writing. The agent can cut off each
+// response in this list.
 func (a *answers) write(r *reply) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -130,7 +133,8 @@ func (a *answers) write(r *reply) {
 	a.writing = append(a.writing, r)
 }
 
-// leave releases the memory that a response still holds.
+// The method leave releases the memory of a response, and removes the response from the list of responses that the
+// server is writing.
 func (a *answers) leave(r *reply) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

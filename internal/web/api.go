@@ -10,10 +10,11 @@ import (
 	"github.com/podlapse/podlapse/pkg/api"
 )
 
-// askTimeout limits how long a request waits for a snapshot from reconcile's goroutine.
+// askTimeout is the maximum time that a request waits for a snapshot. The goroutine of package reconcile creates
+// the snapshots.
 const askTimeout = 3 * time.Second
 
-// ask takes a snapshot. If that fails, it writes an error response and returns false.
+// ask takes a snapshot. If ask cannot take the snapshot, it writes an error response and returns false.
 func ask[S any](
 	a readAPI, w http.ResponseWriter, r *http.Request, snapshot func(context.Context) (S, error),
 ) (S, bool) {
@@ -21,23 +22,23 @@ func ask[S any](
 	defer cancel()
 	taken, err := snapshot(ctx)
 	if err != nil {
-		a.Logger.Debug("cannot take a snapshot for a request", zap.Error(err))
-		writeError(w, http.StatusServiceUnavailable, "unavailable", "the agent is busy or stopping; try again")
+		a.Logger.Debug("cannot read the state for a request", zap.Error(err))
+		writeError(w, http.StatusServiceUnavailable, "unavailable", "the agent is busy or stopping: try again")
 		return taken, false
 	}
 	return taken, true
 }
 
-// answer writes a value as JSON.
+// The method answer writes a value as JSON.
 func (a readAPI) answer(w http.ResponseWriter, r *http.Request, value any) {
 	text, err := api.EncodeLine(value)
 	a.send(w, r, text, err)
 }
 
-// send writes a line of JSON, or an error response if err is not nil.
+// The method send writes a line of JSON. If err is not nil, send writes an error response instead.
 func (a readAPI) send(w http.ResponseWriter, r *http.Request, line []byte, err error) {
 	if err != nil {
-		a.fails(w, err)
+		a.internalError(w, err)
 		return
 	}
 	answerJSON(w, r, append(line, '\n'))

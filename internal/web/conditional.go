@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// packedSuffix ends the ETag of a compressed response; the uncompressed one has the same ETag
-// without it.
+// packedSuffix is the end of a compressed response's ETag. The ETag of the uncompressed response lacks this suffix.
 const packedSuffix = "-gzip"
 
-// answerJSON writes a response with an ETag, or 304 if the client already has it. Unlike other
-// responses, clients may store it, and must revalidate it.
+// answerJSON writes a response with an ETag, or status 304 if the client already has this response. Clients can
+// store this response, but must revalidate it before each use. Clients must not store any other responses except
+// the page's files.
 func answerJSON(w http.ResponseWriter, r *http.Request, text []byte) {
 	sum := sha256.Sum256(text)
 	tag := hex.EncodeToString(sum[:12])
@@ -29,7 +29,7 @@ func answerJSON(w http.ResponseWriter, r *http.Request, text []byte) {
 	_, _ = w.Write(text)
 }
 
-// hasTag returns the value of If-None-Match that names the tag, compressed or not.
+// hasTag returns the value of If-None-Match that matches the tag, with or without packedSuffix.
 func hasTag(values []string, tag string) (string, bool) {
 	for _, value := range values {
 		for had := range strings.SplitSeq(value, ",") {

@@ -14,51 +14,51 @@ import (
 )
 
 const (
-	// maxConnections limits the memory for connections: some 50 KiB each with TLS.
+	// maxConnections limits the memory for connections. A connection with TLS uses about 50 KiB.
 	maxConnections = 128
-	// maxPerClient leaves connections for other clients when one client opens as many as it can.
+	// maxPerClient limits the connections of one client, so that other clients can still connect.
 	maxPerClient = 32
-	// guaranteedPerClient is how many connections every client can always have, even if all slots are taken: the
-	// kubelet's two probes, or a scraper's old connection and its new one.
+	// guaranteedPerClient is the number of connections that every client can always have, even if all slots are
+	// taken. Two connections are enough for the kubelet's two probes, or for a scraper that reconnects.
 	guaranteedPerClient = 2
-	// guaranteedNearby is guaranteedPerClient for clients on the agent's own node, such as the kubelet. Forwarded
-	// ports come from there as well.
+	// guaranteedNearby replaces guaranteedPerClient for clients on the agent's own node, such as the kubelet.
+	// Connections through kubectl port-forward also count as connections from the node.
 	guaranteedNearby = 4
-	// takeRate and takeBurst limit how often one client may replace the connections of others to
-	// get its guaranteedPerClient, per second and at once. This leaves a scraper the time to send its request, even if
-	// many clients keep reconnecting.
+	// takeRate and takeBurst limit the connections that a client below its guaranteed number can take from other
+	// clients. takeRate is a number per second, and takeBurst is the number at the same time. A scraper thus has
+	// the time to send its request, even if many clients keep reconnecting.
 	takeRate, takeBurst = 1, guaranteedPerClient
-	// reservedForNearby is how many connections from the agent's own node do not yield to clients from
-	// elsewhere: both probes, twice.
+	// reservedForNearby is the number of connections from the agent's own node that never yield to clients from
+	// elsewhere. Four connections are enough for two connections of each probe.
 	reservedForNearby = 4
 )
 
-// limited limits the connections of a listener, in total and per client.
-func limited(l net.Listener, reads func(netip.Prefix) bool, dropped counters) *fair {
-	return &fair{Listener: l, dropped: dropped, reads: reads, near: newNearby(), now: time.Now,
+// limited limits the connections of a listener, in total and for each client.
+func limited(l net.Listener, reads func(netip.Prefix) bool, dropped counters) *fairListener {
+	return &fairListener{Listener: l, dropped: dropped, reads: reads, near: newNearby(), now: time.Now,
 		open: map[*counted]bool{}, have: map[netip.Prefix]int{},
 		takes: peer.NewLatest(maxClients, func() *rate.Limiter { return rate.NewLimiter(takeRate, takeBurst) })}
 }
 
-// fair closes a connection at once if its client already has its share. When all slots are taken,
-// the least useful connection yields to a client that has fewer. So neither a few clients that hold
-// all the connections they can get, nor many clients with one connection each, keep out the
-// kubelet's probes or a scraper, and no connection waits in the kernel's queue behind them.
-type fair struct {
+// fairListener closes a new connection immediately if the client already has its share. If all slots are taken, the
+// least useful connection yields to a client with fewer connections. The kubelet's probes and scrapers can thus
+// connect even if a few clients hold many connections, or if many clients hold one connection each. No connection
+// waits in the kernel's queue.
+type fairListener struct {
 	net.Listener
 	dropped counters
-	reads   func(netip.Prefix) bool // reports whether a client is known to read its responses
+	reads   func(netip.Prefix) bool // reports whether a client read earlier responses
 	near    nearby
 	now     func() time.Time
 	takes   *peer.Latest[*rate.Limiter]
 
 	mu   sync.Mutex
 	open map[*counted]bool
-	have map[netip.Prefix]int // connections; only clients that have any
+	have map[netip.Prefix]int // number of connections of each client that has any
 }
 
 // Accept implements net.Listener.
-func (l *fair) Accept() (net.Conn, error) {
+func (l *fairListener) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()
 		if err != nil {
@@ -66,7 +66,7 @@ func (l *fair) Accept() (net.Conn, error) {
 		}
 		taken, yielded := l.enter(conn)
 		if yielded != nil {
-			_ = yielded.Close() // the client notices, as with the next one
+			_ = yielded.Close() // the client sees the closed connection
 		}
 		if taken != nil {
 			return taken, nil
@@ -75,9 +75,9 @@ func (l *fair) Accept() (net.Conn, error) {
 	}
 }
 
-// enter counts a connection, or returns nil if there is no slot for it. It no longer counts the
-// connection that yields.
-func (l *fair) enter(conn net.Conn) (taken, yielded *counted) {
+// enter counts a connection. If the connection gets no slot, enter returns nil. The second result is the connection
+// that yields, which enter no longer counts.
+func (l *fairListener) enter(conn net.Conn) (taken, yielded *counted) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	client := peer.Of(conn.RemoteAddr().String())
@@ -89,7 +89,7 @@ func (l *fair) enter(conn net.Conn) (taken, yielded *counted) {
 	case have >= maxPerClient && !c.near:
 		l.dropped.count(droppedConnection)
 		return nil, nil
-	case have >= maxPerClient: // every client behind the node's address looks like the kubelet
+	case have >= maxPerClient: // the kubelet can have the same address as other clients on its node
 		yielded = l.least(func(other *counted) bool { return other.client == c.client })
 	case len(l.open) >= maxConnections:
 		if yielded = l.least(l.yieldsTo(c, have)); yielded == nil {
@@ -106,10 +106,10 @@ func (l *fair) enter(conn net.Conn) (taken, yielded *counted) {
 	return c, yielded
 }
 
-// yieldsTo returns which connections yield to c, whose client already has the given number: any
-// connection if the client is below its guaranteed number, otherwise those of clients that still
-// have more after that.
-func (l *fair) yieldsTo(c *counted, have int) func(*counted) bool {
+// yieldsTo returns a function that selects the connections that can yield to c. The argument have is the current
+// number of connections of c's client. If this client is below its guaranteed number, any connection can yield.
+// Otherwise, a connection yields only if its client still has more connections afterwards.
+func (l *fairListener) yieldsTo(c *counted, have int) func(*counted) bool {
 	sure, near := guaranteedPerClient, 0
 	if c.near {
 		sure = guaranteedNearby
@@ -128,22 +128,23 @@ func (l *fair) yieldsTo(c *counted, have int) func(*counted) bool {
 	}
 }
 
-// least returns the least useful connection that may yield, or nil if there is none.
-func (l *fair) least(may func(*counted) bool) *counted {
+// least returns the least useful connection that can yield, or nil if no connection can yield.
+func (l *fairListener) least(may func(*counted) bool) *counted {
 	now := l.now()
 	var least *counted
 	for c := range l.open {
-		if may(c) && (least == nil || l.lessUse(c, least, now)) {
+		if may(c) && (least == nil || l.yieldsBefore(c, least, now)) {
 			least = c
 		}
 	}
 	return least
 }
 
-// lessUse reports whether a yields before b: the less useful one yields first, then the one whose client has more
-// connections, then the one that has been in its state longer.
-func (l *fair) lessUse(a, b *counted, now time.Time) bool {
-	if p, q := a.use(now), b.use(now); p != q {
+// yieldsBefore reports whether a yields before b. The less useful connection yields first. If the use is equal, the
+// connection of the client with more connections yields first. If this number is equal too, the connection that has
+// been longer in its state yields first.
+func (l *fairListener) yieldsBefore(a, b *counted, now time.Time) bool {
+	if p, q := a.rank(now), b.rank(now); p != q {
 		return p < q
 	}
 	if p, q := l.have[a.client], l.have[b.client]; p != q {
@@ -152,14 +153,14 @@ func (l *fair) lessUse(a, b *counted, now time.Time) bool {
 	return a.since.Before(b.since)
 }
 
-func (l *fair) leave(c *counted) {
+func (l *fairListener) leave(c *counted) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.remove(c)
 }
 
-// remove does nothing if the connection is no longer counted.
-func (l *fair) remove(c *counted) {
+// remove stops counting a connection. It does nothing if the connection is no longer counted.
+func (l *fairListener) remove(c *counted) {
 	if !l.open[c] {
 		return
 	}
@@ -173,34 +174,34 @@ func (l *fair) remove(c *counted) {
 type activity int
 
 const (
-	waiting   activity = iota // for the end of its first header
-	idle                      // between two requests
-	answering                 // a request
-	streaming                 // an event stream
+	waiting   activity = iota // the client has not sent its first request completely
+	idle                      // the connection is between two requests
+	answering                 // the server answers a request
+	streaming                 // the server sends an event stream
 )
 
 const (
-	// waitingYoung is how long a client may take to send its first request. After that, its connection is less useful
-	// than one that was answered.
+	// waitingYoung is the time in which a client should send its first request. After this time, the connection is
+	// less useful than an idle connection.
 	waitingYoung = time.Second
-	// answeringYoung is how long a response usually takes at most, also on a slow network.
+	// answeringYoung is the usual maximum time of a response, including on a slow network.
 	answeringYoung = 2 * time.Second
 )
 
-// counted is a connection that frees its slot when it is closed.
+// counted is a connection that releases its slot when the connection is closed.
 type counted struct {
 	net.Conn
 	client   netip.Prefix
 	near     bool
-	reads    bool // the client was known to read its responses when it connected
-	listener *fair
+	reads    bool // the client had read earlier responses when it connected
+	listener *fairListener
 
-	activity activity // guarded by listener.mu, as is since
+	activity activity // listener.mu guards the fields activity and since
 	since    time.Time
 }
 
-// use ranks connections by how useful they are, the least useful first.
-func (c *counted) use(now time.Time) int {
+// rank returns a small number for a less useful connection, and a larger number for a more useful connection.
+func (c *counted) rank(now time.Time) int {
 	age := now.Sub(c.since)
 	switch {
 	case c.activity == waiting && age >= waitingYoung:
@@ -231,7 +232,7 @@ func (c *counted) Close() error {
 	return c.Conn.Close()
 }
 
-// followActivity makes the server record what its connections are used for.
+// followActivity makes the server record the current activity of each connection.
 func followActivity(server *http.Server) {
 	server.ConnState = func(conn net.Conn, state http.ConnState) {
 		c := countedOf(conn)
@@ -250,14 +251,14 @@ func followActivity(server *http.Server) {
 
 type countedKey struct{}
 
-// streams records that the request's connection carries an event stream.
-func streams(r *http.Request) {
+// markStreaming records that the request's connection is used for an event stream.
+func markStreaming(r *http.Request) {
 	if c, _ := r.Context().Value(countedKey{}).(*counted); c != nil {
 		c.become(streaming)
 	}
 }
 
-// countedOf returns nil for a connection of another listener.
+// countedOf returns the counted connection behind conn. It returns nil if conn belongs to another listener.
 func countedOf(conn net.Conn) *counted {
 	if secure, ok := conn.(interface{ NetConn() net.Conn }); ok {
 		conn = secure.NetConn()

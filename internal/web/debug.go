@@ -9,21 +9,21 @@ import (
 
 // observations serves the latest observations as a recording.
 type observations struct {
-	latest io.WriterTo // nil if the agent keeps none
+	latest io.WriterTo // nil if the agent keeps no observations
 	logger *zap.Logger
 }
 
 func (h observations) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	if h.latest == nil {
 		writeError(w, http.StatusNotFound, "not_found",
-			"observations are not kept: start the agent with --debug-observations=on or --record-observations")
+			"the agent does not keep observations: start it with --debug-observations=on or --record-observations")
 		return
 	}
 	w.Header().Set("Content-Type", "application/jsonl")
 	w.WriteHeader(http.StatusOK)
-	// Write the rest as it is created: it can be large, and only one client reads it.
+	// After Flush, the body goes to the client in parts. A large body in memory could exceed the response limit.
 	_ = http.NewResponseController(w).Flush()
 	if _, err := h.latest.WriteTo(w); err != nil {
-		h.logger.Debug("sending observations failed", zap.Error(err))
+		h.logger.Debug("cannot send observations", zap.Error(err))
 	}
 }

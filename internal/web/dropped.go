@@ -2,23 +2,24 @@ package web
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// dropped is the reason why a request or connection was refused or cut off.
+// dropped is the reason why the server refused or cut off a request, a connection or a response.
 type dropped string
 
 // Values of dropped.
 const (
-	droppedRate       dropped = "request_rate"       // 429
-	droppedBusy       dropped = "request_busy"       // 503
-	droppedConnection dropped = "connection_share"   // the client already has its share
-	droppedFull       dropped = "connection_full"    // all slots are taken and no connection yields
-	droppedYielded    dropped = "connection_yielded" // to a client that has fewer
-	droppedAnswer     dropped = "answer_not_read"    // its memory was needed
-	droppedLarge      dropped = "answer_too_large"
-	droppedHost       dropped = "host"       // requested under an unknown host name
-	droppedCrossSite  dropped = "cross_site" // a page of another site in the reader's browser sent the request
+	droppedRate       dropped = "request_rate"       // status 429: the request rate is too high
+	droppedBusy       dropped = "request_busy"       // status 503: no slot became free in time
+	droppedConnection dropped = "connection_share"   // the client already has its share of connections
+	droppedFull       dropped = "connection_full"    // all slots are taken, and no connection can yield
+	droppedYielded    dropped = "connection_yielded" // the connection yielded to a client with fewer connections
+	droppedAnswer     dropped = "answer_not_read"    // the server needed the memory of a response
+	droppedLarge      dropped = "answer_too_large"   // the response exceeds maxAnswer
+	droppedHost       dropped = "host"               // the request names an unknown host
+	droppedCrossSite  dropped = "cross_site"         // a page of another site sent the request
 )
 
-// counters counts what the server dropped, by reason. It is safe for concurrent use.
+// counters counts connections, requests and responses that the server dropped, by reason. It is safe for concurrent
+// use.
 type counters struct{ ended *prometheus.CounterVec }
 
 // newCounters registers the counters, unless registerer is nil.

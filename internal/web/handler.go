@@ -9,33 +9,35 @@ import (
 )
 
 const (
-	// scrapesAtOnce limits the memory that concurrent scrapes take.
+	// scrapesAtOnce limits the number of concurrent scrapes, because each scrape takes memory.
 	scrapesAtOnce = 4
-	// scrapePatience is how long a scrape waits for a slot, so that the response arrives within the
-	// 10 s of Prometheus's default timeout.
+	// scrapePatience is the maximum time that a scrape waits for a slot. It leaves enough of the 10 s of
+	// Prometheus's default timeout for the response.
 	scrapePatience = 6 * time.Second
-	// snapshotsAtOnce limits the memory of the API: a snapshot of a full node is a few megabytes.
+	// snapshotsAtOnce limits the number of concurrent API requests, because a snapshot of a full node takes a few
+	// megabytes.
 	snapshotsAtOnce = 4
-	// snapshotPatience is how long a request may wait for a slot: a page requests several paths at
-	// once.
+	// snapshotPatience is the maximum time that a request waits for a slot. Requests wait because the page requests
+	// several paths at the same time.
 	snapshotPatience = 3 * time.Second
 )
 
-// newProbes registers the paths that the kubelet probes. They need no authentication.
+// newProbes registers the paths that the kubelet probes. These paths need no authentication.
 func newProbes(config Config) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/livez", livez)
-	mux.HandleFunc("/healthz", livez) // the name that older tools use
+	mux.HandleFunc("/healthz", livez) // older tools use this path
 	briefly := config.LocalOnly || config.Access != nil
 	mux.Handle("/readyz", readiness{statuses: config.Statuses, required: config.Required, briefly: briefly})
 	return mux
 }
 
-// newReads registers every other path of the server. access guards those in its mux.
+// newReads registers every other path of the server. Config.Access guards the paths in mux. The list of paths and
+// error responses are open to every client.
 func newReads(config Config, limits *limits, errorLog *log.Logger) http.Handler {
 	metrics := promhttp.HandlerFor(config.Gatherer, promhttp.HandlerOpts{
 		ErrorLog:          errorLog,
-		ErrorHandling:     promhttp.ContinueOnError, // one bad collector must not hide the others
+		ErrorHandling:     promhttp.ContinueOnError, // if one collector fails, serve the metrics of all others
 		EnableOpenMetrics: true,
 	})
 
@@ -49,10 +51,10 @@ func newReads(config Config, limits *limits, errorLog *log.Logger) http.Handler 
 	if config.LocalOnly && config.Access == nil {
 		access = func(reads http.Handler) http.Handler { return unlessLocal([]string{"/metrics"}, reads) }
 	}
-	return listed(mux, access(mux), newOpen(root(config.Page, access)))
+	return routeListed(mux, access(mux), newOpen(root(config.Page, access)))
 }
 
-// newOpen answers all other requests, without authentication.
+// newOpen returns the handler of all other requests. It needs no authentication.
 func newOpen(root http.Handler) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.Handle("/{$}", root)
@@ -62,24 +64,24 @@ func newOpen(root http.Handler) *http.ServeMux {
 	return mux
 }
 
-const noSuchAddress = "no such path; / lists all paths"
+const noSuchAddress = "no such path: GET / lists all paths"
 
 const indexText = `podlapse agent
 
-/                               the page, for browsers
-/metrics                        for Prometheus
-/livez, /healthz                the agent answers
-/readyz                         the agent has listed the pods of its node; ?verbose lists every component
+/                               the web page, for browsers
+/metrics                        metrics for Prometheus
+/livez, /healthz                liveness: succeeds if the agent responds
+/readyz                         readiness: succeeds if all required parts are up; ?verbose lists every part
 /api/v1/node                    summary of the node
-/api/v1/pods                    start-ups as JSON; /api/v1/openapi.json describes the filters
-/api/v1/pods/NAMESPACE/NAME     start-up of one pod; with /trace, as a Chrome trace
-/api/v1/pulls                   image pulls in progress, and recent ones
-/api/v1/registries              totals of the pulls by registry
+/api/v1/pods                    start-ups; /api/v1/openapi.json describes the filters
+/api/v1/pods/NAMESPACE/NAME     start-up of one pod; append /trace to get a Chrome trace
+/api/v1/pulls                   image pulls in progress, and recent image pulls
+/api/v1/registries              pull totals of each registry
 /api/v1/evidence                quality of the agent's evidence
-/api/v1/objects/pods            pod objects, with --serve-objects
+/api/v1/objects/pods            pod objects; requires --serve-objects
 /api/v1/stream                  changes as Server-Sent Events
-/debug/observations             latest observations as a recording; over loopback only
-/debug/pprof/heap               profiles of the agent, with --debug-profiles; over loopback only
+/debug/observations             latest observations as a recording; only over loopback
+/debug/pprof/heap               profiles of the agent; only over loopback, and requires --debug-profiles
 `
 
 func index(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, indexText) }

@@ -11,26 +11,25 @@ import (
 	"github.com/podlapse/podlapse/internal/peer"
 )
 
-// Requests per second and at once, for all clients and for one. A page or kubectl podlapse explain
-// sends a few, a scraper less than one per second.
+// Limits on requests. A rate is a number of requests per second, and a burst is a number of requests at the same time.
+// The page and kubectl podlapse explain send a few requests, and a scraper sends less than one request per second.
 const (
 	serverRate, serverBurst = 100, 500
 	clientRate, clientBurst = 20, 200
-	// calmRate is guaranteed to every client, so that other clients cannot use up the rate of a scraper that sends one
+	// calmRate is guaranteed to every client. Other clients thus cannot use up the rate of a scraper that sends one
 	// request per second.
 	calmRate, calmBurst = 1, 5
-	// requestsAtOnce limits what requests hold while they wait for the API server, for a password
-	// hash or for another slot. One request of each connection fits; with HTTP/2 there could be
-	// more.
+	// requestsAtOnce limits the requests that are in progress or wait. A request can wait for the API server, for a
+	// password hash, or for a slot. The limit allows one request for each connection. HTTP/2 would allow more.
 	requestsAtOnce = maxConnections
-	// requestsOfOne is requestsAtOnce for one client; it leaves most slots to other clients.
+	// requestsOfOne is the limit for one client. It leaves most slots to other clients.
 	requestsOfOne = maxPerClient
-	// requestPatience is how long a request may wait for a slot.
+	// requestPatience is the maximum time that a request waits for a slot.
 	requestPatience = 2 * time.Second
 )
 
-// maxClients is how many clients the limits distinguish; the one whose latest request is the oldest
-// is forgotten. A node has some hundred pods. Each client takes about 200 bytes.
+// maxClients is the number of clients that the limits distinguish. Beyond this number, the server forgets the
+// client whose latest request is the oldest. A node has a few hundred pods. Each client takes about 200 bytes.
 const maxClients = 1024
 
 // limits refuses requests that exceed a limit. It is safe for concurrent use.
@@ -43,7 +42,7 @@ type limits struct {
 	dropped counters
 }
 
-// pace limits the request rate of one client.
+// pace limits the request rate of one client: calm is the guaranteed rate, and most is the maximum rate.
 type pace struct{ calm, most *rate.Limiter }
 
 func newLimits(dropped counters) *limits {
@@ -57,14 +56,15 @@ func newLimits(dropped counters) *limits {
 	}
 }
 
-// hold passes on requests within the limits. It writes the response after the request has released
-// its slots.
+// The handler that hold returns passes on requests within the limits. It writes the response after the request has
+// released its slots.
 func (l *limits) hold(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		client := peer.Of(r.RemoteAddr)
 		if !l.allow(client) {
 			l.dropped.count(droppedRate)
-			writeRetry(w, http.StatusTooManyRequests, "too_many_requests", "too many requests; send fewer")
+			writeRetry(w, http.StatusTooManyRequests, "too_many_requests",
+				"too many requests: send fewer requests per second")
 			return
 		}
 		made := &reply{ResponseWriter: w, answers: l.answers, client: client}
@@ -79,7 +79,7 @@ func (l *limits) allow(client netip.Prefix) bool {
 	return pace.most.Allow() && (pace.calm.Allow() || l.server.Allow())
 }
 
-// answer creates a response while the request has a slot.
+// The method answer takes a slot for the request, and creates the response with next.
 func (l *limits) answer(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	leave, ok := l.shares.enter(r.RemoteAddr)
 	if !ok {
@@ -92,25 +92,25 @@ func (l *limits) answer(w http.ResponseWriter, r *http.Request, next http.Handle
 }
 
 func writeBusy(w http.ResponseWriter) {
-	writeRetry(w, http.StatusServiceUnavailable, "busy", "the agent is busy with other requests; try again")
+	writeRetry(w, http.StatusServiceUnavailable, "busy", "the agent is busy with other requests: try again")
 }
 
-// slots holds the slots for concurrent requests, and one that is reserved for clients that read
-// their responses.
+// slots limits concurrent requests: each request takes a slot. The slot kept is reserved for clients that read
+// earlier responses.
 type slots struct{ all, kept chan struct{} }
 
 func newSlots(most int) slots { return slots{make(chan struct{}, most), make(chan struct{}, 1)} }
 
-// atMost passes on as many requests at once as there are slots. Others wait for a slot for at most
-// patience, in the order in which they came.
+// The handler that atMost returns passes a request to next when the request has a slot. A request waits for a slot
+// for at most patience. Waiting requests get slots in the order of their arrival.
 func (l *limits) atMost(slots slots, patience time.Duration, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		client := peer.Of(r.RemoteAddr)
-		var kept chan struct{} // a send to nil blocks forever
-		if l.answers.reads(client) {
+		var kept chan struct{} // a send to a nil channel blocks forever
+		if l.answers.isReader(client) {
 			kept = slots.kept
 		}
-		left := enter(r.Context(), slots.all, kept, l.answers.waits(client, patience))
+		left := enter(r.Context(), slots.all, kept, l.answers.maxWait(client, patience))
 		if left == nil {
 			l.dropped.count(droppedBusy)
 			writeBusy(w)
@@ -121,8 +121,9 @@ func (l *limits) atMost(slots slots, patience time.Duration, next http.Handler) 
 	})
 }
 
-// enter takes one of the slots, or the reserved one, and returns the channel to release it to, or
-// nil if none becomes free in time.
+// The function enter takes a slot from the channel all, or from the channel kept with the reserved slot. It returns
+// the channel of the slot. The caller releases the slot with a receive from this channel. If no slot becomes free
+// in time, enter returns nil.
 func enter(ctx context.Context, all, kept chan struct{}, wait time.Duration) chan struct{} {
 	select {
 	case all <- struct{}{}:

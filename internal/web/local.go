@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// onlyLocal protects paths that reveal more than the others do, such as the observations of every
-// pod on the node. Only connections within the agent's own network namespace may read them, as
-// kubectl port-forward creates one.
+// onlyLocal protects paths with more sensitive data, such as the observations of every pod on the node. Only
+// connections within the agent's own network namespace can read these paths. kubectl port-forward creates such a
+// connection.
 func onlyLocal(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		reason := ""
 		switch {
 		case !overLoopback(r):
-			reason = "served over loopback only: use kubectl port-forward, or query on the node itself"
+			reason = "the agent serves this path only over loopback: use kubectl port-forward"
 		case forwarded(r):
-			reason = "not served through a proxy: use kubectl port-forward, or query on the node itself"
+			reason = "the agent does not serve this path through a proxy: use kubectl port-forward"
 		case !localHost(r.Host):
-			reason = "served only for the host localhost or a loopback address"
+			reason = "the request names another host: use the host localhost or a loopback address in the URL"
 		default:
 			next.ServeHTTP(w, r)
 			return
@@ -29,27 +29,27 @@ func onlyLocal(next http.Handler) http.Handler {
 	})
 }
 
-// unlessLocal restricts clients from elsewhere to the open paths: all others name pods.
+// unlessLocal lets clients outside the agent's network namespace read only the open paths. All other paths contain
+// names of pods.
 func unlessLocal(open []string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if isLocal(r) || slices.Contains(open, r.URL.Path) {
 			next.ServeHTTP(w, r)
 			return
 		}
-		writeError(w, http.StatusForbidden, notLocal, "the agent serves data about pods over loopback only: use "+
+		writeError(w, http.StatusForbidden, notLocal, "the agent serves data about pods only over loopback: use "+
 			"kubectl podlapse or kubectl port-forward, or start it with --web-auth=kubernetes or --web-auth=none")
 	})
 }
 
-// notLocal is the error word from which clients know that they must connect over loopback.
+// notLocal is the error word that tells clients to connect over loopback.
 const notLocal = "not_local"
 
-// isLocal reports whether a request came from the agent's own network namespace, and not through a
-// proxy.
+// isLocal reports whether a request came from the agent's own network namespace without a proxy.
 func isLocal(r *http.Request) bool { return overLoopback(r) && !forwarded(r) }
 
-// overLoopback reports whether both ends of the connection are loopback addresses. Headers do not
-// count: any client can set them.
+// overLoopback reports whether both ends of the connection are loopback addresses. It ignores headers, because any
+// client can set them.
 func overLoopback(r *http.Request) bool {
 	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	return ok && isLoopback(local.String()) && isLoopback(r.RemoteAddr)
@@ -60,8 +60,8 @@ func isLoopback(address string) bool {
 	return err == nil && a.Addr().Unmap().IsLoopback()
 }
 
-// forwarded reports whether a proxy forwarded the request. Then the client is elsewhere, even if
-// the proxy is a container of the same pod.
+// forwarded reports whether a proxy forwarded the request. The client of a proxy is elsewhere, even if the proxy is
+// a container of the agent's pod.
 func forwarded(r *http.Request) bool {
 	for header := range r.Header {
 		if header == "Forwarded" || header == "Via" || header == "X-Real-Ip" ||
@@ -72,7 +72,8 @@ func forwarded(r *http.Request) bool {
 	return false
 }
 
-// localHost rejects the host names of other sites: a browser sends them after DNS rebinding.
+// localHost reports whether a host is localhost or a loopback address. It rejects the host names of other sites,
+// which a browser sends after DNS rebinding.
 func localHost(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// listed passes requests for paths in the mux to handler, and all others to rest.
-func listed(mux *http.ServeMux, handler, rest http.Handler) http.Handler {
+// routeListed passes requests for paths in the mux to handler, and all other requests to rest.
+func routeListed(mux *http.ServeMux, handler, rest http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, pattern := mux.Handler(r); pattern != "" {
 			handler.ServeHTTP(w, r)
@@ -17,14 +17,14 @@ func listed(mux *http.ServeMux, handler, rest http.Handler) http.Handler {
 	})
 }
 
-// middleware is what every request passes first. It answers probes even when all limits
-// are reached, and without authentication: the kubelet has no credentials to send.
+// middleware returns the handler that receives every request first. It answers probes without authentication,
+// because the kubelet sends no credentials. It answers probes even if all limits are reached.
 func middleware(limits *limits, hosts []string, probes *http.ServeMux, rest http.Handler) http.Handler {
-	return harmless(unforeign(hosts, limits.dropped, listed(probes, probes, limits.hold(rest))))
+	return readOnly(rejectForeign(hosts, limits.dropped, routeListed(probes, probes, limits.hold(rest))))
 }
 
-// harmless passes on only read requests (GET and HEAD), and sets the headers that every response has.
-func harmless(next http.Handler) http.Handler {
+// readOnly passes on only requests that read (GET and HEAD). It sets the headers of every response.
+func readOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
 		header.Set("X-Content-Type-Options", "nosniff")
@@ -37,13 +37,14 @@ func harmless(next http.Handler) http.Handler {
 		switch {
 		case r.Method != http.MethodGet && r.Method != http.MethodHead:
 			header.Set("Allow", "GET, HEAD")
-			header.Set("Connection", "close") // the rest of the request is not read
-			writeError(w, http.StatusMethodNotAllowed, "method_not_allowed", "the agent only answers GET and HEAD")
-		case r.ContentLength != 0: // -1 if unknown
+			header.Set("Connection", "close") // the server does not read the body of the request
+			writeError(w, http.StatusMethodNotAllowed, "method_not_allowed",
+				"the agent accepts only the methods GET and HEAD")
+		case r.ContentLength != 0: // -1 means that the length is unknown
 			header.Set("Connection", "close")
 			writeError(w, http.StatusRequestEntityTooLarge, "body_not_allowed",
-				"requests to the agent must not have a body")
-		case !plain(r.URL.EscapedPath()): // the mux would redirect, which leads nowhere behind a proxy
+				"the request has a body: send the request without a body")
+		case !plain(r.URL.EscapedPath()): // the mux would redirect to a path that is wrong behind a proxy
 			writeError(w, http.StatusNotFound, "not_found", noSuchAddress)
 		default:
 			next.ServeHTTP(w, r)
@@ -51,7 +52,7 @@ func harmless(next http.Handler) http.Handler {
 	})
 }
 
-// plain reports whether the mux would leave a path unchanged.
+// plain reports whether a path is in the form to which the mux would redirect.
 func plain(p string) bool {
 	return p == "/" || path.Clean(p) == strings.TrimSuffix(p, "/")
 }

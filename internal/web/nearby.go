@@ -10,13 +10,14 @@ import (
 	"strings"
 )
 
-// nearby lists the addresses from which the agent's own node, and so the kubelet, connects. For an
-// agent with its own pod network, that is its gateway on most networks; on the host network, it is
-// any address that is also the agent's. A local client that is missing from the list only has fewer guaranteed
-// connections.
+// nearby lists addresses from which the agent's own node connects, so that the agent recognizes the kubelet. If the
+// agent has a pod network address, the node connects from the gateway on most networks. On the host network, the
+// node connects from the agent's own address. The method has compares with this address too. If the list lacks a
+// local client, this client only has fewer guaranteed connections.
 type nearby []netip.Addr
 
-// newNearby reads the gateways. It returns none if the kernel has no routing table.
+// newNearby reads the gateways from the kernel's routing table. It returns no gateways if the kernel has no such
+// table.
 func newNearby() nearby {
 	routes, _ := os.ReadFile("/proc/net/route")
 	var gateways nearby
@@ -28,8 +29,8 @@ func newNearby() nearby {
 	return gateways
 }
 
-// gatewayOf parses a line of /proc/net/route: interface, destination, gateway and so on. Addresses
-// are hexadecimal words in the machine's byte order.
+// gatewayOf parses a line of /proc/net/route. The first fields are the interface, the destination and the gateway.
+// Addresses are hexadecimal words in the machine's byte order.
 func gatewayOf(line string) (netip.Addr, bool) {
 	fields := strings.Fields(line)
 	if len(fields) < 3 {
@@ -45,7 +46,7 @@ func gatewayOf(line string) (netip.Addr, bool) {
 	return gateway, !gateway.IsUnspecified()
 }
 
-// has reports whether a connection comes from the agent's own node.
+// The method has reports whether a connection comes from the agent's own node.
 func (n nearby) has(conn net.Conn) bool {
 	remote, ok := addressOf(conn.RemoteAddr())
 	if !ok {

@@ -9,7 +9,7 @@ import (
 )
 
 func (a readAPI) node(w http.ResponseWriter, r *http.Request) {
-	if _, ok := a.asks(w, r, nil); !ok {
+	if _, ok := a.parseQuery(w, r, nil); !ok {
 		return
 	}
 	timelines, ok := ask(a, w, r, a.Timelines)
@@ -52,7 +52,7 @@ func (a readAPI) history() api.HistoryRecord {
 }
 
 func (a readAPI) evidence(w http.ResponseWriter, r *http.Request) {
-	if _, ok := a.asks(w, r, nil); !ok {
+	if _, ok := a.parseQuery(w, r, nil); !ok {
 		return
 	}
 	timelines, ok := ask(a, w, r, a.Timelines)

@@ -8,38 +8,37 @@ import (
 	"strings"
 )
 
-// unforeign rejects requests that a page of another site sends through a reader's browser. The browser can reach
-// addresses that the page's owner cannot, such as a port that kubectl forwards.
+// rejectForeign rejects requests that a page of another site sends through the user's browser. The browser can
+// reach addresses that the page's owner cannot reach, such as a port that kubectl forwards.
 //
-// After DNS rebinding, where the site's name suddenly resolves to 127.0.0.1, the browser takes the
-// agent for the site and sends its name. So requests over loopback must name an address, localhost
-// or a configured host. Requests from elsewhere may name any host, such as a Service's or, behind
-// its proxy, the API server's: there, a page gets no more than any other client that reaches the
-// port.
-func unforeign(hosts []string, dropped counters, next http.Handler) http.Handler {
+// DNS rebinding makes the name of another site resolve to 127.0.0.1. The browser then connects to the agent, and
+// sends the site's name as the host. Requests over loopback must therefore name an IP address, localhost or a
+// configured host. Requests from elsewhere can name any host, for example a Service, or the API server if its proxy
+// forwards the request. Such a request gets only data that any client gets at this port.
+func rejectForeign(hosts []string, dropped counters, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case overLoopback(r) && !knownHost(r.Host, hosts):
 			dropped.count(droppedHost)
-			writeError(w, http.StatusForbidden, "forbidden", "unknown host name: use localhost or an IP address, or "+
-				"start the agent with --web-hosts=NAME")
+			writeError(w, http.StatusForbidden, "forbidden", "unknown host name: use localhost or an IP address in "+
+				"the URL, or start the agent with --web-hosts=NAME")
 		case crossSite(r):
 			dropped.count(droppedCrossSite)
-			writeError(w, http.StatusForbidden, "forbidden", "request from a page of another site: only links to "+
-				"the agent's page are allowed")
+			writeError(w, http.StatusForbidden, "forbidden", "a page of another site sent the request: other "+
+				"sites can only link to the agent's page")
 		default:
 			next.ServeHTTP(w, r)
 		}
 	})
 }
 
-// knownHost accepts any address, because DNS cannot point it elsewhere, and an empty host.
+// knownHost accepts an empty host, and any IP address, because DNS cannot redirect an IP address.
 func knownHost(host string, names []string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
 	if host == "" {
-		return true // no browser sends this
+		return true // a browser never sends an empty host
 	}
 	host = strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(host, "["), "]"), ".")
 	_, err := netip.ParseAddr(host)
@@ -47,8 +46,9 @@ func knownHost(host string, names []string) bool {
 		slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, host) })
 }
 
-// crossSite evaluates the Fetch Metadata headers, which a page cannot change. Links from other
-// sites may open the page: they show nothing to those sites.
+// crossSite reports whether the agent must reject a request because a page of another site sent it. It reads the
+// Fetch Metadata headers, which pages cannot change. A link from another site to the agent's page is allowed,
+// because the other site cannot read the page.
 func crossSite(r *http.Request) bool {
 	if r.Header.Get("Sec-Fetch-Site") != "cross-site" {
 		return false

@@ -9,12 +9,12 @@ import (
 	"github.com/podlapse/podlapse/internal/page"
 )
 
-// handlePage registers the page's files. They need the same access as the API.
+// handlePage registers the page's files. These files require the same access as the API.
 func handlePage(mux *http.ServeMux, p page.Page) {
 	mux.Handle("/page/{version}/{file}", packed(func(w http.ResponseWriter, r *http.Request) {
 		file, ok := p.File(r.PathValue("file"))
-		if !ok || r.PathValue("version") != p.Version { // a file of an older or newer agent
-			writeError(w, http.StatusNotFound, "not_found", "no such file in this version of the page; reload the page")
+		if !ok || r.PathValue("version") != p.Version { // the browser requests a file of an older or newer agent
+			writeError(w, http.StatusNotFound, "not_found", "no such file in this version of the page: reload the page")
 			return
 		}
 		w.Header().Set("Cache-Control", "private, max-age=31536000, immutable")
@@ -22,7 +22,8 @@ func handlePage(mux *http.ServeMux, p page.Page) {
 	}))
 }
 
-// root serves the page to browsers. All other clients get the list of paths, which reveals nothing about the node.
+// root serves the page to browsers, and the list of paths to all other clients. The list contains no data of the
+// node.
 func root(p page.Page, access func(http.Handler) http.Handler) http.Handler {
 	shown := access(packed(func(w http.ResponseWriter, _ *http.Request) { writeFile(w, p.Index) }))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -42,10 +43,11 @@ func writeFile(w http.ResponseWriter, f page.File) {
 	_, _ = w.Write(f.Text)
 }
 
-// packed serves compressed files. They are requested rarely.
+// packed compresses responses with the default level. Clients request the page's files rarely, so the CPU time is
+// small.
 func packed(handler http.HandlerFunc) http.Handler {
 	pack, err := gzhttp.NewWrapper(gzhttp.MinSize(worthPacking), gzhttp.EnableZstd(false))
-	if err != nil { // these options are valid
+	if err != nil { // cannot happen, because these options are valid
 		return handler
 	}
 	return pack(handler)

@@ -18,7 +18,7 @@ import (
 func podFilters() []string { return filter.Names() }
 
 func (a readAPI) list(w http.ResponseWriter, r *http.Request) {
-	f, ok := a.asks(w, r, podFilters(), "limit", "continue")
+	f, ok := a.parseQuery(w, r, podFilters(), "limit", "continue")
 	if !ok {
 		return
 	}
@@ -30,7 +30,7 @@ func (a readAPI) list(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	all, ok := a.known(w, r, func(k filter.Key, _ string) bool { return f.MayMatch(k) })
+	all, ok := a.startUps(w, r, func(k filter.Key, _ string) bool { return f.MayMatch(k) })
 	if !ok {
 		return
 	}
@@ -45,13 +45,13 @@ func (a readAPI) list(w http.ResponseWriter, r *http.Request) {
 	}
 	listed, remaining, err := paged(all, f, limit)
 	if err != nil {
-		a.fails(w, err)
+		a.internalError(w, err)
 		return
 	}
 	answerJSON(w, r, listed.text(remaining))
 }
 
-// podPage holds the items of a response.
+// podPage holds the items of a response and the position of the last item.
 type podPage struct {
 	items [][]byte
 	last  position
@@ -78,7 +78,7 @@ func paged(all []startUp, f filter.Filter, limit int) (p podPage, remaining int,
 	return p, remaining, nil
 }
 
-// text returns an api.PodList of items that are already encoded.
+// The method text returns the encoded api.PodList. The items are already encoded.
 func (p podPage) text(remaining int) []byte {
 	var text bytes.Buffer
 	text.WriteString(`{"items":[`)
@@ -91,9 +91,10 @@ func (p podPage) text(remaining int) []byte {
 	return text.Bytes()
 }
 
-// token returns where a page ended. The agent keeps no state for it, and it never expires.
+// token returns the continue token, which contains the position of the last item of a response. The agent does not
+// store the token, so the token never expires.
 func (p position) token() string {
-	text, _ := json.Marshal(p) // strings and a number: never fails
+	text, _ := json.Marshal(p) // encoding strings and a number never fails
 	return base64.RawURLEncoding.EncodeToString(text)
 }
 
@@ -108,8 +109,8 @@ func afterOf(w http.ResponseWriter, r *http.Request) (*position, bool) {
 		err = json.Unmarshal(text, &p)
 	}
 	if err != nil || p.Name == "" {
-		badRequest(w, fmt.Sprintf("continue: invalid value %.80q: must be the token of the previous answer, or "+
-			"unset to start again", token))
+		badRequest(w, fmt.Sprintf("continue: invalid value %.80q: must be the token of the previous response, or "+
+			"unset to start with the first item", token))
 		return nil, false
 	}
 	return &p, true
@@ -131,7 +132,7 @@ func (a readAPI) trace(w http.ResponseWriter, r *http.Request) {
 	}
 	record, err := s.record()
 	if err != nil {
-		a.fails(w, err)
+		a.internalError(w, err)
 		return
 	}
 	text, err := api.EncodeLine(traceevent.New(record))
@@ -141,8 +142,8 @@ func (a readAPI) trace(w http.ResponseWriter, r *http.Request) {
 	a.send(w, r, text, err)
 }
 
-// fileName returns a name of characters that every file system accepts, as the names of namespaces
-// and pods do.
+// fileName returns a file name that contains only characters that every file system accepts. The names of
+// namespaces and pods already contain only such characters.
 func fileName(record api.Record) string {
 	name := []byte(record.Namespace + "_" + record.Name + ".trace.json")
 	for i, c := range name {
@@ -155,14 +156,15 @@ func fileName(record api.Record) string {
 	return string(name)
 }
 
-// one returns the pod that a request names: the latest with that name, or the one with the UID. If
-// there is none, it writes an error response and returns false.
+// The method one returns the pod that a request names. If the request has a UID, it returns the pod with this UID.
+// Otherwise it returns the latest pod with this name. If the agent knows no such pod, it writes an error response
+// and returns false.
 func (a readAPI) one(w http.ResponseWriter, r *http.Request) (startUp, bool) {
-	if _, ok := a.asks(w, r, nil, "uid"); !ok {
+	if _, ok := a.parseQuery(w, r, nil, "uid"); !ok {
 		return startUp{}, false
 	}
 	namespace, name, uid := r.PathValue("namespace"), r.PathValue("name"), r.URL.Query().Get("uid")
-	all, ok := a.known(w, r, func(k filter.Key, u string) bool {
+	all, ok := a.startUps(w, r, func(k filter.Key, u string) bool {
 		return k.Namespace == namespace && k.Name == name && (uid == "" || u == uid)
 	})
 	if !ok {
@@ -171,7 +173,7 @@ func (a readAPI) one(w http.ResponseWriter, r *http.Request) (startUp, bool) {
 	if len(all) == 0 {
 		reason := fmt.Sprintf("no pod %.63s/%.253s is known on this node", namespace, name)
 		if uid != "" {
-			reason = fmt.Sprintf("no pod %.63s/%.253s of UID %.63s is known on this node", namespace, name, uid)
+			reason = fmt.Sprintf("no pod %.63s/%.253s with the UID %.63s is known on this node", namespace, name, uid)
 		}
 		writeError(w, http.StatusNotFound, "not_found", reason)
 		return startUp{}, false

@@ -11,13 +11,13 @@ import (
 	"go.uber.org/zap"
 )
 
-// How long a CPU profile may take, in seconds.
+// The default and the maximum length of a CPU profile, in seconds.
 const (
 	defaultProfile = 10
 	maxProfile     = 60
 )
 
-// profiles serves profiles of the agent itself, for go tool pprof.
+// profiles serves profiles of the agent. The command go tool pprof reads them.
 type profiles struct {
 	on     bool
 	one    chan struct{} // capacity 1: one profile at a time
@@ -34,7 +34,7 @@ func (h profiles) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !h.on:
 		writeError(w, http.StatusNotFound, "not_found",
-			"profiles are not served: start the agent with --debug-profiles=on")
+			"the agent does not serve profiles: start it with --debug-profiles=on")
 		return
 	case name != "profile" && name != "heap" && name != "allocs" && name != "goroutine":
 		writeError(w, http.StatusNotFound, "not_found", fmt.Sprintf("unknown profile %.40q: must be heap, allocs, "+
@@ -50,7 +50,7 @@ func (h profiles) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case h.one <- struct{}{}:
 		defer func() { <-h.one }()
 	default:
-		writeRetry(w, http.StatusServiceUnavailable, "unavailable", "another profile is in progress; try again")
+		writeRetry(w, http.StatusServiceUnavailable, "unavailable", "another profile is in progress: try again later")
 		return
 	}
 	w.Header().Set("Content-Type", "application/octet-stream")
@@ -60,7 +60,7 @@ func (h profiles) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		err = profileProcessor(r.Context(), w, length)
 	}
 	if err != nil {
-		h.logger.Debug("sending a profile failed", zap.Error(err))
+		h.logger.Debug("cannot send a profile", zap.Error(err))
 	}
 }
 
@@ -75,9 +75,10 @@ func profileLength(given string) (time.Duration, error) {
 	return time.Duration(seconds) * time.Second, nil
 }
 
-// profileProcessor writes the profile after length, or when the client disconnects.
+// profileProcessor records a CPU profile and writes it to w. It stops after the given length, or when the client
+// disconnects.
 func profileProcessor(ctx context.Context, w http.ResponseWriter, length time.Duration) error {
-	// This fails if the connection is closed, as writes do.
+	// An error means that the connection is closed. Writes then fail too.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(length + writeTimeout))
 	if err := pprof.StartCPUProfile(w); err != nil {
 		writeRetry(w, http.StatusServiceUnavailable, "unavailable", err.Error())

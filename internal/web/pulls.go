@@ -11,7 +11,7 @@ import (
 )
 
 func (a readAPI) pulls(w http.ResponseWriter, r *http.Request) {
-	f, ok := a.asks(w, r, []string{"namespace"}, "registry", "limit")
+	f, ok := a.parseQuery(w, r, []string{"namespace"}, "registry", "limit")
 	if !ok {
 		return
 	}
@@ -60,7 +60,7 @@ func lastOf(p api.RecentPullRecord) api.Instant {
 }
 
 func (a readAPI) registries(w http.ResponseWriter, r *http.Request) {
-	if _, ok := a.asks(w, r, nil); !ok {
+	if _, ok := a.parseQuery(w, r, nil); !ok {
 		return
 	}
 	now, ok := ask(a, w, r, a.Pulls)
@@ -79,8 +79,8 @@ func (a readAPI) registries(w http.ResponseWriter, r *http.Request) {
 	a.answer(w, r, sums.list())
 }
 
-// pulled returns the records of start-ups that needed more than images already on the node. If that
-// fails, it writes an error response and returns false.
+// pulled returns records with the pulls of start-ups. It omits start-ups of deleted pods without pulls. If pulled
+// cannot read a record, it writes an error response and returns false.
 func (a readAPI) pulled(w http.ResponseWriter, r *http.Request) ([]api.Record, bool) {
 	timelines, ok := ask(a, w, r, a.Timelines)
 	if !ok {
@@ -97,7 +97,7 @@ func (a readAPI) pulled(w http.ResponseWriter, r *http.Request) ([]api.Record, b
 		}
 		record, _, err := e.Record()
 		if err != nil {
-			a.fails(w, err)
+			a.internalError(w, err)
 			return nil, false
 		}
 		records = append(records, record)

@@ -16,14 +16,15 @@ const (
 	maxLimit     = 500
 )
 
-// asks parses the filters of a request. It rejects a request with an invalid parameter, or with one
-// that is neither in filters nor in others: a misspelled filter must not return everything.
-func (a readAPI) asks(
+// parseQuery parses the filters of a request. It rejects invalid parameters. It also rejects parameters that are
+// neither in filters nor in others, because a request with a misspelled filter would return everything.
+func (a readAPI) parseQuery(
 	w http.ResponseWriter, r *http.Request, filters []string, others ...string,
 ) (filter.Filter, bool) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		badRequest(w, fmt.Sprintf("invalid query, %.200s: must be NAME=VALUE, separated by & and percent-encoded", err))
+		badRequest(w, fmt.Sprintf("invalid query: %.200s: parameters must be "+
+			"percent-encoded, in the form NAME=VALUE&NAME=VALUE", err))
 		return filter.Filter{}, false
 	}
 	known := slices.Concat(filters, others)
@@ -31,7 +32,7 @@ func (a readAPI) asks(
 		if slices.Contains(known, name) {
 			continue
 		}
-		reason := fmt.Sprintf("unknown parameter %.80q: this path takes none", name)
+		reason := fmt.Sprintf("unknown parameter %.80q: remove it, because this path has no parameters", name)
 		if len(known) > 0 {
 			reason = fmt.Sprintf("unknown parameter %.80q: must be one of %s", name,
 				strings.Join(slices.Sorted(slices.Values(known)), ", "))

@@ -10,17 +10,17 @@ import (
 	"github.com/podlapse/podlapse/internal/health"
 )
 
-// livez only shows that the process answers. It checks nothing else, because restarting the agent
-// does not repair an API server or a runtime.
+// livez always answers with status 200, which shows that the process responds. It checks nothing else, because a
+// restart of the agent cannot repair an API server or a runtime.
 func livez(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok\n") }
 
-// readiness serves /readyz: 200 while every required part is up, otherwise 503. Without the other parts, the agent is
-// only less precise or does not record, so they are listed but do not count. As in Kubernetes, a failed check and
-// ?verbose list every part.
+// readiness serves /readyz. The status is 200 while every required part is up, otherwise 503. Without an optional
+// part, the agent is only less precise or writes no records. The response lists all parts after a failed check and
+// with ?verbose, like in Kubernetes.
 type readiness struct {
 	statuses func() []health.Status
 	required []string
-	briefly  bool // clients from elsewhere get no details, which can name pods
+	briefly  bool // omit details for clients from elsewhere, because details can contain names of pods
 }
 
 func (h readiness) ServeHTTP(w http.ResponseWriter, r *http.Request) {

@@ -9,14 +9,14 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// registrySums adds up pulls by registry.
+// registrySums counts the pulls of each registry.
 type registrySums struct {
 	byName map[string]*api.RegistryRecord
 }
 
 func newRegistrySums() *registrySums { return &registrySums{byName: map[string]*api.RegistryRecord{}} }
 
-// add counts the completed pulls of a start-up. An image that was already present does not count.
+// add counts the completed pulls of a start-up. It ignores images that were already present.
 func (r *registrySums) add(pulls []api.PullRecord) {
 	for _, p := range pulls {
 		if p.Outcome == imagepull.OutcomePulling || p.Outcome == imagepull.OutcomePresent {
@@ -27,7 +27,7 @@ func (r *registrySums) add(pulls []api.PullRecord) {
 		if p.Failure != "" {
 			registry.Failures[p.Failure.Counted(p.Unconfirmed)]++
 		}
-		if d := p.Download; d != nil && !p.Resumed { // otherwise it is unknown how much of it arrived in that time
+		if d := p.Download; d != nil && !p.Resumed { // after a resumed download, the bytes of this attempt are unknown
 			registry.Bytes += d.Bytes
 			registry.DownloadTime += d.Length
 		}
@@ -55,7 +55,7 @@ func (r *registrySums) of(name string) *api.RegistryRecord {
 	return registry
 }
 
-// list returns the registries sorted by name.
+// The method list returns the registries sorted by name.
 func (r *registrySums) list() api.RegistryList {
 	list := api.RegistryList{Items: []api.RegistryRecord{}}
 	for _, name := range slices.Sorted(maps.Keys(r.byName)) {

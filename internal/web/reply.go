@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// deliveryTimeout is how long a client may take to read a response: Prometheus's default scrape
+// deliveryTimeout is the maximum time for a client to read a response. It equals Prometheus's default scrape
 // timeout.
 const deliveryTimeout = 10 * time.Second
 
@@ -19,24 +19,24 @@ const (
 	largeChunk = 64 << 10
 )
 
-// errNoRoom ends a response that exceeds its limit.
-var errNoRoom = errors.New("the answer exceeds the memory limit")
+// errNoRoom is the error of Write after a response exceeded the memory limit.
+var errNoRoom = errors.New("the response exceeds the memory limit")
 
-// reply buffers a response until it is complete, so that a client that does not read it holds no
-// slot. Flush, which the stream uses, writes what there is and makes later writes go straight to
-// the connection. It is used on one goroutine.
+// reply buffers a response until the response is complete. A client that does not read thus occupies no slot. The
+// stream uses Flush, which sends the buffer. After Flush, writes go directly to the connection. Only one goroutine
+// uses a reply.
 type reply struct {
-	http.ResponseWriter // of the connection
+	http.ResponseWriter // the connection's writer
 	answers             *answers
 	client              netip.Prefix
 	held                int          // guarded by answers.mu
-	readAt              atomic.Int64 // when the kernel last took a part of it, in Unix nanoseconds
+	readAt              atomic.Int64 // time at which the kernel last took a part of the response, in Unix nanoseconds
 
-	status  int // 0 until there is a response
+	status  int // 0 until the handler writes a response
 	chunks  [][]byte
 	size    int
-	direct  bool   // writes go straight to the connection
-	failure func() // writes an error in place of the discarded response; nil if there is none
+	direct  bool   // writes go directly to the connection
+	failure func() // writes an error instead of the discarded response; nil without an error
 }
 
 // Unwrap lets http.ResponseController reach the connection's deadlines.
@@ -81,15 +81,16 @@ func (r *reply) Write(p []byte) (int, error) {
 	return written, nil
 }
 
-// extend adds a chunk, as large as all before it within limits, or fails the response.
+// extend adds a chunk that doubles the buffer, within limits. If memory is short or the response is too large,
+// extend discards the response.
 func (r *reply) extend() {
 	length := min(max(r.size, firstChunk), largeChunk, maxAnswer-r.size)
 	switch {
 	case length <= 0:
 		r.fail(droppedLarge, http.StatusInternalServerError, "too_large",
-			"the answer exceeds 8 MiB: accept gzip, or request less, for example one namespace")
+			"the response exceeds 8 MiB: accept gzip, or request less data, for example one namespace")
 	case !r.answers.grow(r, length):
-		r.fail(droppedAnswer, http.StatusServiceUnavailable, "busy", "too many answers in progress; try again")
+		r.fail(droppedAnswer, http.StatusServiceUnavailable, "busy", "too many responses in progress: try again")
 	default:
 		r.chunks = append(r.chunks, make([]byte, 0, length))
 	}
@@ -112,9 +113,9 @@ func (r *reply) fail(why dropped, status int, word, reason string) {
 }
 
 // Flush implements http.Flusher.
-func (r *reply) Flush() { _ = r.FlushError() } // the next Write fails as well
+func (r *reply) Flush() { _ = r.FlushError() } // after an error, the next Write fails too
 
-// FlushError writes what there is and makes later writes go straight to the connection.
+// FlushError sends the buffer. Afterwards, writes go directly to the connection.
 func (r *reply) FlushError() error {
 	if !r.direct {
 		if r.failure != nil {
@@ -146,14 +147,14 @@ func (r *reply) writeChunks() error {
 	return nil
 }
 
-// deliver writes the response within deliveryTimeout, or as much of it as the client reads until
-// its memory is needed. It ignores errors of the connection: the client notices them.
+// deliver writes the response within deliveryTimeout. It stops early if the server needs the memory of a stalled
+// response. It ignores errors of the connection, because the client notices them.
 func (r *reply) deliver() {
 	if r.direct || r.status == 0 && r.failure == nil {
 		return
 	}
 	control := http.NewResponseController(r.ResponseWriter)
-	_ = control.SetWriteDeadline(time.Now().Add(deliveryTimeout)) // fails if the connection is closed, as writes do
+	_ = control.SetWriteDeadline(time.Now().Add(deliveryTimeout)) // an error means that the connection is closed
 	r.answers.write(r)
 	defer r.answers.leave(r)
 	if r.failure != nil {
@@ -174,9 +175,8 @@ func (r *reply) deliver() {
 	}
 }
 
-// cut stops the writing of the response. It is called with answers.mu held, and so before the
-// request ends.
+// cut stops the writing of the response. The caller holds answers.mu, so the request cannot end before cut returns.
 func (r *reply) cut() {
-	// a writer without deadlines has no connection
+	// A writer without deadlines has no connection, so that its error does not matter.
 	_ = http.NewResponseController(r.ResponseWriter).SetWriteDeadline(time.Unix(1, 0))
 }

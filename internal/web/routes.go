@@ -15,7 +15,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// API holds the data sources of the read API, apart from the timelines and pulls. Every field but Objects is required.
+// API holds the data sources of the read API, except the timelines and the pulls. Only the field Objects is
+// optional.
 type API struct {
 	Node    string
 	Agent   api.AgentRecord
@@ -23,18 +24,18 @@ type API struct {
 	Skew    func(ctx context.Context) (timeline.Skew, error)
 	History *history.History
 	Live    *live.Hub
-	// Objects writes the cached pod objects for which want is true as a PodList; labels are as in
-	// timeline.Pod. Nil if the agent keeps none.
+	// Objects writes the cached pod objects for which want returns true, as a PodList. The argument labels has the
+	// format of the labels in timeline.Pod. Objects is nil if the agent keeps no pod objects.
 	Objects func(w io.Writer, want func(namespace, name, labels string) bool) error
 }
 
-// readAPI is the read API over the timelines.
+// readAPI serves the read API for the timelines.
 type readAPI struct {
 	Config
 	viewers *shares
 }
 
-// handleAPI registers every path of the API. docs/openapi.json describes each.
+// handleAPI registers every path of the API. docs/openapi.json describes these paths.
 func handleAPI(mux *http.ServeMux, config Config, limits *limits) {
 	a := readAPI{Config: config, viewers: newShares(viewersPerClient)}
 	snapshots := newSlots(snapshotsAtOnce)
@@ -49,19 +50,20 @@ func handleAPI(mux *http.ServeMux, config Config, limits *limits) {
 	mux.Handle("/api/v1/registries", expensive(a.registries))
 	mux.Handle("/api/v1/evidence", expensive(a.evidence))
 	mux.Handle("/api/v1/objects/pods", expensive(a.objects))
-	mux.HandleFunc("/api/v1/stream", a.stream) // uncompressed: each change is sent at once
+	mux.HandleFunc("/api/v1/stream", a.stream) // uncompressed, because the server sends each change immediately
 	mux.HandleFunc("/api/v1/openapi.json", compressed(document(docs.OpenAPI)))
 	mux.HandleFunc("/api/v1/records.schema.json", compressed(document(docs.RecordsSchema)))
 }
 
-// worthPacking is the smallest response to compress, in bytes: about one packet.
+// worthPacking is the minimum size of a compressed response, in bytes. A smaller response fits into one packet.
 const worthPacking = 1024
 
-// compressed compresses responses for clients that accept it, with the least CPU time and memory.
+// compressed compresses responses for clients that accept gzip. The lowest level uses the least CPU time and
+// memory.
 func compressed(handler http.HandlerFunc) http.HandlerFunc {
 	pack, err := gzhttp.NewWrapper(gzhttp.MinSize(worthPacking), gzhttp.CompressionLevel(1), gzhttp.EnableZstd(false),
 		gzhttp.SuffixETag(packedSuffix), gzhttp.ContentTypes([]string{"application/json"}))
-	if err != nil { // these options are valid
+	if err != nil { // cannot happen, because these options are valid
 		return handler
 	}
 	return pack(handler)

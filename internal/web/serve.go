@@ -16,11 +16,11 @@ import (
 	"go.yaml.in/yaml/v2"
 )
 
-// Asked holds what a web configuration file requires of every client.
+// Asked states whether a web configuration file requires passwords or client certificates from every client.
 type Asked struct{ Passwords, Certificates bool }
 
-// CheckConfigFile validates the file of Config.WebConfigFile and the files that it names, and
-// returns what it requires of clients.
+// CheckConfigFile validates the web configuration file and the files that it names. It returns the requirements on
+// clients.
 func CheckConfigFile(path string) (Asked, error) {
 	if err := toolkit.Validate(path); err != nil {
 		return Asked{}, fmt.Errorf("read %s: %w", path, err)
@@ -37,23 +37,23 @@ func CheckConfigFile(path string) (Asked, error) {
 		Certificates: config.TLSConfig.ClientAuth == "RequireAndVerifyClientCert"}, nil
 }
 
-// serve serves as the web configuration file says, until the listener or the server is closed. The
-// middleware runs before the server's handler.
+// The function serve answers requests as the web configuration file specifies, until the listener or the server is
+// closed. The middleware runs before the server's handler.
 func serve(l net.Listener, server *http.Server, config Config, middleware func(http.Handler) http.Handler) error {
 	if config.WebConfigFile == "" {
 		server.Handler = middleware(server.Handler)
 		return server.Serve(l)
 	}
-	// The toolkit puts its handler, which checks passwords, before the server's. The middleware
-	// must run before that: it answers probes and limits floods, where each wrong password would
-	// cost tens of milliseconds. The toolkit's handler is in place when the server accepts the
-	// first connection, on this goroutine.
+	// The toolkit puts a handler that checks passwords before the server's handler. The middleware must run before
+	// the toolkit's handler, because the check of each wrong password costs tens of milliseconds. The middleware
+	// answers probes and limits floods of requests. The toolkit sets its handler before the server accepts the
+	// first connection. The first Accept runs on this goroutine.
 	before := &beforeFirst{Listener: l, do: sync.OnceFunc(func() { server.Handler = middleware(server.Handler) })}
 	return toolkit.Serve(before, server, &toolkit.FlagConfig{WebConfigFile: &config.WebConfigFile},
 		sampled(config.Logger))
 }
 
-// beforeFirst calls a function before the first Accept.
+// beforeFirst calls the function do before the first Accept.
 type beforeFirst struct {
 	net.Listener
 	do func()
@@ -65,8 +65,8 @@ func (l *beforeFirst) Accept() (net.Conn, error) {
 	return l.Listener.Accept()
 }
 
-// sampled passes on one message of a kind per minute: the toolkit logs at each request that the
-// file is no longer readable.
+// sampled returns a logger that passes on each message at most once per minute. If the file is no longer readable,
+// the toolkit logs an error for each request.
 func sampled(logger *zap.Logger) *slog.Logger {
 	return slog.New(zapslog.NewHandler(zapcore.NewSamplerWithOptions(logger.Core(), time.Minute, 1, 0)))
 }

@@ -22,45 +22,47 @@ import (
 const (
 	headerTimeout   = 5 * time.Second
 	readTimeout     = 10 * time.Second
-	writeTimeout    = 30 * time.Second // a streaming handler extends its own deadline
-	idleTimeout     = 2 * time.Minute  // longer than a usual scrape interval, so scrapers keep their connection
+	writeTimeout    = 30 * time.Second // the handler of a stream extends its own deadline
+	idleTimeout     = 2 * time.Minute  // longer than a usual scrape interval, so that scrapers keep their connections
 	maxHeaderBytes  = 16 << 10
-	streamsAtOnce   = 32 // per HTTP/2 connection: as many as one client may have connections
+	streamsAtOnce   = 32 // for each HTTP/2 connection; equal to maxPerClient
 	shutdownTimeout = 1500 * time.Millisecond
 )
 
-// Config configures a Server. Every field is required except WebConfigFile, Access, Registerer
-// and Observations.
+// Config configures a Server. The fields WebConfigFile, Access, Registerer and Observations are optional. All other
+// fields are required.
 type Config struct {
-	ListenAddress string // host:port; an empty host is every address, port 0 any free port
-	// WebConfigFile is a file in the format of prometheus/exporter-toolkit, with TLS and basic
-	// authentication. The server reads it, and the files that it names, again for each connection and request. Empty
-	// for plain HTTP.
+	ListenAddress string // HOST:PORT; an empty host means every address, and port 0 means any free port
+	// WebConfigFile is the path of a file in the format of prometheus/exporter-toolkit. It configures TLS and basic
+	// authentication. The server reads this file, and the files that it names, again for each connection and
+	// request. If WebConfigFile is empty, the server uses HTTP without TLS.
 	WebConfigFile string
-	// Access guards all paths but the probes and the list of paths. Nil if every client may read.
+	// Access guards all paths except the probes and the list of paths. If Access is nil, the server checks no
+	// tokens.
 	Access Access
-	// LocalOnly serves everything that names pods over loopback only, if Access is nil. Metrics and
-	// probes stay open.
+	// LocalOnly restricts all data that names pods to clients on loopback. Metrics and probes stay open. LocalOnly
+	// has no effect if Access is set.
 	LocalOnly bool
-	// Hosts are host names, beside localhost and addresses, that requests over loopback may use,
-	// for example through a proxy in the same pod.
+	// Hosts are additional host names for requests over loopback, for example through a proxy in the same pod. The
+	// host localhost and IP addresses are always valid.
 	Hosts []string
-	// Timelines returns the present pods as of now. It may block until ctx is done. It is called
-	// from many goroutines at once.
+	// Timelines returns the present pods at the time of the call. It can block until ctx is done. Many goroutines
+	// call Timelines at the same time.
 	Timelines func(ctx context.Context) ([]timeline.Timeline, error)
-	// Pulls returns the image pulls in progress. Its contract is that of Timelines.
+	// Pulls returns the image pulls in progress. It can block until ctx is done. Many goroutines call Pulls at the
+	// same time.
 	Pulls    func(ctx context.Context) (livepull.Snapshot, error)
 	Statuses func() []health.Status // safe for concurrent use
-	Required []string               // parts that must be up for /readyz; the others only degrade
+	Required []string               // parts that must be up for /readyz to succeed
 	Gatherer prometheus.Gatherer
-	// Registerer gets the server's own metrics. Nil for none.
+	// Registerer registers the server's own metrics. If Registerer is nil, the server has no metrics of its own.
 	Registerer prometheus.Registerer
-	// Observations writes the latest observations. It is safe for concurrent use. Nil if the agent
-	// keeps none.
+	// Observations writes the latest observations. It is safe for concurrent use. Observations is nil if the agent
+	// keeps no observations.
 	Observations io.WriterTo
-	Profiles     bool      // serve profiles of the agent itself
+	Profiles     bool      // whether the server serves profiles of the agent
 	API          API       // data that the API serves in addition to timelines and pulls
-	Page         page.Page // what browsers get
+	Page         page.Page // the files of the web page
 	Logger       *zap.Logger
 }
 
@@ -70,7 +72,7 @@ type Server struct {
 	listener net.Listener
 }
 
-// Listen binds the address, so that a busy port is known before anything else runs. The caller must
+// Listen binds the address, so that the agent detects a busy port before it starts anything else. The caller must
 // then call Run or Close.
 func Listen(ctx context.Context, config Config) (*Server, error) {
 	var listen net.ListenConfig
@@ -84,24 +86,24 @@ func Listen(ctx context.Context, config Config) (*Server, error) {
 // Addr returns the address that the server listens on.
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
-// Close releases the address if Run was never called.
+// Close releases the address if the caller never calls Run.
 func (s *Server) Close() error { return s.listener.Close() }
 
-// Run serves until ctx is done. Then it lets requests in progress finish, for at most
-// shutdownTimeout. It returns nil after a stop by ctx.
+// Run serves requests until ctx is done. Then Run waits for the requests in progress, for at most shutdownTimeout.
+// Run returns nil if ctx stopped the server.
 func (s *Server) Run(ctx context.Context) error {
-	// Errors that faulty clients cause do not concern the operator.
+	// The level is debug because operators cannot fix errors of faulty clients.
 	errorLog, err := zap.NewStdLogAt(s.config.Logger, zap.DebugLevel)
 	if err != nil {
-		return fmt.Errorf("make error log: %w", err)
+		return fmt.Errorf("create the error log: %w", err)
 	}
 	dropped := newCounters(s.config.Registerer)
 	limits, probes := newLimits(dropped), newProbes(s.config)
 	server := newServer(ctx, newReads(s.config, limits, errorLog), errorLog)
 
-	served := make(chan error, 1) // capacity 1, one send: never blocks
+	served := make(chan error, 1) // capacity 1, so that the only send never blocks
 	go func() {
-		served <- serve(limited(s.listener, limits.answers.reads, dropped), server, s.config,
+		served <- serve(limited(s.listener, limits.answers.isReader, dropped), server, s.config,
 			func(reads http.Handler) http.Handler {
 				return middleware(limits, s.config.Hosts, probes, reads)
 			})
@@ -116,7 +118,7 @@ func (s *Server) Run(ctx context.Context) error {
 	defer cancel()
 	if err := server.Shutdown(grace); err != nil {
 		if closeErr := server.Close(); closeErr != nil {
-			s.config.Logger.Debug("cannot close http server", zap.Error(closeErr))
+			s.config.Logger.Debug("cannot close the HTTP server", zap.Error(closeErr))
 		}
 	}
 	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
@@ -125,7 +127,7 @@ func (s *Server) Run(ctx context.Context) error {
 	return nil
 }
 
-// newServer limits what a client can cost, in time and in bytes.
+// newServer creates the HTTP server with limits on the time and the bytes of each request.
 func newServer(ctx context.Context, handler http.Handler, errorLog *log.Logger) *http.Server {
 	server := &http.Server{
 		Handler:           handler,
@@ -136,7 +138,7 @@ func newServer(ctx context.Context, handler http.Handler, errorLog *log.Logger) 
 		MaxHeaderBytes:    maxHeaderBytes,
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: streamsAtOnce},
 		ErrorLog:          errorLog,
-		// Requests that wait for a timeline end as soon as the agent stops.
+		// When the agent stops, ctx ends, and requests stop waiting for snapshots.
 		BaseContext: func(net.Listener) context.Context { return ctx },
 	}
 	followActivity(server)

@@ -7,18 +7,19 @@ import (
 	"github.com/podlapse/podlapse/internal/peer"
 )
 
-// shares limits how many slots of one kind a client can hold at once. It is safe for concurrent use.
+// shares limits the number of slots of one kind that a client can hold at the same time. It is safe for concurrent
+// use.
 type shares struct {
 	most int
 
 	mu   sync.Mutex
-	have map[netip.Prefix]int // only clients that have any
+	have map[netip.Prefix]int // number of slots of each client that holds any
 }
 
 func newShares(most int) *shares { return &shares{most: most, have: map[netip.Prefix]int{}} }
 
-// enter takes a slot for the client at an address, until leave is called. It returns false if the client already holds
-// as many as it may.
+// enter takes a slot for the client at an address. The caller releases the slot with the returned function. If the
+// client already holds the maximum number of slots, enter returns false.
 func (s *shares) enter(address string) (leave func(), ok bool) {
 	client := peer.Of(address)
 	s.mu.Lock()

@@ -14,20 +14,20 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// startUp is a start-up that the agent knows: of a present pod, or of a deleted one in the history.
+// startUp is a start-up that the agent knows. The pod is present, or it was deleted and is in the history.
 type startUp struct {
 	key       filter.Key
 	uid       string
 	createdAt time.Time
 
-	there *timeline.Timeline // or gone
-	gone  *history.Entry
+	there *timeline.Timeline // nil if the pod was deleted
+	gone  *history.Entry     // nil if the pod is present
 }
 
-// known returns the start-ups for which the function may returns true, in list order. If that fails, it writes an error
-// response and returns false.
-func (a readAPI) known(w http.ResponseWriter, r *http.Request,
-	may func(k filter.Key, uid string) bool) ([]startUp, bool) {
+// startUps returns the start-ups for which the function accept returns true, in the order of lists. If startUps
+// cannot read the timelines, it writes an error response and returns false.
+func (a readAPI) startUps(w http.ResponseWriter, r *http.Request,
+	accept func(k filter.Key, uid string) bool) ([]startUp, bool) {
 	timelines, ok := ask(a, w, r, a.Timelines)
 	if !ok {
 		return nil, false
@@ -35,14 +35,14 @@ func (a readAPI) known(w http.ResponseWriter, r *http.Request,
 	all := make([]startUp, 0, len(timelines))
 	for i := range timelines {
 		t := &timelines[i]
-		if key := filter.KeyOf(*t); may(key, t.UID) {
+		if key := filter.KeyOf(*t); accept(key, t.UID) {
 			all = append(all, startUp{key: key, uid: t.UID, createdAt: t.CreatedAt, there: t})
 		}
 	}
 	for _, e := range a.gone(timelines) {
 		key := filter.Key{Namespace: e.Namespace, Name: e.Name, State: e.State, Total: e.Total,
 			SettledAt: e.SettledAt(), Gone: true}
-		if may(key, e.UID) {
+		if accept(key, e.UID) {
 			all = append(all, startUp{key: key, uid: e.UID, createdAt: e.CreatedAt(), gone: e})
 		}
 	}
@@ -50,8 +50,9 @@ func (a readAPI) known(w http.ResponseWriter, r *http.Request,
 	return all, true
 }
 
-// gone returns the pods of the history. A pod that was deleted after the query for timelines appears
-// once, as it was before.
+// gone returns the deleted pods of the history. The argument timelines contains the present pods. If a pod was
+// deleted after the agent read timelines, the pod is also in the history. The result then omits the pod, so that a
+// list contains the pod only once.
 func (a readAPI) gone(timelines []timeline.Timeline) []*history.Entry {
 	there := make(map[string]bool, len(timelines))
 	for _, t := range timelines {
@@ -60,7 +61,8 @@ func (a readAPI) gone(timelines []timeline.Timeline) []*history.Entry {
 	return slices.DeleteFunc(a.API.History.Entries(), func(e *history.Entry) bool { return there[e.UID] })
 }
 
-// match reports whether a start-up, already selected by its key, matches the filter.
+// The method match reports whether a start-up matches the filter. The caller has already selected the start-up by
+// its key.
 func (s startUp) match(f filter.Filter) (bool, error) {
 	if !f.NeedsDetail() {
 		return true, nil
@@ -96,8 +98,8 @@ func (s startUp) record() (api.Record, error) {
 	return record, err
 }
 
-// position is the place of a start-up in lists: by namespace and name, the latest of a name first,
-// as in timeline.Sorted.
+// position is the place of a start-up in lists. The order is by namespace and name. Of several pods with the same
+// name, the latest pod is first. timeline.Sorted uses the same order.
 type position struct {
 	Namespace string `json:"n"`
 	Name      string `json:"p"`
@@ -115,8 +117,9 @@ func (p position) compare(q position) int {
 		cmp.Compare(p.UID, q.UID))
 }
 
-// fails logs an internal error and writes an error response.
-func (a readAPI) fails(w http.ResponseWriter, err error) {
-	a.Logger.Error("cannot answer a request", zap.Error(err))
-	writeError(w, http.StatusInternalServerError, "internal", "cannot create the answer; see the agent's log")
+// internalError logs an internal error and writes an error response.
+func (a readAPI) internalError(w http.ResponseWriter, err error) {
+	a.Logger.Error("cannot create a response", zap.Error(err))
+	writeError(w, http.StatusInternalServerError, "internal",
+		"the agent cannot create the response: see the agent's log")
 }

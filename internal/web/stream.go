@@ -15,21 +15,22 @@ import (
 )
 
 const (
-	// heartbeat is the longest silence on a stream, so that proxies keep the connection open.
+	// heartbeat is the maximum time between two writes to a stream. The agent writes an empty comment after this
+	// time, so that proxies keep the connection open.
 	heartbeat = 15 * time.Second
-	// patience is how long a viewer may take to read what was written.
+	// patience is the maximum time for a viewer to read written events.
 	patience = 10 * time.Second
-	// viewersPerClient is half of all viewers, so that one client cannot keep others out, and half
-	// of the connections that one client may have, so that it can request lists as well.
+	// viewersPerClient is half of the maximum number of viewers, so that other clients can connect. It is also half
+	// of maxPerClient, so that a client with many streams can still request lists.
 	viewersPerClient = 16
 )
 
-// errNotRead ends the stream of a viewer that does not read.
-var errNotRead = errors.New("the viewer did not read in time")
+// errNotRead is the error of a stream whose viewer does not read.
+var errNotRead = errors.New("closed the stream: the client did not read within the write timeout")
 
-// stream sends changes for as long as the client reads them.
+// stream sends changes to the client until the client disconnects or stops reading.
 func (a readAPI) stream(w http.ResponseWriter, r *http.Request) {
-	f, ok := a.asks(w, r, streamFilters(), "last_event_id")
+	f, ok := a.parseQuery(w, r, streamFilters(), "last_event_id")
 	if !ok {
 		return
 	}
@@ -52,8 +53,8 @@ func (a readAPI) stream(w http.ResponseWriter, r *http.Request) {
 	}
 	defer viewer.Close()
 	header.Set("Content-Type", "text/event-stream")
-	header.Set("X-Accel-Buffering", "no") // nginx would buffer
-	streams(r)
+	header.Set("X-Accel-Buffering", "no") // prevents buffering in nginx
+	markStreaming(r)
 	out := outlet{w: w, control: http.NewResponseController(w)}
 	err = out.follow(r.Context(), viewer, f)
 	if errors.Is(err, errNotRead) {
@@ -62,12 +63,13 @@ func (a readAPI) stream(w http.ResponseWriter, r *http.Request) {
 	a.Logger.Debug("viewer disconnected", zap.Error(err))
 }
 
-// errTooManyOfOne is like live.ErrTooManyViewers, for one client.
+// errTooManyOfOne is the error for a client that already has the maximum number of viewers. The error
+// live.ErrTooManyViewers concerns all clients.
 var errTooManyOfOne = errors.New("too many viewers from this address")
 
 func refuseViewer(w http.ResponseWriter, why error) {
 	w.Header().Set("Retry-After", "30")
-	writeError(w, http.StatusServiceUnavailable, "unavailable", why.Error()+"; try again, or poll /api/v1/pods")
+	writeError(w, http.StatusServiceUnavailable, "unavailable", why.Error()+": try again, or poll /api/v1/pods")
 }
 
 // streamFilters returns the filters that apply to present pods.
@@ -75,16 +77,17 @@ func streamFilters() []string {
 	return slices.DeleteFunc(podFilters(), func(name string) bool { return name == "gone" })
 }
 
-// outlet writes to one viewer.
+// outlet writes events to one viewer.
 type outlet struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 }
 
-// follow sends events to the viewer until an error, which it returns.
+// follow sends events to the viewer until an error occurs. It returns this error.
 func (o *outlet) follow(ctx context.Context, viewer *live.Viewer, f filter.Filter) error {
-	// The server's deadlines are for requests; the read deadline would end the stream as well.
-	_ = o.control.SetReadDeadline(time.Time{}) // fails if the connection is closed, as writes do
+	// The server sets a read deadline for each request. This deadline would end the stream. An error means that the
+	// connection is closed. Writes then fail too.
+	_ = o.control.SetReadDeadline(time.Time{})
 	if err := o.write([]byte("retry: 2000\n\n")); err != nil {
 		return err
 	}
@@ -115,7 +118,7 @@ func (o *outlet) follow(ctx context.Context, viewer *live.Viewer, f filter.Filte
 	}
 }
 
-// next returns nil events when a heartbeat is due.
+// The method next returns the next events. If the time heartbeat passes without events, it returns nil events.
 func (o *outlet) next(ctx context.Context, viewer *live.Viewer) ([]*live.Event, error) {
 	beat, cancel := context.WithTimeout(ctx, heartbeat)
 	defer cancel()
@@ -126,7 +129,8 @@ func (o *outlet) next(ctx context.Context, viewer *live.Viewer) ([]*live.Event, 
 	return events, err
 }
 
-// choose returns the frame of an event for a viewer with this filter, or nil for none.
+// choose returns the frame that a viewer with this filter gets for an event. It returns nil if the viewer gets no
+// frame.
 func choose(e *live.Event, f filter.Filter) ([]byte, error) {
 	switch e.Kind {
 	case live.KindPod:
@@ -145,12 +149,12 @@ func choose(e *live.Event, f filter.Filter) ([]byte, error) {
 	return e.Frame(), nil
 }
 
-// write sends all frames within patience.
+// write sends all frames. If the client does not read within patience, write returns errNotRead.
 func (o *outlet) write(frames ...[]byte) error {
 	deadline := time.Now().Add(patience)
 	_ = o.control.SetWriteDeadline(deadline)
 	err := o.send(frames)
-	if err != nil && !time.Now().Before(deadline) { // HTTP/2 returns another error than os.ErrDeadlineExceeded
+	if err != nil && !time.Now().Before(deadline) { // HTTP/2 does not return os.ErrDeadlineExceeded
 		return errNotRead
 	}
 	if err == nil {

@@ -13,19 +13,19 @@ func writeError(w http.ResponseWriter, status int, word, reason string) {
 	writeJSON(w, status, problem{Error: word, Reason: reason})
 }
 
-// writeRetry is writeError for requests that may succeed a moment later.
+// writeRetry writes the error response of a request that might succeed one second later.
 func writeRetry(w http.ResponseWriter, status int, word, reason string) {
 	w.Header().Set("Retry-After", "1")
 	writeError(w, status, word, reason)
 }
 
-// writeJSON encodes value before it writes, so that the client gets either the whole response or an
-// error. It ignores errors of the connection: the client notices them.
+// writeJSON encodes the value before it writes. The client thus gets the whole response or an error. writeJSON
+// ignores errors of the connection, because the client notices them.
 func writeJSON(w http.ResponseWriter, status int, value any) {
 	body, err := api.EncodeLine(value)
 	if err != nil {
 		status = http.StatusInternalServerError
-		body = []byte(`{"error":"internal","reason":"cannot encode the answer"}`)
+		body = []byte(`{"error":"internal","reason":"cannot encode the response"}`)
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
