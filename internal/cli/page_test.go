@@ -70,5 +70,5 @@ func TestPageIsRefused(t *testing.T) {
 	kubectl(t, server, "page", "node-z").must(t, ExitUnreachable, "", `no agent on node "node-z"`)
 	kubectl(t, server, "page", "node-a").must(t, ExitFailed, "", "cannot forward port")
 	runs(t, AgentProgram, environment{}, "page", "node-a", "--server=http://127.0.0.1:1").
-		must(t, ExitUsage, "", "open its URL in a browser")
+		must(t, ExitUsage, "", "open the agent's URL in a browser")
 }
