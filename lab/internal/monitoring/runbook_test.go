@@ -48,7 +48,7 @@ func TestRunbookListsRegistryReasons(t *testing.T) {
 			blamed = strings.Split(m[1], "|")
 		}
 	}
-	_, table, _ := strings.Cut(string(read(t, docs, "runbooks", "PodlapseRegistryFailing.md")), "| reason | look at |")
+	_, table, _ := strings.Cut(string(read(t, docs, "runbooks", "PodlapseRegistryFailing.md")), "| reason | what to check |")
 	table, silent, _ := strings.Cut(table, "## When it is wrong")
 	var reported []string
 	for _, m := range regexp.MustCompile("(?m)^\\| (`[a-z_`, ]+`) \\|").FindAllStringSubmatch(table, -1) {
