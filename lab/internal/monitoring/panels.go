@@ -1,12 +1,13 @@
 package monitoring
 
-// worst selects the lines with the highest values in the time range of the dashboard. Without a limit, a fleet of 400
-// nodes has 400 lines. by lists the labels of the series.
+// worst returns an expression for the lines with the highest values in the time range of the dashboard. Without this
+// limit, a fleet of 400 nodes has 400 lines. The argument by lists the labels of the series.
 func worst(series, by string) string {
 	return series + ` and on (` + by + `) topk($top, max_over_time(` + series + `[$__range] @ end()))`
 }
 
-// rowsOf limits a column of a table to the rows that another expression selects. by lists the labels of a row.
+// rowsOf limits a column of a table to the rows that another expression selects. The argument by lists the labels of a
+// row.
 func rowsOf(column, by, selected string) string {
 	return column + ` and on (` + by + `) (` + selected + `)`
 }
@@ -15,7 +16,7 @@ const (
 	needsPodLabels = "Requires agents with `--metrics-pod-labels=on`."
 	ofTheWorst     = " Shows only the highest values. The variable \"lines per panel\" sets how many."
 
-	// Nodes with a high factor, or, if nodes have no factor, with slow start-ups.
+	// slowNodes selects nodes with a high factor. If nodes have no factor, slowNodes selects nodes with slow start-ups.
 	slowNodes = `topk($top, node:podlapse_node_factor:ratio1h) or on (cluster, node) ` +
 		`topk($top, node:podlapse_pod_startup_duration_seconds:quantile1h{quantile="0.99"})`
 	slowWorkloads = `topk($top, max by (cluster, namespace, workload_kind, workload) ` +
@@ -23,7 +24,7 @@ const (
 	workload = `cluster, namespace, workload_kind, workload`
 )
 
-// sections is everything that the dashboard shows, from the fleet to the pod.
+// sections lists all rows of the dashboard, from the fleet to the pod.
 var sections = []section{
 	{"Fleet", []panel{
 		{number, "Start-ups in 15 minutes", "none", 4, "Pods that became ready or succeeded.", []query{

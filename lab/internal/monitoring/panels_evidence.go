@@ -1,6 +1,6 @@
 package monitoring
 
-// registryPanels shows the registries that the reader selected.
+// registryPanels are the panels about the registries that the user selected.
 var registryPanels = []panel{
 	{graph, "Registry factor", "none", 8, "Pull time relative to other registries on the same nodes, past hour. " +
 		"PodlapseRegistrySlow requires more than 3.", []query{
@@ -58,7 +58,7 @@ var registryPanels = []panel{
 				name: "{{node}}"}}, "node"},
 }
 
-// evidencePanels shows how complete the evidence is, and what the agents cost.
+// evidencePanels are the panels about the completeness of the evidence and the cost of the agents.
 var evidencePanels = []panel{
 	{graph, "Start-ups that lack evidence", "percentunit", 8, "Past hour." + ofTheWorst, []query{
 		{expr: worst(`node:podlapse_evidence_incomplete:ratio1h{node=~"$node"}`, "cluster, node"), name: "{{node}}"}},
