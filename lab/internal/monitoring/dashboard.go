@@ -85,7 +85,7 @@ func Dashboard() ([]byte, error) {
 	encoded, err := json.MarshalIndent(object{
 		"uid": dashboardUID, "title": "podlapse", "tags": []string{"podlapse", "kubernetes"}, "schemaVersion": 41,
 		"version":     2,
-		"description": "Where the start-up time of pods goes and what causes it: fleet, node, registry, pod.",
+		"description": "Phases and causes of the start-up time of pods, for the fleet, nodes, registries and pods.",
 		"editable":    true, "graphTooltip": 1, "refresh": "1m", "timezone": "browser",
 		"time":       object{"from": "now-6h", "to": "now"},
 		"templating": object{"list": variables()},

@@ -58,7 +58,7 @@ func TestAlertLabelsAndAnnotations(t *testing.T) {
 		have := known.labelsOf(parse(t, r.Expr))
 		for _, name := range []string{"summary", "description"} {
 			if !strings.Contains(r.Annotations[name], "{{") {
-				t.Errorf("%s: the %s has no template, so the text does not name the node, registry or phase", r.Alert, name)
+				t.Errorf("%s: the %s must name the node, registry or phase with a template", r.Alert, name)
 			}
 			for _, m := range templateLabel.FindAllStringSubmatch(r.Annotations[name], -1) {
 				if !have[m[1]] {

@@ -94,8 +94,8 @@ func TestAgentRestart(t *testing.T) {
 	must(t, tab.Await("20 rows, live", Live+` && `+count+` === 20`, 3*soon))
 }
 
-// TestOpenStartUpAcrossRestarts opens a start-up, and replaces the agent twice. The first new agent knows the start-up,
-// and the second new agent does not.
+// TestOpenStartUpAcrossRestarts opens a start-up, and replaces the agent several times. The last new agent does not
+// know the start-up, and the other agents know it.
 func TestOpenStartUpAcrossRestarts(t *testing.T) {
 	first := standIn(t, "--pods=1", "--changes=4")
 	tab := open(t, wide)

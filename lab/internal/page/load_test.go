@@ -34,7 +34,7 @@ func TestLoad(t *testing.T) {
 	must(t, tab.Go("http://"+s.address+"/"))
 	must(t, tab.Await("all pods", `document.querySelector('.chip b').textContent === '500'`, soon))
 	must(t, tab.Await("changes", Live+` && document.querySelector('.row.state-starting')`, soon))
-	time.Sleep(3 * time.Second) // after this time, the page has finished loading
+	time.Sleep(3 * time.Second) // by then, the page has finished its work after loading
 
 	busy, cost := math.Inf(1), math.Inf(1)
 	for range 3 { // other load on the machine can only make the numbers larger

@@ -167,8 +167,8 @@ func (p plugin) awaitPull(ctx context.Context, v *Verdict, pod string) error {
 						return nil
 					}
 				}
-				return fmt.Errorf("the output does not show the progress of the pull; exit code %d: %s%s", got.code, got.stdout,
-					got.stderr)
+				return fmt.Errorf("the output does not show the progress of the pull; exit code %d: %s%s", got.code,
+					got.stdout, got.stderr)
 			})
 		if err != nil {
 			return err
@@ -219,8 +219,8 @@ func (p plugin) judgeGone(ctx context.Context, v *Verdict, timeline agent.Timeli
 		GoneAt string      `json:"gone_at"`
 	}
 	if err := json.Unmarshal([]byte(again.stdout), &got); err != nil || got.Total != want.Total || got.GoneAt == "" {
-		v.Problem("explain -o json of a deleted pod: error %v, total %s s, gone_at %q; want a value of gone_at, and the "+
-			"total %s s", err, got.Total,
+		v.Problem("explain -o json of a deleted pod: error %v, total %s s, gone_at %q; want a value of gone_at, and "+
+			"the total %s s", err, got.Total,
 			got.GoneAt, want.Total)
 	}
 	v.Note("explain of a deleted pod:\n%s", text.stdout)

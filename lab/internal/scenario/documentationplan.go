@@ -109,7 +109,7 @@ func replacePlaceholders(text string, names map[string]string) (replaced, unknow
 	replaced = placeholder.ReplaceAllStringFunc(text, func(match string) string {
 		parts := placeholder.FindStringSubmatch(match)
 		word := parts[2]
-		if parts[3] != "" || len(word) < 2 || word == "EOF" { // an assignment, part of a word, or the end of a here-document
+		if parts[3] != "" || len(word) < 2 || word == "EOF" { // no placeholder, but an assignment or part of a script
 			return match
 		}
 		if word == "POD" && inAgents.MatchString(text) {

@@ -133,8 +133,8 @@ func (p *pageRun) judgeStarting(context.Context) error {
 	if err := p.follow("#/pulls"); err != nil {
 		return err
 	}
-	if err := p.tab.Await("the page to show the pull", `document.querySelector('.pulling').innerText.includes('/shop:')`,
-		2*soon); err != nil {
+	if err := p.tab.Await("the page to show the pull",
+		`document.querySelector('.pulling').innerText.includes('/shop:')`, 2*soon); err != nil {
 		return err
 	}
 	return errors.Join(p.picture("pulling"), p.follow("#/?q="+p.bench.Namespace))

@@ -91,7 +91,8 @@ func (p *pageRun) judgeComparison(ctx context.Context) error {
 	}
 	p.verdict.Compared++
 	if want := totals[1] - totals[0]; math.Abs(shown-want) > 0.001 {
-		p.verdict.Problem("the comparison shows a difference of %.3f s, but the difference in the API is %.3f s", shown, want)
+		p.verdict.Problem("the comparison shows a difference of %.3f s, want the API's difference of %.3f s",
+			shown, want)
 	}
 	return p.follow("#/?q=" + p.bench.Namespace)
 }
