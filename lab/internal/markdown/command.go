@@ -11,18 +11,19 @@ import (
 type Command struct {
 	File       string
 	Line       int    // counted from 1
-	Block      int    // the number of its block in the file, counted from 0
+	Block      int    // number of the command's block in the file, counted from 0
 	Text       string // the statement, without comments and without the & at its end
 	Background bool   // the statement ends with &
 	NotRun     string // the reason in the comment above the block, or an empty string
-	Calls      []Call // all programs that the statement calls, also in pipelines and substitutions, in their order
+	Calls      []Call // calls of all programs in their order, including calls in pipelines and substitutions
 }
 
-// Call is one call of a program: its name and arguments, without quotes and redirections. An argument that the shell
-// computes stays as it is written.
+// Call is one call of a program. It contains the name and the arguments of the program, without quotes and
+// redirections. If the shell computes an argument, Call contains the source of the argument.
 type Call []string
 
-// Commands returns the commands in the shell blocks of a document. File is the document's name for errors and results.
+// Commands returns the commands in the shell blocks of a document. The argument file is the document's name in errors
+// and results.
 func Commands(file, text string) ([]Command, error) {
 	blocks, err := Blocks(text)
 	if err != nil {
@@ -64,7 +65,7 @@ func source(node syntax.Node) (string, error) {
 	return strings.TrimSpace(text.String()), nil
 }
 
-// calls returns the calls in a statement.
+// The function calls returns all calls of programs in a statement.
 func calls(statement *syntax.Stmt) []Call {
 	var all []Call
 	syntax.Walk(statement, func(node syntax.Node) bool {
@@ -98,7 +99,7 @@ func plain(word *syntax.Word) string {
 			default:
 				written, err := source(part)
 				if err != nil {
-					written = "$()" // the printer does not know the part, which is not plain text
+					written = "$()" // the part is not plain text, and the printer cannot print it
 				}
 				text.WriteString(written)
 			}

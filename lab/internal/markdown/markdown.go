@@ -10,9 +10,9 @@ import (
 
 // Block is a fenced code block.
 type Block struct {
-	Language string // the first word after the fence; empty if the fence names no language
-	Line     int    // the line of the first line of Text, counted from 1
-	Text     string // without the indentation of the fence
+	Language string // first word after the fence, or an empty string
+	Line     int    // line number of the first line of Text, counted from 1
+	Text     string // content of the block, without the indentation of the fence
 	NotRun   string // the reason in the comment directly above the fence, or an empty string
 }
 
@@ -21,12 +21,13 @@ var (
 	notRun = regexp.MustCompile(`^\s*<!--\s*not run:\s*(.*?)\s*-->\s*$`)
 )
 
-// Blocks returns the code blocks of a document, in their order. A block without an end, and a comment "not run" that is
-// not directly above a block or gives no reason, are errors that name the line.
+// Blocks returns the code blocks of a document, in their order. A block without an end is an error. A comment "not run"
+// without a reason, or without a block directly below the comment, is also an error. Each error contains the line
+// number.
 func Blocks(text string) ([]Block, error) {
 	var blocks []Block
 	var open *Block
-	var opening []string // the match of fence that opened the block
+	var opening []string // submatches of the fence that opened the block
 	reason, reasonLine := "", 0
 	number := 0
 	for raw := range strings.Lines(text) {
@@ -63,8 +64,8 @@ func Blocks(text string) ([]Block, error) {
 	return blocks, nil
 }
 
-// shell returns the block's commands as a shell script with the same number of lines. ok is false if the block's
-// language is not a shell. In a console block, only lines after the prompt "$ " are commands.
+// shell returns the block's commands as a shell script with the same number of lines. If the block's language is not a
+// shell, ok is false. In a console block, only text after the prompt "$ " is a command.
 func (b Block) shell() (script string, ok bool) {
 	switch b.Language {
 	case "sh", "bash", "shell":
@@ -90,13 +91,13 @@ func (b Block) shell() (script string, ok bool) {
 
 var span = regexp.MustCompile("`([^`\n]+)`")
 
-// Span is code within a line of text.
+// Span is inline code in a line of text.
 type Span struct {
 	Line int // counted from 1
 	Text string
 }
 
-// Spans returns the code within the text of a document, outside its code blocks.
+// Spans returns the inline code of a document. Code blocks are not included.
 func Spans(text string) ([]Span, error) {
 	blocks, err := Blocks(text)
 	if err != nil {
@@ -104,7 +105,7 @@ func Spans(text string) ([]Span, error) {
 	}
 	inBlock := map[int]bool{}
 	for _, block := range blocks {
-		for line := range strings.Count(block.Text, "\n") + 2 { // with its fences
+		for line := range strings.Count(block.Text, "\n") + 2 { // including the lines of the fences
 			inBlock[block.Line-1+line] = true
 		}
 	}

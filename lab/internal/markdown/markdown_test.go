@@ -82,7 +82,7 @@ func TestMistakesAreErrors(t *testing.T) {
 	} {
 		if _, err := Commands("a.md", text); err == nil || !strings.Contains(err.Error(), want) ||
 			!strings.HasPrefix(err.Error(), "a.md: ") {
-			t.Errorf("%q: error %v, want one with %q", text, err, want)
+			t.Errorf("%q: error %v, want an error that contains %q", text, err, want)
 		}
 	}
 }

@@ -13,29 +13,29 @@ import (
 // dashboardUID is the dashboard's name in URLs. Links inside the dashboard need it.
 const dashboardUID = "podlapse"
 
-// kind is how a panel shows its queries.
+// kind is the form in which a panel shows its queries.
 type kind string
 
 const (
 	graph  kind = "timeseries"
-	stack  kind = "stacked" // a graph with stacked lines
+	stack  kind = "stacked" // a graph whose lines are stacked
 	number kind = "stat"
-	table  kind = "table" // one row for each value of the label that the queries share, one column for each query
+	table  kind = "table" // one row for each combination of the common labels, one column for each query
 	text   kind = "text"
 )
 
-// query is one expression and the name of its series: a legend, or the column of a table with its unit.
+// query is one PromQL expression. Its name is the legend of a graph, or the column of a table. A column has a unit.
 type query struct{ expr, name, unit string }
 
 // panel describes one panel.
 type panel struct {
 	kind    kind
 	title   string
-	unit    string // Grafana's name of the unit; tables have a unit for each column instead
-	width   int    // in columns, of 24
+	unit    string // the unit's name in Grafana; a table has a unit for each column instead
+	width   int    // number of columns; a row has 24
 	about   string
 	queries []query
-	link    string // label whose value is selected by a click, if any
+	link    string // a click on a value selects this label's value; empty if a click selects nothing
 }
 
 // section is a row of the dashboard.
@@ -52,7 +52,8 @@ const (
 	numberHeight = 4
 )
 
-// Dashboard returns the dashboard in Grafana's import format. Its file is manifests/monitoring/dashboard.json.
+// Dashboard returns the dashboard in Grafana's import format. A test compares the result with the file
+// manifests/monitoring/dashboard.json.
 func Dashboard() ([]byte, error) {
 	var panels []object
 	y := 0
@@ -84,7 +85,7 @@ func Dashboard() ([]byte, error) {
 	encoded, err := json.MarshalIndent(object{
 		"uid": dashboardUID, "title": "podlapse", "tags": []string{"podlapse", "kubernetes"}, "schemaVersion": 41,
 		"version":     2,
-		"description": "Where the start-up time of pods goes and what causes it: fleet, node, registry, pod.",
+		"description": "Phases and causes of the start-up time of pods, for the fleet, nodes, registries and pods.",
 		"editable":    true, "graphTooltip": 1, "refresh": "1m", "timezone": "browser",
 		"time":       object{"from": "now-6h", "to": "now"},
 		"templating": object{"list": variables()},
@@ -102,8 +103,8 @@ func Dashboard() ([]byte, error) {
 	return append(encoded, '\n'), nil
 }
 
-// inCluster returns the sections with expressions that select the variable cluster. Targets without that label match,
-// too. The recorded constants have no such label.
+// inCluster adds a selector for the variable cluster to the expressions of all sections. Targets without the label
+// cluster also match. Recorded constants do not get the selector, because they do not have this label.
 func inCluster(all []section) ([]section, error) {
 	var clustered []section
 	for _, s := range all {
@@ -132,7 +133,8 @@ func inCluster(all []section) ([]section, error) {
 	return clustered, nil
 }
 
-// Values in the place of Grafana's variables for a number and a length, which are not PromQL.
+// Grafana's variables for a number and a duration are not PromQL. While the parser reads an expression, these values
+// replace the variables.
 const (
 	topPlace   = "98765" // below a million, from which on PromQL prints numbers as powers of ten
 	rangePlace = "20m34s567ms"
@@ -227,7 +229,8 @@ func (p panel) object(x, y, height int) object {
 	return o
 }
 
-// columns merges the results of a table's queries into one table, names its columns, and sorts by the first.
+// columns returns the transformations and options of a table. Grafana merges the results of all queries, names the
+// columns, and sorts the rows by the first column.
 func (p panel) columns() (transformations []object, options object) {
 	names := object{}
 	for i, q := range p.queries {
@@ -247,7 +250,7 @@ func (p panel) columns() (transformations []object, options object) {
 		}
 }
 
-// columnUnits sets the unit of each column of a table.
+// columnUnits returns the settings with the unit of each column of a table.
 func (p panel) columnUnits() []object {
 	units := []object{}
 	for _, q := range p.queries {
@@ -260,7 +263,7 @@ func (p panel) columnUnits() []object {
 	return units
 }
 
-// decimals is the number of decimal places of a column.
+// decimals returns the number of decimal places for a unit.
 func decimals(unit string) int {
 	if unit == "none" || unit == "percentunit" {
 		return 0

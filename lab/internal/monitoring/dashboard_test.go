@@ -46,7 +46,7 @@ func TestDashboardUsesItsVariables(t *testing.T) {
 	}
 }
 
-// A click selects by a label, which the panel's series must have.
+// If a click on a panel selects a label, the panel's series must have this label.
 func TestLinksUseExistingLabels(t *testing.T) {
 	known := everything(t)
 	links := 0
@@ -76,13 +76,13 @@ func TestPanelsFit(t *testing.T) {
 			sum += p.width
 		}
 		if sum%24 != 0 {
-			t.Errorf("%s: panels are %d wide together, want a multiple of 24", s.title, sum)
+			t.Errorf("%s: the panels have a total width of %d, want a multiple of 24", s.title, sum)
 		}
 	}
 }
 
-// Each panel about nodes, registries or workloads limits its lines: a fleet has hundreds of nodes. Labels with few
-// values need no limit.
+// Each panel about nodes, registries or workloads must limit its lines, because a fleet has hundreds of nodes. Labels
+// with few values need no limit.
 func TestPanelsLimitTheirLines(t *testing.T) {
 	known := everything(t)
 	many := []string{"node", "registry", "instance", "pod", "workload", "namespace"}
@@ -104,7 +104,8 @@ func TestPanelsLimitTheirLines(t *testing.T) {
 	}
 }
 
-// Each column of a table has its own unit. Titles are unique in a section and name what the panel shows.
+// Each column of a table must have a unit. A title must be unique in its section and must name the content of the
+// panel.
 func TestPanelTitlesAndUnits(t *testing.T) {
 	units := []string{"s", "none", "percentunit", "binBps", "bytes", "reqps"}
 	for _, s := range sections {

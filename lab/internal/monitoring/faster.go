@@ -10,16 +10,16 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Faster returns a rule file in which all durations are divided by times: windows, offsets, intervals, how long an
-// alert waits, and numbers that are compared with the time. Names and thresholds stay. Comments inside expressions are
-// removed.
+// Faster divides all durations of a rule file by times, and returns the new file. Durations are windows, offsets,
+// intervals, the waiting times of alerts, and numbers that an expression compares with the time. Names and thresholds
+// stay unchanged. The new file has no comments inside expressions.
 func Faster(rules []byte, times int) ([]byte, error) {
 	var file yaml.Node
 	if err := yaml.Unmarshal(rules, &file); err != nil {
 		return nil, fmt.Errorf("read rules: %w", err)
 	}
 	if err := faster(&file, time.Duration(times)); err != nil {
-		return nil, fmt.Errorf("make rules faster: %w", err)
+		return nil, fmt.Errorf("divide the durations of the rules: %w", err)
 	}
 	var out bytes.Buffer
 	if err := yaml.NewEncoder(&out).Encode(&file); err != nil {
@@ -44,7 +44,7 @@ func faster(node *yaml.Node, times time.Duration) error {
 			value.Value, err = fasterLength(value.Value, times)
 		case "expr":
 			value.Value, err = fasterExpression(value.Value, times)
-		case "labels", "annotations": // texts
+		case "labels", "annotations": // contain no durations
 		default:
 			err = faster(value, times)
 		}

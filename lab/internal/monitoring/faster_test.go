@@ -47,7 +47,7 @@ func TestFasterRules(t *testing.T) {
 	}
 }
 
-// With factor 1 the rules are unchanged. With factor 30 they are valid.
+// With the factor 1, Faster returns unchanged rules. With the factor 30, the rules are still valid.
 func TestFasterRulesStayValid(t *testing.T) {
 	original := read(t, manifests, "rules.yaml")
 	same, err := Faster(original, 1)

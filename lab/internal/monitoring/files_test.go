@@ -27,7 +27,7 @@ type rule struct {
 
 func (r rule) name() string { return r.Record + r.Alert }
 
-// rules returns the rules of rules.yaml, in their order.
+// rules returns the rules in rules.yaml, in the order of the file.
 func rules(t *testing.T) []rule {
 	t.Helper()
 	var file struct {
@@ -62,7 +62,7 @@ func alerts(t *testing.T) []rule {
 	return all
 }
 
-// expression is an expression and its place.
+// expression is a PromQL expression and its place in a file.
 type expression struct{ where, text string }
 
 var (
@@ -118,7 +118,7 @@ func expressions(t *testing.T) []expression {
 	return all
 }
 
-// walk calls found with every string in decoded JSON and its key.
+// walk calls the function found for every string in decoded JSON, with the key of the string.
 func walk(value any, found func(key, value string)) {
 	switch v := value.(type) {
 	case map[string]any:

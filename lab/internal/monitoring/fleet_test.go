@@ -9,21 +9,23 @@ import (
 	"time"
 )
 
-// step is the time between two samples of a play, and between two evaluations of the rules. A quarter of an hour is a
-// multiple of it.
+// step is the time between two samples of a situation, and between two evaluations of the rules. A quarter of an hour
+// is a multiple of step.
 const step = 3 * time.Minute
 
-// series is one series of a play: a value for each step. A value that is not a number means that there is no sample.
+// series is one time series of a situation, with a value for each step. The value NaN means that the series has no
+// sample at this step.
 type series struct {
 	name   string
 	values []float64
 }
 
-// fleet plays a situation: the series of all targets, from the first step on.
+// fleet simulates a situation: it records the series of all targets, from the first step.
 type fleet struct {
 	cluster string
-	steps   int // that were played
-	// lean leaves out phases that take no time and most buckets: promtool rejects queries with more than 10,000 samples.
+	steps   int // number of recorded steps
+	// If lean is true, the fleet omits most buckets and phases with no duration. Otherwise promtool could reject
+	// queries, because its limit is 10,000 samples.
 	lean   bool
 	agents []*target
 	series map[string]*series
@@ -40,7 +42,7 @@ type target struct {
 
 func newFleet(cluster string) *fleet { return &fleet{cluster: cluster, series: map[string]*series{}} }
 
-// target adds a target, which answers.
+// target adds a target that responds to scrapes.
 func (f *fleet) target(job, instance, node string) *target {
 	t := &target{fleet: f, up: 1, present: true, values: map[string]float64{},
 		labels: fmt.Sprintf(`cluster=%q,job=%q,instance=%q,node=%q`, f.cluster, job, instance, node)}
@@ -48,7 +50,7 @@ func (f *fleet) target(job, instance, node string) *target {
 	return t
 }
 
-// agent adds an agent on a node, whose counters are zero.
+// agent adds an agent on a node. All counters of the agent are zero.
 func (f *fleet) agent(node string) *target { return f.agentAt(node, node+":9717") }
 
 func (f *fleet) agentAt(node, instance string) *target {
@@ -69,7 +71,7 @@ func (f *fleet) agentAt(node, instance string) *target {
 	return a
 }
 
-// agents adds agents on nodes with these names.
+// nodes adds agents on n nodes. The name of each node is the prefix and a number.
 func (f *fleet) nodes(prefix string, n int) (all []*target) {
 	for i := range n {
 		all = append(all, f.agent(fmt.Sprintf("%s-%d", prefix, i+1)))
@@ -85,10 +87,10 @@ func (a *target) unset(name, labels string) { delete(a.values, name+"{"+labels) 
 
 func (a *target) count(name, labels string, by float64) { a.values[name+"{"+labels] += by }
 
-// leave removes the target, for example with its node.
+// leave removes the target, for example because its node was removed.
 func (a *target) leave() { a.present = false }
 
-// pace is how long the phases of one start-up take, in seconds, and the image that it pulls.
+// pace contains the durations of the phases of one start-up, in seconds, and the image that the start-up pulls.
 type pace struct {
 	pickup, volumes, network, sandbox, containers float64
 	queue, pull, unpack                           float64
@@ -97,16 +99,16 @@ type pace struct {
 	unreported                                    float64 // seconds that the runtime cannot separate
 }
 
-// healthy is a start-up whose image is on the node.
+// healthy is the pace of a start-up without problems. Its image is already on the node.
 var healthy = pace{pickup: 0.05, volumes: 0.3, network: 0.05, sandbox: 0.12, containers: 0.2}
 
-// pulling returns the pace of a start-up that also pulls an image of this size.
+// pulling returns the pace p with a pull of an image of this size.
 func (p pace) pulling(registry string, bytes, seconds float64) pace {
 	p.registry, p.bytes, p.pull, p.unpack = registry, bytes, seconds, bytes/(100<<20)
 	return p
 }
 
-// startUps counts start-ups that ended.
+// startUps adds n completed start-ups to the counters.
 func (a *target) startUps(n float64, p pace) {
 	phase := func(name string, seconds float64) {
 		if a.fleet.lean && seconds == 0 {
@@ -165,19 +167,19 @@ func (a *target) startUps(n float64, p pace) {
 
 func bucketText(le float64) string { return strings.TrimPrefix(fmt.Sprint(le), "+") }
 
-// waiting sets how many pods are in a phase now, and for how long the oldest of them. Zero pods remove the series.
+// waiting sets the number of pods that are in a phase now, and the time of the oldest pod in this phase.
 func (a *target) waiting(phase string, pods, seconds float64) {
 	a.set("podlapse_pods_starting", "phase="+quoted(phase), pods)
 	a.set("podlapse_pods_starting_oldest_age_seconds", "phase="+quoted(phase), seconds)
 }
 
-// pod sets for how long a pod has been in a phase, as an agent with --metrics-pod-labels reports it.
+// pod sets the time of a pod in a phase. Agents report this time with --metrics-pod-labels.
 func (a *target) pod(namespace, name, phase, cause string, seconds float64) {
 	a.set("podlapse_pod_phase_age_seconds",
 		fmt.Sprintf("namespace=%q,pod=%q,phase=%q,cause=%q", namespace, name, phase, cause), seconds)
 }
 
-// failing sets how many pulls fail for pods of workloads in these groups.
+// failing sets the number of failing pulls, and the groups of the affected workloads.
 func (a *target) failing(registry, reason string, pulls float64, groups ...int) {
 	of := fmt.Sprintf("registry=%q,reason=%q", registry, reason)
 	a.set("podlapse_image_pulls_failing", of, pulls)
@@ -186,7 +188,7 @@ func (a *target) failing(registry, reason string, pulls float64, groups ...int) 
 	}
 }
 
-// sample ends a step: every present target is scraped.
+// sample records the values of every present target, and then ends the step.
 func (f *fleet) sample() {
 	for _, t := range f.agents {
 		if !t.present {
@@ -221,7 +223,7 @@ func (f *fleet) record(name, labels string, value float64) {
 	s.values = append(s.values, value)
 }
 
-// text returns the values in promtool's notation, which is short for values that grow evenly.
+// text returns the values in promtool's notation. The notation is short if the values grow by equal steps.
 func (s *series) text() string {
 	if start, growth, even := s.even(); even {
 		return fmt.Sprintf("%g+%gx%d", start, growth, len(s.values)-1)
@@ -240,14 +242,14 @@ func (s *series) text() string {
 	return strings.Join(words, " ")
 }
 
-// even reports whether the values grow evenly, but for rounding errors.
+// even reports whether the values grow by equal steps. Rounding errors do not count.
 func (s *series) even() (start, growth float64, even bool) {
 	if len(s.values) < 2 {
 		return 0, 0, false
 	}
 	start, growth = s.values[0], s.values[1]-s.values[0]
 	for i, value := range s.values {
-		if !(math.Abs(value-start-growth*float64(i)) < 1e-6) { // also false for a value that is not a number
+		if !(math.Abs(value-start-growth*float64(i)) < 1e-6) { // the comparison is also false for NaN
 			return 0, 0, false
 		}
 	}

@@ -1,21 +1,23 @@
 package monitoring
 
-// worst selects the lines with the highest values in the time range of the dashboard. Without a limit, a fleet of 400
-// nodes has 400 lines. by lists the labels of the series.
+// worst returns an expression for the lines with the highest values in the time range of the dashboard. Without this
+// limit, a fleet of 400 nodes has 400 lines. The argument by lists the labels of the series.
 func worst(series, by string) string {
 	return series + ` and on (` + by + `) topk($top, max_over_time(` + series + `[$__range] @ end()))`
 }
 
-// rowsOf limits a column of a table to the rows that another expression selects. by lists the labels of a row.
+// rowsOf limits a column of a table to the rows that another expression selects. The argument by lists the labels of a
+// row.
 func rowsOf(column, by, selected string) string {
 	return column + ` and on (` + by + `) (` + selected + `)`
 }
 
 const (
 	needsPodLabels = "Requires agents with `--metrics-pod-labels=on`."
-	ofTheWorst     = " Shows only the highest values. The variable \"lines per panel\" sets how many."
+	ofTheWorst     = " The panel shows only the highest values. " +
+		"The variable \"lines per panel\" sets the number of lines."
 
-	// Nodes with a high factor, or, if nodes have no factor, with slow start-ups.
+	// slowNodes selects nodes with a high factor. If nodes have no factor, slowNodes selects nodes with slow start-ups.
 	slowNodes = `topk($top, node:podlapse_node_factor:ratio1h) or on (cluster, node) ` +
 		`topk($top, node:podlapse_pod_startup_duration_seconds:quantile1h{quantile="0.99"})`
 	slowWorkloads = `topk($top, max by (cluster, namespace, workload_kind, workload) ` +
@@ -23,28 +25,29 @@ const (
 	workload = `cluster, namespace, workload_kind, workload`
 )
 
-// sections is everything that the dashboard shows, from the fleet to the pod.
+// sections lists all rows of the dashboard, from the fleet to the pod.
 var sections = []section{
 	{"Fleet", []panel{
 		{number, "Start-ups in 15 minutes", "none", 4, "Pods that became ready or succeeded.", []query{
 			{expr: `sum(node:podlapse_pod_startup_duration_seconds_count:increase15m)`}}, ""},
 		{number, "Start-ups within 5 s (Kubernetes SLI)", "percentunit", 5,
-			"Past hour, excluding pulls and init containers. The Kubernetes SLO is 99 %.", []query{
+			"Share in the past hour, excluding pulls and init containers. The Kubernetes SLO is 99 %.", []query{
 				{expr: `avg(fleet:podlapse_pod_startup_sli_within_5s:ratio1h)`}}, ""},
 		{number, "Pods starting now", "none", 3, "", []query{{expr: `sum(podlapse_pods_starting)`}}, ""},
 		{number, "Nodes with an agent", "none", 3, "", []query{
 			{expr: `count(count by (cluster, node) (podlapse_build_info))`}}, ""},
 		{number, "Nodes without a node factor", "none", 4,
-			"Their container runtime (CRI-O, containerd 1.x) cannot report when the network was ready.", []query{
-				{expr: `count(node:podlapse_node_factor:unavailable) or vector(0)`}}, ""},
+			"The container runtime of these nodes (CRI-O, containerd 1.x) cannot report when the network was ready.",
+			[]query{{expr: `count(node:podlapse_node_factor:unavailable) or vector(0)`}}, ""},
 		{number, "Firing alerts", "none", 5, "", []query{
 			{expr: `sum by (alertname) (ALERTS{alertname=~"Podlapse.*", alertstate="firing"})`, name: "{{alertname}}"}},
 			""},
-		{graph, "Start-up duration", "s", 12, "From creation until ready, quantiles over 15 minutes.", []query{
-			{expr: `fleet:podlapse_pod_startup_duration_seconds:quantile15m`, name: "{{quantile}} {{cluster}}"},
-			{expr: `fleet:podlapse_pod_startup_sli_duration_seconds:quantile15m`,
-				name: "{{quantile}} of the SLI {{cluster}}"}}, ""},
-		{graph, "Completed start-ups by result", "none", 12, "In 15 minutes.", []query{
+		{graph, "Start-up duration", "s", 12,
+			"Quantiles over 15 minutes of the time from creation until ready.", []query{
+				{expr: `fleet:podlapse_pod_startup_duration_seconds:quantile15m`, name: "{{quantile}} {{cluster}}"},
+				{expr: `fleet:podlapse_pod_startup_sli_duration_seconds:quantile15m`,
+					name: "{{quantile}} of the SLI {{cluster}}"}}, ""},
+		{graph, "Completed start-ups by result", "none", 12, "Number in 15 minutes.", []query{
 			{expr: `sum by (state) (increase(podlapse_pod_startups_total[15m]))`, name: "{{state}}"}}, ""},
 		{stack, "Mean start-up duration by phase", "s", 12, "",
 			[]query{
@@ -57,7 +60,8 @@ var sections = []section{
 			},
 			""},
 		{table, "Slowest nodes", "", 12,
-			"Node factor: time for the same work relative to the other nodes, excluding pulls. Past hour.", []query{
+			"Node factor: time for the same work relative to the other nodes, excluding pulls, in the past hour.",
+			[]query{
 				{rowsOf(`node:podlapse_node_factor:ratio1h`, "cluster, node", slowNodes), "node factor", "none"},
 				{
 					rowsOf(`node:podlapse_node_lost_seconds:mean1h`, "cluster, node", slowNodes),
@@ -86,23 +90,23 @@ var sections = []section{
 				}},
 			"node"},
 		{table, "Registries", "", 12, "Registry factor: pull time relative to other registries on the same nodes, or " +
-			"to the day before if there is no other registry. Past hour.", []query{
+			"to the day before if there is no other registry. Data of the past hour.", []query{
 			{`topk($top, registry:podlapse_registry_factor:ratio1h)`, "registry factor", "none"},
 			{`registry:podlapse_registry_lost_seconds:mean1h`, "lost per pull", "s"},
-			{`registry:podlapse_registry_slow_nodes:ratio1h`, "nodes that see it slow", "percentunit"},
+			{`registry:podlapse_registry_slow_nodes:ratio1h`, "affected nodes", "percentunit"},
 			{`registry:podlapse_image_pull_bytes_per_second:mean1h`, "rate", "binBps"},
 			{`registry:podlapse_image_pulls:increase1h`, "pulls", "none"}}, "registry"},
 	}},
 	{"Node $node", []panel{
-		{graph, "Node factor", "none", 8, "Time for the same work relative to the other nodes, past hour. " +
+		{graph, "Node factor", "none", 8, "Time for the same work relative to the other nodes, in the past hour. " +
 			"PodlapseNodeSlow requires more than 2, and more than 1 s lost per start-up." + ofTheWorst, []query{
 			{expr: worst(`node:podlapse_node_factor:ratio1h{node=~"$node"}`, "cluster, node"), name: "{{node}}"}},
 			"node"},
 		{stack, "Time lost relative to the other nodes, by work", "s", 8,
-			"Past hour; negative if the node was faster.", []query{
+			"Data of the past hour. A value is negative if the node was faster.", []query{
 				{expr: `sum by (work) (node_work:podlapse_node_lost_seconds:increase1h{node=~"$node"})`,
 					name: "{{work}}"}}, ""},
-		{graph, "Start-up duration, p99", "s", 8, "Past hour." + ofTheWorst, []query{
+		{graph, "Start-up duration, p99", "s", 8, "Data of the past hour." + ofTheWorst, []query{
 			{expr: worst(`node:podlapse_pod_startup_duration_seconds:quantile1h{node=~"$node", quantile="0.99"}`,
 				"cluster, node"), name: "{{node}}"}}, "node"},
 		{stack, "Mean start-up duration by phase", "s", 8, "", []query{

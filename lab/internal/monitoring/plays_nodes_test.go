@@ -2,7 +2,7 @@ package monitoring
 
 import "fmt"
 
-// nodePlays are situations with a problem of a node, or with a node that only looks like that.
+// nodePlays returns situations in which a node has a problem, or only seems to have a problem.
 func nodePlays() map[string]script {
 	return map[string]script{
 		"one slow node of 400": {minutes: 69, begin: func(f *fleet) func(int) {
@@ -86,24 +86,24 @@ func nodePlays() map[string]script {
 	}
 }
 
-// coarse is a start-up with a runtime that cannot separate volumes, network and sandbox.
+// coarse is the pace of a start-up with a runtime that cannot separate volumes, network and sandbox.
 var coarse = pace{pickup: 0.05, containers: 0.2, unreported: 0.5}
 
-// fresh is a start-up on a node that has no images yet and whose network plugin has just started.
+// fresh is the pace of a start-up on a new node. The node has no images, and its network plugin has just started.
 func fresh() pace {
 	p := healthy.pulling(hub, 200*mib, 12)
 	p.network, p.queue = 40, 150
 	return p
 }
 
-// busy is a start-up on a node where many pods start at once.
+// busy is the pace of a start-up on a node on which many pods start at once.
 func busy() pace {
 	p := healthy.pulling(hub, 50*mib, 4)
 	p.sandbox, p.containers, p.queue = 3, 4, 60
 	return p
 }
 
-// fleetPlays are situations in which many nodes come, go or are busy.
+// fleetPlays returns situations in which many nodes are added, removed or busy.
 func fleetPlays() map[string]script {
 	return map[string]script{
 		"fresh node": quiet(180, func(f *fleet, _ []*target) func(int) {
@@ -156,7 +156,7 @@ func fleetPlays() map[string]script {
 				}
 			}
 		}),
-		// Every node is drained and replaced by a new one, ten minutes apart. The evicted pods start elsewhere.
+		// Every ten minutes, a node is drained and a new node replaces it. The evicted pods start on other nodes.
 		"cluster upgrade": {minutes: 195, begin: func(f *fleet) func(int) {
 			nodes := f.nodes("node", 4)
 			var kubelets []*target

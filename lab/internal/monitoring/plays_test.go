@@ -6,24 +6,24 @@ import (
 	"time"
 )
 
-// script plays one situation.
+// script describes one situation.
 type script struct {
 	minutes int
-	// begin adds the targets before the first sample. It returns what happens in the minutes before each sample.
+	// begin adds the targets before the first sample. It returns a function that the test calls before each sample.
 	begin func(f *fleet) func(minute int)
-	// everywhere says that there is no other cluster, and that the alerts have no label cluster.
+	// If everywhere is true, the test has no second cluster, and the alerts have no label cluster.
 	everywhere bool
 }
 
 const (
 	mib      = 1 << 20
 	hub, big = "hub.example", "big.example"
-	early    = 15 // minutes: when most problems begin
-	onset    = 66 // minutes: when problems begin that the rules ignore on a new node
+	early    = 15 // the minute at which most problems begin
+	onset    = 66 // the minute at which problems begin that the rules ignore on new nodes
 )
 
-// play plays a situation in the cluster east, while nothing happens in the cluster west, whose nodes have the same
-// names. It returns the label cluster that each alert must have.
+// play simulates the situation in the cluster east. The cluster west has nodes with the same names, but no problem.
+// play returns the value of the label cluster that each alert must have.
 func (s script) play() (played []*fleet, cluster string) {
 	east := newFleet("east")
 	played, cluster = []*fleet{east}, "east"
@@ -45,7 +45,7 @@ func (s script) play() (played []*fleet, cluster string) {
 	return played, cluster
 }
 
-// usual is what happens on nodes without a problem between two samples: three start-ups, of which two pull.
+// usual adds the events between two samples on nodes without a problem: three start-ups, two of them with a pull.
 func usual(agents ...*target) {
 	for _, a := range agents {
 		a.startUps(1, healthy)
@@ -54,7 +54,7 @@ func usual(agents ...*target) {
 	}
 }
 
-// quiet plays a situation on four nodes that work as usual, in addition to what happens.
+// quiet returns a situation on four nodes without a problem. The function that happen returns adds further events.
 func quiet(minutes int, happen func(f *fleet, nodes []*target) func(minute int)) script {
 	return script{minutes: minutes, begin: func(f *fleet) func(int) {
 		nodes := f.nodes("node", 4)
@@ -66,7 +66,7 @@ func quiet(minutes int, happen func(f *fleet, nodes []*target) func(minute int))
 	}}
 }
 
-// during calls what happens from one minute until another.
+// during returns a function that calls happen in the minutes from from to until.
 func during(from, until int, happen func()) func(int) {
 	return func(minute int) {
 		if minute >= from && minute < until {
@@ -75,7 +75,7 @@ func during(from, until int, happen func()) func(int) {
 	}
 }
 
-// plays returns the play of each row of the table.
+// plays returns the script of each row of the table, by the name of the situation.
 func plays() map[string]script {
 	all := map[string]script{}
 	for _, some := range []map[string]script{nodePlays(), fleetPlays(), podPlays(), registryPlays(), agentPlays()} {
@@ -123,7 +123,8 @@ func podPlays() map[string]script {
 func registryPlays() map[string]script {
 	const typo = "typo.example"
 	return map[string]script{
-		// Each run leaves a pod that waits, on any node. Somebody once pulled from that registry.
+		// Each run of the CronJob leaves a waiting pod on one of the nodes. An earlier pull from this registry
+		// succeeded.
 		"one bad CronJob": quiet(45, func(_ *fleet, nodes []*target) func(int) {
 			nodes[0].startUps(1, healthy.pulling(typo, mib, 1))
 			return during(early, 45, func() {
@@ -193,7 +194,8 @@ func agentPlays() map[string]script {
 				f.target("kubelet", fmt.Sprintf("node-%d:10250", i+1), fmt.Sprintf("node-%d", i+1))
 			}
 			return func(minute int) {
-				// One after the other stops, and answers at another address one sample later, with counters from zero.
+				// The agents stop in turn. One sample later, each agent responds at another address, with counters at
+				// zero.
 				i := (minute - early) / 3
 				if minute >= early && i < len(nodes) {
 					nodes[i].leave()

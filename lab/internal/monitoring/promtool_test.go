@@ -11,8 +11,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/progress"
 )
 
-// promtool returns the path of promtool: from PROMTOOL, from PATH, or from the lab's Prometheus, which every machine
-// that runs the lab can download.
+// promtool returns the path of promtool. It uses the variable PROMTOOL, then PATH, then the lab's Prometheus. Every
+// machine that runs the lab can download the lab's Prometheus.
 func promtool(t *testing.T) string {
 	t.Helper()
 	if given := os.Getenv("PROMTOOL"); given != "" {

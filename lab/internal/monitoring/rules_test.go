@@ -14,10 +14,10 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// runbookBase is the URL of the runbooks. To use another one, change it here and in rules.yaml.
+// runbookBase is the URL of the runbooks. To use another URL, change this constant and rules.yaml.
 const runbookBase = "https://github.com/podlapse/podlapse/blob/main/docs/runbooks/"
 
-// Recorded series are named level:metric:operation, where the level is their labels.
+// Recorded series have names of the form level:metric:operation. The level lists the labels of the series.
 func TestRecordedNames(t *testing.T) {
 	known := everything(t)
 	recorded := regexp.MustCompile(`^([a-z_]+):[a-z0-9_]+:[a-z0-9]+$`)
@@ -30,7 +30,7 @@ func TestRecordedNames(t *testing.T) {
 			t.Errorf("%s is not level:metric:operation", r.Record)
 			continue
 		}
-		if m[1] == "podlapse" || m[1] == "fleet" { // constants, and sums over all nodes
+		if m[1] == "podlapse" || m[1] == "fleet" { // the series is a constant or a sum over all nodes
 			continue
 		}
 		for level := range strings.SplitSeq(m[1], "_") {
@@ -58,11 +58,11 @@ func TestAlertLabelsAndAnnotations(t *testing.T) {
 		have := known.labelsOf(parse(t, r.Expr))
 		for _, name := range []string{"summary", "description"} {
 			if !strings.Contains(r.Annotations[name], "{{") {
-				t.Errorf("%s: the %s has no template, so it names no node, registry or phase", r.Alert, name)
+				t.Errorf("%s: the %s must name the node, registry or phase with a template", r.Alert, name)
 			}
 			for _, m := range templateLabel.FindAllStringSubmatch(r.Annotations[name], -1) {
 				if !have[m[1]] {
-					t.Errorf("%s: the %s uses label %s; there are only %s", r.Alert, name, m[1], have)
+					t.Errorf("%s: the %s uses label %s, but the alert has only %s", r.Alert, name, m[1], have)
 				}
 			}
 		}
@@ -89,12 +89,13 @@ func TestEveryAlertHasRunbook(t *testing.T) {
 		}
 	}
 	slices.Sort(names)
-	if names = slices.Compact(names); !slices.Equal(names, have) { // one alert may have two severities
+	if names = slices.Compact(names); !slices.Equal(names, have) { // one alert can have two severities
 		t.Errorf("alerts %v, pages %v", names, have)
 	}
 }
 
-// One Prometheus may evaluate the rules for several clusters, which can have nodes and registries with the same names.
+// One Prometheus can evaluate the rules for several clusters. Nodes and registries of different clusters can have the
+// same names.
 func TestRulesKeepClustersApart(t *testing.T) {
 	known := everything(t)
 	constant := func(expr parser.Expr) bool {
@@ -137,8 +138,8 @@ func unitTests(t *testing.T) []string {
 	return paths
 }
 
-// For every alert, one unit test expects it to fire and another one expects it not to fire. Their input series are
-// series that agents expose.
+// For every alert, at least one unit test must expect that the alert fires, and at least one unit test must expect that
+// the alert stays silent. Agents must expose all input series of the tests.
 func TestUnitTestsCoverEveryAlert(t *testing.T) {
 	known := exposed(t)
 	fires, silent := map[string]bool{}, map[string]bool{}
@@ -172,8 +173,8 @@ func TestUnitTestsCoverEveryAlert(t *testing.T) {
 	}
 	for _, r := range alerts(t) {
 		if !fires[r.Alert] || !silent[r.Alert] {
-			t.Errorf("%s: a test expects it to fire: %t, a test expects it not to fire: %t", r.Alert, fires[r.Alert],
-				silent[r.Alert])
+			t.Errorf("%s: a test expects that the alert fires: %t, a test expects that the alert stays silent: %t",
+				r.Alert, fires[r.Alert], silent[r.Alert])
 		}
 	}
 }

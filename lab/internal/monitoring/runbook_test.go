@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The runbook's table has every phase with its limit in the rules.
+// The runbook's table must list every phase with the limit in the rules.
 func TestRunbookListsPhaseLimits(t *testing.T) {
 	reported := map[string]string{}
 	row := regexp.MustCompile("(?m)^\\| (`[a-z_`, ]+`) \\| (\\d+) min")
@@ -27,16 +27,16 @@ func TestRunbookListsPhaseLimits(t *testing.T) {
 		limits++
 		minutes, err := strconv.Atoi(reported[r.Labels["phase"]])
 		if want := "vector(" + strconv.Itoa(60*minutes) + ")"; err != nil || r.Expr != want {
-			t.Errorf("phase %s: the runbook says %q minutes, the rules %s", r.Labels["phase"],
-				reported[r.Labels["phase"]], r.Expr)
+			t.Errorf("phase %s: the limit in the runbook is %q minutes, but the expression in the rules is %s",
+				r.Labels["phase"], reported[r.Labels["phase"]], r.Expr)
 		}
 	}
 	if limits != len(reported) {
-		t.Errorf("the runbook has %d phases, the rules %d", len(reported), limits)
+		t.Errorf("the runbook has %d phases, but the rules have %d phases with a limit", len(reported), limits)
 	}
 }
 
-// The runbook explains exactly the failure reasons for which a registry is to blame.
+// The runbook must explain exactly the failure reasons for which the registry is the cause.
 func TestRunbookListsRegistryReasons(t *testing.T) {
 	reasons := regexp.MustCompile(`reason=~"([a-z_|]+)"`)
 	var blamed []string
@@ -48,7 +48,8 @@ func TestRunbookListsRegistryReasons(t *testing.T) {
 			blamed = strings.Split(m[1], "|")
 		}
 	}
-	_, table, _ := strings.Cut(string(read(t, docs, "runbooks", "PodlapseRegistryFailing.md")), "| reason | look at |")
+	_, table, _ := strings.Cut(string(read(t, docs, "runbooks", "PodlapseRegistryFailing.md")),
+		"| reason | what to check |")
 	table, silent, _ := strings.Cut(table, "## When it is wrong")
 	var reported []string
 	for _, m := range regexp.MustCompile("(?m)^\\| (`[a-z_`, ]+`) \\|").FindAllStringSubmatch(table, -1) {
@@ -59,16 +60,16 @@ func TestRunbookListsRegistryReasons(t *testing.T) {
 	slices.Sort(blamed)
 	slices.Sort(reported)
 	if len(blamed) == 0 || !slices.Equal(blamed, reported) {
-		t.Errorf("the rules blame registries for %v, the runbook lists %v", blamed, reported)
+		t.Errorf("the rules name the registry as the cause for %v, but the runbook lists %v", blamed, reported)
 	}
 	for _, reason := range blamed {
 		if strings.Contains(silent, "`"+reason+"`") {
-			t.Errorf("the runbook says that the alert does not fire for %s", reason)
+			t.Errorf("the runbook must not list %s among the reasons without an alert", reason)
 		}
 	}
 }
 
-// A runbook begins with commands that need no Prometheus, each of which is complete.
+// A runbook must begin with commands that do not need Prometheus. Each command must be complete.
 func TestRunbooksBeginWithCommands(t *testing.T) {
 	block := regexp.MustCompile("(?s)```sh\n(.*?)```")
 	command := regexp.MustCompile(`kubectl podlapse ([a-z]+)`)

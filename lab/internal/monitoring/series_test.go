@@ -43,18 +43,18 @@ func (s labelSet) String() string { return strings.Join(slices.Sorted(maps.Keys(
 // metric describes the series of a name.
 type metric struct {
 	labels labelSet
-	counts bool // a counter or a part of a histogram, so its rate is meaningful
+	counts bool // the metric is a counter or a part of a histogram, so its rate is meaningful
 }
 
-// catalog is all metrics by name.
+// catalog contains all metrics by name.
 type catalog map[string]metric
 
-// ofTarget lists the labels that Prometheus adds to all series that it scrapes, and the target's labels node and
-// cluster of docs/monitoring.md.
+// ofTarget lists the labels that Prometheus adds to all scraped series. The list includes the target's labels node and
+// cluster, which docs/monitoring.md requires.
 var ofTarget = []string{"job", "instance", "node", "cluster"}
 
-// exposed returns the metrics of docs/metrics.md, which a test of the agent compares with its registry, and those that
-// Prometheus and its client library add.
+// exposed returns the metrics in docs/metrics.md, and the metrics that Prometheus and its client library add. A test of
+// the agent compares docs/metrics.md with the agent's metrics.
 func exposed(t *testing.T) catalog {
 	t.Helper()
 	known := catalog{
@@ -78,7 +78,7 @@ func exposed(t *testing.T) catalog {
 			if label = strings.TrimSpace(label); label != "" {
 				own[label] = true
 			}
-			if label == "namespace" || label == "pod" { // renamed if the scrape does not honor the agent's labels
+			if label == "namespace" || label == "pod" { // without honorLabels, Prometheus renames these labels
 				own["exported_"+label] = true
 			}
 		}
@@ -112,8 +112,8 @@ func (c catalog) add(t *testing.T, r rule) {
 	c[r.Record] = metric{labels: made}
 }
 
-// everything returns the exposed metrics and those that rules record. A rule may use series of later rules, so
-// everything repeats until no labels change. This takes at most as many rounds as there are rules.
+// everything returns the exposed metrics and the metrics that rules record. A rule can use series of later rules, so
+// everything evaluates all rules again until no labels change. The maximum number of rounds is the number of rules.
 func everything(t *testing.T) catalog {
 	t.Helper()
 	known := exposed(t)
@@ -127,14 +127,15 @@ func everything(t *testing.T) catalog {
 			return known
 		}
 	}
-	t.Fatal("the labels of the recorded series still change after as many rounds as there are rules")
+	t.Fatal("the labels of the recorded series still change after one round for each rule")
 	return nil
 }
 
 // labelsOf returns the labels that the series of an expression can have.
 func (c catalog) labelsOf(expr parser.Expr) labelSet { return c.check(expr, func(string, ...any) {}) }
 
-// check is labelsOf, and reports the metrics and labels that an expression uses but that do not exist.
+// check returns the same labels as labelsOf. check also reports metrics and labels that an expression uses, but that do
+// not exist.
 func (c catalog) check(expr parser.Expr, problem func(string, ...any)) labelSet {
 	need := func(have labelSet, what string, names ...string) {
 		for _, name := range names {
@@ -253,7 +254,7 @@ func TestExpressions(t *testing.T) {
 	}
 }
 
-// check reports a problem for each kind of mistake.
+// The method check must report a problem for each kind of mistake.
 func TestCheckFindsInvalidExpressions(t *testing.T) {
 	known := everything(t)
 	for _, wrong := range []string{
@@ -271,7 +272,7 @@ func TestCheckFindsInvalidExpressions(t *testing.T) {
 		problems := 0
 		known.check(parse(t, wrong), func(string, ...any) { problems++ })
 		if problems == 0 {
-			t.Errorf("no problem is reported for %s", wrong)
+			t.Errorf("check must report a problem for %s", wrong)
 		}
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// situation is a row of the table in docs/monitoring.md: the severity of each alert that must fire. All other alerts
-// must stay silent.
+// situation is a row of the table in docs/monitoring.md. It contains the severity of each alert that must fire. All
+// other alerts must stay silent.
 type situation struct {
 	name  string
 	fires map[string]string
@@ -22,7 +22,7 @@ type situation struct {
 
 const silent = "–"
 
-// situations reads the table.
+// situations reads the table in docs/monitoring.md.
 func situations(t *testing.T) []situation {
 	t.Helper()
 	_, text, found := strings.Cut(string(read(t, docs, "monitoring.md")), "\n| situation |")
@@ -41,7 +41,7 @@ func situations(t *testing.T) []situation {
 	}
 	slices.Sort(want)
 	if got := slices.Sorted(slices.Values(names)); !slices.Equal(got, slices.Compact(want)) {
-		t.Fatalf("the columns of the table are %v, the alerts are %v", got, want)
+		t.Fatalf("the columns of the table are %v, but the alerts are %v", got, want)
 	}
 	var all []situation
 	for _, line := range lines[2:] {
@@ -77,7 +77,7 @@ func cellsOf(line string) (cells []string) {
 	return cells
 }
 
-// promtoolTest is a file of promtool with one test.
+// promtoolTest is a test file of promtool with one test.
 type promtoolTest struct {
 	RuleFiles []string        `yaml:"rule_files"`
 	Interval  string          `yaml:"evaluation_interval"`
@@ -101,10 +101,10 @@ type promtoolSample struct {
 	Value  float64 `yaml:"value"`
 }
 
-// firedAtAnyTime lists the alerts that fired during a play, with the label cluster.
+// firedAtAnyTime is a query for the alerts that fired during a situation, with the label cluster.
 const firedAtAnyTime = `group by (alertname, severity, cluster) (last_over_time(ALERTS{alertstate="firing"}[1d]))`
 
-// testOf returns promtool's test of a play: exactly these alerts have fired at its end.
+// testOf returns promtool's test of a situation. The test requires that exactly these alerts fired.
 func testOf(t *testing.T, played []*fleet, fires map[string]string, cluster string) []byte {
 	t.Helper()
 	rules, err := filepath.Abs(filepath.Join(manifests, "rules.yaml"))
@@ -135,7 +135,7 @@ func testOf(t *testing.T, played []*fleet, fires map[string]string, cluster stri
 	return text
 }
 
-// run lets promtool test a play, and returns what promtool reports.
+// run runs promtool's test of a situation, and returns the output of promtool.
 func run(t *testing.T, promtool string, test []byte) (string, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "situation.yaml")
@@ -146,7 +146,7 @@ func run(t *testing.T, promtool string, test []byte) (string, error) {
 	return string(out), err
 }
 
-// Every situation of the table is played to the rules. Exactly the alerts of its row must fire.
+// The test simulates every situation of the table. Exactly the alerts in the row must fire.
 func TestSituations(t *testing.T) {
 	promtool := promtool(t)
 	all, known := situations(t), plays()
@@ -156,7 +156,7 @@ func TestSituations(t *testing.T) {
 	}
 	slices.Sort(rows)
 	if played := slices.Sorted(maps.Keys(known)); !slices.Equal(rows, played) {
-		t.Fatalf("the table has the situations\n%s\nthe test plays\n%s", strings.Join(rows, "\n"),
+		t.Fatalf("the table has the situations\n%s\nbut the test simulates\n%s", strings.Join(rows, "\n"),
 			strings.Join(played, "\n"))
 	}
 	for _, s := range all {
@@ -169,7 +169,7 @@ func TestSituations(t *testing.T) {
 	}
 }
 
-// A row with a wrong cell fails.
+// TestSituations must fail for a row with a wrong cell.
 func TestSituationsFindWrongCells(t *testing.T) {
 	promtool := promtool(t)
 	for _, s := range situations(t) {

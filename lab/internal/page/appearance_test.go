@@ -10,7 +10,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/browser"
 )
 
-// TestForcedColors checks that bars keep their colors with forced colors. Otherwise they would be invisible.
+// TestForcedColors checks that bars keep their colors if the user forces a color scheme. Otherwise the bars would be
+// invisible.
 func TestForcedColors(t *testing.T) {
 	s := standIn(t, "--pods=1", "--pulls")
 	tab := open(t, browser.Look{Width: 1440, Height: 1000, Contrast: true})
@@ -29,7 +30,7 @@ func TestForcedColors(t *testing.T) {
 	requireColored(t, tab, ".progress i", ".lane i", ".wait .track i + i")
 }
 
-// requireColored requires that the first of these elements are neither black, white nor gray.
+// requireColored requires that the first elements of the selector have a color other than black, white or gray.
 func requireColored(t *testing.T, tab *browser.Tab, selectors ...string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "picture.png")

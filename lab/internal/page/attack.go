@@ -7,7 +7,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/browser"
 )
 
-// attacks are ways to run injected code in the page. Each sets window.attacked if it works.
+// attacks are ways to run injected code in the page. Code that runs sets window.attacked.
 var attacks = map[string]string{
 	"a script element": `const s = document.createElement('script'); s.textContent = 'window.attacked = 1';
 		document.body.append(s);`,
@@ -20,8 +20,8 @@ var attacks = map[string]string{
 		s.src = 'data:text/javascript,window.attacked=1'; document.body.append(s);`,
 }
 
-// Attack tries to run code that the page's policy forbids, and returns an error for the first attempt that is not
-// refused. The browser's complaints prove that it checked the policy.
+// Attack tries to run code that the page's Content-Security-Policy forbids. It returns an error for the first attempt
+// that the browser does not block. The browser's error messages prove that the browser checked the policy.
 func Attack(t *browser.Tab) error {
 	for name, code := range attacks {
 		t.Complaints()
@@ -37,7 +37,7 @@ func Attack(t *browser.Tab) error {
 		complaints := strings.Join(t.Complaints(), "\n")
 		if done == "it ran" || !strings.Contains(done+complaints, "Security Policy") &&
 			!strings.Contains(done+complaints, "Trusted") {
-			return fmt.Errorf("%s: %q, and the browser reports %q", name, done, complaints)
+			return fmt.Errorf("the browser must block %s: got %q, and the browser reports %q", name, done, complaints)
 		}
 	}
 	return nil

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// TestPathPrefix runs the agent behind a proxy that removes a prefix, like the API server's and an ingress. The page
-// must send all its requests under the prefix.
+// TestPathPrefix runs the agent behind a proxy that removes a prefix, like the API server's proxy and an ingress. The
+// paths of all requests of the page must begin with the prefix.
 func TestPathPrefix(t *testing.T) {
 	s := standIn(t, "--pods=40", "--changes=4")
 	for _, prefix := range []string{"/api/v1/namespaces/x/pods/y:9717/proxy/", "/tools/node%201/podlapse/"} {
@@ -80,7 +80,7 @@ func prefixProxy(t *testing.T, address, prefix string) (server string, strays fu
 	}
 }
 
-// TestAgentRestart checks that the page reconnects to the next agent by itself, and shows that agent's start-ups.
+// TestAgentRestart checks that the page reconnects to the next agent, and shows the start-ups of this agent.
 func TestAgentRestart(t *testing.T) {
 	first := standIn(t, "--pods=30")
 	tab := open(t, wide)
@@ -94,8 +94,8 @@ func TestAgentRestart(t *testing.T) {
 	must(t, tab.Await("20 rows, live", Live+` && `+count+` === 20`, 3*soon))
 }
 
-// TestOpenStartUpAcrossRestarts opens a start-up while the agent is replaced: by one that knows the start-up, and by
-// one that does not.
+// TestOpenStartUpAcrossRestarts opens a start-up, and replaces the agent several times. The last new agent does not
+// know the start-up, and the other agents know it.
 func TestOpenStartUpAcrossRestarts(t *testing.T) {
 	first := standIn(t, "--pods=1", "--changes=4")
 	tab := open(t, wide)
@@ -123,8 +123,8 @@ func TestOpenStartUpAcrossRestarts(t *testing.T) {
 	}
 }
 
-// TestFailedList checks that the page shows a failed list, and hides the message after the next successful one,
-// even if nothing else changes.
+// TestFailedList checks that the page shows a message if a request for the list fails. The page must hide the message
+// after the next successful request, even if nothing else changes.
 func TestFailedList(t *testing.T) {
 	s := standIn(t, "--pods=5", "--changes=1")
 	for _, test := range []struct{ view, address, words string }{
@@ -132,7 +132,7 @@ func TestFailedList(t *testing.T) {
 	} {
 		address := s.address
 		if test.view == "#/" {
-			address = standIn(t, "--pods=5").address // without changes
+			address = standIn(t, "--pods=5").address // start-ups of this stand-in do not change
 		}
 		server, mend := failingProxy(t, address, test.address)
 		tab := open(t, wide)
@@ -144,7 +144,8 @@ func TestFailedList(t *testing.T) {
 	}
 }
 
-// TestStreamResumes checks that the page reconnects and continues the stream at its position, without another list.
+// TestStreamResumes checks that the page reconnects and continues the stream at the same position, without a new
+// request for the list.
 func TestStreamResumes(t *testing.T) {
 	s := standIn(t, "--pods=5", "--changes=4")
 	var mu sync.Mutex
@@ -170,7 +171,7 @@ func TestStreamResumes(t *testing.T) {
 	mu.Lock()
 	listed := lists
 	mu.Unlock()
-	ask[int](t, tab, `(window.dispatchEvent(new Event('online')), 0)`) // as after a sleep
+	ask[int](t, tab, `(window.dispatchEvent(new Event('online')), 0)`) // as after the computer slept
 	must(t, tab.Await("the page to be live", Live, soon))
 	took := ask[string](t, tab, `document.querySelector('.rows').innerText`)
 	must(t, tab.Await("changes again", `document.querySelector('.rows').innerText !== `+quoted(took), soon))
@@ -184,8 +185,8 @@ func TestStreamResumes(t *testing.T) {
 	requireNoComplaints(t, tab)
 }
 
-// TestHiddenPageDisconnects checks that a hidden page closes its connection after 20 s, here a hundred times as fast,
-// and reconnects when it is visible again.
+// TestHiddenPageDisconnects checks that a hidden page closes its connection after 20 s, and reconnects when the page is
+// visible again. The test runs the clock a hundred times as fast.
 func TestHiddenPageDisconnects(t *testing.T) {
 	s := standIn(t, "--pods=5")
 	tab := open(t, wide)

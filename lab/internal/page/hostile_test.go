@@ -8,7 +8,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/browser"
 )
 
-// findAttacks is an expression that lists the effects of untrusted text: elements, attributes and scripts made from it,
+// findAttacks is an expression that lists the effects of untrusted text: injected elements, attributes and scripts,
 // control characters that could mislead readers, and a page that is too large.
 const findAttacks = `(() => {
 	const wrong = [];
@@ -39,7 +39,7 @@ const findAttacks = `(() => {
 func TestHostileNamesAndMessages(t *testing.T) {
 	s := standIn(t, "--pods=3", "--hostile")
 	tab := open(t, wide)
-	var links []string // of all rows: on a phone, the page shows fewer at a time
+	var links []string // links of all rows; on a phone, the page shows fewer rows at a time
 	for i, look := range []browser.Look{wide, narrow} {
 		name := []string{"desk", "phone"}[i]
 		must(t, tab.Show(look))
@@ -86,11 +86,11 @@ func check(t *testing.T, tab *browser.Tab, where string) {
 		t.Errorf("%s: %.300s", where, wrong)
 	}
 	for _, complaint := range tab.Complaints() {
-		t.Errorf("%s: the browser complains: %.500s", where, complaint)
+		t.Errorf("%s: the browser reports errors: %.500s", where, complaint)
 	}
 }
 
-// TestContentSecurityPolicy tries the actions of an attacker's script from inside the page.
+// TestContentSecurityPolicy tries to run injected code from inside the page.
 func TestContentSecurityPolicy(t *testing.T) {
 	s := standIn(t, "--pods=3")
 	tab := open(t, wide)

@@ -9,7 +9,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// TestKeyboardNavigation goes from the list to the layers of a pull and back, with the keyboard only.
+// TestKeyboardNavigation uses only the keyboard to open the layers of a pull from the list, and to go back.
 func TestKeyboardNavigation(t *testing.T) {
 	s := standIn(t, "--pods=60")
 	tab := open(t, wide)
@@ -20,7 +20,7 @@ func TestKeyboardNavigation(t *testing.T) {
 			must(t, tab.Press(key))
 		}
 	}
-	// Press would also type the slash into the search.
+	// The function Press would also type the slash into the search field.
 	ask[int](t, tab, `(document.body.dispatchEvent(new KeyboardEvent('keydown', { key: '/', bubbles: true })), 0)`)
 	press("team-3")
 	must(t, tab.Await("the search to be in the address", `location.hash === '#/?q=team-3'`, soon))
@@ -37,7 +37,7 @@ func TestKeyboardNavigation(t *testing.T) {
 	must(t, tab.Await("the first phase in focus",
 		`document.activeElement === document.querySelector('.wf-rows').firstElementChild`, soon))
 	if reported := ask[string](t, tab, Detail); reported == "" {
-		t.Error("no detail is shown for the focused phase")
+		t.Error("the page must show the details of the focused phase")
 	}
 	phases := ask[int](t, tab, `document.querySelectorAll('.wf-rows > *').length`)
 	pull := ask[int](t, tab, `[...document.querySelector('.wf-rows').children]
@@ -46,7 +46,7 @@ func TestKeyboardNavigation(t *testing.T) {
 		press(kb.ArrowDown)
 	}
 	press(kb.Enter)
-	// The rows of the download, the unpacking and four layers.
+	// The rows are the download, the unpacking and four layers.
 	must(t, tab.Await("layers", fmt.Sprintf(`document.querySelectorAll('.wf-rows > *').length === %d + 6`, phases),
 		soon))
 	press(kb.ArrowLeft)
@@ -58,7 +58,8 @@ func TestKeyboardNavigation(t *testing.T) {
 	requireNoComplaints(t, tab)
 }
 
-// TestKeysOutsideTheList checks that keys change neither a select nor the selection, and scroll if there are no rows.
+// TestKeysOutsideTheList checks that keys do not change a select element or the selection. If the view has no rows,
+// keys must scroll the view.
 func TestKeysOutsideTheList(t *testing.T) {
 	s := standIn(t, "--pods=60")
 	tab := open(t, wide)
@@ -69,7 +70,7 @@ func TestKeysOutsideTheList(t *testing.T) {
 	must(t, tab.Press(kb.Escape))
 	must(t, tab.Await("the focus to leave the select", `document.activeElement === document.body`, soon))
 	if shown := ask[string](t, tab, cause+`.value + ' ' + location.hash`); shown != "app #/?cause=app" {
-		t.Errorf("the select and the address have %q", shown)
+		t.Errorf("the select element and the address have the values %q", shown)
 	}
 	for _, view := range []string{"pulls", "registries", "quality", "workloads", "images", "node"} {
 		ask[int](t, tab, `(location.hash = '#/`+view+`', 0)`)
@@ -82,8 +83,8 @@ func TestKeysOutsideTheList(t *testing.T) {
 	requireNoComplaints(t, tab)
 }
 
-// TestRowOrderMatchesScreen compares the order of elements, which Tab and screen readers follow, with that on the
-// screen: while rows move, and far down in the list. The focus must not move.
+// TestRowOrderMatchesScreen compares the order of elements with the order on the screen. Tab and screen readers follow
+// the order of elements. The test compares while rows move, and far down in the list. The focus must not move.
 func TestRowOrderMatchesScreen(t *testing.T) {
 	s := standIn(t, "--pods=200", "--changes=20")
 	tab := open(t, wide)
@@ -95,7 +96,8 @@ func TestRowOrderMatchesScreen(t *testing.T) {
 		t.Helper()
 		for range 10 {
 			if seen := ask[[]int](t, tab, tops); len(seen) < 5 || !slices.IsSorted(seen) {
-				t.Fatalf("%s: the elements are not in the order on the screen, their tops are %v", where, seen)
+				t.Fatalf("%s: the elements must have the same order as on the screen, but their vertical "+
+					"positions are %v", where, seen)
 			}
 			time.Sleep(100 * time.Millisecond)
 		}

@@ -17,12 +17,12 @@ func follow(t *testing.T, tab *browser.Tab, selector string) {
 	ask[int](t, tab, `(document.querySelector(`+quoted(selector)+`).click(), 0)`)
 }
 
-// listed is an expression for the number of start-ups in the list.
+// The expression listed is the number of start-ups in the list.
 const listed = `[...document.querySelectorAll('.rows > h2:not([hidden]) small')]
 	.reduce((sum, node) => sum + Number(node.textContent), 0)`
 
 // TestLinksBetweenViews follows links from a registry to its pods, from a pod to its workload, image, registry and
-// node, and back. 60 pods have 21 workloads: the namespaces are numbered modulo 7, and 20 pods share an owner's name.
+// node, and back. The 60 pods belong to 21 workloads in 7 namespaces. Each name of an owner belongs to 20 pods.
 func TestLinksBetweenViews(t *testing.T) {
 	s := standIn(t, "--pods=60")
 	tab := open(t, wide)
@@ -80,14 +80,14 @@ func TestWorkloads(t *testing.T) {
 		}
 		return wrong; })()`)
 	for _, w := range wrong {
-		t.Errorf("the row %s does not match the API, or the order", w)
+		t.Errorf("the row %s does not match the API, or is at the wrong position", w)
 	}
 	follow(t, tab, "tbody td a")
 	must(t, tab.Await("its pods", `location.hash.startsWith('#/?owner=') && `+listed+` === 3`, soon))
 	requireNoComplaints(t, tab)
 }
 
-// TestComparison compares two start-ups of a workload, and checks the differences against the API.
+// TestComparison opens the comparison of two start-ups of a workload, and checks the differences against the API.
 func TestComparison(t *testing.T) {
 	s := standIn(t, "--pods=60")
 	tab := open(t, wide)
@@ -155,7 +155,7 @@ func TestMergedPhases(t *testing.T) {
 	}
 }
 
-// TestTimeRange checks the filter by time: in the module, in the address and in the fields.
+// TestTimeRange checks the filter by time in the module, in the address and in the input fields.
 func TestTimeRange(t *testing.T) {
 	s := standIn(t, "--pods=20")
 	tab := open(t, wide)
@@ -167,7 +167,7 @@ func TestTimeRange(t *testing.T) {
 		"?last=nonsense": 20,
 		"?from=" + day + "11:00:00Z&to=" + day + "11:59:59Z": 0,
 		"?from=" + day + "11:00:00Z&to=" + day + "12:00:05Z": 20,
-		"?from=" + day + "12:00:05Z":                         20, // all were in progress then
+		"?from=" + day + "12:00:05Z":                         20, // all start-ups were in progress at this time
 		"?from=" + day + "12:05:00Z":                         0,
 	} {
 		must(t, tab.Go("about:blank"))
@@ -262,7 +262,7 @@ func TestUnpackRowsDiffer(t *testing.T) {
 	}
 }
 
-// TestOldAddresses checks that addresses of earlier versions open the present views.
+// TestOldAddresses checks that addresses of earlier versions open the current views.
 func TestOldAddresses(t *testing.T) {
 	tab := modules(t)
 	ask[int](t, tab, `(location.hash = '#/evidence', 0)`)
@@ -271,13 +271,13 @@ func TestOldAddresses(t *testing.T) {
 	must(t, tab.Await("the order by cause", `document.querySelector('.head-cause').dataset.sorted === 'yes'`, soon))
 }
 
-// comparisonOf returns the address that compares a start-up with itself.
+// comparisonOf returns the address of the comparison of a start-up with itself.
 func comparisonOf(t *testing.T, link string) string {
 	t.Helper()
 	_, path, ok := strings.Cut(link, "#/pods/")
 	path, uid, hasUID := strings.Cut(path, "?uid=")
 	if !ok || !hasUID {
-		t.Fatalf("%q does not lead to a pod", link)
+		t.Fatalf("the link %q does not lead to a pod", link)
 	}
 	id := url.QueryEscape(path + "/" + uid)
 	return "#/compare?a=" + id + "&b=" + id

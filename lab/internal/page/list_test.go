@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestDeletedPods checks that deleted pods stay in the list and are shown as gone.
+// TestDeletedPods checks that deleted pods stay in the list, and that the page marks them as gone.
 func TestDeletedPods(t *testing.T) {
 	s := standIn(t, "--pods=20", "--leaving")
 	tab := open(t, wide)
@@ -29,7 +29,7 @@ func TestStartUpInProgressGrows(t *testing.T) {
 	}
 }
 
-// TestPodDeletedDuringList checks that a pod that was deleted while the list was in transfer is shown as gone.
+// TestPodDeletedDuringList deletes a pod while the agent sends the list. The page must mark this pod as gone.
 func TestPodDeletedDuringList(t *testing.T) {
 	tab := modules(t)
 	if gone := ask[bool](t, tab, `(async () => {
@@ -41,11 +41,11 @@ func TestPodDeletedDuringList(t *testing.T) {
 		known.tellSome([record], 0);
 		known.tellAll();
 		return known.startUps.get(record.uid)?.gone === true; })()`); !gone {
-		t.Error("the pod is missing, or not marked as gone")
+		t.Error("the page must show the pod and mark it as gone")
 	}
 }
 
-// TestDeletedPodsAreLimited checks that the page forgets the pods that were deleted first.
+// TestDeletedPodsAreLimited checks that the page removes the pods that were deleted first.
 func TestDeletedPodsAreLimited(t *testing.T) {
 	tab := modules(t)
 	got := ask[[]string](t, tab, `(async () => {
@@ -56,7 +56,7 @@ func TestDeletedPodsAreLimited(t *testing.T) {
 		for (let i = 1099; i >= 10; i--) known.gone('u' + i);
 		const uids = [...known.startUps.keys()];
 		return [String(uids.length), uids[0], uids[10], uids.at(-1)]; })()`)
-	if fmt.Sprint(got) != "[1010 u0 u1009 u10]" { // ten existing pods, and the thousand that were deleted last
+	if fmt.Sprint(got) != "[1010 u0 u1009 u10]" { // ten existing pods, and the latest thousand deleted pods
 		t.Errorf("%v", got)
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// TestLoad measures the page and the stand-in with 500 pods, 20 changes per second, and six viewers: the page, four
-// that read, and one that does not.
+// TestLoad measures the page and the stand-in with 500 pods, 20 changes per second, and six viewers. The viewers are
+// the page, four clients that read the stream, and one client that does not read.
 func TestLoad(t *testing.T) {
 	const during = 4 * time.Second
 	s := standIn(t, "--pods=500", "--changes=20")
@@ -34,25 +34,25 @@ func TestLoad(t *testing.T) {
 	must(t, tab.Go("http://"+s.address+"/"))
 	must(t, tab.Await("all pods", `document.querySelector('.chip b').textContent === '500'`, soon))
 	must(t, tab.Await("changes", Live+` && document.querySelector('.row.state-starting')`, soon))
-	time.Sleep(3 * time.Second) // the work after loading is done by then
+	time.Sleep(3 * time.Second) // by then, the page has finished its work after loading
 
 	busy, cost := math.Inf(1), math.Inf(1)
-	for range 3 { // other load on the machine only makes numbers larger
+	for range 3 { // other load on the machine can only make the numbers larger
 		before := usage(t, s.process)
 		share, err := tab.Busy(during)
 		must(t, err)
 		busy, cost = min(busy, share), min(cost, float64(usage(t, s.process)-before)/float64(during))
 	}
-	t.Logf("the page's main thread was busy for %.1f %%, the stand-in took %.1f %% of a core for six viewers", 100*busy,
-		100*cost)
+	t.Logf("the page's main thread was busy for %.1f %%, and the stand-in used %.1f %% of a core for six viewers",
+		100*busy, 100*cost)
 	if busy <= 0 || busy > 0.10 {
 		t.Errorf("the page's main thread was busy for %.1f %%", 100*busy)
 	}
 	if cost > 0.02 {
-		t.Errorf("the stand-in took %.1f %% of a core", 100*cost)
+		t.Errorf("the stand-in used %.1f %% of a core", 100*cost)
 	}
 	if shown := ask[int](t, tab, `document.querySelectorAll('.rows > *').length`); shown < 10 || shown > 80 {
-		t.Errorf("the page contains %d rows of 500", shown)
+		t.Errorf("the page contains %d of 500 rows", shown)
 	}
 	took := ask[[]string](t, tab,
 		`[...document.querySelectorAll('.row.state-starting .took')].map((node) => node.textContent)`)
@@ -60,7 +60,7 @@ func TestLoad(t *testing.T) {
 	if later := ask[[]string](t, tab,
 		`[...document.querySelectorAll('.row.state-starting .took')].map((node) => node.textContent)`); strings.Join(
 		later, "") == strings.Join(took, "") {
-		t.Error("no duration of a starting pod changes")
+		t.Error("the durations of starting pods must change")
 	}
 	must(t,
 		tab.Await("the last row",
@@ -72,7 +72,7 @@ func TestLoad(t *testing.T) {
 	requireNoComplaints(t, tab)
 }
 
-// TestBusy checks the measurement of a page that works for 30 % of the time.
+// TestBusy checks the measurement with a page whose main thread is busy for 30 % of the time.
 func TestBusy(t *testing.T) {
 	s := standIn(t, "--pods=1")
 	tab := open(t, wide)
@@ -81,8 +81,8 @@ func TestBusy(t *testing.T) {
 		while (performance.now() - began < 30); }, 100)`)
 	busy, err := tab.Busy(2 * time.Second)
 	must(t, err)
-	if busy < 0.1 || busy > 0.5 { // less if the machine lacks CPUs
-		t.Errorf("a page that works for 30 %% of the time is measured as busy for %.1f %%", 100*busy)
+	if busy < 0.1 || busy > 0.5 { // a machine with few CPUs measures less
+		t.Errorf("the main thread was busy for 30 %% of the time, but the measurement is %.1f %%", 100*busy)
 	}
 }
 
@@ -107,7 +107,7 @@ func read(ctx context.Context, t *testing.T, address string) {
 		return
 	}
 	defer answer.Body.Close()
-	_, _ = io.Copy(io.Discard, answer.Body) // until ctx ends
+	_, _ = io.Copy(io.Discard, answer.Body) // the copy stops when ctx ends
 }
 
 // openWithoutReading requests the stream and reads only its first bytes.
@@ -121,6 +121,6 @@ func openWithoutReading(t *testing.T, address string) {
 	line, err := bufio.NewReaderSize(conn, 64).ReadString('\n')
 	must(t, err)
 	if status, _ := strconv.Atoi(strings.Fields(line)[1]); status != http.StatusOK {
-		t.Fatalf("the stream begins with %s", line)
+		t.Fatalf("the first line of the stream is %s", line)
 	}
 }

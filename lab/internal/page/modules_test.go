@@ -7,7 +7,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/browser"
 )
 
-// modules opens the page, for tests that use only its modules.
+// The function modules opens the page for tests that use only the page's modules.
 func modules(t *testing.T) *browser.Tab {
 	t.Helper()
 	s := standIn(t, "--pods=1")
@@ -16,12 +16,12 @@ func modules(t *testing.T) *browser.Tab {
 	return tab
 }
 
-// module returns an expression for the exports of a module of the page.
+// The function module returns an expression for the exports of a module of the page.
 func module(name string) string {
 	return `(await import(document.querySelector('script[type=module]').src.replace('main.js', '` + name + `')))`
 }
 
-// TestRetryAfter checks that the page queries an overloaded agent again after increasing waits.
+// TestRetryAfter checks that the page waits longer before each new request to an overloaded agent.
 func TestRetryAfter(t *testing.T) {
 	tab := modules(t)
 	got := ask[[]float64](t, tab, `(async () => {
@@ -37,7 +37,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// TestVisible tests the module that makes untrusted text safe to show.
+// TestVisible tests the module that makes untrusted text safe for display.
 func TestVisible(t *testing.T) {
 	tab := modules(t)
 	for text, want := range map[string]string{

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestErrorBars compares the bar of each error with the record: it extends this far before and after the end of the
-// phase.
+// TestErrorBars compares the bar of each error with the record. The bar must extend by the error before and after the
+// end of the phase.
 func TestErrorBars(t *testing.T) {
 	tab := modules(t)
 	must(t, tab.Await("a row", `document.querySelector('.row')`, soon))
@@ -70,7 +70,7 @@ func TestTermination(t *testing.T) {
 	for _, want := range []string{"ignored its stop signal", "30.000 s", "±0.001 s", "the application",
 		"or kill, sandbox stop", "137 Error", "30.012 s", "running"} {
 		if !strings.Contains(reported[0], want) {
-			t.Errorf("no %q in %q", want, reported[0])
+			t.Errorf("the table must contain %q, got %q", want, reported[0])
 		}
 	}
 	if reported[1] != "" {

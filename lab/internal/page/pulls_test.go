@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestPullsInProgress checks the word, the color and the received share of each state.
+// TestPullsInProgress checks the text, the color and the received share of pulls in each state.
 func TestPullsInProgress(t *testing.T) {
 	s := standIn(t, "--pods=1", "--pulls")
 	tab := open(t, wide)
@@ -24,7 +24,7 @@ func TestPullsInProgress(t *testing.T) {
 		"not requested by a pod on this node | progress c-registry | 50% | 10 MiB of 20 MiB",
 	} {
 		if !slices.Contains(shown, want) {
-			t.Errorf("pull %d: no %q among %q", i, want, shown)
+			t.Errorf("pull %d must show %q, got %q", i, want, shown)
 		}
 	}
 	colors := ask[[]string](t, tab, `[...document.querySelectorAll('.pulling a')]
@@ -46,10 +46,11 @@ func TestPullsInProgress(t *testing.T) {
 	requireNoComplaints(t, tab)
 }
 
-// TestBursts tests the module that groups pulls and computes how many were concurrent.
+// TestBursts tests the module that groups pulls and computes the number of concurrent pulls.
 func TestBursts(t *testing.T) {
 	tab := modules(t)
-	// One pull an hour earlier, two pulls one after the other, one that waits for them, and one with an unknown end.
+	// The pulls are: a pull an hour earlier, two pulls in sequence, a pull that waits for these two, and a pull with an
+	// unknown end.
 	const pulls = `[{key: 'old', from: 0, startedAt: 0, to: 5000},
 		{key: 'a', from: 3600000, startedAt: 3600000, to: 3605000},
 		{key: 'b', from: 3600100, startedAt: 3605000, to: 3610000},

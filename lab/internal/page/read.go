@@ -1,5 +1,5 @@
-// Package page reads the agent's page like a user: from the screen and not from the API. It depends on the page's CSS
-// classes, and not on its code.
+// Package page reads the agent's page like a user: from the screen and not from the API. The package depends on the
+// page's CSS classes, and not on the page's code.
 package page
 
 import (
@@ -30,7 +30,8 @@ const rows = `[...document.querySelectorAll('.rows > a.row:not([hidden])')].sort
 // Rows returns the rows of the list, from top to bottom.
 func Rows(t *browser.Tab) ([]Row, error) { return browser.Ask[[]Row](t, rows) }
 
-// HasRow is an expression that is true if the list has a row for a pod in a state. An empty state matches any.
+// HasRow returns an expression that is true if the list has a row for a pod in a state. An empty state matches any
+// state.
 func HasRow(name, state string) string {
 	return fmt.Sprintf("%s.some((row) => row.name === %s && (%s === '' || row.state === %[3]s))", rows, quoted(name),
 		quoted(state))
@@ -38,12 +39,12 @@ func HasRow(name, state string) string {
 
 // Bar is a phase in the waterfall.
 type Bar struct {
-	Name      string  `json:"name"` // with the names of merged phases
+	Name      string  `json:"name"` // name of the phase, and names of phases that are merged with it
 	Container string  `json:"container"`
 	Length    string  `json:"length"`
 	Error     string  `json:"error"`
 	Cause     string  `json:"cause"`
-	From      float64 `json:"from"` // relative to the width of the axis
+	From      float64 `json:"from"` // start of the bar, relative to the width of the axis
 	To        float64 `json:"to"`
 }
 
@@ -60,16 +61,17 @@ const bars = `[...document.querySelectorAll('.wf-rows > .wf-phase')].map((row) =
 // Bars returns the phases in the waterfall, from top to bottom.
 func Bars(t *browser.Tab) ([]Bar, error) { return browser.Ask[[]Bar](t, bars) }
 
-// Live is true while the page receives the stream.
+// Live is an expression that is true while the page receives the stream.
 const Live = `document.querySelector('#connection').classList.contains('live')`
 
-// Detail is the text of the box at the pointer or the focus; empty if it is not shown.
+// Detail is an expression for the text of the box at the pointer or the focus. If the page shows no box, the text is
+// empty.
 const Detail = `document.querySelector('#detail')?.hidden === false ? document.querySelector('#detail').innerText : ''`
 
-// Overflow is the number of pixels by which the page is wider than the window.
+// Overflow is an expression for the width of the page minus the width of the window, in pixels.
 const Overflow = `document.documentElement.scrollWidth - document.documentElement.clientWidth`
 
 func quoted(text string) string {
-	encoded, _ := json.Marshal(text) // a string can always be encoded
+	encoded, _ := json.Marshal(text) // encoding a string never fails
 	return string(encoded)
 }

@@ -21,13 +21,13 @@ import (
 
 var inBrowser = flag.Bool("browser", false, "test the page in a real browser, and install the browser if it is missing")
 
-// wide is a desktop window, narrow one of a phone.
+// wide is the window of a desktop computer, and narrow is the window of a phone.
 var (
 	wide   = browser.Look{Width: 1440, Height: 900, Dark: true}
 	narrow = browser.Look{Width: 360, Height: 780, Phone: true}
 )
 
-// program is the stand-in of the agent, built once.
+// program is the path of the stand-in for the agent. All tests share one build.
 var program string
 
 func TestMain(m *testing.M) {
@@ -64,7 +64,7 @@ func prepare(dir string) error {
 	return prereq.Browser(context.Background(), progress.New(os.Stderr))
 }
 
-// standin is a running stand-in.
+// standin is a running stand-in for the agent.
 type standin struct {
 	address string // host:port
 	process *os.Process
@@ -93,7 +93,7 @@ func standIn(t *testing.T, arguments ...string) standin {
 			return
 		}
 		stopped = true
-		_ = cmd.Process.Signal(syscall.SIGTERM) // it may have ended
+		_ = cmd.Process.Signal(syscall.SIGTERM) // the process might have ended already
 		if err := cmd.Wait(); err != nil {
 			t.Errorf("stand-in: %v", err)
 		}
@@ -101,13 +101,13 @@ func standIn(t *testing.T, arguments ...string) standin {
 	t.Cleanup(s.stop)
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
-		t.Fatalf("the stand-in prints no address: %v", err)
+		t.Fatalf("read the address that the stand-in prints: %v", err)
 	}
 	s.address = strings.TrimSpace(line)
 	return s
 }
 
-// open opens a tab in its own browser, until the test ends.
+// open starts a browser and opens a tab. The browser stops when the test ends.
 func open(t *testing.T, look browser.Look) *browser.Tab {
 	t.Helper()
 	b, err := browser.Start(t.Context())
@@ -140,11 +140,11 @@ func ask[V any](t *testing.T, tab *browser.Tab, expression string) V {
 	return value
 }
 
-// requireNoComplaints requires that the browser has no complaints.
+// requireNoComplaints requires that the browser reports no errors.
 func requireNoComplaints(t *testing.T, tab *browser.Tab) {
 	t.Helper()
 	for _, complaint := range tab.Complaints() {
-		t.Errorf("the browser complains: %.1000s", complaint)
+		t.Errorf("the browser reports errors: %.1000s", complaint)
 	}
 }
 

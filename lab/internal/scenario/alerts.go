@@ -23,13 +23,13 @@ const (
 	registrySlow = "PodlapseRegistrySlow"
 )
 
-// The speed of the rules. With windows of two minutes instead of an hour, an alert waits ten seconds instead of five
-// minutes before it fires.
+// The scenario runs the rules faster than in production. With timesFaster, a window of an hour is two minutes, and an
+// alert waits ten seconds instead of five minutes before it fires.
 const (
 	timesFaster   = 30
 	alertInterval = time.Second
-	alertPatience = 10 * time.Second // the time for which both alerts are pending before they fire
-	// timesFastest is the speed for an alert that must see a fault in three quarters of an hour: an hour is a minute.
+	alertPatience = 10 * time.Second // the pending time of both alerts before they fire
+	// timesFastest is for alerts that require a fault in three quarters of an hour. An hour is one minute.
 	timesFastest = 60
 )
 
@@ -43,10 +43,10 @@ func healthy() synthetic.Pace {
 		Create: 40 * ms, Start: 100 * ms}
 }
 
-// alarm is a fault for which one alert must fire and the other must not.
+// alarm is an injected fault. One alert must fire for the fault, and the other alert must stay silent.
 type alarm struct {
 	what string
-	// Slow lists the images of the first registry.
+	// The argument slow lists the images of the first registry.
 	inject      func(ctx context.Context, b *bench.Bench, slow []string) error
 	fires       string
 	labels      map[string]string
@@ -54,23 +54,23 @@ type alarm struct {
 	faster      int           // the speed of the rules
 	pods        int           // on each node
 	apart       time.Duration // between the starts of two pods
-	since       time.Time     // when Prometheus had scraped both agents; earlier alerts do not count
-	// then plays further situations to the same Prometheus; nil if there are none.
+	since       time.Time     // time at which Prometheus had scraped both agents; earlier alerts do not count
+	// then runs further situations with the same Prometheus. It can be nil.
 	then func(context.Context, *bench.Bench, *Verdict, prometheus.Client) error
 }
 
-// alerts lets a real Prometheus with an accelerated copy of the real rules watch two nodes. It plays six situations of
-// docs/monitoring.md: a slow registry, fresh nodes, a slow node, one bad workload, a registry outage, and an agent that
-// is gone. Both nodes are fresh while the registry is slow, so all alerts about nodes must stay silent.
+// The scenario alerts runs a real Prometheus with an accelerated copy of the real rules for two nodes. It creates six
+// situations of docs/monitoring.md: a slow registry, fresh nodes, a slow node, one bad workload, a registry outage, and
+// a missing agent. While the registry is slow, both nodes are fresh, so all alerts about nodes must stay silent.
 func alerts(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		rate  = 350 << 10 // bytes per second: an image of 2 MiB takes six seconds
 		delay = 4 * time.Second
 	)
 	v.Note("the rules run %d or %d times as fast: windows, offsets, intervals and waiting times are divided by this "+
-		"number, thresholds are unchanged", timesFaster, timesFastest)
+		"number; thresholds are unchanged", timesFaster, timesFastest)
 	for _, a := range []alarm{
-		// A burst would slow any node down.
+		// Pods start with pauses, because a burst would make any node slow.
 		{what: "registry", fires: registrySlow, staysSilent: nodeSlow, faster: timesFaster, pods: 12,
 			apart:  500 * time.Millisecond,
 			labels: map[string]string{"registry": node.OtherRegistry},
@@ -88,7 +88,7 @@ func alerts(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return nil
 }
 
-// sound runs one alarm with new agents and an empty Prometheus.
+// The function sound injects the fault of one alarm, with new agents and an empty Prometheus.
 func sound(ctx context.Context, b *bench.Bench, v *Verdict, a alarm) (err error) {
 	if err := b.Node.RestartDeployed(ctx); err != nil {
 		return err
@@ -127,9 +127,9 @@ func sound(ctx context.Context, b *bench.Bench, v *Verdict, a alarm) (err error)
 	return a.then(ctx, b, v, client)
 }
 
-// awaitScraped waits until Prometheus has scraped both agents and no alert fires. It returns that time. An empty
-// Prometheus finds its targets after some seconds, which are minutes at the speed of the rules, so PodlapseAgentDown may
-// fire before.
+// awaitScraped waits until Prometheus has scraped both agents and no alert fires, and returns the current time. An
+// empty Prometheus needs some seconds to find its targets. At the speed of the rules, these seconds are minutes, so
+// PodlapseAgentDown can fire during the wait.
 func awaitScraped(ctx context.Context, b *bench.Bench, client prometheus.Client) (time.Time, error) {
 	const both = `count(podlapse_build_info) == 2 unless on () ALERTS{alertstate="firing"}`
 	err := b.Node.Report.Wait(ctx, "Prometheus to scrape both agents", startLimit, alertInterval,
@@ -143,7 +143,7 @@ func awaitScraped(ctx context.Context, b *bench.Bench, client prometheus.Client)
 	return time.Now(), err
 }
 
-// join adds the other node and its agent to the cluster until leave is called.
+// join adds the other node and its agent to the cluster. The function leave removes both.
 func join(ctx context.Context, b *bench.Bench) (kubelet synthetic.Kubelet, leave func() error, err error) {
 	runtime := synthetic.NewContainerd()
 	stop, err := runtime.Serve(b.Node.ExtraSocket())
@@ -217,8 +217,8 @@ func startOnBoth(ctx context.Context, b *bench.Bench, other synthetic.Kubelet, a
 	return work.Wait()
 }
 
-// judgeAlarm requires that the expected alert fires for the injected fault and for nothing else. The other alert must
-// not even be pending at the time when it would have fired. No third alert may fire.
+// judgeAlarm requires that the expected alert fires with the labels of the injected fault. The other alert must stay
+// inactive: it must not even be pending at the time at which it could fire. No third alert is allowed to fire.
 func judgeAlarm(ctx context.Context, b *bench.Bench, v *Verdict, client prometheus.Client, a alarm) error {
 	firing := func(alert string) ([]prometheus.Sample, error) {
 		return client.Query(ctx, fmt.Sprintf(`ALERTS{alertname=%q, alertstate="firing"}`, alert))
@@ -238,7 +238,7 @@ func judgeAlarm(ctx context.Context, b *bench.Bench, v *Verdict, client promethe
 	if err != nil {
 		v.Problem("slow %s: the alert must fire: %v", a.what, err)
 	}
-	// both alerts have had the same data since the last pod was reported
+	// The data of both alerts is unchanged since the agent reported the last pod.
 	if err := sleep(ctx, alertPatience/2); err != nil {
 		return err
 	}
@@ -274,7 +274,7 @@ func judgeAlarm(ctx context.Context, b *bench.Bench, v *Verdict, client promethe
 	return noteFactors(ctx, v, client, a)
 }
 
-// noteFactors notes the factors on which the alerts are based.
+// noteFactors adds the factors behind the alerts to the verdict.
 func noteFactors(ctx context.Context, v *Verdict, client prometheus.Client, a alarm) error {
 	for expression, label := range map[string]string{"node:podlapse_node_factor:ratio1h": "node",
 		"registry:podlapse_registry_factor:ratio1h": "registry"} {

@@ -17,14 +17,17 @@ import (
 const (
 	registryFailing = "PodlapseRegistryFailing"
 	agentDown       = "PodlapseAgentDown"
-	// refused is a registry that refuses connections: no program of the lab listens on this port.
+	// refused is the address of a registry that refuses connections, because no program of the lab listens on this
+	// port.
 	refused = "127.0.0.1:9"
 )
 
-// failures plays three situations to the Prometheus that has just seen a slow node: all pods of one workload wait for a
-// registry that refuses connections, pods of three workloads wait for the lab's registry, and an agent is gone.
+// The function failures creates three situations after the slow node, with the same Prometheus:
+//   - All pods of one workload wait for a registry that refuses connections.
+//   - Pods of three workloads wait for the lab's registry.
+//   - An agent is missing.
 func failures(ctx context.Context, b *bench.Bench, v *Verdict, client prometheus.Client) error {
-	const waiting = 3 // the least number of pulls for which the alert fires
+	const waiting = 3 // the minimum number of pulls for which the alert fires
 	pod := func(image string) corev1.PodSpec {
 		return corev1.PodSpec{Containers: []corev1.Container{{Name: mainName, Image: image}}}
 	}
@@ -50,13 +53,14 @@ func failures(ctx context.Context, b *bench.Bench, v *Verdict, client prometheus
 	if err := requireResult(ctx, b, v, client, "registry outage", outage); err != nil {
 		return err
 	}
-	// Without failing pulls, the silence about the other registry would prove nothing.
+	// The alert stays silent about the registry that refuses connections. Without failing pulls, this would prove
+	// nothing.
 	one := fmt.Sprintf(`sum(podlapse_image_pulls_failing{registry=%q, reason="connection_refused"}) >= %d`, refused,
 		waiting)
 	if err := requireResult(ctx, b, v, client, "one bad workload", one); err != nil {
 		return err
 	}
-	if err := sleep(ctx, alertPatience); err != nil { // the alert would have fired by then
+	if err := sleep(ctx, alertPatience); err != nil { // after this time, a wrong alert would have fired
 		return err
 	}
 	v.Compared++
@@ -75,7 +79,8 @@ func failures(ctx context.Context, b *bench.Bench, v *Verdict, client prometheus
 	return errors.Join(requireResult(ctx, b, v, client, "agent gone", gone), b.ResetFaults(ctx))
 }
 
-// requireResult waits until a query has a result. A query without a result is a problem of the verdict.
+// requireResult waits until a query has a result. If the query has no result in time, requireResult adds a problem to
+// the verdict.
 func requireResult(
 	ctx context.Context, b *bench.Bench, v *Verdict, client prometheus.Client, what, query string,
 ) error {

@@ -26,10 +26,10 @@ type plugin struct {
 	dir string
 }
 
-// commandLine runs the kubectl plugin while a pod pulls an image, with kubectl's forms of arguments, and again after the
-// pod was deleted. The plugin must find the DaemonSet's agent through the API server. The plugin must use port
-// forwarding, because the agent names pods only to loopback clients. A browser uses the API server's proxy to an agent
-// that serves all clients.
+// commandLine runs the kubectl plugin while a pod pulls an image, with all forms of arguments, and after the pod was
+// deleted. The plugin must find the DaemonSet's agent through the API server. The plugin must use a port-forward,
+// because the agent serves data about pods only to loopback clients. Then a browser uses the API server's proxy to an
+// agent that serves all clients.
 func commandLine(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	closeTunnel, err := b.OpenTunnel(ctx)
 	if err != nil {
@@ -95,7 +95,7 @@ func commandLine(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 func installPlugin(b *bench.Bench) (plugin, error) {
 	dir, err := os.MkdirTemp("", "plugin")
 	if err != nil {
-		return plugin{}, fmt.Errorf("install kubectl's plugin: %w", err)
+		return plugin{}, fmt.Errorf("install the kubectl plugin: %w", err)
 	}
 	program, err := filepath.Abs(b.Node.Agent())
 	if err == nil {
@@ -105,18 +105,18 @@ func installPlugin(b *bench.Bench) (plugin, error) {
 		err = os.Symlink(program, filepath.Join(dir, "kubectl_complete-podlapse"))
 	}
 	if err != nil {
-		return plugin{}, errors.Join(fmt.Errorf("install kubectl's plugin: %w", err), os.RemoveAll(dir))
+		return plugin{}, errors.Join(fmt.Errorf("install the kubectl plugin: %w", err), os.RemoveAll(dir))
 	}
 	return plugin{b, dir}, nil
 }
 
-// kubectlAnswer is the result of a command.
+// kubectlAnswer is the result of a call of kubectl.
 type kubectlAnswer struct {
 	code           int
 	stdout, stderr string
 }
 
-// run runs kubectl with a kubeconfig.
+// The method run runs kubectl with a kubeconfig.
 func (p plugin) run(ctx context.Context, kubeconfig string, arguments ...string) (kubectlAnswer, error) {
 	cmd := exec.CommandContext(ctx, p.b.Node.Programs.Tool("kubectl"), arguments...)
 	cmd.Env = []string{"PATH=" + p.dir, "KUBECONFIG=" + kubeconfig, "HOME=" + p.dir}
@@ -138,8 +138,8 @@ func (p plugin) podlapse(ctx context.Context, arguments ...string) (kubectlAnswe
 	return p.run(ctx, p.b.Node.AdminKubeconfig(), append([]string{"podlapse"}, arguments...)...)
 }
 
-// The method awaitAgents waits until the plugin reaches the agent. After a restart, the kubelet forwards ports only after
-// it has read its pods from the API server.
+// The method awaitAgents waits until the plugin reaches the agent. After a restart, the kubelet forwards ports only
+// after it has read its pods from the API server.
 func (p plugin) awaitAgents(ctx context.Context) error {
 	return p.b.Node.Report.Wait(ctx, "the plugin to reach the agent", startLimit, 200*time.Millisecond,
 		func(ctx context.Context) error {
@@ -151,7 +151,7 @@ func (p plugin) awaitAgents(ctx context.Context) error {
 		})
 }
 
-// awaitPull waits until top and pulls show the received share of the pod's image.
+// awaitPull waits until the commands top and pulls show the received share of the pod's image.
 func (p plugin) awaitPull(ctx context.Context, v *Verdict, pod string) error {
 	for _, command := range []string{"top", "pulls"} {
 		err := p.b.Node.Report.Wait(ctx, command+" to show the pull", startLimit, 200*time.Millisecond,
@@ -170,8 +170,8 @@ func (p plugin) awaitPull(ctx context.Context, v *Verdict, pod string) error {
 						return nil
 					}
 				}
-				return fmt.Errorf("no progress of the pull is shown; exit code %d: %s%s", got.code, got.stdout,
-					got.stderr)
+				return fmt.Errorf("the output does not show the progress of the pull; exit code %d: %s%s", got.code,
+					got.stdout, got.stderr)
 			})
 		if err != nil {
 			return err
@@ -181,8 +181,8 @@ func (p plugin) awaitPull(ctx context.Context, v *Verdict, pod string) error {
 	return nil
 }
 
-// judgeGone requires a waterfall for a deleted pod. The waterfall must have the verdict and the durations that the
-// agent reported earlier.
+// judgeGone requires that explain shows a deleted pod. The output must have the verdict and the durations that the
+// agent reported before the pod was deleted.
 func (p plugin) judgeGone(ctx context.Context, v *Verdict, timeline agent.Timeline) error {
 	pod := p.b.Namespace + "/shown"
 	var want struct {
@@ -222,8 +222,8 @@ func (p plugin) judgeGone(ctx context.Context, v *Verdict, timeline agent.Timeli
 		GoneAt string      `json:"gone_at"`
 	}
 	if err := json.Unmarshal([]byte(again.stdout), &got); err != nil || got.Total != want.Total || got.GoneAt == "" {
-		v.Problem("explain -o json of a deleted pod: error %v, total %s s, gone_at %q; want a gone_at and the "+
-			"total %s s", err, got.Total,
+		v.Problem("explain -o json of a deleted pod: error %v, total %s s, gone_at %q; want a value of gone_at, and "+
+			"the total %s s", err, got.Total,
 			got.GoneAt, want.Total)
 	}
 	v.Note("explain of a deleted pod:\n%s", text.stdout)
@@ -238,8 +238,9 @@ type phaseLength struct {
 	Merged    []string    `json:"merged_with"`
 }
 
-// judgeRules requires that the agent refuses an account without permissions and serves an account with the rules in
-// docs/cli.md. judgeRules also requires that shell completion queries the cluster.
+// judgeRules runs explain with two accounts. For the account with the rules in docs/cli.md, explain must succeed. For
+// the account without permissions, explain must fail. judgeRules also requires that shell completion queries the
+// cluster.
 func (p plugin) judgeRules(ctx context.Context, v *Verdict) error {
 	pod := p.b.Namespace + "/shown"
 	rules := map[string][]rbacv1.PolicyRule{

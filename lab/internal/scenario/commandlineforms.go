@@ -17,16 +17,16 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/layout"
 )
 
-// form is a command line of the plugin, and what the plugin must print.
+// form is a command line of the plugin, with the expected exit code and output.
 type form struct {
 	arguments string
 	code      int
-	stdout    string // a part of standard output
-	stderr    string // a part of standard error
+	stdout    string // must occur in standard output
+	stderr    string // must occur in standard error
 }
 
-// judgeForms runs the plugin with kubectl's forms of arguments and flags, for the pod shown and for the Deployment
-// many.
+// judgeForms runs the plugin with kubectl's forms of arguments and flags. It uses the pod "shown" and the Deployment
+// "many".
 func (p plugin) judgeForms(ctx context.Context, v *Verdict) error {
 	n := p.b.Namespace
 	waterfall := n + "/shown: "
@@ -58,23 +58,15 @@ func (p plugin) judgeForms(ctx context.Context, v *Verdict) error {
 		}
 		v.Compared++
 		if got.code != f.code || !strings.Contains(got.stdout, f.stdout) || !strings.Contains(got.stderr, f.stderr) {
-			v.Problem(
-				"%s: exit code %d, want %d with %q and %q:\n%s%s",
-				f.arguments,
-				got.code,
-				f.code,
-				f.stdout,
-				f.stderr,
-				got.stdout,
-				got.stderr,
-			)
+			v.Problem("%s: exit code %d, want %d with standard output %q and standard error %q:\n%s%s", f.arguments,
+				got.code, f.code, f.stdout, f.stderr, got.stdout, got.stderr)
 		}
 	}
 	return errors.Join(p.judgeFallback(ctx, v), p.judgePlugInPage(ctx, v))
 }
 
-// judgeFallback queries as an account that has no permission for the API server's proxy. The plugin must reach the
-// agent over a port-forward, and say so once.
+// judgeFallback runs the plugin with an account that has no permission for the API server's proxy. The plugin must
+// reach the agent over a port-forward, and must report the port-forward once.
 func (p plugin) judgeFallback(ctx context.Context, v *Verdict) error {
 	err := p.b.CreateAccount(ctx, "forwarder", []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list"}},
@@ -122,7 +114,7 @@ func (p plugin) judgePlugInPage(ctx context.Context, v *Verdict) (err error) {
 	url := line[strings.LastIndex(line, " ")+1:]
 	v.Compared += 2
 	if err := requestPage(ctx, strings.TrimSpace(url)); err != nil {
-		v.Problem("the page of kubectl podlapse page: %v, after %q", err, line)
+		v.Problem("request the page of kubectl podlapse page: %v; the output was %q", err, line)
 	}
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		return fmt.Errorf("interrupt kubectl podlapse page: %w", err)
@@ -133,7 +125,7 @@ func (p plugin) judgePlugInPage(ctx context.Context, v *Verdict) (err error) {
 	return nil
 }
 
-// requestPage fails unless the URL has the page.
+// requestPage requests the URL. It returns an error if the response is not the page.
 func requestPage(ctx context.Context, url string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

@@ -19,9 +19,10 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// documentation runs every command of README.md, docs and docs/runbooks that is not marked as not run. Before
-// the first command, the scenario starts a pod, a Deployment and other workloads with the names that the documents use.
-// Each command must succeed. The API server reaches the agent's pod and the kubelet through a tunnel, so that kubectl exec, logs and port-forward work.
+// documentation runs every command of README.md, docs and docs/runbooks, except commands with a comment "not run".
+// Before the first command, the scenario starts a Deployment and other workloads with the names that the documents use.
+// Each command must succeed. The API server reaches the agent's pod and the kubelet through a tunnel, so that kubectl
+// exec, logs and port-forward work.
 func documentation(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	source, err := build.FindSource()
 	if err != nil {
@@ -91,11 +92,11 @@ func documentedCommands(repository string) ([]markdown.Command, error) {
 	return all, nil
 }
 
-// The names in the documents' examples, which exist while the scenario runs.
+// The names in the documents' examples. The scenario creates objects with these names.
 const (
 	documentedNamespace  = "shop"
 	documentedDeployment = "shop"
-	documentedSet        = "web" // a StatefulSet, whose first pod is web-0
+	documentedSet        = "web" // a StatefulSet; its first pod is web-0
 )
 
 // openShop creates the namespace of the documents' examples with its workloads, and waits until the agent has reported
@@ -141,7 +142,7 @@ func openShop(ctx context.Context, b *bench.Bench, p plugin) (*bench.Bench, erro
 	if err != nil {
 		return shop, err
 	}
-	const podCount = replicas + 4 // one for each other workload
+	const podCount = replicas + 4 // each other workload has one pod
 	return shop, awaitShop(ctx, shop, podCount)
 }
 
@@ -151,7 +152,7 @@ func awaitShop(ctx context.Context, shop *bench.Bench, podCount int) error {
 	err := shop.Node.Report.Wait(ctx, "the pods of the documents' examples", startLimit, 100*time.Millisecond,
 		func(ctx context.Context) (err error) {
 			if pods, err = shop.Kube.Pods(ctx, shop.Namespace); err == nil && len(pods) < podCount {
-				err = fmt.Errorf("%d of %d exist", len(pods), podCount)
+				err = fmt.Errorf("%d of %d pods exist", len(pods), podCount)
 			}
 			return err
 		})
@@ -166,7 +167,7 @@ func awaitShop(ctx context.Context, shop *bench.Bench, podCount int) error {
 	return nil
 }
 
-// openDocumentedShell prepares a directory like a clone of the repository, with the programs, the names and the files
+// openDocumentedShell prepares a directory like a clone of the repository. The directory has the programs and the files
 // that the documents' commands use.
 func openDocumentedShell(ctx context.Context, p plugin, repository string) (documentedShell, error) {
 	b := p.b
@@ -205,10 +206,10 @@ func copyFile(from, to string) error {
 	return os.WriteFile(to, data, 0o600)
 }
 
-// runDocumented runs the commands and judges each.
+// runDocumented runs the commands, and adds a problem to the verdict for each command that fails.
 func runDocumented(ctx context.Context, v *Verdict, shell documentedShell, commands []markdown.Command) error {
 	marked, ran := 0, map[string]bool{}
-	var background []*documentedProcess // of the block of the last command
+	var background []*documentedProcess // processes of the block of the last command
 	defer func() { stopAll(background) }()
 	last := markdown.Command{}
 	for _, command := range commands {
@@ -227,7 +228,7 @@ func runDocumented(ctx context.Context, v *Verdict, shell documentedShell, comma
 			continue
 		}
 		if ran[run.text] && !run.stays {
-			continue // the same command in another document
+			continue // another document contains the same command
 		}
 		ran[run.text] = true
 		v.Compared++

@@ -17,7 +17,8 @@ import (
 
 const repositoryRoot = "../../.."
 
-// Each documented command is run by the scenario, or a comment in the document says why not.
+// The scenario must run each documented command, or a comment in the document must contain the reason for not running
+// it.
 func TestDocumentedCommandsRunOrSayWhyNot(t *testing.T) {
 	commands, err := documentedCommands(repositoryRoot)
 	if err != nil {
@@ -40,11 +41,11 @@ func TestDocumentedCommandsRunOrSayWhyNot(t *testing.T) {
 		ran++
 	}
 	if ran < 30 {
-		t.Errorf("only %d documented commands are run", ran)
+		t.Errorf("the scenario runs only %d documented commands", ran)
 	}
 }
 
-// A code block with commands names its language. Otherwise, its commands would not be found.
+// A code block with commands must name its language. Otherwise, the scenario would not find the commands.
 func TestDocumentedCommandsAreInShellBlocks(t *testing.T) {
 	program := regexp.MustCompile(`(?m)^(\$ )?(kubectl|helm|podlapse-agent|curl|make|git|docker|install) `)
 	for file, text := range documents(t) {
@@ -60,8 +61,8 @@ func TestDocumentedCommandsAreInShellBlocks(t *testing.T) {
 	}
 }
 
-// The sub-commands and flags of podlapse's own programs exist, in code blocks and within text, also in commands that
-// are not run.
+// All documented sub-commands and flags of podlapse's own programs must exist. The test checks code blocks, inline code
+// and commands with a comment "not run".
 func TestDocumentedCommandsExist(t *testing.T) {
 	help := newProgramHelp(t)
 	commands, err := documentedCommands(repositoryRoot)
@@ -96,7 +97,7 @@ func TestDocumentedCommandsExist(t *testing.T) {
 	}
 }
 
-// documents returns the documents whose commands are checked.
+// documents returns the documents whose commands the tests check.
 func documents(t *testing.T) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -118,8 +119,8 @@ func documents(t *testing.T) map[string]string {
 
 const agentProgram, pluginProgram = "podlapse-agent", "kubectl-podlapse"
 
-// ownProgram returns the program of podlapse that a call runs, also inside a container, and its arguments. The program
-// is empty for other calls.
+// ownProgram returns the program of podlapse that a call runs, and its arguments. The program can run in a container.
+// For calls of other programs, ownProgram returns an empty string.
 func ownProgram(call markdown.Call) (program string, arguments []string) {
 	if len(call) >= 2 && call[0] == "kubectl" && call[1] == "podlapse" {
 		return pluginProgram, call[2:]
@@ -135,11 +136,11 @@ func ownProgram(call markdown.Call) (program string, arguments []string) {
 	return "", nil
 }
 
-// programHelp reads the help of podlapse's programs.
+// programHelp contains the help texts of podlapse's programs.
 type programHelp struct {
 	t     *testing.T
 	dir   string
-	texts map[string]string // by program and sub-command; empty if there is no such sub-command
+	texts map[string]string // help by program and sub-command; empty if the sub-command does not exist
 }
 
 func newProgramHelp(t *testing.T) programHelp {
@@ -158,7 +159,7 @@ func newProgramHelp(t *testing.T) programHelp {
 	return h
 }
 
-// of returns the help of a sub-command, or an empty string if there is no such sub-command.
+// The method of returns the help of a sub-command. If the sub-command does not exist, the help is empty.
 func (h programHelp) of(program, command string) string {
 	key := program + " " + command
 	text, known := h.texts[key]
@@ -174,10 +175,10 @@ func (h programHelp) of(program, command string) string {
 
 var helpFlag = regexp.MustCompile(`(?:^|[\s,\[(=])(--?[a-zA-Z][a-z-]*)`)
 
-// problem returns what is wrong with the arguments of a program, or an empty string.
+// problem returns the mistake in the arguments of a program, or an empty string.
 func (h programHelp) problem(program string, arguments []string) string {
 	if len(arguments) == 0 || strings.HasPrefix(arguments[0], "-") || arguments[0] == "COMMAND" {
-		return "" // the program itself, such as podlapse-agent --help
+		return "" // a call without a sub-command, such as podlapse-agent --help
 	}
 	command := arguments[0]
 	if command == "help" || command == "completion" {
@@ -265,7 +266,7 @@ func TestParseHelm(t *testing.T) {
 	for _, wrong := range []string{"helm uninstall podlapse", "helm upgrade podlapse", "helm install a b --surprise",
 		"helm install a b -f"} {
 		if _, err := parseHelm(strings.Fields(wrong), "."); err == nil {
-			t.Errorf("%s is accepted", wrong)
+			t.Errorf("%s must be an error", wrong)
 		}
 	}
 }

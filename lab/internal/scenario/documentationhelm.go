@@ -16,14 +16,14 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/markdown"
 )
 
-// helmCall is a call of helm that installs, upgrades or renders the chart.
+// helmCall is a call of the program helm that installs, upgrades or renders the chart.
 type helmCall struct {
 	release, chart, namespace string
 	values                    map[string]any
 }
 
-// helm renders the chart of a call of helm with Helm's own engine, and lets the API server check each object in a dry
-// run. The lab has no program helm.
+// The method helm renders the chart of a call with Helm's own engine, because the lab does not have the program helm.
+// The API server then checks each object in a dry run.
 func (s documentedShell) helm(ctx context.Context, call markdown.Call) error {
 	documents, err := renderHelm(call, s.dir)
 	if err != nil {
@@ -36,7 +36,7 @@ func (s documentedShell) helm(ctx context.Context, call markdown.Call) error {
 	return errors.Join(failures...)
 }
 
-// renderHelm returns the objects of a call of helm. Paths are relative to a directory.
+// renderHelm returns the objects that a call of helm renders. Paths are relative to dir.
 func renderHelm(call markdown.Call, dir string) ([][]byte, error) {
 	parsed, err := parseHelm(call, dir)
 	if err != nil {
@@ -58,7 +58,7 @@ func renderHelm(call markdown.Call, dir string) ([][]byte, error) {
 	return documents, err
 }
 
-// parseHelm reads the arguments of helm install, upgrade --install or template. Paths are relative to a directory.
+// parseHelm reads the arguments of helm install, upgrade --install or template. Paths are relative to dir.
 func parseHelm(call markdown.Call, dir string) (helmCall, error) {
 	parsed := helmCall{namespace: "default", values: map[string]any{}}
 	var words []string
@@ -93,7 +93,7 @@ func parseHelm(call markdown.Call, dir string) (helmCall, error) {
 	return parsed, nil
 }
 
-// set applies a flag with its value.
+// The method set applies a flag with its value.
 func (c *helmCall) set(flag, value, dir string) error {
 	switch flag {
 	case "-n", "--namespace":

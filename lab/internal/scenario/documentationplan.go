@@ -11,13 +11,13 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// documentedRun is how the scenario runs a command of the documentation.
+// documentedRun describes the execution of a documented command.
 type documentedRun struct {
-	text  string         // for the shell, with the lab's names instead of placeholders
-	helm  markdown.Call  // a call of helm, which the scenario renders itself; nil for other commands
-	until *regexp.Regexp // output after which the scenario interrupts the command; nil if the command ends by itself
+	text  string         // text of the command, with the lab's names instead of placeholders
+	helm  markdown.Call  // arguments of helm, if the command calls helm; the scenario renders the chart itself
+	until *regexp.Regexp // after this output, the scenario interrupts the command; nil if the command ends on its own
 	stays bool           // the command keeps running until the end of its block
-	shows bool           // the command must print something
+	shows bool           // the command must print some output
 }
 
 // documentedPrograms returns the programs that documented commands can call.
@@ -36,8 +36,8 @@ func documentedNames(agentPod string) map[string]string {
 	}
 }
 
-// documentedExamples maps the names of the example cluster in docs/cli.md to names in the lab. Tests of the command
-// line compare the output there with the command's.
+// documentedExamples maps the names of the example cluster in docs/cli.md to names in the lab. Other tests compare the
+// output in docs/cli.md with the output of the commands.
 func documentedExamples() map[string]string {
 	return map[string]string{"worker-1": layout.NodeName, "worker-2": layout.NodeName, "cart-b": documentedSet + "-0",
 		"deploy/auth": "deploy/" + documentedDeployment, "deploy/web": "deploy/" + documentedDeployment}
@@ -52,7 +52,8 @@ var (
 	inAgents    = regexp.MustCompile(`(-n|--namespace)[ =]` + node.AgentNamespace + `\b`)
 )
 
-// planDocumented returns how to run a command. A command that cannot be run is an error that says what to do.
+// planDocumented returns a description of the execution of a command. If the scenario cannot run the command, the error
+// contains a remedy.
 func planDocumented(command markdown.Command, names map[string]string) (documentedRun, error) {
 	fail := func(format string, arguments ...any) (documentedRun, error) {
 		return documentedRun{}, fmt.Errorf("%s:%d: %s: %s", command.File, command.Line, firstLine(command.Text),
@@ -97,18 +98,18 @@ func planDocumented(command markdown.Command, names map[string]string) (document
 	if run.stays && run.until == nil {
 		return fail("a command in the background needs an entry in documentedEnd")
 	}
-	// The lab's agent itself listens on this port of the machine.
+	// The lab's agent already listens on port 9717 of the machine, so the port-forward uses a free port.
 	run.text = agentPort.ReplaceAllString(run.text, "$1 :9717")
 	return run, nil
 }
 
-// replacePlaceholders replaces the placeholders and the names of the example cluster in a command. It returns the first
-// placeholder that has no name.
+// replacePlaceholders replaces the placeholders and the names of the example cluster in a command. If a placeholder has
+// no name in the lab, replacePlaceholders also returns this placeholder.
 func replacePlaceholders(text string, names map[string]string) (replaced, unknown string) {
 	replaced = placeholder.ReplaceAllStringFunc(text, func(match string) string {
 		parts := placeholder.FindStringSubmatch(match)
 		word := parts[2]
-		if parts[3] != "" || len(word) < 2 || word == "EOF" { // an assignment, part of a word, the end of a document
+		if parts[3] != "" || len(word) < 2 || word == "EOF" { // no placeholder, but an assignment or part of a script
 			return match
 		}
 		if word == "POD" && inAgents.MatchString(text) {
@@ -130,8 +131,9 @@ func replacePlaceholders(text string, names map[string]string) (replaced, unknow
 	return replaced, unknown
 }
 
-// kubectlChange reports whether a call of kubectl changes objects that the lab needs, so that the API server may only
-// check the change. Changes in the documents' namespace are real. A change that kubectl cannot check is an error.
+// kubectlChange reports whether a call of kubectl changes objects that the lab needs. For such a call, the API server
+// must only check the change, in a dry run. Changes in the documents' namespace are real. If kubectl has no dry run for
+// a change, kubectlChange returns an error.
 func kubectlChange(call markdown.Call) (bool, error) {
 	verb := kubectlVerb(call)
 	inShop := slices.Contains(call, documentedNamespace) || slices.Contains(call, "--namespace="+documentedNamespace)
@@ -151,7 +153,7 @@ func kubectlChange(call markdown.Call) (bool, error) {
 	return false, nil
 }
 
-// kubectlVerb returns the command of kubectl, without flags before it.
+// kubectlVerb returns the command of a call of kubectl. It skips flags before the command.
 func kubectlVerb(call markdown.Call) string {
 	withValue := []string{"-n", "--namespace", "--context", "--kubeconfig", "--as", "--as-group"}
 	for i := 1; i < len(call); i++ {
@@ -168,8 +170,8 @@ func kubectlVerb(call markdown.Call) string {
 	return ""
 }
 
-// documentedEnd returns a pattern of output after which a command that does not end by itself has done its work. For
-// other commands it returns an empty string.
+// documentedEnd returns a pattern for the output of a command that does not end on its own. When the output matches,
+// the scenario can interrupt the command. For all other commands, documentedEnd returns an empty string.
 func documentedEnd(call markdown.Call) string {
 	const anyLine = `\n`
 	has := func(words ...string) bool {
@@ -177,7 +179,7 @@ func documentedEnd(call markdown.Call) string {
 	}
 	switch {
 	case call[0] == "curl" && has("-N", "--no-buffer"):
-		return `(?m)^data:` // curl itself prints lines about its progress
+		return `(?m)^data:` // curl also prints lines about its progress
 	case call[0] != "kubectl" && call[0] != "podlapse-agent":
 		return ""
 	case kubectlVerb(call) == "port-forward":

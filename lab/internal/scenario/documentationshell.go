@@ -19,17 +19,17 @@ import (
 type documentedShell struct {
 	b           *bench.Bench
 	dir         string            // the working directory
-	environment []string          // of the commands
+	environment []string          // environment variables of the commands
 	names       map[string]string // the lab's names for the placeholders
 }
 
 const (
-	documentedLimit = 30 * time.Second // for one command
-	interruptLimit  = 5 * time.Second  // for the end of a command after an interrupt
+	documentedLimit = 30 * time.Second // maximum duration of one command
+	interruptLimit  = 5 * time.Second  // maximum time until a command ends after an interrupt
 )
 
-// run runs a command. The error says why the command is not as documented. The process is nil unless the command keeps
-// running.
+// The method run runs a command. It returns an error if the command does not work as documented. If the command keeps
+// running, run returns the process.
 func (s documentedShell) run(ctx context.Context, run documentedRun) (*documentedProcess, error) {
 	if run.helm != nil {
 		return nil, s.helm(ctx, run.helm)
@@ -50,16 +50,16 @@ func (s documentedShell) run(ctx context.Context, run documentedRun) (*documente
 	return nil, process.stop()
 }
 
-// documentedProcess is a command that runs.
+// documentedProcess is a running command.
 type documentedProcess struct {
 	cmd    *exec.Cmd
 	output *documentedOutput
 	ended  chan struct{} // closed when the command has ended
-	err    error         // of the command; read after ended
+	err    error         // result of the command; read err only after ended is closed
 	end    context.CancelFunc
 }
 
-// start starts a command in a process group of its own, because the shell does not pass signals on.
+// start starts a command in a separate process group, because the shell does not forward signals.
 func (s documentedShell) start(ctx context.Context, text string) (*documentedProcess, error) {
 	ctx, cancel := context.WithTimeout(ctx, documentedLimit)
 	cmd := exec.CommandContext(ctx, "bash", "-o", "pipefail", "-c", text)
@@ -74,14 +74,14 @@ func (s documentedShell) start(ctx context.Context, text string) (*documentedPro
 		cancel()
 		return nil, fmt.Errorf("start the command: %w", err)
 	}
-	go func() { // ends with the command
+	go func() { // this goroutine ends when the command ends
 		defer close(p.ended)
 		p.err = cmd.Wait()
 	}()
 	return p, nil
 }
 
-// finish waits until the command has ended, and requires success.
+// finish waits until the command has ended. It returns an error if the command failed.
 func (p *documentedProcess) finish(shows bool) error {
 	defer p.end()
 	<-p.ended
@@ -115,7 +115,7 @@ func (p *documentedProcess) await(until *regexp.Regexp) error {
 // stop interrupts the command like Ctrl-C and requires that the command ends.
 func (p *documentedProcess) stop() error {
 	defer p.end()
-	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGINT) // it may have ended already
+	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGINT) // the command might have ended already
 	limit := time.NewTimer(interruptLimit)
 	defer limit.Stop()
 	select {
@@ -139,10 +139,10 @@ func stopAll(processes []*documentedProcess) {
 type documentedOutput struct {
 	mutex sync.Mutex
 	text  bytes.Buffer
-	grown chan struct{} // receives a value after a write; one value stands for several writes
+	grown chan struct{} // receives a value after a write; one value can represent several writes
 }
 
-// documentedOutputLimit is the size after which output is dropped.
+// documentedOutputLimit is the maximum size of the collected output, in bytes. documentedOutput drops further output.
 const documentedOutputLimit = 1 << 20
 
 // Write never fails, so that the command does not end early.
@@ -166,7 +166,7 @@ func (o *documentedOutput) String() string {
 	return o.text.String()
 }
 
-// lastLines returns the end of a long output.
+// lastLines returns the last lines of an output.
 func lastLines(text string) string {
 	const most = 8
 	lines := strings.Split(strings.TrimSpace(text), "\n")

@@ -22,11 +22,11 @@ const (
 	phoneWidth, phoneHeight = 390, 844
 )
 
-// soon is the longest time until the page shows data that it has received.
+// soon is the maximum time until the page shows received data.
 const soon = 5 * time.Second
 
-// showPage opens the agent's page in a real browser while pods start. Two pods of a Deployment have a cold image, one
-// pod has a present image, and one pod has an image that does not exist.
+// showPage opens the agent's page in a real browser while pods start. Two pods of a Deployment have an image that the
+// node must pull. One pod has an image that is already on the node, and one pod has an image that does not exist.
 func showPage(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := prereq.Browser(ctx, b.Node.Report); err != nil {
 		return err
@@ -47,7 +47,7 @@ type pageRun struct {
 	bench   *bench.Bench
 	verdict *Verdict
 	browser *browser.Browser
-	tab     *browser.Tab // shows the list from before any pod was created, and is never reloaded
+	tab     *browser.Tab // opened before the first pod was created; never reloaded
 	shop    []string     // pods of the Deployment
 	cold    string       // the pod that pulled the image
 
@@ -71,7 +71,7 @@ func (p *pageRun) run(ctx context.Context) error {
 		return err
 	}
 	for _, look := range []func(context.Context) error{
-		p.whileTheyStart, p.untilTheyAreReady, p.judgeWaterfalls, p.judgeAddresses, p.judgeLinks, p.judgeComparison,
+		p.judgeStarting, p.judgeReady, p.judgeWaterfalls, p.judgeAddresses, p.judgeLinks, p.judgeComparison,
 		p.pictures} {
 		if err := look(ctx); err != nil {
 			return err
@@ -82,7 +82,7 @@ func (p *pageRun) run(ctx context.Context) error {
 		p.verdict.Problem("the browser must enforce the page's content security policy: %v", err)
 	}
 	p.verdict.Compared++
-	return p.bench.DeletePod(ctx, stuckPod) // this pod would never settle
+	return p.bench.DeletePod(ctx, stuckPod) // the start-up of this pod would never be over
 }
 
 // start creates the pods.
@@ -113,8 +113,9 @@ func (p *pageRun) start(ctx context.Context) error {
 
 func (p *pageRun) pods() []string { return append([]string{cachedPod, stuckPod}, p.shop...) }
 
-// whileTheyStart requires that the page shows a row for each pod without a reload, and lists the pull in progress.
-func (p *pageRun) whileTheyStart(context.Context) error {
+// judgeStarting requires that the page shows a row for each starting pod without a reload, and lists the pull in
+// progress.
+func (p *pageRun) judgeStarting(context.Context) error {
 	for _, pod := range p.pods() {
 		if err := p.tab.Await("the row of pod "+pod+", starting", page.HasRow(pod, agent.Starting), soon); err != nil {
 			return err
@@ -132,15 +133,15 @@ func (p *pageRun) whileTheyStart(context.Context) error {
 	if err := p.follow("#/pulls"); err != nil {
 		return err
 	}
-	if err := p.tab.Await("the pull to be shown", `document.querySelector('.pulling').innerText.includes('/shop:')`,
-		2*soon); err != nil {
+	if err := p.tab.Await("the page to show the pull",
+		`document.querySelector('.pulling').innerText.includes('/shop:')`, 2*soon); err != nil {
 		return err
 	}
 	return errors.Join(p.picture("pulling"), p.follow("#/?q="+p.bench.Namespace))
 }
 
-// untilTheyAreReady requires that each row changes to ready and moves out of the list of starting pods.
-func (p *pageRun) untilTheyAreReady(ctx context.Context) error {
+// judgeReady requires that the row of each pod changes to ready and leaves the list of starting pods.
+func (p *pageRun) judgeReady(ctx context.Context) error {
 	for _, pod := range append([]string{cachedPod}, p.shop...) {
 		if err := p.bench.AwaitReady(ctx, pod, time.Minute); err != nil {
 			return err
@@ -164,7 +165,7 @@ func (p *pageRun) untilTheyAreReady(ctx context.Context) error {
 	return p.picture("started")
 }
 
-// follow navigates to a fragment, as a link in the page does.
+// follow navigates to a fragment of the address, like a link in the page.
 func (p *pageRun) follow(fragment string) error {
 	_, err := browser.Ask[int](p.tab, fmt.Sprintf("(location.hash = %q, 0)", fragment))
 	return err
@@ -177,7 +178,7 @@ func (p *pageRun) judgeComplaints(when string) {
 	}
 }
 
-// picture saves a picture of the tab in the directory of the scenario's files.
+// The method picture saves a picture of the tab in the directory of the scenario's files.
 func (p *pageRun) picture(name string) error { return p.keep(p.tab, name, false) }
 
 func (p *pageRun) keep(tab *browser.Tab, name string, whole bool) error {

@@ -22,7 +22,8 @@ func (p *pageRun) judgeWaterfalls(ctx context.Context) error {
 	}
 	p.verdict.Compared++
 	if p.cold == "" {
-		p.verdict.Problem("no pull has layers, want at least one: the scenario is not conclusive")
+		p.verdict.Problem("no pull has layers, want at least one: without layers, the scenario cannot check the " +
+			"waterfall of a pull")
 	}
 	return nil
 }
@@ -72,7 +73,7 @@ func (p *pageRun) judgeWaterfall(ctx context.Context, pod string) error {
 }
 
 func (p *pageRun) judgeBar(pod string, got, want page.Bar) {
-	const within = 0.01 // relative to the axis; a bar is at least two pixels wide, so the page cannot be more exact
+	const within = 0.01 // relative to the axis; the page is not more exact, because a bar is at least two pixels wide
 	p.verdict.Compared++
 	if math.Abs(got.From-want.From) > within || math.Abs(got.To-want.To) > within {
 		p.verdict.Problem("pod %s: the bar of %s %s extends from %.3f to %.3f of the axis, want %.3f to %.3f", pod,
@@ -84,8 +85,8 @@ func (p *pageRun) judgeBar(pod string, got, want page.Bar) {
 	}
 }
 
-// judgePull requires that the box at the pointer shows the details of a phase, and that the page shows the layers of a
-// pull.
+// judgePull requires that the box at the pointer shows the details of the phase pull, and that the page shows the
+// layers of the pull.
 func (p *pageRun) judgePull(timeline agent.Timeline) error {
 	i := slices.IndexFunc(timeline.Phases, func(phase agent.Phase) bool { return phase.Phase == "pull" })
 	if i < 0 {
@@ -104,9 +105,8 @@ func (p *pageRun) judgePull(timeline agent.Timeline) error {
 	}
 	p.verdict.Compared++
 	if !strings.Contains(reported, shownSeconds(length)) || !strings.Contains(reported, "registry") {
-		p.verdict.Problem("pod %s: the box of a pull must show %s and the registry, but shows %q", timeline.Name,
-			shownSeconds(length),
-			reported)
+		p.verdict.Problem("pod %s: the box of the phase pull must show %s and the registry, but shows %q",
+			timeline.Name, shownSeconds(length), reported)
 	}
 	j := slices.IndexFunc(timeline.Pulls, func(pull agent.Pull) bool { return pull.Container == phase.Container })
 	if j < 0 || len(timeline.Pulls[j].Layers) == 0 {
@@ -129,13 +129,13 @@ func (p *pageRun) judgePull(timeline agent.Timeline) error {
 
 func shownSeconds(d time.Duration) string { return fmt.Sprintf("%.3f s", d.Seconds()) }
 
-// judgeAddresses opens addresses in new tabs, as a user does who received a link.
+// judgeAddresses opens addresses in new tabs, like a user who received a link.
 func (p *pageRun) judgeAddresses(context.Context) error {
 	pod := p.shop[0]
 	for address, names := range map[string][]string{
 		"#/?q=" + p.bench.Namespace + "+" + pod:         {pod},
 		"#/?q=" + p.bench.Namespace + "&state=starting": {stuckPod},
-		// The phases of this pod consist only of the application's start.
+		// The application causes most of this pod's start-up time.
 		"#/?q=" + p.bench.Namespace + "&cause=app&state=ready&sort=took":      {cachedPod},
 		"#/?q=" + p.bench.Namespace + "+deployment/shop&state=ready&sort=pod": slices.Sorted(slices.Values(p.shop)),
 	} {

@@ -46,11 +46,11 @@ func (p *pageRun) judgeLinks(context.Context) error {
 		return err
 	}
 	p.verdict.Compared++
-	return p.tab.Await("the pod among those of the registry", `location.hash.startsWith('#/?registry=') && `+
+	return p.tab.Await("the pod in the list of the registry", `location.hash.startsWith('#/?registry=') && `+
 		page.HasRow(p.cold, agent.Ready), soon)
 }
 
-// click clicks the first element of a selector when the page has it.
+// click waits until the first element of a selector is visible, and clicks this element.
 func (p *pageRun) click(what, selector string) error {
 	element := fmt.Sprintf("document.querySelector(%q)", selector)
 	if err := p.tab.Await(what, element+"?.checkVisibility()", soon); err != nil {
@@ -91,7 +91,8 @@ func (p *pageRun) judgeComparison(ctx context.Context) error {
 	}
 	p.verdict.Compared++
 	if want := totals[1] - totals[0]; math.Abs(shown-want) > 0.001 {
-		p.verdict.Problem("the comparison shows a difference of %.3f s, the API %.3f s", shown, want)
+		p.verdict.Problem("the comparison shows a difference of %.3f s, want the API's difference of %.3f s",
+			shown, want)
 	}
 	return p.follow("#/?q=" + p.bench.Namespace)
 }

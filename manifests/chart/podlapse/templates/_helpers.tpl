@@ -1,4 +1,4 @@
-{{/* Labels of an object; the argument is a list of the root and the component. */}}
+{{/* Labels of an object. The argument is a list of the root and the component. */}}
 {{- define "podlapse.labels" -}}
 {{- $root := index . 0 -}}
 app.kubernetes.io/name: podlapse
@@ -14,7 +14,7 @@ helm.sh/chart: {{ $root.Chart.Name }}-{{ $root.Chart.Version }}
 {{- if or .Values.podMonitor.enabled .Values.kubePrometheusStack.release }}true{{ end -}}
 {{- end -}}
 
-{{/* Labels by which a Prometheus operator selects objects; the argument is a list of the root and the object's own labels. */}}
+{{/* Labels by which a Prometheus operator selects objects. The argument is a list of the root and the object's own labels. */}}
 {{- define "podlapse.selectedLabels" -}}
 {{- $labels := deepCopy (index . 1) -}}
 {{- with (index . 0).Values.kubePrometheusStack.release -}}
@@ -36,7 +36,7 @@ nodeAffinity:
 {{- merge (deepCopy .Values.affinity) $default | toYaml -}}
 {{- end -}}
 
-{{/* SELinux options of the pod. OpenShift's default types do not permit the runtime's socket. */}}
+{{/* SELinux options of the pod. OpenShift's default types do not permit access to the runtime's socket. */}}
 {{- define "podlapse.seLinuxOptions" -}}
 {{- $default := ternary (dict "type" "spc_t") (dict) .Values.openshift.enabled -}}
 {{- with merge (deepCopy .Values.seLinuxOptions) $default }}{{ toYaml . }}{{ end -}}
@@ -63,22 +63,22 @@ app.kubernetes.io/component: agent
 {{- .Values.runtimeSocket | default (get $sockets $runtime) -}}
 {{- end -}}
 
-{{/* YAML reads off without quotes as false. */}}
+{{/* Without quotes, YAML reads the value off as false. */}}
 {{- define "podlapse.events" -}}
 {{- ternary "off" .Values.events (eq (toString .Values.events) "false") -}}
 {{- end -}}
 
-{{/* The value of an environment variable. YAML reads on and off without quotes as true and false. */}}
+{{/* The value of an environment variable. Without quotes, YAML reads the values on and off as true and false. */}}
 {{- define "podlapse.variable" -}}
 {{- if kindIs "bool" . }}{{ ternary "on" "off" . }}{{ else }}{{ . }}{{ end -}}
 {{- end -}}
 
-{{/* UID 0 where group 0 is not enough; still without capabilities. */}}
+{{/* UID 0 if group 0 is not enough. The pod has no capabilities in both cases. */}}
 {{- define "podlapse.asRoot" -}}
 {{- if or .Values.stateDir.enabled (eq .Values.runtime "microk8s") }}true{{ end -}}
 {{- end -}}
 
-{{/* Whom a role is bound to; the argument is a list of the root and the ServiceAccount. */}}
+{{/* Subjects of a role binding. The argument is a list of the root and the ServiceAccount. */}}
 {{- define "podlapse.subjects" -}}
 subjects:
 - kind: ServiceAccount
