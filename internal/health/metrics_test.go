@@ -19,8 +19,8 @@ func TestSourcesHaveMetrics(t *testing.T) {
 	for _, up := range []bool{true, false, true, false, true} {
 		podWatch(up, "")
 	}
-	want := `# HELP podlapse_source_reconnects_total Recoveries of a source from a failure. Excludes the first ` +
-		`connection of the source, and watches that the agent opened again after a normal end.
+	want := `# HELP podlapse_source_reconnects_total Recoveries of a source from a failure. The first ` +
+		`connection of the source does not count. A watch that ended normally and was opened again does not count either.
 # TYPE podlapse_source_reconnects_total counter
 podlapse_source_reconnects_total{source="cri"} 0
 podlapse_source_reconnects_total{source="pod_watch"} 2

@@ -170,7 +170,10 @@ func (w *pressureWitness) judge(timeline agent.Timeline, v *Verdict, phases ...s
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	const within = 0.1
+	const (
+		within         = 0.1
+		documentedHigh = 0.5 // docs/node.md: a verdict mentions pressure from this share
+	)
 	high := false
 	for _, phase := range timeline.Phases {
 		length := phase.EndAt.Sub(phase.StartAt)
@@ -186,7 +189,7 @@ func (w *pressureWitness) judge(timeline agent.Timeline, v *Verdict, phases ...s
 				seconds(length), w.resource, 100*truth, phase.Pressure)
 			continue
 		}
-		high = high || w.reported(*phase.Pressure) > 0.6 && (len(phases) == 0 || slices.Contains(phases, phase.Phase))
+		high = high || w.reported(*phase.Pressure) >= documentedHigh && (len(phases) == 0 || slices.Contains(phases, phase.Phase))
 		v.Note("during phase %s of %s s, tasks waited for %s in %.0f %% of the time; the agent reports %.0f %%",
 			phase.Phase,
 			seconds(length), w.resource, 100*truth, 100*w.reported(*phase.Pressure))
