@@ -106,17 +106,22 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
+// The function tooManyToStream returns more agents than top opens streams to. One server answers for all of them.
+func tooManyToStream(server string, transport http.RoundTripper) (all []agents.Agent) {
+	for i := range maxStreams + 1 {
+		all = append(all, agents.Agent{Node: fmt.Sprint(i), Pod: fmt.Sprint(i),
+			Client: client.Client{Server: server, HTTP: &http.Client{Transport: transport}}})
+	}
+	return all
+}
+
 // TestPollFails ends top if no agent answers.
 func TestPollFails(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
-	var there []agents.Agent
-	for i := range maxStreams + 1 {
-		there = append(there, agents.Agent{Node: fmt.Sprint(i), Pod: fmt.Sprint(i),
-			Client: client.Client{Server: server.URL, HTTP: &http.Client{Transport: transport}}})
-	}
+	there := tooManyToStream(server.URL, transport)
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	f := newFollowers(agentQuery{}, topConfig{since: time.Hour})
 	f.follow(ctx, there)
@@ -137,11 +142,7 @@ func TestFollowSwitchesToPolling(t *testing.T) {
 	defer server.Close()
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
-	var there []agents.Agent
-	for i := range maxStreams + 1 {
-		there = append(there, agents.Agent{Node: fmt.Sprint(i), Pod: fmt.Sprint(i),
-			Client: client.Client{Server: server.URL, HTTP: &http.Client{Transport: transport}}})
-	}
+	there := tooManyToStream(server.URL, transport)
 	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	f := newFollowers(agentQuery{}, topConfig{since: time.Hour})

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/podlapse/podlapse/internal/backoff"
 	"github.com/podlapse/podlapse/internal/terminal"
 )
 
@@ -41,7 +42,7 @@ func show[T any](ctx context.Context, a agentQuery, v view[T], o listOutput, lim
 		if code := w.print(items, failed); code != ExitOK {
 			return code
 		}
-		if !wait(ctx, max(watchEvery, watchShare*w.took)) {
+		if !backoff.Sleep(ctx, max(watchEvery, watchShare*w.took)) {
 			return ExitOK // the user stopped the command with Ctrl-C
 		}
 		began := time.Now()
@@ -60,18 +61,6 @@ func limited[T any](ctx context.Context, limit time.Duration, ask query[T]) ([]T
 	ctx, stop := context.WithTimeout(ctx, limit)
 	defer stop()
 	return ask(ctx)
-}
-
-// The function wait waits for the given time. It returns false if ctx ends earlier.
-func wait(ctx context.Context, length time.Duration) bool {
-	timer := time.NewTimer(length)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // watcher prints the rows that are new or have changed.
