@@ -128,8 +128,8 @@ func limitRows(limits map[timeline.Phase]int) string {
 	return text.String()
 }
 
-// concerns returns who must act if a pod is stuck in a phase: the owner of the workload if the pod's own specification or
-// processes cause the phase, otherwise the team that runs the platform.
+// concerns returns who must act if a pod is stuck in a phase: the owner of the workload if the pod's own
+// specification or processes cause the phase, otherwise the team that runs the platform.
 func concerns(phase timeline.Phase) string {
 	switch timeline.CauseOf(phase) {
 	case timeline.CauseApp, timeline.CauseBackoff, timeline.CauseConfig, timeline.CauseGate, timeline.CausePlacement:

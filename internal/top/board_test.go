@@ -140,7 +140,8 @@ func TestBoardFollows(t *testing.T) {
 	}
 }
 
-// TestDisconnectedAgentIsShownAsOld expects the last data of an unreachable agent, and its age, until data arrives again.
+// TestDisconnectedAgentIsShownAsOld expects the last data of an unreachable agent, and its age, until data arrives
+// again.
 func TestDisconnectedAgentIsShownAsOld(t *testing.T) {
 	b := NewBoard(time.Hour, Layout{})
 	open(b, "a", "node-a", starting("node-a", "web-0", 8*time.Second, timeline.PhasePull, "app", 5*time.Second))

@@ -112,8 +112,8 @@ func TestEveryClientHasItsShare(t *testing.T) {
 	}
 }
 
-// stillOpen reports whether a connection has neither data to read nor an end. It does not wait, so a busy machine cannot
-// delay it past a deadline.
+// stillOpen reports whether a connection has neither data to read nor an end. It does not wait, so a busy machine
+// cannot delay it past a deadline.
 func stillOpen(t *testing.T, conn net.Conn) bool {
 	t.Helper()
 	raw, err := conn.(*net.TCPConn).SyscallConn()

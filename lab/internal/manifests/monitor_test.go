@@ -43,8 +43,8 @@ dashboard: {enabled: true, labels: {folder: nodes}}
 	}
 }
 
-// kube-prometheus-stack's Prometheus has these selectors by default: its chart's podMonitorSelectorNilUsesHelmValues and
-// ruleSelectorNilUsesHelmValues are true, and the selectors of namespaces are empty. Grafana's sidecar selects
+// kube-prometheus-stack's Prometheus has these selectors by default: its chart's podMonitorSelectorNilUsesHelmValues
+// and ruleSelectorNilUsesHelmValues are true, and the selectors of namespaces are empty. Grafana's sidecar selects
 // ConfigMaps in all namespaces by the label grafana_dashboard.
 func TestObjectsMatchSelectorsOfKubePrometheusStack(t *testing.T) {
 	for from, objects := range map[string][]object{

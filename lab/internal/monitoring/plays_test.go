@@ -243,7 +243,7 @@ func agentPlays() map[string]script {
 			nodes[0].set("podlapse_source_up", `source="cri"`, 0)
 			return func(int) { nodes[0].count("podlapse_evidence_incomplete_total", "", 3) }
 		}),
-		"records that nobody reads": quiet(45, func(_ *fleet, nodes []*target) func(int) {
+		"a stuck reader of the records": quiet(45, func(_ *fleet, nodes []*target) func(int) {
 			return during(early, 45, func() { nodes[0].count("podlapse_sink_dropped_total", `sink="records"`, 3) })
 		}),
 		"kubelet that drops Events": quiet(45, func(_ *fleet, nodes []*target) func(int) {

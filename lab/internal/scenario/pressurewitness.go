@@ -189,7 +189,8 @@ func (w *pressureWitness) judge(timeline agent.Timeline, v *Verdict, phases ...s
 				seconds(length), w.resource, 100*truth, phase.Pressure)
 			continue
 		}
-		high = high || w.reported(*phase.Pressure) >= documentedHigh && (len(phases) == 0 || slices.Contains(phases, phase.Phase))
+		wanted := len(phases) == 0 || slices.Contains(phases, phase.Phase)
+		high = high || wanted && w.reported(*phase.Pressure) >= documentedHigh
 		v.Note("during phase %s of %s s, tasks waited for %s in %.0f %% of the time; the agent reports %.0f %%",
 			phase.Phase,
 			seconds(length), w.resource, 100*truth, 100*w.reported(*phase.Pressure))
