@@ -34,6 +34,7 @@ type console struct {
 	mu      sync.Mutex
 	shown   strings.Builder
 	columns int
+	initial unix.Termios // the settings before the command started
 }
 
 func onConsole(t *testing.T, args ...string) *console {
@@ -63,6 +64,7 @@ func onConsoleWith(t *testing.T, variable string, args ...string) *console {
 	t.Cleanup(func() { slave.Close() })
 	c := &console{t: t, master: master, slave: slave, read: make(chan struct{})}
 	c.resize(100)
+	c.initial = c.settings()
 	c.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), os.Args[0], args...)
 	c.cmd.Env = append(agentEnvironment(), "TERM=xterm-256color", variable)
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = slave, slave, slave
@@ -158,9 +160,8 @@ func startTopOnIdleNode(t *testing.T) (cluster *podwatchtest.Server, agent *proc
 		"off")
 	agent.poll("/readyz?verbose", "[+]pod_watch ok")
 	c = onConsole(t, "top", "--server", agent.base)
-	before = c.settings()
 	c.awaitText("no pods are starting")
-	return cluster, agent, c, before
+	return cluster, agent, c, c.initial
 }
 
 // TestTopOnTerminal follows a pod on a real terminal that is made narrower. top restores the terminal whichever way
@@ -276,7 +277,7 @@ func TestTopRefusedByAgent(t *testing.T) {
 	}))
 	defer agent.Close()
 	c := onConsole(t, "top", "--server", agent.URL)
-	before := c.settings()
+	before := c.initial
 	var failed *exec.ExitError
 	if err := c.cmd.Wait(); !errors.As(err, &failed) || failed.ExitCode() != cli.ExitForbidden {
 		t.Errorf("%v", err)

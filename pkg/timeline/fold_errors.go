@@ -15,11 +15,13 @@ func (f *fold) spanError(from, to *bound) time.Duration {
 	shortest := max(0, to.earliest.sub(from.latest))
 	bounded := max(longest-estimate, estimate-shortest, 0)
 	if message, ok := f.reportedLength(from.key, to.key); ok {
-		reported := message.Pull
+		// The duration of a pull includes the delay of the runtime's answer. Both durations of a wait include this
+		// delay, so their difference does not.
+		reported, delay := message.Pull, max(durationSlack, to.latest.sub(to.earliest))
 		if to.key.milestone == MilestonePullStarted {
-			reported = message.Waiting - message.Pull
+			reported, delay = message.Waiting-message.Pull, durationSlack
 		}
-		bounded = min(bounded, (estimate-reported).Abs()+message.Unit+durationSlack)
+		bounded = min(bounded, (estimate-reported).Abs()+message.Unit+delay)
 	}
 	return max(bounded, credentials)
 }

@@ -48,7 +48,7 @@ func (f *fold) path() []boundary {
 // containers can have reached their milestones first. So the time before such a milestone gets the phases of all
 // these containers, because no evidence shows the order of the kubelet's work.
 func (f *fold) shareUnordered(work []boundary) {
-	vague := func(b *boundary) bool { return b.bound.latest-b.bound.earliest > 2*eventSlack && f.ofMain(b) }
+	vague := func(b *boundary) bool { return b.bound.latest-b.bound.earliest > answerDelay && f.ofMain(b) }
 	if !slices.ContainsFunc(work, func(b boundary) bool { return vague(&b) }) {
 		return
 	}

@@ -126,11 +126,23 @@ func (p pullEvidence) endConstraints(finished milestoneKey) []constraint {
 	if !p.pulled.known() {
 		return constraints
 	}
-	event := p.pulled.constraint(finished)
+	event := p.pulled.answered(finished)
+	if p.pulled.present {
+		event = p.pulled.constraint(finished) // the kubelet found the image
+	}
 	if !p.eventOnTime() {
 		event.earliest = minInstant
 	}
 	return append(constraints, event)
+}
+
+// The method answered returns the constraint on the time at which the runtime gave the answer that an Event reports.
+func (w window) answered(k milestoneKey) constraint {
+	c := w.constraint(k)
+	if c.origin == originEventName || c.origin == originEventSecond {
+		c.earliest -= answerDelay - eventSlack // the window allows for eventSlack
+	}
+	return c
 }
 
 // answerDelayed reports whether the time between the timestamp of a container's image and the kubelet's next step is

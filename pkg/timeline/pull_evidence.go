@@ -154,7 +154,7 @@ func (p pulledEvent) before(request constraint) bool {
 func pullConstraints(index int16, evidence pullEvidence) []constraint {
 	var constraints []constraint
 	for _, f := range evidence.failures {
-		constraints = append(constraints, f.constraint(milestoneKey{index, f.attempt, MilestonePullFailed}))
+		constraints = append(constraints, f.answered(milestoneKey{index, f.attempt, MilestonePullFailed}))
 	}
 	p, final := evidence.pulled, evidence.finalAttempt
 	constraints = append(constraints, evidence.endConstraints(milestoneKey{index, final, MilestonePullFinished})...)

@@ -19,9 +19,12 @@ type simulatedPod struct {
 	pod        Pod // the spec
 	containers []*simulatedContainer
 	crashing   []*simulatedContainer // containers whose run will end by itself
-	images     map[string]*storedImage
-	wording    int  // the format of a pull's durations in this kubelet
-	stamped    bool // the runtime has all timestamps of a sandbox (containerd 2)
+	// answeredLate reports whether the kubelet received an answer about a pull late, so that short phases before and
+	// after this answer can be merged.
+	answeredLate bool
+	images       map[string]*storedImage
+	wording      int  // the format of a pull's durations in this kubelet
+	stamped      bool // the runtime has all timestamps of a sandbox (containerd 2)
 
 	milestones map[trueMilestone]time.Time
 	truth      []stretch // the phases as docs/architecture.md defines them
@@ -316,6 +319,7 @@ func (l *simulatedPod) pull(c *simulatedContainer) bool {
 			l.milestone(trueMilestone{MilestonePullResolved, c.Name, n}, started.Add(got))
 			l.images[c.Image].resolve(started.Add(got))
 		}
+		l.now = l.now.Add(l.late())
 		l.event(c.Name, "Failed", fmt.Sprintf("Failed to pull image %q: no %d", c.Image, n*(l.wording%2)))
 		l.event(c.Name, "Failed", "Error: ErrImagePull")
 		c.due = l.now.Add(l.length(10*time.Second<<n, 10*time.Second<<n+5*time.Second))
@@ -327,7 +331,7 @@ func (l *simulatedPod) pull(c *simulatedContainer) bool {
 	l.images[c.Image].resolve(l.now)
 	l.step(PhasePull, c, MilestonePullFinished, n, length-resolving)
 	l.images[c.Image].pull(l.now.Add(-l.length(time.Microsecond, 15*time.Millisecond)))
-	answered := l.now.Add(l.length(time.Microsecond, 5*time.Millisecond)) // the kubelet also asks for the size
+	answered := l.now.Add(l.length(time.Microsecond, 5*time.Millisecond) + l.late()) // the kubelet also asks for the size
 	took, waited := answered.Sub(started), answered.Sub(requested)
 	message := fmt.Sprintf("Successfully pulled image %q", c.Image)
 	switch l.wording {
@@ -342,4 +346,17 @@ func (l *simulatedPod) pull(c *simulatedContainer) bool {
 	l.now = answered
 	l.event(c.Name, "Pulled", message)
 	return true
+}
+
+// late returns the time by which a kubelet without enough CPU receives the runtime's answer about a pull late, in
+// addition to the delay of the Event. The time comes from the clock, so that the random numbers of all other steps stay
+// the same.
+func (l *simulatedPod) late() time.Duration {
+	const longest = time.Duration(answerDelay-eventSlack) / time.Millisecond
+	n := time.Duration(l.now.Nanosecond())
+	if n%5 > 0 {
+		return 0
+	}
+	l.answeredLate = true
+	return n / 5 % longest * time.Millisecond
 }

@@ -85,7 +85,7 @@ func (p *propertyCheck) check() map[property]string {
 		return string(phase) + " " + container
 	})
 	p.blame(noCauseOvercharge, func(phase Phase, _ string) string { return string(party(phase)) })
-	if p.complete && p.alone() {
+	if p.complete && p.alone() && !p.answeredLate {
 		p.exact()
 	}
 	return p.broken

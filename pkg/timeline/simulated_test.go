@@ -49,7 +49,7 @@ func someLoss(random *rand.Rand) loss {
 // failure was lost.
 var openCells = map[string]map[property]int{
 	// An attempt that took long before its sandbox failed is unattributed.
-	"all":       {noOvercharge: 1, namesTrue: 1},
+	"all":       {noOvercharge: 1},
 	"some":      {milestoneHeld: 1, noOvercharge: 20, noCauseOvercharge: 3},
 	"no Events": {noOvercharge: 20, noCauseOvercharge: 4},
 	// The fold mistakes the pull of a second run for the pull of the first run.

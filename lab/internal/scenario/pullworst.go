@@ -16,6 +16,8 @@ const (
 	// eventLate is the longest delay of a kubelet Event. The kubelet creates the Event in the function that performs
 	// the reported action. However, a busy machine can delay the thread between the action and the Event.
 	eventLate = 100 * time.Millisecond
+	// answerLate is the longest delay between the runtime's answer about a pull and the kubelet's Event about it.
+	answerLate = 250 * time.Millisecond
 	// stampUnit is the precision of the timestamps of a repeated Event. For other Events, the name of the Event
 	// contains the time in nanoseconds.
 	stampUnit = time.Second
@@ -60,11 +62,11 @@ func neighborsIn(log bench.RuntimeLog, spec corev1.PodSpec, container string) (b
 func (s view) worst(a bench.Attempt, near neighbors) time.Duration {
 	switch {
 	case s.full():
-		return 0
+		return lateAnswer(a)
 	case s.events && a.Failed() && a.Number > 0:
-		return 2 * (eventLate + stampUnit)
+		return eventLate + answerLate + 2*stampUnit
 	case s.events:
-		return 2*eventLate + lengthsOff
+		return eventLate + answerLate + lengthsOff
 	}
 	var worst time.Duration
 	if resolved := a.ResolvedAt; !near.before.IsZero() && !resolved.IsZero() {
@@ -82,10 +84,22 @@ func (s view) worst(a bench.Attempt, near neighbors) time.Duration {
 // worstLength is like worst, for the duration of an attempt. The runtime does not list failed pulls. If an attempt
 // failed, its Events are therefore the only evidence, and repeated Events have a low precision.
 func (s view) worstLength(a bench.Attempt, near neighbors) time.Duration {
-	if s.full() && a.Failed() && a.Number > 0 {
-		return 2 * (eventLate + stampUnit)
+	switch {
+	case s.full() && a.Failed() && a.Number > 0:
+		return eventLate + answerLate + 2*stampUnit
+	case s.full() && a.Failed() && lateAnswer(a) > 0:
+		return eventLate + answerLate
 	}
 	return s.worst(a, near)
+}
+
+// lateAnswer returns the delay of the kubelet's Event about the end of a pull, or zero for a delay that is not unusual.
+// No evidence shows whether the runtime answered late or the kubelet received the answer late.
+func lateAnswer(a bench.Attempt) time.Duration {
+	if late := a.ReportedAt.Sub(a.Call.EndAt); late > exact/2 {
+		return late
+	}
+	return 0
 }
 
 // worstBackoff is like worst, for the sum of all waits between attempts. Each wait starts at the end of an attempt and
@@ -98,7 +112,7 @@ func (s view) worstBackoff(attempts []bench.Attempt, near neighbors) (worst time
 		return attempts[0].ReportedAt.Sub(near.before) + near.after.Sub(attempts[len(attempts)-1].RequestedAt)
 	}
 	for i := range attempts[1:] {
-		worst += 2 * eventLate
+		worst += eventLate + answerLate
 		if i > 0 {
 			worst += stampUnit // the Event at the end of the wait is a repeated Event
 		}
