@@ -272,14 +272,16 @@ func TestCheckExplainsSocketProblems(t *testing.T) {
 	}
 	want("remedy: mount the directory of the runtime's socket")
 	// The text of the error is gRPC's. The test cannot provoke it, because root may use any socket.
-	const refused = `rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing: dial unix /c.sock: connect: permission denied"`
+	const refused = `rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing: ` +
+		`dial unix /c.sock: connect: permission denied"`
 	if remedy := runtimeRemedy(refused); !strings.Contains(remedy, "the group that owns the socket") ||
 		!strings.Contains(remedy, "spc_t") {
 		t.Error(remedy)
 	}
 	for _, silent := range []string{
 		"rpc error: code = DeadlineExceeded desc = context deadline exceeded",
-		`connection error: desc = "error reading server preface: raw-read unix @->/c.sock: use of closed network connection"`,
+		`connection error: desc = "error reading server preface: raw-read unix @->/c.sock: use of closed network ` +
+			`connection"`,
 	} {
 		if remedy := runtimeRemedy(silent); !strings.Contains(remedy, "does not answer") {
 			t.Errorf("%s: %s", silent, remedy)

@@ -56,25 +56,33 @@ func TestFormat(t *testing.T) {
 			}},
 			`{"kind":"pod_seen","arrived_at":"2026-03-01T12:00:00.000000001Z","pod":{"uid":"u","runtime_uid":"r",` +
 				`"namespace":"shop","name":"web-0","node":"node-a","owner":{"kind":"CronJob","name":"c"},` +
-				`"traits":{"controller":{"kind":"Job","name":"c-1"},"qos_class":"Burstable","priority_class":"high","runtime_class":"gvisor",` +
-				`"app":{"component":"db","instance":"i","managed_by":"helm","name":"n","part_of":"shop","version":"1"}},` +
-				`"created_at":"2026-03-01T12:00:00Z","read_at":"2026-03-01T12:00:00Z","acknowledged_at":"2026-03-01T12:00:00Z","deleted_at":"2026-03-01T12:00:00Z",` +
-				`"deletion_grace":30000000000,"deletion_observed":true,"finalizers":true,"disruption":"PreemptionByScheduler",` +
-				`"phase":"Pending","reason":"Evicted","conditions":[{"type":"Ready","true":true,"transition_at":"2026-03-01T12:00:00Z"}],` +
-				`"readiness_gates":true,"generation":2,"kubelet_generation":1,"unschedulable_at":"2026-03-01T12:00:00Z","fields_managed":true,` +
-				`"host_network":true,"resource_claims":true,"volume_claims":true,"remote_volumes":true,"revision":"7d4b","trace_parent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01","containers":[{"name":"app","kind":"main","image":"web:2","pull_policy":"Always",` +
-				`"startup_probe":true,"readiness_probe":true,"post_start_hook":true,"pre_stop_hook":true,"restarts_always":true,"state":"terminated","waiting_reason":"Why","pull_failure":"dns","attempt":1,` +
-				`"started_at":"2026-03-01T12:00:00Z","finished_at":"2026-03-01T12:00:00Z","exit_code":2,"end_reason":"Error","started":true,"ready":true,` +
-				`"last_run":{"finished_at":"2026-03-01T12:00:00Z","exit_code":3,"reason":"OOMKilled"}},{"name":"bare"}]}}`,
+				`"traits":{"controller":{"kind":"Job","name":"c-1"},"qos_class":"Burstable","priority_class":"high",` +
+				`"runtime_class":"gvisor","app":{"component":"db","instance":"i","managed_by":"helm","name":"n",` +
+				`"part_of":"shop","version":"1"}},"created_at":"2026-03-01T12:00:00Z",` +
+				`"read_at":"2026-03-01T12:00:00Z","acknowledged_at":"2026-03-01T12:00:00Z",` +
+				`"deleted_at":"2026-03-01T12:00:00Z","deletion_grace":30000000000,"deletion_observed":true,` +
+				`"finalizers":true,"disruption":"PreemptionByScheduler",` +
+				`"phase":"Pending","reason":"Evicted","conditions":[{"type":"Ready","true":true,` +
+				`"transition_at":"2026-03-01T12:00:00Z"}],"readiness_gates":true,"generation":2,` +
+				`"kubelet_generation":1,"unschedulable_at":"2026-03-01T12:00:00Z","fields_managed":true,` +
+				`"host_network":true,"resource_claims":true,"volume_claims":true,"remote_volumes":true,` +
+				`"revision":"7d4b","trace_parent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",` +
+				`"containers":[{"name":"app","kind":"main","image":"web:2","pull_policy":"Always",` +
+				`"startup_probe":true,"readiness_probe":true,"post_start_hook":true,"pre_stop_hook":true,` +
+				`"restarts_always":true,"state":"terminated","waiting_reason":"Why","pull_failure":"dns","attempt":1,` +
+				`"started_at":"2026-03-01T12:00:00Z","finished_at":"2026-03-01T12:00:00Z","exit_code":2,` +
+				`"end_reason":"Error","started":true,"ready":true,"last_run":{"finished_at":"2026-03-01T12:00:00Z",` +
+				`"exit_code":3,"reason":"OOMKilled"}},{"name":"bare"}]}}`,
 		},
 		{
 			timeline.EventSeen{
 				UID: "u", ArrivedAt: noon, Live: true, Container: "app", Reason: "Pulling", Message: `<"a" & b>`,
 				NamedAt: noon.Add(1500 * time.Microsecond), FirstAt: noon, LastAt: noon, StoredAt: noon, Count: 2,
 			},
-			`{"kind":"event_seen","uid":"u","arrived_at":"2026-03-01T12:00:00Z","live":true,"container":"app","reason":"Pulling",` +
-				`"message":"<\"a\" & b>","named_at":"2026-03-01T12:00:00.0015Z","first_at":"2026-03-01T12:00:00Z",` +
-				`"last_at":"2026-03-01T12:00:00Z","stored_at":"2026-03-01T12:00:00Z","count":2}`,
+			`{"kind":"event_seen","uid":"u","arrived_at":"2026-03-01T12:00:00Z","live":true,"container":"app",` +
+				`"reason":"Pulling","message":"<\"a\" & b>","named_at":"2026-03-01T12:00:00.0015Z",` +
+				`"first_at":"2026-03-01T12:00:00Z","last_at":"2026-03-01T12:00:00Z",` +
+				`"stored_at":"2026-03-01T12:00:00Z","count":2}`,
 		},
 		{
 			timeline.ClockSeen{SentAt: noon, ArrivedAt: noon, ControlPlaneAt: noon},
@@ -84,7 +92,8 @@ func TestFormat(t *testing.T) {
 		{
 			timeline.PressureSeen{ArrivedAt: noon,
 				Stalled: timeline.Stalled{CPU: 1, IO: 2 * time.Microsecond, Memory: time.Second}},
-			`{"kind":"pressure_seen","arrived_at":"2026-03-01T12:00:00Z","cpu_stalled":1,"io_stalled":2000,"memory_stalled":1000000000}`,
+			`{"kind":"pressure_seen","arrived_at":"2026-03-01T12:00:00Z","cpu_stalled":1,"io_stalled":2000,` +
+				`"memory_stalled":1000000000}`,
 		},
 		{
 			timeline.EventsLost{UID: "u", ArrivedAt: noon},
@@ -111,12 +120,16 @@ func TestFormat(t *testing.T) {
 			},
 			`{"kind":"runtime_seen","uid":"u","asked_at":"2026-03-01T12:00:00Z","arrived_at":"2026-03-01T12:00:00Z",` +
 				`"sandboxes":[{"id":"s","attempt":1,"ready":true,"begun_at":"2026-03-01T12:00:00Z",` +
-				`"network_ready_at":"2026-03-01T12:00:00Z","image_resolved_at":"2026-03-01T12:00:00Z","image_pulled_at":"2026-03-01T12:00:00Z","image_known":true,"running_at":"2026-03-01T12:00:00Z","created_at":"2026-03-01T12:00:00Z","unstamped":true}],` +
+				`"network_ready_at":"2026-03-01T12:00:00Z","image_resolved_at":"2026-03-01T12:00:00Z",` +
+				`"image_pulled_at":"2026-03-01T12:00:00Z","image_known":true,"running_at":"2026-03-01T12:00:00Z",` +
+				`"created_at":"2026-03-01T12:00:00Z","unstamped":true}],` +
 				`"containers":[{"name":"app","id":"c","attempt":1,"created_at":"2026-03-01T12:00:00Z",` +
-				`"started_at":"2026-03-01T12:00:00Z","finished_at":"2026-03-01T12:00:00Z","exit_code":2,"reason":"Error"}],` +
-				`"images":[{"ref":"web:2","present":true,"pulled_at":"2026-03-01T12:00:00Z","size_bytes":5,"digest":"sha256:a",` +
-				`"resolved_at":"2026-03-01T12:00:00Z","layers":[{"digest":"sha256:b","size_bytes":4,` +
-				`"downloaded_at":"2026-03-01T12:00:00Z","unpacked_at":"2026-03-01T12:00:00Z","remote":true},{"digest":"sha256:c"}],"layered":true,"untold":true}],"network_down":true,"network_up":true}`,
+				`"started_at":"2026-03-01T12:00:00Z","finished_at":"2026-03-01T12:00:00Z","exit_code":2,` +
+				`"reason":"Error"}],"images":[{"ref":"web:2","present":true,"pulled_at":"2026-03-01T12:00:00Z",` +
+				`"size_bytes":5,"digest":"sha256:a","resolved_at":"2026-03-01T12:00:00Z",` +
+				`"layers":[{"digest":"sha256:b","size_bytes":4,"downloaded_at":"2026-03-01T12:00:00Z",` +
+				`"unpacked_at":"2026-03-01T12:00:00Z","remote":true},{"digest":"sha256:c"}],"layered":true,` +
+				`"untold":true}],"network_down":true,"network_up":true}`,
 		},
 	} {
 		line, err := Encode(test.o)

@@ -15,7 +15,8 @@ func TestParseMessage(t *testing.T) {
 		{"pulling", "Pulling", `Pulling image "busybox:1.36"`,
 			Message{Kind: KindPulling, Image: "busybox:1.36"}},
 		{"pulled 1.36", "Pulled",
-			`Successfully pulled image "r.example:5000/app:1" in 5.277s (21.038s including waiting). Image size: 20848778 bytes.`,
+			`Successfully pulled image "r.example:5000/app:1" in 5.277s (21.038s including waiting). Image size: ` +
+				`20848778 bytes.`,
 			Message{Kind: KindPulled, Image: "r.example:5000/app:1", Pull: 5277 * ms, Timed: true,
 				Waiting: 21038 * ms, WaitingTimed: true, Unit: ms, SizeBytes: 20848778}},
 		{"pulled 1.36, minutes", "Pulled",
@@ -76,7 +77,8 @@ func TestParseMessage(t *testing.T) {
 		{"lengths that cannot be", "Pulled", `Successfully pulled image "app" in -1s (2s including waiting)`,
 			Message{Kind: KindPulled, Image: "app"}},
 		{"a length that overflows", "Pulled",
-			`Successfully pulled image "app" in 2562047h47m16.854775807s (2562047h47m16.854775807s including waiting). Image size: 7 bytes.`,
+			`Successfully pulled image "app" in 2562047h47m16.854775807s (2562047h47m16.854775807s including ` +
+				`waiting). Image size: 7 bytes.`,
 			Message{Kind: KindPulled, Image: "app", SizeBytes: 7}},
 		{"a length of more than a year", "Pulled",
 			`Successfully pulled image "app" in 1s (8760h0m1s including waiting)`,

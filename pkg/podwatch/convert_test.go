@@ -107,8 +107,9 @@ func TestConvertPod(t *testing.T) {
 				PartOf: "shop", Version: "5.7"},
 		},
 		Revision: "abc12", TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
-		Labels: "app=other,app.kubernetes.io/component=front,app.kubernetes.io/instance=web-1,app.kubernetes.io/managed-by=helm," +
-			"app.kubernetes.io/name=web,app.kubernetes.io/part-of=shop,app.kubernetes.io/unknown=other,app.kubernetes.io/version=5.7,pod-template-hash=abc12",
+		Labels: "app=other,app.kubernetes.io/component=front,app.kubernetes.io/instance=web-1," +
+			"app.kubernetes.io/managed-by=helm,app.kubernetes.io/name=web,app.kubernetes.io/part-of=shop," +
+			"app.kubernetes.io/unknown=other,app.kubernetes.io/version=5.7,pod-template-hash=abc12",
 		CreatedAt: at(0), AcknowledgedAt: at(1), DeletedAt: at(20),
 		Phase: "Pending", Reason: "why", ReadinessGates: true,
 		Generation: 2, KubeletGeneration: 1, UnschedulableAt: at(0), FieldsManaged: true, HostNetwork: true,

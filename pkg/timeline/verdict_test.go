@@ -78,8 +78,8 @@ func TestVerdict(t *testing.T) {
 				return second
 			}()},
 		},
-		"5.0 s to ready: 4.0 s unattributed (in the node's pull queue or pulling 2 images from ghcr.io or its mirror), " +
-			"1.0 s network; ±0.0 s": {
+		"5.0 s to ready: 4.0 s unattributed (in the node's pull queue or pulling 2 images from ghcr.io or its " +
+			"mirror), 1.0 s network; ±0.0 s": {
 			State: StateReady, Total: 5 * time.Second, Pulls: severalPulls,
 			Phases: []Span{span(PhaseNetwork, "", time.Second),
 				merged(span(PhaseUnattributed, "a", time.Second), PhasePullQueue, PhasePull),

@@ -27,10 +27,27 @@ const printed = `{"id":"u/0","namespace":"n","name":"p","uid":"u","node":"a","st
 	`"latest":"2026-01-01T00:00:03.000000000Z"},{"milestone":"running","container":"main",` +
 	`"earliest":"2026-01-01T00:00:06.000000000Z","latest":"2026-01-01T00:00:06.000000000Z"},{"milestone":"ready",` +
 	`"earliest":"2026-01-01T00:00:08.000000000Z","latest":"2026-01-01T00:00:09.000000000Z"}],"conflicts":[]}
-{"kube_transition_metrics":{"type":"pod","partial":false,"kube_namespace":"n","pod_name":"p","kube_node":"a","pod":{"creation_timestamp":"2026-01-01T00:00:00.000000000Z","scheduled_timestamp":"2026-01-01T00:00:00.500000000Z","creation_to_scheduled_seconds":0.5,"initialized_timestamp":"2026-01-01T00:00:03.000000000Z","creation_to_initialized_seconds":3,"scheduled_to_initialized_seconds":2.5,"ready_timestamp":"2026-01-01T00:00:08.000000001Z","creation_to_ready_seconds":8.000000001,"initialized_to_ready_seconds":5.000000001}},"time":"2026-01-01T00:00:09.000000000Z"}
-{"kube_transition_metrics":{"type":"container","partial":false,"kube_namespace":"n","pod_name":"p","kube_node":"a","container_name":"init","short_image":"init","image_name":"docker.io/library/init","image_tag":"latest","container":{"init_container":true,"running_timestamp":"2026-01-01T00:00:02.000000000Z","ready_timestamp":"2026-01-01T00:00:03.000000000Z","running_to_ready_seconds":1}},"time":"2026-01-01T00:00:09.000000000Z"}
-{"kube_transition_metrics":{"type":"container","partial":false,"kube_namespace":"n","pod_name":"p","kube_node":"a","container_name":"main","short_image":"main","image_name":"r:5000/main","image_tag":"1","container":{"init_container":false,"initialized_to_running_seconds":3,"running_timestamp":"2026-01-01T00:00:06.000000000Z"}},"time":"2026-01-01T00:00:09.000000000Z"}
-{"kube_transition_metrics":{"type":"image_pull","partial":false,"kube_namespace":"n","pod_name":"p","kube_node":"a","container_name":"main","short_image":"main","image_name":"r:5000/main","image_tag":"1","image_pull":{"already_present":false,"started_timestamp":"2026-01-01T00:00:03.000000000Z","finished_timestamp":"2026-01-01T00:00:05.000000000Z","duration_seconds":2}},"time":"2026-01-01T00:00:09.000000000Z"}
+{"kube_transition_metrics":{"type":"pod","partial":false,"kube_namespace":"n","pod_name":"p","kube_node":"a",` +
+	`"pod":{"creation_timestamp":"2026-01-01T00:00:00.000000000Z",` +
+	`"scheduled_timestamp":"2026-01-01T00:00:00.500000000Z","creation_to_scheduled_seconds":0.5,` +
+	`"initialized_timestamp":"2026-01-01T00:00:03.000000000Z","creation_to_initialized_seconds":3,` +
+	`"scheduled_to_initialized_seconds":2.5,"ready_timestamp":"2026-01-01T00:00:08.000000001Z",` +
+	`"creation_to_ready_seconds":8.000000001,"initialized_to_ready_seconds":5.000000001}},` +
+	`"time":"2026-01-01T00:00:09.000000000Z"}
+{"kube_transition_metrics":{"type":"container","partial":false,"kube_namespace":"n","pod_name":"p","kube_node":"a",` +
+	`"container_name":"init","short_image":"init","image_name":"docker.io/library/init","image_tag":"latest",` +
+	`"container":{"init_container":true,"running_timestamp":"2026-01-01T00:00:02.000000000Z",` +
+	`"ready_timestamp":"2026-01-01T00:00:03.000000000Z","running_to_ready_seconds":1}},` +
+	`"time":"2026-01-01T00:00:09.000000000Z"}
+{"kube_transition_metrics":{"type":"container","partial":false,"kube_namespace":"n","pod_name":"p","kube_node":"a",` +
+	`"container_name":"main","short_image":"main","image_name":"r:5000/main","image_tag":"1",` +
+	`"container":{"init_container":false,"initialized_to_running_seconds":3,` +
+	`"running_timestamp":"2026-01-01T00:00:06.000000000Z"}},"time":"2026-01-01T00:00:09.000000000Z"}
+{"kube_transition_metrics":{"type":"image_pull","partial":false,"kube_namespace":"n","pod_name":"p","kube_node":"a",` +
+	`"container_name":"main","short_image":"main","image_name":"r:5000/main","image_tag":"1",` +
+	`"image_pull":{"already_present":false,"started_timestamp":"2026-01-01T00:00:03.000000000Z",` +
+	`"finished_timestamp":"2026-01-01T00:00:05.000000000Z","duration_seconds":2}},` +
+	`"time":"2026-01-01T00:00:09.000000000Z"}
 `
 
 func readPrinted(t *testing.T, text string) Records {
@@ -87,8 +104,13 @@ func TestDisagreements(t *testing.T) {
 			`"end_at":"2026-01-01T00:00:03.000000000Z","seconds":1.1}`},
 		"other node": {`"kube_node":"a","container_name":"main","short_image"`,
 			`"kube_node":"b","container_name":"main","short_image"`},
-		"initialized a second late": {`"initialized_timestamp":"2026-01-01T00:00:03.000000000Z","creation_to_initialized_seconds":3,"scheduled_to_initialized_seconds":2.5,"ready_timestamp":"2026-01-01T00:00:08.000000001Z","creation_to_ready_seconds":8.000000001,"initialized_to_ready_seconds":5.000000001`,
-			`"initialized_timestamp":"2026-01-01T00:00:04.000000000Z","creation_to_initialized_seconds":4,"scheduled_to_initialized_seconds":3.5,"ready_timestamp":"2026-01-01T00:00:08.000000001Z","creation_to_ready_seconds":8.000000001,"initialized_to_ready_seconds":4.000000001`,
+		"initialized a second late": {`"initialized_timestamp":"2026-01-01T00:00:03.000000000Z",` +
+			`"creation_to_initialized_seconds":3,"scheduled_to_initialized_seconds":2.5,` +
+			`"ready_timestamp":"2026-01-01T00:00:08.000000001Z","creation_to_ready_seconds":8.000000001,` +
+			`"initialized_to_ready_seconds":5.000000001`,
+			`"initialized_timestamp":"2026-01-01T00:00:04.000000000Z","creation_to_initialized_seconds":4,` +
+				`"scheduled_to_initialized_seconds":3.5,"ready_timestamp":"2026-01-01T00:00:08.000000001Z",` +
+				`"creation_to_ready_seconds":8.000000001,"initialized_to_ready_seconds":4.000000001`,
 			`"initialized_to_running_seconds":3`, `"initialized_to_running_seconds":2`},
 		"first container with a previous one": {`"init_container":true,`,
 			`"init_container":true,"previous_to_running_seconds":77,`},
@@ -108,8 +130,11 @@ func TestDisagreements(t *testing.T) {
 		"no scheduled timestamp": {
 			`"scheduled_timestamp":"2026-01-01T00:00:00.500000000Z","creation_to_scheduled_seconds":0.5,`, ``,
 			`"scheduled_to_initialized_seconds":2.5,`, ``},
-		"no ready timestamp of the pod": {`"ready_timestamp":"2026-01-01T00:00:08.000000001Z","creation_to_ready_seconds":8.000000001,"initialized_to_ready_seconds":5.000000001`, `"creation_to_ready_seconds":8.000000001`},
-		"no initialized timestamp": {`"initialized_timestamp":"2026-01-01T00:00:03.000000000Z","creation_to_initialized_seconds":3,"scheduled_to_initialized_seconds":2.5,`, ``,
+		"no ready timestamp of the pod": {`"ready_timestamp":"2026-01-01T00:00:08.000000001Z",` +
+			`"creation_to_ready_seconds":8.000000001,"initialized_to_ready_seconds":5.000000001`,
+			`"creation_to_ready_seconds":8.000000001`},
+		"no initialized timestamp": {`"initialized_timestamp":"2026-01-01T00:00:03.000000000Z",` +
+			`"creation_to_initialized_seconds":3,"scheduled_to_initialized_seconds":2.5,`, ``,
 			`,"initialized_to_ready_seconds":5.000000001`, ``, `"initialized_to_running_seconds":3,`, ``},
 		"no running timestamp": {
 			`,"initialized_to_running_seconds":3,"running_timestamp":"2026-01-01T00:00:06.000000000Z"`, ``},
@@ -131,8 +156,10 @@ func TestDisagreements(t *testing.T) {
 		"other end of the pull": {
 			`"finished_timestamp":"2026-01-01T00:00:05.000000000Z","duration_seconds":2`,
 			`"finished_timestamp":"2026-01-01T00:00:05.500000000Z","duration_seconds":2.5`},
-		"pull for an unknown container": {`"container_name":"main","short_image":"main","image_name":"r:5000/main","image_tag":"1","image_pull"`, `"container_name":"none","short_image":"main","image_name":"r:5000/main","image_tag":"1","image_pull"`},
-		"pull is missing":               {`"type":"image_pull"`, `"type":"image"`},
+		"pull for an unknown container": {`"container_name":"main","short_image":"main","image_name":"r:5000/main",` +
+			`"image_tag":"1","image_pull"`, `"container_name":"none","short_image":"main","image_name":"r:5000/main",` +
+			`"image_tag":"1","image_pull"`},
+		"pull is missing": {`"type":"image_pull"`, `"type":"image"`},
 	} {
 		broken := printed
 		for edit := range slices.Chunk(edits, 2) {

@@ -70,21 +70,25 @@ func TestStretches(t *testing.T) {
 		"gate": {func(a *Account) {
 			a.BoundAt = at(0.8)
 			a.Faults = []Fault{{Causes: []Cause{Gate}, FixedAt: at(0.6)}}
-		}, "0-0.6 gate\n0.6-0.8 scheduler\n0.8-1 kubelet\n1-2 volumes/kubelet\n2-3 network/runtime\n3-4 network\n4-4.2 runtime/network\n4.2-5 runtime\n" +
-			"5-6 kubelet\n6-7 runtime\n7-7.5 runtime\n7.5-8 runtime/app\n8-10 app"},
+		}, "0-0.6 gate\n0.6-0.8 scheduler\n0.8-1 kubelet\n1-2 volumes/kubelet\n2-3 network/runtime\n3-4 " +
+			"network\n4-4.2 runtime/network\n4.2-5 runtime\n5-6 kubelet\n6-7 runtime\n7-7.5 runtime\n7.5-8 " +
+			"runtime/app\n8-10 app"},
 		"configuration": {func(a *Account) {
 			a.Calls = []Call{sandbox}
 			a.TakenUpAt, a.Faults = at(1),
 				[]Fault{{Causes: []Cause{Config}, FixedAt: at(1.5), Then: []Cause{Config, Volumes}}}
-		}, "0-0.5 scheduler\n0.5-1 kubelet\n1-1.5 config\n1.5-2 config/volumes\n2-3 network/runtime\n3-4 network\n4-4.2 runtime/network\n4.2-5 runtime"},
+		}, "0-0.5 scheduler\n0.5-1 kubelet\n1-1.5 config\n1.5-2 config/volumes\n2-3 network/runtime\n3-4 " +
+			"network\n4-4.2 runtime/network\n4.2-5 runtime"},
 		"containerd stopped while a container is made": {func(a *Account) {
 			a.Stopped = []Stop{{Span: span(3.5, 6.5)}}
 		},
-			begun + "2-3 network/runtime\n3-4 network\n4-4.2 runtime\n4.2-5 runtime\n5-6 runtime\n6-6.5 runtime\n6.5-7 runtime\n7-7.5 runtime\n7.5-8 runtime/app\n8-10 app"},
+			begun + "2-3 network/runtime\n3-4 network\n4-4.2 runtime\n4.2-5 runtime\n5-6 runtime\n6-6.5 " +
+				"runtime\n6.5-7 runtime\n7-7.5 runtime\n7.5-8 runtime/app\n8-10 app"},
 		"containerd stopped amid a pull": {func(a *Account) {
 			a.Calls = []Call{sandbox, {Span: span(6, 12), Kind: Pull, Container: "main", LastByteAt: at(9)}}
 			a.Stopped = []Stop{{Span: span(8, 11)}}
-		}, ordinarySandbox + "5-6 kubelet\n6-8 registry\n8-9 registry/runtime\n9-9.2 runtime\n9.2-11 runtime\n11-11.2 disk/registry/runtime\n11.2-12 disk"},
+		}, ordinarySandbox + "5-6 kubelet\n6-8 registry\n8-9 registry/runtime\n9-9.2 runtime\n9.2-11 " +
+			"runtime\n11-11.2 disk/registry/runtime\n11.2-12 disk"},
 		"containerd restarted amid a pull": {func(a *Account) {
 			a.Calls = []Call{sandbox, {Span: span(6, 11), Kind: Pull, Container: "main", Failed: true},
 				{Span: span(20, 21), Kind: Pull, Container: "main", Failed: true}}

@@ -29,7 +29,8 @@ func TestSchemaRejectsInvalidValues(t *testing.T) {
 		{"runtimeSocket: \"/run/a #/c.sock\"", "/runtimeSocket'"},
 		{"events: always", "/events': value must be one of 'auto', 'cluster', 'off'"},
 		{"env: {HISTORY_LIMIT: 5}", "/env/HISTORY_LIMIT': got number, want boolean or string"},
-		{"kubePrometheusStack: {release: \"my stack\"}", "/kubePrometheusStack/release': 'my stack' does not match pattern"},
+		{"kubePrometheusStack: {release: \"my stack\"}", "/kubePrometheusStack/release': 'my stack' " +
+			"does not match pattern"},
 		{"kubePrometheusStack: {release: true}", "/kubePrometheusStack/release': got boolean, want string"},
 		{"seLinuxOptions: {typ: spc_t}", "'typ'"},
 		{"affinity: {nodeSelectorTerms: []}", "'nodeSelectorTerms'"},
