@@ -18,7 +18,7 @@ type bound struct {
 	notBefore, notAfter instant
 }
 
-// The method estimate is the most likely instant inside the bound.
+// estimate is the most likely instant inside the bound.
 func (b *bound) estimate() instant {
 	best := max(b.leaning(), b.notBefore)
 	if b.notAfter != 0 {
@@ -110,8 +110,8 @@ func (bs bounds) find(k milestoneKey) *bound {
 	return nil
 }
 
-// The method search returns the index of the first milestone whose key is at or after k. A fold calls search more
-// often than any other function. A search with a callback costs twice as much.
+// search returns the index of the first milestone whose key is at or after k. A fold calls search more often than any
+// other function. A search with a callback costs twice as much.
 func (bs bounds) search(k milestoneKey) int {
 	rank, low, high := k.rank(), 0, len(bs)
 	for low < high {
@@ -161,9 +161,9 @@ func (bs bounds) leanToPickup() {
 	}
 }
 
-// The function intersect combines the constraints into one bound for each milestone. The constraints must be sorted
-// by key and by trust. If a constraint does not overlap the interval of more trusted constraints, the function
-// intersect reports a conflict and ignores the constraint.
+// intersect combines the constraints into one bound for each milestone. The constraints must be sorted by key and by
+// trust. If a constraint does not overlap the interval of more trusted constraints, intersect reports a conflict and
+// ignores the constraint.
 func intersect(constraints []constraint) (bounds, []milestoneConflict) {
 	milestones := 0
 	for i := range constraints {

@@ -43,9 +43,9 @@ func (d *EphemeralEvidence) Apply(o Observation) (changed bool) {
 	return d.evidence.Apply(o)
 }
 
-// The method reduce returns a pod with only the ephemeral containers, converted to main containers. The reduced pod
-// succeeds when all ephemeral containers have run. This lets the code for start-up pulls also handle the pulls of
-// ephemeral containers.
+// reduce returns a pod with only the ephemeral containers, converted to main containers. The reduced pod succeeds when
+// all ephemeral containers have run. This lets the code for start-up pulls also handle the pulls of ephemeral
+// containers.
 func (d *EphemeralEvidence) reduce(o PodSeen) PodSeen {
 	p := o.Pod
 	o.Pod = Pod{

@@ -140,7 +140,7 @@ type refusals struct {
 	count       int
 }
 
-// The type exit holds the exit code of one run of a container.
+// exit holds the exit code of one run of a container.
 type exit struct{ attempt, code int }
 
 // NewEvidence returns empty evidence.
@@ -159,8 +159,8 @@ func compareConstraints(a, b constraint) int {
 	return cmp.Compare(a.key.rank()<<8|uint64(a.origin), b.key.rank()<<8|uint64(b.origin))
 }
 
-// The method constrain adds a constraint. If the origin already has a constraint on the milestone, the method
-// constrain keeps the better constraint.
+// constrain adds a constraint. If the origin already has a constraint on the milestone, constrain keeps the better
+// constraint.
 func (e *Evidence) constrain(c constraint) {
 	if c.key.attempt >= maxAttempts {
 		e.markOverflow()
@@ -214,8 +214,7 @@ func (e *Evidence) indexOf(container string) int16 {
 	return podWide
 }
 
-// The method container finds or adds the container's evidence. The method container returns nil if the pod exceeds a
-// limit of names.
+// container finds or adds the container's evidence. It returns nil if the pod exceeds a limit of names.
 func (e *Evidence) container(name string) (int16, *containerEvidence) {
 	if i := e.indexOf(name); i != podWide {
 		return i, &e.containers[i]

@@ -75,8 +75,8 @@ func (a *imageAnswer) containsLess(askedAt time.Time, image *Image) bool {
 // hasLayers reports whether the answer contains the layers that the runtime knows.
 func (i *Image) hasLayers() bool { return i.Layered && i.Present }
 
-// The method image returns the answers about an image reference from the spec, or nil if the runtime was never asked
-// about the reference.
+// image returns the answers about an image reference from the spec, or nil if the runtime was never asked about the
+// reference.
 func (e *Evidence) image(ref string) *imageEvidence {
 	for i := range e.images {
 		if e.images[i].Ref == ref {

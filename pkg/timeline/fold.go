@@ -10,7 +10,7 @@ import (
 // maxConflicts limits the conflicts of a timeline. A normal pod has at most two conflicts.
 const maxConflicts = 32
 
-// The type fold is the computation of one timeline.
+// fold is the computation of one timeline.
 type fold struct {
 	e                  *Evidence
 	asOf               instant
@@ -53,8 +53,7 @@ func (e *Evidence) Timeline(now time.Time, skew Skew) (Timeline, bool) {
 	return t, true
 }
 
-// The method fold computes the timeline. If the evidence does not change, the timeline stays valid until the second
-// result.
+// fold computes the timeline. If the evidence does not change, the timeline stays valid until the second result.
 func (e *Evidence) fold(now instant, skew Skew) (t Timeline, until instant) {
 	f := newFold(e, now, skew)
 	sequences := f.sequences()
@@ -83,8 +82,8 @@ func newFold(e *Evidence, asOf instant, skew Skew) *fold {
 	return f
 }
 
-// The method gather collects the sorted constraints and leaves out the pull requests of restarts. The method gather
-// adds the constraints that are derived from several Events.
+// gather collects the sorted constraints and leaves out the pull requests of restarts. It adds the constraints that are
+// derived from several Events.
 func (f *fold) gather() {
 	f.pulls = make([]pullEvidence, len(f.e.containers))
 	for i := range f.pulls {
@@ -121,7 +120,7 @@ func (f *fold) gather() {
 	f.add(f.obstacleConstraints()...)
 }
 
-// The method add inserts a few constraints in sorted order.
+// add inserts a few constraints in sorted order.
 func (f *fold) add(constraints ...constraint) {
 	for _, c := range constraints {
 		i, _ := slices.BinarySearchFunc(f.constraints, c, compareConstraints)
@@ -144,7 +143,7 @@ func (f *fold) inOrder() []*Container {
 
 func (f *fold) index(container string) int16 { return f.e.indexOf(container) }
 
-// The method assemble follows the chains of steps from the pod's creation to the end of the start-up.
+// assemble follows the chains of steps from the pod's creation to the end of the start-up.
 func (f *fold) assemble() Timeline {
 	pod := f.e.pod
 	t := Timeline{

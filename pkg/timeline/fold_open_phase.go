@@ -107,7 +107,7 @@ func (f *fold) nextStep(c chain) *phaseCandidates {
 	return w
 }
 
-// The method add adds further possible phases.
+// add adds further possible phases.
 func (w *phaseCandidates) add(phases ...Phase) {
 	for _, p := range phases {
 		if !slices.Contains(w.phases, p) {

@@ -138,8 +138,8 @@ func (f *fold) endsBeforeFailure() []sequence {
 	return all
 }
 
-// The function tighten narrows the bounds of ordered milestones until nothing changes. The function tighten returns
-// conflicts for the milestones that contradict the order. It does not change these milestones.
+// tighten narrows the bounds of ordered milestones until nothing changes. It returns conflicts for the milestones that
+// contradict the order. It does not change these milestones.
 func tighten(sequences []sequence) []milestoneConflict {
 	broken := relaxControlPlane(sequences)
 	first := len(broken)

@@ -4,7 +4,7 @@ import (
 	"slices"
 )
 
-// The type step is one milestone on the way to readiness, with the phase that ends at the milestone.
+// step is one milestone on the way to readiness, with the phase that ends at the milestone.
 type step struct {
 	key      milestoneKey
 	previous bool // the phase belongs to the container before the chain's container

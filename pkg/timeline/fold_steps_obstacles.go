@@ -114,7 +114,7 @@ func stepWith(key milestoneKey, phases []Phase) step {
 	return step{key: key, phase: phases[0], also: phases[1:]}
 }
 
-// The function union returns each phase of the lists once, in the order of the lists.
+// union returns each phase of the lists once, in the order of the lists.
 func union(lists ...[]Phase) []Phase {
 	var all []Phase
 	for _, p := range slices.Concat(lists...) {

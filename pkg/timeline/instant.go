@@ -11,7 +11,7 @@ type instant int64
 
 func at(t time.Time) instant { return instant(t.UnixNano()) }
 
-// The method time returns the zero time for minInstant and maxInstant.
+// time returns the zero time for minInstant and maxInstant.
 func (i instant) time() time.Time {
 	if i == minInstant || i == maxInstant {
 		return time.Time{}

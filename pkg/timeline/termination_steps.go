@@ -91,9 +91,8 @@ func (f *terminationFold) stopSteps(steps []terminationStep, s stopBound) []term
 	return append(steps, step)
 }
 
-// The method partition puts the steps end to end. If the end of a step is unknown, the method partition merges the
-// step with the following steps. The merged phase keeps the name of the first step only if all merged steps have the
-// same cause.
+// partition puts the steps end to end. If the end of a step is unknown, partition merges the step with the following
+// steps. The merged phase keeps the name of the first step only if all merged steps have the same cause.
 func (f *terminationFold) partition(steps []terminationStep) {
 	from, start := f.requested, f.requested.estimate()
 	f.t.RequestedAt = start.time()

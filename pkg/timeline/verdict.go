@@ -105,8 +105,8 @@ func (t Timeline) outcome() string {
 	}
 }
 
-// The method describe describes the spans of one part. If no single party is responsible, the text names every phase
-// that can have taken the time.
+// describe describes the spans of one part. If no single party is responsible, the text names every phase that can have
+// taken the time.
 func (t Timeline) describe(spans []Span) string {
 	first := spans[0]
 	if first.Phase != PhaseUnattributed || len(first.MergedWith) == 0 {
@@ -160,8 +160,8 @@ func (t Timeline) describePlain(phase Phase, spans []Span) string {
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
 
-// The method add adds the pressure during a span, weighted by the span's length. The method add skips phases that do
-// not happen on the node and phases that are only waits.
+// add adds the pressure during a span, weighted by the span's length. It skips phases that do not happen on the node
+// and phases that are only waits.
 func (p *Pressure) add(s Span) {
 	switch s.Cause {
 	case CausePlacement, CauseScheduler, CauseAPIServer, CauseBackoff, CauseConfig, CauseGate:
@@ -173,8 +173,8 @@ func (p *Pressure) add(s Span) {
 	}
 }
 
-// The method describe returns a text if a pressure was high, and an empty text otherwise. The receiver p must hold
-// the pressure multiplied by the argument length.
+// describe returns a text if a pressure was high, and an empty text otherwise. The receiver p must hold the pressure
+// multiplied by the argument length.
 func (p *Pressure) describe(length time.Duration) string {
 	l := float64(length)
 	resource, share := (&Pressure{p.CPU / l, p.IO / l, p.Memory / l}).High()

@@ -50,8 +50,7 @@ func (e *Evidence) mustPrecede(k milestoneKey, c *Container) bool {
 		(before.Kind == KindInit || before.Kind == KindSidecar && k.milestone == MilestoneRunning && k.attempt == 0)
 }
 
-// The method predecessor returns the named container if the kubelet works on it before c. Otherwise, the method
-// predecessor returns nil.
+// predecessor returns the named container if the kubelet works on it before c. Otherwise, predecessor returns nil.
 func (e *Evidence) predecessor(name string, c *Container) *Container {
 	for i := range e.pod.Containers {
 		switch before := &e.pod.Containers[i]; before.Name {
