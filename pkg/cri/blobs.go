@@ -88,8 +88,7 @@ func (c *client) ingests(ctx context.Context) ([]*contentapi.Status, error) {
 	return answer.GetStatuses(), err
 }
 
-// The method snapshot queries a snapshotter of containerd. The method snapshot returns codes.NotFound if no snapshot
-// has that name.
+// snapshot queries a snapshotter of containerd. It returns codes.NotFound if no snapshot has that name.
 func (c *client) snapshot(ctx context.Context, snapshotter, name string) (*snapshotsapi.Info, error) {
 	answer, err := call(inNamespace(ctx), c, "get snapshot from containerd", c.snapshots.Stat,
 		&snapshotsapi.StatSnapshotRequest{Snapshotter: snapshotter, Key: name})

@@ -12,9 +12,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// The method look matches the running blobs to the manifests that name them. The method look also adds images whose
-// pull began after the time since, although none of their blobs is running. Two calls of look must not run at the
-// same time.
+// look matches the running blobs to the manifests that name them. It also adds images whose pull began after the time
+// since, although none of their blobs is running. Two calls of look must not run at the same time.
 func (s *session) look(ctx context.Context, since time.Time) ([]imagepull.Download, error) {
 	content := &s.lookUp.stores.content
 	statuses, err := s.client.ingests(ctx)
@@ -33,7 +32,7 @@ func (s *session) look(ctx context.Context, since time.Time) ([]imagepull.Downlo
 	return s.match(ctx, running, slices.Concat(manifests.named, manifests.unlabelled, manifests.begun))
 }
 
-// The method match creates a Download for each manifest with running blobs, and for the remaining blobs.
+// match creates a Download for each manifest with running blobs, and for the remaining blobs.
 func (s *session) match(
 	ctx context.Context, running map[digest.Digest]ingest, manifests []listedManifest,
 ) ([]imagepull.Download, error) {

@@ -10,7 +10,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// The type look is one query for all downloads in progress.
+// look is one query for all downloads in progress.
 type look struct {
 	session *session
 	running map[digest.Digest]ingest

@@ -111,7 +111,7 @@ func (l *lookUp) stampSnapshots(ctx context.Context, layers []timeline.Layer, fo
 	return nil
 }
 
-// The method blob returns nil without an error if the blob is absent or incomplete.
+// blob returns nil without an error if the blob is absent or incomplete.
 func (l *lookUp) blob(ctx context.Context, blob digest.Digest) (*contentapi.Info, error) {
 	if !l.stores.content.on() {
 		return nil, nil
@@ -135,10 +135,9 @@ func (l *lookUp) readBlob(ctx context.Context, blob digest.Digest) ([]byte, erro
 	return nil, errAbsent
 }
 
-// The method snapshotter returns the snapshotter that holds the image with the given config. Several snapshotters can
-// hold the image, because a runtime class can have its own snapshotter. In that case, the method snapshotter returns
-// the default snapshotter. If the default snapshotter does not hold the image, the result is the first snapshotter by
-// name.
+// snapshotter returns the snapshotter that holds the image with the given config. Several snapshotters can hold the
+// image, because a runtime class can have its own snapshotter. In that case, snapshotter returns the default
+// snapshotter. If the default snapshotter does not hold the image, the result is the first snapshotter by name.
 func (l *lookUp) snapshotter(ctx context.Context, config digest.Digest) (string, error) {
 	info, err := l.blob(ctx, config)
 	if err != nil {

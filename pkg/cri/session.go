@@ -54,7 +54,7 @@ func newSession(s *Source, client *client, version *runtimeapi.VersionResponse) 
 
 func (s *session) close() { s.client.close() }
 
-// The method serve answers questions until ctx ends or the connection breaks. The method serve returns the reason.
+// serve answers questions until ctx ends or the connection breaks. It returns the reason.
 func (s *session) serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -89,7 +89,7 @@ func (s *session) serve(ctx context.Context) error {
 	}
 }
 
-// The method beat requests the runtime's version to measure whether the runtime responds, and how fast.
+// beat requests the runtime's version to measure whether the runtime responds, and how fast.
 func (s *session) beat(ctx context.Context) error {
 	sentAt := s.source.config.Now()
 	if _, err := s.client.version(ctx); err != nil {

@@ -162,7 +162,7 @@ func (s *Source) connectAny(ctx context.Context) (*session, error) {
 	return nil, errors.Join(errs...)
 }
 
-// The method connect calls Version to verify that a runtime serves CRI at path.
+// connect calls Version to verify that a runtime serves CRI at path.
 func (s *Source) connect(ctx context.Context, path string) (*session, error) {
 	client, err := dial(path, s.config.Timeout)
 	if err != nil {
