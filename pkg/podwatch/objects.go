@@ -39,7 +39,7 @@ func NewObjects(now func() time.Time) *Objects {
 	return &Objects{now: now, pods: map[string]packedPod{}}
 }
 
-// The method keep stores an object.
+// keep stores an object.
 func (o *Objects) keep(pod *arrival) {
 	if o == nil {
 		return
@@ -74,7 +74,7 @@ func (o *Objects) hear(version string) {
 	o.version, o.heardAt = cmp.Or(version, o.version), o.now()
 }
 
-// The method connect records whether the watch is open.
+// connect records whether the watch is open.
 func (o *Objects) connect(connected bool) {
 	if o == nil {
 		return
@@ -84,7 +84,7 @@ func (o *Objects) connect(connected bool) {
 	o.connected = connected
 }
 
-// The method verify records when a comparison last confirmed that the objects match the API server.
+// verify records when a comparison last confirmed that the objects match the API server.
 func (o *Objects) verify(at time.Time) {
 	if o == nil {
 		return

@@ -136,7 +136,7 @@ func redactValues(texts map[string]string) {
 	}
 }
 
-// The function hide replaces a text. The function hide keeps an empty text, because an absent value is not secret.
+// hide replaces a text. It keeps an empty text, because an absent value is not secret.
 func hide(text *string) {
 	if *text != "" {
 		*text = redact.Marker

@@ -55,7 +55,7 @@ func (s *store) extra(uid string, list listing) bool {
 	return !listed && before(s.ledger.versions[uid], list.version)
 }
 
-// The method repair applies the differences that two lists show and that the watch did not report in the meantime.
+// repair applies the differences that two lists show and that the watch did not report in the meantime.
 func (s *store) repair(first, second listing, found *findings) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -51,8 +51,7 @@ func (s *store) Add(obj any) error { return s.take(obj, true) }
 // Update implements cache.ReflectorStore.
 func (s *store) Update(obj any) error { return s.take(obj, false) }
 
-// The method take processes a pod that the watch reports as present. The argument added is true if the pod is new to
-// the watch.
+// take processes a pod that the watch reports as present. The argument added is true if the pod is new to the watch.
 func (s *store) take(obj any, added bool) error {
 	pod, err := s.pods.arrived(obj)
 	if err != nil {
@@ -181,8 +180,8 @@ func (s *store) observe(pod *arrival, now time.Time, live bool) {
 	s.pods.config.Observe(s.ctx, timeline.PodSeen{ArrivedAt: now, Live: live, Pod: converted})
 }
 
-// The method ignore records that a pod is present but has too many containers to observe. A timeline with only some
-// of the containers would be wrong.
+// ignore records that a pod is present but has too many containers to observe. A timeline with only some of the
+// containers would be wrong.
 func (s *store) ignore(pod *arrival) {
 	uid := string(pod.UID)
 	if _, known := s.seen[uid]; known {

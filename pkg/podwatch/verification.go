@@ -47,7 +47,7 @@ func newVerification(registerer prometheus.Registerer) *verification {
 	return v
 }
 
-// The method add counts a complete comparison.
+// add counts a complete comparison.
 func (v *verification) add(found findings) {
 	v.complete.Inc()
 	v.missing.Add(float64(found.missing))
