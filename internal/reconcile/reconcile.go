@@ -248,7 +248,7 @@ func (r *Reconciler) Some(ctx context.Context, uids []string) ([]timeline.Timeli
 	})
 }
 
-// The function ask runs the function query on the goroutine in Run and returns the result of the function.
+// ask runs the function query on the goroutine in Run and returns the result of the function.
 func ask[A any](ctx context.Context, r *Reconciler, what string, query func() A) (A, error) {
 	answer := make(chan A, 1)
 	var err error

@@ -74,8 +74,8 @@ func (r *Reconciler) advanceTermination(p *pod) {
 	r.askRuntime(p.terminating.evidence.Pod(), timeline.Requests{})
 }
 
-// The method termination returns the pod's termination as of now. The method termination returns nil before the
-// deletion request, or if the agent does not follow terminations.
+// termination returns the pod's termination as of now. It returns nil before the deletion request, or if the agent does
+// not follow terminations.
 func (p *pod) termination(now time.Time, skew timeline.Skew) *timeline.Termination {
 	if p.terminating == nil {
 		return nil
@@ -84,7 +84,7 @@ func (p *pod) termination(now time.Time, skew timeline.Skew) *timeline.Terminati
 	return &t
 }
 
-// The method terminate reports the termination of a pod whose object was removed.
+// terminate reports the termination of a pod whose object was removed.
 func (r *Reconciler) terminate(p *pod, gone timeline.Timeline) {
 	if p.terminating == nil {
 		return
