@@ -78,7 +78,7 @@ func paged(all []startUp, f filter.Filter, limit int) (p podPage, remaining int,
 	return p, remaining, nil
 }
 
-// The method text returns the encoded api.PodList. The items are already encoded.
+// text returns the encoded api.PodList. The items are already encoded.
 func (p podPage) text(remaining int) []byte {
 	var text bytes.Buffer
 	text.WriteString(`{"items":[`)
