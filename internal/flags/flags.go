@@ -104,10 +104,9 @@ func dashed(name string) string {
 	return "--" + name
 }
 
-// The method parse reads --flag value, --flag=value, the same forms with one dash, and arguments after --. If a
-// flag is repeated, the last value applies. The method continues after a problem, so that it reports all problems.
-// If the command accepts arguments, a word after a switch is an argument, unless the word is a valid value of a
-// switch.
+// parse reads --flag value, --flag=value, the same forms with one dash, and arguments after --. If a flag is repeated,
+// the last value applies. The method continues after a problem, so that it reports all problems. If the command accepts
+// arguments, a word after a switch is an argument, unless the word is a valid value of a switch.
 func (t Table) parse(args []string, arguments bool) (parsed map[string]given, rest []string, problems []error) {
 	known := t.known()
 	parsed = make(map[string]given)
@@ -176,8 +175,7 @@ func (f Flag) standsAlone(next []string, arguments bool) bool {
 	return arguments && !isValue
 }
 
-// The function list combines errors into one error with one line per problem. Without problems, the function list
-// returns nil.
+// list combines errors into one error with one line per problem. Without problems, list returns nil.
 func list(problems []error) error {
 	switch len(problems) {
 	case 0:

@@ -142,8 +142,7 @@ func (h *Hub) Follow(lastID string) (*Viewer, error) {
 // Refused counts a viewer that the stream's server refused.
 func (h *Hub) Refused() { h.metrics.refused.Inc() }
 
-// The method position parses the ID of an event. The method position succeeds only if the log contains all later
-// events.
+// position parses the ID of an event. It succeeds only if the log contains all later events.
 func (h *Hub) position(id string) (uint64, bool) {
 	epoch, number, _ := strings.Cut(id, "-")
 	at, err := strconv.ParseUint(number, 10, 64)
@@ -188,7 +187,7 @@ func (h *Hub) watched() bool {
 	return h.epoch != ""
 }
 
-// The method flush adds the changes since the last flush to the log.
+// flush adds the changes since the last flush to the log.
 func (h *Hub) flush(ctx context.Context) {
 	h.mu.Lock()
 	uids := slices.Collect(maps.Keys(h.changed))
@@ -217,7 +216,7 @@ func (h *Hub) flush(ctx context.Context) {
 	h.publish(events)
 }
 
-// The method encode encodes the data of an event and appends the event to events.
+// encode encodes the data of an event and appends the event to events.
 func (h *Hub) encode(events []*Event, e *Event, data any) []*Event {
 	var err error
 	if e.data, err = api.EncodeLine(data); err != nil {
@@ -227,7 +226,7 @@ func (h *Hub) encode(events []*Event, e *Event, data any) []*Event {
 	return append(events, e)
 }
 
-// The method publish appends events to the log and wakes the viewers.
+// publish appends events to the log and wakes the viewers.
 func (h *Hub) publish(events []*Event) {
 	if len(events) == 0 {
 		return

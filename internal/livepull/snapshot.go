@@ -55,8 +55,8 @@ const againSlack = 2 * time.Second
 const requestSlack = time.Second
 
 // Since returns the earliest time at which the runtime can have started a pull that is in progress now. Since is zero
-// if no pull is in progress. The field Downloads must include all pulls that the runtime started after this time,
-// even pulls that receive no content at the moment.
+// if no pull is in progress. Downloads must include all pulls that the runtime started after this time, even pulls that
+// receive no content at the moment.
 func (s Snapshot) Since() (since time.Time) {
 	for _, w := range s.wanted() {
 		if !w.requestedAt.IsZero() && (since.IsZero() || w.requestedAt.Before(since)) {
@@ -131,7 +131,7 @@ func (s Snapshot) Records() []api.LivePullRecord {
 	return records
 }
 
-// The method take assigns a download to the pull.
+// take assigns a download to the pull.
 func (w *wantedPull) take(d imagepull.Download, now time.Time) {
 	if w.Age == 0 { // the time of the request is unknown
 		w.Age = api.Seconds(max(0, now.Sub(d.StartedAt)))

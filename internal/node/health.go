@@ -118,7 +118,7 @@ func cordoned(n *corev1.Node) bool {
 	})
 }
 
-// The function status returns "true", "false" or "unknown" for any content of the object.
+// status returns "true", "false" or "unknown" for any content of the object.
 func status(s corev1.ConditionStatus) string {
 	switch s {
 	case corev1.ConditionTrue:
@@ -183,6 +183,6 @@ func (l *Latest) Health() Health {
 // of these texts to the same length.
 const maxText = 63
 
-// The function text returns a short copy of a text that is a valid label value. One invalid value would make the
-// scrape fail for all series of the metric.
+// text returns a short copy of a text that is a valid label value. One invalid value would make the scrape fail for all
+// series of the metric.
 func text(s string) string { return strings.ToValidUTF8(strings.Clone(s[:min(len(s), maxText)]), "") }

@@ -16,10 +16,10 @@ import (
 	"github.com/podlapse/podlapse/internal/backoff"
 )
 
-// The function send calls the function try. If no collector listened or the connection broke, the function send
-// repeats the call until the timeout. This retry is necessary because the exporters retry only if the collector
-// responds that it is temporarily unable to accept data. Repeated sends are harmless: spans have the IDs of the
-// start-up, and metrics count from the start of the agent.
+// send calls the function try. If no collector listened or the connection broke, send repeats the call until the
+// timeout. This retry is necessary because the exporters retry only if the collector responds that it is temporarily
+// unable to accept data. Repeated sends are harmless: spans have the IDs of the start-up, and metrics count from the
+// start of the agent.
 func send(ctx context.Context, timeout time.Duration, try func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -117,7 +117,7 @@ type answers struct {
 	warning  string // latest warning of the collector
 }
 
-// The method read returns whether the collector accepted all data, and the status for people.
+// read returns whether the collector accepted all data, and the status for people.
 func (a *answers) read(err error) (taken bool, detail string) {
 	warning, warned := warningOf(err)
 	if err != nil && !warned {

@@ -19,8 +19,7 @@ import (
 // because a restarted collector is available again within seconds.
 var retries = backoff.Policy{First: 500 * time.Millisecond, Max: 2 * time.Second}
 
-// The method retry configures the exporter's own retries. Each of the four exporters has its own type with the same
-// fields.
+// retry configures the exporter's own retries. Each of the four exporters has its own type with the same fields.
 func (s Signal) retry() otlptracehttp.RetryConfig {
 	return otlptracehttp.RetryConfig{
 		Enabled: true, InitialInterval: retries.First, MaxInterval: retries.Max, MaxElapsedTime: s.Timeout,

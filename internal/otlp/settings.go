@@ -101,7 +101,7 @@ func (e *environment) of(signal, what string) (name, value string) {
 	return "", ""
 }
 
-// The method check records the problem of a variable if the variable is set and invalid.
+// check records the problem of a variable if the variable is set and invalid.
 func (e *environment) check(name string, check func(string) error) {
 	if value := e.value(name); value != "" {
 		if err := check(value); err != nil {
@@ -110,16 +110,16 @@ func (e *environment) check(name string, check func(string) error) {
 	}
 }
 
-// The method note adds a problem unless the list already has it. Duplicates occur because traces and metrics both
-// check the general variables.
+// note adds a problem unless the list already has it. Duplicates occur because traces and metrics both check the
+// general variables.
 func (e *environment) note(problem error) {
 	if !slices.ContainsFunc(e.problems, func(noted error) bool { return noted.Error() == problem.Error() }) {
 		e.problems = append(e.problems, problem)
 	}
 }
 
-// The method duration returns the value of a checked variable, which has the unit milliseconds. If the variable is
-// not set, the result is the argument otherwise.
+// duration returns the value of a checked variable, which has the unit milliseconds. If the variable is not set, the
+// result is the argument otherwise.
 func (e *environment) duration(otherwise time.Duration, name string) time.Duration {
 	if n, err := strconv.Atoi(e.value(name)); err == nil {
 		return time.Duration(n) * time.Millisecond
@@ -127,8 +127,7 @@ func (e *environment) duration(otherwise time.Duration, name string) time.Durati
 	return otherwise
 }
 
-// The method signal reads the settings of a signal. The signal is off without an endpoint, or if its exporter is not
-// otlp.
+// signal reads the settings of a signal. The signal is off without an endpoint, or if its exporter is not otlp.
 func (e *environment) signal(name string, exporters ...string) Signal {
 	exporter := "OTEL_" + name + "_EXPORTER"
 	_, endpoint := e.of(name, "ENDPOINT")

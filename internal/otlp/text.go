@@ -37,7 +37,7 @@ func valid(text string) string {
 	return text[:end] + cutMilestone
 }
 
-// The function text returns an attribute with a valid copy of value.
+// text returns an attribute with a valid copy of value.
 func text(key, value string) attribute.KeyValue { return attribute.String(key, valid(value)) }
 
 // appendList adds a list as an attribute if the list is not empty. If texts are omitted, the last element states

@@ -91,9 +91,8 @@ func (s *Server) Pod(namespace, name string) *corev1.Pod {
 	return pod.DeepCopy()
 }
 
-// The method apply answers PATCH /api/v1/namespaces/NS/pods/NAME for annotations, like the API server. A UID or
-// version that differs from the object's is a conflict. The method apply removes annotations that the manager no
-// longer sends.
+// apply answers PATCH /api/v1/namespaces/NS/pods/NAME for annotations, like the API server. A UID or version that
+// differs from the object's is a conflict. It removes annotations that the manager no longer sends.
 func (s *Server) apply(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	interfere, answer := s.interfere, s.noApply

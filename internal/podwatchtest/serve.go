@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 )
 
-// The method serve answers GET /api/v1/[namespaces/NS/]RESOURCE in JSON, which every client can read.
+// serve answers GET /api/v1/[namespaces/NS/]RESOURCE in JSON, which every client can read.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	values := r.URL.Query()
 	watching := values.Get("watch") == "true" || values.Get("watch") == "1"
@@ -81,8 +81,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// The method list answers a list request, with a page if the request has a limit. The next page starts at an offset.
-// So, unlike in the API server, a later page shows changes since the first page.
+// list answers a list request, with a page if the request has a limit. The next page starts at an offset. So, unlike in
+// the API server, a later page shows changes since the first page.
 func (s *Server) list(w http.ResponseWriter, q query, limit, from string) {
 	s.mu.Lock()
 	items := s.selected(q)
@@ -108,7 +108,7 @@ func (s *Server) list(w http.ResponseWriter, q query, limit, from string) {
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
-// The method watch sends the existing objects if the request has no version, and then every change.
+// watch sends the existing objects if the request has no version, and then every change.
 func (s *Server) watch(w http.ResponseWriter, r *http.Request, q query, from string, initialEvents bool) {
 	s.mu.Lock()
 	var initial []object

@@ -63,8 +63,8 @@ func random(d time.Duration) time.Duration {
 	return rand.N(d)
 }
 
-// The method repeat starts at a random time within the first interval. So the probes of one agent, and the agents of
-// many nodes, do not run at the same time.
+// repeat starts at a random time within the first interval. So the probes of one agent, and the agents of many nodes,
+// do not run at the same time.
 func (r *Runner) repeat(ctx context.Context, p Probe) {
 	f := r.follow(p)
 	for wait := random(p.Interval.Duration); backoff.Sleep(ctx, wait); wait = p.pause(random) {

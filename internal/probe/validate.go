@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// The method place returns the position of a probe in the file.
+// place returns the position of a probe in the file.
 func (p Probe) place(i int) string {
 	if p.Name == "" {
 		return fmt.Sprintf("probes[%d]", i)

@@ -22,8 +22,8 @@ func newTable() *table {
 	return &table{counted: make(map[string]*count, maxCandidates)}
 }
 
-// The method count counts one pull. A pull that does not count in full only restores pulls that halving removed. The
-// reason is that failed pulls cost nothing, so a user can cause any number of them.
+// count counts one pull. A pull that does not count in full only restores pulls that halving removed. The reason is
+// that failed pulls cost nothing, so a user can cause any number of them.
 func (t *table) count(registry string, full bool) *count {
 	if t.pulls++; t.pulls == halveAfter {
 		t.pulls = 0

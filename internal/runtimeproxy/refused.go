@@ -26,7 +26,7 @@ type refused struct {
 	others  uint64 // number of refused calls of other methods
 }
 
-// The method refuse counts a refused call and returns its status.
+// refuse counts a refused call and returns its status.
 func (r *refused) refuse(method string, why error) error {
 	method = method[:min(len(method), maxMethodName)]
 	if r.first(method) {
@@ -53,7 +53,7 @@ func (r *refused) first(method string) bool {
 	return !known
 }
 
-// The method sum logs the numbers of refused calls if any call was refused.
+// sum logs the numbers of refused calls if any call was refused.
 func (r *refused) sum() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The method save writes all data of the Keeper to the file.
+// save writes all data of the Keeper to the file.
 func (k *Keeper) save() error {
 	lines, pods, err := k.lines()
 	if err == nil {
@@ -27,8 +27,7 @@ func (k *Keeper) save() error {
 	return nil
 }
 
-// The method note records the result of a save. After a successful save, the method note marks the pods whose data is
-// in the file.
+// note records the result of a save. After a successful save, note marks the pods whose data is in the file.
 func (k *Keeper) note(pods []*inFlight, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -101,7 +100,7 @@ func (k *Keeper) reportLost(lost int) {
 	}
 }
 
-// The method content returns all lines except the end line, and their pods. The caller must hold the lock.
+// content returns all lines except the end line, and their pods. The caller must hold the lock.
 func (k *Keeper) content() (lines [][]byte, pods []*inFlight, err error) {
 	first, err := encodeLine(header{kindHeader, version, k.config.Node, k.config.Now().UTC(), k.eventsUntil})
 	if err != nil {

@@ -192,7 +192,7 @@ func (c Client) ask(ctx context.Context, query url.Values, path ...string) ([]by
 	return body, nil
 }
 
-// The method send returns an error for every response except 200. The caller must close the body.
+// send returns an error for every response except 200. The caller must close the body.
 func (c Client) send(
 	ctx context.Context, header http.Header, query url.Values, path ...string,
 ) (*http.Response, error) {

@@ -17,7 +17,7 @@ import (
 const (
 	// comeBack is the time between a broken connection and the next attempt of Follow.
 	comeBack = 2 * time.Second
-	// The constant silence is the longest allowed time without data. The agent sends data at least every 15 s.
+	// silence is the longest allowed time without data. The agent sends data at least every 15 s.
 	silence = 45 * time.Second
 	// maxEvent limits the size of an event in bytes. The limit is larger than the record of a pod with hundreds of
 	// containers.
@@ -99,7 +99,7 @@ type follower struct {
 	lastID string
 }
 
-// The method connect opens one connection and reads it until it ends.
+// connect opens one connection and reads it until it ends.
 func (f *follower) connect(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -174,7 +174,7 @@ func (f *follower) take(ctx context.Context, got frame) error {
 	return nil
 }
 
-// The method list passes all current start-ups to the function handle.
+// list passes all current start-ups to the function handle.
 func (f *follower) list(ctx context.Context) error {
 	f.lastID = ""
 	var records []api.Record
