@@ -32,8 +32,8 @@ func (s span) later(other span) span {
 	return both
 }
 
-// The method instant requires that the records contain an instant if the timeline knows the instant. The instant must
-// lie in the interval of the timeline.
+// instant requires that the records contain an instant if the timeline knows the instant. The instant must lie in the
+// interval of the timeline.
 func (c *comparison) instant(what string, at time.Time, allowed span) {
 	switch {
 	case at.IsZero() && allowed.known:

@@ -19,7 +19,7 @@ import (
 // podName is the key under which the API server logs the pod of a token that the kubelet issued.
 const podName = "authentication.kubernetes.io/pod-name"
 
-// The type event is the part of an audit event (audit.k8s.io/v1) that this package uses.
+// event is the part of an audit event (audit.k8s.io/v1) that this package uses.
 type event struct {
 	AuditID          string
 	Verb             string

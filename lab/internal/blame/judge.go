@@ -68,8 +68,8 @@ func Judge(reported []Reported, truth []Stretch) Score {
 	return s
 }
 
-// The method count adds the time that a stretch and a phase have in common. The parameter named proven is the part of
-// this time outside the phase's stated error.
+// count adds the time that a stretch and a phase have in common. The parameter named proven is the part of this time
+// outside the phase's stated error.
 func (s *Score) count(stretch Stretch, t Reported, length, proven time.Duration) {
 	s.Cells.add(stretch.Causes[0], t.blamed(stretch), length)
 	misled := t.Cause != Unknown && !slices.Contains(stretch.Causes, t.Cause)

@@ -11,7 +11,7 @@ type command struct {
 	configuration Configuration
 }
 
-// The method run executes the command. The result of run is the text to print, or nil if the command has no result.
+// run executes the command. The result of run is the text to print, or nil if the command has no result.
 func (c command) run() (any, *failure) {
 	name := c.getenv("CNI_COMMAND")
 	if name == "VERSION" {

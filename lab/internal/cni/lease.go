@@ -13,8 +13,7 @@ import (
 // container's ID. No other lock is necessary, because the plugin creates each file exclusively.
 type leases struct{ dir string }
 
-// The method take returns the container's current address. If the container has no address, take returns the first free
-// address.
+// take returns the container's current address. If the container has no address, take returns the first free address.
 func (l leases) take(id string) (string, error) {
 	if ip := l.find(id); ip != "" {
 		return ip, nil
@@ -71,7 +70,7 @@ func (l leases) release(id string) {
 	})
 }
 
-// The method retain keeps the leases of the containers in valid, and releases all other leases.
+// retain keeps the leases of the containers in valid, and releases all other leases.
 func (l leases) retain(valid map[string]bool) {
 	l.each(func(path, holder string) {
 		if !valid[holder] {

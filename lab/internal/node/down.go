@@ -79,7 +79,7 @@ func (n Node) clean(ctx context.Context) error {
 	return nil
 }
 
-// The method stop ends components concurrently.
+// stop ends components concurrently.
 func (n Node) stop(grace time.Duration, names ...string) error {
 	failures := make([]error, len(names))
 	var all sync.WaitGroup

@@ -100,7 +100,7 @@ func (x *examPod) endless(ctx context.Context, container string, ends int) error
 	return err
 }
 
-// The function crash makes a container fail a given time after its start.
+// crash makes a container fail a given time after its start.
 func crash(c *corev1.Container, after time.Duration) {
 	c.Env = append(c.Env, corev1.EnvVar{Name: workload.CrashAfter, Value: after.String()},
 		corev1.EnvVar{Name: workload.ExitCode, Value: strconv.Itoa(1)})

@@ -47,7 +47,7 @@ func (x *examPod) ready(ctx context.Context) error {
 	return x.wait(func() error { return x.bench().AwaitReady(ctx, x.name, rowLimit) })
 }
 
-// The method wait waits for a condition, unless an earlier step timed out.
+// wait waits for a condition, unless an earlier step timed out.
 func (x *examPod) wait(until func() error) error {
 	if x.broken {
 		return nil
@@ -57,7 +57,7 @@ func (x *examPod) wait(until func() error) error {
 	return err
 }
 
-// The method start creates the pod and waits for the end of its start-up.
+// start creates the pod and waits for the end of its start-up.
 func (x *examPod) start(ctx context.Context, spec corev1.PodSpec) error {
 	return errors.Join(x.create(ctx, spec), x.ready(ctx))
 }
@@ -87,13 +87,13 @@ func (x *examPod) cold(ctx context.Context, container string, size int) (string,
 	return reference, err
 }
 
-// The method image returns the name of a container's cold image.
+// image returns the name of a container's cold image.
 func (x *examPod) image(container string) string { return x.name + "-" + container }
 
 // uid returns the pod's UID, or "" until a watch has delivered the pod.
 func (x *examPod) uid() string { return x.exam.watched.Of(x.name).UID }
 
-// The method await waits until a condition is true.
+// await waits until a condition is true.
 func (x *examPod) await(ctx context.Context, what string, so func() (bool, error)) error {
 	return x.wait(func() error {
 		report := x.bench().Node.Report

@@ -16,8 +16,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-// The method freeze stops a component of the node for the given time. If the component is containerd, the exam records
-// the time.
+// freeze stops a component of the node for the given time. If the component is containerd, the exam records the time.
 func (e *exam) freeze(ctx context.Context, component string, length time.Duration) error {
 	stopped, err := bench.Dated(func() error {
 		return errors.Join(e.bench.Node.Freeze(component), sleep(ctx, length), e.bench.Node.Thaw())
@@ -48,8 +47,7 @@ type meeting struct {
 
 func newMeeting(rows int) *meeting { return &meeting{wait: rows, over: make(chan struct{})} }
 
-// The method join runs the function if this row is the last row to arrive. Otherwise, join waits until the function has
-// returned.
+// join runs the function if this row is the last row to arrive. Otherwise, join waits until the function has returned.
 func (m *meeting) join(ctx context.Context, do func() error) error {
 	m.mu.Lock()
 	m.arrived++

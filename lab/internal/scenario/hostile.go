@@ -133,8 +133,8 @@ func (h hostile) tokens(ctx context.Context) error {
 	return nil
 }
 
-// The method silence opens more connections than the agent accepts, from three addresses. On each connection, silence
-// sends as much of a header as the agent accepts. Then silence sends nothing more.
+// silence opens more connections than the agent accepts, from three addresses. On each connection, silence sends as
+// much of a header as the agent accepts. Then silence sends nothing more.
 func (h hostile) silence(ctx context.Context) (connections, error) {
 	held := connections{begunAt: time.Now()}
 	for _, client := range []string{"127.0.0.4", "127.0.0.5", "127.0.0.6"} {
@@ -165,7 +165,7 @@ func (c connections) close() {
 	}
 }
 
-// The method judge requires that the agent closes all connections within a few seconds after their headers are overdue.
+// judge requires that the agent closes all connections within a few seconds after their headers are overdue.
 func (c connections) judge(v *Verdict) {
 	const late = 3 * time.Second
 	open := 0
@@ -183,7 +183,7 @@ func (c connections) judge(v *Verdict) {
 	v.Note("%d slow connections closed within %s", len(c.all)-open, time.Since(c.begunAt).Round(100*time.Millisecond))
 }
 
-// The method probe requires that the agent answers within the time limit of a kubelet probe.
+// probe requires that the agent answers within the time limit of a kubelet probe.
 func (h hostile) probe(ctx context.Context, when string) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()

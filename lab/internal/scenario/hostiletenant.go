@@ -180,7 +180,7 @@ func (r *tenantRun) watched(ctx context.Context, block *honestBlock, play func(c
 	return nil
 }
 
-// The method play starts the honest pods and waits until the agent has reported these pods.
+// play starts the honest pods and waits until the agent has reported these pods.
 func (r *tenantRun) play(ctx context.Context, block string) error {
 	return r.exam.play(ctx, examStage{name: block, rows: honestRows(block)}, len(r.blocks))
 }

@@ -65,8 +65,8 @@ type accounts struct {
 	heardReadyAt time.Time // time from the kubelet's log; zero without a probe
 }
 
-// The method ask collects the true times of a started pod. The pod must still exist, because the kubelet deletes the
-// pod's log with the pod.
+// ask collects the true times of a started pod. The pod must still exist, because the kubelet deletes the pod's log
+// with the pod.
 func (p plan) ask(ctx context.Context, b *bench.Bench, seen bench.Arrival, c calls) (known, error) {
 	a := accounts{seen: seen, calls: c, stated: make(map[string]map[string]time.Time)}
 	var err error

@@ -122,8 +122,8 @@ func wantedContainers(t agent.Timeline) (all []wanted) {
 	return all
 }
 
-// The type life describes a container's milestones in a record: the existing milestones, and the intervals that the
-// container's span uses.
+// life describes a container's milestones in a record: the existing milestones, and the intervals that the container's
+// span uses.
 type life struct {
 	created, ready, finished     bool
 	begunIn, readyIn, finishedIn stretch

@@ -12,8 +12,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// The type plan describes one pod and the delays that are injected into the pod's start-up. A delay of zero means no
-// delay. The network delay and the throttled pull are faults of the bench, which are active while the pod starts.
+// plan describes one pod and the delays that are injected into the pod's start-up. A delay of zero means no delay. The
+// network delay and the throttled pull are faults of the bench, which are active while the pod starts.
 type plan struct {
 	name         string
 	networkDelay time.Duration

@@ -160,9 +160,9 @@ func (w *pressureWitness) reported(p agent.Pressure) float64 {
 	return p.CPU
 }
 
-// The method judge compares the agent's pressure with the observed pressure for each long phase. If phases are given,
-// at least one of these phases must have high pressure. Otherwise, any phase must have high pressure. The verdict must
-// also mention the pressure.
+// judge compares the agent's pressure with the observed pressure for each long phase. If phases are given, at least one
+// of these phases must have high pressure. Otherwise, any phase must have high pressure. The verdict must also mention
+// the pressure.
 func (w *pressureWitness) judge(timeline agent.Timeline, v *Verdict, phases ...string) {
 	if !w.measured {
 		v.Note("this kernel does not measure pressure")

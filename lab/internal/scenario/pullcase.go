@@ -133,8 +133,8 @@ func (p *pullRun) refused(ctx context.Context, name string, status, failures int
 		p.bench.Break(ctx, name, registry.Rule{Status: status})
 }
 
-// The method reset returns a case whose download the registry interrupts once in the middle of the layer. After the
-// interruption, the runtime gives up the pull.
+// reset returns a case whose download the registry interrupts once in the middle of the layer. After the interruption,
+// the runtime gives up the pull.
 func (p *pullRun) reset(ctx context.Context) (pullCase, error) {
 	image, err := p.cold(ctx, "reset")
 	if err != nil {

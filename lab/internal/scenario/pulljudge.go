@@ -24,8 +24,7 @@ type unseen struct {
 // that agrees with containerd's log stays within the accepted error.
 const seenByRegistry = exact / 2
 
-// The method judge compares the agent's report about a pod's pulls with the logs of the kubelet, containerd and the
-// registry.
+// judge compares the agent's report about a pod's pulls with the logs of the kubelet, containerd and the registry.
 func (j *pullJudge) judge(ctx context.Context, c pullCase, timeline agent.Timeline) error {
 	truths := make([][]bench.Attempt, len(c.wants))
 	for i, want := range c.wants {
@@ -216,7 +215,7 @@ func (j *pullJudge) judgeFailed(what string, truth bench.Attempt, pull agent.Pul
 	}
 }
 
-// The method length compares one duration. An agent without all sources is allowed to omit the duration.
+// length compares one duration. An agent without all sources is allowed to omit the duration.
 func (j *pullJudge) length(what string, truth time.Duration, reported json.Number, limit time.Duration) {
 	measured, err := agent.Nanoseconds(reported)
 	if err != nil && reported == "" && !j.view.full() {

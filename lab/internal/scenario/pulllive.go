@@ -74,7 +74,7 @@ func watchLivePulls(ctx context.Context, client agent.Client) *liveWatch {
 	return w
 }
 
-// The method stop ends the queries. The caller must call stop exactly once.
+// stop ends the queries. The caller must call stop exactly once.
 func (w *liveWatch) stop() error { w.cancel(); return <-w.ended }
 
 // judgeLive requires that each response contains only pulls in progress. The agent must also report each slow pull

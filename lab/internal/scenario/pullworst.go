@@ -110,9 +110,9 @@ func (s view) worstBackoff(attempts []bench.Attempt, near neighbors) (worst time
 	return worst
 }
 
-// The method limit returns the largest accepted error of a duration. For an agent with all sources, the limit is exact.
-// For other agents, limit adds the agent's stated error. The stated error must not exceed the error that the agent's
-// evidence allows.
+// limit returns the largest accepted error of a duration. For an agent with all sources, the limit is exact. For other
+// agents, limit adds the agent's stated error. The stated error must not exceed the error that the agent's evidence
+// allows.
 func (j *pullJudge) limit(what string, stated json.Number, worst time.Duration) time.Duration {
 	if j.view.full() && worst == 0 {
 		return exact

@@ -109,7 +109,7 @@ func judgeQueue(pods []queued, v *Verdict) {
 	}
 }
 
-// The method pull compares one duration of the pull of a pod's main container.
+// pull compares one duration of the pull of a pod's main container.
 func (v *Verdict) pull(pod queued, what string, injected, truth time.Duration,
 	measure func(agent.Pull) (time.Duration, error)) {
 	entry, there := pod.timeline.PullOf("main")

@@ -9,7 +9,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// The type tally compares many timelines with the known truth about their pods.
+// tally compares many timelines with the known truth about their pods.
 type tally struct {
 	readings []reading
 	waits    waits    // if empty, every phase must be as accurate as on an idle machine
@@ -29,7 +29,7 @@ const (
 	widestSpan      = 2 * time.Second
 )
 
-// The method add compares one timeline.
+// add compares one timeline.
 func (t *tally) add(timeline agent.Timeline, k known) {
 	under := "" // the phase into which the timeline merges the next phase; empty if there is no such phase
 	for i, length := range k.lengths {
@@ -232,7 +232,7 @@ func (t *tally) judgeShare(v *Verdict, rule string, allowed int, right func(read
 	v.Problems = append(v.Problems, wrong...)
 }
 
-// The method describe notes the differences to the truth for each kind of phase.
+// describe notes the differences to the truth for each kind of phase.
 func (t *tally) describe(v *Verdict) {
 	offs := make(map[string][]time.Duration)
 	var phases []string

@@ -2,7 +2,7 @@ package scenario
 
 import "strings"
 
-// The type view is the set of sources that an agent has.
+// view is the set of sources that an agent has.
 type view struct {
 	events, runtime bool
 }
