@@ -130,7 +130,7 @@ func TestSlowStoresAnswerDownloadsFirst(t *testing.T) {
 				}
 				n := calls.Add(1)
 				// The first blob is the manifest.
-				if test.slow == content && n <= 3 || test.slow == snapshots && n <= 2 {
+				if test.slow == contentPrefix && n <= 3 || test.slow == snapshotsPrefix && n <= 2 {
 					return nil
 				}
 				return critest.Hang(ctx, method)
