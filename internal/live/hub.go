@@ -165,7 +165,7 @@ func (h *Hub) Run(ctx context.Context) error {
 		case <-h.wake:
 		}
 		pulls := pullLook{hub: h}
-		for h.watched() {
+		for h.isWatched() {
 			began := h.config.Now()
 			h.flush(ctx)
 			pulls.look(ctx)
@@ -176,9 +176,9 @@ func (h *Hub) Run(ctx context.Context) error {
 	}
 }
 
-// The method watched reports whether a viewer is connected or was connected a short time ago. Otherwise, the method
-// watched drops the log.
-func (h *Hub) watched() bool {
+// isWatched reports whether a viewer is connected or was connected a short time ago. Otherwise, isWatched drops the
+// log.
+func (h *Hub) isWatched() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.viewers == 0 && h.config.Now().Sub(h.leftAt) >= lingering {

@@ -36,8 +36,8 @@ func (l *log) remove(place *list.Element) *Event {
 	return e
 }
 
-// The method after returns the first events after the given number, at most maxBatch.
-func (l *log) after(number uint64) []*Event {
+// eventsAfter returns the first events after the given number, at most maxBatch.
+func (l *log) eventsAfter(number uint64) []*Event {
 	var next *list.Element
 	for e := l.order.Back(); e != nil && e.Value.(*Event).number > number; e = e.Prev() {
 		next = e

@@ -86,7 +86,7 @@ func HealthOf(n *corev1.Node) Health {
 			Region: first(n.Labels, regionLabels), InstanceType: first(n.Labels, instanceLabels),
 		},
 		CreatedAt: n.CreationTimestamp.Time,
-		Cordoned:  cordoned(n),
+		Cordoned:  isCordoned(n),
 		NotReady:  reasonNoCondition,
 	}
 	for _, c := range n.Status.Conditions {
@@ -110,9 +110,9 @@ func HealthOf(n *corev1.Node) Health {
 
 func (c Condition) sameType(other Condition) bool { return c.Type == other.Type }
 
-// The function cordoned reports whether the node is unschedulable. The function cordoned checks the field and the
-// taint that Kubernetes derives from the field, because either can be set first.
-func cordoned(n *corev1.Node) bool {
+// isCordoned reports whether the node is unschedulable. isCordoned checks the field and the taint that Kubernetes
+// derives from the field, because either can be set first.
+func isCordoned(n *corev1.Node) bool {
 	return n.Spec.Unschedulable || slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool {
 		return t.Key == corev1.TaintNodeUnschedulable
 	})

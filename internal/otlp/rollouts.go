@@ -17,8 +17,8 @@ type rollouts struct {
 	order []trace.TraceID
 }
 
-// The method first reports whether the span of a rollout has not been sent yet.
-func (r *rollouts) first(id trace.TraceID) bool {
+// isNew reports whether the span of a rollout has not been sent yet.
+func (r *rollouts) isNew(id trace.TraceID) bool {
 	if r.sent[id] {
 		return false
 	}
@@ -34,9 +34,9 @@ func (r *rollouts) first(id trace.TraceID) bool {
 	return true
 }
 
-// The method lost forgets the rollouts whose spans the collector did not accept. The next start-up of the rollout
-// sends the span again.
-func (r *rollouts) lost(spans []sdktrace.ReadOnlySpan) {
+// forget forgets the rollouts whose spans the collector did not accept. The next start-up of the rollout sends the span
+// again.
+func (r *rollouts) forget(spans []sdktrace.ReadOnlySpan) {
 	if r == nil {
 		return
 	}

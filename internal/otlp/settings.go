@@ -90,9 +90,9 @@ type environment struct {
 
 func (e *environment) value(name string) string { return strings.TrimSpace(e.getenv(name)) }
 
-// The method of returns the variable that applies to a signal. The variable of the signal comes before the general
-// variable. The name is empty if neither variable is set.
-func (e *environment) of(signal, what string) (name, value string) {
+// lookUp returns the variable that applies to a signal. The variable of the signal comes before the general variable.
+// The name is empty if neither variable is set.
+func (e *environment) lookUp(signal, what string) (name, value string) {
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_" + signal + "_" + what, "OTEL_EXPORTER_OTLP_" + what} {
 		if value := e.value(name); value != "" {
 			return name, value
@@ -130,7 +130,7 @@ func (e *environment) duration(otherwise time.Duration, name string) time.Durati
 // signal reads the settings of a signal. The signal is off without an endpoint, or if its exporter is not otlp.
 func (e *environment) signal(name string, exporters ...string) Signal {
 	exporter := "OTEL_" + name + "_EXPORTER"
-	_, endpoint := e.of(name, "ENDPOINT")
+	_, endpoint := e.lookUp(name, "ENDPOINT")
 	if endpoint == "" {
 		return Signal{}
 	}
@@ -139,21 +139,21 @@ func (e *environment) signal(name string, exporters ...string) Signal {
 		return Signal{}
 	}
 	for _, v := range exporterVariables {
-		if variable, _ := e.of(name, v.name); variable != "" {
+		if variable, _ := e.lookUp(name, v.name); variable != "" {
 			e.check(variable, v.check)
 		}
 	}
 	e.checkClientKey(name)
 	e.checkInsecure(name)
-	_, protocol := e.of(name, "PROTOCOL")
+	_, protocol := e.lookUp(name, "PROTOCOL")
 	if protocol == protocolGRPC {
-		address, _ := e.of(name, "ENDPOINT")
+		address, _ := e.lookUp(name, "ENDPOINT")
 		e.check(address, isTarget)
-		if headers, _ := e.of(name, "HEADERS"); headers != "" {
+		if headers, _ := e.lookUp(name, "HEADERS"); headers != "" {
 			e.check(headers, isMetadata)
 		}
 	}
-	timeout, _ := e.of(name, "TIMEOUT")
+	timeout, _ := e.lookUp(name, "TIMEOUT")
 	return Signal{
 		On: true, Endpoint: endpoint, Protocol: cmp.Or(protocol, protocolHTTP),
 		Timeout: e.duration(defaultTimeout, timeout),

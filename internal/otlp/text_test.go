@@ -160,7 +160,7 @@ func TestValid(t *testing.T) {
 		strings.Repeat("a", maxText+1):     strings.Repeat("a", maxText-len(cutMilestone)) + cutMilestone,
 		"a" + strings.Repeat("é", maxText): "a" + strings.Repeat("é", (maxText-len(cutMilestone)-1)/2) + cutMilestone,
 	} {
-		if got := valid(given); got != want || !utf8.ValidString(got) {
+		if got := validText(given); got != want || !utf8.ValidString(got) {
 			t.Errorf("%.20q… of %d bytes is %d bytes, want %d", given, len(given), len(got), len(want))
 		}
 	}

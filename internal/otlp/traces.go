@@ -168,9 +168,9 @@ func (s *Traces) send() {
 		s.queue.Sent(len(items))
 	} else {
 		s.queue.Drop(len(items))
-		s.tracer.rollouts.lost(spans)
+		s.tracer.rollouts.forget(spans)
 		// The stop of the agent can be the reason for the error. The next agent then sends the trace.
-		if s.run.Err() != nil && !refused(err) {
+		if s.run.Err() != nil && !isRefused(err) {
 			return
 		}
 	}

@@ -94,7 +94,7 @@ func (s *Server) review(w http.ResponseWriter, r *http.Request) {
 	case "/apis/authorization.k8s.io/v1/subjectaccessreviews":
 		answer(s, w, r, func(review *authorizationv1.SubjectAccessReview) {
 			a := review.Spec.NonResourceAttributes
-			review.Status.Allowed = a != nil && whole(review.Spec) &&
+			review.Status.Allowed = a != nil && isWholeReview(review.Spec) &&
 				(discovery(a.Path) || s.allowed(Attempt{User: review.Spec.User, Verb: a.Verb, Path: a.Path}))
 		})
 	case "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews":
@@ -117,8 +117,8 @@ func identity(user string) authenticationv1.UserInfo {
 	}
 }
 
-// The function whole reports whether a review of access contains exactly the user that TokenReview returned.
-func whole(spec authorizationv1.SubjectAccessReviewSpec) bool {
+// isWholeReview reports whether a review of access contains exactly the user that TokenReview returned.
+func isWholeReview(spec authorizationv1.SubjectAccessReviewSpec) bool {
 	extra := map[string]authenticationv1.ExtraValue{}
 	for key, values := range spec.Extra {
 		extra[key] = authenticationv1.ExtraValue(values)

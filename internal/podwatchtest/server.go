@@ -235,8 +235,8 @@ func (q query) matches(o object) bool {
 	return q.selector.Matches(set)
 }
 
-// The method selected lists the objects that match a query. The caller must hold the lock.
-func (s *Server) selected(q query) []object {
+// selectObjects lists the objects that match a query. The caller must hold the lock.
+func (s *Server) selectObjects(q query) []object {
 	var list []object
 	for _, k := range slices.Sorted(maps.Keys(s.objects)) {
 		if o := s.objects[k]; q.matches(o) {

@@ -95,7 +95,7 @@ func (r *Reconciler) observe(o timeline.Observation) {
 			return
 		}
 		p = r.meet(o.PodUID(), r.config.Scope)
-		p.reported = p.reported || r.mirrored(object.Pod)
+		p.reported = p.reported || r.isMirrored(object.Pod)
 		p.late = !object.Live
 	}
 	r.observeEphemeral(p, o)
@@ -164,9 +164,9 @@ func (r *Reconciler) countStarting(by int) {
 	}
 }
 
-// The method mirrored reports whether another object already represents the same start-up of a static pod. This
-// happens after the kubelet has recreated the mirror.
-func (r *Reconciler) mirrored(made timeline.Pod) bool {
+// isMirrored reports whether another object already represents the same start-up of a static pod. This happens after
+// the kubelet has recreated the mirror.
+func (r *Reconciler) isMirrored(made timeline.Pod) bool {
 	if made.ReadAt.IsZero() {
 		return false
 	}

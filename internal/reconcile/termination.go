@@ -24,7 +24,7 @@ func (r *Reconciler) observeTermination(p *pod, o timeline.Observation) {
 	if news {
 		r.reportChanged(o.PodUID())
 	}
-	if r.config.Keeper != nil && (p.evidence == nil || p.reported) && lasts(o) {
+	if r.config.Keeper != nil && (p.evidence == nil || p.reported) && outlivesAgent(o) {
 		r.config.Keeper.KeepEnd(o, news)
 	}
 	if _, object := o.(timeline.PodSeen); object && news {
@@ -51,9 +51,9 @@ func (r *Reconciler) applyToTermination(p *pod, o timeline.Observation) (news bo
 	return true
 }
 
-// The function lasts reports whether the next agent needs an observation. The next agent can query the runtime about
+// outlivesAgent reports whether the next agent needs an observation. The next agent can query the runtime about
 // containers that are still running, so an observation of a running container is not necessary.
-func lasts(o timeline.Observation) bool {
+func outlivesAgent(o timeline.Observation) bool {
 	answer, ok := o.(timeline.RuntimeSeen)
 	return !ok || slices.ContainsFunc(answer.Containers, func(c timeline.ContainerRun) bool {
 		return !c.FinishedAt.IsZero()

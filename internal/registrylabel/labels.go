@@ -76,8 +76,8 @@ func (l *Labels) confirmedLabel(registry string, confirmed bool) (label, lost st
 	}
 	had := l.claimed.counted[registry] != nil && l.claimed.counted[registry].own
 	delete(l.claimed.counted, registry)
-	own, least := l.confirmed.own()
-	claimed, leastClaimed := l.claimed.own()
+	own, least := l.confirmed.ownLabels()
+	claimed, leastClaimed := l.claimed.ownLabels()
 	switch {
 	case own < maxConfirmed:
 		c.own = true
@@ -100,8 +100,8 @@ func (l *Labels) claimedLabel(registry, namespace string) (label, lost string) {
 	if c.own {
 		return registry, ""
 	}
-	confirmed, _ := l.confirmed.own()
-	claimed, least := l.claimed.own()
+	confirmed, _ := l.confirmed.ownLabels()
+	claimed, least := l.claimed.ownLabels()
 	if of := l.claimed.ownOf(namespace); of != "" {
 		least = of
 	} else if claimed < min(maxClaimed, Max-confirmed) {

@@ -50,9 +50,8 @@ func (t *table) count(registry string, full bool) *count {
 	return c
 }
 
-// The method own returns the number of registries with their own label, and the registry among them with the fewest
-// pulls.
-func (t *table) own() (own int, least string) {
+// ownLabels returns the number of registries with their own label, and the registry among them with the fewest pulls.
+func (t *table) ownLabels() (own int, least string) {
 	for name, c := range t.counted {
 		if !c.own {
 			continue

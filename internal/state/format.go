@@ -149,7 +149,7 @@ func (c *Contents) read(reader *record.Reader) error {
 			return fmt.Errorf("read observations: %w", err)
 		}
 		switch {
-		case !survives(o):
+		case !outlivesAgent(o):
 		case reported[o.PodUID()]:
 			c.Ends = append(c.Ends, o)
 		default:
@@ -158,11 +158,11 @@ func (c *Contents) read(reader *record.Reader) error {
 	}
 }
 
-// The function survives returns false for observations that the next agent must not use. EventsWatched proves the
-// absence of Events, but no watch was open while no agent ran. EventsLost only revokes EventsWatched. The next agent
-// opens its own watch, which begins with all Events that the API server still holds. The next agent also measures
-// clocks and pressure again.
-func survives(o timeline.Observation) bool {
+// outlivesAgent returns false for observations that the next agent must not use. EventsWatched proves the absence of
+// Events, but no watch was open while no agent ran. EventsLost only revokes EventsWatched. The next agent opens its own
+// watch, which begins with all Events that the API server still holds. The next agent also measures clocks and pressure
+// again.
+func outlivesAgent(o timeline.Observation) bool {
 	switch o.(type) {
 	case timeline.EventsWatched, timeline.EventsLost, timeline.ClockSeen, timeline.PressureSeen:
 		return false

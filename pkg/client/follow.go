@@ -111,7 +111,7 @@ func (f *follower) connect(ctx context.Context) error {
 	defer quiet.Stop()
 	response, err := f.client.send(ctx, header, f.filter.query(), "stream")
 	if err != nil {
-		return because(ctx, err)
+		return causeOf(ctx, err)
 	}
 	defer response.Body.Close()
 	quiet.Stop()
@@ -124,7 +124,7 @@ func (f *follower) connect(ctx context.Context) error {
 	for {
 		got, err := reader.next(func() { quiet.Reset(silence) })
 		if err != nil {
-			return because(ctx, err)
+			return causeOf(ctx, err)
 		}
 		quiet.Stop() // the caller can take any time to handle the event
 		if err := f.take(ctx, got); err != nil {
@@ -134,9 +134,8 @@ func (f *follower) connect(ctx context.Context) error {
 	}
 }
 
-// The function because returns errSilent if the silence limit closed the connection. Otherwise, the function because
-// returns err.
-func because(ctx context.Context, err error) error {
+// causeOf returns errSilent if the silence limit closed the connection. Otherwise, causeOf returns err.
+func causeOf(ctx context.Context, err error) error {
 	if errors.Is(context.Cause(ctx), errSilent) {
 		return errSilent
 	}

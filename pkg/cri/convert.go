@@ -134,7 +134,7 @@ func earliestCreated(containers []*runtimeapi.Container, sandboxID string) time.
 	var earliest time.Time
 	for _, c := range containers {
 		if c.GetPodSandboxId() == sandboxID {
-			earliest = earlier(earliest, fromNanos(c.GetCreatedAt()))
+			earliest = earlierOf(earliest, fromNanos(c.GetCreatedAt()))
 		}
 	}
 	return earliest

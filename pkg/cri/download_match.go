@@ -48,7 +48,7 @@ func (s *session) match(
 		if err != nil {
 			return nil, err
 		}
-		download, blobs, err := now.at(ctx, image, manifest.begun)
+		download, blobs, err := now.progressOf(ctx, image, manifest.begun)
 		if err != nil {
 			return nil, err
 		}
@@ -65,16 +65,16 @@ func (s *session) match(
 		found = append(found, download)
 	}
 	s.arrived = now.arrived
-	found = append(found, others(running, matched)...)
+	found = append(found, unmatchedDownloads(running, matched)...)
 	slices.SortFunc(found, func(a, b imagepull.Download) int {
 		return cmp.Or(a.StartedAt.Compare(b.StartedAt), cmp.Compare(a.Digest, b.Digest))
 	})
 	return found, nil
 }
 
-// The function others returns downloads for the running blobs without a known image. Each manifest is a separate
+// unmatchedDownloads returns downloads for the running blobs without a known image. Each manifest is a separate
 // download, because its contents are not known yet. All other blobs are one download.
-func others(running map[digest.Digest]ingest, matched map[digest.Digest]bool) []imagepull.Download {
+func unmatchedDownloads(running map[digest.Digest]ingest, matched map[digest.Digest]bool) []imagepull.Download {
 	var found []imagepull.Download
 	var rest imagepull.Download
 	known := true
@@ -87,7 +87,7 @@ func others(running map[digest.Digest]ingest, matched map[digest.Digest]bool) []
 			rest.Blobs++
 			rest.DoneBytes += i.done
 			rest.TotalBytes += i.total
-			rest.StartedAt = earlier(rest.StartedAt, i.startedAt)
+			rest.StartedAt = earlierOf(rest.StartedAt, i.startedAt)
 			known = known && i.total > 0
 		}
 	}
@@ -100,8 +100,8 @@ func others(running map[digest.Digest]ingest, matched map[digest.Digest]bool) []
 	return found
 }
 
-// The function earlier returns the earlier of two instants. The function earlier ignores zero instants.
-func earlier(a, b time.Time) time.Time {
+// earlierOf returns the earlier of two instants. earlierOf ignores zero instants.
+func earlierOf(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
 	}

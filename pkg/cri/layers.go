@@ -44,16 +44,16 @@ func (l *lookUp) layers(ctx context.Context, wanted []string, images []timeline.
 		if len(found[i].layers) == 0 {
 			continue
 		}
-		if err := untold(&images[i], l.stampSnapshots(ctx, images[i].Layers, found[i])); err != nil {
+		if err := markIncomplete(&images[i], l.stampSnapshots(ctx, images[i].Layers, found[i])); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// The function untold marks an image's layers as incomplete if err only means that the store was slow or does not
-// have an object. The function untold returns any other error.
-func untold(image *timeline.Image, err error) error {
+// markIncomplete marks an image's layers as incomplete if err only means that the store was slow or does not have an
+// object. markIncomplete returns any other error.
+func markIncomplete(image *timeline.Image, err error) error {
 	if err != nil {
 		image.Incomplete = true
 	}
@@ -73,12 +73,12 @@ func (l *lookUp) stampBlobs(ctx context.Context, image *timeline.Image) (content
 	}
 	info, err := l.blob(ctx, target)
 	if err != nil || info == nil {
-		return contents{}, untold(image, err)
+		return contents{}, markIncomplete(image, err)
 	}
 	image.ResolvedAt = fromTimestamp(info.GetCreatedAt())
 	found, err := l.catalog.contents(ctx, target)
 	if err != nil {
-		return contents{}, untold(image, err)
+		return contents{}, markIncomplete(image, err)
 	}
 	image.Layers = make([]timeline.Layer, len(found.layers))
 	for i, layer := range found.layers {
@@ -87,7 +87,7 @@ func (l *lookUp) stampBlobs(ctx context.Context, image *timeline.Image) (content
 	for i, layer := range found.layers {
 		info, err := l.blob(ctx, layer.digest)
 		if err != nil {
-			return found, untold(image, err)
+			return found, markIncomplete(image, err)
 		}
 		image.Layers[i].DownloadedAt = fromTimestamp(info.GetCreatedAt())
 	}
@@ -106,7 +106,7 @@ func (l *lookUp) stampSnapshots(ctx context.Context, layers []timeline.Layer, fo
 		if layers[i].UnpackedAt, labels, err = l.unpackedAt(ctx, snapshotter, layer.chainID); err != nil {
 			return err
 		}
-		layers[i].Remote = mounted(labels, layers[i].DownloadedAt.IsZero())
+		layers[i].Remote = isMounted(labels, layers[i].DownloadedAt.IsZero())
 	}
 	return nil
 }

@@ -97,8 +97,8 @@ func (p *pending) take(now time.Time) (q *question, lookUp timeline.LookUp, wait
 	return nil, timeline.LookUp{}, wait
 }
 
-// The method done ends a look-up that was answered.
-func (p *pending) done(q *question, lookUp timeline.LookUp) {
+// finish ends a look-up that was answered.
+func (p *pending) finish(q *question, lookUp timeline.LookUp) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if q.lookUp.UID == "" {
@@ -110,9 +110,9 @@ func (p *pending) done(q *question, lookUp timeline.LookUp) {
 	p.nudge()
 }
 
-// The method failed ends a look-up without an answer. The question is either retried later or given up. The result
-// givenUp is true if the question is given up.
-func (p *pending) failed(q *question, lookUp timeline.LookUp, now time.Time) (givenUp bool) {
+// fail ends a look-up without an answer. The question is either retried later or given up. The result givenUp is true
+// if the question is given up.
+func (p *pending) fail(q *question, lookUp timeline.LookUp, now time.Time) (givenUp bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if now.Sub(q.askedAt) > giveUpAfter {

@@ -41,7 +41,7 @@ type arrival struct {
 
 // The method arrive converts an object to an arrival. The arrival does not reference the object.
 func (p *Pods) arrive(pod *corev1.Pod) *arrival {
-	a := &arrival{Pod: slim(pod), containers: countContainers(pod)}
+	a := &arrival{Pod: slimCopy(pod), containers: countContainers(pod)}
 	if a.containers > maxContainers {
 		return a
 	}
@@ -58,9 +58,9 @@ func (p *Pods) arrive(pod *corev1.Pod) *arrival {
 	return a
 }
 
-// The method arrived returns the arrival of an item from the reflector. Items of a watch are objects. Items of a list
-// are already arrivals.
-func (p *Pods) arrived(obj any) (*arrival, error) {
+// arrivalOf returns the arrival of an item from the reflector. Items of a watch are objects. Items of a list are
+// already arrivals.
+func (p *Pods) arrivalOf(obj any) (*arrival, error) {
 	switch obj := obj.(type) {
 	case *arrival:
 		return obj, nil
@@ -73,7 +73,7 @@ func (p *Pods) arrived(obj any) (*arrival, error) {
 // Transformer implements cache.TransformingStore. The reflector collects the first events of a watch when they
 // replace a list.
 func (s *store) Transformer() cache.TransformFunc {
-	return func(obj any) (any, error) { return s.pods.arrived(obj) }
+	return func(obj any) (any, error) { return s.pods.arrivalOf(obj) }
 }
 
 func countContainers(pod *corev1.Pod) int {
@@ -87,9 +87,9 @@ func countContainers(pod *corev1.Pod) int {
 	return count
 }
 
-// The function slim copies only the parts of a pod that the interface Follower promises. For example, it copies only
-// the names of containers and the restarts in statuses.
-func slim(pod *corev1.Pod) *corev1.Pod {
+// slimCopy copies only the parts of a pod that the interface Follower promises. For example, it copies only the names
+// of containers and the restarts in statuses.
+func slimCopy(pod *corev1.Pod) *corev1.Pod {
 	copied := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,

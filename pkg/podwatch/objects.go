@@ -60,8 +60,8 @@ func (o *Objects) forget(uid string) {
 	o.hear("")
 }
 
-// The method heard records that the API server reported all changes up to a version.
-func (o *Objects) heard(version string) {
+// recordVersion records that the API server reported all changes up to a version.
+func (o *Objects) recordVersion(version string) {
 	if o == nil {
 		return
 	}
@@ -95,7 +95,7 @@ func (o *Objects) verify(at time.Time) {
 }
 
 func packPod(pod *corev1.Pod) (packedPod, error) {
-	text, err := redacted(pod).Marshal()
+	text, err := redactedCopy(pod).Marshal()
 	if err != nil {
 		return packedPod{}, fmt.Errorf("encode pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}

@@ -20,15 +20,15 @@ type bound struct {
 
 // estimate is the most likely instant inside the bound.
 func (b *bound) estimate() instant {
-	best := max(b.leaning(), b.notBefore)
+	best := max(b.ownEstimate(), b.notBefore)
 	if b.notAfter != 0 {
 		best = min(best, b.notAfter)
 	}
 	return best
 }
 
-// The method leaning returns the estimate from the evidence of this milestone alone.
-func (b *bound) leaning() instant {
+// ownEstimate returns the estimate from the evidence of this milestone alone.
+func (b *bound) ownEstimate() instant {
 	switch {
 	case b.earliest == minInstant || b.lean == leanLatest:
 		return b.latest
@@ -75,19 +75,19 @@ func (os origins) sources() []Source {
 	var set int
 	for o, source := range originSources {
 		if os.has(origin(o)) {
-			set |= 1 << slices.Index(trusted[:], source)
+			set |= 1 << slices.Index(sourcesByTrust[:], source)
 		}
 	}
 	return sourceLists[set]
 }
 
-// The variable trusted lists the sources, the most trusted source first.
-var trusted = [...]Source{SourceCRI, SourceContainerd, SourceEventWatch, SourcePodWatch}
+// sourcesByTrust lists the sources, the most trusted source first.
+var sourcesByTrust = [...]Source{SourceCRI, SourceContainerd, SourceEventWatch, SourcePodWatch}
 
 // sourceLists holds one list for each set of sources. All parts of a timeline share these lists.
-var sourceLists = func() (lists [1 << len(trusted)][]Source) {
+var sourceLists = func() (lists [1 << len(sourcesByTrust)][]Source) {
 	for set := range lists {
-		for i, source := range trusted {
+		for i, source := range sourcesByTrust {
 			if set&(1<<i) != 0 {
 				lists[set] = append(lists[set], source)
 			}
@@ -97,8 +97,8 @@ var sourceLists = func() (lists [1 << len(trusted)][]Source) {
 	return lists
 }()
 
-// The method overlaps reports whether the intervals overlap. If they overlap, the order of the milestones is unknown.
-func (b *bound) overlaps(o *bound) bool { return b.earliest < o.latest && o.earliest < b.latest }
+// overlapsWith reports whether the intervals overlap. If they overlap, the order of the milestones is unknown.
+func (b *bound) overlapsWith(o *bound) bool { return b.earliest < o.latest && o.earliest < b.latest }
 
 // The type bounds holds the bounds of all known milestones, sorted by key.
 type bounds []bound

@@ -24,9 +24,9 @@ func (s Skew) Known() bool { return s != Skew{} }
 // Proven reports whether the readings prove that the clocks differ.
 func (s Skew) Proven() bool { return s.Least > 0 || s.Most < 0 }
 
-// The method same reports whether both skews produce equal timelines, apart from Timeline.Skew. Only a proven skew
-// widens intervals.
-func (s Skew) same(o Skew) bool { return s == o || !s.Proven() && !o.Proven() }
+// sameAs reports whether both skews produce equal timelines, apart from Timeline.Skew. Only a proven skew widens
+// intervals.
+func (s Skew) sameAs(o Skew) bool { return s == o || !s.Proven() && !o.Proven() }
 
 // widen extends an interval from the control plane's clock by a proven skew. It never removes the original interval,
 // because the original timestamp can still be right.
@@ -116,8 +116,8 @@ func (c *Clocks) Skew() Skew {
 	least, most := c.least, c.most
 	for len(least) >= minReadings && len(most) >= minReadings {
 		s := Skew{
-			Least: nth(least, func(a, b time.Duration) int { return cmp.Compare(b, a) }),
-			Most:  nth(most, cmp.Compare[time.Duration]),
+			Least: nthBest(least, func(a, b time.Duration) int { return cmp.Compare(b, a) }),
+			Most:  nthBest(most, cmp.Compare[time.Duration]),
 		}
 		if s.Least <= s.Most {
 			return s
@@ -131,8 +131,8 @@ func (c *Clocks) Skew() Skew {
 	return Skew{}
 }
 
-// The function nth returns the limit that remains after the best readings are ignored.
-func nth(readings []reading, order func(a, b time.Duration) int) time.Duration {
+// nthBest returns the limit that remains after the best readings are ignored.
+func nthBest(readings []reading, order func(a, b time.Duration) int) time.Duration {
 	bounds := make([]time.Duration, len(readings))
 	for i, r := range readings {
 		bounds[i] = r.bound

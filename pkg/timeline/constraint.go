@@ -104,8 +104,8 @@ func second(k milestoneKey, o origin, t time.Time) constraint {
 	return constraint{key: k, origin: o, earliest: from, latest: from + instant(time.Second) - 1}
 }
 
-// The function arrival returns an upper bound, because a milestone happens before its observation arrives.
-func arrival(k milestoneKey, o origin, t time.Time, live bool) constraint {
+// arrivalConstraint returns an upper bound, because a milestone happens before its observation arrives.
+func arrivalConstraint(k milestoneKey, o origin, t time.Time, live bool) constraint {
 	c := constraint{key: k, origin: o, earliest: minInstant, latest: at(t)}
 	if live {
 		c.lean = leanLatest
@@ -113,10 +113,10 @@ func arrival(k milestoneKey, o origin, t time.Time, live bool) constraint {
 	return c
 }
 
-// The method better reports whether c is preferred to d, a constraint of the same origin on the same milestone. The
-// interval with the earlier end wins, because the first report counts. The order is total, so the order of arrival
-// does not change the result.
-func (c constraint) better(d constraint) bool {
+// betterThan reports whether c is preferred to d, a constraint of the same origin on the same milestone. The interval
+// with the earlier end wins, because the first report counts. The order is total, so the order of arrival does not
+// change the result.
+func (c constraint) betterThan(d constraint) bool {
 	if c.latest != d.latest {
 		return c.latest < d.latest
 	}

@@ -182,7 +182,7 @@ func (e *Evidence) constrain(c constraint) {
 			e.constraints = append(make([]constraint, 0, len(e.constraints)+constraintGrowth), e.constraints...)
 		}
 		e.constraints = slices.Insert(e.constraints, i, c)
-	case c.better(e.constraints[i]):
+	case c.betterThan(e.constraints[i]):
 		e.constraints[i] = c
 	default:
 		return
@@ -259,7 +259,7 @@ func (e *Evidence) Apply(o Observation) (changed bool) {
 	case PodGone:
 		e.changed = e.changed || !e.gone
 		e.gone = true
-		e.constrain(arrival(podMilestone(MilestoneDeleted), originArrival, o.ArrivedAt, o.Live))
+		e.constrain(arrivalConstraint(podMilestone(MilestoneDeleted), originArrival, o.ArrivedAt, o.Live))
 	case EventSeen:
 		e.applyEvent(o)
 	case EventsWatched:

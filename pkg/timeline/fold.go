@@ -48,7 +48,7 @@ func (e *Evidence) Timeline(now time.Time, skew Skew) (Timeline, bool) {
 	t, until := e.fold(at(now), skew)
 	e.cached = nil
 	if until > at(now) {
-		e.cached = &cachedTimeline{t.detached(), at(now), until}
+		e.cached = &cachedTimeline{t.detachedCopy(), at(now), until}
 	}
 	return t, true
 }
@@ -180,7 +180,7 @@ func (f *fold) assemble() Timeline {
 	t.LostEvents = f.lostEvents()
 	t.Milestones = f.milestones()
 	t.Conflicts = f.conflicts()
-	t.Missing, t.Unreported = f.missing()
+	t.Missing, t.Unreported = f.missingMilestones()
 	t.EventMessage = f.e.messagesUntil(end.estimate().time())
 	t.Revision, t.TraceParent, t.Labels = pod.Revision, pod.TraceParent, pod.Labels
 	if pod.Traits != nil {
@@ -250,9 +250,9 @@ func (f *fold) name(k milestoneKey) string {
 	return f.e.containers[k.container].name
 }
 
-// The method missing lists the milestones that the pod has passed but that have no evidence. Its second result lists
+// missingMilestones lists the milestones that the pod has passed but that have no evidence. Its second result lists
 // those that the runtime can never report.
-func (f *fold) missing() (missing, unreported []string) {
+func (f *fold) missingMilestones() (missing, unreported []string) {
 	for _, c := range append([]chain{f.pod}, f.chains...) {
 		lastKnown := -1
 		for i, s := range c.steps {

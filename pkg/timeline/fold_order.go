@@ -147,7 +147,7 @@ func tighten(sequences []sequence) []milestoneConflict {
 		changed := false
 		broken = broken[:first]
 		for _, s := range sequences {
-			c, b := s.order()
+			c, b := s.narrow()
 			changed = changed || c
 			broken = append(broken, b...)
 		}
@@ -182,9 +182,9 @@ func relaxControlPlane(sequences []sequence) (broken []milestoneConflict) {
 	return broken
 }
 
-// The method order narrows the bounds of one sequence and reports whether any bound changed. The method order returns
-// conflicts for the milestones that contradict the order. It does not change these milestones.
-func (s sequence) order() (changed bool, broken []milestoneConflict) {
+// narrow narrows the bounds of one sequence and reports whether any bound changed. narrow returns conflicts for the
+// milestones that contradict the order. It does not change these milestones.
+func (s sequence) narrow() (changed bool, broken []milestoneConflict) {
 	var before *bound
 	for _, b := range s {
 		if before != nil {

@@ -57,7 +57,7 @@ func (f *fold) shareUnordered(work []boundary) {
 			continue
 		}
 		for j := range own {
-			if f.ofMain(&own[j]) && own[j].bound.overlaps(own[i].bound) && own[j].container != own[i].container {
+			if f.ofMain(&own[j]) && own[j].bound.overlapsWith(own[i].bound) && own[j].container != own[i].container {
 				work[i].share(own[j].phases)
 				work[j].share(own[i].phases)
 			}
@@ -135,7 +135,7 @@ func (f *fold) appendBoundaries(known []boundary, c chain) (all []boundary, pend
 			}
 			attempt := max(s.key.attempt, c.attempt)
 			known = append(known, boundary{bound: b, phases: phases, container: container, attempt: attempt, from: from,
-				concurrent: c.concurrent(s)})
+				concurrent: c.isConcurrent(s)})
 			first, from = len(f.phases), b.estimate()
 		}
 	}

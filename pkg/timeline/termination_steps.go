@@ -124,7 +124,7 @@ func (f *terminationFold) partition(steps []terminationStep) {
 	} else {
 		from = bound{earliest: start, latest: start}
 	}
-	f.t.TotalError = lengthError(f.requested, from.at(start))
+	f.t.TotalError = lengthError(f.requested, from.withEstimate(start))
 	f.t.Total = start.sub(f.requested.estimate())
 }
 
@@ -157,12 +157,12 @@ func (f *terminationFold) span(
 	if open {
 		to = bound{earliest: until, latest: until}
 	}
-	s.Error = lengthError(from.at(start), to.at(until))
+	s.Error = lengthError(from.withEstimate(start), to.withEstimate(until))
 	return s
 }
 
-// The method at returns the bound with a fixed estimate. The neighbors of the bound determine this estimate.
-func (b bound) at(estimate instant) bound {
+// withEstimate returns the bound with a fixed estimate. The neighbors of the bound determine this estimate.
+func (b bound) withEstimate(estimate instant) bound {
 	b.notBefore, b.notAfter = estimate, estimate
 	return b
 }

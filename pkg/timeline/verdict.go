@@ -25,7 +25,7 @@ type part struct {
 // Verdict returns one sentence about a start-up. The sentence contains the total, the longest parts in
 // descending order, and the error of the total.
 func (t Timeline) Verdict() string {
-	parts := t.parts()
+	parts := t.mergedParts()
 	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(b.length, a.length) })
 	var named []string
 	for _, p := range parts[:min(len(parts), verdictParts)] {
@@ -40,9 +40,9 @@ func (t Timeline) Verdict() string {
 	return text + "; ±" + seconds(t.TotalError)
 }
 
-// The method parts adds up the phases with the same work of the same party. For example, all pulls from one registry
-// are one part, because the registry needed the time.
-func (t Timeline) parts() []part {
+// mergedParts adds up the phases with the same work of the same party. For example, all pulls from one registry are one
+// part, because the registry needed the time.
+func (t Timeline) mergedParts() []part {
 	var parts []part
 	for _, s := range t.Phases {
 		key := t.keyOf(s)

@@ -91,8 +91,8 @@ func (c *comparison) length(what string, length json.Number, from, to time.Time)
 	}
 }
 
-// The method absent requires that a record omits the durations that do not exist for its type.
-func (c *comparison) absent(what string, lengths ...json.Number) {
+// requireAbsent requires that a record omits the durations that do not exist for its type.
+func (c *comparison) requireAbsent(what string, lengths ...json.Number) {
 	for _, length := range lengths {
 		if length != "" {
 			c.problem("duration %s must be omitted, but is %s", what, length)

@@ -23,8 +23,9 @@ func text(stretches []Stretch) string {
 var ordinarySandboxCall = Call{Span: span(2, 5), Kind: Sandbox, Network: []Span{span(3, 4)}}
 
 func ordinaryAccount() Account {
-	return Account{CreatedAt: at(0), BoundAt: at(0.5), TakenUpAt: at(1), Until: at(30), Calls: []Call{ordinarySandboxCall,
-		{Span: span(6, 7), Kind: Create, Container: "main"}, {Span: span(7, 8), Kind: Start, Container: "main"}},
+	return Account{CreatedAt: at(0), BoundAt: at(0.5), TakenUpAt: at(1), Until: at(30),
+		Calls: []Call{ordinarySandboxCall,
+			{Span: span(6, 7), Kind: Create, Container: "main"}, {Span: span(7, 8), Kind: Start, Container: "main"}},
 		Runs: []Run{{Container: "main", BegunAt: at(7.5), ReadyAt: at(10)}}}
 }
 
@@ -56,7 +57,8 @@ var stretchesTests = map[string]struct {
 	}, begunStretches + "2-3 network\n3-7 network/backoff\n7-8 runtime"},
 	"pause image": {func(a *Account) {
 		a.Calls = []Call{{Span: span(2, 9), Kind: Sandbox, Network: []Span{span(3, 4)}, PauseImage: span(5, 8)}}
-	}, begunStretches + "2-3 network/runtime\n3-4 network\n4-4.2 runtime/network\n4.2-5 runtime\n5-8 registry\n8-9 runtime"},
+	}, begunStretches + "2-3 network/runtime\n3-4 network\n4-4.2 runtime/network\n4.2-5 runtime\n" +
+		"5-8 registry\n8-9 runtime"},
 	"init container": {func(a *Account) {
 		a.Calls = []Call{ordinarySandboxCall, {Span: span(6, 7), Kind: Start, Container: "init"},
 			{Span: span(12, 13), Kind: Create, Container: "main"}}
@@ -113,7 +115,8 @@ func TestStretches(t *testing.T) {
 			}
 		})
 	}
-	if a := ordinaryAccount(); !slices.IsSortedFunc(a.Stretches(), func(x, y Stretch) int { return x.From.Compare(y.From) }) {
+	byStart := func(x, y Stretch) int { return x.From.Compare(y.From) }
+	if a := ordinaryAccount(); !slices.IsSortedFunc(a.Stretches(), byStart) {
 		t.Error("not in the order of time")
 	}
 }

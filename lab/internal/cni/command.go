@@ -87,7 +87,7 @@ func (c command) attach(leases leases, id, sandbox, device string, entry Entry) 
 	if err != nil {
 		return nil, fail(codeInput, "%v", err)
 	}
-	fault := faults.of(entry.Namespace, entry.Pod)
+	fault := faults.faultOf(entry.Namespace, entry.Pod)
 	time.Sleep(fault.Delay.Duration)
 	if fault.Fail != "" {
 		return nil, fail(codeInjected, "%s", fault.Fail)

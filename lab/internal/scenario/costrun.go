@@ -87,7 +87,7 @@ func (c *costRun) measure(ctx context.Context) (err error) {
 		milliseconds(cost.standardError),
 		milliseconds(cost.atMost()), c.kind.pairs, c.kind.pods, c.kind.times(), differences)
 	judgeCost(c.verdict, c.kind, cost)
-	return c.judgeAgents(agents, after.minus(before), events)
+	return c.judgeAgents(agents, after.growthSince(before), events)
 }
 
 // play runs one block in its own namespace, and deletes the namespace.

@@ -71,6 +71,6 @@ func firstLight(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	v.Phase(timeline, "pull", "main", pullTime, pull.Length(), limit)
 	v.Phase(timeline, "readiness_probe", "main", readyAfter, readyAfter, limit)
 	v.Contract(timeline)
-	v.downloaded(timeline, "main")
+	v.requireDownload(timeline, "main")
 	return nil
 }

@@ -31,10 +31,10 @@ func judgeHostile(ctx context.Context, b *bench.Bench, v *Verdict, token string)
 	if err != nil {
 		return err
 	}
-	if err := h.refusals(ctx); err != nil {
+	if err := h.sendRefused(ctx); err != nil {
 		return err
 	}
-	if err := h.tokens(ctx); err != nil {
+	if err := h.sendTokens(ctx); err != nil {
 		return err
 	}
 	held, err := h.silence(ctx)
@@ -63,9 +63,9 @@ type hostile struct {
 	v     *Verdict
 }
 
-// The method refusals sends requests that the agent must refuse. The agent must answer each request with the status in
-// the list.
-func (h hostile) refusals(ctx context.Context) error {
+// sendRefused sends requests that the agent must refuse. The agent must answer each request with the status in the
+// list.
+func (h hostile) sendRefused(ctx context.Context) error {
 	const metrics = "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 	for _, request := range []struct {
 		what, text string
@@ -100,9 +100,9 @@ func (h hostile) refusals(ctx context.Context) error {
 	return nil
 }
 
-// The method tokens sends invented tokens of maximum length, one by one. The method sends these tokens faster than the
-// agent allows for one client.
-func (h hostile) tokens(ctx context.Context) error {
+// sendTokens sends invented tokens of maximum length, one by one. The method sends these tokens faster than the agent
+// allows for one client.
+func (h hostile) sendTokens(ctx context.Context) error {
 	const asked = 600
 	connection, err := h.connect(ctx, "127.0.0.3")
 	if err != nil {

@@ -192,9 +192,8 @@ func (t *tenant) look(ctx context.Context) error {
 	return nil
 }
 
-// The method own returns the tenant's pods that never start. The function others returns the pods that the tenant
-// attacks.
-func (t *tenant) own() []corev1.Pod {
+// ownPods returns the tenant's pods that never start. The function others returns the pods that the tenant attacks.
+func (t *tenant) ownPods() []corev1.Pod {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.baits

@@ -54,7 +54,7 @@ func nodeImpersonation(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		return err
 	}
 	v.Contract(timeline)
-	if err := (healthRun{b, v}).until(ctx, "the agent to report its node", reportedWithin,
+	if err := (healthRun{b, v}).awaitSamples(ctx, "the agent to report its node", reportedWithin,
 		sample{"podlapse_node_available", nil, 1}); err != nil {
 		v.Problem("%v", err)
 	}

@@ -29,8 +29,8 @@ func killPlan(random *rand.Rand, count int) []kill {
 	return kills
 }
 
-// The function lasting returns the total duration of the kills.
-func lasting(kills []kill) (sum time.Duration) {
+// totalKillTime returns the total duration of the kills.
+func totalKillTime(kills []kill) (sum time.Duration) {
 	for _, k := range kills {
 		sum += k.after + k.down
 	}

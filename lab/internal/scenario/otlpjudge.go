@@ -47,7 +47,7 @@ func (v *Verdict) trace(r otlp.Report, t agent.Timeline) {
 		v.attributes(span, t)
 	}
 	root := rootOf(r)
-	v.under(r, "", wantedOf(t, root))
+	v.requireSpans(r, "", wantedOf(t, root))
 	v.judgeEvents(root, t)
 	v.rollout(root, t)
 }

@@ -49,8 +49,8 @@ func (p plan) outcomes() []string {
 	return []string{agent.Ready}
 }
 
-// The method hooked returns the name of the container with the post-start hook.
-func (p plan) hooked() string {
+// hookedContainer returns the name of the container with the post-start hook.
+func (p plan) hookedContainer() string {
 	switch {
 	case p.hookFor == 0:
 		return ""
@@ -71,7 +71,7 @@ func (p plan) spec(base, cold string) corev1.PodSpec {
 	if p.startedAfter > 0 {
 		main = bench.WithStartupProbe(main, p.startedAfter)
 	}
-	switch p.hooked() {
+	switch p.hookedContainer() {
 	case mainName:
 		main = bench.WithHook(main, p.hookFor)
 	case hookedName:

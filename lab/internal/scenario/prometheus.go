@@ -157,7 +157,7 @@ func (p *promRun) judgeClassic(ctx context.Context) error {
 		p.verdict.Note("pod %s took %s; the agent reports %s; the quantile from the buckets is %.3f", pod.plan.name,
 			seconds(pod.truth), seconds(pod.total), got)
 		p.verdict.Contract(pod.timeline)
-		p.verdict.downloaded(pod.timeline, mainName)
+		p.verdict.requireDownload(pod.timeline, mainName)
 	}
 	return p.expect(ctx, p.classic, startupHistogram+"_sum", p.sum(), rounding)
 }

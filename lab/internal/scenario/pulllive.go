@@ -116,7 +116,7 @@ func (j *pullJudge) judgeLive(watched *liveWatch) {
 		slow++
 		if seen[truth] {
 			reported++
-		} else if j.view.full() {
+		} else if j.view.isFull() {
 			j.verdict.Problem("the agent must report the %s pull of %s for %s while the pull is in progress, "+
 				"but never did so from %s",
 				truth.outcome, truth.image, truth.pod, ends(truth.span))

@@ -16,7 +16,7 @@ import (
 // retried returns a pod whose pull failed once, and the report of a correct agent about it.
 func retried() (pullCase, []bench.Attempt, agent.Timeline) {
 	const image = "127.0.0.1:25000/ns/retried:1"
-	c := plain("retried", image, agent.Downloaded).failsFirst(1, nil, "not_found")
+	c := plainCase("retried", image, agent.Downloaded).failsFirst(1, nil, "not_found")
 	c.mend = nil
 	c.failures = 1
 	truth := []bench.Attempt{
@@ -170,7 +170,7 @@ func TestJudgePullWithoutEvents(t *testing.T) {
 	} {
 		_, truth, timeline := retried()
 		truth, timeline.Pulls = truth[1:], timeline.Pulls[1:]
-		c := plain("cold", timeline.Pulls[0].Image, agent.Downloaded)
+		c := plainCase("cold", timeline.Pulls[0].Image, agent.Downloaded)
 		c.atLeast = test.atLeast
 		test.edit(&timeline)
 		j := &pullJudge{verdict: &Verdict{}, view: view{runtime: true}}
@@ -192,10 +192,10 @@ func TestPullCaseIsNotConclusive(t *testing.T) {
 		"present":          func(c *pullCase, _ *[]bench.Attempt) { c.wants[0].outcome = agent.Present },
 	} {
 		c, truth, _ := retried()
-		if c.wants[0].proves(c, truth) != "" {
+		if c.wants[0].inconclusive(c, truth) != "" {
 			t.Fatal("the unchanged case is not conclusive")
 		}
-		if edit(&c, &truth); c.wants[0].proves(c, truth) == "" {
+		if edit(&c, &truth); c.wants[0].inconclusive(c, truth) == "" {
 			t.Errorf("%s: the case counts as conclusive", name)
 		}
 	}

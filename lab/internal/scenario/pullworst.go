@@ -54,12 +54,12 @@ func neighborsIn(log bench.RuntimeLog, spec corev1.PodSpec, container string) (b
 	return b
 }
 
-// The method worst returns the largest error that an agent's evidence allows for one attempt. An agent that states a
-// larger error has not used its evidence. Without Events, the agent knows when the manifest arrived, when the image was
+// worstError returns the largest error that an agent's evidence allows for one attempt. An agent that states a larger
+// error has not used its evidence. Without Events, the agent knows when the manifest arrived, when the image was
 // stored, and what the runtime did before and after the pull. Without the runtime, the agent has the kubelet's Events.
-func (s view) worst(a bench.Attempt, near neighbors) time.Duration {
+func (s view) worstError(a bench.Attempt, near neighbors) time.Duration {
 	switch {
-	case s.full():
+	case s.isFull():
 		return 0
 	case s.events && a.Failed() && a.Number > 0:
 		return 2 * (eventLate + stampUnit)
@@ -82,10 +82,10 @@ func (s view) worst(a bench.Attempt, near neighbors) time.Duration {
 // worstLength is like worst, for the duration of an attempt. The runtime does not list failed pulls. If an attempt
 // failed, its Events are therefore the only evidence, and repeated Events have a low precision.
 func (s view) worstLength(a bench.Attempt, near neighbors) time.Duration {
-	if s.full() && a.Failed() && a.Number > 0 {
+	if s.isFull() && a.Failed() && a.Number > 0 {
 		return 2 * (eventLate + stampUnit)
 	}
-	return s.worst(a, near)
+	return s.worstError(a, near)
 }
 
 // worstBackoff is like worst, for the sum of all waits between attempts. Each wait starts at the end of an attempt and
@@ -114,7 +114,7 @@ func (s view) worstBackoff(attempts []bench.Attempt, near neighbors) (worst time
 // agents, limit adds the agent's stated error. The stated error must not exceed the error that the agent's evidence
 // allows.
 func (j *pullJudge) limit(what string, stated json.Number, worst time.Duration) time.Duration {
-	if j.view.full() && worst == 0 {
+	if j.view.isFull() && worst == 0 {
 		return exact
 	}
 	bound, err := agent.Nanoseconds(stated)

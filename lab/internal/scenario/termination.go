@@ -105,7 +105,7 @@ func termination(ctx context.Context, b *bench.Bench, v *Verdict) error {
 			return err
 		}
 		v.end(p, end, witnesses[i])
-		if err := explained(ctx, b, v, end); err != nil {
+		if err := requireExplained(ctx, b, v, end); err != nil {
 			return err
 		}
 	}

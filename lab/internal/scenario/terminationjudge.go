@@ -133,9 +133,9 @@ func (v *Verdict) goesOn(ctx context.Context, b *bench.Bench, pod string) error 
 		})
 }
 
-// The function explained requires that the command explain shows the verdict of the printed record. The command queries
-// the agent about the deleted pod.
-func explained(ctx context.Context, b *bench.Bench, v *Verdict, end agent.End) error {
+// requireExplained requires that the command explain shows the verdict of the printed record. The command queries the
+// agent about the deleted pod.
+func requireExplained(ctx context.Context, b *bench.Bench, v *Verdict, end agent.End) error {
 	text, err := exec.CommandContext(ctx, b.Node.Agent(), "explain", end.Namespace+"/"+end.Name,
 		"--server=http://"+layout.Address(layout.AgentPort)).Output()
 	if err != nil {

@@ -50,7 +50,8 @@ function f() {}
 
 func TestCommentMarker(t *testing.T) {
 	for name, want := range map[string]string{
-		"a/Makefile": "#", "Dockerfile": "#", "a/b.yml": "#", "c.js": "//", "d.json": "", "LICENSE": "", "README.md": "",
+		"a/Makefile": "#", "Dockerfile": "#", "a/b.yml": "#", "c.js": "//", "d.json": "", "LICENSE": "",
+		"README.md": "",
 	} {
 		if got := commentMarker(name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)

@@ -92,7 +92,7 @@ func (s *start) play(ctx context.Context, statusPath string, cold bool) error {
 		}
 		startedAt, ids = append(startedAt, at), append(ids, id)
 	}
-	return s.Kube.MergeLists(ctx, statusPath, s.pod.running(time.Now(), acknowledgedAt, startedAt, ids))
+	return s.Kube.MergeLists(ctx, statusPath, s.pod.runningStatus(time.Now(), acknowledgedAt, startedAt, ids))
 }
 
 func (s *start) sandbox(ctx context.Context) error {

@@ -57,8 +57,8 @@ func (p pod) acknowledged(at time.Time) map[string]any {
 	return p.status(at, at, corev1.PodPending, corev1.ConditionFalse, containers)
 }
 
-// The method running returns the status of a ready pod whose containers all run.
-func (p pod) running(at, acknowledgedAt time.Time, startedAt []time.Time, ids []string) map[string]any {
+// runningStatus returns the status of a ready pod whose containers all run.
+func (p pod) runningStatus(at, acknowledgedAt time.Time, startedAt []time.Time, ids []string) map[string]any {
 	var containers []corev1.ContainerStatus
 	started := true
 	for i, image := range p.images {
