@@ -11,7 +11,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The type outputs holds the outputs that report start-ups: metrics, records on standard output, and OTLP.
+// outputs holds the outputs that report start-ups: metrics, records on standard output, and OTLP.
 type outputs struct {
 	metrics *export.Metrics
 	records io.Writer

@@ -18,7 +18,7 @@ import (
 // expand them.
 const maxText = 4096
 
-// The variable parsers maps each parameter to its parser.
+// parsers maps each parameter to its parser.
 var parsers = map[string]func(f *Filter, value string, now time.Time) error{
 	"namespace": func(f *Filter, value string, _ time.Time) (err error) {
 		f.Namespaces, err = list(value, "must be namespaces separated by commas")

@@ -60,7 +60,7 @@ func (m memory[A]) remember(key digest, answer A, yes bool) {
 	m.no.Add(key, struct{}{}, m.noFor)
 }
 
-// The type digests creates digests with a random key. The key is valid until the agent stops.
+// digests creates digests with a random key. The key is valid until the agent stops.
 type digests struct{ key [32]byte }
 
 func newDigests() digests {

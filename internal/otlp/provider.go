@@ -89,9 +89,9 @@ func NewTraceOf(ofRollouts bool) func(timeline.Timeline) string {
 
 func ownTrace(t timeline.Timeline) trace.TraceID { return traceID("podlapse trace " + t.ID()) }
 
-// The method spans creates the spans of an item. For a start-up, these spans are the trace, root first. For a
-// termination or a later event, the result is the spans that the item adds to the trace. The result bytes is the
-// approximate size in a request. The result is empty if the sampler drops the trace.
+// spans creates the spans of an item. For a start-up, these spans are the trace, root first. For a termination or a
+// later event, the result is the spans that the item adds to the trace. The result bytes is the approximate size in a
+// request. The result is empty if the sampler drops the trace.
 func (t *tracer) spans(i item) (spans []sdktrace.ReadOnlySpan, bytes int) {
 	of := i.Timeline
 	own := ownTrace(of)

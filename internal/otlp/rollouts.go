@@ -10,8 +10,8 @@ import (
 // maxRollouts is the maximum number of remembered rollouts. A node runs the pods of at most a few hundred rollouts.
 const maxRollouts = 1024
 
-// The type rollouts remembers the rollouts whose span was sent, so that each span is sent once. At the limit,
-// rollouts forgets the oldest rollout. The type rollouts is not safe for concurrent use.
+// The type rollouts remembers the rollouts whose span was sent, so that each span is sent once. At the limit, rollouts
+// forgets the oldest rollout. rollouts is not safe for concurrent use.
 type rollouts struct {
 	sent  map[trace.TraceID]bool
 	order []trace.TraceID

@@ -157,8 +157,8 @@ func getOnce(ctx context.Context, transport http.RoundTripper, target string, he
 	return response, nil
 }
 
-// The function redirect returns the address of a redirect on the same host. The function redirect returns an empty
-// text if the response is final. A redirect from HTTPS to HTTP counts as final.
+// redirect returns the address of a redirect on the same host. It returns an empty text if the response is final. A
+// redirect from HTTPS to HTTP counts as final.
 func redirect(response *http.Response) string {
 	switch response.StatusCode {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,

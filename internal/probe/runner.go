@@ -55,7 +55,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	return nil
 }
 
-// The function random returns a random duration between zero and d.
+// random returns a random duration between zero and d.
 func random(d time.Duration) time.Duration {
 	if d <= 0 {
 		return 0
@@ -84,7 +84,7 @@ func (r *Runner) follow(p Probe) *followed {
 	return &followed{p, r.askerOf(p), r.config.Recorder, resultLogger{logger: r.config.Logger}}
 }
 
-// The method once makes one attempt. The method once records the result unless ctx is done.
+// once makes one attempt. It records the result unless ctx is done.
 func (f *followed) once(ctx context.Context) {
 	o := attempt(ctx, f.probe, f.ask)
 	if ctx.Err() == nil {

@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// The type stages measures the stages of one attempt. If a stage occurs several times, for example with redirects,
-// the times add up. The type stages is safe for concurrent use, because net/http dials in the background, even after
-// the attempt.
+// stages measures the stages of one attempt. If a stage occurs several times, for example with redirects, the times add
+// up. stages is safe for concurrent use, because net/http dials in the background, even after the attempt.
 type stages struct {
 	mu      sync.Mutex
 	begunAt time.Time

@@ -26,8 +26,8 @@ const (
 	saveDelay = 20 * time.Millisecond
 )
 
-// The variable retries is the back-off after a failed save. The variable retries limits the writes to a full disk,
-// but detects soon that the disk has room again.
+// retries is the back-off after a failed save. The variable retries limits the writes to a full disk, but detects soon
+// that the disk has room again.
 var retries = backoff.Policy{First: 500 * time.Millisecond, Max: 15 * time.Second}
 
 // Config configures a Keeper. Every field is required.

@@ -39,8 +39,7 @@ func (k *Keeper) note(pods []*inFlight, err error) {
 	}
 }
 
-// The method lines returns the content of the file and its pods. The method lines encodes observations without the
-// lock.
+// lines returns the content of the file and its pods. The method lines encodes observations without the lock.
 func (k *Keeper) lines() ([][]byte, []*inFlight, error) {
 	type batch struct {
 		pod   *inFlight

@@ -214,8 +214,8 @@ type frame struct {
 // only the parts of the format that an agent uses.
 type frames struct{ lines *bufio.Scanner }
 
-// The method next reads the stream up to the next event with data. The method The method next calls the function
-// alive for each line.
+// next reads the stream up to the next event with data. It calls the function alive for each
+// line.
 func (r frames) next(alive func()) (frame, error) {
 	var f frame
 	for r.lines.Scan() {

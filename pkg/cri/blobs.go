@@ -81,7 +81,7 @@ func (c *client) listBlobs(ctx context.Context, filters []string, visit func(*co
 	}
 }
 
-// The method ingests returns the blobs that containerd is writing.
+// ingests returns the blobs that containerd is writing.
 func (c *client) ingests(ctx context.Context) ([]*contentapi.Status, error) {
 	answer, err := call(inNamespace(ctx), c, "list running downloads of containerd", c.content.ListStatuses,
 		&contentapi.ListStatusesRequest{})

@@ -22,7 +22,7 @@ type contents struct {
 	manifest digest.Digest // empty if the image is invalid
 	config   blob
 	layers   []layer // the bottom layer first, at most maxLayers
-	// The field complete is true if the config was present. The config determines the chain IDs.
+	// complete is true if the config was present. The config determines the chain IDs.
 	complete bool
 }
 
@@ -47,8 +47,8 @@ type catalog struct {
 
 var errAbsent = errors.New("not found")
 
-// The method contents returns the contents of an image. The method contents returns errAbsent if no manifest for this
-// machine is present, unless the image is known to be invalid.
+// contents returns the contents of an image. It returns errAbsent if no manifest for this machine is present, unless
+// the image is known to be invalid.
 func (c catalog) contents(ctx context.Context, target digest.Digest) (contents, error) {
 	if known, ok := c.known.Get(target); ok {
 		return known.(contents), nil

@@ -96,7 +96,7 @@ func (l *look) ownBlobs(ctx context.Context, image contents) (map[digest.Digest]
 	return own, nil
 }
 
-// The method parts returns the config and the layers of an image, each blob once.
+// parts returns the config and the layers of an image, each blob once.
 func (c contents) parts() []blob {
 	if c.manifest == "" {
 		return nil

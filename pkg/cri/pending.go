@@ -61,8 +61,8 @@ func (p *pending) ask(lookUp timeline.LookUp, now time.Time) bool {
 	return true
 }
 
-// The method next waits for a question that is ready, and removes this question from the queue. The look-up ends with
-// a call to done or failed. The method next returns nil when ctx ends.
+// next waits for a question that is ready, and removes this question from the queue. The look-up ends with a call to
+// finish or fail. next returns nil when ctx ends.
 func (p *pending) next(ctx context.Context, now func() time.Time) (*question, timeline.LookUp) {
 	for ctx.Err() == nil {
 		q, lookUp, wait := p.take(now())

@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	// The constant workers is the number of questions that are answered in parallel. The constant workers is small,
-	// because the kubelet uses the same runtime.
+	// workers is the number of questions that are answered in parallel. It is small, because the kubelet uses the same
+	// runtime.
 	workers = 2
-	// The constant heartbeat is the interval at which the agent requests the version of an otherwise idle runtime.
+	// heartbeat is the interval at which the agent requests the version of an otherwise idle runtime.
 	heartbeat = 10 * time.Second
 )
 

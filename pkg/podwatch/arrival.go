@@ -27,10 +27,9 @@ const (
 // several times its size in memory.
 const maxContainers = 256
 
-// The type arrival holds the parts of a pod object that the agent keeps. The agent creates it as soon as it has
-// decoded the object. An object can have 1.4 MB, and a list can contain several hundred objects. So the agent does
-// not hold the objects until the list is complete. The type arrival is a runtime.Object because the reflector
-// requires this type.
+// arrival holds the parts of a pod object that the agent keeps. The agent creates it as soon as it has decoded the
+// object. An object can have 1.4 MB, and a list can contain several hundred objects. So the agent does not hold the
+// objects until the list is complete. arrival is a runtime.Object because the reflector requires this type.
 type arrival struct {
 	*corev1.Pod // only the parts that followers, restarts and delays need
 	converted   timeline.Pod
@@ -39,7 +38,7 @@ type arrival struct {
 	containers  int
 }
 
-// The method arrive converts an object to an arrival. The arrival does not reference the object.
+// arrive converts an object to an arrival. The arrival does not reference the object.
 func (p *Pods) arrive(pod *corev1.Pod) *arrival {
 	a := &arrival{Pod: slimCopy(pod), containers: countContainers(pod)}
 	if a.containers > maxContainers {

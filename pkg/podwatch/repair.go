@@ -10,14 +10,14 @@ type listing struct {
 	objects  map[string]*arrival
 }
 
-// The type findings holds the results of one comparison.
+// findings holds the results of one comparison.
 type findings struct {
 	at                    time.Time
 	pods                  int
 	missing, extra, stale int
 }
 
-// The method differences returns the UIDs of pods for which the list shows a state that the watch has not reported.
+// differences returns the UIDs of pods for which the list shows a state that the watch has not reported.
 func (s *store) differences(list listing) map[string]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

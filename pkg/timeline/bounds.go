@@ -40,7 +40,7 @@ func (b *bound) ownEstimate() instant {
 	return b.earliest + (b.latest-b.earliest)/2
 }
 
-// The type origins is a set of origins, one bit each.
+// origins is a set of origins, one bit each.
 type origins uint16
 
 func (os origins) with(o origin) origins { return os | 1<<o }
@@ -69,8 +69,7 @@ func (os origins) String() string {
 	return strings.Join(names, ", ")
 }
 
-// The method sources returns each source of the origins once, the most trusted source first. Callers must not change
-// the list.
+// sources returns each source of the origins once, the most trusted source first. Callers must not change the list.
 func (os origins) sources() []Source {
 	var set int
 	for o, source := range originSources {
@@ -100,7 +99,7 @@ var sourceLists = func() (lists [1 << len(sourcesByTrust)][]Source) {
 // overlapsWith reports whether the intervals overlap. If they overlap, the order of the milestones is unknown.
 func (b *bound) overlapsWith(o *bound) bool { return b.earliest < o.latest && o.earliest < b.latest }
 
-// The type bounds holds the bounds of all known milestones, sorted by key.
+// bounds holds the bounds of all known milestones, sorted by key.
 type bounds []bound
 
 func (bs bounds) find(k milestoneKey) *bound {

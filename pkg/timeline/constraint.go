@@ -60,7 +60,7 @@ var originNames = [...]string{
 
 func (o origin) String() string { return fmt.Sprintf("%s (%s)", o.source(), originNames[o]) }
 
-// The type lean is the most likely position of the instant inside the interval of a constraint.
+// lean is the most likely position of the instant inside the interval of a constraint.
 type lean uint8
 
 const (
@@ -80,7 +80,7 @@ type milestoneKey struct {
 	milestone Milestone
 }
 
-// The method rank returns a number that orders keys by container, then milestone, then attempt.
+// rank returns a number that orders keys by container, then milestone, then attempt.
 func (k milestoneKey) rank() uint64 {
 	return uint64(k.container+1)<<24 | uint64(k.milestone)<<16 | uint64(k.attempt)
 }

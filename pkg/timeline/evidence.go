@@ -133,8 +133,8 @@ type containerEvidence struct {
 	notConfig    bool // the kubelet could not create the container for a reason other than its configuration
 }
 
-// The type refusals holds the first and latest occurrence, and the count, of an Event that reports a failure to
-// create the container.
+// refusals holds the first and latest occurrence, and the count, of an Event that reports a failure to create the
+// container.
 type refusals struct {
 	first, last window
 	count       int

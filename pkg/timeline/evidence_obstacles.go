@@ -170,7 +170,7 @@ func retryMilestone(obstacle int) milestoneKey {
 // unknown.
 func (o obstacleOccurrence) latestRetry() instant { return o.from.latestRetry() }
 
-// dueBy does the same as the method until, but also handles earlier occurrences of a repeated Event. For an earlier
+// dueBy does the same as latestRetry, but also handles earlier occurrences of a repeated Event. For an earlier
 // occurrence, the latest occurrence is evidence only if the Event repeated without a gap.
 func (o obstacleOccurrence) dueBy() instant {
 	switch retry := o.from.row().retry; {

@@ -211,7 +211,7 @@ func (e *Evidence) runtimeConfirms(index int16, pulled pulledEvent) bool {
 	return confirms(image.last.FirstPulledAt) || confirms(image.last.PulledAt)
 }
 
-// The method refutations returns the conflicts for the refuted Events about a container's image.
+// refutations returns the conflicts for the refuted Events about a container's image.
 func (f *fold) refutations(index int16) []milestoneConflict {
 	evidence := f.e.pullEventsOf(index)
 	r := f.pulls[index].refuter

@@ -189,8 +189,8 @@ func (f *fold) assemble() Timeline {
 	return t
 }
 
-// The method milestones returns the evidence of every milestone. The pod's own milestones come first. The milestones
-// of containers follow, sorted by container name.
+// milestones returns the evidence of every milestone. The pod's own milestones come first. The milestones of containers
+// follow, sorted by container name.
 func (f *fold) milestones() []MilestoneEvidence {
 	containers := make([]int16, 0, len(f.e.containers))
 	for i := range f.e.containers {
@@ -216,7 +216,7 @@ func (f *fold) appendMilestones(milestones []MilestoneEvidence, container int16)
 	return milestones
 }
 
-// The method conflicts returns each conflict once, because several chains can report the same conflict.
+// conflicts returns each conflict once, because several chains can report the same conflict.
 func (f *fold) conflicts() []Conflict {
 	var all []Conflict
 	for _, d := range f.allConflicts() {

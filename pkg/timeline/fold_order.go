@@ -12,9 +12,9 @@ const maxTighteningRounds = 8
 // sequence lists known milestones in their necessary order.
 type sequence []*bound
 
-// The method sequences returns the order that the kubelet keeps: the pod's steps, each init container, the main
-// containers, readiness. There is no order among main containers, because the kubelet continues with the next
-// container after a failure.
+// sequences returns the order that the kubelet keeps: the pod's steps, each init container, the main containers,
+// readiness. There is no order among main containers, because the kubelet continues with the next container after a
+// failure.
 func (f *fold) sequences() []sequence {
 	gate := f.along(f.pod.steps)
 	all := append(make([]sequence, 0, 8+3*len(f.containers)),
@@ -231,7 +231,7 @@ func (s sequence) orderEstimates() (changed bool) {
 		if after != nil {
 			limit := after.estimate()
 			if limit < b.earliest {
-				continue // the method order has already reported this contradiction
+				continue // narrow has already reported this contradiction
 			}
 			if limit < b.estimate() {
 				b.notAfter, changed = limit, true

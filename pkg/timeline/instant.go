@@ -19,7 +19,7 @@ func (i instant) time() time.Time {
 	return time.Unix(0, int64(i)).UTC()
 }
 
-// The method sub returns i minus o, limited to the range of time.Duration.
+// sub returns i minus o, limited to the range of time.Duration.
 func (i instant) sub(o instant) time.Duration {
 	switch d := time.Duration(i - o); {
 	case (d > 0) == (i > o):

@@ -120,8 +120,8 @@ func (f *faulty) fault() error {
 	return errReset
 }
 
-// The method pace waits until n more bytes are allowed to be sent. pace counts from the start of the body and not from
-// the last write, so that inexact sleeps do not add up.
+// pace waits until n more bytes are allowed to be sent. pace counts from the start of the body and not from the last
+// write, so that inexact sleeps do not add up.
 func (f *faulty) pace(n int64) error {
 	if f.rule.BytesPerSecond == 0 {
 		return nil

@@ -153,7 +153,7 @@ func (h hostile) silence(ctx context.Context) (connections, error) {
 	return held, nil
 }
 
-// The type connections contains connections on which the client sends nothing more.
+// connections contains connections on which the client sends nothing more.
 type connections struct {
 	begunAt time.Time
 	all     []net.Conn

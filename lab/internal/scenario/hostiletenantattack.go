@@ -30,8 +30,8 @@ const (
 	roundEvery    = 2 * time.Second // time between the starts of two rounds
 )
 
-// The constant invention is part of every name that the tenant invents in Events. No object and no pull has such a
-// name, so the agent must report these names only for the tenant's own pods.
+// invention is part of every name that the tenant invents in Events. No object and no pull has such a name, so the
+// agent must report these names only for the tenant's own pods.
 const invention = "mallory"
 
 // tenant is a client with the built-in role edit in one namespace.
@@ -205,7 +205,7 @@ func (t *tenant) others() []corev1.Pod {
 	return t.victims
 }
 
-// The method images returns the images of the pods that the tenant attacks.
+// images returns the images of the pods that the tenant attacks.
 func (t *tenant) images() (images []string) {
 	seen := make(map[string]bool)
 	for _, pod := range t.others() {
