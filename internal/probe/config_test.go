@@ -101,7 +101,7 @@ var invalidFields = []struct{ given, want string }{
 	{oneProbe("name: a, kind: http, target: 'http://a/', headers: {A b: secret}"),
 		`headers: invalid header name "A b"`},
 	{oneProbe(`name: a, kind: http, target: 'http://a/', headers: {A: "secret\n"}`),
-		"headers: A: invalid value: must be oneProbe line"},
+		"headers: A: invalid value: must be one line"},
 	{oneProbe("name: a, kind: http, target: 'http://a/', headers: {A: '" + strings.Repeat("s", maxHeaderValue+1) +
 		"'}"), "headers: A: invalid value"},
 	{oneProbe("name: a, kind: http, target: 'http://a/', headers: {a-b: x, A-B: secret}"),
