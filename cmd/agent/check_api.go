@@ -78,7 +78,7 @@ func (k controlPlane) reached() finding {
 	return f
 }
 
-// The method list requests a single object of a resource, to keep the load on the API server low.
+// list requests a single object of a resource, to keep the load on the API server low.
 func (k controlPlane) list(client rest.Interface, resource, selector string) error {
 	ctx, cancel := context.WithTimeout(k.ctx, checkLimit)
 	defer cancel()
@@ -141,8 +141,7 @@ func (k controlPlane) watch(resource, selector string) error {
 	return err
 }
 
-// The method limit determines whether plain RBAC or node impersonation applies. The method limit sends requests that
-// the API server must refuse.
+// limit determines whether plain RBAC or node impersonation applies. It sends requests that the API server must refuse.
 func (k controlPlane) limit() finding {
 	f := finding{subject: "limit", outcome: checkOK}
 	own := k.list(k.api.own, "pods", "")
@@ -200,7 +199,7 @@ func (k controlPlane) events() finding {
 		action{"watch", "", "events"})
 }
 
-// The method node lists and watches the node's object in the same way as the command `run`.
+// node lists and watches the node's object in the same way as the command `run`.
 func (k controlPlane) node() finding {
 	f := finding{subject: "node", outcome: checkOK, detail: "can list and watch the object of " + k.c.nodeName}
 	selector := fields.OneTermEqualSelector("metadata.name", k.c.nodeName).String()

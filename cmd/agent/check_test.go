@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -36,148 +35,151 @@ func asNode(a podwatchtest.Attempt) bool {
 		a.Resource == "pods" && strings.HasPrefix(a.Verb, "impersonate-on:")
 }
 
+// checkTests are the cases of TestCheck.
+var checkTests = map[string]struct {
+	prepare func(*podwatchtest.Server)
+	allow   func(podwatchtest.Attempt) bool
+	flags   string
+	exit    int
+	want    []string // in the lines with this prefix
+}{
+	"plain RBAC": {allow: plain, want: []string{
+		"ok       api server     Kubernetes v1.36.3 at http://",
+		"ok       pods           can list and watch the pods of node-a",
+		"ok       limit          plain RBAC applies: the agent can read the pods of every node",
+		"ok       events         can watch the kubelet's Events",
+		"ok       secrets        cannot be read",
+		"ok       clocks         the API server's clock is ",
+		"ok       runtime        containerd 2.",
+		"off      state          ",
+		"ok       web            plain HTTP at :9717",
+		"ok       web pods       readable by clients over loopback",
+		"ok       web metrics    readable by every client that reaches :9717",
+	}},
+	"node impersonation": {allow: asNode, flags: "--impersonate-node", want: []string{
+		"ok       pods ", "ok       limit          node impersonation applies", "ok       events ",
+		"ok       secrets ",
+	}},
+	"impersonation allowed but off": {allow: asNode, exit: cli.ExitFailed, want: []string{
+		"failed   pods           pods is forbidden",
+		"remedy: allow the ServiceAccount to list and watch pods, or use --impersonate-node=on to limit the agent",
+		"ok       limit          plain RBAC applies, and another authorizer denies",
+	}},
+	"impersonation on but forbidden": {allow: plain, flags: "--impersonate-node",
+		exit: cli.ExitFailed, want: []string{
+			"failed   pods           nodes is forbidden",
+			"remedy: allow the ServiceAccount the verb impersonate:associated-node",
+			"failed   limit          plain RBAC applies: the agent can read the pods of every node with its own " +
+				"identity",
+		}},
+	"both rules": {
+		allow: func(a podwatchtest.Attempt) bool { return plain(a) || asNode(a) }, flags: "--impersonate-node",
+		exit: cli.ExitFailed,
+		want: []string{"ok       pods ", "failed   limit          plain RBAC applies",
+			"remedy: remove all verbs on pods"},
+	},
+	"a node can read all pods": {
+		allow: func(a podwatchtest.Attempt) bool {
+			return asNode(a) || a.User == "system:node:node-a" && a.Resource == "pods"
+		},
+		flags: "--impersonate-node", exit: cli.ExitFailed,
+		want: []string{"failed   limit          with the node's identity, the agent can read pods of all nodes",
+			"--authorization-mode=Node,RBAC"},
+	},
+	"a node can read another node's pods": {
+		allow: func(a podwatchtest.Attempt) bool {
+			return asNode(a) || a.User == "system:node:node-a" && a.Resource == "pods" && a.Selector != ""
+		},
+		flags: "--impersonate-node", exit: cli.ExitFailed,
+		want: []string{"failed   limit          with the node's identity, the agent can read another node's pods"},
+	},
+	"a node can read secrets": {
+		allow: func(a podwatchtest.Attempt) bool {
+			return asNode(a) ||
+				a.Resource == "secrets" &&
+					(a.User != podwatchtest.Agent || strings.HasPrefix(a.Verb, "impersonate-on:"))
+		},
+		flags: "--impersonate-node", exit: cli.ExitFailed,
+		want: []string{"failed   limit          with the node's identity, the agent can read secrets"},
+	},
+	"everything allowed": {allow: nil, exit: cli.ExitFailed, want: []string{
+		"failed   secrets        the agent can read secrets", "remedy: give the agent its own ServiceAccount",
+	}},
+	"no Events": {
+		allow: func(a podwatchtest.Attempt) bool { return plain(a) && a.Resource != "events" },
+		exit:  cli.ExitFailed,
+		want:  []string{"failed   events         RBAC does not allow the verb watch on events", "--events=off"},
+	},
+	"Events off": {
+		allow: func(a podwatchtest.Attempt) bool { return plain(a) && a.Resource != "events" },
+		flags: "--events=off",
+		want:  []string{"off      events "},
+	},
+	"no reviews": {allow: plain, flags: "--web-auth=kubernetes", exit: cli.ExitFailed, want: []string{
+		"failed   web auth       RBAC does not allow the verb create on tokenreviews", "system:auth-delegator",
+	}},
+	"reviews": {
+		allow: func(a podwatchtest.Attempt) bool { return plain(a) || a.Verb == "create" },
+		flags: "--web-auth=kubernetes",
+		want: []string{"ok       web auth ",
+			"ok       web pods       readable by clients that the API server allows",
+			"ok       web metrics    readable by clients that the API server allows"},
+	},
+	"annotations forbidden": {
+		allow: func(a podwatchtest.Attempt) bool { return plain(a) && a.Verb != "patch" }, flags: "--annotate",
+		exit: cli.ExitFailed,
+		want: []string{"failed   annotations    RBAC does not allow the verb patch on pods",
+			"install the component annotate"},
+	},
+	"annotations before Kubernetes 1.30": {
+		prepare: (*podwatchtest.Server).WithoutPolicies, allow: plain, flags: "--annotate", exit: cli.ExitFailed,
+		want: []string{
+			"failed   annotations    can patch pods, but the API server does not support ValidatingAdmissionPolicy",
+			"remedy: use Kubernetes 1.30",
+		},
+	},
+	"annotations allowed": {allow: plain, flags: "--annotate",
+		want: []string{"ok       annotations    can patch pods"}},
+	"an expired token": {
+		prepare: func(s *podwatchtest.Server) {
+			s.Refuse(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized")
+		},
+		exit: cli.ExitFailed,
+		want: []string{"failed   api server ", "remedy: the API server rejects the agent's token",
+			"skipped  pods"},
+	},
+	"a slow clock": {
+		prepare: func(s *podwatchtest.Server) { s.Ahead(-3 * time.Second) }, allow: plain, exit: cli.ExitFailed,
+		want: []string{"failed   clocks         the API server's clock is -", "remedy: synchronize the clocks"},
+	},
+	"a fast clock": {
+		prepare: func(s *podwatchtest.Server) { s.Ahead(3 * time.Second) }, allow: plain, exit: cli.ExitFailed,
+		want: []string{"failed   clocks         the API server's clock is ", "remedy: synchronize the clocks"},
+	},
+	"a small clock difference": {
+		prepare: func(s *podwatchtest.Server) { s.Ahead(400 * time.Millisecond) }, allow: plain,
+		want: []string{"ok       clocks "},
+	},
+	"pods can be listed but not watched": {
+		allow: func(a podwatchtest.Attempt) bool {
+			return plain(a) &&
+				(a.Resource != "pods" || a.Verb != "watch")
+		}, exit: cli.ExitFailed,
+		want: []string{"failed   pods           pods is forbidden", "cannot watch",
+			"remedy: allow the ServiceAccount to list and watch pods"},
+	},
+	"no runtime": {allow: plain, flags: "--cri-endpoint=unix:///does/not/exist.sock", exit: cli.ExitFailed,
+		want: []string{
+			"failed   runtime        /does/not/exist.sock: ", "remedy: mount the directory",
+		}},
+	"the runtime off": {allow: plain, flags: "--cri-endpoint=off", want: []string{"off      runtime "}},
+	"an unusable state directory": {allow: plain, flags: "--state-dir=/proc", exit: cli.ExitFailed, want: []string{
+		"failed   state          /proc: ", "remedy: use a directory on a local disk",
+	}},
+}
+
 func TestCheck(t *testing.T) {
-	for name, test := range map[string]struct {
-		prepare func(*podwatchtest.Server)
-		allow   func(podwatchtest.Attempt) bool
-		flags   string
-		exit    int
-		want    []string // in the lines with this prefix
-	}{
-		"plain RBAC": {allow: plain, want: []string{
-			"ok       api server     Kubernetes v1.36.3 at http://",
-			"ok       pods           can list and watch the pods of node-a",
-			"ok       limit          plain RBAC applies: the agent can read the pods of every node",
-			"ok       events         can watch the kubelet's Events",
-			"ok       secrets        cannot be read",
-			"ok       clocks         the API server's clock is ",
-			"ok       runtime        containerd 2.",
-			"off      state          ",
-			"ok       web            plain HTTP at :9717",
-			"ok       web pods       readable by clients over loopback",
-			"ok       web metrics    readable by every client that reaches :9717",
-		}},
-		"node impersonation": {allow: asNode, flags: "--impersonate-node", want: []string{
-			"ok       pods ", "ok       limit          node impersonation applies", "ok       events ",
-			"ok       secrets ",
-		}},
-		"impersonation allowed but off": {allow: asNode, exit: cli.ExitFailed, want: []string{
-			"failed   pods           pods is forbidden",
-			"remedy: allow the ServiceAccount to list and watch pods, or use --impersonate-node=on to limit the agent",
-			"ok       limit          plain RBAC applies, and another authorizer denies",
-		}},
-		"impersonation on but forbidden": {allow: plain, flags: "--impersonate-node",
-			exit: cli.ExitFailed, want: []string{
-				"failed   pods           nodes is forbidden",
-				"remedy: allow the ServiceAccount the verb impersonate:associated-node",
-				"failed   limit          plain RBAC applies: the agent can read the pods of every node with its own " +
-					"identity",
-			}},
-		"both rules": {
-			allow: func(a podwatchtest.Attempt) bool { return plain(a) || asNode(a) }, flags: "--impersonate-node",
-			exit: cli.ExitFailed,
-			want: []string{"ok       pods ", "failed   limit          plain RBAC applies",
-				"remedy: remove all verbs on pods"},
-		},
-		"a node can read all pods": {
-			allow: func(a podwatchtest.Attempt) bool {
-				return asNode(a) || a.User == "system:node:node-a" && a.Resource == "pods"
-			},
-			flags: "--impersonate-node", exit: cli.ExitFailed,
-			want: []string{"failed   limit          with the node's identity, the agent can read pods of all nodes",
-				"--authorization-mode=Node,RBAC"},
-		},
-		"a node can read another node's pods": {
-			allow: func(a podwatchtest.Attempt) bool {
-				return asNode(a) || a.User == "system:node:node-a" && a.Resource == "pods" && a.Selector != ""
-			},
-			flags: "--impersonate-node", exit: cli.ExitFailed,
-			want: []string{"failed   limit          with the node's identity, the agent can read another node's pods"},
-		},
-		"a node can read secrets": {
-			allow: func(a podwatchtest.Attempt) bool {
-				return asNode(a) ||
-					a.Resource == "secrets" &&
-						(a.User != podwatchtest.Agent || strings.HasPrefix(a.Verb, "impersonate-on:"))
-			},
-			flags: "--impersonate-node", exit: cli.ExitFailed,
-			want: []string{"failed   limit          with the node's identity, the agent can read secrets"},
-		},
-		"everything allowed": {allow: nil, exit: cli.ExitFailed, want: []string{
-			"failed   secrets        the agent can read secrets", "remedy: give the agent its own ServiceAccount",
-		}},
-		"no Events": {
-			allow: func(a podwatchtest.Attempt) bool { return plain(a) && a.Resource != "events" },
-			exit:  cli.ExitFailed,
-			want:  []string{"failed   events         RBAC does not allow the verb watch on events", "--events=off"},
-		},
-		"Events off": {
-			allow: func(a podwatchtest.Attempt) bool { return plain(a) && a.Resource != "events" },
-			flags: "--events=off",
-			want:  []string{"off      events "},
-		},
-		"no reviews": {allow: plain, flags: "--web-auth=kubernetes", exit: cli.ExitFailed, want: []string{
-			"failed   web auth       RBAC does not allow the verb create on tokenreviews", "system:auth-delegator",
-		}},
-		"reviews": {
-			allow: func(a podwatchtest.Attempt) bool { return plain(a) || a.Verb == "create" },
-			flags: "--web-auth=kubernetes",
-			want: []string{"ok       web auth ",
-				"ok       web pods       readable by clients that the API server allows",
-				"ok       web metrics    readable by clients that the API server allows"},
-		},
-		"annotations forbidden": {
-			allow: func(a podwatchtest.Attempt) bool { return plain(a) && a.Verb != "patch" }, flags: "--annotate",
-			exit: cli.ExitFailed,
-			want: []string{"failed   annotations    RBAC does not allow the verb patch on pods",
-				"install the component annotate"},
-		},
-		"annotations before Kubernetes 1.30": {
-			prepare: (*podwatchtest.Server).WithoutPolicies, allow: plain, flags: "--annotate", exit: cli.ExitFailed,
-			want: []string{
-				"failed   annotations    can patch pods, but the API server does not support ValidatingAdmissionPolicy",
-				"remedy: use Kubernetes 1.30",
-			},
-		},
-		"annotations allowed": {allow: plain, flags: "--annotate",
-			want: []string{"ok       annotations    can patch pods"}},
-		"an expired token": {
-			prepare: func(s *podwatchtest.Server) {
-				s.Refuse(http.StatusUnauthorized, metav1.StatusReasonUnauthorized, "Unauthorized")
-			},
-			exit: cli.ExitFailed,
-			want: []string{"failed   api server ", "remedy: the API server rejects the agent's token",
-				"skipped  pods"},
-		},
-		"a slow clock": {
-			prepare: func(s *podwatchtest.Server) { s.Ahead(-3 * time.Second) }, allow: plain, exit: cli.ExitFailed,
-			want: []string{"failed   clocks         the API server's clock is -", "remedy: synchronize the clocks"},
-		},
-		"a fast clock": {
-			prepare: func(s *podwatchtest.Server) { s.Ahead(3 * time.Second) }, allow: plain, exit: cli.ExitFailed,
-			want: []string{"failed   clocks         the API server's clock is ", "remedy: synchronize the clocks"},
-		},
-		"a small clock difference": {
-			prepare: func(s *podwatchtest.Server) { s.Ahead(400 * time.Millisecond) }, allow: plain,
-			want: []string{"ok       clocks "},
-		},
-		"pods can be listed but not watched": {
-			allow: func(a podwatchtest.Attempt) bool {
-				return plain(a) &&
-					(a.Resource != "pods" || a.Verb != "watch")
-			}, exit: cli.ExitFailed,
-			want: []string{"failed   pods           pods is forbidden", "cannot watch",
-				"remedy: allow the ServiceAccount to list and watch pods"},
-		},
-		"no runtime": {allow: plain, flags: "--cri-endpoint=unix:///does/not/exist.sock", exit: cli.ExitFailed,
-			want: []string{
-				"failed   runtime        /does/not/exist.sock: ", "remedy: mount the directory",
-			}},
-		"the runtime off": {allow: plain, flags: "--cri-endpoint=off", want: []string{"off      runtime "}},
-		"an unusable state directory": {allow: plain, flags: "--state-dir=/proc", exit: cli.ExitFailed, want: []string{
-			"failed   state          /proc: ", "remedy: use a directory on a local disk",
-		}},
-	} {
+	for name, test := range checkTests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cluster := podwatchtest.Start(t)
@@ -243,54 +245,6 @@ func TestCheckBesideRunningAgent(t *testing.T) {
 	)
 	if !strings.Contains(text, "ok       state          "+dir+" is writable; a running agent uses it\n") {
 		t.Error(text)
-	}
-}
-
-// If the socket is mounted but cannot be used, check does not suggest mounting it.
-func TestCheckExplainsSocketProblems(t *testing.T) {
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "unix", filepath.Join(t.TempDir(), "c.sock"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	endpoint := "unix://" + listener.Addr().String()
-	api := agentstest.Kubeconfig(t, "http://"+agentstest.ClosedAddress(t))
-	want := func(remedy string) {
-		t.Helper()
-		_, text := checked(t, "--kubeconfig", api, "--cri-endpoint", endpoint)
-		if !strings.Contains(text, "failed   runtime ") || !strings.Contains(text, remedy) {
-			t.Errorf("no %q in\n%s", remedy, text)
-		}
-	}
-	want("remedy: the runtime does not answer") // the socket file exists, as after the runtime stopped
-	listener.(*net.UnixListener).SetUnlinkOnClose(false)
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
-	want("remedy: no process listens on this socket")
-	if err := os.Remove(listener.Addr().String()); err != nil {
-		t.Fatal(err)
-	}
-	want("remedy: mount the directory of the runtime's socket")
-	// The text of the error is gRPC's. The test cannot provoke it, because root may use any socket.
-	const refused = `rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing: dial unix /c.sock: connect: permission denied"`
-	if remedy := runtimeRemedy(refused); !strings.Contains(remedy, "the group that owns the socket") ||
-		!strings.Contains(remedy, "spc_t") {
-		t.Error(remedy)
-	}
-	for _, silent := range []string{
-		"rpc error: code = DeadlineExceeded desc = context deadline exceeded",
-		`connection error: desc = "error reading server preface: raw-read unix @->/c.sock: use of closed network connection"`,
-	} {
-		if remedy := runtimeRemedy(silent); !strings.Contains(remedy, "does not answer") {
-			t.Errorf("%s: %s", silent, remedy)
-		}
-	}
-	const noProxy = `dial unix /run/podlapse/runtime.sock: connect: no such file or directory`
-	// passed on by the runtime proxy
-	const proxied = `dial unix /run/containerd/containerd.sock: connect: permission denied`
-	if remedy := runtimeRemedy(noProxy); !strings.Contains(remedy, "container runtime-proxy") ||
-		runtimeRemedy(proxied) == remedy {
-		t.Error(remedy)
 	}
 }
 

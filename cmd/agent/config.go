@@ -80,7 +80,7 @@ const (
 	webAuthKubernetes = "kubernetes"
 )
 
-// The method table returns the flags of the commands `run` and `check`.
+// table returns the flags of the commands `run` and `check`.
 func (c *config) table() flags.Table {
 	return slices.Concat(flags.Table{
 		{

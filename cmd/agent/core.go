@@ -29,7 +29,7 @@ func newCore(d deps, scope timeline.Scope, before []timeline.Observation) (*core
 	return k, err
 }
 
-// The method observe receives the observations of all sources.
+// observe receives the observations of all sources.
 func (k *core) observe(ctx context.Context, o timeline.Observation) {
 	if k.recorder != nil {
 		k.recorder.Observe(o)

@@ -18,13 +18,11 @@ import (
 
 // A tenant can name any host in its pod, and forge the kubelet's Event that an image came from it.
 func TestForgedPullsCauseNoRegistryProbes(t *testing.T) {
-	var asked atomic.Int64
-	victim := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
-	defer victim.Close()
-	host := strings.TrimPrefix(victim.URL, "http://")
+	host, asked := countingRegistry(t)
+	realHost, askedReal := countingRegistry(t)
 	path := filepath.Join(t.TempDir(), "probes.yaml")
-	// The registry is listed as one without TLS; otherwise the agent does not connect to a loopback address.
-	text := fmt.Sprintf("registries: {top: 1, interval: 1s, jitter: 0s, plain_http: [%q]}\n", host)
+	// The registries are listed as ones without TLS; otherwise the agent does not connect to a loopback address.
+	text := fmt.Sprintf("registries: {top: 2, interval: 1s, jitter: 0s, plain_http: [%q, %q]}\n", host, realHost)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -33,17 +31,32 @@ func TestForgedPullsCauseNoRegistryProbes(t *testing.T) {
 	pod := web0(time.Now().Add(-8 * time.Second))
 	pod.Spec.Containers[0].Image = image
 	cluster.Put(pod)
+	realImage := realHost + "/web:2"
+	realPod := numbered(1, time.Now().Add(-8*time.Second))
+	realPod.Spec.Containers[0].Image = realImage
+	cluster.Put(realPod)
 	runtime := critest.Start(t, filepath.Join(t.TempDir(), "cri.sock"), critest.Options{})
 	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", runtime.Endpoint(),
 		"--probes-file", path, "--debug-observations=on")
-	agent.poll("/debug/observations", `"kind":"runtime_seen"`)
+	for _, name := range []string{"web-0", "web-1"} {
+		agent.pollMatch("/debug/observations", `"kind":"runtime_seen","uid":"uid-`+name+`"`)
+	}
 	at := time.Now()
 	cluster.Put(event("Pulling", fmt.Sprintf("Pulling image %q", image), at.Add(-2*time.Second)))
 	cluster.Put(event("Pulled",
 		fmt.Sprintf("Successfully pulled image %q in 200ms (300ms including waiting). Image size: 1 bytes.", image),
 		at.Add(-time.Second)))
 	agent.poll("/debug/observations", `"reason":"Pulled"`)
-	time.Sleep(4 * time.Second)
+
+	// The agent probes the registry of a real pull repeatedly. By then, it would also have probed the other registry.
+	runtime.PutImage(realImage, 1)
+	pulled := event("Pulled",
+		fmt.Sprintf("Successfully pulled image %q in 200ms (210ms including waiting). Image size: 1 bytes.", realImage),
+		time.Now())
+	pulled.Name, pulled.InvolvedObject.Name, pulled.InvolvedObject.UID = "web-1.1", realPod.Name, realPod.UID
+	cluster.Put(pulled)
+	cluster.Put(ready(realPod, time.Now()))
+	awaitCount(t, askedReal, 3, "probes of the registry that the runtime pulled from")
 	if n := asked.Load(); n > 0 {
 		t.Errorf("after a forged Event, the agent connected to %s %d times", host, n)
 	}
@@ -52,10 +65,25 @@ func TestForgedPullsCauseNoRegistryProbes(t *testing.T) {
 		fmt.Sprintf("Successfully pulled image %q in 200ms (210ms including waiting). Image size: 1 bytes.", image),
 		time.Now()))
 	cluster.Put(ready(pod, time.Now()))
-	for deadline := time.Now().Add(10 * time.Second); asked.Load() == 0; time.Sleep(50 * time.Millisecond) {
+	awaitCount(t, asked, 1, "probes of the registry after a real pull")
+	agent.mustEndCleanly()
+}
+
+// countingRegistry starts a registry, and returns its host and the number of requests that it received.
+func countingRegistry(t *testing.T) (host string, requests *atomic.Int64) {
+	t.Helper()
+	requests = new(atomic.Int64)
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
+	t.Cleanup(server.Close)
+	return strings.TrimPrefix(server.URL, "http://"), requests
+}
+
+// awaitCount waits until a number reaches a limit.
+func awaitCount(t *testing.T, count *atomic.Int64, limit int64, what string) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); count.Load() < limit; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("a registry that the runtime pulled from is not probed")
+			t.Fatalf("%d %s, want at least %d", count.Load(), what, limit)
 		}
 	}
-	agent.mustEndCleanly()
 }

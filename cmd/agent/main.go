@@ -70,8 +70,8 @@ func runAs(ctx context.Context, name string, args []string, getenv func(string) 
 	return program.Run(ctx, args, getenv, stdout, stderr)
 }
 
-// The function commands returns the commands of the program with the given name. The kubectl plugin only has the
-// commands that query agents.
+// commands returns the commands of the program with the given name. The kubectl plugin only has the commands that query
+// agents.
 func commands(name string) []cli.Command {
 	general := []cli.Command{{Name: "version", Summary: "print the version", Run: runVersion}, cli.Help()}
 	if name == cli.PluginProgram {

@@ -32,7 +32,8 @@ type described struct{ name, help, labels string }
 
 // descriptionOf parses the text of a prometheus.Desc, which exports nothing else.
 var descriptionOf = regexp.MustCompile(
-	`^Desc\{fqName: "([^"]*)", help: "((?:[^"\\]|\\.)*)", (?:unit: "[^"]*", )?constLabels: \{([^}]*)\}, variableLabels: \{([^}]*)\}\}$`,
+	`^Desc\{fqName: "([^"]*)", help: "((?:[^"\\]|\\.)*)", (?:unit: "[^"]*", )?constLabels: \{([^}]*)\}, ` +
+		`variableLabels: \{([^}]*)\}\}$`,
 )
 
 // descriptions returns the agent's own metrics in a registry, by name, each once, whatever its constant label.
@@ -73,21 +74,21 @@ func TestMetricsDocument(t *testing.T) {
 	doc.WriteString(
 		"# Metrics\n\n" +
 			"`/metrics` contains the metrics of one node. It also contains the metrics of the process and of the Go " +
-			"runtime, except the details of the Go allocator (`go_memstats_…`). This page is generated from the agent's " +
-			"own registry, with every option on (`go test ./cmd/agent -run MetricsDocument -update`).\n\n" +
-			"Histograms have classic and native buckets. If the agent sends traces, the exemplars of histograms contain " +
-			"the trace ID of a start-up (`trace_id`).\n\n" +
-			"Each label has a limited set of values. If the agent knows the values at its start, it creates the series " +
-			"with value zero. The label `registry` has up to [six " +
-			"registries](pulls.md#which-registries-have-a-label). All further registries are `other`. When a registry " +
-			"loses its label, the agent removes the registry's counters and histograms, and counts its further pulls " +
-			"under `other`. No counter ever decreases.\n\n" +
+			"runtime, except the details of the Go allocator (`go_memstats_…`). This page is generated from the " +
+			"agent's own registry, with every option on (`go test ./cmd/agent -run MetricsDocument -update`).\n\n" +
+			"Histograms have classic and native buckets. If the agent sends traces, the exemplars of histograms " +
+			"contain the trace ID of a start-up (`trace_id`).\n\n" +
+			"Each label has a limited set of values. If the agent knows the values at its start, it creates the " +
+			"series with value zero. The label `registry` has up to [six " +
+			"registries](pulls.md#which-registries-have-a-label). All further registries are `other`. When a " +
+			"registry loses its label, the agent removes the registry's counters and histograms, and counts its " +
+			"further pulls under `other`. No counter ever decreases.\n\n" +
 			"| setting | series |\n|---|---|\n" +
-			"| default flags, a node with 110 pods | at most " + strconv.Itoa(maxSeries) + ", including every classic " +
-			"bucket. While pulls fail, each registry and reason adds one series, and each group of waiting workloads " +
-			"adds one more |\n" +
-			"| `--metrics-pod-labels` | one more for each pod, at most 250, and a second one for each of them that is " +
-			"starting |\n" +
+			"| default flags, a node with 110 pods | at most " + strconv.Itoa(maxSeries) +
+			", including every classic bucket. While pulls fail, each registry and reason adds one series, and each " +
+			"group of waiting workloads adds one more |\n" +
+			"| `--metrics-pod-labels` | one more for each pod, at most 250, and a second one for each of them that " +
+			"is starting |\n" +
 			"| `--node-health` | see [node.md](node.md#series) |\n" +
 			"| `--probes-file` | see [probes.md](probes.md#series) |\n\n" +
 			"With 500 pods and every option on, a compressed scrape has at most " + strconv.Itoa(maxGzipBytes>>10) +

@@ -11,7 +11,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The type outputs holds the outputs that report start-ups: metrics, records on standard output, and OTLP.
+// outputs holds the outputs that report start-ups: metrics, records on standard output, and OTLP.
 type outputs struct {
 	metrics *export.Metrics
 	records io.Writer
@@ -48,7 +48,7 @@ func newOutputs(ctx context.Context, d deps, records io.Writer,
 	return out, err
 }
 
-// The method report passes a report to the outputs that use it.
+// report passes a report to the outputs that use it.
 func (out outputs) report(r reconcile.Report) {
 	switch r.Kind {
 	case reconcile.Settled:

@@ -15,9 +15,10 @@ import (
 
 const (
 	rulesFile = "../../manifests/monitoring/rules.yaml"
-	stuckRow  = `      - {record: "podlapse:phase_stuck:seconds", expr: vector(%d), labels: {phase: %s, concerns: %s}}` + "\n"
-	causeRow  = `      - {record: "podlapse:phase_cause:info", expr: vector(1), labels: {phase: %s, cause: %s}}` +
-		"\n"
+	stuckRow  = `      - {record: "podlapse:phase_stuck:seconds", expr: vector(%d), ` +
+		`labels: {phase: %s, concerns: %s}}` + "\n"
+	causeRow = `      - {record: "podlapse:phase_cause:info", expr: vector(1), ` +
+		`labels: {phase: %s, cause: %s}}` + "\n"
 	stuckByDefault = 120 // seconds: the limit of a phase that is not in the rules yet
 )
 

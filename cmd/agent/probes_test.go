@@ -81,7 +81,8 @@ func tracesOfParts(t *testing.T, a inside, cluster *podwatchtest.Server) (gorout
 func TestDisabledFeaturesCostNothing(t *testing.T) {
 	off := podwatchtest.Start(t)
 	a := startInside(t, off, "--addons=kube-system", "--node-warm-up=1m") // these flags alone enable nothing
-	time.Sleep(100 * time.Millisecond)
+	// When the pod watch is open, all parts have started.
+	a.await(t, "podlapse_source_up", 1)
 	goroutines, seen := tracesOfParts(t, a, off)
 	if len(seen) > 0 {
 		t.Errorf("with every feature off there is %q", seen)

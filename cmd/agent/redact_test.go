@@ -3,8 +3,10 @@ package main
 import (
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -73,7 +75,7 @@ func TestNoOutputHoldsCredentials(t *testing.T) {
 		agent.poll("/api/v1/pods/shop/web-0", `"reason":"`+reason+`"`)
 		agent.poll("/debug/observations", `"reason":"`+reason+`"`)
 	}
-	time.Sleep(500 * time.Millisecond) // wait until the state is saved
+	awaitInFiles(t, filepath.Join(dir, "state"), slices.Sorted(maps.Keys(leaking))...)
 	answers(outputs, "while it starts")
 	cluster.Put(ready(pod, time.Now()))
 	written, err := agent.records.ReadString('\n')
@@ -82,25 +84,12 @@ func TestNoOutputHoldsCredentials(t *testing.T) {
 	}
 	outputs["records"] = written
 	root := sent.root(t)
-	annotated := func() bool { return cluster.Pod("shop", "web-0").Annotations[annotate.StartUp] != "" }
-	for deadline := time.Now().Add(10 * time.Second); !annotated(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the pod was not annotated")
-		}
-	}
+	awaitAnnotation(t, cluster)
 	cluster.Put(event("Unhealthy", leaking["Unhealthy"]+" again", time.Now()))
 	answers(outputs, "when it is ready")
 	agent.mustEndCleanly()
-	for deadline := time.After(100 * time.Millisecond); ; {
-		select {
-		case line, open := <-agent.logs:
-			outputs["log"] += line + "\n"
-			if open {
-				continue
-			}
-		case <-deadline:
-		}
-		break
+	for line := range agent.logs {
+		outputs["log"] += line + "\n"
 	}
 	outputs["annotations"] = fmt.Sprint(cluster.Pod("shop", "web-0").Annotations)
 	text, err := protojson.Marshal(root)
@@ -121,6 +110,38 @@ func TestNoOutputHoldsCredentials(t *testing.T) {
 	for _, output := range []string{"records", "trace", file, "/api/v1/pods/shop/web-0 while it starts"} {
 		if !strings.Contains(outputs[output], "registry.example/v2/web/manifests/2") {
 			t.Errorf("%s lacks the message, so the test proves nothing\n%s", output, outputs[output])
+		}
+	}
+}
+
+// awaitAnnotation waits until the agent has annotated the pod shop/web-0.
+func awaitAnnotation(t *testing.T, cluster *podwatchtest.Server) {
+	t.Helper()
+	annotated := func() bool { return cluster.Pod("shop", "web-0").Annotations[annotate.StartUp] != "" }
+	for deadline := time.Now().Add(10 * time.Second); !annotated(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the pod was not annotated")
+		}
+	}
+}
+
+// awaitInFiles waits until one file of a directory contains all texts.
+func awaitInFiles(t *testing.T, dir string, texts ...string) {
+	t.Helper()
+	complete := func() bool {
+		paths, _ := filepath.Glob(filepath.Join(dir, "*")) // the pattern is valid
+		for _, path := range paths {
+			content, _ := os.ReadFile(path) // the agent can replace the file meanwhile
+			lacks := func(text string) bool { return !strings.Contains(string(content), text) }
+			if !slices.ContainsFunc(texts, lacks) {
+				return true
+			}
+		}
+		return false
+	}
+	for deadline := time.Now().Add(10 * time.Second); !complete(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("no file in %s contains %q", dir, texts)
 		}
 	}
 }

@@ -19,7 +19,7 @@ func newReports(reported func(timeline.Timeline)) *reports {
 	return &reports{reported: reported, missing: map[string]int{}}
 }
 
-// The method sink registers a sink. The sink must call the returned function for each start-up that it has finished.
+// sink registers a sink. The sink must call the returned function for each start-up that it has finished.
 func (r *reports) sink() func(timeline.Timeline) {
 	r.sinks++
 	return r.through

@@ -72,9 +72,10 @@ func TestUnsentTracesAreSentByNextAgent(t *testing.T) {
 				cluster := podwatchtest.Start(t)
 				pod := web0(time.Now().Add(-3 * time.Second))
 				cluster.Put(pod)
+				stateDir := filepath.Join(t.TempDir(), "state")
 				flags := []string{"--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off",
 					"--events", "off",
-					"--state-dir", filepath.Join(t.TempDir(), "state"), "--records", records}
+					"--state-dir", stateDir, "--records", records}
 				agent := start(t, flags...)
 				written := agent.collect()
 				agent.poll("/api/v1/pods/shop/web-0", `"state":"starting"`)
@@ -83,7 +84,7 @@ func TestUnsentTracesAreSentByNextAgent(t *testing.T) {
 				if records == recordsTimeline {
 					agent.poll("/metrics", `podlapse_sink_sent_total{sink="records"} 1`)
 				}
-				time.Sleep(300 * time.Millisecond) // wait until the state is saved
+				awaitInFiles(t, stateDir, `"ready":true`)
 				agent.signal(end)
 				agent.wait()
 				before := written()

@@ -42,8 +42,8 @@ func runAgent(ctx context.Context, call cli.Call) int {
 	return cli.ExitOK
 }
 
-// The function serve builds the parts of the agent, connects them, and returns after all parts have stopped. The
-// registry must be empty.
+// serve builds the parts of the agent, connects them, and returns after all parts have stopped. The registry must be
+// empty.
 func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Registry, logger *zap.Logger,
 	records io.Writer) error {
 	d := newDeps(c, api, registry, logger)

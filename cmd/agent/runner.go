@@ -97,7 +97,7 @@ func runAll(ctx context.Context, logger *zap.Logger, stages []stageInfo, compone
 	return r.stop()
 }
 
-// The method start runs a component. A component that returns before its stage stops has failed.
+// start runs a component. A component that returns before its stage stops has failed.
 func (r *runner) start(in *runningStage, c component) {
 	in.components.Add(1)
 	r.group.Go(func() error {
@@ -114,8 +114,8 @@ func (r *runner) start(in *runningStage, c component) {
 	})
 }
 
-// The method stop stops the stages in order and returns the first failure. The method stop waits for each stage no
-// longer than the stage's limit, because the program is about to end.
+// stop stops the stages in order and returns the first failure. It waits for each stage no longer than the stage's
+// limit, because the program is about to end.
 func (r *runner) stop() error {
 	r.logger.Info("stopping")
 	var stuck []error

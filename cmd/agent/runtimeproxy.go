@@ -27,8 +27,8 @@ type proxyConfig struct {
 	logFormat string
 }
 
-// The method table lists the flags of the command `runtime-proxy`. Flags that also exist for the command `run` have
-// the same names.
+// table lists the flags of the command `runtime-proxy`. Flags that also exist for the command `run` have the same
+// names.
 func (c *proxyConfig) table() flags.Table {
 	return flags.Table{
 		{

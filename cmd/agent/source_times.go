@@ -21,8 +21,8 @@ func newSourceTimes(registerer prometheus.Registerer) sourceTimes {
 	return sourceTimes{observed}
 }
 
-// The method note is safe to call from any goroutine. The method note ignores observations of the API server's clock,
-// because these observations do not concern a pod.
+// note is safe to call from any goroutine. It ignores observations of the API server's clock, because these
+// observations do not concern a pod.
 func (s sourceTimes) note(o timeline.Observation, now time.Time) {
 	if source := sourceOf(o); source != "" {
 		s.observed.WithLabelValues(string(source)).Set(time.Duration(now.UnixNano()).Seconds())

@@ -12,7 +12,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The type sources holds the sources of observations about the node's pods.
+// sources holds the sources of observations about the node's pods.
 type sources struct {
 	pods     *podwatch.Pods
 	events   *eventwatch.Source // nil with --events=off

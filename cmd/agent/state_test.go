@@ -127,14 +127,30 @@ func TestAgentKilledWhilePodsStart(t *testing.T) {
 	agent.mustEndCleanly()
 	records = append(records, written()...)
 
+	checkReadyRecords(t, records, number-1)
+	t.Logf("%d pods, %d records, %d kills", number, len(records), kills)
+
+	// After a clean stop nothing is left to report.
+	agent = start(t, flags...)
+	written = agent.collect()
+	agent.poll("/readyz", "ok")
+	agent.mustEndCleanly()
+	if again := written(); len(again) > 0 {
+		t.Errorf("reported again: %+v", again)
+	}
+}
+
+// checkReadyRecords checks that the records are about a number of pods, and that all pods became ready in 7 ms.
+func checkReadyRecords(t *testing.T, records []api.Record, pods int) {
+	t.Helper()
 	byID := map[string]api.Record{}
 	for _, r := range records {
 		if _, again := byID[r.ID]; !again {
 			byID[r.ID] = r
 		}
 	}
-	if len(byID) != number-1 {
-		t.Errorf("reported %d pods, want %d", len(byID), number-1)
+	if len(byID) != pods {
+		t.Errorf("reported %d pods, want %d", len(byID), pods)
 	}
 	for id, r := range byID {
 		phases := map[string]time.Duration{}
@@ -145,16 +161,6 @@ func TestAgentKilledWhilePodsStart(t *testing.T) {
 			phases["container_start"].Round(time.Millisecond) != 7*time.Millisecond {
 			t.Errorf("%s is %s with conflicts %v and phases %v", id, r.State, r.Conflicts, phases)
 		}
-	}
-	t.Logf("%d pods, %d records, %d kills", number, len(records), kills)
-
-	// After a clean stop nothing is left to report.
-	agent = start(t, flags...)
-	written = agent.collect()
-	agent.poll("/readyz", "ok")
-	agent.mustEndCleanly()
-	if again := written(); len(again) > 0 {
-		t.Errorf("reported again: %+v", again)
 	}
 }
 

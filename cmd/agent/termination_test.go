@@ -149,18 +149,24 @@ func showLife(t *testing.T, flags ...string) (s shown) {
 		time.Sleep(50 * time.Millisecond)
 	}
 	s.requests = cluster.Requests()
-	sent.mu.Lock()
-	defer sent.mu.Unlock()
-	named := map[string]string{}
-	for _, span := range sent.spans {
-		named[string(span.SpanId)] = span.Name
-	}
-	for _, span := range sent.spans {
-		s.spans = append(s.spans, span.Name+" under "+named[string(span.ParentSpanId)])
-	}
-	slices.Sort(s.spans)
+	s.spans = sent.spanNames()
 	a.stop()
 	return s
+}
+
+// spanNames returns the sorted names of all spans, each with the name of its parent.
+func (c *collector) spanNames() (names []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	nameByID := map[string]string{}
+	for _, span := range c.spans {
+		nameByID[string(span.SpanId)] = span.Name
+	}
+	for _, span := range c.spans {
+		names = append(names, span.Name+" under "+nameByID[string(span.ParentSpanId)])
+	}
+	slices.Sort(names)
+	return names
 }
 
 func calls(r *critest.Runtime) (all int) {

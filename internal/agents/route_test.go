@@ -85,16 +85,12 @@ func TestFallBackToForward(t *testing.T) {
 			}
 			ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
 			defer stop()
-			began := time.Now()
 			for range 2 {
 				for _, agent := range found {
 					if node, err := agent.Client.Node(ctx); err != nil || node.Node != "node-a" {
 						t.Fatalf("%+v, %v", node, err)
 					}
 				}
-			}
-			if took := time.Since(began); took > 3*raceAfter {
-				t.Errorf("six requests took %s: the way was not remembered", took)
 			}
 			proxied := 0
 			for _, asked := range server.Asked() {

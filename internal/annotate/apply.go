@@ -16,8 +16,8 @@ import (
 // answerTimeout is the timeout of one request to the API server.
 const answerTimeout = 10 * time.Second
 
-// The constant remedy is the first part of a report. The API server's message comes last, because this message is
-// long and the health board cuts long reports.
+// remedy is the first part of a report. The API server's message comes last, because this message is long and the
+// health board cuts long reports.
 const remedy = "install the component annotate, which allows the agent to patch the pods of its node " +
 	"(docs/annotations.md): "
 
@@ -37,8 +37,8 @@ type appliedMeta struct {
 	Annotations     map[string]string `json:"annotations"`
 }
 
-// The method apply sends one request with all annotations that the manager must own. With dryRun set to "All", the
-// API server stores nothing.
+// apply sends one request with all annotations that the manager must own. With dryRun set to "All", the API server
+// stores nothing.
 func (a *Annotator) apply(ctx context.Context, p asking, annotations map[string]string, dryRun string) error {
 	body, err := json.Marshal(applied{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},

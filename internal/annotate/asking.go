@@ -30,8 +30,8 @@ type asking struct {
 	owned map[string]string
 }
 
-// The function read returns the annotations that a pod requests and does not have yet. For a pod that is being
-// deleted, the function read returns false.
+// read returns the annotations that a pod requests and does not have yet. For a pod that is being deleted, read returns
+// false.
 func read(pod *corev1.Pod) (asking, bool) {
 	has := func(name string) bool { _, ok := pod.Annotations[name]; return ok }
 	a := asking{

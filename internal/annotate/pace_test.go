@@ -72,7 +72,8 @@ func refusedByPolicy() (*http.Response, error) {
 	recorder.Header().Set("Content-Type", "application/json")
 	recorder.WriteHeader(http.StatusForbidden)
 	fmt.Fprint(recorder, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,`+
-		`"message":"pods \"web\" is forbidden: ValidatingAdmissionPolicy 'podlapse-agent-annotate' with binding 'podlapse-agent-annotate' denied request: no"}`)
+		`"message":"pods \"web\" is forbidden: ValidatingAdmissionPolicy 'podlapse-agent-annotate' with binding `+
+		`'podlapse-agent-annotate' denied request: no"}`)
 	return recorder.Result(), nil
 }
 

@@ -44,7 +44,7 @@ func startUpText(t timeline.Timeline) (string, error) {
 	return string(text), nil
 }
 
-// The function cut shortens a text to the given number of bytes. The function cut does not split characters.
+// cut shortens a text to the given number of bytes. It does not split characters.
 func cut(text string, most int) string {
 	if len(text) <= most {
 		return text

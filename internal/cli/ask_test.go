@@ -169,7 +169,8 @@ func TestHostileAnswersAreEscaped(t *testing.T) {
 		case strings.HasSuffix(r.URL.Path, "/pulls"):
 			fmt.Fprintf(
 				w,
-				`{"items":[{"namespace":%s,"pod":%[1]s,"image":%[1]s,"state":%[1]s}],"recent":[{"pod":%[1]s,"image":%[1]s,"outcome":%[1]s}]}`,
+				`{"items":[{"namespace":%s,"pod":%[1]s,"image":%[1]s,"state":%[1]s}],"recent":[{"pod":%[1]s,`+
+					`"image":%[1]s,"outcome":%[1]s}]}`,
 				text,
 			)
 		default:

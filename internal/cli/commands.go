@@ -1,6 +1,10 @@
 package cli
 
-import "github.com/podlapse/podlapse/internal/flags"
+import (
+	"slices"
+
+	"github.com/podlapse/podlapse/internal/flags"
+)
 
 // The headings under which the help lists the commands.
 const (
@@ -9,8 +13,13 @@ const (
 	groupOffline  = "Read a recording"
 )
 
-// The function Asking returns the commands that query agents.
+// Asking returns the commands that query agents.
 func Asking() []Command {
+	return slices.Concat(startUpCommands(), fleetCommands())
+}
+
+// startUpCommands returns the commands about start-ups and pulls.
+func startUpCommands() []Command {
 	return []Command{
 		{
 			Name: "explain", Group: groupStartUps, Run: runExplain, Arguments: suggestResources,
@@ -32,8 +41,8 @@ func Asking() []Command {
 			Name: "top", Group: groupStartUps, Run: runTop,
 			Summary: "show pods that are starting, the phase that each pod is in, and pods that started recently",
 			Usage:   "[flags]",
-			Description: "On a terminal, top updates the screen until you press q or Ctrl-C. Elsewhere, top prints one " +
-				"table and exits.",
+			Description: "On a terminal, top updates the screen until you press q or Ctrl-C. Elsewhere, top prints " +
+				"one table and exits.",
 			Examples: []Example{
 				{"Watch the start-ups of all nodes", "top"},
 				{"Watch the pods of one namespace with a label", "top -n shop -l app=web"},
@@ -54,12 +63,18 @@ func Asking() []Command {
 			},
 			Flags: func() flags.Table { return new(pullsConfig).table() },
 		},
+	}
+}
+
+// fleetCommands returns the commands about nodes and registries.
+func fleetCommands() []Command {
+	return []Command{
 		{
 			Name: "nodes", Group: groupFleet, Run: runNodes,
 			Summary: "list the nodes with their node factor, starting pods and the quality of their evidence",
 			Usage:   "[flags]",
-			Description: "The node factor is the time of a node's start-up work in the past hour, divided by the time of " +
-				"the same work on the\nother nodes. A factor of 1 is normal.",
+			Description: "The node factor is the time of a node's start-up work in the past hour, divided by the " +
+				"time of the same work on the\nother nodes. A factor of 1 is normal.",
 			Examples: []Example{
 				{"List the nodes, the slowest first", "nodes --sort-by factor"},
 				{"Also show the number of start-ups and the lost time for each start-up", "nodes -o wide"},
@@ -70,8 +85,8 @@ func Asking() []Command {
 			Name: "registries", Group: groupFleet, Run: runRegistries,
 			Summary: "list the registries with their registry factor, pulls, failures and durations",
 			Usage:   "[flags]",
-			Description: "The registry factor is the time of a registry's pulls in the past hour, divided by the expected " +
-				"time for the same\nbytes. A factor of 1 is normal.",
+			Description: "The registry factor is the time of a registry's pulls in the past hour, divided by the " +
+				"expected time for the same\nbytes. A factor of 1 is normal.",
 			Examples: []Example{
 				{"List the registries, the slowest first", "registries --sort-by factor"},
 				{"Print the registries as JSON", "registries -o json"},
@@ -82,8 +97,8 @@ func Asking() []Command {
 			Name: "page", Group: groupFleet, Run: runPage, Arguments: suggestNodeNames,
 			Summary: "open a port-forward to the page of a node's agent, and print its URL",
 			Usage:   "NODE [flags]",
-			Description: "Forwards a local port to the agent of the node, prints the URL of the agent's page, and runs until " +
-				"you press Ctrl-C.",
+			Description: "Forwards a local port to the agent of the node, prints the URL of the agent's page, and " +
+				"runs until you press Ctrl-C.",
 			Examples: []Example{
 				{"Open the page of a node", "page worker-1"},
 				{"Use a fixed local port", "page worker-1 --port 9717"},

@@ -228,8 +228,8 @@ func (a agentQuery) record(ctx context.Context, pod resource) (api.Record, []err
 	}
 	return api.Record{}, nil, fmt.Errorf(
 		"%w the pod %s/%s (%d agents asked): check the name and the namespace (-n); for "+
-			"a workload, use TYPE/NAME, for example deploy/%s; agents remember only the latest deleted pods, and no pod that "+
-			"was deleted before the agent started",
+			"a workload, use TYPE/NAME, for example deploy/%s; agents remember only the latest deleted pods, and no "+
+			"pod that was deleted before the agent started",
 		errUnknownPod,
 		pod.namespace,
 		pod.name,

@@ -13,7 +13,8 @@ import (
 )
 
 const answerRecord = `{"namespace":"shop","name":"web-0","uid":"1","node":"node-a","state":"ready",` +
-	`"created_at":"2026-03-01T12:00:00Z","settled_at":"2026-03-01T12:00:02Z","total_seconds":2,"total_error_seconds":0.5,"verdict":"2.0 s to ready: 2.0 s pulling from docker.io; ±0.5 s",` +
+	`"created_at":"2026-03-01T12:00:00Z","settled_at":"2026-03-01T12:00:02Z","total_seconds":2,` +
+	`"total_error_seconds":0.5,"verdict":"2.0 s to ready: 2.0 s pulling from docker.io; ±0.5 s",` +
 	`"phases":[{"phase":"pull","cause":"registry","container":"app","start_at":"2026-03-01T12:00:00Z",` +
 	`"end_at":"2026-03-01T12:00:02Z","seconds":2,"error_seconds":0.001,"sources":["cri"]}],` +
 	`"pulls":[],"milestones":[],"conflicts":[],"missing":[]}`
@@ -59,10 +60,11 @@ func TestExplainFails(t *testing.T) {
 			http.StatusNotFound, `{"error":"not_found","reason":"no pod a/b is known on this node"}`,
 			"no pod a/b is known on this node", ExitNotFound,
 		},
-		"another server":     {http.StatusNotFound, "404 page not found", "is this a podlapse agent?", ExitFailed},
-		"not JSON":           {http.StatusOK, "<html>", "is this a podlapse agent?", ExitFailed},
-		"a hostile reason":   {http.StatusNotFound, `{"reason":"\u001b[2J"}`, `\x1b[2J`, ExitNotFound},
-		"an empty answer":    {http.StatusOK, "{}", "the answer contains no pod; is this a podlapse agent?", ExitFailed},
+		"another server":   {http.StatusNotFound, "404 page not found", "is this a podlapse agent?", ExitFailed},
+		"not JSON":         {http.StatusOK, "<html>", "is this a podlapse agent?", ExitFailed},
+		"a hostile reason": {http.StatusNotFound, `{"reason":"\u001b[2J"}`, `\x1b[2J`, ExitNotFound},
+		"an empty answer": {http.StatusOK, "{}", "the answer contains no pod; is this a podlapse agent?",
+			ExitFailed},
 		"an endless answer":  {http.StatusOK, strings.Repeat(" ", 64<<20+1), "exceeds", ExitFailed},
 		"an impossible time": {http.StatusOK, `{"total_seconds":1e99}`, "decimal number", ExitFailed},
 		"no permission": {http.StatusForbidden, `{"error":"forbidden","reason":"jane may not"}`, "jane may not",

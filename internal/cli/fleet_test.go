@@ -174,9 +174,11 @@ func shop() []*fakeAgent {
 			node:  node,
 			pulls: api.PullList{Items: []api.LivePullRecord{}, Recent: []api.RecentPullRecord{}},
 		}
-		for k, name := range []string{"web-7d4b9-x2x8k", "web-7d4b9-lq5tp", "cart-0", "mail-1", "auth-6f6c-9zvwr", "feed-2"} {
-			owner := []string{"Deployment/web", "Deployment/web", "StatefulSet/cart", "StatefulSet/mail", "Deployment/auth",
-				"StatefulSet/feed"}[k]
+		names := []string{"web-7d4b9-x2x8k", "web-7d4b9-lq5tp", "cart-0", "mail-1", "auth-6f6c-9zvwr", "feed-2"}
+		owners := []string{"Deployment/web", "Deployment/web", "StatefulSet/cart", "StatefulSet/mail",
+			"Deployment/auth", "StatefulSet/feed"}
+		for k, name := range names {
+			owner := owners[k]
 			name = name[:len(name)-1] + string(rune('a'+i))
 			registry, pull := "registry.example", 2.1
 			if k%2 == 1 {

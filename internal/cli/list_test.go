@@ -40,12 +40,14 @@ func TestResources(t *testing.T) {
 func TestResourcesAreRefused(t *testing.T) {
 	server := clusterOf(t, shop())
 	for args, want := range map[string]string{
-		"shop/cart-a -n bank":               "pod shop/cart-a is in namespace shop, but -n names bank: remove one of them",
-		"svc/web -n shop":                   "resource type svc has no start-ups: use one of pod, deploy",
-		"deploy -n shop":                    "the type deploy: use deploy/NAME; for a pod of this name, use pod/deploy",
-		"deploy a/b":                        "use either TYPE NAME... or TYPE/NAME...",
-		"a/b/c":                             "must be POD, TYPE/NAME or NAMESPACE/POD",
-		"web-0 -A":                          "cannot be found in all namespaces by its name: replace -A with -n NAMESPACE",
+		"shop/cart-a -n bank": "pod shop/cart-a is in namespace shop, but -n names bank: " +
+			"remove one of them",
+		"svc/web -n shop": "resource type svc has no start-ups: use one of pod, deploy",
+		"deploy -n shop":  "the type deploy: use deploy/NAME; for a pod of this name, use pod/deploy",
+		"deploy a/b":      "use either TYPE NAME... or TYPE/NAME",
+		"a/b/c":           "must be POD, TYPE/NAME or NAMESPACE/POD",
+		"web-0 -A": "cannot be found in all namespaces by its name: " +
+			"replace -A with -n NAMESPACE",
 		"web-0 -l app=web":                  "-l cannot be combined with names",
 		"-n shop -A":                        "--namespace and --all-namespaces cannot be combined",
 		"-l a==b==c":                        "invalid label selector",

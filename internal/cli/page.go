@@ -112,7 +112,8 @@ func (a agentQuery) page(ctx context.Context, c pageConfig, node string) int {
 		return a.fail(fmt.Errorf("listen on local port %d: %w; choose another port with --port", c.port, err))
 	}
 	url := fmt.Sprintf("%s://%s/", s.agent.Scheme(), listener.Addr())
-	if code := a.write(fmt.Sprintf("The page of node %s is at %s\nPress Ctrl-C to stop.\n", node, url)); code != ExitOK {
+	ready := fmt.Sprintf("The page of node %s is at %s\nPress Ctrl-C to stop.\n", node, url)
+	if code := a.write(ready); code != ExitOK {
 		_ = listener.Close()
 		return code
 	}

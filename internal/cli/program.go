@@ -29,7 +29,7 @@ const (
 	pluginCompletionFile = "kubectl_complete-podlapse"
 )
 
-// The function Called returns the program's name and its arguments. The name depends on the program's file name.
+// Called returns the program's name and its arguments. The name depends on the program's file name.
 func Called(args []string) (program string, rest []string) {
 	if len(args) == 0 {
 		return AgentProgram, nil

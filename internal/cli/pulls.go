@@ -53,10 +53,7 @@ func runPulls(ctx context.Context, call Call) int {
 	v.whole = func(items []listedPull) any { return pullsAnswer(items, answered, agentQuery.several()) }
 	return show(ctx, agentQuery, v, c.listOutput, c.limit,
 		func(ctx context.Context) ([]listedPull, []error, error) {
-			answers, failed, err := ofAgents(ctx, agentQuery, func(ctx context.Context, agent client.Client) (
-				api.PullList, error) {
-				return c.pullsOf(ctx, agent)
-			})
+			answers, failed, err := ofAgents(ctx, agentQuery, c.pullsOf)
 			var items []listedPull
 			answered = nil
 			for _, answer := range answers {

@@ -60,6 +60,6 @@ func unreachedRemedy(err error, unreached *agents.Unreached, namespace string) e
 			"port-forward: ask for get and create on pods/portforward in namespace %s", err, namespace)
 	}
 	return fmt.Errorf("%w\nNeither the API server's proxy nor a port-forward reached the agent. Check that the "+
-		"agent's pod runs: kubectl -n %s get pods -o wide. If it runs, run kubectl -n %s port-forward POD 9717 and use "+
-		"--server=%s", err, namespace, namespace, localServer)
+		"agent's pod runs: kubectl -n %s get pods -o wide. If it runs, run kubectl -n %s port-forward POD 9717 and "+
+		"use --server=%s", err, namespace, namespace, localServer)
 }

@@ -32,7 +32,8 @@ var otherTypes = []string{
 	"service", "services", "svc", "ingress", "ingresses", "ing", "configmap", "configmaps", "cm", "secret", "secrets",
 	"persistentvolumeclaim", "persistentvolumeclaims", "pvc", "persistentvolume", "persistentvolumes", "pv",
 	"namespace", "namespaces", "ns", "event", "events", "endpoints", "ep", "serviceaccount", "serviceaccounts", "sa",
-	"horizontalpodautoscaler", "horizontalpodautoscalers", "hpa", "poddisruptionbudget", "pdb", "networkpolicy", "netpol",
+	"horizontalpodautoscaler", "horizontalpodautoscalers", "hpa", "poddisruptionbudget", "pdb", "networkpolicy",
+	"netpol",
 }
 
 const knownTypes = "pod, deploy, sts, ds, rs, rc, job, cronjob and node"
@@ -80,7 +81,7 @@ func (r agentAccess) resources(args []string) ([]resource, error) {
 	case isType:
 		for _, name := range args[1:] {
 			if strings.Contains(name, "/") {
-				return nil, fmt.Errorf("invalid name %q after the type %s: use either TYPE NAME... or TYPE/NAME...",
+				return nil, fmt.Errorf("invalid name %q after the type %s: use either TYPE NAME... or TYPE/NAME",
 					name, args[0])
 			}
 			found = append(found, resource{kind: kind, name: name})

@@ -54,7 +54,8 @@ func TestTopOfNamespace(t *testing.T) {
 		if r.URL.Path == "/api/v1/pulls" {
 			fmt.Fprint(
 				w,
-				`{"items":[{"namespace":"shop","pod":"a"},{"namespace":"shop","pod":"b"},{"namespace":"other","pod":"c"}],"recent":[]}`,
+				`{"items":[{"namespace":"shop","pod":"a"},{"namespace":"shop","pod":"b"},{"namespace":"other",`+
+					`"pod":"c"}],"recent":[]}`,
 			)
 			return
 		}

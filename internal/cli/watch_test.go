@@ -13,8 +13,8 @@ import (
 // TestWatcherPrintsChanges prints a row again when its state changes, but not when only its duration grows.
 func TestWatcherPrintsChanges(t *testing.T) {
 	for format, want := range map[string][]string{
-		outputTable: {"POD         STATE", "shop/web-0  starting", "shop/web-1  starting", "", "shop/web-0  starting", "",
-			"shop/web-1  ready"},
+		outputTable: {"POD         STATE", "shop/web-0  starting", "shop/web-1  starting", "", "shop/web-0  starting",
+			"", "shop/web-1  ready"},
 		outputName: {"pod/web-0", "pod/web-1", "", "pod/web-0", "", "pod/web-1"},
 	} {
 		var stdout, stderr strings.Builder

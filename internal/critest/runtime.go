@@ -200,7 +200,7 @@ func (r *Runtime) interceptStream(
 	return handle(server, stream)
 }
 
-// The method enter counts a call and applies the fault.
+// enter counts a call and applies the fault.
 func (r *Runtime) enter(ctx context.Context, method string) error {
 	r.mu.Lock()
 	r.calls[method]++

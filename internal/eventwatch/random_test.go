@@ -69,15 +69,25 @@ func (w *witness) complete(b *bubble, when string, must func(uid string) bool) {
 	}
 }
 
+// namespaceOf returns the namespace of a pod.
+func namespaceOf(uid string) string {
+	if uid < "h" {
+		return "ns"
+	}
+	return "other"
+}
+
+// create notes the time at which an Event is created.
+func (w *witness) create(uid, reason string) {
+	if w.created[uid] == nil {
+		w.created[uid] = map[string]time.Time{}
+	}
+	w.created[uid][reason] = time.Now()
+}
+
 // TestRandomHistories runs random sequences of everything that may happen. The pods y and z are successive mirrors of
 // one static pod, with the same UID for the kubelet.
 func TestRandomHistories(t *testing.T) {
-	namespaceOf := func(uid string) string {
-		if uid < "h" {
-			return "ns"
-		}
-		return "other"
-	}
 	uids := []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "y", "z"}
 	for seed := range uint64(24) {
 		random := rand.New(rand.NewPCG(seed, 0))
@@ -90,12 +100,6 @@ func TestRandomHistories(t *testing.T) {
 		inBubble(t, config, func(inner *bubble) {
 			b = inner
 			b.events.remember = 1 + random.IntN(20)
-			created := func(uid, reason string) {
-				if w.created[uid] == nil {
-					w.created[uid] = map[string]time.Time{}
-				}
-				w.created[uid][reason] = time.Now()
-			}
 			for step := range 120 {
 				uid := uids[random.IntN(len(uids))]
 				involved := uid
@@ -119,10 +123,10 @@ func TestRandomHistories(t *testing.T) {
 				case n < 16:
 					reason := fmt.Sprintf("E%d", step)
 					b.mu.Lock()
-					created(uid, reason)
+					w.create(uid, reason)
 					if involved == "y" {
-						created("y", reason)
-						created("z", reason)
+						w.create("y", reason)
+						w.create("z", reason)
 					}
 					event := b.event(namespaceOf(uid), involved, reason)
 					b.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 // expand them.
 const maxText = 4096
 
-// The variable parsers maps each parameter to its parser.
+// parsers maps each parameter to its parser.
 var parsers = map[string]func(f *Filter, value string, now time.Time) error{
 	"namespace": func(f *Filter, value string, _ time.Time) (err error) {
 		f.Namespaces, err = list(value, "must be namespaces separated by commas")
@@ -51,11 +51,11 @@ var parsers = map[string]func(f *Filter, value string, now time.Time) error{
 		return nil
 	},
 	"state": func(f *Filter, value string, _ time.Time) (err error) {
-		f.States, err = words(value, States())
+		f.States, err = parseWords(value, States())
 		return err
 	},
 	"phase": func(f *Filter, value string, _ time.Time) (err error) {
-		f.Phases, err = words(value, timeline.Phases())
+		f.Phases, err = parseWords(value, timeline.Phases())
 		return err
 	},
 	"slower-than": func(f *Filter, value string, _ time.Time) error {
@@ -127,8 +127,8 @@ func list(value, want string) ([]string, error) {
 	return items, nil
 }
 
-// The function words parses a comma-separated list of known words.
-func words[W ~string](value string, all []W) ([]W, error) {
+// parseWords parses a comma-separated list of known words.
+func parseWords[W ~string](value string, all []W) ([]W, error) {
 	var some []W
 	for item := range strings.SplitSeq(value, ",") {
 		if !slices.Contains(all, W(item)) {

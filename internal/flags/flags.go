@@ -71,7 +71,7 @@ func (t Table) Parse(args []string, getenv func(string) string, maxArguments int
 				problems = append(problems, fmt.Errorf("%s is required", f.names()))
 				continue
 			}
-			g = given{value: f.Default, from: dashed(f.Name)}
+			g = given{value: f.Default, from: withDashes(f.Name)}
 		}
 		if err := f.Set(g.value); err != nil {
 			problems = append(problems, fmt.Errorf("%s: %w", g.from, err))
@@ -85,29 +85,28 @@ func (f Flag) fromEnvironment(getenv func(string) string) (given, bool) {
 		return given{}, false
 	}
 	value := getenv(f.Variable)
-	return given{value: value, from: fmt.Sprintf("%s (from %s)", dashed(f.Name), f.Variable)}, value != ""
+	return given{value: value, from: fmt.Sprintf("%s (from %s)", withDashes(f.Name), f.Variable)}, value != ""
 }
 
 // The method names returns the name of a missing flag for errors.
 func (f Flag) names() string {
 	if f.Variable == "" {
-		return dashed(f.Name)
+		return withDashes(f.Name)
 	}
-	return fmt.Sprintf("%s (or %s)", dashed(f.Name), f.Variable)
+	return fmt.Sprintf("%s (or %s)", withDashes(f.Name), f.Variable)
 }
 
-// The function dashed returns the flag's name with dashes, as in the help. Parse accepts one or two dashes.
-func dashed(name string) string {
+// withDashes returns the flag's name with dashes, as in the help. Parse accepts one or two dashes.
+func withDashes(name string) string {
 	if len(name) == 1 {
 		return "-" + name
 	}
 	return "--" + name
 }
 
-// The method parse reads --flag value, --flag=value, the same forms with one dash, and arguments after --. If a
-// flag is repeated, the last value applies. The method continues after a problem, so that it reports all problems.
-// If the command accepts arguments, a word after a switch is an argument, unless the word is a valid value of a
-// switch.
+// parse reads --flag value, --flag=value, the same forms with one dash, and arguments after --. If a flag is repeated,
+// the last value applies. The method continues after a problem, so that it reports all problems. If the command accepts
+// arguments, a word after a switch is an argument, unless the word is a valid value of a switch.
 func (t Table) parse(args []string, arguments bool) (parsed map[string]given, rest []string, problems []error) {
 	known := t.known()
 	parsed = make(map[string]given)
@@ -134,12 +133,12 @@ func (t Table) parse(args []string, arguments bool) (parsed map[string]given, re
 			problems = append(problems, ErrHelp)
 			continue
 		case !isKnown:
-			problems = append(problems, fmt.Errorf("unknown flag %s", dashed(name)))
+			problems = append(problems, fmt.Errorf("unknown flag %s", withDashes(name)))
 			continue
 		case !hasValue && f.standsAlone(args, arguments):
 			value = on
 		case !hasValue && (len(args) == 0 || strings.HasPrefix(args[0], "--")):
-			problems = append(problems, fmt.Errorf("%s requires a value", dashed(name)))
+			problems = append(problems, fmt.Errorf("%s requires a value", withDashes(name)))
 			continue
 		case !hasValue:
 			value, args = args[0], args[1:]
@@ -147,7 +146,7 @@ func (t Table) parse(args []string, arguments bool) (parsed map[string]given, re
 		if before, ok := parsed[f.Name]; ok && f.Many {
 			value = before.value + "\n" + value
 		}
-		parsed[f.Name] = given{value: value, from: dashed(name)}
+		parsed[f.Name] = given{value: value, from: withDashes(name)}
 	}
 	return parsed, rest, problems
 }
@@ -176,8 +175,7 @@ func (f Flag) standsAlone(next []string, arguments bool) bool {
 	return arguments && !isValue
 }
 
-// The function list combines errors into one error with one line per problem. Without problems, the function list
-// returns nil.
+// list combines errors into one error with one line per problem. Without problems, list returns nil.
 func list(problems []error) error {
 	switch len(problems) {
 	case 0:
@@ -197,9 +195,9 @@ func list(problems []error) error {
 func (t Table) PrintHelp(out io.Writer, program, usage string) {
 	fmt.Fprintf(out, "Usage: %s %s\n", program, usage)
 	for _, f := range t {
-		names := dashed(f.Name)
+		names := withDashes(f.Name)
 		if f.Alias != "" {
-			names += ", " + dashed(f.Alias)
+			names += ", " + withDashes(f.Alias)
 		}
 		fmt.Fprintf(out, "\n  %s %s\n        %s", names, f.Value, f.Help)
 		var notes []string

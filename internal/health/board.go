@@ -54,7 +54,7 @@ func (b *Board) Register(name, detail string) Report {
 	return report
 }
 
-// The method add registers a part and also returns its index.
+// add registers a part and also returns its index.
 func (b *Board) add(name, detail string) (int, Report) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -84,7 +84,7 @@ func (b *Board) report(i int, up bool, detail string) {
 	}
 }
 
-// The method status returns the latest report of a part, by its index.
+// status returns the latest report of a part, by its index.
 func (b *Board) status(i int) Status {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -25,8 +25,8 @@ type Entry struct {
 	packed                       []byte // the labels, then the record
 }
 
-// The constant overhead is the memory of an entry in addition to its texts: the struct, its slot in the ring, and the
-// allocator's rounding.
+// overhead is the memory of an entry in addition to its texts: the struct, its slot in the ring, and the allocator's
+// rounding.
 const overhead = int(unsafe.Sizeof(Entry{})) + 8 + 48
 
 func (e *Entry) size() int {

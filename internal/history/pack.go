@@ -15,8 +15,7 @@ import (
 //go:embed typical.txt
 var typical []byte
 
-// The function pack compresses a text. The function pack keeps no memory between calls. The result has no spare
-// capacity.
+// pack compresses a text. It keeps no memory between calls. The result has no spare capacity.
 func pack(text []byte) ([]byte, error) {
 	var out bytes.Buffer
 	if err := flate.StatelessDeflate(&out, text, true, typical); err != nil {

@@ -109,7 +109,7 @@ func (w *Writer) Run(ctx context.Context) error {
 	return nil
 }
 
-// The method write writes all lines of an item in one call.
+// write writes all lines of an item in one call.
 func (w *Writer) write(i item) error {
 	lines, err := w.encode(i)
 	if err == nil {

@@ -42,8 +42,8 @@ func newMemory[A any](size int, yesFor, noFor time.Duration, clock cache.Clock) 
 	return memory[A]{yes, no, yesFor, noFor}
 }
 
-// The method recall returns a cached answer. The result known is true if the cache contains an answer. For a cached
-// rejection, the result yes is false, and the result answer is the zero value.
+// recall returns a cached answer. The result known is true if the cache contains an answer. For a cached rejection, the
+// result yes is false, and the result answer is the zero value.
 func (m memory[A]) recall(key digest) (answer A, yes, known bool) {
 	if value, ok := m.yes.Get(key); ok {
 		return value.(A), true, true
@@ -60,7 +60,7 @@ func (m memory[A]) remember(key digest, answer A, yes bool) {
 	m.no.Add(key, struct{}{}, m.noFor)
 }
 
-// The type digests creates digests with a random key. The key is valid until the agent stops.
+// digests creates digests with a random key. The key is valid until the agent stops.
 type digests struct{ key [32]byte }
 
 func newDigests() digests {

@@ -113,7 +113,7 @@ func (r *Reviewer) Review(ctx context.Context, request Request) (Verdict, error)
 	return Allowed, nil
 }
 
-// The method budget returns the rate limiter for the reviews of a request.
+// budget returns the rate limiter for the reviews of a request.
 func (r *Reviewer) budget(who digest, client string) func() bool {
 	now := r.now()
 	if _, ok := r.authorized.Get(who); ok {
@@ -123,8 +123,8 @@ func (r *Reviewer) budget(who digest, client string) func() bool {
 	return func() bool { return own.AllowN(now, 1) || r.unknownRate.AllowN(now, 1) }
 }
 
-// The function ask returns a cached answer. Without a cached answer, the function ask queries the API server and
-// caches the result. The function ask does not cache errors.
+// ask returns a cached answer. Without a cached answer, ask queries the API server and caches the result. It does not
+// cache errors.
 func ask[A any](
 	r *Reviewer, ctx context.Context, pay func() bool, m memory[A], key digest, review func() (A, bool, error),
 ) (A, bool, error) {

@@ -48,8 +48,8 @@ func (c *Clock) Waiting() []timeline.ClockSeen {
 	}
 }
 
-// The method read wraps a transport. The API server writes the Date header when it starts a response. For a watch,
-// the response starts immediately.
+// read wraps a transport. The API server writes the Date header when it starts a response. For a watch, the response
+// starts immediately.
 func (c *Clock) read(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(request *http.Request) (*http.Response, error) {
 		sentAt := c.now()

@@ -85,7 +85,7 @@ func (r *frameReader) Read(into []byte) (int, error) {
 	return n, nil
 }
 
-// The method next reads a whole frame.
+// next reads a whole frame.
 func (r *frameReader) next() ([]byte, error) {
 	used := 0
 	for {

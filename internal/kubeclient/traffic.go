@@ -69,7 +69,7 @@ func (t *Traffic) of(key trafficKey) trafficCounts {
 	}
 }
 
-// The method count wraps a transport with a transport that counts requests.
+// count wraps a transport with a transport that counts requests.
 func (t *Traffic) count(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(request *http.Request) (*http.Response, error) {
 		key := trafficOf(request)

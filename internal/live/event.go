@@ -34,7 +34,7 @@ type Event struct {
 // Frame returns the event in the format text/event-stream. The caller must not change the bytes.
 func (e *Event) Frame() []byte { return e.frame }
 
-// The function frame encodes an event in the format text/event-stream. The argument data must be one line.
+// frame encodes an event in the format text/event-stream. The argument data must be one line.
 func frame(id, kind string, data []byte) []byte {
 	out := make([]byte, 0, len("id: \nevent: \ndata: \n\n")+len(id)+len(kind)+len(data))
 	out = append(append(out, "id: "...), id...)

@@ -142,8 +142,7 @@ func (h *Hub) Follow(lastID string) (*Viewer, error) {
 // Refused counts a viewer that the stream's server refused.
 func (h *Hub) Refused() { h.metrics.refused.Inc() }
 
-// The method position parses the ID of an event. The method position succeeds only if the log contains all later
-// events.
+// position parses the ID of an event. It succeeds only if the log contains all later events.
 func (h *Hub) position(id string) (uint64, bool) {
 	epoch, number, _ := strings.Cut(id, "-")
 	at, err := strconv.ParseUint(number, 10, 64)
@@ -166,7 +165,7 @@ func (h *Hub) Run(ctx context.Context) error {
 		case <-h.wake:
 		}
 		pulls := pullLook{hub: h}
-		for h.watched() {
+		for h.isWatched() {
 			began := h.config.Now()
 			h.flush(ctx)
 			pulls.look(ctx)
@@ -177,9 +176,9 @@ func (h *Hub) Run(ctx context.Context) error {
 	}
 }
 
-// The method watched reports whether a viewer is connected or was connected a short time ago. Otherwise, the method
-// watched drops the log.
-func (h *Hub) watched() bool {
+// isWatched reports whether a viewer is connected or was connected a short time ago. Otherwise, isWatched drops the
+// log.
+func (h *Hub) isWatched() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.viewers == 0 && h.config.Now().Sub(h.leftAt) >= lingering {
@@ -188,7 +187,7 @@ func (h *Hub) watched() bool {
 	return h.epoch != ""
 }
 
-// The method flush adds the changes since the last flush to the log.
+// flush adds the changes since the last flush to the log.
 func (h *Hub) flush(ctx context.Context) {
 	h.mu.Lock()
 	uids := slices.Collect(maps.Keys(h.changed))
@@ -217,7 +216,7 @@ func (h *Hub) flush(ctx context.Context) {
 	h.publish(events)
 }
 
-// The method encode encodes the data of an event and appends the event to events.
+// encode encodes the data of an event and appends the event to events.
 func (h *Hub) encode(events []*Event, e *Event, data any) []*Event {
 	var err error
 	if e.data, err = api.EncodeLine(data); err != nil {
@@ -227,7 +226,7 @@ func (h *Hub) encode(events []*Event, e *Event, data any) []*Event {
 	return append(events, e)
 }
 
-// The method publish appends events to the log and wakes the viewers.
+// publish appends events to the log and wakes the viewers.
 func (h *Hub) publish(events []*Event) {
 	if len(events) == 0 {
 		return

@@ -2,7 +2,7 @@ package live
 
 import "container/list"
 
-// The type log holds the last event of each subject in the order of arrival. Its size is at most maxBytes.
+// log holds the last event of each subject in the order of arrival. Its size is at most maxBytes.
 type log struct {
 	order  *list.List               // list of *Event, oldest first
 	latest map[string]*list.Element // elements of order, by subject
@@ -36,8 +36,8 @@ func (l *log) remove(place *list.Element) *Event {
 	return e
 }
 
-// The method after returns the first events after the given number, at most maxBatch.
-func (l *log) after(number uint64) []*Event {
+// eventsAfter returns the first events after the given number, at most maxBatch.
+func (l *log) eventsAfter(number uint64) []*Event {
 	var next *list.Element
 	for e := l.order.Back(); e != nil && e.Value.(*Event).number > number; e = e.Prev() {
 		next = e

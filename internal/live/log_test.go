@@ -31,7 +31,7 @@ func TestLog(t *testing.T) {
 			}
 			given := map[string]uint64{}
 			for at := from; ; {
-				batch := l.after(at)
+				batch := l.eventsAfter(at)
 				if len(batch) == 0 {
 					break
 				}

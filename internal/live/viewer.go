@@ -37,7 +37,7 @@ func (v *Viewer) take() ([]*Event, <-chan struct{}) {
 		e.settle(h.epoch, v.at)
 		return []*Event{e}, nil
 	}
-	batch := h.log.after(v.at)
+	batch := h.log.eventsAfter(v.at)
 	if len(batch) > 0 {
 		v.at = batch[len(batch)-1].number
 	}

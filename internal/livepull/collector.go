@@ -45,8 +45,8 @@ func NewCollector(now func() Snapshot) prometheus.Collector {
 			[]string{"registry", "reason"}, nil),
 		workloads: prometheus.NewDesc("podlapse_image_pulls_failing_workloads",
 			"Whether pods of any workload in a group wait for a pull in podlapse_image_pulls_failing: always 1. "+
-				"Workloads (owners, or pods without an owner) are divided into 64 groups by a hash, in the same way on "+
-				"all nodes. The number of different groups is the least number of workloads that are affected."+
+				"Workloads (owners, or pods without an owner) are divided into 64 groups by a hash, in the same way "+
+				"on all nodes. The number of different groups is the least number of workloads that are affected."+
 				registrylabel.ReasonHelp+registrylabel.Help,
 			[]string{"registry", "reason", "group"}, nil),
 	}
@@ -54,7 +54,10 @@ func NewCollector(now func() Snapshot) prometheus.Collector {
 
 // Describe implements prometheus.Collector.
 func (c *collector) Describe(descs chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{c.active, c.queued, c.unpacking, c.bytes, c.oldest, c.failing, c.workloads} {
+	descriptions := []*prometheus.Desc{
+		c.active, c.queued, c.unpacking, c.bytes, c.oldest, c.failing, c.workloads,
+	}
+	for _, desc := range descriptions {
 		descs <- desc
 	}
 }

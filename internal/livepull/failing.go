@@ -56,7 +56,7 @@ func failingBuckets(pulls []waitingPull, labelOf func(registry string) string) m
 func failingNow(timelines []timeline.Timeline) (all []waitingPull) {
 	for _, t := range timelines {
 		if t.State == timeline.StateStarting {
-			for _, p := range failing(t.Pulls) {
+			for _, p := range latestAttempts(t.Pulls) {
 				all = append(all, waitingPull{t.Namespace, bucketOf(t), p})
 			}
 		}
@@ -72,9 +72,9 @@ func countFailing(pulls []waitingPull, labelOf func(registry string) string) map
 	return counts
 }
 
-// The function failing lists the latest completed attempt of each container if that attempt failed. An attempt
-// without a known end does not count as failed. The attempts of a container are adjacent and in order.
-func failing(attempts []timeline.Pull) []timeline.Pull {
+// latestAttempts lists the latest completed attempt of each container if that attempt failed. An attempt without a
+// known end does not count as failed. The attempts of a container are adjacent and in order.
+func latestAttempts(attempts []timeline.Pull) []timeline.Pull {
 	var failed []timeline.Pull
 	for _, p := range attempts {
 		if p.Outcome == imagepull.OutcomePulling {

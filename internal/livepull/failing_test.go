@@ -74,7 +74,8 @@ func TestFailingPullsAreGroupedByWorkload(t *testing.T) {
 		want int
 	}{
 		{"no pod", nil, 0},
-		{"two runs of a CronJob", []timeline.Timeline{pod("shop", "report-1-a", job), pod("shop", "report-2-b", job)}, 1},
+		{"two runs of a CronJob", []timeline.Timeline{pod("shop", "report-1-a", job),
+			pod("shop", "report-2-b", job)}, 1},
 		{"workloads with the same name", []timeline.Timeline{pod("shop", "report-1-a", job),
 			pod("billing", "report-2-b", job),
 			pod("shop", "report-x", timeline.Owner{Kind: "Deployment", Name: "report"})}, 3},

@@ -55,10 +55,10 @@ const againSlack = 2 * time.Second
 const requestSlack = time.Second
 
 // Since returns the earliest time at which the runtime can have started a pull that is in progress now. Since is zero
-// if no pull is in progress. The field Downloads must include all pulls that the runtime started after this time,
-// even pulls that receive no content at the moment.
+// if no pull is in progress. Downloads must include all pulls that the runtime started after this time, even pulls that
+// receive no content at the moment.
 func (s Snapshot) Since() (since time.Time) {
-	for _, w := range s.wanted() {
+	for _, w := range s.wantedPulls() {
 		if !w.requestedAt.IsZero() && (since.IsZero() || w.requestedAt.Before(since)) {
 			since = w.requestedAt
 		}
@@ -91,15 +91,15 @@ func (w wantedPull) mayBe(d imagepull.Download, now time.Time) bool {
 //   - A download with an unknown repository belongs to the only pull without content. If several pulls or another
 //     starting pod can be the owner, Records omits the download.
 func (s Snapshot) Records() []api.LivePullRecord {
-	wanted := s.wanted()
+	wanted := s.wantedPulls()
 	slices.SortStableFunc(wanted, func(a, b wantedPull) int { return oldestFirst(a.LivePullRecord, b.LivePullRecord) })
-	wanted = append(wanted, s.idle()...)
+	wanted = append(wanted, s.idlePulls()...)
 	var external []wantedPull
 	for _, d := range s.certainFirst(wanted) {
-		if s.over(d) {
+		if s.isOver(d) {
 			continue
 		}
-		fitting := s.fitting(wanted, d)
+		fitting := s.pullsFitting(wanted, d)
 		switch {
 		case severalImages(fitting):
 			for _, w := range fitting {
@@ -131,7 +131,7 @@ func (s Snapshot) Records() []api.LivePullRecord {
 	return records
 }
 
-// The method take assigns a download to the pull.
+// take assigns a download to the pull.
 func (w *wantedPull) take(d imagepull.Download, now time.Time) {
 	if w.Age == 0 { // the time of the request is unknown
 		w.Age = api.Seconds(max(0, now.Sub(d.StartedAt)))
@@ -142,8 +142,8 @@ func (w *wantedPull) take(d imagepull.Download, now time.Time) {
 // The method has reports whether a known download belongs to the pull.
 func (w *wantedPull) has() bool { return w.matched && w.State != "" }
 
-// The method fitting lists the pulls to which a download can belong according to the evidence.
-func (s Snapshot) fitting(wanted []wantedPull, d imagepull.Download) (fitting []*wantedPull) {
+// pullsFitting lists the pulls to which a download can belong according to the evidence.
+func (s Snapshot) pullsFitting(wanted []wantedPull, d imagepull.Download) (fitting []*wantedPull) {
 	for _, fits := range []func(*wantedPull) bool{
 		func(w *wantedPull) bool { return d.Of(w.Image) && d.Is(w.Image) },
 		func(w *wantedPull) bool { return d.Of(w.Image) && w.Outcome == imagepull.OutcomePulling },
@@ -195,8 +195,8 @@ func (s Snapshot) overLately(d imagepull.Download, p timeline.Pull) bool {
 	return !p.FinishedAt.IsZero() && s.Now.Sub(p.FinishedAt) < lately && !d.StartedAt.After(p.FinishedAt)
 }
 
-// The method over reports whether the pull of a download has ended after the agent queried the runtime.
-func (s Snapshot) over(d imagepull.Download) bool {
+// isOver reports whether the pull of a download has ended after the agent queried the runtime.
+func (s Snapshot) isOver(d imagepull.Download) bool {
 	for _, t := range s.Starting {
 		for _, p := range slices.Concat(t.Pulls, t.EphemeralPulls) {
 			if d.Of(p.Image) && s.overLately(d, p) {
@@ -215,7 +215,7 @@ func (s Snapshot) mayBeOurs(d imagepull.Download) bool {
 	if d.Digest == "" && s.Now.Sub(d.StartedAt) > named {
 		return false
 	}
-	return slices.ContainsFunc(s.wanted(), func(w wantedPull) bool { return w.mayBe(d, s.Now) }) ||
+	return slices.ContainsFunc(s.wantedPulls(), func(w wantedPull) bool { return w.mayBe(d, s.Now) }) ||
 		slices.ContainsFunc(s.Starting, func(t timeline.Timeline) bool {
 			return slices.ContainsFunc(slices.Concat(t.Pulls, t.EphemeralPulls), func(p timeline.Pull) bool {
 				return s.overLately(d, p)
@@ -225,10 +225,10 @@ func (s Snapshot) mayBeOurs(d imagepull.Download) bool {
 
 func oldestFirst(a, b api.LivePullRecord) int { return cmp.Compare(b.Age, a.Age) }
 
-// The method wanted lists the images for which starting pods and ephemeral containers wait. If it is unknown whether
-// the kubelet has requested an image, the pull of this image has no outcome and no state. Such a pull is in progress
-// only if it has a download.
-func (s Snapshot) wanted() []wantedPull {
+// wantedPulls lists the images for which starting pods and ephemeral containers wait. If it is unknown whether the
+// kubelet has requested an image, the pull of this image has no outcome and no state. Such a pull is in progress only
+// if it has a download.
+func (s Snapshot) wantedPulls() []wantedPull {
 	var wanted []wantedPull
 	for _, t := range s.Starting {
 		wanted = s.appendWanted(wanted, t, t.Pulls)
@@ -262,8 +262,8 @@ func (s Snapshot) appendWanted(wanted []wantedPull, t timeline.Timeline, pulls [
 	return wanted
 }
 
-// The method idle lists the images that the kubelet can pull outside start-ups.
-func (s Snapshot) idle() []wantedPull {
+// idlePulls lists the images that the kubelet can pull outside start-ups.
+func (s Snapshot) idlePulls() []wantedPull {
 	var wanted []wantedPull
 	for _, c := range s.Idle {
 		wanted = append(wanted, wantedPull{idle: true, notBefore: c.RanUntil,

@@ -132,7 +132,7 @@ func (a *Addons) Restarted(pod *corev1.Pod, r podwatch.Restart) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.selector.AnyNamespace() {
-		if best, claimed := a.claims()[addon.Name]; claimed && best.namespace != pod.Namespace {
+		if best, claimed := a.strongestClaims()[addon.Name]; claimed && best.namespace != pod.Namespace {
 			a.dropped += uint64(r.Times)
 			return
 		}
@@ -148,8 +148,8 @@ func (a *Addons) Restarted(pod *corev1.Pod, r podwatch.Restart) {
 	a.restarts[kind] += uint64(r.Times)
 }
 
-// The method claims returns the pod with the strongest claim for each name.
-func (a *Addons) claims() map[string]addonPod {
+// strongestClaims returns the pod with the strongest claim for each name.
+func (a *Addons) strongestClaims() map[string]addonPod {
 	best := map[string]addonPod{}
 	for _, pod := range a.pods {
 		if now, claimed := best[pod.addon.Name]; !claimed || pod.compareClaim(now) < 0 {
@@ -181,7 +181,7 @@ func (a *Addons) State() AddonsState {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s := AddonsState{Restarts: maps.Clone(a.restarts), DroppedRestarts: a.dropped, Available: true}
-	of, best := map[Addon]*AddonState{}, a.claims()
+	of, best := map[Addon]*AddonState{}, a.strongestClaims()
 	foreign := map[Addon]bool{}
 	for uid, pod := range a.pods {
 		if a.selector.AnyNamespace() && pod.namespace != best[pod.addon.Name].namespace {

@@ -86,7 +86,7 @@ func HealthOf(n *corev1.Node) Health {
 			Region: first(n.Labels, regionLabels), InstanceType: first(n.Labels, instanceLabels),
 		},
 		CreatedAt: n.CreationTimestamp.Time,
-		Cordoned:  cordoned(n),
+		Cordoned:  isCordoned(n),
 		NotReady:  reasonNoCondition,
 	}
 	for _, c := range n.Status.Conditions {
@@ -110,15 +110,15 @@ func HealthOf(n *corev1.Node) Health {
 
 func (c Condition) sameType(other Condition) bool { return c.Type == other.Type }
 
-// The function cordoned reports whether the node is unschedulable. The function cordoned checks the field and the
-// taint that Kubernetes derives from the field, because either can be set first.
-func cordoned(n *corev1.Node) bool {
+// isCordoned reports whether the node is unschedulable. isCordoned checks the field and the taint that Kubernetes
+// derives from the field, because either can be set first.
+func isCordoned(n *corev1.Node) bool {
 	return n.Spec.Unschedulable || slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool {
 		return t.Key == corev1.TaintNodeUnschedulable
 	})
 }
 
-// The function status returns "true", "false" or "unknown" for any content of the object.
+// status returns "true", "false" or "unknown" for any content of the object.
 func status(s corev1.ConditionStatus) string {
 	switch s {
 	case corev1.ConditionTrue:
@@ -183,6 +183,6 @@ func (l *Latest) Health() Health {
 // of these texts to the same length.
 const maxText = 63
 
-// The function text returns a short copy of a text that is a valid label value. One invalid value would make the
-// scrape fail for all series of the metric.
+// text returns a short copy of a text that is a valid label value. One invalid value would make the scrape fail for all
+// series of the metric.
 func text(s string) string { return strings.ToValidUTF8(strings.Clone(s[:min(len(s), maxText)]), "") }

@@ -16,24 +16,23 @@ import (
 	"github.com/podlapse/podlapse/internal/backoff"
 )
 
-// The function send calls the function try. If no collector listened or the connection broke, the function send
-// repeats the call until the timeout. This retry is necessary because the exporters retry only if the collector
-// responds that it is temporarily unable to accept data. Repeated sends are harmless: spans have the IDs of the
-// start-up, and metrics count from the start of the agent.
+// send calls the function try. If no collector listened or the connection broke, send repeats the call until the
+// timeout. This retry is necessary because the exporters retry only if the collector responds that it is temporarily
+// unable to accept data. Repeated sends are harmless: spans have the IDs of the start-up, and metrics count from the
+// start of the agent.
 func send(ctx context.Context, timeout time.Duration, try func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	for failures := 0; ; failures++ {
 		err := try(ctx)
-		if err == nil || !unanswered(err) || !backoff.Sleep(ctx, retries.Delay(failures)) {
+		if err == nil || !isUnanswered(err) || !backoff.Sleep(ctx, retries.Delay(failures)) {
 			return err
 		}
 	}
 }
 
-// The function unanswered reports whether no collector listened, or whether the collector disconnected before its
-// response.
-func unanswered(err error) bool {
+// isUnanswered reports whether no collector listened, or whether the collector disconnected before its response.
+func isUnanswered(err error) bool {
 	var network *net.OpError
 	return errors.As(err, &network) && network.Op == "dial" || errors.Is(err, syscall.ECONNRESET) ||
 		errors.Is(err, syscall.EPIPE) ||
@@ -47,9 +46,8 @@ const (
 	refusedHTTP    = "failed to send to "
 )
 
-// The function refused reports whether a collector permanently rejects some or all of the data. A retry is then
-// useless.
-func refused(err error) bool {
+// isRefused reports whether a collector permanently rejects some or all of the data. A retry is then useless.
+func isRefused(err error) bool {
 	if s, ok := status.FromError(err); ok { // opentelemetry.io/docs/specs/otlp/#failures
 		switch s.Code() {
 		case codes.Canceled, codes.DeadlineExceeded, codes.Aborted, codes.OutOfRange, codes.Unavailable, codes.DataLoss:
@@ -82,7 +80,7 @@ func warningOf(err error) (words string, ok bool) {
 			words, ok = strings.CutPrefix(leaf.Error(), partialSuccess)
 			for _, none := range []string{" (0 spans rejected)", " (0 metric data points rejected)"} {
 				if rest, found := strings.CutSuffix(words, none); ok && found {
-					return valid(rest), true
+					return validText(rest), true
 				}
 			}
 			return "", false
@@ -117,7 +115,7 @@ type answers struct {
 	warning  string // latest warning of the collector
 }
 
-// The method read returns whether the collector accepted all data, and the status for people.
+// read returns whether the collector accepted all data, and the status for people.
 func (a *answers) read(err error) (taken bool, detail string) {
 	warning, warned := warningOf(err)
 	if err != nil && !warned {

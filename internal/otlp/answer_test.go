@@ -138,7 +138,7 @@ func TestRefused(t *testing.T) {
 			err = send(t.Context(), settings.Traces.Timeout, func(ctx context.Context) error {
 				return exporter.ExportSpans(ctx, spans)
 			})
-			if err == nil || refused(err) != test.want {
+			if err == nil || isRefused(err) != test.want {
 				t.Errorf("refused is %t: %v", !test.want, err)
 			}
 		})
@@ -186,7 +186,7 @@ func TestUnanswered(t *testing.T) {
 		{context.DeadlineExceeded, false},
 		{partial("old", 5), false},
 	} {
-		if got := unanswered(test.err); got != test.want {
+		if got := isUnanswered(test.err); got != test.want {
 			t.Errorf("%v: %t", test.err, got)
 		}
 	}

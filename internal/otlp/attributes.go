@@ -80,7 +80,7 @@ const (
 
 // podOf returns the attributes of every span. Users can find each span by its pod.
 func podOf(t timeline.Timeline) []attribute.KeyValue {
-	return known(
+	return withoutEmpty(
 		text(string(semconv.K8SNamespaceNameKey), t.Namespace),
 		text(string(semconv.K8SPodNameKey), t.Name),
 		text(string(semconv.K8SPodUIDKey), t.UID),
@@ -101,17 +101,17 @@ func imageOf(ref string) []attribute.KeyValue {
 	name, _, _ := strings.Cut(ref, "@")
 	if i := strings.LastIndexByte(name, ':'); i > strings.LastIndexByte(name, '/') {
 		return []attribute.KeyValue{text(string(semconv.ContainerImageNameKey), name[:i]),
-			semconv.ContainerImageTags(valid(name[i+1:]))}
+			semconv.ContainerImageTags(validText(name[i+1:]))}
 	}
-	return known(text(string(semconv.ContainerImageNameKey), name))
+	return withoutEmpty(text(string(semconv.ContainerImageNameKey), name))
 }
 
 func seconds(key string, d time.Duration) attribute.KeyValue {
 	return attribute.Float64(key, d.Seconds())
 }
 
-// The function known omits attributes with empty texts, because an unknown value must be absent.
-func known(attributes ...attribute.KeyValue) []attribute.KeyValue {
+// withoutEmpty omits attributes with empty texts, because an unknown value must be absent.
+func withoutEmpty(attributes ...attribute.KeyValue) []attribute.KeyValue {
 	kept := attributes[:0]
 	for _, a := range attributes {
 		if a.Value.Type() != attribute.STRING || a.Value.AsString() != "" {

@@ -18,34 +18,40 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
+const offeredTraces = tracesQueue + 44
+
+// failingCollectors are the cases of TestFailingCollectors.
+var failingCollectors = map[string]struct {
+	collector *receiver
+	dead      bool
+	deaf      string // a protocol
+	sent      float64
+	dropped   float64
+	detail    string
+}{
+	"dead": {collector: &receiver{}, dead: true, sent: 0, dropped: offeredTraces, detail: "items dropped"},
+	"stalls": {collector: &receiver{stall: make(chan struct{})}, sent: 0, dropped: offeredTraces,
+		detail: "items dropped"},
+	"never answers HTTP": {collector: &receiver{}, deaf: protocolHTTP, sent: 0, dropped: offeredTraces,
+		detail: "items dropped"},
+	"never answers gRPC": {collector: &receiver{}, deaf: protocolGRPC, sent: 0, dropped: offeredTraces,
+		detail: "items dropped"},
+	"resets": {collector: &receiver{resets: -1}, sent: 0, dropped: offeredTraces, detail: "items dropped"},
+	"is overloaded for an hour": {collector: &receiver{answer: http.StatusServiceUnavailable, later: "3600"},
+		sent: 0, dropped: offeredTraces, detail: "max retry time would elapse"},
+	"refuses": {collector: &receiver{answer: http.StatusForbidden}, sent: 0, dropped: offeredTraces,
+		detail: "403"},
+	"is overloaded": {collector: &receiver{answer: http.StatusServiceUnavailable}, sent: 0, dropped: offeredTraces,
+		detail: "items dropped"},
+	"warns": {collector: &receiver{partial: &tracesv1.ExportTracePartialSuccess{ErrorMessage: "old"}},
+		sent: tracesQueue, dropped: offeredTraces - tracesQueue, detail: "sending"},
+	"rejects some of it": {collector: &receiver{partial: &tracesv1.ExportTracePartialSuccess{RejectedSpans: 1,
+		ErrorMessage: "too old"}}, sent: 0, dropped: offeredTraces, detail: "too old"},
+}
+
 // Whatever a collector does, every start-up is counted, and the sink stops within a second.
 func TestFailingCollectors(t *testing.T) {
-	const offered = tracesQueue + 44
-	for name, test := range map[string]struct {
-		collector *receiver
-		dead      bool
-		deaf      string // a protocol
-		sent      float64
-		dropped   float64
-		detail    string
-	}{
-		"dead": {collector: &receiver{}, dead: true, sent: 0, dropped: offered, detail: "items dropped"},
-		"stalls": {collector: &receiver{stall: make(chan struct{})}, sent: 0, dropped: offered,
-			detail: "items dropped"},
-		"never answers HTTP": {collector: &receiver{}, deaf: protocolHTTP, sent: 0, dropped: offered, detail: "items dropped"},
-		"never answers gRPC": {collector: &receiver{}, deaf: protocolGRPC, sent: 0, dropped: offered, detail: "items dropped"},
-		"resets":             {collector: &receiver{resets: -1}, sent: 0, dropped: offered, detail: "items dropped"},
-		"is overloaded for an hour": {collector: &receiver{answer: http.StatusServiceUnavailable, later: "3600"},
-			sent: 0, dropped: offered, detail: "max retry time would elapse"},
-		"refuses": {collector: &receiver{answer: http.StatusForbidden}, sent: 0, dropped: offered,
-			detail: "403"},
-		"is overloaded": {collector: &receiver{answer: http.StatusServiceUnavailable}, sent: 0, dropped: offered,
-			detail: "items dropped"},
-		"warns": {collector: &receiver{partial: &tracesv1.ExportTracePartialSuccess{ErrorMessage: "old"}},
-			sent: tracesQueue, dropped: offered - tracesQueue, detail: "sending"},
-		"rejects some of it": {collector: &receiver{partial: &tracesv1.ExportTracePartialSuccess{RejectedSpans: 1,
-			ErrorMessage: "too old"}}, sent: 0, dropped: offered, detail: "too old"},
-	} {
+	for name, test := range failingCollectors {
 		t.Run(name, func(t *testing.T) {
 			test.collector.overHTTP(t)
 			if test.dead {
@@ -69,7 +75,7 @@ func TestFailingCollectors(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for range offered {
+			for range offeredTraces {
 				sink.Offer(stuck()) // fills the queue
 			}
 			ctx, cancel := context.WithCancel(t.Context())
@@ -80,7 +86,7 @@ func TestFailingCollectors(t *testing.T) {
 				stop()
 			} else { // wait for its answer before the stop
 				stopper.Go(func() {
-					for done.Load() < offered {
+					for done.Load() < offeredTraces {
 						time.Sleep(time.Millisecond)
 					}
 					stop()
@@ -96,9 +102,9 @@ func TestFailingCollectors(t *testing.T) {
 			if !strings.Contains(sink.detail, test.detail) {
 				t.Errorf("the detail is %q", sink.detail)
 			}
-			want := int64(offered)
+			want := int64(offeredTraces)
 			if test.detail == "items dropped" { // because of the stop: the next agent may send them
-				want = offered - tracesQueue
+				want = offeredTraces - tracesQueue
 			}
 			if done.Load() != want {
 				t.Errorf("handled %d, want %d", done.Load(), want)

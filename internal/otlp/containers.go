@@ -48,8 +48,8 @@ func containersOf(t timeline.Timeline) []span {
 			}
 		}
 		spans = append(spans, span{
-			key: kindContainer + "/" + c.name, name: valid("container " + c.name), start: c.begun, end: end,
-			attributes: known(attributes...),
+			key: kindContainer + "/" + c.name, name: validText("container " + c.name), start: c.begun, end: end,
+			attributes: withoutEmpty(attributes...),
 		})
 	}
 	return spans

@@ -15,12 +15,11 @@ import (
 	"github.com/podlapse/podlapse/internal/backoff"
 )
 
-// The variable retries is the back-off of the function send and of the exporters. The variable retries is short,
-// because a restarted collector is available again within seconds.
+// retries is the back-off of the function send and of the exporters. It is short, because a restarted collector is
+// available again within seconds.
 var retries = backoff.Policy{First: 500 * time.Millisecond, Max: 2 * time.Second}
 
-// The method retry configures the exporter's own retries. Each of the four exporters has its own type with the same
-// fields.
+// retry configures the exporter's own retries. Each of the four exporters has its own type with the same fields.
 func (s Signal) retry() otlptracehttp.RetryConfig {
 	return otlptracehttp.RetryConfig{
 		Enabled: true, InitialInterval: retries.First, MaxInterval: retries.Max, MaxElapsedTime: s.Timeout,

@@ -17,7 +17,7 @@ const (
 	postStartup
 )
 
-// The method spans returns the spans of an item. Parents come first.
+// spans returns the spans of an item. Parents come first.
 func (i item) spans() []span {
 	switch i.kind {
 	case termination:

@@ -28,7 +28,7 @@ func ownerOf(t timeline.Timeline) []attribute.KeyValue {
 	if t.Owner.Kind == "" {
 		return nil
 	}
-	attributes := known(
+	attributes := withoutEmpty(
 		text(keyOwnerKind, t.Owner.Kind),
 		text(keyOwnerName, t.Owner.Name),
 		text(keyRevision, t.Revision),
@@ -64,8 +64,8 @@ func rolloutSpanOf(t timeline.Timeline) span {
 	attributes := append(ownerOf(t), attribute.String(keyKind, kindRollout),
 		text(string(semconv.K8SNamespaceNameKey), t.Namespace))
 	return span{
-		key: rootKey, name: valid("rollout " + t.Namespace + "/" + t.Owner.Kind + "/" + t.Owner.Name),
-		start: t.CreatedAt, end: t.SettledAt, attributes: known(attributes...),
+		key: rootKey, name: validText("rollout " + t.Namespace + "/" + t.Owner.Kind + "/" + t.Owner.Name),
+		start: t.CreatedAt, end: t.SettledAt, attributes: withoutEmpty(attributes...),
 	}
 }
 

@@ -41,7 +41,7 @@ func layOut(t timeline.Timeline, phases []timeline.Span, under string) []span {
 			key: under + strings.Join([]string{kindPhase, string(p.Phase), p.Container,
 				strconv.Itoa(p.Attempt)}, "/"),
 			parent: under,
-			name:   valid(string(p.Phase)), start: p.StartAt, end: p.EndAt, attributes: known(attributes...),
+			name:   validText(string(p.Phase)), start: p.StartAt, end: p.EndAt, attributes: withoutEmpty(attributes...),
 		})
 	}
 	return spans

@@ -31,17 +31,18 @@ func runOf(t timeline.Timeline, run timeline.CompletedRun) span {
 		attribute.Float64(keyError, 1), // start and end are rounded down to a second
 	)
 	made := span{
-		key: kindRun + "/" + run.Container + "/" + strconv.Itoa(run.Attempt), name: valid("run of " + run.Container),
+		key:   kindRun + "/" + run.Container + "/" + strconv.Itoa(run.Attempt),
+		name:  validText("run of " + run.Container),
 		start: run.StartedAt, end: run.FinishedAt,
 	}
 	if run.Signal != 0 {
 		attributes = append(attributes, attribute.Int(keySignal, run.Signal))
 	}
 	if run.ExitCode != 0 {
-		made.failure = valid(fmt.Sprintf("exit code %d", run.ExitCode))
+		made.failure = validText(fmt.Sprintf("exit code %d", run.ExitCode))
 		attributes = append(attributes, text(string(semconv.ErrorTypeKey), strconv.Itoa(run.ExitCode)))
 	}
-	made.attributes = known(attributes...)
+	made.attributes = withoutEmpty(attributes...)
 	return made
 }
 
@@ -51,8 +52,8 @@ func eventOf(t timeline.Timeline, message timeline.EventMessage) span {
 	return span{
 		key: strings.Join([]string{kindEvent, message.Container, message.Reason,
 			strconv.FormatInt(message.At.UnixNano(), 10)}, "/"),
-		name: valid("event " + message.Reason), start: message.At, end: message.At,
-		attributes: known(append(podOf(t), attribute.String(keyKind, kindEvent), containerOf(message.Container),
+		name: validText("event " + message.Reason), start: message.At, end: message.At,
+		attributes: withoutEmpty(append(podOf(t), attribute.String(keyKind, kindEvent), containerOf(message.Container),
 			text(keyReason, message.Reason), text(keyMessage, message.Message))...),
 	}
 }

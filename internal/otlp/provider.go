@@ -60,9 +60,9 @@ func newTracer(of *resource.Resource, version string, ofRollouts bool) *tracer {
 	return made
 }
 
-// The method above returns the parent of the root span of a pod's trace: the trace in the pod's annotation or, if
-// enabled, the rollout's span. If the parent is a rollout, the method above also returns the rollout's span.
-func (t *tracer) above(of timeline.Timeline) (context.Context, trace.Span) {
+// parentOf returns the parent of the root span of a pod's trace: the trace in the pod's annotation or, if enabled, the
+// rollout's span. If the parent is a rollout, parentOf also returns the rollout's span.
+func (t *tracer) parentOf(of timeline.Timeline) (context.Context, trace.Span) {
 	ctx := withParent(context.Background(), of)
 	rollout := rolloutOf(of)
 	if t.rollouts == nil || !rollout.IsValid() || trace.SpanContextFromContext(ctx).IsValid() {
@@ -78,7 +78,7 @@ func (t *tracer) above(of timeline.Timeline) (context.Context, trace.Span) {
 func NewTraceOf(ofRollouts bool) func(timeline.Timeline) string {
 	t := newTracer(resource.Empty(), "", ofRollouts)
 	return func(of timeline.Timeline) string {
-		above, _ := t.above(of)
+		above, _ := t.parentOf(of)
 		_, root := t.Start(withNaming(above, naming{ownTrace(of), of.ID(), rootKey}), rootKey)
 		if made := root.SpanContext(); made.IsSampled() { // the span never ends, so the SDK never sends it
 			return made.TraceID().String()
@@ -89,18 +89,18 @@ func NewTraceOf(ofRollouts bool) func(timeline.Timeline) string {
 
 func ownTrace(t timeline.Timeline) trace.TraceID { return traceID("podlapse trace " + t.ID()) }
 
-// The method spans creates the spans of an item. For a start-up, these spans are the trace, root first. For a
-// termination or a later event, the result is the spans that the item adds to the trace. The result bytes is the
-// approximate size in a request. The result is empty if the sampler drops the trace.
+// spans creates the spans of an item. For a start-up, these spans are the trace, root first. For a termination or a
+// later event, the result is the spans that the item adds to the trace. The result bytes is the approximate size in a
+// request. The result is empty if the sampler drops the trace.
 func (t *tracer) spans(i item) (spans []sdktrace.ReadOnlySpan, bytes int) {
 	of := i.Timeline
 	own := ownTrace(of)
 	under := map[string]context.Context{}
-	above, rollout := t.above(of)
+	above, rollout := t.parentOf(of)
 	switch {
 	case i.kind != startUp: // the root was sent after the start-up, or must not be sent
 		under[rootKey], _ = t.Start(withNaming(above, naming{own, of.ID(), rootKey}), rootKey)
-	case rollout != nil && rollout.IsRecording() && t.rollouts.first(rollout.SpanContext().TraceID()):
+	case rollout != nil && rollout.IsRecording() && t.rollouts.isNew(rollout.SpanContext().TraceID()):
 		rollout.End(trace.WithTimestamp(of.SettledAt))
 		bytes += rolloutSpanOf(of).bytes()
 	}

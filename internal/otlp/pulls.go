@@ -55,7 +55,8 @@ func pullOf(t timeline.Timeline, p timeline.Pull) span {
 		attributes = append(attributes, attribute.Int(keyBeside, p.Beside))
 	}
 	pull := span{
-		key: kindPull + "/" + p.Container + "/" + strconv.Itoa(p.Attempt), name: valid("image pull of " + p.Container),
+		key:   kindPull + "/" + p.Container + "/" + strconv.Itoa(p.Attempt),
+		name:  validText("image pull of " + p.Container),
 		start: p.RequestedAt, end: p.FinishedAt,
 	}
 	if pull.start.IsZero() {
@@ -63,7 +64,7 @@ func pullOf(t timeline.Timeline, p timeline.Pull) span {
 	}
 	switch p.Outcome {
 	case imagepull.OutcomeFailed:
-		pull.failure = valid("pull of " + p.Image + " failed: " + string(p.Failure))
+		pull.failure = validText("pull of " + p.Image + " failed: " + string(p.Failure))
 		attributes = append(attributes, text(string(semconv.ErrorTypeKey), string(p.Failure)))
 	case imagepull.OutcomePulling:
 		if pull.end.IsZero() {
@@ -71,7 +72,7 @@ func pullOf(t timeline.Timeline, p timeline.Pull) span {
 			attributes = append(attributes, attribute.Bool(keyOpen, true))
 		}
 	}
-	pull.attributes = known(attributes...)
+	pull.attributes = withoutEmpty(attributes...)
 	return pull
 }
 
@@ -86,7 +87,8 @@ func partsOf(t timeline.Timeline, p timeline.Pull, pull string) []span {
 		}
 		attributes = append(append(podOf(t), attribute.String(keyKind, kind)), attributes...)
 		parts = append(parts, span{
-			key: pull + "/" + key, parent: pull, name: kind, start: start, end: end, attributes: known(attributes...),
+			key: pull + "/" + key, parent: pull, name: kind, start: start, end: end,
+			attributes: withoutEmpty(attributes...),
 		})
 		return &parts[len(parts)-1]
 	}

@@ -10,15 +10,15 @@ import (
 // maxRollouts is the maximum number of remembered rollouts. A node runs the pods of at most a few hundred rollouts.
 const maxRollouts = 1024
 
-// The type rollouts remembers the rollouts whose span was sent, so that each span is sent once. At the limit,
-// rollouts forgets the oldest rollout. The type rollouts is not safe for concurrent use.
+// The type rollouts remembers the rollouts whose span was sent, so that each span is sent once. At the limit, rollouts
+// forgets the oldest rollout. rollouts is not safe for concurrent use.
 type rollouts struct {
 	sent  map[trace.TraceID]bool
 	order []trace.TraceID
 }
 
-// The method first reports whether the span of a rollout has not been sent yet.
-func (r *rollouts) first(id trace.TraceID) bool {
+// isNew reports whether the span of a rollout has not been sent yet.
+func (r *rollouts) isNew(id trace.TraceID) bool {
 	if r.sent[id] {
 		return false
 	}
@@ -34,9 +34,9 @@ func (r *rollouts) first(id trace.TraceID) bool {
 	return true
 }
 
-// The method lost forgets the rollouts whose spans the collector did not accept. The next start-up of the rollout
-// sends the span again.
-func (r *rollouts) lost(spans []sdktrace.ReadOnlySpan) {
+// forget forgets the rollouts whose spans the collector did not accept. The next start-up of the rollout sends the span
+// again.
+func (r *rollouts) forget(spans []sdktrace.ReadOnlySpan) {
 	if r == nil {
 		return
 	}

@@ -27,14 +27,15 @@ func rootOf(t timeline.Timeline) span {
 		attributes = append(attributes, attribute.Int(keyConflicts, len(t.Conflicts)))
 	}
 	root := span{
-		key: rootKey, name: valid("pod startup " + t.Namespace + "/" + t.Name), start: t.CreatedAt, end: t.SettledAt,
+		key: rootKey, name: validText("pod startup " + t.Namespace + "/" + t.Name), start: t.CreatedAt,
+		end:    t.SettledAt,
 		events: messageEvents(t),
 	}
 	if kind, why := failureOf(t); kind != "" {
-		root.failure = valid(why)
+		root.failure = validText(why)
 		attributes = append(attributes, text(string(semconv.ErrorTypeKey), kind))
 	}
-	root.attributes = known(attributes...)
+	root.attributes = withoutEmpty(attributes...)
 	return root
 }
 
@@ -61,7 +62,7 @@ func failureOf(t timeline.Timeline) (kind, why string) {
 func messageEvents(t timeline.Timeline) []event {
 	events := make([]event, 0, len(t.EventMessage))
 	for _, s := range t.EventMessage {
-		events = append(events, event{name: cmp.Or(valid(s.Reason), "Event"), at: s.At, attributes: known(
+		events = append(events, event{name: cmp.Or(validText(s.Reason), "Event"), at: s.At, attributes: withoutEmpty(
 			text("k8s.event.reason", s.Reason),
 			text(keyMessage, s.Message),
 			text(string(semconv.K8SContainerNameKey), s.Container),

@@ -90,9 +90,9 @@ type environment struct {
 
 func (e *environment) value(name string) string { return strings.TrimSpace(e.getenv(name)) }
 
-// The method of returns the variable that applies to a signal. The variable of the signal comes before the general
-// variable. The name is empty if neither variable is set.
-func (e *environment) of(signal, what string) (name, value string) {
+// lookUp returns the variable that applies to a signal. The variable of the signal comes before the general variable.
+// The name is empty if neither variable is set.
+func (e *environment) lookUp(signal, what string) (name, value string) {
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_" + signal + "_" + what, "OTEL_EXPORTER_OTLP_" + what} {
 		if value := e.value(name); value != "" {
 			return name, value
@@ -101,7 +101,7 @@ func (e *environment) of(signal, what string) (name, value string) {
 	return "", ""
 }
 
-// The method check records the problem of a variable if the variable is set and invalid.
+// check records the problem of a variable if the variable is set and invalid.
 func (e *environment) check(name string, check func(string) error) {
 	if value := e.value(name); value != "" {
 		if err := check(value); err != nil {
@@ -110,16 +110,16 @@ func (e *environment) check(name string, check func(string) error) {
 	}
 }
 
-// The method note adds a problem unless the list already has it. Duplicates occur because traces and metrics both
-// check the general variables.
+// note adds a problem unless the list already has it. Duplicates occur because traces and metrics both check the
+// general variables.
 func (e *environment) note(problem error) {
 	if !slices.ContainsFunc(e.problems, func(noted error) bool { return noted.Error() == problem.Error() }) {
 		e.problems = append(e.problems, problem)
 	}
 }
 
-// The method duration returns the value of a checked variable, which has the unit milliseconds. If the variable is
-// not set, the result is the argument otherwise.
+// duration returns the value of a checked variable, which has the unit milliseconds. If the variable is not set, the
+// result is the argument otherwise.
 func (e *environment) duration(otherwise time.Duration, name string) time.Duration {
 	if n, err := strconv.Atoi(e.value(name)); err == nil {
 		return time.Duration(n) * time.Millisecond
@@ -127,11 +127,10 @@ func (e *environment) duration(otherwise time.Duration, name string) time.Durati
 	return otherwise
 }
 
-// The method signal reads the settings of a signal. The signal is off without an endpoint, or if its exporter is not
-// otlp.
+// signal reads the settings of a signal. The signal is off without an endpoint, or if its exporter is not otlp.
 func (e *environment) signal(name string, exporters ...string) Signal {
 	exporter := "OTEL_" + name + "_EXPORTER"
-	_, endpoint := e.of(name, "ENDPOINT")
+	_, endpoint := e.lookUp(name, "ENDPOINT")
 	if endpoint == "" {
 		return Signal{}
 	}
@@ -140,21 +139,21 @@ func (e *environment) signal(name string, exporters ...string) Signal {
 		return Signal{}
 	}
 	for _, v := range exporterVariables {
-		if variable, _ := e.of(name, v.name); variable != "" {
+		if variable, _ := e.lookUp(name, v.name); variable != "" {
 			e.check(variable, v.check)
 		}
 	}
 	e.checkClientKey(name)
 	e.checkInsecure(name)
-	_, protocol := e.of(name, "PROTOCOL")
+	_, protocol := e.lookUp(name, "PROTOCOL")
 	if protocol == protocolGRPC {
-		address, _ := e.of(name, "ENDPOINT")
+		address, _ := e.lookUp(name, "ENDPOINT")
 		e.check(address, isTarget)
-		if headers, _ := e.of(name, "HEADERS"); headers != "" {
+		if headers, _ := e.lookUp(name, "HEADERS"); headers != "" {
 			e.check(headers, isMetadata)
 		}
 	}
-	timeout, _ := e.of(name, "TIMEOUT")
+	timeout, _ := e.lookUp(name, "TIMEOUT")
 	return Signal{
 		On: true, Endpoint: endpoint, Protocol: cmp.Or(protocol, protocolHTTP),
 		Timeout: e.duration(defaultTimeout, timeout),

@@ -3,7 +3,6 @@ package otlp
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -61,56 +60,62 @@ func TestSettings(t *testing.T) {
 	}
 }
 
+// emptyFile is the name of a file without content in the test's directory.
+const emptyFile = "empty"
+
+// invalidSettings are the cases of TestInvalidSettings.
+var invalidSettings = []struct{ name, value, want string }{
+	{"OTEL_SDK_DISABLED", "yes", `invalid value "yes": must be true or false`},
+	{endpoint, "collector:4317", "must be http://HOST:PORT"},
+	{endpoint, "https://user:hush@host",
+		"user or a password: use http://HOST:PORT or https://HOST:PORT, and put keys in " +
+			"OTEL_EXPORTER_OTLP_HEADERS"},
+	{endpoint, "user:hush@host:4317", "user or a password"},
+	{endpoint, "https://user:hush@host:no port", "user or a password"},
+	{endpoint, "https://host?key=hush",
+		"query: use http://HOST:PORT or https://HOST:PORT, and put keys in OTEL_EXPORTER_OTLP_HEADERS"},
+	{endpoint, "https://host/?", "must not contain a query"},
+	{endpoint, "https://host/#hush", "fragment: use http://HOST:PORT"},
+	{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "https://host/v1/traces?key=hush", "must not contain a query"},
+	{"OTEL_EXPORTER_OTLP_PROTOCOL", "http/json", "must be http/protobuf or grpc"},
+	{"OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "thrift", "must be http/protobuf or grpc"},
+	{"OTEL_EXPORTER_OTLP_TIMEOUT", "10s", "milliseconds"},
+	{"OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "0", "milliseconds"},
+	{"OTEL_EXPORTER_OTLP_HEADERS", "api-key", "invalid entry 1: must be NAME=VALUE"},
+	{"OTEL_EXPORTER_OTLP_HEADERS", "a=b,key=%hush", "invalid entry 2: must be NAME=VALUE"},
+	{"OTEL_EXPORTER_OTLP_COMPRESSION", "zstd", "must be gzip or none"},
+	{"OTEL_EXPORTER_OTLP_INSECURE", "1", "must be true or false"},
+	{"OTEL_EXPORTER_OTLP_CERTIFICATE", "/nowhere", "no such file"},
+	{"OTEL_EXPORTER_OTLP_CERTIFICATE", emptyFile, "does not contain a PEM certificate"},
+	{"OTEL_EXPORTER_OTLP_CLIENT_KEY", emptyFile, "requires OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE"},
+	{"OTEL_TRACES_EXPORTER", "zipkin", "must be otlp or none"},
+	{"OTEL_TRACES_SAMPLER", "sometimes", "must be always_on or"},
+	{"OTEL_SPAN_EVENT_COUNT_LIMIT", "many", "invalid integer"},
+	{"OTEL_RESOURCE_ATTRIBUTES", "here", "entry 1"},
+	{"OTEL_RESOURCE_ATTRIBUTES", "a=%ff", "invalid entry 1: the decoded value is invalid"},
+	{"OTEL_RESOURCE_ATTRIBUTES", "a=b,\xff=c", "invalid entry 2: the name is invalid or reserved"},
+	{"OTEL_SERVICE_NAME", "\xff", "must be valid UTF-8"},
+	{"OTEL_EXPORTER_OTLP_HEADERS", "a=b%0ahush", "invalid entry 1: the decoded value is invalid"},
+	{"OTEL_EXPORTER_OTLP_HEADERS", "hush@b=c", "invalid entry 1: the name is invalid or reserved"},
+	{"OTEL_EXPORTER_OTLP_HEADERS", "a=b,Host=hush", "invalid entry 2: the name is invalid or reserved"},
+	{"OTEL_EXPORTER_OTLP_HEADERS", "content-length=3", "invalid entry 1: the name is invalid or reserved"},
+	{"OTEL_EXPORTER_OTLP_HEADERS", "grpc-timeout=1S", "invalid entry 1: the name is invalid or reserved"},
+	{endpoint, "http://host:99999", "must be 1 to 65535"},
+	{endpoint, "http://host:0", "must be 1 to 65535"},
+	{endpoint, "http://:4318", "must be http://HOST:PORT"},
+	{endpoint, "http://host:", "must be http://HOST:PORT"},
+	{histogramAggregation, "summary", "must be explicit_bucket_histogram or base2_exponential_bucket_histogram"},
+	{"OTEL_METRIC_EXPORT_INTERVAL", "-1", "milliseconds"},
+	{"OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", "delta", "must be cumulative"},
+}
+
 // Each error names the variable.
 func TestInvalidSettings(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "empty")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile(emptyFile, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, test := range []struct{ name, value, want string }{
-		{"OTEL_SDK_DISABLED", "yes", `invalid value "yes": must be true or false`},
-		{endpoint, "collector:4317", "must be http://HOST:PORT"},
-		{endpoint, "https://user:hush@host",
-			"user or a password: use http://HOST:PORT or https://HOST:PORT, and put keys in " +
-				"OTEL_EXPORTER_OTLP_HEADERS"},
-		{endpoint, "user:hush@host:4317", "user or a password"},
-		{endpoint, "https://user:hush@host:no port", "user or a password"},
-		{endpoint, "https://host?key=hush",
-			"query: use http://HOST:PORT or https://HOST:PORT, and put keys in OTEL_EXPORTER_OTLP_HEADERS"},
-		{endpoint, "https://host/?", "must not contain a query"},
-		{endpoint, "https://host/#hush", "fragment: use http://HOST:PORT"},
-		{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "https://host/v1/traces?key=hush", "must not contain a query"},
-		{"OTEL_EXPORTER_OTLP_PROTOCOL", "http/json", "must be http/protobuf or grpc"},
-		{"OTEL_EXPORTER_OTLP_METRICS_PROTOCOL", "thrift", "must be http/protobuf or grpc"},
-		{"OTEL_EXPORTER_OTLP_TIMEOUT", "10s", "milliseconds"},
-		{"OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "0", "milliseconds"},
-		{"OTEL_EXPORTER_OTLP_HEADERS", "api-key", "invalid entry 1: must be NAME=VALUE"},
-		{"OTEL_EXPORTER_OTLP_HEADERS", "a=b,key=%hush", "invalid entry 2: must be NAME=VALUE"},
-		{"OTEL_EXPORTER_OTLP_COMPRESSION", "zstd", "must be gzip or none"},
-		{"OTEL_EXPORTER_OTLP_INSECURE", "1", "must be true or false"},
-		{"OTEL_EXPORTER_OTLP_CERTIFICATE", "/nowhere", "no such file"},
-		{"OTEL_EXPORTER_OTLP_CERTIFICATE", file, "does not contain a PEM certificate"},
-		{"OTEL_EXPORTER_OTLP_CLIENT_KEY", file, "requires OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE"},
-		{"OTEL_TRACES_EXPORTER", "zipkin", "must be otlp or none"},
-		{"OTEL_TRACES_SAMPLER", "sometimes", "must be always_on or"},
-		{"OTEL_SPAN_EVENT_COUNT_LIMIT", "many", "invalid integer"},
-		{"OTEL_RESOURCE_ATTRIBUTES", "here", "entry 1"},
-		{"OTEL_RESOURCE_ATTRIBUTES", "a=%ff", "invalid entry 1: the decoded value is invalid"},
-		{"OTEL_RESOURCE_ATTRIBUTES", "a=b,\xff=c", "invalid entry 2: the name is invalid or reserved"},
-		{"OTEL_SERVICE_NAME", "\xff", "must be valid UTF-8"},
-		{"OTEL_EXPORTER_OTLP_HEADERS", "a=b%0ahush", "invalid entry 1: the decoded value is invalid"},
-		{"OTEL_EXPORTER_OTLP_HEADERS", "hush@b=c", "invalid entry 1: the name is invalid or reserved"},
-		{"OTEL_EXPORTER_OTLP_HEADERS", "a=b,Host=hush", "invalid entry 2: the name is invalid or reserved"},
-		{"OTEL_EXPORTER_OTLP_HEADERS", "content-length=3", "invalid entry 1: the name is invalid or reserved"},
-		{"OTEL_EXPORTER_OTLP_HEADERS", "grpc-timeout=1S", "invalid entry 1: the name is invalid or reserved"},
-		{endpoint, "http://host:99999", "must be 1 to 65535"},
-		{endpoint, "http://host:0", "must be 1 to 65535"},
-		{endpoint, "http://:4318", "must be http://HOST:PORT"},
-		{endpoint, "http://host:", "must be http://HOST:PORT"},
-		{histogramAggregation, "summary", "must be explicit_bucket_histogram or base2_exponential_bucket_histogram"},
-		{"OTEL_METRIC_EXPORT_INTERVAL", "-1", "milliseconds"},
-		{"OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", "delta", "must be cumulative"},
-	} {
+	for _, test := range invalidSettings {
 		t.Run(test.name+"="+test.value, func(t *testing.T) {
 			got, err := from(map[string]string{endpoint: there, test.name: test.value})
 			if err == nil || !strings.Contains(err.Error(), test.name) || !strings.Contains(err.Error(), test.want) ||

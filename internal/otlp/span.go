@@ -44,11 +44,11 @@ func spansOf(t timeline.Timeline) []span {
 	spans = append(spans, phasesOf(t)...)
 	spans = append(spans, containersOf(t)...)
 	spans = append(spans, pullsOf(t)...)
-	return bounded(spans)
+	return limitSpans(spans)
 }
 
-// The function bounded makes the keys unique and omits spans above the limits.
-func bounded(spans []span) []span {
+// limitSpans makes the keys unique and omits spans above the limits.
+func limitSpans(spans []span) []span {
 	times := map[string]int{}
 	for i := range spans { // a phase can repeat, and an image can contain a layer twice
 		key := spans[i].key

@@ -87,7 +87,8 @@ func TestStopLeavesUnsentTracesToNextAgent(t *testing.T) {
 		"rejects some": {func(context.Context) error { return partial("too old", 3) }, waiting},
 		"warns":        {func(context.Context) error { return partial("old", 0) }, waiting},
 	} {
-		for _, timeout := range []time.Duration{defaultTimeout, 200 * ms} { // several attempts in 0.8 s, or less than one
+		// Within 0.8 s, the sink makes several attempts, or less than one attempt.
+		for _, timeout := range []time.Duration{defaultTimeout, 200 * ms} {
 			synctest.Test(t, func(t *testing.T) {
 				sink, done := stubbed(test.exporter, timeout)
 				for range waiting {

@@ -33,11 +33,11 @@ func terminationOf(t timeline.Timeline) []span {
 		attributes = append(attributes, attribute.Int(keyConflicts, len(end.Conflicts)))
 	}
 	spans := []span{{
-		key: endKey, parent: rootKey, name: valid("pod termination " + t.Namespace + "/" + t.Name),
-		start: end.RequestedAt, end: end.GoneAt, attributes: known(attributes...),
+		key: endKey, parent: rootKey, name: validText("pod termination " + t.Namespace + "/" + t.Name),
+		start: end.RequestedAt, end: end.GoneAt, attributes: withoutEmpty(attributes...),
 	}}
 	spans = append(spans, layOut(t, end.Phases, endKey)...)
-	return bounded(append(spans, stopsOf(t)...))
+	return limitSpans(append(spans, stopsOf(t)...))
 }
 
 // stopsOf returns a span for each container that stopped at a known time after the deletion request.
@@ -64,15 +64,15 @@ func stopsOf(t timeline.Timeline) []span {
 		}
 		attributes = appendList(attributes, keySources, s.Sources)
 		stop := span{
-			key: endKey + kindStop + "/" + s.Container, parent: endKey, name: valid("stop of " + s.Container),
+			key: endKey + kindStop + "/" + s.Container, parent: endKey, name: validText("stop of " + s.Container),
 			start: t.Termination.RequestedAt, end: s.StoppedAt,
 		}
 		if slices.Contains([]timeline.How{timeline.HowKilled, timeline.HowKilledEarly, timeline.HowOutOfMemory},
 			s.How) {
-			stop.failure = valid(fmt.Sprintf("%s, exit code %d", s.How, s.ExitCode))
+			stop.failure = validText(fmt.Sprintf("%s, exit code %d", s.How, s.ExitCode))
 			attributes = append(attributes, text(string(semconv.ErrorTypeKey), string(s.How)))
 		}
-		stop.attributes = known(attributes...)
+		stop.attributes = withoutEmpty(attributes...)
 		spans = append(spans, stop)
 	}
 	return spans

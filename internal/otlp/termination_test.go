@@ -96,12 +96,12 @@ func TestSentRolloutSpansAreRemembered(t *testing.T) {
 	if len(first) != 1 || len(rootsOf(one)) != 0 {
 		t.Fatalf("first roots %v, or the second start-up has a root again", first)
 	}
-	tracer.rollouts.lost(first)
+	tracer.rollouts.forget(first)
 	if again := rootsOf(one); len(again) != 1 || again[0].SpanContext().SpanID() != first[0].SpanContext().SpanID() {
 		t.Errorf("after the loss: %v", again)
 	}
 	for n := range 2 * maxRollouts {
-		tracer.rollouts.first(traceID(fmt.Sprint(n)))
+		tracer.rollouts.isNew(traceID(fmt.Sprint(n)))
 	}
 	if len(tracer.rollouts.sent) != maxRollouts || len(tracer.rollouts.order) != maxRollouts {
 		t.Errorf("remembered %d rollouts, in an order of %d", len(tracer.rollouts.sent), len(tracer.rollouts.order))

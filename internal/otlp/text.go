@@ -16,29 +16,29 @@ const (
 	maxText = 1024
 	// maxTexts is the maximum number of texts in a list that the agent sends.
 	maxTexts = 128
-	// cutMilestone marks the end of a text that was cut.
-	cutMilestone = "…"
+	// cutMark marks the end of a text that was cut.
+	cutMark = "…"
 )
 
-// The function valid returns a text that a collector accepts. Invalid UTF-8 is replaced, because a collector refuses
-// the whole request otherwise. A text longer than maxText is cut and ends in cutMilestone.
-func valid(text string) string {
+// validText returns a text that a collector accepts. Invalid UTF-8 is replaced, because a collector refuses the whole
+// request otherwise. A text longer than maxText is cut and ends in cutMark.
+func validText(text string) string {
 	if len(text) > 4*maxText { // longer than the result can be, even after replacements
-		text = text[:4*maxText] + cutMilestone
+		text = text[:4*maxText] + cutMark
 	}
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if len(text) <= maxText {
 		return text
 	}
-	end := maxText - len(cutMilestone)
+	end := maxText - len(cutMark)
 	for !utf8.RuneStart(text[end]) {
 		end--
 	}
-	return text[:end] + cutMilestone
+	return text[:end] + cutMark
 }
 
-// The function text returns an attribute with a valid copy of value.
-func text(key, value string) attribute.KeyValue { return attribute.String(key, valid(value)) }
+// text returns an attribute with a valid copy of value.
+func text(key, value string) attribute.KeyValue { return attribute.String(key, validText(value)) }
 
 // appendList adds a list as an attribute if the list is not empty. If texts are omitted, the last element states
 // their number.
@@ -48,11 +48,11 @@ func appendList[S ~string](attributes []attribute.KeyValue, key string, list []S
 	}
 	var more []string
 	if left := len(list) - maxTexts; left > 0 {
-		list, more = list[:maxTexts], []string{fmt.Sprintf("%s and %d more", cutMilestone, left)}
+		list, more = list[:maxTexts], []string{fmt.Sprintf("%s and %d more", cutMark, left)}
 	}
 	texts := make([]string, len(list), len(list)+len(more))
 	for i, s := range list {
-		texts[i] = valid(string(s))
+		texts[i] = validText(string(s))
 	}
 	return append(attributes, attribute.StringSlice(key, slices.Concat(texts, more)))
 }

@@ -25,7 +25,7 @@ const (
 	batchItems = 32
 	batchSpans = 1024
 	batchBytes = 2 << 20
-	// The constant flush is the time for which Run still sends queued start-ups after its context is done.
+	// flush is the time for which Run still sends queued start-ups after its context is done.
 	flush = 800 * time.Millisecond
 	// The constant closing is the time limit for the shutdown of an exporter without requests in progress.
 	closing = 50 * time.Millisecond
@@ -133,7 +133,7 @@ func (s *Traces) Run(ctx context.Context) error {
 	return nil
 }
 
-// The method take adds an item to the batch and sends a full batch.
+// take adds an item to the batch and sends a full batch.
 func (s *Traces) take(ctx context.Context, i item) error {
 	s.limit = ctx
 	spans, bytes := s.tracer.spans(i)
@@ -149,7 +149,7 @@ func (s *Traces) take(ctx context.Context, i item) error {
 	return nil
 }
 
-// The method send sends the batch and counts the result.
+// send sends the batch and counts the result.
 func (s *Traces) send() {
 	spans, items := s.batch, s.items
 	s.batch, s.bytes, s.items = nil, 0, nil
@@ -168,9 +168,9 @@ func (s *Traces) send() {
 		s.queue.Sent(len(items))
 	} else {
 		s.queue.Drop(len(items))
-		s.tracer.rollouts.lost(spans)
+		s.tracer.rollouts.forget(spans)
 		// The stop of the agent can be the reason for the error. The next agent then sends the trace.
-		if s.run.Err() != nil && !refused(err) {
+		if s.run.Err() != nil && !isRefused(err) {
 			return
 		}
 	}

@@ -244,8 +244,8 @@ func (e *environment) checkClientKey(signal string) {
 // endpoint with a scheme, the exporters let INSECURE override the scheme. Then they would send traces and keys
 // unencrypted to https://, or use TLS with a server that does not support it.
 func (e *environment) checkInsecure(signal string) {
-	address, endpoint := e.of(signal, "ENDPOINT")
-	name, insecure := e.of(signal, "INSECURE")
+	address, endpoint := e.lookUp(signal, "ENDPOINT")
+	name, insecure := e.lookUp(signal, "INSECURE")
 	u, err := url.Parse(endpoint)
 	if insecure == "" || isBool(insecure) != nil || err != nil || isEndpoint(endpoint) != nil {
 		return

@@ -38,8 +38,7 @@ type remembered[V any] struct {
 	value V
 }
 
-// NewLatest creates a Latest for at most the given number of peers. The function start creates the value of a new
-// peer.
+// NewLatest creates a Latest for at most the given number of peers. start creates the value of a new peer.
 func NewLatest[V any](most int, start func() V) *Latest[V] {
 	return &Latest[V]{most: most, start: start, known: map[netip.Prefix]*list.Element{}, order: list.New()}
 }

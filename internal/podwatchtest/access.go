@@ -80,7 +80,7 @@ func (s *Server) refusedTo(r *http.Request, a Attempt) string {
 	return ""
 }
 
-// The method review answers POST requests for reviews.
+// review answers POST requests for reviews.
 func (s *Server) review(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/apis/authentication.k8s.io/v1/tokenreviews":
@@ -94,7 +94,7 @@ func (s *Server) review(w http.ResponseWriter, r *http.Request) {
 	case "/apis/authorization.k8s.io/v1/subjectaccessreviews":
 		answer(s, w, r, func(review *authorizationv1.SubjectAccessReview) {
 			a := review.Spec.NonResourceAttributes
-			review.Status.Allowed = a != nil && whole(review.Spec) &&
+			review.Status.Allowed = a != nil && isWholeReview(review.Spec) &&
 				(discovery(a.Path) || s.allowed(Attempt{User: review.Spec.User, Verb: a.Verb, Path: a.Path}))
 		})
 	case "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews":
@@ -108,8 +108,8 @@ func (s *Server) review(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// The function identity returns all fields that TokenReview returns for a user. RBAC uses the groups. Webhooks also
-// use the other fields.
+// identity returns all fields that TokenReview returns for a user. RBAC uses the groups. Webhooks also use the other
+// fields.
 func identity(user string) authenticationv1.UserInfo {
 	return authenticationv1.UserInfo{
 		Username: user, UID: "uid of " + user, Groups: []string{"system:authenticated", "group of " + user},
@@ -117,8 +117,8 @@ func identity(user string) authenticationv1.UserInfo {
 	}
 }
 
-// The function whole reports whether a review of access contains exactly the user that TokenReview returned.
-func whole(spec authorizationv1.SubjectAccessReviewSpec) bool {
+// isWholeReview reports whether a review of access contains exactly the user that TokenReview returned.
+func isWholeReview(spec authorizationv1.SubjectAccessReviewSpec) bool {
 	extra := map[string]authenticationv1.ExtraValue{}
 	for key, values := range spec.Extra {
 		extra[key] = authenticationv1.ExtraValue(values)
@@ -127,8 +127,8 @@ func whole(spec authorizationv1.SubjectAccessReviewSpec) bool {
 	return reflect.DeepEqual(asked, identity(spec.User))
 }
 
-// The function discovery reports whether the ClusterRole system:discovery allows every account to get a path. This
-// role exists in every cluster.
+// discovery reports whether the ClusterRole system:discovery allows every account to get a path. This role exists in
+// every cluster.
 func discovery(path string) bool {
 	for _, prefix := range []string{"/api", "/apis", "/openapi"} {
 		if path == prefix || strings.HasPrefix(path, prefix+"/") {

@@ -50,8 +50,8 @@ func (s *Server) WithoutPolicies() {
 	s.noPolicy = true
 }
 
-// The method policies answers a request for the kinds of an API group. Every account can send this request.
-func (s *Server) policies(w http.ResponseWriter) {
+// servePolicies answers a request for the kinds of an API group. Every account can send this request.
+func (s *Server) servePolicies(w http.ResponseWriter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.noPolicy {
@@ -68,8 +68,8 @@ func (s *Server) policies(w http.ResponseWriter) {
 	})
 }
 
-// The method policed reports whether the policy refuses the annotations.
-func (s *Server) policed(annotations map[string]string) bool {
+// isRefusedByPolicy reports whether the policy refuses the annotations.
+func (s *Server) isRefusedByPolicy(annotations map[string]string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for name := range annotations {
@@ -91,9 +91,8 @@ func (s *Server) Pod(namespace, name string) *corev1.Pod {
 	return pod.DeepCopy()
 }
 
-// The method apply answers PATCH /api/v1/namespaces/NS/pods/NAME for annotations, like the API server. A UID or
-// version that differs from the object's is a conflict. The method apply removes annotations that the manager no
-// longer sends.
+// apply answers PATCH /api/v1/namespaces/NS/pods/NAME for annotations, like the API server. A UID or version that
+// differs from the object's is a conflict. It removes annotations that the manager no longer sends.
 func (s *Server) apply(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	interfere, answer := s.interfere, s.noApply
@@ -127,28 +126,28 @@ func (s *Server) apply(w http.ResponseWriter, r *http.Request) {
 	case meta.UID != "" && meta.UID != pod.UID, meta.ResourceVersion != "" &&
 		meta.ResourceVersion != pod.ResourceVersion:
 		writeStatus(w, failure(http.StatusConflict, metav1.StatusReasonConflict, "the object has been modified"))
-	case s.policed(meta.Annotations):
+	case s.isRefusedByPolicy(meta.Annotations):
 		writeStatus(w, failure(http.StatusForbidden, metav1.StatusReasonForbidden,
 			"pods is forbidden: ValidatingAdmissionPolicy 'podlapse-agent-annotate' with binding "+
 				"'podlapse-agent-annotate' denied request"))
 	case r.URL.Query().Get("dryRun") == metav1.DryRunAll:
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(typed(pod))
+		_ = json.NewEncoder(w).Encode(withKind(pod))
 	default:
 		manager := r.URL.Query().Get("fieldManager")
-		own(pod, manager, meta.Annotations)
+		setAnnotations(pod, manager, meta.Annotations)
 		s.Put(pod)
 		s.mu.Lock()
 		s.applies = append(s.applies, Applied{parts[0], parts[2], manager, meta.Annotations})
 		s.mu.Unlock()
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(typed(s.Pod(parts[0], parts[2])))
+		_ = json.NewEncoder(w).Encode(withKind(s.Pod(parts[0], parts[2])))
 	}
 }
 
-// The function own sets a manager's annotations on a pod. The function own removes annotations that the manager no
-// longer sends.
-func own(pod *corev1.Pod, manager string, annotations map[string]string) {
+// setAnnotations sets a manager's annotations on a pod. setAnnotations removes annotations that the manager no longer
+// sends.
+func setAnnotations(pod *corev1.Pod, manager string, annotations map[string]string) {
 	entry := metav1.ManagedFieldsEntry{Manager: manager, Operation: metav1.ManagedFieldsOperationApply}
 	others := pod.ManagedFields[:0]
 	for _, fields := range pod.ManagedFields {

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 )
 
-// The method serve answers GET /api/v1/[namespaces/NS/]RESOURCE in JSON, which every client can read.
+// serve answers GET /api/v1/[namespaces/NS/]RESOURCE in JSON, which every client can read.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	values := r.URL.Query()
 	watching := values.Get("watch") == "true" || values.Get("watch") == "1"
@@ -64,7 +64,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_ = json.NewEncoder(w).Encode(version.Info{Major: "1", Minor: "36", GitVersion: "v1.36.3"})
 	case discovered && verb == "list":
-		s.policies(w)
+		s.servePolicies(w)
 	case refused != "":
 		writeStatus(w, failure(http.StatusForbidden, metav1.StatusReasonForbidden, refused))
 	case verb == "patch":
@@ -81,11 +81,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// The method list answers a list request, with a page if the request has a limit. The next page starts at an offset.
-// So, unlike in the API server, a later page shows changes since the first page.
+// list answers a list request, with a page if the request has a limit. The next page starts at an offset. So, unlike in
+// the API server, a later page shows changes since the first page.
 func (s *Server) list(w http.ResponseWriter, q query, limit, from string) {
 	s.mu.Lock()
-	items := s.selected(q)
+	items := s.selectObjects(q)
 	next := ""
 	if most, err := strconv.Atoi(limit); err == nil && most > 0 {
 		skipped, _ := strconv.Atoi(from)
@@ -108,13 +108,13 @@ func (s *Server) list(w http.ResponseWriter, q query, limit, from string) {
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
-// The method watch sends the existing objects if the request has no version, and then every change.
+// watch sends the existing objects if the request has no version, and then every change.
 func (s *Server) watch(w http.ResponseWriter, r *http.Request, q query, from string, initialEvents bool) {
 	s.mu.Lock()
 	var initial []object
 	version := s.version
 	if from == "" || from == "0" || initialEvents {
-		initial = s.selected(q)
+		initial = s.selectObjects(q)
 	} else {
 		version, _ = strconv.Atoi(from)
 	}
@@ -139,7 +139,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, q query, from str
 		return
 	}
 	for _, o := range initial {
-		send("ADDED", typed(o))
+		send("ADDED", withKind(o))
 	}
 	if initialEvents {
 		send("BOOKMARK", bookmark(q.resource, version))
@@ -160,7 +160,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, q query, from str
 			if lost != nil && lost(c.kind, c.object) {
 				continue
 			}
-			send(c.kind, typed(c.object))
+			send(c.kind, withKind(c.object))
 		}
 		select {
 		case <-changed:
@@ -178,8 +178,8 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, q query, from str
 	}
 }
 
-// The function typed copies an object and sets its kind, as in a response.
-func typed(o object) object {
+// withKind copies an object and sets its kind, as in a response.
+func withKind(o object) object {
 	o = o.DeepCopyObject().(object)
 	switch o := o.(type) {
 	case *corev1.Pod:
@@ -198,9 +198,9 @@ func bookmark(resource string, version int) object {
 		Annotations:     map[string]string{metav1.InitialEventsAnnotationKey: "true"},
 	}
 	if resource == "events" {
-		return typed(&corev1.Event{ObjectMeta: meta})
+		return withKind(&corev1.Event{ObjectMeta: meta})
 	}
-	return typed(&corev1.Pod{ObjectMeta: meta})
+	return withKind(&corev1.Pod{ObjectMeta: meta})
 }
 
 func failure(code int32, reason metav1.StatusReason, message string) metav1.Status {

@@ -112,7 +112,7 @@ func (s *Server) Delete(o object) {
 	}
 }
 
-// The method record adds a change to the history. The caller must hold the lock.
+// record adds a change to the history. The caller must hold the lock.
 func (s *Server) record(kind string, o object) {
 	s.version++
 	o = o.DeepCopyObject().(object)
@@ -213,7 +213,7 @@ func resourceOf(o object) string {
 	panic(fmt.Sprintf("not a pod, a node or an event: %T", o))
 }
 
-// The type query is the selection of a list or watch.
+// query is the selection of a list or watch.
 type query struct {
 	resource, namespace string
 	selector            fields.Selector
@@ -235,8 +235,8 @@ func (q query) matches(o object) bool {
 	return q.selector.Matches(set)
 }
 
-// The method selected lists the objects that match a query. The caller must hold the lock.
-func (s *Server) selected(q query) []object {
+// selectObjects lists the objects that match a query. The caller must hold the lock.
+func (s *Server) selectObjects(q query) []object {
 	var list []object
 	for _, k := range slices.Sorted(maps.Keys(s.objects)) {
 		if o := s.objects[k]; q.matches(o) {

@@ -14,8 +14,8 @@ type asked struct {
 	registries func()            // stops the probes of registries; nil without such probes
 }
 
-// The function begin runs the function ask on a goroutine. The returned function cancels the current attempt, stops
-// the goroutine and waits for its end.
+// begin runs the function ask on a goroutine. The returned function cancels the current attempt, stops the goroutine
+// and waits for its end.
 func begin(ctx context.Context, ask func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
@@ -35,8 +35,8 @@ func (r *Runner) ask(ctx context.Context, config Config) *asked {
 	return a
 }
 
-// The method become starts and stops probes according to a new configuration. Unchanged probes continue. The method
-// become deletes the series of changed and removed probes.
+// become starts and stops probes according to a new configuration. Unchanged probes continue. It deletes the series of
+// changed and removed probes.
 func (a *asked) become(ctx context.Context, config Config) {
 	for _, was := range a.config.Probes {
 		if !slices.ContainsFunc(config.Probes, func(p Probe) bool { return reflect.DeepEqual(p, was) }) {
@@ -67,7 +67,7 @@ func (a *asked) become(ctx context.Context, config Config) {
 	a.config = config
 }
 
-// The method stop waits for all probes to stop. Their context must already be done.
+// stop waits for all probes to stop. Their context must already be done.
 func (a *asked) stop() {
 	for _, stop := range a.probes {
 		stop()

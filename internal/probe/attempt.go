@@ -22,7 +22,7 @@ const userAgent = "podlapse-agent"
 // RoundTrip sends a request to the runtime or the API server on the agent's existing connection.
 type RoundTrip func(context.Context) error
 
-// The type asker makes one attempt and records the stages of the attempt.
+// asker makes one attempt and records the stages of the attempt.
 type asker func(ctx context.Context, s *stages) error
 
 // askerOf returns the function that makes the attempts of a probe. Each attempt opens its own connection. Round
@@ -157,8 +157,8 @@ func getOnce(ctx context.Context, transport http.RoundTripper, target string, he
 	return response, nil
 }
 
-// The function redirect returns the address of a redirect on the same host. The function redirect returns an empty
-// text if the response is final. A redirect from HTTPS to HTTP counts as final.
+// redirect returns the address of a redirect on the same host. It returns an empty text if the response is final. A
+// redirect from HTTPS to HTTP counts as final.
 func redirect(response *http.Response) string {
 	switch response.StatusCode {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,
@@ -175,7 +175,7 @@ func redirect(response *http.Response) string {
 	return next.String()
 }
 
-// The function attempt makes one attempt of a probe.
+// attempt makes one attempt of a probe.
 func attempt(ctx context.Context, p Probe, ask asker) Outcome {
 	ctx, cancel := context.WithTimeout(ctx, p.Timeout.Duration)
 	defer cancel()
@@ -188,7 +188,7 @@ func attempt(ctx context.Context, p Probe, ask asker) Outcome {
 	return s.outcome(p, err)
 }
 
-// The method pause returns the time until the next attempt.
+// pause returns the time until the next attempt.
 func (p Pace) pause(random func(time.Duration) time.Duration) time.Duration {
 	return p.Interval.Duration + random(p.Jitter.Duration)
 }

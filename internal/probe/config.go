@@ -179,7 +179,7 @@ func Parse(text []byte, node Node) (Config, error) {
 	return config, errors.Join(append(problems, config.problems()...)...)
 }
 
-// The method complete sets the default values.
+// complete sets the default values.
 func (p *Pace) complete() {
 	if !p.Interval.given {
 		p.Interval.Duration = defaultInterval

@@ -15,6 +15,40 @@ import (
 	"go.uber.org/zap"
 )
 
+// answerPath answers a request as its path requires.
+func answerPath(t *testing.T, w http.ResponseWriter, r *http.Request) {
+	http.SetCookie(w, &http.Cookie{Name: "id", Value: "1"})
+	switch r.URL.Path {
+	case "/slow":
+		time.Sleep(100 * time.Millisecond)
+	case "/stuck":
+		<-r.Context().Done()
+	case "/hang-up":
+		panic(http.ErrAbortHandler)
+	case "/bad":
+		w.WriteHeader(http.StatusInternalServerError)
+	case "/loop":
+		http.Redirect(w, r, "/loop", http.StatusFound)
+	case "/once":
+		http.Redirect(w, r, "/", http.StatusFound)
+	case "/away":
+		http.Redirect(w, r, "http://"+dead(t)+"/", http.StatusFound)
+	case "/garbled":
+		w.Header().Set("Location", "http://%zz?token=secret")
+		w.WriteHeader(http.StatusFound)
+	case "/nowhere":
+		w.WriteHeader(http.StatusFound)
+	case "/endless":
+		for r.Context().Err() == nil {
+			if _, err := w.Write(make([]byte, 1<<16)); err != nil {
+				return
+			}
+		}
+	case "/header":
+		w.Header().Set("X", strings.Repeat("x", 2*maxHeader))
+	}
+}
+
 func TestHTTP(t *testing.T) {
 	var mu sync.Mutex
 	var requests []*http.Request
@@ -29,36 +63,7 @@ func TestHTTP(t *testing.T) {
 		mu.Lock()
 		requests = append(requests, r.Clone(context.Background()))
 		mu.Unlock()
-		http.SetCookie(w, &http.Cookie{Name: "id", Value: "1"})
-		switch r.URL.Path {
-		case "/slow":
-			time.Sleep(100 * time.Millisecond)
-		case "/stuck":
-			<-r.Context().Done()
-		case "/hang-up":
-			panic(http.ErrAbortHandler)
-		case "/bad":
-			w.WriteHeader(http.StatusInternalServerError)
-		case "/loop":
-			http.Redirect(w, r, "/loop", http.StatusFound)
-		case "/once":
-			http.Redirect(w, r, "/", http.StatusFound)
-		case "/away":
-			http.Redirect(w, r, "http://"+dead(t)+"/", http.StatusFound)
-		case "/garbled":
-			w.Header().Set("Location", "http://%zz?token=secret")
-			w.WriteHeader(http.StatusFound)
-		case "/nowhere":
-			w.WriteHeader(http.StatusFound)
-		case "/endless":
-			for r.Context().Err() == nil {
-				if _, err := w.Write(make([]byte, 1<<16)); err != nil {
-					return
-				}
-			}
-		case "/header":
-			w.Header().Set("X", strings.Repeat("x", 2*maxHeader))
-		}
+		answerPath(t, w, r)
 	}))
 	defer server.Close()
 	server.Config.ErrorLog = nil

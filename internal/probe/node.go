@@ -16,7 +16,7 @@ type Node struct {
 
 var variable = regexp.MustCompile(`\$\([^()]*\)`)
 
-// The method resolve replaces the variables in the fields that can contain them.
+// resolve replaces the variables in the fields that can contain them.
 func (p *Probe) resolve(node Node) (problems []error) {
 	for _, field := range []struct {
 		name string

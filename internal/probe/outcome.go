@@ -80,8 +80,8 @@ type statusError int
 
 func (e statusError) Error() string { return fmt.Sprintf("response status %d", int(e)) }
 
-// The function classify derives the result from the error and the stage in which the attempt ended. The argument in
-// is the stage's result, or empty if no stage was open.
+// classify derives the result from the error and the stage in which the attempt ended. The argument in is the stage's
+// result, or empty if no stage was open.
 func classify(err error, in Result) Result {
 	var status statusError
 	var slow interface{ Timeout() bool }

@@ -14,8 +14,8 @@ import (
 // colon.
 const registryPrefix = "registry:"
 
-// The constant hub is the name of Docker Hub in image references, and hubHost is its host (containerd:
-// core/remotes/docker, DefaultHost).
+// hub is the name of Docker Hub in image references, and hubHost is its host (containerd: core/remotes/docker,
+// DefaultHost).
 const hub, hubHost = "docker.io", "registry-1.docker.io"
 
 // followRegistries probes the most used registries at each interval, all at the same time. When ctx is done,

@@ -52,7 +52,8 @@ func runFile(t *testing.T, text string) *running {
 	}
 	succeed := func(context.Context) error { return nil }
 	runner := NewRunner(RunnerConfig{
-		Config: config, Load: r.file.load, Recorder: &r.book, Runtime: succeed, APIServer: succeed, Logger: zap.NewNop(),
+		Config: config, Load: r.file.load, Recorder: &r.book, Runtime: succeed, APIServer: succeed,
+		Logger: zap.NewNop(),
 		Pulled: func(context.Context) []string { return []string{closedRegistry} },
 		Report: func(up bool, detail string) {
 			r.mu.Lock()

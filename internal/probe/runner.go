@@ -55,7 +55,7 @@ func (r *Runner) Run(ctx context.Context) error {
 	return nil
 }
 
-// The function random returns a random duration between zero and d.
+// random returns a random duration between zero and d.
 func random(d time.Duration) time.Duration {
 	if d <= 0 {
 		return 0
@@ -63,8 +63,8 @@ func random(d time.Duration) time.Duration {
 	return rand.N(d)
 }
 
-// The method repeat starts at a random time within the first interval. So the probes of one agent, and the agents of
-// many nodes, do not run at the same time.
+// repeat starts at a random time within the first interval. So the probes of one agent, and the agents of many nodes,
+// do not run at the same time.
 func (r *Runner) repeat(ctx context.Context, p Probe) {
 	f := r.follow(p)
 	for wait := random(p.Interval.Duration); backoff.Sleep(ctx, wait); wait = p.pause(random) {
@@ -84,7 +84,7 @@ func (r *Runner) follow(p Probe) *followed {
 	return &followed{p, r.askerOf(p), r.config.Recorder, resultLogger{logger: r.config.Logger}}
 }
 
-// The method once makes one attempt. The method once records the result unless ctx is done.
+// once makes one attempt. It records the result unless ctx is done.
 func (f *followed) once(ctx context.Context) {
 	o := attempt(ctx, f.probe, f.ask)
 	if ctx.Err() == nil {

@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// The type stages measures the stages of one attempt. If a stage occurs several times, for example with redirects,
-// the times add up. The type stages is safe for concurrent use, because net/http dials in the background, even after
-// the attempt.
+// stages measures the stages of one attempt. If a stage occurs several times, for example with redirects, the times add
+// up. stages is safe for concurrent use, because net/http dials in the background, even after the attempt.
 type stages struct {
 	mu      sync.Mutex
 	begunAt time.Time
@@ -32,8 +31,8 @@ func (s *stages) begin(stage Stage) {
 	}
 }
 
-// The method end ends a stage that succeeded. A failed stage stays open, because another address can still succeed.
-// If no address succeeds, the attempt ends in this stage.
+// end ends a stage that succeeded. A failed stage stays open, because another address can still succeed. If no address
+// succeeds, the attempt ends in this stage.
 func (s *stages) end(stage Stage, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,7 +58,7 @@ func (s *stages) traced(ctx context.Context) context.Context {
 	})
 }
 
-// The method outcome closes the open stages and returns the outcome of the attempt.
+// outcome closes the open stages and returns the outcome of the attempt.
 func (s *stages) outcome(p Probe, err error) Outcome {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// The method place returns the position of a probe in the file.
+// place returns the position of a probe in the file.
 func (p Probe) place(i int) string {
 	if p.Name == "" {
 		return fmt.Sprintf("probes[%d]", i)
@@ -22,7 +22,7 @@ func (p Probe) place(i int) string {
 	return fmt.Sprintf("probes[%d] (%.63s)", i, p.Name)
 }
 
-// The method problems returns all problems of the configuration.
+// problems returns all problems of the configuration.
 func (c Config) problems() (problems []error) {
 	if len(c.Probes) > maxProbes {
 		problems = append(problems, fmt.Errorf("probes: %d probes exceed the limit of %d", len(c.Probes), maxProbes))

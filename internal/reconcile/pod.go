@@ -95,7 +95,7 @@ func (r *Reconciler) observe(o timeline.Observation) {
 			return
 		}
 		p = r.meet(o.PodUID(), r.config.Scope)
-		p.reported = p.reported || r.mirrored(object.Pod)
+		p.reported = p.reported || r.isMirrored(object.Pod)
 		p.late = !object.Live
 	}
 	r.observeEphemeral(p, o)
@@ -134,8 +134,7 @@ func (r *Reconciler) observe(o timeline.Observation) {
 	}
 }
 
-// The method relabel updates the labels of a settled pod. Labels are used only to select pods, and they are not
-// evidence.
+// relabel updates the labels of a settled pod. Labels are used only to select pods, and they are not evidence.
 func (r *Reconciler) relabel(p *pod, now timeline.Pod) {
 	if p.settled.Labels != now.Labels {
 		p.settled.Labels = now.Labels
@@ -143,7 +142,7 @@ func (r *Reconciler) relabel(p *pod, now timeline.Pod) {
 	}
 }
 
-// The method meet creates the state of a pod that this agent sees for the first time.
+// meet creates the state of a pod that this agent sees for the first time.
 func (r *Reconciler) meet(uid string, scope timeline.Scope) *pod {
 	reported := r.reported[uid]
 	if reported {
@@ -165,9 +164,9 @@ func (r *Reconciler) countStarting(by int) {
 	}
 }
 
-// The method mirrored reports whether another object already represents the same start-up of a static pod. This
-// happens after the kubelet has recreated the mirror.
-func (r *Reconciler) mirrored(made timeline.Pod) bool {
+// isMirrored reports whether another object already represents the same start-up of a static pod. This happens after
+// the kubelet has recreated the mirror.
+func (r *Reconciler) isMirrored(made timeline.Pod) bool {
 	if made.ReadAt.IsZero() {
 		return false
 	}
@@ -185,7 +184,7 @@ func (r *Reconciler) mirrored(made timeline.Pod) bool {
 	return false
 }
 
-// The method leave handles the deletion of a pod's object.
+// leave handles the deletion of a pod's object.
 func (r *Reconciler) leave(uid string) {
 	delete(r.reported, uid)
 	if r.config.Keeper != nil {
@@ -193,8 +192,7 @@ func (r *Reconciler) leave(uid string) {
 	}
 }
 
-// The method advance passes the pod's requests to the sources. If the start-up is settled, the method advance
-// completes it.
+// advance passes the pod's requests to the sources. If the start-up is settled, advance completes it.
 func (r *Reconciler) advance(p *pod) {
 	if p.evidence == nil {
 		return
@@ -254,9 +252,9 @@ func (r *Reconciler) watchEvents(p *pod, object timeline.Pod) {
 	}
 }
 
-// The method settle makes the pod's timeline final. The API shows a start-up that was complete before the agent first
-// saw the pod. But the method settle does not report it, because another agent might have reported it. The method
-// settle also does not report a start-up twice.
+// settle makes the pod's timeline final. The API shows a start-up that was complete before the agent first saw the pod.
+// But settle does not report it, because another agent might have reported it. It also does not report a start-up
+// twice.
 func (r *Reconciler) settle(p *pod, now time.Time) {
 	object := p.evidence.Pod()
 	p.requestsEvents = false
@@ -294,8 +292,7 @@ func (r *Reconciler) settleEnded() {
 	}
 }
 
-// The method forget drops a pod whose object was deleted. The start-up settles now, because no more evidence will
-// arrive.
+// forget drops a pod whose object was deleted. The start-up settles now, because no more evidence will arrive.
 func (r *Reconciler) forget(uid string, p *pod) {
 	r.endEphemeral(p)
 	if p.evidence != nil {

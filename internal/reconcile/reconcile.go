@@ -19,8 +19,8 @@ import (
 const (
 	// inboxCapacity is the maximum number of observations that wait. If the inbox is full, the source waits.
 	inboxCapacity = 256
-	// The constant tick is the interval at which Run checks the requests of starting pods that depend on time.
-	// Without starting pods, Run checks nothing.
+	// tick is the interval at which Run checks the requests of starting pods that depend on time. Without starting
+	// pods, Run checks nothing.
 	tick = time.Second
 	// maxGone is the maximum number of remembered static pods whose mirror was removed. At the limit, the Reconciler
 	// forgets the oldest.
@@ -248,7 +248,7 @@ func (r *Reconciler) Some(ctx context.Context, uids []string) ([]timeline.Timeli
 	})
 }
 
-// The function ask runs the function query on the goroutine in Run and returns the result of the function.
+// ask runs the function query on the goroutine in Run and returns the result of the function.
 func ask[A any](ctx context.Context, r *Reconciler, what string, query func() A) (A, error) {
 	answer := make(chan A, 1)
 	var err error

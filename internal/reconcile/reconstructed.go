@@ -26,8 +26,7 @@ func newReconstructed(registerer prometheus.Registerer) reconstructed {
 	}
 }
 
-// The method count counts a settled pod. The method count skips start-ups that a previous agent reported, because
-// that agent counted them.
+// count counts a settled pod. It skips start-ups that a previous agent reported, because that agent counted them.
 func (c reconstructed) count(p *pod) {
 	switch {
 	case p.reported:

@@ -19,9 +19,9 @@ type Restored struct {
 	EventsUntil time.Time
 }
 
-// The method restore continues the previous agent's work. Repeated observations do not change evidence, so the
-// sources can repeat observations now. The previous agent's open queries and Event watches are unknown, so the method
-// restore requests all missing evidence again.
+// restore continues the previous agent's work. Repeated observations do not change evidence, so the sources can repeat
+// observations now. The previous agent's open queries and Event watches are unknown, so restore requests all missing
+// evidence again.
 func (r *Reconciler) restore() {
 	r.reported = make(map[string]bool, len(r.config.Restored.Reported))
 	for _, uid := range r.config.Restored.Reported {

@@ -24,7 +24,7 @@ func (r *Reconciler) observeTermination(p *pod, o timeline.Observation) {
 	if news {
 		r.reportChanged(o.PodUID())
 	}
-	if r.config.Keeper != nil && (p.evidence == nil || p.reported) && lasts(o) {
+	if r.config.Keeper != nil && (p.evidence == nil || p.reported) && outlivesAgent(o) {
 		r.config.Keeper.KeepEnd(o, news)
 	}
 	if _, object := o.(timeline.PodSeen); object && news {
@@ -51,9 +51,9 @@ func (r *Reconciler) applyToTermination(p *pod, o timeline.Observation) (news bo
 	return true
 }
 
-// The function lasts reports whether the next agent needs an observation. The next agent can query the runtime about
+// outlivesAgent reports whether the next agent needs an observation. The next agent can query the runtime about
 // containers that are still running, so an observation of a running container is not necessary.
-func lasts(o timeline.Observation) bool {
+func outlivesAgent(o timeline.Observation) bool {
 	answer, ok := o.(timeline.RuntimeSeen)
 	return !ok || slices.ContainsFunc(answer.Containers, func(c timeline.ContainerRun) bool {
 		return !c.FinishedAt.IsZero()
@@ -74,8 +74,8 @@ func (r *Reconciler) advanceTermination(p *pod) {
 	r.askRuntime(p.terminating.evidence.Pod(), timeline.Requests{})
 }
 
-// The method termination returns the pod's termination as of now. The method termination returns nil before the
-// deletion request, or if the agent does not follow terminations.
+// termination returns the pod's termination as of now. It returns nil before the deletion request, or if the agent does
+// not follow terminations.
 func (p *pod) termination(now time.Time, skew timeline.Skew) *timeline.Termination {
 	if p.terminating == nil {
 		return nil
@@ -84,7 +84,7 @@ func (p *pod) termination(now time.Time, skew timeline.Skew) *timeline.Terminati
 	return &t
 }
 
-// The method terminate reports the termination of a pod whose object was removed.
+// terminate reports the termination of a pod whose object was removed.
 func (r *Reconciler) terminate(p *pod, gone timeline.Timeline) {
 	if p.terminating == nil {
 		return

@@ -76,7 +76,7 @@ func whereToGoOn(file *os.File) (int64, error) {
 	return size - half, nil
 }
 
-// The method begin writes a header immediately.
+// begin writes a header immediately.
 func (f *File) begin(header []byte) error {
 	if !f.fits(header) {
 		return f.full()
@@ -86,8 +86,7 @@ func (f *File) begin(header []byte) error {
 	return err
 }
 
-// The method write appends a line that fits. The method write returns the number of lines that were written to the
-// file.
+// write appends a line that fits. It returns the number of lines that were written to the file.
 func (f *File) write(line []byte) (taken int, err error) {
 	f.size += int64(len(line))
 	f.buffer = append(f.buffer, line...)
@@ -104,7 +103,7 @@ func (f *File) full() error {
 	return fmt.Errorf("the file has reached its limit of %d MiB: record to another file", f.limit>>20)
 }
 
-// The method flush writes the lines in the buffer and returns their number.
+// flush writes the lines in the buffer and returns their number.
 func (f *File) flush() (taken int, err error) {
 	if f.waiting == 0 {
 		return 0, nil

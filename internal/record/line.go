@@ -47,7 +47,7 @@ func kindOf[O timeline.Observation](name string) kind {
 	return kind{name, reflect.TypeFor[O](), parse[O]}
 }
 
-// The type tag is the common part of all lines.
+// tag is the common part of all lines.
 type tag struct {
 	Kind string `json:"kind"`
 }
@@ -82,7 +82,7 @@ func encodeLine(kind string, value any) ([]byte, error) {
 	return encoded, nil
 }
 
-// The function decode parses one observation.
+// decode parses one observation.
 func decode(name string, line []byte) (timeline.Observation, error) {
 	for _, kind := range kinds {
 		if kind.name == name {

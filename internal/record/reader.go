@@ -53,7 +53,7 @@ func (r *Reader) Next() (timeline.Observation, error) {
 	}
 }
 
-// The method decode decodes a line. The method decode stores a header and returns nil for it.
+// decode decodes a line. It stores a header and returns nil for it.
 func (r *Reader) decode(line []byte) (timeline.Observation, error) {
 	var t tag
 	err := json.Unmarshal(line, &t)

@@ -142,8 +142,10 @@ func readOne(line []byte) (timeline.Observation, error) {
 // Agents up to v0.1 recorded messages without redaction.
 func TestOldRecordingsAreRedacted(t *testing.T) {
 	const text = `{"kind":"header","version":1}
-{"kind":"event_seen","uid":"u","arrived_at":"2026-03-01T12:00:00Z","reason":"Failed","message":"Head https://user:hunter2@registry.example/v2/: EOF"}
-{"kind":"event_seen","uid":"u","arrived_at":"2026-03-01T12:00:00Z","reason":"Unhealthy","message":"Readiness probe failed: hunter2"}
+{"kind":"event_seen","uid":"u","arrived_at":"2026-03-01T12:00:00Z","reason":"Failed","message":"Head ` +
+		`https://user:hunter2@registry.example/v2/: EOF"}
+{"kind":"event_seen","uid":"u","arrived_at":"2026-03-01T12:00:00Z","reason":"Unhealthy","message":"Readiness probe ` +
+		`failed: hunter2"}
 `
 	reader := NewReader(strings.NewReader(text))
 	for _, want := range []string{"Head https://REDACTED@registry.example/v2/: EOF", "Readiness probe failed: …"} {

@@ -19,7 +19,7 @@ const (
 	// queueCapacity is the maximum number of observations that wait to be encoded. queueCapacity is large enough for
 	// bursts of many pods.
 	queueCapacity = 1024
-	// The constant drain is the time for which Run still records queued observations after its context is done.
+	// drain is the time for which Run still records queued observations after its context is done.
 	drain = 800 * time.Millisecond
 )
 
@@ -84,8 +84,8 @@ func (r *Recorder) Run(ctx context.Context) error {
 	return nil
 }
 
-// The method record encodes an observation. Without a file, the method record counts the observation as sent. With a
-// file, the observation counts when it is in the file.
+// record encodes an observation. Without a file, record counts the observation as sent. With a file, the observation
+// counts when it is in the file.
 func (r *Recorder) record(o timeline.Observation) {
 	line, err := Encode(o)
 	if err != nil { // one invalid observation must not stop the recording
@@ -138,7 +138,7 @@ func (r *Recorder) flush() {
 	r.after(r.file.flush())
 }
 
-// The method end closes the file and reports errors that appear only then, for example on network file systems.
+// end closes the file and reports errors that appear only then, for example on network file systems.
 func (r *Recorder) end() {
 	r.flush()
 	if r.file == nil {
@@ -150,7 +150,7 @@ func (r *Recorder) end() {
 	r.file = nil
 }
 
-// The method stop closes the file and counts the lines in the buffer as dropped.
+// stop closes the file and counts the lines in the buffer as dropped.
 func (r *Recorder) stop(err error) {
 	r.queue.Drop(r.file.waiting)
 	err = errors.Join(err, r.file.out.Close())

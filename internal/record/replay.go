@@ -87,7 +87,7 @@ func Replay(r *Reader) ([]timeline.Timeline, error) {
 	}
 }
 
-// The method follow applies an observation to the evidence of the pod's termination.
+// follow applies an observation to the evidence of the pod's termination.
 func (p *replayed) follow(o timeline.Observation) {
 	if p.termination == nil {
 		p.termination = timeline.NewTerminationEvidence(o)

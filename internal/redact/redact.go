@@ -102,7 +102,7 @@ func replacing(pattern *regexp.Regexp, by string) func(string) string {
 // Text returns a text without credentials: user and query of URLs, values of secret keys, and tokens. Text keeps
 // the words around the credentials. If a text is longer than maxText, Text removes its middle.
 func Text(text string) string {
-	text = bounded(text)
+	text = shorten(text)
 	lower := strings.ToLower(text)
 	for _, rule := range rules {
 		if slices.ContainsFunc(rule.hints, func(hint string) bool {
@@ -114,9 +114,9 @@ func Text(text string) string {
 	return text
 }
 
-// The function bounded removes the middle of a long text. The function bounded also removes the words at the cut,
-// because no rule recognizes a part of a secret.
-func bounded(text string) string {
+// shorten removes the middle of a long text. shorten also removes the words at the cut, because no rule recognizes a
+// part of a secret.
+func shorten(text string) string {
 	if len(text) <= maxText {
 		return text
 	}

@@ -107,11 +107,15 @@ func TestFailureWordsAreKept(t *testing.T) {
 		text string
 		want imagepull.Failure
 	}{
-		{`failed to pull and unpack image "r.example/a:1": failed to resolve reference "r.example/a:1": failed to authorize: failed to fetch oauth token: ` +
-			`unexpected status from GET request to https://auth.example/token?scope=repository%3Aa%3Apull&service=r.example: 401 Unauthorized`, imagepull.FailureUnauthorized},
-		{`failed to do request: Head "https://user:pw@r.example/v2/a/manifests/1?x=y": dial tcp: lookup r.example: no such host`, imagepull.FailureDNS},
+		{`failed to pull and unpack image "r.example/a:1": failed to resolve reference "r.example/a:1": failed to ` +
+			`authorize: failed to fetch oauth token: unexpected status from GET request to ` +
+			`https://auth.example/token?scope=repository%3Aa%3Apull&service=r.example: 401 Unauthorized`,
+			imagepull.FailureUnauthorized},
+		{`failed to do request: Head "https://user:pw@r.example/v2/a/manifests/1?x=y": dial tcp: lookup r.example: ` +
+			`no such host`, imagepull.FailureDNS},
 		{`Head "https://u:p@r.example/v2/": no basic auth credentials`, imagepull.FailureUnauthorized},
-		{`httpReadSeeker: failed open: failed to do request: Get "https://s3.example/l?X-Amz-Signature=ab": 403 Forbidden`, imagepull.FailureForbidden},
+		{`httpReadSeeker: failed open: failed to do request: Get "https://s3.example/l?X-Amz-Signature=ab": 403 ` +
+			`Forbidden`, imagepull.FailureForbidden},
 		{`failed to fetch https://u:p@r.example/v2/a?token=b: not found`, imagepull.FailureNotFound},
 	} {
 		if got := imagepull.ClassifyFailure(Text(test.text)); got != test.want ||
@@ -124,9 +128,11 @@ func TestFailureWordsAreKept(t *testing.T) {
 
 func BenchmarkText(b *testing.B) {
 	for name, text := range map[string]string{
-		"pulled": `Successfully pulled image "registry.example/team/app:1.2" in 5.277s (21.038s including waiting). Image size: 20848778 bytes.`,
-		"failed": `Failed to pull image "r.example/a:1": failed to resolve reference "r.example/a:1": Head "https://r.example/v2/a/manifests/1": EOF`,
-		"most":   strings.Repeat(`x-a: b "c": d=e --f https://u:p@h/i?j bearer basic gh `, 1<<15),
+		"pulled": `Successfully pulled image "registry.example/team/app:1.2" in 5.277s (21.038s including waiting). ` +
+			`Image size: 20848778 bytes.`,
+		"failed": `Failed to pull image "r.example/a:1": failed to resolve reference "r.example/a:1": Head ` +
+			`"https://r.example/v2/a/manifests/1": EOF`,
+		"most": strings.Repeat(`x-a: b "c": d=e --f https://u:p@h/i?j bearer basic gh `, 1<<15),
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {

@@ -22,9 +22,9 @@ const (
 	// maxCandidates is the maximum number of registries of each kind whose pulls are counted. The counts decide
 	// which registries get their own label.
 	maxCandidates = 8 * Max
-	// The constant takeover is the factor by which a registry's pulls must exceed the pulls of the least used
-	// registry with a label. Only then does the registry take the label. So registries with similar use do not take
-	// the label from each other repeatedly.
+	// takeover is the factor by which a registry's pulls must exceed the pulls of the least used registry with a label.
+	// Only then does the registry take the label. So registries with similar use do not take the label from each other
+	// repeatedly.
 	takeover = 2
 	// halveAfter is the number of pulls after which all counts are halved. So recent use counts more than old use.
 	halveAfter = 1024
@@ -76,8 +76,8 @@ func (l *Labels) confirmedLabel(registry string, confirmed bool) (label, lost st
 	}
 	had := l.claimed.counted[registry] != nil && l.claimed.counted[registry].own
 	delete(l.claimed.counted, registry)
-	own, least := l.confirmed.own()
-	claimed, leastClaimed := l.claimed.own()
+	own, least := l.confirmed.ownLabels()
+	claimed, leastClaimed := l.claimed.ownLabels()
 	switch {
 	case own < maxConfirmed:
 		c.own = true
@@ -100,8 +100,8 @@ func (l *Labels) claimedLabel(registry, namespace string) (label, lost string) {
 	if c.own {
 		return registry, ""
 	}
-	confirmed, _ := l.confirmed.own()
-	claimed, least := l.claimed.own()
+	confirmed, _ := l.confirmed.ownLabels()
+	claimed, least := l.claimed.ownLabels()
 	if of := l.claimed.ownOf(namespace); of != "" {
 		least = of
 	} else if claimed < min(maxClaimed, Max-confirmed) {

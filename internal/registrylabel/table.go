@@ -22,8 +22,8 @@ func newTable() *table {
 	return &table{counted: make(map[string]*count, maxCandidates)}
 }
 
-// The method count counts one pull. A pull that does not count in full only restores pulls that halving removed. The
-// reason is that failed pulls cost nothing, so a user can cause any number of them.
+// count counts one pull. A pull that does not count in full only restores pulls that halving removed. The reason is
+// that failed pulls cost nothing, so a user can cause any number of them.
 func (t *table) count(registry string, full bool) *count {
 	if t.pulls++; t.pulls == halveAfter {
 		t.pulls = 0
@@ -50,9 +50,8 @@ func (t *table) count(registry string, full bool) *count {
 	return c
 }
 
-// The method own returns the number of registries with their own label, and the registry among them with the fewest
-// pulls.
-func (t *table) own() (own int, least string) {
+// ownLabels returns the number of registries with their own label, and the registry among them with the fewest pulls.
+func (t *table) ownLabels() (own int, least string) {
 	for name, c := range t.counted {
 		if !c.own {
 			continue

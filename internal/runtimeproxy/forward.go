@@ -44,7 +44,7 @@ func (codec) Unmarshal(data mem.BufferSlice, v any) error {
 // Name implements encoding.CodecV2.
 func (codec) Name() string { return "proto" }
 
-// The method forward handles every call.
+// forward handles every call.
 func (p *Proxy) forward(_ any, client grpc.ServerStream) error {
 	method, ok := grpc.MethodFromServerStream(client)
 	if !ok {
@@ -79,7 +79,7 @@ func (p *Proxy) forward(_ any, client grpc.ServerStream) error {
 	return p.answer(client, runtime, method, call)
 }
 
-// The method check replaces a request by its allowed part.
+// check replaces a request by its allowed part.
 func (f *frame) check(call cri.Call) error {
 	defer f.data.Free()
 	checked, err := call.Request(f.data.Materialize())
@@ -87,8 +87,8 @@ func (f *frame) check(call cri.Call) error {
 	return err
 }
 
-// The function prepare requires a deadline, which ends the call on both sides even if the client reads no response.
-// The function prepare passes only one of the client's headers: the namespace.
+// prepare requires a deadline, which ends the call on both sides even if the client reads no response. It passes only
+// one of the client's headers: the namespace.
 func prepare(ctx context.Context) (context.Context, error) {
 	if deadline, ok := ctx.Deadline(); !ok || time.Until(deadline) > callLimit {
 		return nil, fmt.Errorf("the call must have a deadline of at most %s", callLimit)
@@ -104,8 +104,7 @@ func prepare(ctx context.Context) (context.Context, error) {
 	}
 }
 
-// The function send sends the single request. The function send ignores io.EOF, because the status of the call
-// contains the reason.
+// send sends the single request. It ignores io.EOF, because the status of the call contains the reason.
 func send(runtime grpc.ClientStream, request *frame) error {
 	if err := runtime.SendMsg(request); err != nil && !errors.Is(err, io.EOF) {
 		return err
@@ -113,7 +112,7 @@ func send(runtime grpc.ClientStream, request *frame) error {
 	return runtime.CloseSend()
 }
 
-// The method answer forwards messages until the runtime has sent all messages or ends the call with an error.
+// answer forwards messages until the runtime has sent all messages or ends the call with an error.
 func (p *Proxy) answer(client grpc.ServerStream, runtime grpc.ClientStream, method string, call cri.Call) error {
 	for first := true; ; first = false {
 		var message frame

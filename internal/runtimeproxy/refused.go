@@ -26,10 +26,10 @@ type refused struct {
 	others  uint64 // number of refused calls of other methods
 }
 
-// The method refuse counts a refused call and returns its status.
+// refuse counts a refused call and returns its status.
 func (r *refused) refuse(method string, why error) error {
 	method = method[:min(len(method), maxMethodName)]
-	if r.first(method) {
+	if r.countCall(method) {
 		r.logger.Warn("refused a call to the container runtime: the agent never makes this call, so another process "+
 			"uses the proxy's socket",
 			zap.String("method", method), zap.Error(why))
@@ -37,8 +37,8 @@ func (r *refused) refuse(method string, why error) error {
 	return status.Errorf(codes.PermissionDenied, "runtime-proxy refuses %s: %v", method, why)
 }
 
-// The method first counts a call and reports whether it is the first call of its method.
-func (r *refused) first(method string) bool {
+// countCall counts a call and reports whether it is the first call of its method.
+func (r *refused) countCall(method string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.methods == nil {
@@ -53,7 +53,7 @@ func (r *refused) first(method string) bool {
 	return !known
 }
 
-// The method sum logs the numbers of refused calls if any call was refused.
+// sum logs the numbers of refused calls if any call was refused.
 func (r *refused) sum() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

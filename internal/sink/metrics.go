@@ -2,8 +2,8 @@ package sink
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// The function register creates the metrics of one sink at zero. A constant label identifies the sink, so only the
-// active sinks of this agent have metrics.
+// register creates the metrics of one sink at zero. A constant label identifies the sink, so only the active sinks of
+// this agent have metrics.
 func register(config Config, length func() int) (sent, dropped prometheus.Counter) {
 	label := prometheus.Labels{"sink": config.Name}
 	sent = prometheus.NewCounter(prometheus.CounterOpts{

@@ -80,10 +80,10 @@ func (q *Queue[T]) Drop(items int) { q.dropped.Add(float64(items)) }
 // calls the function idle each time the queue is empty. Run returns nil if it delivered all items. The caller can
 // call Run only once.
 //
-// The function deliver reports the result of its item by Sent or Drop, immediately or later. If deliver returns an
-// error, Run stops, drops this item and all queued items, and returns the error. If Drain is over, Run drops all
-// queued items and returns ErrSlow. The context of deliver is done when Drain is over, not when ctx is done. If
-// deliver ignores its context, Run waits for deliver.
+// deliver reports the result of its item by Sent or Drop, immediately or later. If deliver returns an error, Run stops,
+// drops this item and all queued items, and returns the error. If Drain is over, Run drops all queued items and returns
+// ErrSlow. The context of deliver is done when Drain is over, not when ctx is done. If deliver ignores its context, Run
+// waits for deliver.
 func (q *Queue[T]) Run(ctx context.Context, deliver func(context.Context, T) error, idle func()) error {
 	limit, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -119,7 +119,7 @@ func (q *Queue[T]) Run(ctx context.Context, deliver func(context.Context, T) err
 	}
 }
 
-// The method end drops all queued items. Later calls of Offer drop their items.
+// end drops all queued items. Later calls of Offer drop their items.
 func (q *Queue[T]) end() (lost int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

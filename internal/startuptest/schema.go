@@ -27,7 +27,7 @@ func TerminationSchema(t testing.TB) Schema {
 	return ReadSchema(t, timelineSchema, "#/$defs/termination_line")
 }
 
-// The function root returns the root directory of the module.
+// root returns the root directory of the module.
 func root(t testing.TB) string {
 	t.Helper()
 	dir, err := os.Getwd()

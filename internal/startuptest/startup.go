@@ -60,7 +60,7 @@ func (s *startUp) uid() string {
 	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }
 
-// The method phase adds a phase of up to two seconds that ends with the given milestone.
+// phase adds a phase of up to two seconds that ends with the given milestone.
 func (s *startUp) phase(
 	phase timeline.Phase,
 	container string,

@@ -47,8 +47,8 @@ func (d dir) removeInterrupted() {
 	}
 }
 
-// The method load reads the file of the previous agent. The method load renames an unusable file. The agent then
-// continues without the file's content.
+// load reads the file of the previous agent. It renames an unusable file. The agent then continues without the file's
+// content.
 func (d dir) load(node string, logger *zap.Logger) Contents {
 	text, err := d.read()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -72,7 +72,7 @@ func (d dir) load(node string, logger *zap.Logger) Contents {
 	return Contents{}
 }
 
-// The method read refuses a file that is not regular before it opens the file. Otherwise, a pipe would block forever.
+// read refuses a file that is not regular before it opens the file. Otherwise, a pipe would block forever.
 func (d dir) read() ([]byte, error) {
 	info, err := os.Lstat(d.file())
 	if err != nil {

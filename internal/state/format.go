@@ -13,7 +13,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The constant version is the version of the format. The package can read every older version.
+// version is the version of the format. The package can read every older version.
 const version = 1
 
 // Kinds of lines in addition to the lines of a recording.
@@ -60,7 +60,7 @@ type Contents struct {
 
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
-// The function checksum adds a line to the checksum of the previous lines.
+// checksum adds a line to the checksum of the previous lines.
 func checksum(before uint32, line []byte) uint32 { return crc32.Update(before, castagnoli(), line) }
 
 func encodeLine(value any) ([]byte, error) {
@@ -68,10 +68,10 @@ func encodeLine(value any) ([]byte, error) {
 	return append(line, '\n'), err
 }
 
-// The function seal creates the last line of a file.
+// seal creates the last line of a file.
 func seal(sum uint32) ([]byte, error) { return encodeLine(endLine{kindEnd, fmt.Sprintf("%08x", sum)}) }
 
-// The function parse parses a whole file. Its error is the reason why this agent cannot use the file.
+// parse parses a whole file. Its error is the reason why this agent cannot use the file.
 func parse(text []byte, node string) (Contents, error) {
 	first, _, _ := bytes.Cut(text, []byte("\n"))
 	h, err := readHeader(first, node)
@@ -116,7 +116,7 @@ func readHeader(line []byte, node string) (h header, err error) {
 	return h, nil
 }
 
-// The function unseal checks the end line and returns the text before the end line.
+// unseal checks the end line and returns the text before the end line.
 func unseal(text []byte) ([]byte, error) {
 	if !bytes.HasSuffix(text, []byte("\n")) {
 		return nil, errors.New("the file is truncated")
@@ -132,8 +132,8 @@ func unseal(text []byte) ([]byte, error) {
 	return text[:begin], nil
 }
 
-// The method read reads the recording. Observations of reported pods concern their deletion, so the method read adds
-// these observations to Ends.
+// read reads the recording. Observations of reported pods concern their deletion, so read adds these observations to
+// Ends.
 func (c *Contents) read(reader *record.Reader) error {
 	reported := make(map[string]bool, len(c.Reported))
 	for _, uid := range c.Reported {
@@ -149,7 +149,7 @@ func (c *Contents) read(reader *record.Reader) error {
 			return fmt.Errorf("read observations: %w", err)
 		}
 		switch {
-		case !survives(o):
+		case !outlivesAgent(o):
 		case reported[o.PodUID()]:
 			c.Ends = append(c.Ends, o)
 		default:
@@ -158,11 +158,11 @@ func (c *Contents) read(reader *record.Reader) error {
 	}
 }
 
-// The function survives returns false for observations that the next agent must not use. EventsWatched proves the
-// absence of Events, but no watch was open while no agent ran. EventsLost only revokes EventsWatched. The next agent
-// opens its own watch, which begins with all Events that the API server still holds. The next agent also measures
-// clocks and pressure again.
-func survives(o timeline.Observation) bool {
+// outlivesAgent returns false for observations that the next agent must not use. EventsWatched proves the absence of
+// Events, but no watch was open while no agent ran. EventsLost only revokes EventsWatched. The next agent opens its own
+// watch, which begins with all Events that the API server still holds. The next agent also measures clocks and pressure
+// again.
+func outlivesAgent(o timeline.Observation) bool {
 	switch o.(type) {
 	case timeline.EventsWatched, timeline.EventsLost, timeline.ClockSeen, timeline.PressureSeen:
 		return false

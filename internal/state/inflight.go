@@ -39,8 +39,8 @@ type fresh struct {
 	passing bool
 }
 
-// The method take keeps an observation, or returns false if the limit is reached. The method take always keeps the
-// latest pod object and the deletion of the pod, because no source repeats the last state of a deleted pod.
+// take keeps an observation, or returns false if the limit is reached. It always keeps the latest pod object and the
+// deletion of the pod, because no source repeats the last state of a deleted pod.
 func (p *inFlight) take(o timeline.Observation, news bool) bool {
 	_, seen := o.(timeline.PodSeen)
 	_, gone := o.(timeline.PodGone)
@@ -58,8 +58,8 @@ func (p *inFlight) take(o timeline.Observation, news bool) bool {
 	return room || !news
 }
 
-// The method encode encodes fresh observations up to the limit. The method encode returns the number of omitted
-// observations and the number of added bytes.
+// encode encodes fresh observations up to the limit. It returns the number of omitted observations and the number of
+// added bytes.
 func (p *inFlight) encode(observations []fresh, room int) (lost, added int) {
 	before := p.bytes
 	for _, f := range observations {

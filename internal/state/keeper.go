@@ -26,8 +26,8 @@ const (
 	saveDelay = 20 * time.Millisecond
 )
 
-// The variable retries is the back-off after a failed save. The variable retries limits the writes to a full disk,
-// but detects soon that the disk has room again.
+// retries is the back-off after a failed save. The variable retries limits the writes to a full disk, but detects soon
+// that the disk has room again.
 var retries = backoff.Policy{First: 500 * time.Millisecond, Max: 15 * time.Second}
 
 // Config configures a Keeper. Every field is required.
@@ -149,7 +149,7 @@ func (d *Dir) Keeper(config Config) (*Keeper, error) {
 // the runtime while the Keeper has data of any pod.
 func (k *Keeper) Keep(o timeline.Observation, news bool) {
 	_, seen := o.(timeline.PodSeen)
-	if !survives(o) || !news && !seen {
+	if !outlivesAgent(o) || !news && !seen {
 		return
 	}
 	k.mu.Lock()
@@ -178,7 +178,7 @@ func (k *Keeper) Keep(o timeline.Observation, news bool) {
 // KeepEnd receives an observation of a pod's termination, and whether the observation was new. KeepEnd keeps the
 // observation if the pod's start-up was reported or is in progress.
 func (k *Keeper) KeepEnd(o timeline.Observation, news bool) {
-	if !survives(o) || !news {
+	if !outlivesAgent(o) || !news {
 		return
 	}
 	k.mu.Lock()

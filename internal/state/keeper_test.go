@@ -16,75 +16,79 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
+var eventsOfA = timeline.EventsWatched{UID: "a", ArrivedAt: after(2), OpenedAt: after(1)}
+
+// restartTests are the cases of TestStateAfterRestart.
+var restartTests = map[string]struct {
+	do       func(k *Keeper)
+	inFlight []timeline.Observation
+	reported []string
+}{
+	"nothing": {func(*Keeper) {}, nil, nil},
+	"news": {func(k *Keeper) {
+		k.Keep(seen("a", 1, ""), true)
+		k.Keep(event("a", 2, "x"), true)
+		k.Keep(event("a", 2, "x"), false)
+	}, []timeline.Observation{seen("a", 1, ""), event("a", 2, "x")}, nil},
+	"the absence of Events": {func(k *Keeper) {
+		k.Keep(seen("a", 1, ""), true)
+		k.Keep(eventsOfA, true)
+	}, []timeline.Observation{seen("a", 1, "")}, nil},
+	"a silence of the runtime": {func(k *Keeper) {
+		k.Keep(seen("a", 1, ""), true)
+		k.Keep(silent(1, 3), true)
+		k.Keep(silent(3, 4), true)
+	}, []timeline.Observation{silent(1, 4), seen("a", 1, "")}, nil},
+	"no silence before any pod": {func(k *Keeper) {
+		k.Keep(silent(1, 3), true)
+		_ = k.save()
+		k.Keep(seen("a", 4, ""), true)
+	}, []timeline.Observation{seen("a", 4, "")}, nil},
+	"the latest pod object, in order of arrival": {func(k *Keeper) {
+		k.Keep(seen("a", 1, ""), true)
+		k.Keep(seen("a", 2, "passing"), false)
+		k.Keep(seen("a", 3, "latest"), false)
+		k.Keep(event("a", 4, "x"), true)
+	}, []timeline.Observation{seen("a", 1, ""), event("a", 4, "x"), seen("a", 3, "latest")}, nil},
+	"no outdated pod object": {func(k *Keeper) {
+		k.Keep(seen("a", 1, ""), true)
+		k.Keep(seen("a", 2, "passing"), false)
+		k.Keep(acknowledged("a", 3), true)
+	}, []timeline.Observation{seen("a", 1, ""), acknowledged("a", 3)}, nil},
+	"observations since the last save": {func(k *Keeper) {
+		k.Keep(seen("a", 1, ""), true)
+		k.Keep(seen("a", 2, "passing"), false)
+		_ = k.save()
+		k.Keep(event("a", 3, "x"), true)
+		_ = k.save()
+		k.Keep(acknowledged("a", 4), true)
+	}, []timeline.Observation{seen("a", 1, ""), event("a", 3, "x"), acknowledged("a", 4)}, nil},
+	"reported": {func(k *Keeper) {
+		k.Keep(seen("a", 1, ""), true)
+		k.Keep(seen("b", 1, ""), true)
+		k.Reported("a")
+	}, []timeline.Observation{seen("b", 1, "")}, []string{"a"}},
+	"reported, then deleted": {func(k *Keeper) {
+		k.Keep(seen("a", 1, ""), true)
+		k.Reported("a")
+		k.Gone("a")
+	}, nil, nil},
+	"deleted, not reported yet": {func(k *Keeper) {
+		k.Keep(seen("a", 1, ""), true)
+		k.Keep(gone("a", 2), true)
+		k.Gone("a")
+	}, []timeline.Observation{seen("a", 1, ""), gone("a", 2)}, nil},
+	"deleted, then reported": {func(k *Keeper) {
+		k.Keep(seen("a", 1, ""), true)
+		k.Keep(gone("a", 2), true)
+		k.Gone("a")
+		k.Reported("a")
+	}, nil, nil},
+	"an unknown deleted pod": {func(k *Keeper) { k.Gone("a") }, nil, nil},
+}
+
 func TestStateAfterRestart(t *testing.T) {
-	watched := timeline.EventsWatched{UID: "a", ArrivedAt: after(2), OpenedAt: after(1)}
-	for name, test := range map[string]struct {
-		do       func(k *Keeper)
-		inFlight []timeline.Observation
-		reported []string
-	}{
-		"nothing": {func(*Keeper) {}, nil, nil},
-		"news": {func(k *Keeper) {
-			k.Keep(seen("a", 1, ""), true)
-			k.Keep(event("a", 2, "x"), true)
-			k.Keep(event("a", 2, "x"), false)
-		}, []timeline.Observation{seen("a", 1, ""), event("a", 2, "x")}, nil},
-		"the absence of Events": {func(k *Keeper) {
-			k.Keep(seen("a", 1, ""), true)
-			k.Keep(watched, true)
-		}, []timeline.Observation{seen("a", 1, "")}, nil},
-		"a silence of the runtime": {func(k *Keeper) {
-			k.Keep(seen("a", 1, ""), true)
-			k.Keep(silent(1, 3), true)
-			k.Keep(silent(3, 4), true)
-		}, []timeline.Observation{silent(1, 4), seen("a", 1, "")}, nil},
-		"no silence before any pod": {func(k *Keeper) {
-			k.Keep(silent(1, 3), true)
-			_ = k.save()
-			k.Keep(seen("a", 4, ""), true)
-		}, []timeline.Observation{seen("a", 4, "")}, nil},
-		"the latest pod object, in order of arrival": {func(k *Keeper) {
-			k.Keep(seen("a", 1, ""), true)
-			k.Keep(seen("a", 2, "passing"), false)
-			k.Keep(seen("a", 3, "latest"), false)
-			k.Keep(event("a", 4, "x"), true)
-		}, []timeline.Observation{seen("a", 1, ""), event("a", 4, "x"), seen("a", 3, "latest")}, nil},
-		"no outdated pod object": {func(k *Keeper) {
-			k.Keep(seen("a", 1, ""), true)
-			k.Keep(seen("a", 2, "passing"), false)
-			k.Keep(acknowledged("a", 3), true)
-		}, []timeline.Observation{seen("a", 1, ""), acknowledged("a", 3)}, nil},
-		"observations since the last save": {func(k *Keeper) {
-			k.Keep(seen("a", 1, ""), true)
-			k.Keep(seen("a", 2, "passing"), false)
-			_ = k.save()
-			k.Keep(event("a", 3, "x"), true)
-			_ = k.save()
-			k.Keep(acknowledged("a", 4), true)
-		}, []timeline.Observation{seen("a", 1, ""), event("a", 3, "x"), acknowledged("a", 4)}, nil},
-		"reported": {func(k *Keeper) {
-			k.Keep(seen("a", 1, ""), true)
-			k.Keep(seen("b", 1, ""), true)
-			k.Reported("a")
-		}, []timeline.Observation{seen("b", 1, "")}, []string{"a"}},
-		"reported, then deleted": {func(k *Keeper) {
-			k.Keep(seen("a", 1, ""), true)
-			k.Reported("a")
-			k.Gone("a")
-		}, nil, nil},
-		"deleted, not reported yet": {func(k *Keeper) {
-			k.Keep(seen("a", 1, ""), true)
-			k.Keep(gone("a", 2), true)
-			k.Gone("a")
-		}, []timeline.Observation{seen("a", 1, ""), gone("a", 2)}, nil},
-		"deleted, then reported": {func(k *Keeper) {
-			k.Keep(seen("a", 1, ""), true)
-			k.Keep(gone("a", 2), true)
-			k.Gone("a")
-			k.Reported("a")
-		}, nil, nil},
-		"an unknown deleted pod": {func(k *Keeper) { k.Gone("a") }, nil, nil},
-	} {
+	for name, test := range restartTests {
 		b := newBench(t, Contents{})
 		test.do(b.Keeper)
 		got := b.saved(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The method save writes all data of the Keeper to the file.
+// save writes all data of the Keeper to the file.
 func (k *Keeper) save() error {
 	lines, pods, err := k.lines()
 	if err == nil {
@@ -27,8 +27,7 @@ func (k *Keeper) save() error {
 	return nil
 }
 
-// The method note records the result of a save. After a successful save, the method note marks the pods whose data is
-// in the file.
+// note records the result of a save. After a successful save, note marks the pods whose data is in the file.
 func (k *Keeper) note(pods []*inFlight, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -40,8 +39,7 @@ func (k *Keeper) note(pods []*inFlight, err error) {
 	}
 }
 
-// The method lines returns the content of the file and its pods. The method lines encodes observations without the
-// lock.
+// lines returns the content of the file and its pods. The method lines encodes observations without the lock.
 func (k *Keeper) lines() ([][]byte, []*inFlight, error) {
 	type batch struct {
 		pod   *inFlight
@@ -101,7 +99,7 @@ func (k *Keeper) reportLost(lost int) {
 	}
 }
 
-// The method content returns all lines except the end line, and their pods. The caller must hold the lock.
+// content returns all lines except the end line, and their pods. The caller must hold the lock.
 func (k *Keeper) content() (lines [][]byte, pods []*inFlight, err error) {
 	first, err := encodeLine(header{kindHeader, version, k.config.Node, k.config.Now().UTC(), k.eventsUntil})
 	if err != nil {

@@ -151,7 +151,8 @@ func (l life) events() []timeline.EventSeen {
 		events = append(events, event(
 			pulledAt+0.002,
 			"Pulled",
-			`Successfully pulled image "registry.example/app:1" in 2.5s (2.9s including waiting). Image size: 1000 bytes.`,
+			`Successfully pulled image "registry.example/app:1" in 2.5s (2.9s including waiting). `+
+				`Image size: 1000 bytes.`,
 		))
 	}
 	return events

@@ -76,9 +76,8 @@ type yamlWriter struct {
 	out     *strings.Builder
 }
 
-// The method value writes the next value. The argument lead is the text before the value on its first line, and
-// indent is the indent of further lines. A value after a key begins on a new line, unless it fits on the key's
-// line.
+// value writes the next value. The argument lead is the text before the value on its first line, and indent is the
+// indent of further lines. A value after a key begins on a new line, unless it fits on the key's line.
 func (w yamlWriter) value(lead, indent string, behindKey bool) error {
 	token, err := w.decoder.Token()
 	if err != nil {

@@ -59,7 +59,8 @@ truth:
 
 func TestJSON(t *testing.T) {
 	got, err := JSON(map[string]string{"a": hostile + "\U000e0001\U0001f600"})
-	want := "{\n  \"a\": \"a\\u001b[2J\\u001b]0;t\\u0007\\u202eb\\u0301\\u200f\\n\\r\\u2028\\u009b31mc\\ufffd<script>漢\\udb40\\udc01\U0001f600\"\n}\n"
+	want := "{\n  \"a\": \"a\\u001b[2J\\u001b]0;t\\u0007\\u202eb\\u0301\\u200f\\n\\r" +
+		"\\u2028\\u009b31mc\\ufffd<script>漢\\udb40\\udc01\U0001f600\"\n}\n"
 	if got != want || err != nil {
 		t.Errorf("%v, got\n%s\nwant\n%s", err, got, want)
 	}

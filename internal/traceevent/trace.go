@@ -90,8 +90,7 @@ func (t *tracing) describe(what string, lane int, args map[string]any) {
 		Event{Kind: kindMetadata, Name: what, Process: onlyProcess, Thread: lane, Args: args})
 }
 
-// The method lane returns the thread with the given name. Threads have numbers from 1 in the order of their first
-// use.
+// lane returns the thread with the given name. Threads have numbers from 1 in the order of their first use.
 func (t *tracing) lane(name string) int {
 	lane, ok := t.lanes[name]
 	if !ok {

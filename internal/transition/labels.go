@@ -26,13 +26,13 @@ func labelsOf(t timeline.Timeline) Labels {
 	case "Guaranteed", "Burstable", "BestEffort": // the schema allows only these values
 		l.QOS = t.Traits.QOSClass
 	}
-	l.own(t.Traits.Controller)
-	l.own(t.Owner) // Owner is the controller's controller or, without one, the controller itself
+	l.setOwner(t.Traits.Controller)
+	l.setOwner(t.Owner) // Owner is the controller's controller or, without one, the controller itself
 	return l
 }
 
-// The method own sets the label of one controller in the chain of owners.
-func (l *Labels) own(owner timeline.Owner) {
+// setOwner sets the label of one controller in the chain of owners.
+func (l *Labels) setOwner(owner timeline.Owner) {
 	switch owner.Kind {
 	case "CronJob":
 		l.CronJob = owner.Name

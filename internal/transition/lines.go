@@ -22,14 +22,14 @@ func Lines(t timeline.Timeline, now time.Time) []any {
 		if c.Kind == timeline.KindImageVolume { // an image volume does not run
 			continue
 		}
-		line := about.of(c)
+		line := about.withContainer(c)
 		line.Type, line.Container = typeContainer, containerOf(t, c, previous)
 		lines = append(lines, Record{line, api.InstantOf(now)})
 		previous = c
 	}
 	for i := range t.Containers {
 		if pull := imagePullOf(t, t.Containers[i].Name); pull != nil {
-			line := about.of(&t.Containers[i])
+			line := about.withContainer(&t.Containers[i])
 			line.Type, line.ImagePull = typeImagePull, pull
 			lines = append(lines, Record{line, api.InstantOf(now)})
 		}
@@ -37,8 +37,8 @@ func Lines(t timeline.Timeline, now time.Time) []any {
 	return lines
 }
 
-// The method of sets the container and the image of a record.
-func (m Metrics) of(c *timeline.ContainerReached) Metrics {
+// withContainer sets the container and the image of a record.
+func (m Metrics) withContainer(c *timeline.ContainerReached) Metrics {
 	if c.Kind != timeline.KindImageVolume {
 		m.ContainerName = c.Name
 	}
@@ -53,13 +53,13 @@ func podOf(t timeline.Timeline) *Pod {
 	return &Pod{
 		CreatedAt:              api.InstantOf(t.CreatedAt),
 		ScheduledAt:            api.InstantOf(t.ScheduledAt),
-		CreationToScheduled:    between(t.CreatedAt, t.ScheduledAt),
+		CreationToScheduled:    durationBetween(t.CreatedAt, t.ScheduledAt),
 		InitializedAt:          api.InstantOf(t.InitializedAt),
-		CreationToInitialized:  between(t.CreatedAt, t.InitializedAt),
-		ScheduledToInitialized: between(t.ScheduledAt, t.InitializedAt),
+		CreationToInitialized:  durationBetween(t.CreatedAt, t.InitializedAt),
+		ScheduledToInitialized: durationBetween(t.ScheduledAt, t.InitializedAt),
 		ReadyAt:                api.InstantOf(t.ReadyAt),
-		CreationToReady:        between(t.CreatedAt, t.ReadyAt),
-		InitializedToReady:     between(t.InitializedAt, t.ReadyAt),
+		CreationToReady:        durationBetween(t.CreatedAt, t.ReadyAt),
+		InitializedToReady:     durationBetween(t.InitializedAt, t.ReadyAt),
 	}
 }
 
@@ -71,14 +71,14 @@ func containerOf(t timeline.Timeline, c, previous *timeline.ContainerReached) *C
 	if c.Kind == timeline.KindInit {
 		ready = c.SucceededAt
 	}
-	r.ReadyAt, r.RunningToReady = api.InstantOf(ready), between(c.RunningAt, ready)
+	r.ReadyAt, r.RunningToReady = api.InstantOf(ready), durationBetween(c.RunningAt, ready)
 	if !r.InitContainer {
-		r.InitializedToRunning = between(t.InitializedAt, c.RunningAt)
+		r.InitializedToRunning = durationBetween(t.InitializedAt, c.RunningAt)
 		r.StartedAt = api.InstantOf(c.StartedAt)
-		r.RunningToStarted = between(c.RunningAt, c.StartedAt)
-		r.StartedToReady = between(c.StartedAt, ready)
+		r.RunningToStarted = durationBetween(c.RunningAt, c.StartedAt)
+		r.StartedToReady = durationBetween(c.StartedAt, ready)
 	} else if previous != nil {
-		r.PreviousToRunning = between(previous.PassedAt(), c.RunningAt)
+		r.PreviousToRunning = durationBetween(previous.PassedAt(), c.RunningAt)
 	}
 	return r
 }
@@ -117,14 +117,14 @@ func imagePullOf(t timeline.Timeline, container string) *ImagePull {
 		return nil
 	}
 	if last.Outcome != imagepull.OutcomeFailed {
-		r.FinishedAt, r.Duration = api.InstantOf(last.FinishedAt), between(r.StartedAt.Time, last.FinishedAt)
+		r.FinishedAt, r.Duration = api.InstantOf(last.FinishedAt), durationBetween(r.StartedAt.Time, last.FinishedAt)
 	}
 	return r
 }
 
-// The function between returns the duration between two times. The function between returns nil if a time is unknown,
-// or if conflicting evidence leaves the times out of order.
-func between(from, to time.Time) *api.Seconds {
+// durationBetween returns the duration between two times. durationBetween returns nil if a time is unknown, or if
+// conflicting evidence leaves the times out of order.
+func durationBetween(from, to time.Time) *api.Seconds {
 	if from.IsZero() || to.IsZero() || to.Before(from) {
 		return nil
 	}

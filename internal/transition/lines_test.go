@@ -93,7 +93,8 @@ func TestTransitionLinesOmitUnknownValues(t *testing.T) {
 	for _, line := range lines {
 		schema.Check(t, line)
 	}
-	const about = `"partial":true,"kube_namespace":"","pod_name":"","kube_ownerref_kind":"rollout","kube_ownerref_name":"r",`
+	const about = `"partial":true,"kube_namespace":"","pod_name":"","kube_ownerref_kind":"rollout",` +
+		`"kube_ownerref_name":"r",`
 	const at = `2026-03-01T12:01:00.000000000Z"`
 	want := `{"kube_transition_metrics":{"type":"pod",` + about + `"pod":{"creation_timestamp":"` + at + `}},"time":"` +
 		at + "}\n" +
@@ -113,7 +114,8 @@ func TestTransitionOwners(t *testing.T) {
 	}{
 		{timeline.Owner{}, timeline.Owner{}, ``},
 		{timeline.Owner{Kind: "ReplicaSet", Name: "web-1"}, timeline.Owner{Kind: "Deployment", Name: "web"},
-			`,"kube_ownerref_kind":"replicaset","kube_ownerref_name":"web-1","kube_deployment":"web","kube_replica_set":"web-1"`},
+			`,"kube_ownerref_kind":"replicaset","kube_ownerref_name":"web-1","kube_deployment":"web",` +
+				`"kube_replica_set":"web-1"`},
 		{timeline.Owner{Kind: "Job", Name: "c-1"}, timeline.Owner{Kind: "CronJob", Name: "c"},
 			`,"kube_ownerref_kind":"job","kube_ownerref_name":"c-1","kube_cronjob":"c","kube_job":"c-1"`},
 		{timeline.Owner{Kind: "Job", Name: "j"}, timeline.Owner{Kind: "Job", Name: "j"},

@@ -74,8 +74,9 @@ type Pod struct {
 
 // Container holds the times at which a container first reached each state.
 type Container struct {
-	InitContainer        bool         `json:"init_container"`                           // also true for sidecars
-	PreviousToRunning    *api.Seconds `json:"previous_to_running_seconds,omitempty"`    // absent for the first init container
+	InitContainer bool `json:"init_container"` // also true for sidecars
+	// PreviousToRunning is absent for the first init container.
+	PreviousToRunning    *api.Seconds `json:"previous_to_running_seconds,omitempty"`
 	InitializedToRunning *api.Seconds `json:"initialized_to_running_seconds,omitempty"` // absent for init containers
 	RunningAt            api.Instant  `json:"running_timestamp,omitzero"`
 	// StartedAt and all durations from the start are absent for init containers.

@@ -40,8 +40,8 @@ func Name(name string) string { return Text(name, MaxName) }
 // Reason returns the reason of an Event or a status, cut to maxReason.
 func Reason(reason string) string { return Text(reason, maxReason) }
 
-// The constant omitted replaces the middle of a shortened text.
-const omitted = "…"
+// ellipsis replaces the middle of a shortened text.
+const ellipsis = "…"
 
 // Message converts a message to valid UTF-8 of at most MaxMessage bytes. Message removes the middle of a longer
 // message, because the message begins with its subject and ends with the reason. In the middle, the runtime repeats
@@ -52,7 +52,7 @@ func Message(message string) string {
 		return message
 	}
 	// The head has room for the kubelet's words and the longest reference that a registry accepts.
-	const head, tail = MaxMessage * 5 / 8, MaxMessage*3/8 - len(omitted) - 1
+	const head, tail = MaxMessage * 5 / 8, MaxMessage*3/8 - len(ellipsis) - 1
 	begins, end := Cut(message, head), len(message)-tail
 	for !utf8.RuneStart(message[end]) {
 		end++
@@ -62,9 +62,9 @@ func Message(message string) string {
 		_, ends, _ = strings.Cut(ends, `"`)
 	}
 	if withinQuotes(begins) {
-		return begins + omitted + `"` + ends
+		return begins + ellipsis + `"` + ends
 	}
-	return begins + omitted + ends
+	return begins + ellipsis + ends
 }
 
 // withinQuotes reports whether the text ends inside quotes.

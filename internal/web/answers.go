@@ -55,8 +55,8 @@ func newAnswers(dropped counters) *answers {
 	return &answers{dropped: dropped, readers: peer.NewLatest(maxClients, func() *reader { return new(reader) })}
 }
 
-// reader holds the times of a client's latest responses, in Unix nanoseconds. The field cutAt is the last time that
-// the agent cut off a response. The field readAt is the last time that the client read a whole response.
+// reader holds the times of a client's latest responses, in Unix nanoseconds. cutAt is the last time that the agent cut
+// off a response. readAt is the last time that the client read a whole response.
 type reader struct{ cutAt, readAt atomic.Int64 }
 
 // isReader reports whether a client read a response recently, and the agent cut off no response to this client
@@ -124,8 +124,8 @@ func (a *answers) stalled() *reply {
 	return stalled
 }
 
-// The method write adds a response to the list of responses that the server is writing. The agent can cut off each
-// response in this list.
+// write adds a response to the list of responses that the server is writing. The agent can cut off each response in
+// this list.
 func (a *answers) write(r *reply) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -133,8 +133,8 @@ func (a *answers) write(r *reply) {
 	a.writing = append(a.writing, r)
 }
 
-// The method leave releases the memory of a response, and removes the response from the list of responses that the
-// server is writing.
+// leave releases the memory of a response, and removes the response from the list of responses that the server is
+// writing.
 func (a *answers) leave(r *reply) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -29,13 +29,13 @@ func ask[S any](
 	return taken, true
 }
 
-// The method answer writes a value as JSON.
+// answer writes a value as JSON.
 func (a readAPI) answer(w http.ResponseWriter, r *http.Request, value any) {
 	text, err := api.EncodeLine(value)
 	a.send(w, r, text, err)
 }
 
-// The method send writes a line of JSON. If err is not nil, send writes an error response instead.
+// send writes a line of JSON. If err is not nil, send writes an error response instead.
 func (a readAPI) send(w http.ResponseWriter, r *http.Request, line []byte, err error) {
 	if err != nil {
 		a.internalError(w, err)

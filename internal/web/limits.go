@@ -79,7 +79,7 @@ func (l *limits) allow(client netip.Prefix) bool {
 	return pace.most.Allow() && (pace.calm.Allow() || l.server.Allow())
 }
 
-// The method answer takes a slot for the request, and creates the response with next.
+// answer takes a slot for the request, and creates the response with next.
 func (l *limits) answer(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	leave, ok := l.shares.enter(r.RemoteAddr)
 	if !ok {
@@ -121,9 +121,9 @@ func (l *limits) atMost(slots slots, patience time.Duration, next http.Handler) 
 	})
 }
 
-// The function enter takes a slot from the channel all, or from the channel kept with the reserved slot. It returns
-// the channel of the slot. The caller releases the slot with a receive from this channel. If no slot becomes free
-// in time, enter returns nil.
+// enter takes a slot from the channel all, or from the channel kept with the reserved slot. It returns the channel of
+// the slot. The caller releases the slot with a receive from this channel. If no slot becomes free in time, enter
+// returns nil.
 func enter(ctx context.Context, all, kept chan struct{}, wait time.Duration) chan struct{} {
 	select {
 	case all <- struct{}{}:

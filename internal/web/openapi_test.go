@@ -211,7 +211,8 @@ func TestAnswersMatchOpenAPI(t *testing.T) {
 		objects: func(w io.Writer, _ func(namespace, name, labels string) bool) error {
 			_, err := io.WriteString(
 				w,
-				`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"cache":{"connected":true,"age_seconds":1.5,"verified_at":null},"items":[{}]}`,
+				`{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"cache":{"connected":true,`+
+					`"age_seconds":1.5,"verified_at":null},"items":[{}]}`,
 			)
 			return err
 		},
@@ -259,10 +260,12 @@ func TestOpenAPIRefusesInvalidAnswers(t *testing.T) {
 		"PullList": `{"items":[],"recent":[{"container":"x"}]}`,
 		"Registry": `{"registry":"x","outcomes":{},"failures":{},"going_on":0,"bytes":0,"download_seconds":0,` +
 			`"other":1}`,
-		"Evidence": `{"at":"yesterday","parts":[],"start_ups":{"known":0,"reconstructed":0,"with_conflicts":0,"with_missing":0,"with_lost_events":0,"with_unreported":0},"total_seconds":0,"unattributed_seconds":0}`,
-		"Trace":    `{"traceEvents":[{"ph":"X","name":"x","cat":"x","ts":0,"pid":1,"tid":1}],"displayTimeUnit":"ms","otherData":{}}`,
-		"Problem":  `{"error":"x"}`,
-		"PodKey":   `{"id":"x"}`,
+		"Evidence": `{"at":"yesterday","parts":[],"start_ups":{"known":0,"reconstructed":0,"with_conflicts":0,` +
+			`"with_missing":0,"with_lost_events":0,"with_unreported":0},"total_seconds":0,"unattributed_seconds":0}`,
+		"Trace": `{"traceEvents":[{"ph":"X","name":"x","cat":"x","ts":0,"pid":1,"tid":1}],"displayTimeUnit":"ms",` +
+			`"otherData":{}}`,
+		"Problem": `{"error":"x"}`,
+		"PodKey":  `{"id":"x"}`,
 	} {
 		value, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
 		if err != nil {

@@ -78,7 +78,7 @@ func paged(all []startUp, f filter.Filter, limit int) (p podPage, remaining int,
 	return p, remaining, nil
 }
 
-// The method text returns the encoded api.PodList. The items are already encoded.
+// text returns the encoded api.PodList. The items are already encoded.
 func (p podPage) text(remaining int) []byte {
 	var text bytes.Buffer
 	text.WriteString(`{"items":[`)
@@ -117,7 +117,7 @@ func afterOf(w http.ResponseWriter, r *http.Request) (*position, bool) {
 }
 
 func (a readAPI) get(w http.ResponseWriter, r *http.Request) {
-	s, ok := a.one(w, r)
+	s, ok := a.requestedPod(w, r)
 	if !ok {
 		return
 	}
@@ -126,7 +126,7 @@ func (a readAPI) get(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a readAPI) trace(w http.ResponseWriter, r *http.Request) {
-	s, ok := a.one(w, r)
+	s, ok := a.requestedPod(w, r)
 	if !ok {
 		return
 	}
@@ -156,10 +156,10 @@ func fileName(record api.Record) string {
 	return string(name)
 }
 
-// The method one returns the pod that a request names. If the request has a UID, it returns the pod with this UID.
-// Otherwise it returns the latest pod with this name. If the agent knows no such pod, it writes an error response
-// and returns false.
-func (a readAPI) one(w http.ResponseWriter, r *http.Request) (startUp, bool) {
+// requestedPod returns the pod that a request names. If the request has a UID, it returns the pod with this UID.
+// Otherwise it returns the latest pod with this name. If the agent knows no such pod, it writes an error response and
+// returns false.
+func (a readAPI) requestedPod(w http.ResponseWriter, r *http.Request) (startUp, bool) {
 	if _, ok := a.parseQuery(w, r, nil, "uid"); !ok {
 		return startUp{}, false
 	}

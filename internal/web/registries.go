@@ -55,7 +55,7 @@ func (r *registrySums) of(name string) *api.RegistryRecord {
 	return registry
 }
 
-// The method list returns the registries sorted by name.
+// list returns the registries sorted by name.
 func (r *registrySums) list() api.RegistryList {
 	list := api.RegistryList{Items: []api.RegistryRecord{}}
 	for _, name := range slices.Sorted(maps.Keys(r.byName)) {

@@ -280,8 +280,8 @@ func TestPullsInProgress(t *testing.T) {
 		RequestedAt: time.Unix(57, 0),
 	}}}}}
 	answer := f.ask(t, http.MethodGet, "/api/v1/pulls")
-	const want = `{"items":[{"namespace":"a","pod":"one","container":"app","image":"r.example/web:2","registry":"r.example",` +
-		`"outcome":"pulling","age_seconds":3}],"recent":[]}` + "\n"
+	const want = `{"items":[{"namespace":"a","pod":"one","container":"app","image":"r.example/web:2",` +
+		`"registry":"r.example","outcome":"pulling","age_seconds":3}],"recent":[]}` + "\n"
 	if answer.Code != http.StatusOK || answer.Body.String() != want {
 		t.Errorf("%d %s", answer.Code, answer.Body)
 	}

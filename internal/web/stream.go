@@ -118,7 +118,7 @@ func (o *outlet) follow(ctx context.Context, viewer *live.Viewer, f filter.Filte
 	}
 }
 
-// The method next returns the next events. If the time heartbeat passes without events, it returns nil events.
+// next returns the next events. If the time heartbeat passes without events, it returns nil events.
 func (o *outlet) next(ctx context.Context, viewer *live.Viewer) ([]*live.Event, error) {
 	beat, cancel := context.WithTimeout(ctx, heartbeat)
 	defer cancel()

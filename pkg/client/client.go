@@ -165,7 +165,7 @@ func (c Client) isNone(what string) error {
 	return fmt.Errorf("read the answer of %s: %s; %w", c.host(), what, ErrNotAnAgent)
 }
 
-// The method host returns the server's address without a password.
+// host returns the server's address without a password.
 func (c Client) host() string {
 	server, err := url.Parse(c.Server)
 	if err != nil {
@@ -192,7 +192,7 @@ func (c Client) ask(ctx context.Context, query url.Values, path ...string) ([]by
 	return body, nil
 }
 
-// The method send returns an error for every response except 200. The caller must close the body.
+// send returns an error for every response except 200. The caller must close the body.
 func (c Client) send(
 	ctx context.Context, header http.Header, query url.Values, path ...string,
 ) (*http.Response, error) {

@@ -34,8 +34,8 @@ func TestPodsOfSeveralPages(t *testing.T) {
 		}
 		names += record.Name
 	}
-	const first = "/proxy/api/v1/pods?gone=true&labelSelector=app%3Dweb&name=web-%2A&namespace=x%2Cy&owner=Deployment%2Fweb&phase=pull&" +
-		"since=1970-01-01T00%3A00%3A00Z&slower-than=1m0s&state=ready"
+	const first = "/proxy/api/v1/pods?gone=true&labelSelector=app%3Dweb&name=web-%2A&namespace=x%2Cy&" +
+		"owner=Deployment%2Fweb&phase=pull&since=1970-01-01T00%3A00%3A00Z&slower-than=1m0s&state=ready"
 	if names != "abc" || len(asked) != 2 || asked[0] != first ||
 		asked[1] != strings.Replace(first, "?", "?continue=t&", 1) {
 		t.Errorf("%s, asked %q", names, asked)
@@ -80,7 +80,8 @@ func TestRefusalOfTheAPIServer(t *testing.T) {
 		w.WriteHeader(http.StatusForbidden)
 		fmt.Fprint(
 			w,
-			`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"pods is forbidden\u001b[2J","reason":"Forbidden","code":403}`,
+			`{"kind":"Status","apiVersion":"v1","status":"Failure","message":"pods is `+
+				`forbidden\u001b[2J","reason":"Forbidden","code":403}`,
 		)
 	})
 	_, err := c.Node(t.Context())

@@ -11,8 +11,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
-const webRecord = `{"id":"1/0","namespace":"shop","name":"web-0","uid":"1","node":"node-1","state":"ready","created_at":"2026-03-01T12:00:00Z",` +
-	`"settled_at":"2026-03-01T12:00:07Z","total_seconds":7,"total_error_seconds":0.5,"verdict":"7.0 s to ready: 6.0 s pulling; ±0.5 s",` +
+const webRecord = `{"id":"1/0","namespace":"shop","name":"web-0","uid":"1","node":"node-1","state":"ready",` +
+	`"created_at":"2026-03-01T12:00:00Z","settled_at":"2026-03-01T12:00:07Z","total_seconds":7,` +
+	`"total_error_seconds":0.5,"verdict":"7.0 s to ready: 6.0 s pulling; ±0.5 s",` +
 	`"phases":[],"pulls":[],"milestones":[],"conflicts":[],"missing":[]}`
 
 // agentOf starts an agent with one pod for the examples. A real agent listens on http://127.0.0.1:9717.

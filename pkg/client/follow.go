@@ -17,7 +17,7 @@ import (
 const (
 	// comeBack is the time between a broken connection and the next attempt of Follow.
 	comeBack = 2 * time.Second
-	// The constant silence is the longest allowed time without data. The agent sends data at least every 15 s.
+	// silence is the longest allowed time without data. The agent sends data at least every 15 s.
 	silence = 45 * time.Second
 	// maxEvent limits the size of an event in bytes. The limit is larger than the record of a pod with hundreds of
 	// containers.
@@ -99,7 +99,7 @@ type follower struct {
 	lastID string
 }
 
-// The method connect opens one connection and reads it until it ends.
+// connect opens one connection and reads it until it ends.
 func (f *follower) connect(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -111,7 +111,7 @@ func (f *follower) connect(ctx context.Context) error {
 	defer quiet.Stop()
 	response, err := f.client.send(ctx, header, f.filter.query(), "stream")
 	if err != nil {
-		return because(ctx, err)
+		return causeOf(ctx, err)
 	}
 	defer response.Body.Close()
 	quiet.Stop()
@@ -124,7 +124,7 @@ func (f *follower) connect(ctx context.Context) error {
 	for {
 		got, err := reader.next(func() { quiet.Reset(silence) })
 		if err != nil {
-			return because(ctx, err)
+			return causeOf(ctx, err)
 		}
 		quiet.Stop() // the caller can take any time to handle the event
 		if err := f.take(ctx, got); err != nil {
@@ -134,9 +134,8 @@ func (f *follower) connect(ctx context.Context) error {
 	}
 }
 
-// The function because returns errSilent if the silence limit closed the connection. Otherwise, the function because
-// returns err.
-func because(ctx context.Context, err error) error {
+// causeOf returns errSilent if the silence limit closed the connection. Otherwise, causeOf returns err.
+func causeOf(ctx context.Context, err error) error {
 	if errors.Is(context.Cause(ctx), errSilent) {
 		return errSilent
 	}
@@ -174,7 +173,7 @@ func (f *follower) take(ctx context.Context, got frame) error {
 	return nil
 }
 
-// The method list passes all current start-ups to the function handle.
+// list passes all current start-ups to the function handle.
 func (f *follower) list(ctx context.Context) error {
 	f.lastID = ""
 	var records []api.Record
@@ -215,8 +214,8 @@ type frame struct {
 // only the parts of the format that an agent uses.
 type frames struct{ lines *bufio.Scanner }
 
-// The method next reads the stream up to the next event with data. The method The method next calls the function
-// alive for each line.
+// next reads the stream up to the next event with data. It calls the function alive for each
+// line.
 func (r frames) next(alive func()) (frame, error) {
 	var f frame
 	for r.lines.Scan() {

@@ -81,15 +81,14 @@ func (c *client) listBlobs(ctx context.Context, filters []string, visit func(*co
 	}
 }
 
-// The method ingests returns the blobs that containerd is writing.
+// ingests returns the blobs that containerd is writing.
 func (c *client) ingests(ctx context.Context) ([]*contentapi.Status, error) {
 	answer, err := call(inNamespace(ctx), c, "list running downloads of containerd", c.content.ListStatuses,
 		&contentapi.ListStatusesRequest{})
 	return answer.GetStatuses(), err
 }
 
-// The method snapshot queries a snapshotter of containerd. The method snapshot returns codes.NotFound if no snapshot
-// has that name.
+// snapshot queries a snapshotter of containerd. It returns codes.NotFound if no snapshot has that name.
 func (c *client) snapshot(ctx context.Context, snapshotter, name string) (*snapshotsapi.Info, error) {
 	answer, err := call(inNamespace(ctx), c, "get snapshot from containerd", c.snapshots.Stat,
 		&snapshotsapi.StatSnapshotRequest{Snapshotter: snapshotter, Key: name})

@@ -42,7 +42,7 @@ type client struct {
 	snapshots snapshotsapi.SnapshotsClient
 }
 
-// The function dial creates a client for a unix socket. The connection opens with the first call.
+// dial creates a client for a unix socket. The connection opens with the first call.
 func dial(path string, timeout time.Duration) (*client, error) {
 	conn, err := grpc.NewClient("unix://"+path,
 		grpc.WithTransportCredentials(insecure.NewCredentials()), // the mode of the socket protects the connection
@@ -76,7 +76,7 @@ func dial(path string, timeout time.Duration) (*client, error) {
 
 func (c *client) close() { _ = c.conn.Close() }
 
-// The function call makes one call within the client's timeout. The text what describes the call in errors.
+// call makes one call within the client's timeout. The text what describes the call in errors.
 func call[Q, A any](
 	ctx context.Context, c *client, what string,
 	method func(context.Context, Q, ...grpc.CallOption) (A, error), request Q,

@@ -44,8 +44,8 @@ func (s *stores) all() []*degradable {
 	return []*degradable{&s.sandboxes, &s.images, &s.content, &s.snapshots}
 }
 
-// The method missing returns the names of the absent stores, and the effects of each absence.
-func (s *stores) missing() (names, costs []string) {
+// absentStores returns the names of the absent stores, and the effects of each absence.
+func (s *stores) absentStores() (names, costs []string) {
 	for _, store := range s.all() {
 		if !store.on() {
 			names, costs = append(names, store.name), append(costs, store.costs)

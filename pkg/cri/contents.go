@@ -22,7 +22,7 @@ type contents struct {
 	manifest digest.Digest // empty if the image is invalid
 	config   blob
 	layers   []layer // the bottom layer first, at most maxLayers
-	// The field complete is true if the config was present. The config determines the chain IDs.
+	// complete is true if the config was present. The config determines the chain IDs.
 	complete bool
 }
 
@@ -38,8 +38,8 @@ type layer struct {
 
 // catalog reads the contents of images, once for each image. catalog is safe for concurrent use.
 type catalog struct {
-	// The field read returns errAbsent if the blob is absent at the moment. The field read returns errTooLarge and
-	// errCorrupt like client.readBlob. Any other error means that the runtime did not respond.
+	// read returns errAbsent if the blob is absent at the moment. It returns errTooLarge and errCorrupt like
+	// client.readBlob. Any other error means that the runtime did not respond.
 	read    func(context.Context, digest.Digest) ([]byte, error)
 	machine platforms.MatchComparer
 	known   *lru.Cache // complete and invalid contents, by the digest of the index or manifest
@@ -47,8 +47,8 @@ type catalog struct {
 
 var errAbsent = errors.New("not found")
 
-// The method contents returns the contents of an image. The method contents returns errAbsent if no manifest for this
-// machine is present, unless the image is known to be invalid.
+// contents returns the contents of an image. It returns errAbsent if no manifest for this machine is present, unless
+// the image is known to be invalid.
 func (c catalog) contents(ctx context.Context, target digest.Digest) (contents, error) {
 	if known, ok := c.known.Get(target); ok {
 		return known.(contents), nil
@@ -63,8 +63,8 @@ func (c catalog) contents(ctx context.Context, target digest.Digest) (contents, 
 	return found, nil
 }
 
-// The method resolve follows indexes to a manifest. The argument depth limits the nesting, because a corrupt store
-// can contain cycles.
+// resolve follows indexes to a manifest. The argument depth limits the nesting, because a corrupt store can contain
+// cycles.
 func (c catalog) resolve(ctx context.Context, target digest.Digest, depth int) (contents, error) {
 	data, err := c.read(ctx, target)
 	if errors.Is(err, errTooLarge) {
@@ -96,7 +96,7 @@ func (c catalog) resolve(ctx context.Context, target digest.Digest, depth int) (
 	return contents{}, errAbsent
 }
 
-// The method describe adds the facts from a manifest's config.
+// describe adds the facts from a manifest's config.
 func (c catalog) describe(ctx context.Context, manifest digest.Digest, d document) (contents, error) {
 	found := contents{manifest: manifest, config: blob{d.Config.Digest, d.Config.Size}}
 	for _, l := range d.Layers[:min(len(d.Layers), maxLayers)] {

@@ -102,7 +102,8 @@ func TestMissingContentIsNotCached(t *testing.T) {
 	configData := fmt.Sprintf(`{"rootfs":{"diff_ids":[%q]}}`, diff)
 	config := digest.FromString(configData)
 	manifestData := fmt.Sprintf(
-		`{"config":{"digest":%q,"size":9},"layers":[{"mediaType":"application/vnd.docker.image.rootfs.diff.tar.gzip","digest":%q}]}`,
+		`{"config":{"digest":%q,"size":9},"layers":[{"mediaType":"application/vnd.docker.image.rootfs.diff.tar.gzip",`+
+			`"digest":%q}]}`,
 		config,
 		diff,
 	)

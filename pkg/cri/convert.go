@@ -77,8 +77,8 @@ func shortReason(reason string) string {
 	return strings.Clone(reason)
 }
 
-// The function attempt returns the kubelet's restart count. Without the annotation, the result is the attempt in the
-// metadata. The kubelet sets the annotation and the metadata to the same value.
+// attempt returns the kubelet's restart count. Without the annotation, the result is the attempt in the metadata. The
+// kubelet sets the annotation and the metadata to the same value.
 func attempt(container *runtimeapi.Container) int {
 	n, err := strconv.Atoi(container.GetAnnotations()[restartAnnotation])
 	if err != nil || n < 0 {
@@ -134,13 +134,13 @@ func earliestCreated(containers []*runtimeapi.Container, sandboxID string) time.
 	var earliest time.Time
 	for _, c := range containers {
 		if c.GetPodSandboxId() == sandboxID {
-			earliest = earlier(earliest, fromNanos(c.GetCreatedAt()))
+			earliest = earlierOf(earliest, fromNanos(c.GetCreatedAt()))
 		}
 	}
 	return earliest
 }
 
-// The function describe returns the name and version of the runtime for people, e.g. `containerd 2.4.2`.
+// describe returns the name and version of the runtime for people, e.g. `containerd 2.4.2`.
 func describe(version *runtimeapi.VersionResponse) string {
 	return strings.TrimSpace(version.GetRuntimeName() + " " + strings.TrimPrefix(version.GetRuntimeVersion(), "v"))
 }

@@ -18,7 +18,7 @@ type degradable struct {
 	costs   string // the effect of a missing feature
 }
 
-// The method set sets all fields. A feature that is not enabled here stays disabled.
+// set sets all fields. A feature that is not enabled here stays disabled.
 func (d *degradable) set(enabled bool, logger *zap.Logger, name, costs string) {
 	d.logger, d.name, d.costs = logger, name, costs
 	d.enabled.Store(enabled)
@@ -26,7 +26,7 @@ func (d *degradable) set(enabled bool, logger *zap.Logger, name, costs string) {
 
 func (d *degradable) on() bool { return d.enabled.Load() }
 
-// The method disable disables the feature. The first call logs a warning.
+// disable disables the feature. The first call logs a warning.
 func (d *degradable) disable() {
 	d.refused.Store(true)
 	if d.enabled.CompareAndSwap(true, false) {
@@ -35,9 +35,9 @@ func (d *degradable) disable() {
 	}
 }
 
-// The method forgive returns nil for errors that only remove details from the answer. There are three such errors:
-// the store does not have the object, has an internal error, or is missing. If the store is missing, the method
-// forgive also disables it. The method forgive returns err if the runtime did not respond.
+// forgive returns nil for errors that only remove details from the answer. There are three such errors: the store does
+// not have the object, has an internal error, or is missing. If the store is missing, forgive also disables it. It
+// returns err if the runtime did not respond.
 func (d *degradable) forgive(err error) error {
 	return ifBroken(d.unlessMissing(err))
 }

@@ -23,7 +23,7 @@ func (s *Source) Downloads(ctx context.Context, since time.Time) ([]imagepull.Do
 	found, err := s.progress.get(ctx, func(ctx context.Context) ([]imagepull.Download, error) {
 		found, err := session.look(ctx, since)
 		if err != nil {
-			session.lost(err)
+			session.isLost(err)
 		}
 		return found, err
 	})

@@ -12,9 +12,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// The method look matches the running blobs to the manifests that name them. The method look also adds images whose
-// pull began after the time since, although none of their blobs is running. Two calls of look must not run at the
-// same time.
+// look matches the running blobs to the manifests that name them. It also adds images whose pull began after the time
+// since, although none of their blobs is running. Two calls of look must not run at the same time.
 func (s *session) look(ctx context.Context, since time.Time) ([]imagepull.Download, error) {
 	content := &s.lookUp.stores.content
 	statuses, err := s.client.ingests(ctx)
@@ -33,7 +32,7 @@ func (s *session) look(ctx context.Context, since time.Time) ([]imagepull.Downlo
 	return s.match(ctx, running, slices.Concat(manifests.named, manifests.unlabelled, manifests.begun))
 }
 
-// The method match creates a Download for each manifest with running blobs, and for the remaining blobs.
+// match creates a Download for each manifest with running blobs, and for the remaining blobs.
 func (s *session) match(
 	ctx context.Context, running map[digest.Digest]ingest, manifests []listedManifest,
 ) ([]imagepull.Download, error) {
@@ -49,7 +48,7 @@ func (s *session) match(
 		if err != nil {
 			return nil, err
 		}
-		download, blobs, err := now.at(ctx, image, manifest.begun)
+		download, blobs, err := now.progressOf(ctx, image, manifest.begun)
 		if err != nil {
 			return nil, err
 		}
@@ -66,16 +65,16 @@ func (s *session) match(
 		found = append(found, download)
 	}
 	s.arrived = now.arrived
-	found = append(found, others(running, matched)...)
+	found = append(found, unmatchedDownloads(running, matched)...)
 	slices.SortFunc(found, func(a, b imagepull.Download) int {
 		return cmp.Or(a.StartedAt.Compare(b.StartedAt), cmp.Compare(a.Digest, b.Digest))
 	})
 	return found, nil
 }
 
-// The function others returns downloads for the running blobs without a known image. Each manifest is a separate
+// unmatchedDownloads returns downloads for the running blobs without a known image. Each manifest is a separate
 // download, because its contents are not known yet. All other blobs are one download.
-func others(running map[digest.Digest]ingest, matched map[digest.Digest]bool) []imagepull.Download {
+func unmatchedDownloads(running map[digest.Digest]ingest, matched map[digest.Digest]bool) []imagepull.Download {
 	var found []imagepull.Download
 	var rest imagepull.Download
 	known := true
@@ -88,7 +87,7 @@ func others(running map[digest.Digest]ingest, matched map[digest.Digest]bool) []
 			rest.Blobs++
 			rest.DoneBytes += i.done
 			rest.TotalBytes += i.total
-			rest.StartedAt = earlier(rest.StartedAt, i.startedAt)
+			rest.StartedAt = earlierOf(rest.StartedAt, i.startedAt)
 			known = known && i.total > 0
 		}
 	}
@@ -101,8 +100,8 @@ func others(running map[digest.Digest]ingest, matched map[digest.Digest]bool) []
 	return found
 }
 
-// The function earlier returns the earlier of two instants. The function earlier ignores zero instants.
-func earlier(a, b time.Time) time.Time {
+// earlierOf returns the earlier of two instants. earlierOf ignores zero instants.
+func earlierOf(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// The type look is one query for all downloads in progress.
+// look is one query for all downloads in progress.
 type look struct {
 	session *session
 	running map[digest.Digest]ingest
@@ -19,17 +19,17 @@ type look struct {
 	snapshotters map[digest.Digest]string
 }
 
-// The method at returns the progress of one image, and the running blobs that belong to the image. If no blob belongs
-// to the image, the method at returns an empty Download, unless a pull of the image is in progress.
-func (l *look) at(
+// progressOf returns the progress of one image, and the running blobs that belong to the image. If no blob belongs to
+// the image, progressOf returns an empty Download, unless a pull of the image is in progress.
+func (l *look) progressOf(
 	ctx context.Context, image contents, begun bool,
 ) (imagepull.Download, map[digest.Digest]ingest, error) {
-	own, err := l.own(ctx, image)
+	own, err := l.ownBlobs(ctx, image)
 	if err != nil {
 		return imagepull.Download{}, nil, err
 	}
 	if len(own) == 0 {
-		if over, err := l.over(ctx, image, begun); over || err != nil {
+		if over, err := l.isOver(ctx, image, begun); over || err != nil {
 			return imagepull.Download{}, nil, err
 		}
 	}
@@ -40,9 +40,9 @@ func (l *look) at(
 		if runs {
 			part.size = cmp.Or(part.size, i.total)
 			download.DoneBytes += min(i.done, cmp.Or(part.size, i.done))
-			download.StartedAt = earlier(download.StartedAt, i.startedAt)
+			download.StartedAt = earlierOf(download.StartedAt, i.startedAt)
 			download.Complete = false
-		} else if here, err := l.here(ctx, image, part.digest); err != nil {
+		} else if here, err := l.isPresent(ctx, image, part.digest); err != nil {
 			return imagepull.Download{}, nil, err
 		} else if here {
 			download.DoneBytes += part.size
@@ -58,9 +58,9 @@ func (l *look) at(
 	return download, own, nil
 }
 
-// The method over reports whether an image without running blobs has no pull in progress. The result is true if no
-// pull began, or if a label on the config says that all layers are unpacked.
-func (l *look) over(ctx context.Context, image contents, begun bool) (bool, error) {
+// isOver reports whether an image without running blobs has no pull in progress. The result is true if no pull began,
+// or if a label on the config says that all layers are unpacked.
+func (l *look) isOver(ctx context.Context, image contents, begun bool) (bool, error) {
 	if !begun || image.manifest == "" {
 		return true, nil
 	}
@@ -76,16 +76,16 @@ func (l *look) over(ctx context.Context, image contents, begun bool) (bool, erro
 	return false, nil
 }
 
-// The method own selects the running blobs that an image needs. An image does not need blobs that containerd has
-// unpacked for the image and then discarded. A download of such a blob is for another image.
-func (l *look) own(ctx context.Context, image contents) (map[digest.Digest]ingest, error) {
+// ownBlobs selects the running blobs that an image needs. An image does not need blobs that containerd has unpacked for
+// the image and then discarded. A download of such a blob is for another image.
+func (l *look) ownBlobs(ctx context.Context, image contents) (map[digest.Digest]ingest, error) {
 	own := map[digest.Digest]ingest{}
 	for _, part := range image.parts() {
 		i, runs := l.running[part.digest]
 		if !runs {
 			continue
 		}
-		unpacked, err := l.unpacked(ctx, image, part.digest)
+		unpacked, err := l.isUnpacked(ctx, image, part.digest)
 		if err != nil {
 			return nil, err
 		}
@@ -96,7 +96,7 @@ func (l *look) own(ctx context.Context, image contents) (map[digest.Digest]inges
 	return own, nil
 }
 
-// The method parts returns the config and the layers of an image, each blob once.
+// parts returns the config and the layers of an image, each blob once.
 func (c contents) parts() []blob {
 	if c.manifest == "" {
 		return nil
@@ -112,10 +112,10 @@ func (c contents) parts() []blob {
 	return parts
 }
 
-// The method here reports whether a blob is complete or unpacked. containerd does not download such a blob
-// (core/unpack/unpacker.go). The method here does not query a blob again that was complete in the previous look,
-// because a running pull does not remove blobs.
-func (l *look) here(ctx context.Context, image contents, blob digest.Digest) (bool, error) {
+// isPresent reports whether a blob is complete or unpacked. containerd does not download such a blob
+// (core/unpack/unpacker.go). isPresent does not query a blob again that was complete in the previous look, because a
+// running pull does not remove blobs.
+func (l *look) isPresent(ctx context.Context, image contents, blob digest.Digest) (bool, error) {
 	if l.session.arrived[blob] || l.arrived[blob] {
 		l.arrived[blob] = true
 		return true, nil
@@ -128,11 +128,11 @@ func (l *look) here(ctx context.Context, image contents, blob digest.Digest) (bo
 		l.arrived[blob] = true
 		return true, nil
 	}
-	return l.unpacked(ctx, image, blob)
+	return l.isUnpacked(ctx, image, blob)
 }
 
-// The method unpacked reports whether a layer is unpacked in all places where the image uses the layer.
-func (l *look) unpacked(ctx context.Context, image contents, blob digest.Digest) (bool, error) {
+// isUnpacked reports whether a layer is unpacked in all places where the image uses the layer.
+func (l *look) isUnpacked(ctx context.Context, image contents, blob digest.Digest) (bool, error) {
 	used := false
 	for _, layer := range image.layers {
 		if layer.digest != blob {

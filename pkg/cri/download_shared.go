@@ -28,8 +28,7 @@ func newSharedDownloads(timeout time.Duration, now func() time.Time) *sharedDown
 	return &sharedDownloads{timeout: timeout, now: now, slot: make(chan struct{}, 1)}
 }
 
-// The method get calls the function ask if there is no recent answer. The method get never runs ask twice at the same
-// time.
+// get calls the function ask if there is no recent answer. It never runs ask twice at the same time.
 func (d *sharedDownloads) get(
 	ctx context.Context, ask func(context.Context) ([]imagepull.Download, error),
 ) ([]imagepull.Download, error) {

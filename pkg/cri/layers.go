@@ -44,16 +44,16 @@ func (l *lookUp) layers(ctx context.Context, wanted []string, images []timeline.
 		if len(found[i].layers) == 0 {
 			continue
 		}
-		if err := untold(&images[i], l.stampSnapshots(ctx, images[i].Layers, found[i])); err != nil {
+		if err := markIncomplete(&images[i], l.stampSnapshots(ctx, images[i].Layers, found[i])); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// The function untold marks an image's layers as incomplete if err only means that the store was slow or does not
-// have an object. The function untold returns any other error.
-func untold(image *timeline.Image, err error) error {
+// markIncomplete marks an image's layers as incomplete if err only means that the store was slow or does not have an
+// object. markIncomplete returns any other error.
+func markIncomplete(image *timeline.Image, err error) error {
 	if err != nil {
 		image.Incomplete = true
 	}
@@ -73,12 +73,12 @@ func (l *lookUp) stampBlobs(ctx context.Context, image *timeline.Image) (content
 	}
 	info, err := l.blob(ctx, target)
 	if err != nil || info == nil {
-		return contents{}, untold(image, err)
+		return contents{}, markIncomplete(image, err)
 	}
 	image.ResolvedAt = fromTimestamp(info.GetCreatedAt())
 	found, err := l.catalog.contents(ctx, target)
 	if err != nil {
-		return contents{}, untold(image, err)
+		return contents{}, markIncomplete(image, err)
 	}
 	image.Layers = make([]timeline.Layer, len(found.layers))
 	for i, layer := range found.layers {
@@ -87,7 +87,7 @@ func (l *lookUp) stampBlobs(ctx context.Context, image *timeline.Image) (content
 	for i, layer := range found.layers {
 		info, err := l.blob(ctx, layer.digest)
 		if err != nil {
-			return found, untold(image, err)
+			return found, markIncomplete(image, err)
 		}
 		image.Layers[i].DownloadedAt = fromTimestamp(info.GetCreatedAt())
 	}
@@ -106,12 +106,12 @@ func (l *lookUp) stampSnapshots(ctx context.Context, layers []timeline.Layer, fo
 		if layers[i].UnpackedAt, labels, err = l.unpackedAt(ctx, snapshotter, layer.chainID); err != nil {
 			return err
 		}
-		layers[i].Remote = mounted(labels, layers[i].DownloadedAt.IsZero())
+		layers[i].Remote = isMounted(labels, layers[i].DownloadedAt.IsZero())
 	}
 	return nil
 }
 
-// The method blob returns nil without an error if the blob is absent or incomplete.
+// blob returns nil without an error if the blob is absent or incomplete.
 func (l *lookUp) blob(ctx context.Context, blob digest.Digest) (*contentapi.Info, error) {
 	if !l.stores.content.on() {
 		return nil, nil
@@ -135,10 +135,9 @@ func (l *lookUp) readBlob(ctx context.Context, blob digest.Digest) ([]byte, erro
 	return nil, errAbsent
 }
 
-// The method snapshotter returns the snapshotter that holds the image with the given config. Several snapshotters can
-// hold the image, because a runtime class can have its own snapshotter. In that case, the method snapshotter returns
-// the default snapshotter. If the default snapshotter does not hold the image, the result is the first snapshotter by
-// name.
+// snapshotter returns the snapshotter that holds the image with the given config. Several snapshotters can hold the
+// image, because a runtime class can have its own snapshotter. In that case, snapshotter returns the default
+// snapshotter. If the default snapshotter does not hold the image, the result is the first snapshotter by name.
 func (l *lookUp) snapshotter(ctx context.Context, config digest.Digest) (string, error) {
 	info, err := l.blob(ctx, config)
 	if err != nil {

@@ -50,91 +50,95 @@ func layersOf(t *testing.T, l *lookUp, ref string) timeline.Image {
 	return seen.Images[0]
 }
 
+var layersABC = critest.Layers{Source: "docker.io/library/app", Names: []string{"a", "b", "c"}}
+
+func allLayers(built critest.Built) []timeline.Layer {
+	var layers []timeline.Layer
+	for i, d := range built.Layers {
+		layers = append(layers, timeline.Layer{Digest: d, SizeBytes: 10, DownloadedAt: second(float64(i + 2)),
+			UnpackedAt: second(float64(i) + 2.5)})
+	}
+	return layers
+}
+
+// layersTests are the cases of TestLayers.
+var layersTests = []struct {
+	name        string
+	options     critest.Options
+	snapshotter string
+	image       critest.Layers
+	then        func(*critest.Runtime, critest.Built)
+	want        func([]timeline.Layer) []timeline.Layer
+	unresolved  bool
+}{
+	{name: "manifest", image: layersABC},
+	{name: "containerd 1.6", options: critest.Options{Version: "1.6.38"}, image: layersABC},
+	{name: "index", image: critest.Layers{Source: layersABC.Source, Names: layersABC.Names, Indexed: true}},
+	{name: "another snapshotter", snapshotter: "zfs", image: layersABC},
+	{name: "layers that stargz or SOCI mounted", snapshotter: "soci", image: layersABC,
+		then: func(fake *critest.Runtime, b critest.Built) {
+			remount(fake, "soci", b, 1, map[string]string{"containerd.io/snapshot/remote": "remote snapshot"})
+			fake.RemoveBlob(b.Layers[1])
+		},
+		want: func(l []timeline.Layer) []timeline.Layer {
+			l[1].DownloadedAt, l[1].Remote = time.Time{}, true
+			return l
+		}},
+	{name: "a data layer that nydus mounted", snapshotter: "nydus", image: layersABC,
+		then: func(fake *critest.Runtime, b critest.Built) {
+			remount(fake, "nydus", b, 0, map[string]string{"containerd.io/snapshot/nydus-blob": "true"})
+			fake.RemoveBlob(b.Layers[0])
+		},
+		want: func(l []timeline.Layer) []timeline.Layer {
+			l[0].DownloadedAt, l[0].Remote = time.Time{}, true
+			return l
+		}},
+	{name: "an overlaybd layer that was downloaded", snapshotter: "overlaybd", image: layersABC,
+		then: func(fake *critest.Runtime, b critest.Built) {
+			remount(fake, "overlaybd", b, 0,
+				map[string]string{"containerd.io/snapshot/overlaybd/blob-digest": b.Layers[0]})
+		}},
+	{name: "the same layer twice", image: critest.Layers{Source: layersABC.Source, Names: []string{"a", "b", "a"}},
+		want: func(l []timeline.Layer) []timeline.Layer {
+			l[0].DownloadedAt = second(4) // stored again as the third layer
+			return l
+		}},
+	{name: "a layer discarded", image: layersABC,
+		then: func(fake *critest.Runtime, b critest.Built) { fake.RemoveBlob(b.Layers[1]) },
+		want: func(l []timeline.Layer) []timeline.Layer { l[1].DownloadedAt = time.Time{}; return l }},
+	{name: "a snapshot missing", image: layersABC,
+		then: func(fake *critest.Runtime, b critest.Built) { fake.RemoveSnapshot("overlayfs", b.ChainIDs[2]) },
+		want: func(l []timeline.Layer) []timeline.Layer { l[2].UnpackedAt = time.Time{}; return l }},
+	{name: "a snapshot not committed", image: layersABC,
+		then: func(fake *critest.Runtime, b critest.Built) {
+			fake.PutSnapshot(critest.Snapshot{Name: b.ChainIDs[0], Active: true, CreatedAt: second(2)})
+		},
+		want: func(l []timeline.Layer) []timeline.Layer { l[0].UnpackedAt = time.Time{}; return l }},
+	{name: "config missing", image: layersABC,
+		then: func(fake *critest.Runtime, b critest.Built) { fake.RemoveBlob(b.Config) },
+		want: func(l []timeline.Layer) []timeline.Layer {
+			for i := range l {
+				l[i].UnpackedAt = time.Time{}
+			}
+			return l
+		}},
+	{name: "manifest missing", image: critest.Layers{Source: layersABC.Source, Names: layersABC.Names, Indexed: true},
+		then: func(fake *critest.Runtime, b critest.Built) { fake.RemoveBlob(b.Manifest) },
+		want: func([]timeline.Layer) []timeline.Layer { return nil }},
+	{name: "manifest damaged", image: layersABC,
+		then: func(fake *critest.Runtime, b critest.Built) {
+			fake.PutBlob(critest.Blob{Digest: b.Manifest, Data: []byte(`{"layers":[`), CreatedAt: second(1)})
+		},
+		want: func([]timeline.Layer) []timeline.Layer { return nil }},
+	{name: "target missing", image: layersABC, unresolved: true,
+		then: func(fake *critest.Runtime, b critest.Built) { fake.RemoveBlob(b.Target) },
+		want: func([]timeline.Layer) []timeline.Layer { return nil }},
+	{name: "cri-o", options: critest.Options{Name: "cri-o", Version: "1.36.0"}, image: layersABC, unresolved: true,
+		want: func([]timeline.Layer) []timeline.Layer { return nil }},
+}
+
 func TestLayers(t *testing.T) {
-	abc := critest.Layers{Source: "docker.io/library/app", Names: []string{"a", "b", "c"}}
-	full := func(built critest.Built) []timeline.Layer {
-		var layers []timeline.Layer
-		for i, d := range built.Layers {
-			layers = append(layers, timeline.Layer{Digest: d, SizeBytes: 10, DownloadedAt: second(float64(i + 2)),
-				UnpackedAt: second(float64(i) + 2.5)})
-		}
-		return layers
-	}
-	tests := []struct {
-		name        string
-		options     critest.Options
-		snapshotter string
-		image       critest.Layers
-		then        func(*critest.Runtime, critest.Built)
-		want        func([]timeline.Layer) []timeline.Layer
-		unresolved  bool
-	}{
-		{name: "manifest", image: abc},
-		{name: "containerd 1.6", options: critest.Options{Version: "1.6.38"}, image: abc},
-		{name: "index", image: critest.Layers{Source: abc.Source, Names: abc.Names, Indexed: true}},
-		{name: "another snapshotter", snapshotter: "zfs", image: abc},
-		{name: "layers that stargz or SOCI mounted", snapshotter: "soci", image: abc,
-			then: func(fake *critest.Runtime, b critest.Built) {
-				remount(fake, "soci", b, 1, map[string]string{"containerd.io/snapshot/remote": "remote snapshot"})
-				fake.RemoveBlob(b.Layers[1])
-			},
-			want: func(l []timeline.Layer) []timeline.Layer {
-				l[1].DownloadedAt, l[1].Remote = time.Time{}, true
-				return l
-			}},
-		{name: "a data layer that nydus mounted", snapshotter: "nydus", image: abc,
-			then: func(fake *critest.Runtime, b critest.Built) {
-				remount(fake, "nydus", b, 0, map[string]string{"containerd.io/snapshot/nydus-blob": "true"})
-				fake.RemoveBlob(b.Layers[0])
-			},
-			want: func(l []timeline.Layer) []timeline.Layer {
-				l[0].DownloadedAt, l[0].Remote = time.Time{}, true
-				return l
-			}},
-		{name: "an overlaybd layer that was downloaded", snapshotter: "overlaybd", image: abc,
-			then: func(fake *critest.Runtime, b critest.Built) {
-				remount(fake, "overlaybd", b, 0,
-					map[string]string{"containerd.io/snapshot/overlaybd/blob-digest": b.Layers[0]})
-			}},
-		{name: "the same layer twice", image: critest.Layers{Source: abc.Source, Names: []string{"a", "b", "a"}},
-			want: func(l []timeline.Layer) []timeline.Layer {
-				l[0].DownloadedAt = second(4) // stored again as the third layer
-				return l
-			}},
-		{name: "a layer discarded", image: abc,
-			then: func(fake *critest.Runtime, b critest.Built) { fake.RemoveBlob(b.Layers[1]) },
-			want: func(l []timeline.Layer) []timeline.Layer { l[1].DownloadedAt = time.Time{}; return l }},
-		{name: "a snapshot missing", image: abc,
-			then: func(fake *critest.Runtime, b critest.Built) { fake.RemoveSnapshot("overlayfs", b.ChainIDs[2]) },
-			want: func(l []timeline.Layer) []timeline.Layer { l[2].UnpackedAt = time.Time{}; return l }},
-		{name: "a snapshot not committed", image: abc,
-			then: func(fake *critest.Runtime, b critest.Built) {
-				fake.PutSnapshot(critest.Snapshot{Name: b.ChainIDs[0], Active: true, CreatedAt: second(2)})
-			},
-			want: func(l []timeline.Layer) []timeline.Layer { l[0].UnpackedAt = time.Time{}; return l }},
-		{name: "config missing", image: abc,
-			then: func(fake *critest.Runtime, b critest.Built) { fake.RemoveBlob(b.Config) },
-			want: func(l []timeline.Layer) []timeline.Layer {
-				for i := range l {
-					l[i].UnpackedAt = time.Time{}
-				}
-				return l
-			}},
-		{name: "manifest missing", image: critest.Layers{Source: abc.Source, Names: abc.Names, Indexed: true},
-			then: func(fake *critest.Runtime, b critest.Built) { fake.RemoveBlob(b.Manifest) },
-			want: func([]timeline.Layer) []timeline.Layer { return nil }},
-		{name: "manifest damaged", image: abc,
-			then: func(fake *critest.Runtime, b critest.Built) {
-				fake.PutBlob(critest.Blob{Digest: b.Manifest, Data: []byte(`{"layers":[`), CreatedAt: second(1)})
-			},
-			want: func([]timeline.Layer) []timeline.Layer { return nil }},
-		{name: "target missing", image: abc, unresolved: true,
-			then: func(fake *critest.Runtime, b critest.Built) { fake.RemoveBlob(b.Target) },
-			want: func([]timeline.Layer) []timeline.Layer { return nil }},
-		{name: "cri-o", options: critest.Options{Name: "cri-o", Version: "1.36.0"}, image: abc, unresolved: true,
-			want: func([]timeline.Layer) []timeline.Layer { return nil }},
-	}
-	for _, test := range tests {
+	for _, test := range layersTests {
 		t.Run(test.name, func(t *testing.T) {
 			fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), test.options)
 			snapshotter := test.snapshotter
@@ -142,7 +146,7 @@ func TestLayers(t *testing.T) {
 				snapshotter = "overlayfs"
 			}
 			built := pulled(fake, snapshotter, test.image)
-			want := full(built)
+			want := allLayers(built)
 			if test.then != nil {
 				test.then(fake, built)
 			}

@@ -25,8 +25,8 @@ type lookUp struct {
 	now func() time.Time
 }
 
-// The method answer runs all queries of one question. If a query fails, the whole question fails. A partial answer
-// would look as if the pod had lost a sandbox or container.
+// answer runs all queries of one question. If a query fails, the whole question fails. A partial answer would look as
+// if the pod had lost a sandbox or container.
 func (l *lookUp) answer(ctx context.Context, question timeline.LookUp) (timeline.RuntimeSeen, error) {
 	seen := timeline.RuntimeSeen{UID: question.UID, AskedAt: l.now()}
 	sandboxes, err := l.client.listSandboxes(ctx, question.RuntimeUID)
@@ -117,7 +117,7 @@ func ifBroken(err error) error {
 	return nil
 }
 
-// The method image returns known = false if the runtime rejects the reference.
+// image returns known = false if the runtime rejects the reference.
 func (l *lookUp) image(ctx context.Context, ref string) (image timeline.Image, known bool, err error) {
 	answer, err := l.client.imageStatus(ctx, ref)
 	switch status.Code(err) {

@@ -42,8 +42,8 @@ func newPending() *pending {
 	return &pending{wake: make(chan struct{}, 1), byUID: map[string]*question{}}
 }
 
-// The method ask adds a question, or merges it into the open question about the pod. If too many questions are open,
-// the method ask drops the question and returns false.
+// ask adds a question, or merges it into the open question about the pod. If too many questions are open, ask drops the
+// question and returns false.
 func (p *pending) ask(lookUp timeline.LookUp, now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -61,8 +61,8 @@ func (p *pending) ask(lookUp timeline.LookUp, now time.Time) bool {
 	return true
 }
 
-// The method next waits for a question that is ready, and removes this question from the queue. The look-up ends with
-// a call to done or failed. The method next returns nil when ctx ends.
+// next waits for a question that is ready, and removes this question from the queue. The look-up ends with a call to
+// finish or fail. next returns nil when ctx ends.
 func (p *pending) next(ctx context.Context, now func() time.Time) (*question, timeline.LookUp) {
 	for ctx.Err() == nil {
 		q, lookUp, wait := p.take(now())
@@ -78,8 +78,8 @@ func (p *pending) next(ctx context.Context, now func() time.Time) (*question, ti
 	return nil, timeline.LookUp{}
 }
 
-// The method take removes the first question that is ready. If no question is ready, the method take returns the time
-// until the first question in the queue is ready.
+// take removes the first question that is ready. If no question is ready, take returns the time until the first
+// question in the queue is ready.
 func (p *pending) take(now time.Time) (q *question, lookUp timeline.LookUp, wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -97,8 +97,8 @@ func (p *pending) take(now time.Time) (q *question, lookUp timeline.LookUp, wait
 	return nil, timeline.LookUp{}, wait
 }
 
-// The method done ends a look-up that was answered.
-func (p *pending) done(q *question, lookUp timeline.LookUp) {
+// finish ends a look-up that was answered.
+func (p *pending) finish(q *question, lookUp timeline.LookUp) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if q.lookUp.UID == "" {
@@ -110,9 +110,9 @@ func (p *pending) done(q *question, lookUp timeline.LookUp) {
 	p.nudge()
 }
 
-// The method failed ends a look-up without an answer. The question is either retried later or given up. The result
-// givenUp is true if the question is given up.
-func (p *pending) failed(q *question, lookUp timeline.LookUp, now time.Time) (givenUp bool) {
+// fail ends a look-up without an answer. The question is either retried later or given up. The result givenUp is true
+// if the question is given up.
+func (p *pending) fail(q *question, lookUp timeline.LookUp, now time.Time) (givenUp bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if now.Sub(q.askedAt) > giveUpAfter {
@@ -130,7 +130,7 @@ func (p *pending) failed(q *question, lookUp timeline.LookUp, now time.Time) (gi
 	return false
 }
 
-// The method count returns the number of open questions.
+// count returns the number of open questions.
 func (p *pending) count() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -144,8 +144,8 @@ func (p *pending) nudge() {
 	}
 }
 
-// The function merge adds the references of an earlier question about the pod, each once, in the order of the
-// requests. A reference in Layers is always also in Images.
+// merge adds the references of an earlier question about the pod, each once, in the order of the requests. A reference
+// in Layers is always also in Images.
 func merge(lookUp, earlier timeline.LookUp) timeline.LookUp {
 	lookUp.Network = lookUp.Network || earlier.Network
 	lookUp.Layers = union(earlier.Layers, lookUp.Layers)

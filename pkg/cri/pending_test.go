@@ -25,17 +25,17 @@ func TestPendingMerges(t *testing.T) {
 	if other, lookUp, _ := p.take(now); lookUp.UID != "b" {
 		t.Fatalf("took %+v while a is running", lookUp)
 	} else {
-		p.done(other, lookUp)
+		p.finish(other, lookUp)
 	}
 	if other, _, _ := p.take(now); other != nil {
 		t.Fatalf("took a while it is running")
 	}
-	p.done(q, lookUp)
+	p.finish(q, lookUp)
 	q, lookUp, _ = p.take(now)
 	if q == nil || !slices.Equal(lookUp.Images, []string{"1", "2"}) {
 		t.Fatalf("took %+v after the first answer", lookUp)
 	}
-	p.done(q, lookUp)
+	p.finish(q, lookUp)
 	if open := p.count(); open != 0 {
 		t.Errorf("%d requests open at the end", open)
 	}
@@ -60,10 +60,10 @@ func TestPendingMergesLayers(t *testing.T) {
 
 	p.ask(timeline.LookUp{UID: "a", Layers: []string{"1"}}, now)
 	p.ask(timeline.LookUp{UID: "a", Layers: []string{"2"}}, now)
-	p.failed(q, lookUp, now) // the request is still open
+	p.fail(q, lookUp, now) // the request is still open
 	q, lookUp, _ = p.take(now.Add(retries.Max))
 	check(lookUp, []string{"x", "y", "z", "w", "1", "2"}, []string{"y", "w", "1", "2"})
-	p.done(q, lookUp)
+	p.finish(q, lookUp)
 }
 
 func TestPendingRetriesAndGivesUp(t *testing.T) {
@@ -71,7 +71,7 @@ func TestPendingRetriesAndGivesUp(t *testing.T) {
 	p.ask(timeline.LookUp{UID: "a"}, now)
 	q, lookUp, _ := p.take(now)
 	p.ask(timeline.LookUp{UID: "a", Images: []string{"x"}}, now)
-	if p.failed(q, lookUp, now) {
+	if p.fail(q, lookUp, now) {
 		t.Fatal("gave up at the first failure")
 	}
 	again, _, wait := p.take(now)
@@ -87,7 +87,7 @@ func TestPendingRetriesAndGivesUp(t *testing.T) {
 		t.Fatalf("took %+v after the wait", lookUp)
 	}
 	now = now.Add(giveUpAfter + time.Second)
-	if !p.failed(q, lookUp, now) {
+	if !p.fail(q, lookUp, now) {
 		t.Fatal("did not give up")
 	}
 	if open := p.count(); open != 0 {

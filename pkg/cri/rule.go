@@ -13,8 +13,8 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// The type rule permits only the requests that the agent sends to a method. Without this limit, an attacker who
-// controls the agent could read the environment of containers (verbose), or files in the images of other tenants.
+// rule permits only the requests that the agent sends to a method. Without this limit, an attacker who controls the
+// agent could read the environment of containers (verbose), or files in the images of other tenants.
 type rule struct {
 	request proto.Message
 	fields  []string                   // fields that a request can set; nested fields include their path
@@ -27,7 +27,7 @@ func (r rule) judge(request any) error {
 	if !ok {
 		return fmt.Errorf("unexpected request type %T", request)
 	}
-	if field := beyond(m.ProtoReflect(), "", r.fields); field != "" {
+	if field := unexpectedField(m.ProtoReflect(), "", r.fields); field != "" {
 		return fmt.Errorf("field %s must not be set", field)
 	}
 	if r.check == nil {
@@ -36,15 +36,14 @@ func (r rule) judge(request any) error {
 	return r.check(m)
 }
 
-// The function beyond returns the name of a set field that is not in fields, or an empty text if there is no such
-// field.
-func beyond(m protoreflect.Message, prefix string, fields []string) (name string) {
+// unexpectedField returns the name of a set field that is not in fields, or an empty text if there is no such field.
+func unexpectedField(m protoreflect.Message, prefix string, fields []string) (name string) {
 	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
 		path := prefix + string(field.Name())
 		switch {
 		case slices.Contains(fields, path):
 		case field.Message() != nil && !field.IsMap() && !field.IsList():
-			name = beyond(value.Message(), path+".", fields)
+			name = unexpectedField(value.Message(), path+".", fields)
 		default:
 			name = path
 		}
@@ -71,16 +70,16 @@ func onePod(selector map[string]string) error {
 }
 
 func pinnedImagesAlone(m proto.Message) error {
-	return exactly(m.(*imagesapi.ListImagesRequest).GetFilters(), []string{pinnedFilter})
+	return checkFilters(m.(*imagesapi.ListImagesRequest).GetFilters(), []string{pinnedFilter})
 }
 
 func manifestsAlone(m proto.Message) error {
-	return exactly(m.(*contentapi.ListContentRequest).GetFilters(), manifestFilters)
+	return checkFilters(m.(*contentapi.ListContentRequest).GetFilters(), manifestFilters)
 }
 
-// The function exactly permits only the agent's own filters. Other filters can contain regular expressions, which use
-// the runtime's CPU time.
-func exactly(filters, want []string) error {
+// checkFilters permits only the agent's own filters. Other filters can contain regular expressions, which use the
+// runtime's CPU time.
+func checkFilters(filters, want []string) error {
 	if !slices.Equal(filters, want) {
 		return fmt.Errorf("filters must be %q", want)
 	}

@@ -17,10 +17,10 @@ import (
 )
 
 const (
-	// The constant workers is the number of questions that are answered in parallel. The constant workers is small,
-	// because the kubelet uses the same runtime.
+	// workers is the number of questions that are answered in parallel. It is small, because the kubelet uses the same
+	// runtime.
 	workers = 2
-	// The constant heartbeat is the interval at which the agent requests the version of an otherwise idle runtime.
+	// heartbeat is the interval at which the agent requests the version of an otherwise idle runtime.
 	heartbeat = 10 * time.Second
 )
 
@@ -54,7 +54,7 @@ func newSession(s *Source, client *client, version *runtimeapi.VersionResponse) 
 
 func (s *session) close() { s.client.close() }
 
-// The method serve answers questions until ctx ends or the connection breaks. The method serve returns the reason.
+// serve answers questions until ctx ends or the connection breaks. It returns the reason.
 func (s *session) serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -65,12 +65,12 @@ func (s *session) serve(ctx context.Context) error {
 	for range workers {
 		running.Go(func() { s.answerAll(ctx) })
 	}
-	beat := time.NewTicker(s.source.silence.every())
+	beat := time.NewTicker(s.source.silence.interval())
 	defer beat.Stop()
 	for {
 		select {
 		case s.source.silence.watched = <-s.source.watch:
-			beat.Reset(s.source.silence.every())
+			beat.Reset(s.source.silence.interval())
 			if !s.source.silence.watched {
 				continue
 			}
@@ -89,13 +89,13 @@ func (s *session) serve(ctx context.Context) error {
 	}
 }
 
-// The method beat requests the runtime's version to measure whether the runtime responds, and how fast.
+// beat requests the runtime's version to measure whether the runtime responds, and how fast.
 func (s *session) beat(ctx context.Context) error {
 	sentAt := s.source.config.Now()
 	if _, err := s.client.version(ctx); err != nil {
 		return err
 	}
-	s.source.silence.answered(ctx, s.source.config, sentAt)
+	s.source.silence.recordAnswer(ctx, s.source.config, sentAt)
 	s.source.config.Report(true, s.runtime)
 	return nil
 }
@@ -118,22 +118,21 @@ func (s *session) answer(ctx context.Context, q *question, lookUp timeline.LookU
 		source.config.Report(true, s.runtime)
 		source.metrics.answered.Inc()
 		source.config.Observe(ctx, seen)
-		source.pending.done(q, lookUp)
+		source.pending.finish(q, lookUp)
 		return
 	}
-	if source.pending.failed(q, lookUp, source.config.Now()) {
+	if source.pending.fail(q, lookUp, source.config.Now()) {
 		source.metrics.givenUp.Inc()
 		source.config.Logger.Warn("gave up a query to the container runtime", zap.String("uid", lookUp.UID),
 			zap.Error(err))
 	}
-	if ctx.Err() == nil && !s.lost(err) { // the end of the session is not a failure of the runtime
+	if ctx.Err() == nil && !s.isLost(err) { // the end of the session is not a failure of the runtime
 		source.config.Report(false, err.Error())
 	}
 }
 
-// The method lost reports whether the error means that the connection broke. In that case, the method lost ends the
-// session.
-func (s *session) lost(err error) bool {
+// isLost reports whether the error means that the connection broke. In that case, isLost ends the session.
+func (s *session) isLost(err error) bool {
 	if status.Code(err) != codes.Unavailable {
 		return false
 	}

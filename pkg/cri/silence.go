@@ -20,27 +20,26 @@ type silence struct {
 	answeredAt time.Time
 }
 
-// The method every returns the interval at which to request the runtime's version.
-func (s *silence) every() time.Duration {
+// interval returns the interval at which to request the runtime's version.
+func (s *silence) interval() time.Duration {
 	if s.watched {
 		return watchedHeartbeat
 	}
 	return heartbeat
 }
 
-// The method answered records the response to a request sent at sentAt. If the response was slow while pods were
-// starting, the method answered also observes a silence.
-func (s *silence) answered(ctx context.Context, c Config, sentAt time.Time) {
+// recordAnswer records the response to a request sent at sentAt. If the response was slow while pods were starting,
+// recordAnswer also observes a silence.
+func (s *silence) recordAnswer(ctx context.Context, c Config, sentAt time.Time) {
 	if s.watched && c.Now().Sub(sentAt) >= slowAnswer {
-		s.ended(ctx, c)
+		s.recordEnd(ctx, c)
 		return
 	}
 	s.answeredAt = c.Now()
 }
 
-// The method ended records the first response after a silence, and observes the silence if pods were starting in that
-// time.
-func (s *silence) ended(ctx context.Context, c Config) {
+// recordEnd records the first response after a silence, and observes the silence if pods were starting in that time.
+func (s *silence) recordEnd(ctx context.Context, c Config) {
 	now, last := c.Now(), s.answeredAt
 	s.answeredAt = now
 	if s.watched && !last.IsZero() && last.Before(now) {

@@ -15,10 +15,14 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
+// The prefixes of the methods of containerd's stores.
+const (
+	contentPrefix   = "/containerd.services.content.v1.Content/"
+	snapshotsPrefix = "/containerd.services.snapshots.v1.Snapshots/"
+)
+
 // TestLayersOfSlowOrMissingStores checks that an answer can lack layers, but that it fails without a connection.
 func TestLayersOfSlowOrMissingStores(t *testing.T) {
-	const content, snapshots = "/containerd.services.content.v1.Content/",
-		"/containerd.services.snapshots.v1.Snapshots/"
 	unimplemented := func(context.Context, string) error { return status.Error(codes.Unimplemented, "unknown service") }
 	internal := func(context.Context, string) error { return status.Error(codes.Internal, "disk full") }
 	tests := []struct {
@@ -30,15 +34,15 @@ func TestLayersOfSlowOrMissingStores(t *testing.T) {
 		logs            int
 		once            bool // the store receives only one request for two answers
 	}{
-		{name: "no content store", prefix: content, fault: unimplemented, logs: 1, once: true},
-		{name: "no snapshots", prefix: snapshots, fault: unimplemented, resolved: true, sized: true, down: true,
+		{name: "no content store", prefix: contentPrefix, fault: unimplemented, logs: 1, once: true},
+		{name: "no snapshots", prefix: snapshotsPrefix, fault: unimplemented, resolved: true, sized: true, down: true,
 			logs: 1, once: true},
-		{name: "content fails", prefix: content, fault: internal},
-		{name: "reading fails", prefix: content + "Read", fault: internal, resolved: true},
-		{name: "snapshots fail", prefix: snapshots, fault: internal, resolved: true, sized: true, down: true},
-		{name: "content hangs", prefix: content, fault: critest.Hang},
-		{name: "reading hangs", prefix: content + "Read", fault: critest.Hang, resolved: true},
-		{name: "snapshots hang", prefix: snapshots, fault: critest.Hang, resolved: true, sized: true, down: true},
+		{name: "content fails", prefix: contentPrefix, fault: internal},
+		{name: "reading fails", prefix: contentPrefix + "Read", fault: internal, resolved: true},
+		{name: "snapshots fail", prefix: snapshotsPrefix, fault: internal, resolved: true, sized: true, down: true},
+		{name: "content hangs", prefix: contentPrefix, fault: critest.Hang},
+		{name: "reading hangs", prefix: contentPrefix + "Read", fault: critest.Hang, resolved: true},
+		{name: "snapshots hang", prefix: snapshotsPrefix, fault: critest.Hang, resolved: true, sized: true, down: true},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -80,28 +84,29 @@ func TestLayersOfSlowOrMissingStores(t *testing.T) {
 			}
 		})
 	}
-	t.Run("connection breaks", func(t *testing.T) {
-		fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
-		pulled(fake, "overlayfs", critest.Layers{Source: "docker.io/library/app", Names: []string{"a"}})
-		l, _ := newLookUp(t, fake)
-		fake.Fault(func(_ context.Context, method string) error {
-			if strings.HasPrefix(method, snapshots) {
-				return status.Error(codes.Unavailable, "gone")
-			}
-			return nil
-		})
-		_, err := l.answer(t.Context(),
-			timeline.LookUp{UID: "pod", RuntimeUID: "pod", Images: []string{"app"}, Layers: []string{"app"}})
-		if status.Code(err) != codes.Unavailable {
-			t.Errorf("got %v, want an error", err)
+}
+
+func TestBrokenConnectionIsAnError(t *testing.T) {
+	fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
+	pulled(fake, "overlayfs", critest.Layers{Source: "docker.io/library/app", Names: []string{"a"}})
+	l, _ := newLookUp(t, fake)
+	fake.Fault(func(_ context.Context, method string) error {
+		if strings.HasPrefix(method, snapshotsPrefix) {
+			return status.Error(codes.Unavailable, "gone")
 		}
+		return nil
 	})
+	_, err := l.answer(t.Context(),
+		timeline.LookUp{UID: "pod", RuntimeUID: "pod", Images: []string{"app"}, Layers: []string{"app"}})
+	if status.Code(err) != codes.Unavailable {
+		t.Errorf("got %v, want an error", err)
+	}
 }
 
 // TestSlowStoresAnswerDownloadsFirst simulates a busy disk. The timestamps of unpacked layers must be missing
 // before the timestamps of downloads. The answer must be marked as incomplete.
 func TestSlowStoresAnswerDownloadsFirst(t *testing.T) {
-	const content, snapshots = "/containerd.services.content.v1.Content/Info",
+	const contentPrefix, snapshotsPrefix = "/containerd.services.content.v1.Content/Info",
 		"/containerd.services.snapshots.v1.Snapshots/"
 	for _, test := range []struct {
 		name, slow      string
@@ -109,8 +114,8 @@ func TestSlowStoresAnswerDownloadsFirst(t *testing.T) {
 		incomplete      bool
 	}{
 		{name: "all in time", downs: 4, unpacked: 4},
-		{name: "snapshots", slow: snapshots, downs: 4, unpacked: 2, incomplete: true},
-		{name: "blobs", slow: content, downs: 2, incomplete: true},
+		{name: "snapshots", slow: snapshotsPrefix, downs: 4, unpacked: 2, incomplete: true},
+		{name: "blobs", slow: contentPrefix, downs: 2, incomplete: true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
@@ -125,7 +130,7 @@ func TestSlowStoresAnswerDownloadsFirst(t *testing.T) {
 				}
 				n := calls.Add(1)
 				// The first blob is the manifest.
-				if test.slow == content && n <= 3 || test.slow == snapshots && n <= 2 {
+				if test.slow == contentPrefix && n <= 3 || test.slow == snapshotsPrefix && n <= 2 {
 					return nil
 				}
 				return critest.Hang(ctx, method)

@@ -162,7 +162,7 @@ func (s *Source) connectAny(ctx context.Context) (*session, error) {
 	return nil, errors.Join(errs...)
 }
 
-// The method connect calls Version to verify that a runtime serves CRI at path.
+// connect calls Version to verify that a runtime serves CRI at path.
 func (s *Source) connect(ctx context.Context, path string) (*session, error) {
 	client, err := dial(path, s.config.Timeout)
 	if err != nil {
@@ -174,7 +174,7 @@ func (s *Source) connect(ctx context.Context, path string) (*session, error) {
 		return nil, err
 	}
 	s.config.Report(true, describe(version))
-	s.silence.ended(ctx, s.config)
+	s.silence.recordEnd(ctx, s.config)
 	session := newSession(s, client, version)
 	s.logCoarse(session)
 	return session, nil
@@ -183,7 +183,7 @@ func (s *Source) connect(ctx context.Context, path string) (*session, error) {
 // logCoarse logs the facts that the runtime's version cannot report. logCoarse logs once for each runtime, even
 // if the connection breaks repeatedly.
 func (s *Source) logCoarse(session *session) {
-	missing, costs := session.lookUp.stores.missing()
+	missing, costs := session.lookUp.stores.absentStores()
 	if len(missing) == 0 || s.logged == session.runtime {
 		return
 	}

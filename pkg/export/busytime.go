@@ -16,7 +16,7 @@ type busyTime struct {
 
 type stretch struct{ from, until time.Time }
 
-// The method add adds an interval and returns the part of the interval that was not counted before.
+// add adds an interval and returns the part of the interval that was not counted before.
 func (b *busyTime) add(from, until time.Time) (fresh time.Duration) {
 	if from.Before(b.forgotten) {
 		from = b.forgotten

@@ -12,8 +12,7 @@ import (
 // nil TraceOf means that no start-up has a trace.
 type TraceOf func(timeline.Timeline) string
 
-// The method observe adds a duration of a start-up to a histogram. If the start-up has a trace, the trace is the
-// exemplar.
+// observe adds a duration of a start-up to a histogram. If the start-up has a trace, the trace is the exemplar.
 func (of TraceOf) observe(h prometheus.Observer, t timeline.Timeline, length time.Duration) {
 	if exemplars, ok := h.(prometheus.ExemplarObserver); ok && of != nil {
 		if trace := of(t); trace != "" {

@@ -102,7 +102,7 @@ func (m *Metrics) Observe(t timeline.Timeline) {
 		if length, known := sliDuration(t); known {
 			m.trace.observe(m.sli, t, length)
 		}
-		for phase, length := range lengths(t.Phases) {
+		for phase, length := range durationsByPhase(t.Phases) {
 			m.trace.observe(m.phase.WithLabelValues(string(phase)), t, length)
 		}
 		for _, span := range t.Phases {
@@ -127,8 +127,8 @@ func (m *Metrics) ObserveEphemeral(t timeline.Timeline) {
 	}
 }
 
-// The function lengths adds up the spans of each phase.
-func lengths(spans []timeline.Span) map[timeline.Phase]time.Duration {
+// durationsByPhase adds up the spans of each phase.
+func durationsByPhase(spans []timeline.Span) map[timeline.Phase]time.Duration {
 	sums := make(map[timeline.Phase]time.Duration)
 	for _, span := range spans {
 		sums[span.Phase] += span.Duration()

@@ -50,8 +50,8 @@ func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
 			pullBuckets)),
 		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_image_pull_bytes_total",
-			Help: "Compressed bytes of downloaded image layers. If several pulls share a layer, the layer is counted once. " +
-				"Excludes pulls that resumed an interrupted attempt." + registrylabel.Help,
+			Help: "Compressed bytes of downloaded image layers. If several pulls share a layer, the layer is counted " +
+				"once. Excludes pulls that resumed an interrupted attempt." + registrylabel.Help,
 		}, []string{"registry"}),
 		busy: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_image_pull_busy_seconds_total",
@@ -66,9 +66,9 @@ func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
 		}, []string{"registry", "reason"}),
 		lost: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_events_lost_total",
-			Help: "Kubelet Events that never reached the agent although an Event watch was open. Other evidence of the " +
-				"start-up proves that the kubelet created these Events. A kubelet that creates many Events about one " +
-				"pod drops some of them.",
+			Help: "Kubelet Events that never reached the agent although an Event watch was open. Other evidence of " +
+				"the start-up proves that the kubelet created these Events. A kubelet that creates many Events about " +
+				"one pod drops some of them.",
 		}, []string{"reason"}),
 		registries: registrylabel.New(),
 	}
@@ -123,8 +123,8 @@ func (m *pullMetrics) observePull(t timeline.Timeline, p timeline.Pull, trace Tr
 	}
 }
 
-// The method label returns a registry's label value. When a registry loses its label value, the method label deletes
-// its series. If the registry gets the label value again, the series begin at zero.
+// label returns a registry's label value. When a registry loses its label value, label deletes its series. If the
+// registry gets the label value again, the series begin at zero.
 func (m *pullMetrics) label(namespace string, p timeline.Pull) string {
 	label, lost := m.registries.Label(p.Registry, namespace, p.Confirmed)
 	if lost != "" {

@@ -36,8 +36,8 @@ func (d Download) Is(ref string) bool {
 	return d.Digest != "" && strings.HasSuffix(ref, "@"+d.Digest)
 }
 
-// The function hostname returns a registry in the form that containerd records: without its port and, for an IPv6
-// address, without brackets.
+// hostname returns a registry in the form that containerd records: without its port and, for an IPv6 address, without
+// brackets.
 func hostname(registry string) string {
 	if address, bracketed := strings.CutPrefix(registry, "["); bracketed {
 		address, _, _ = strings.Cut(address, "]")

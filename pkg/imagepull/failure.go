@@ -111,10 +111,10 @@ var quoted = regexp.MustCompile(`\\?"[^"]*"`)
 // WithoutQuotes removes quoted text, because users can choose the quoted names freely.
 func WithoutQuotes(text string) string { return quoted.ReplaceAllString(text, "") }
 
-// The function spoken returns a text without names, in lower case. The function spoken removes quoted text,
-// references, hosts, addresses, digests, paths and URLs, because containerd also repeats names without quotes. The
-// function spoken keeps a colon after a name.
-func spoken(text string) string {
+// withoutNames returns a text without names, in lower case. withoutNames removes quoted text, references, hosts,
+// addresses, digests, paths and URLs, because containerd also repeats names without quotes. withoutNames keeps a colon
+// after a name.
+func withoutNames(text string) string {
 	words := strings.Fields(strings.ToLower(quoted.ReplaceAllString(text, `""`)))
 	for i, word := range words {
 		if name := strings.Trim(word, `:,;()[]"`); isName(name) {
@@ -136,10 +136,10 @@ func isName(word string) bool {
 
 // ClassifyFailure derives the reason from the text of the kubelet's Event or of the runtime's error.
 func ClassifyFailure(text string) Failure {
-	text = spoken(text)
+	text = withoutNames(text)
 	for _, row := range failureTable {
 		for _, words := range row.words {
-			if says(text, words) {
+			if containsWords(text, words) {
 				return row.failure
 			}
 		}
@@ -147,8 +147,8 @@ func ClassifyFailure(text string) Failure {
 	return FailureOther
 }
 
-// The function says reports whether the text contains the words in their order.
-func says(text, words string) bool {
+// containsWords reports whether the text contains the words in their order.
+func containsWords(text, words string) bool {
 	first, then, gap := strings.Cut(words, "…")
 	_, rest, found := strings.Cut(text, first)
 	return found && (!gap || strings.Contains(rest, then))

@@ -27,10 +27,9 @@ const (
 // several times its size in memory.
 const maxContainers = 256
 
-// The type arrival holds the parts of a pod object that the agent keeps. The agent creates it as soon as it has
-// decoded the object. An object can have 1.4 MB, and a list can contain several hundred objects. So the agent does
-// not hold the objects until the list is complete. The type arrival is a runtime.Object because the reflector
-// requires this type.
+// arrival holds the parts of a pod object that the agent keeps. The agent creates it as soon as it has decoded the
+// object. An object can have 1.4 MB, and a list can contain several hundred objects. So the agent does not hold the
+// objects until the list is complete. arrival is a runtime.Object because the reflector requires this type.
 type arrival struct {
 	*corev1.Pod // only the parts that followers, restarts and delays need
 	converted   timeline.Pod
@@ -39,9 +38,9 @@ type arrival struct {
 	containers  int
 }
 
-// The method arrive converts an object to an arrival. The arrival does not reference the object.
+// arrive converts an object to an arrival. The arrival does not reference the object.
 func (p *Pods) arrive(pod *corev1.Pod) *arrival {
-	a := &arrival{Pod: slim(pod), containers: countContainers(pod)}
+	a := &arrival{Pod: slimCopy(pod), containers: countContainers(pod)}
 	if a.containers > maxContainers {
 		return a
 	}
@@ -58,9 +57,9 @@ func (p *Pods) arrive(pod *corev1.Pod) *arrival {
 	return a
 }
 
-// The method arrived returns the arrival of an item from the reflector. Items of a watch are objects. Items of a list
-// are already arrivals.
-func (p *Pods) arrived(obj any) (*arrival, error) {
+// arrivalOf returns the arrival of an item from the reflector. Items of a watch are objects. Items of a list are
+// already arrivals.
+func (p *Pods) arrivalOf(obj any) (*arrival, error) {
 	switch obj := obj.(type) {
 	case *arrival:
 		return obj, nil
@@ -73,7 +72,7 @@ func (p *Pods) arrived(obj any) (*arrival, error) {
 // Transformer implements cache.TransformingStore. The reflector collects the first events of a watch when they
 // replace a list.
 func (s *store) Transformer() cache.TransformFunc {
-	return func(obj any) (any, error) { return s.pods.arrived(obj) }
+	return func(obj any) (any, error) { return s.pods.arrivalOf(obj) }
 }
 
 func countContainers(pod *corev1.Pod) int {
@@ -87,9 +86,9 @@ func countContainers(pod *corev1.Pod) int {
 	return count
 }
 
-// The function slim copies only the parts of a pod that the interface Follower promises. For example, it copies only
-// the names of containers and the restarts in statuses.
-func slim(pod *corev1.Pod) *corev1.Pod {
+// slimCopy copies only the parts of a pod that the interface Follower promises. For example, it copies only the names
+// of containers and the restarts in statuses.
+func slimCopy(pod *corev1.Pod) *corev1.Pod {
 	copied := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,

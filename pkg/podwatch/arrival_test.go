@@ -48,7 +48,7 @@ func TestSlimKeepsWhatFollowersNeed(t *testing.T) {
 	p.Status = corev1.PodStatus{Phase: corev1.PodRunning,
 		Conditions:        []corev1.PodCondition{ready},
 		ContainerStatuses: []corev1.ContainerStatus{{Name: "app", RestartCount: 2}}}
-	got := slim(p)
+	got := slimCopy(p)
 	if got.Labels["app"] != "web" || len(got.Annotations) != 1 ||
 		len(got.OwnerReferences) != 1 || got.OwnerReferences[0].Name != "web" ||
 		!reflect.DeepEqual(got.ManagedFields, []metav1.ManagedFieldsEntry{applied}) || got.Spec.NodeName != nodeName ||

@@ -49,7 +49,7 @@ func convertPod(pod *corev1.Pod) timeline.Pod {
 		HostNetwork:    pod.Spec.HostNetwork,
 		ResourceClaims: len(pod.Spec.ResourceClaims) > 0,
 		VolumeClaims:   slices.ContainsFunc(pod.Spec.Volumes, byClaim),
-		RemoteVolumes:  slices.ContainsFunc(pod.Spec.Volumes, remote),
+		RemoteVolumes:  slices.ContainsFunc(pod.Spec.Volumes, isRemote),
 		FieldsManaged:  len(pod.ManagedFields) > 0,
 
 		KubeletGeneration: pod.Status.ObservedGeneration,
@@ -73,10 +73,9 @@ func convertPod(pod *corev1.Pod) timeline.Pod {
 // volume.
 func byClaim(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil }
 
-// The function remote reports whether a volume needs another component than the kubelet. The kubelet itself serves
-// volumes with content of API objects, and directories of the node. Image volumes are pulled, not mounted over a
-// network.
-func remote(v corev1.Volume) bool {
+// isRemote reports whether a volume needs another component than the kubelet. The kubelet itself serves volumes with
+// content of API objects, and directories of the node. Image volumes are pulled, not mounted over a network.
+func isRemote(v corev1.Volume) bool {
 	return v.EmptyDir == nil && v.ConfigMap == nil && v.Secret == nil && v.Projected == nil && v.DownwardAPI == nil &&
 		v.HostPath == nil && v.Image == nil && v.VolumeSource != (corev1.VolumeSource{})
 }

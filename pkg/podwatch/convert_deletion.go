@@ -25,7 +25,7 @@ func addEnd(converted *timeline.Pod, pod *corev1.Pod) {
 	converted.Disruption = disruption(pod.Status.Conditions)
 }
 
-// The function disruption returns the reason why a component other than a user ends the pod.
+// disruption returns the reason why a component other than a user ends the pod.
 func disruption(conditions []corev1.PodCondition) string {
 	for _, c := range conditions {
 		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {

@@ -22,118 +22,124 @@ func stamp(second int) metav1.Time {
 
 func to[T any](v T) *T { return &v }
 
+// fullPod has a value in each field that the agent reads.
+var fullPod = &corev1.Pod{
+	ObjectMeta: metav1.ObjectMeta{
+		UID: "uid", Namespace: "ns", Name: "web-abc12-x", CreationTimestamp: stamp(0), Generation: 2,
+		ManagedFields:     []metav1.ManagedFieldsEntry{schedulerEntry(stamp(0))},
+		DeletionTimestamp: to(stamp(50)), DeletionGracePeriodSeconds: to(int64(30)),
+		Labels: map[string]string{
+			podTemplateHash: "abc12", "app": "other", "app.kubernetes.io/unknown": "other",
+			"app.kubernetes.io/component": "front", "app.kubernetes.io/instance": "web-1",
+			"app.kubernetes.io/managed-by": "helm",
+			"app.kubernetes.io/name":       "web", "app.kubernetes.io/part-of": "shop",
+			"app.kubernetes.io/version": "5.7",
+		},
+		Annotations: map[string]string{
+			"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"},
+		OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "web-abc12", Controller: to(true)}},
+	},
+	Spec: corev1.PodSpec{
+		NodeName: "node-a", HostNetwork: true, RestartPolicy: corev1.RestartPolicyAlways,
+		ResourceClaims:    []corev1.PodResourceClaim{{Name: "gpu"}},
+		PriorityClassName: "high", RuntimeClassName: to("gvisor"),
+		ReadinessGates: []corev1.PodReadinessGate{{ConditionType: "g"}},
+		Volumes: []corev1.Volume{
+			{Name: "none"},
+			{Name: "claimed", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}},
+			{Name: "data", VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: "data:1",
+				PullPolicy: corev1.PullAlways}}},
+			{Name: "again",
+				VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: "data:1"}}},
+		},
+		InitContainers: []corev1.Container{
+			{Name: "init", Image: "i", ImagePullPolicy: corev1.PullAlways},
+			{Name: "proxy", Image: "p", RestartPolicy: to(corev1.ContainerRestartPolicyAlways),
+				StartupProbe: &corev1.Probe{}},
+			{Name: "once", Image: "o", RestartPolicy: to(corev1.ContainerRestartPolicy("OnFailure"))},
+		},
+		Containers: []corev1.Container{
+			{Name: "app", Image: "a:1", ImagePullPolicy: corev1.PullIfNotPresent, ReadinessProbe: &corev1.Probe{}},
+			{Name: "slow", Image: "s"},
+			{Name: "new", Image: "n"},
+		},
+		EphemeralContainers: []corev1.EphemeralContainer{{
+			EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: "debug", Image: "d",
+				ImagePullPolicy: corev1.PullNever},
+		}},
+	},
+	Status: corev1.PodStatus{
+		ObservedGeneration: 1,
+		Phase:              corev1.PodPending, Reason: "why", QOSClass: corev1.PodQOSBurstable,
+		StartTime: to(stamp(1)),
+		Conditions: []corev1.PodCondition{
+			{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: stamp(1)},
+			{Type: corev1.PodReady, Status: corev1.ConditionUnknown},
+		},
+		InitContainerStatuses: []corev1.ContainerStatus{
+			{Name: "init", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3,
+				StartedAt: stamp(5), FinishedAt: stamp(6)}}},
+			{Name: "proxy", RestartCount: 1, Started: to(true), Ready: true,
+				State: corev1.ContainerState{
+					Running: &corev1.ContainerStateRunning{StartedAt: stamp(8)}},
+				LastTerminationState: corev1.ContainerState{
+					Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, StartedAt: stamp(6),
+						FinishedAt: stamp(7)}}},
+			{Name: "app", Ready: true}, // not an init container
+		},
+		ContainerStatuses: []corev1.ContainerStatus{
+			{Name: "ghost", RestartCount: 9},
+			{Name: "slow",
+				State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff",
+					Message: `Back-off pulling image "s": ErrImagePull: s:latest: not found`}}, Started: to(false)},
+			{Name: "app", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137,
+				Reason: "ContainerStatusUnknown"}}},
+		},
+	},
+}
+
+// fullConverted is the converted fullPod.
+var fullConverted = timeline.Pod{
+	UID: "uid", RuntimeUID: "uid", Namespace: "ns", Name: "web-abc12-x", Node: "node-a",
+	Owner: timeline.Owner{Kind: "Deployment", Name: "web"},
+	Traits: &timeline.Traits{
+		Controller: timeline.Owner{Kind: "ReplicaSet", Name: "web-abc12"},
+		QOSClass:   "Burstable", PriorityClass: "high", RuntimeClass: "gvisor",
+		App: timeline.AppLabels{Component: "front", Instance: "web-1", ManagedBy: "helm", Name: "web",
+			PartOf: "shop", Version: "5.7"},
+	},
+	Revision: "abc12", TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+	Labels: "app=other,app.kubernetes.io/component=front,app.kubernetes.io/instance=web-1," +
+		"app.kubernetes.io/managed-by=helm,app.kubernetes.io/name=web,app.kubernetes.io/part-of=shop," +
+		"app.kubernetes.io/unknown=other,app.kubernetes.io/version=5.7,pod-template-hash=abc12",
+	CreatedAt: at(0), AcknowledgedAt: at(1), DeletedAt: at(20),
+	Phase: "Pending", Reason: "why", ReadinessGates: true,
+	Generation: 2, KubeletGeneration: 1, UnschedulableAt: at(0), FieldsManaged: true, HostNetwork: true,
+	ResourceClaims: true, VolumeClaims: true, RemoteVolumes: true,
+	Conditions: []timeline.Condition{{Type: "PodScheduled", True: true, TransitionAt: at(1)}, {Type: "Ready"}},
+	Containers: []timeline.Container{
+		{Name: "image:data:1", Kind: timeline.KindImageVolume, Image: "data:1", PullPolicy: timeline.PullAlways},
+		{Name: "init", Kind: timeline.KindInit, Image: "i", PullPolicy: timeline.PullAlways,
+			State: timeline.StateTerminated, StartedAt: at(5), FinishedAt: at(6), ExitCode: 3},
+		{Name: "proxy", Kind: timeline.KindSidecar, Image: "p", StartupProbe: true, RestartsAlways: true,
+			State:   timeline.StateRunning,
+			Attempt: 1, StartedAt: at(8), Started: true, Ready: true,
+			LastRun: &timeline.Run{StartedAt: at(6), FinishedAt: at(7), ExitCode: 1}},
+		{Name: "once", Kind: timeline.KindInit, Image: "o"},
+		{Name: "app", Kind: timeline.KindMain, Image: "a:1", PullPolicy: timeline.PullIfNotPresent,
+			ReadinessProbe: true, RestartsAlways: true,
+			State: timeline.StateTerminated, ExitCode: 137, EndReason: "ContainerStatusUnknown"},
+		{Name: "slow", Kind: timeline.KindMain, Image: "s", State: timeline.StateWaiting, RestartsAlways: true,
+			WaitingReason: "ImagePullBackOff", PullFailure: imagepull.FailureNotFound},
+		{Name: "new", Kind: timeline.KindMain, Image: "n", RestartsAlways: true},
+		{Name: "debug", Kind: timeline.KindEphemeral, Image: "d", PullPolicy: timeline.PullNever},
+	},
+}
+
 func TestConvertPod(t *testing.T) {
-	got := convertPod(&corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			UID: "uid", Namespace: "ns", Name: "web-abc12-x", CreationTimestamp: stamp(0), Generation: 2,
-			ManagedFields:     []metav1.ManagedFieldsEntry{schedulerEntry(stamp(0))},
-			DeletionTimestamp: to(stamp(50)), DeletionGracePeriodSeconds: to(int64(30)),
-			Labels: map[string]string{
-				podTemplateHash: "abc12", "app": "other", "app.kubernetes.io/unknown": "other",
-				"app.kubernetes.io/component": "front", "app.kubernetes.io/instance": "web-1",
-				"app.kubernetes.io/managed-by": "helm",
-				"app.kubernetes.io/name":       "web", "app.kubernetes.io/part-of": "shop",
-				"app.kubernetes.io/version": "5.7",
-			},
-			Annotations: map[string]string{
-				"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"},
-			OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "web-abc12", Controller: to(true)}},
-		},
-		Spec: corev1.PodSpec{
-			NodeName: "node-a", HostNetwork: true, RestartPolicy: corev1.RestartPolicyAlways,
-			ResourceClaims:    []corev1.PodResourceClaim{{Name: "gpu"}},
-			PriorityClassName: "high", RuntimeClassName: to("gvisor"),
-			ReadinessGates: []corev1.PodReadinessGate{{ConditionType: "g"}},
-			Volumes: []corev1.Volume{
-				{Name: "none"},
-				{Name: "claimed", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}},
-				{Name: "data", VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: "data:1",
-					PullPolicy: corev1.PullAlways}}},
-				{Name: "again",
-					VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: "data:1"}}},
-			},
-			InitContainers: []corev1.Container{
-				{Name: "init", Image: "i", ImagePullPolicy: corev1.PullAlways},
-				{Name: "proxy", Image: "p", RestartPolicy: to(corev1.ContainerRestartPolicyAlways),
-					StartupProbe: &corev1.Probe{}},
-				{Name: "once", Image: "o", RestartPolicy: to(corev1.ContainerRestartPolicy("OnFailure"))},
-			},
-			Containers: []corev1.Container{
-				{Name: "app", Image: "a:1", ImagePullPolicy: corev1.PullIfNotPresent, ReadinessProbe: &corev1.Probe{}},
-				{Name: "slow", Image: "s"},
-				{Name: "new", Image: "n"},
-			},
-			EphemeralContainers: []corev1.EphemeralContainer{{
-				EphemeralContainerCommon: corev1.EphemeralContainerCommon{Name: "debug", Image: "d",
-					ImagePullPolicy: corev1.PullNever},
-			}},
-		},
-		Status: corev1.PodStatus{
-			ObservedGeneration: 1,
-			Phase:              corev1.PodPending, Reason: "why", QOSClass: corev1.PodQOSBurstable,
-			StartTime: to(stamp(1)),
-			Conditions: []corev1.PodCondition{
-				{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: stamp(1)},
-				{Type: corev1.PodReady, Status: corev1.ConditionUnknown},
-			},
-			InitContainerStatuses: []corev1.ContainerStatus{
-				{Name: "init", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 3,
-					StartedAt: stamp(5), FinishedAt: stamp(6)}}},
-				{Name: "proxy", RestartCount: 1, Started: to(true), Ready: true,
-					State: corev1.ContainerState{
-						Running: &corev1.ContainerStateRunning{StartedAt: stamp(8)}},
-					LastTerminationState: corev1.ContainerState{
-						Terminated: &corev1.ContainerStateTerminated{ExitCode: 1, StartedAt: stamp(6),
-							FinishedAt: stamp(7)}}},
-				{Name: "app", Ready: true}, // not an init container
-			},
-			ContainerStatuses: []corev1.ContainerStatus{
-				{Name: "ghost", RestartCount: 9},
-				{Name: "slow",
-					State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff",
-						Message: `Back-off pulling image "s": ErrImagePull: s:latest: not found`}}, Started: to(false)},
-				{Name: "app", State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137,
-					Reason: "ContainerStatusUnknown"}}},
-			},
-		},
-	})
-	want := timeline.Pod{
-		UID: "uid", RuntimeUID: "uid", Namespace: "ns", Name: "web-abc12-x", Node: "node-a",
-		Owner: timeline.Owner{Kind: "Deployment", Name: "web"},
-		Traits: &timeline.Traits{
-			Controller: timeline.Owner{Kind: "ReplicaSet", Name: "web-abc12"},
-			QOSClass:   "Burstable", PriorityClass: "high", RuntimeClass: "gvisor",
-			App: timeline.AppLabels{Component: "front", Instance: "web-1", ManagedBy: "helm", Name: "web",
-				PartOf: "shop", Version: "5.7"},
-		},
-		Revision: "abc12", TraceParent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
-		Labels: "app=other,app.kubernetes.io/component=front,app.kubernetes.io/instance=web-1,app.kubernetes.io/managed-by=helm," +
-			"app.kubernetes.io/name=web,app.kubernetes.io/part-of=shop,app.kubernetes.io/unknown=other,app.kubernetes.io/version=5.7,pod-template-hash=abc12",
-		CreatedAt: at(0), AcknowledgedAt: at(1), DeletedAt: at(20),
-		Phase: "Pending", Reason: "why", ReadinessGates: true,
-		Generation: 2, KubeletGeneration: 1, UnschedulableAt: at(0), FieldsManaged: true, HostNetwork: true,
-		ResourceClaims: true, VolumeClaims: true, RemoteVolumes: true,
-		Conditions: []timeline.Condition{{Type: "PodScheduled", True: true, TransitionAt: at(1)}, {Type: "Ready"}},
-		Containers: []timeline.Container{
-			{Name: "image:data:1", Kind: timeline.KindImageVolume, Image: "data:1", PullPolicy: timeline.PullAlways},
-			{Name: "init", Kind: timeline.KindInit, Image: "i", PullPolicy: timeline.PullAlways,
-				State: timeline.StateTerminated, StartedAt: at(5), FinishedAt: at(6), ExitCode: 3},
-			{Name: "proxy", Kind: timeline.KindSidecar, Image: "p", StartupProbe: true, RestartsAlways: true,
-				State:   timeline.StateRunning,
-				Attempt: 1, StartedAt: at(8), Started: true, Ready: true,
-				LastRun: &timeline.Run{StartedAt: at(6), FinishedAt: at(7), ExitCode: 1}},
-			{Name: "once", Kind: timeline.KindInit, Image: "o"},
-			{Name: "app", Kind: timeline.KindMain, Image: "a:1", PullPolicy: timeline.PullIfNotPresent,
-				ReadinessProbe: true, RestartsAlways: true,
-				State: timeline.StateTerminated, ExitCode: 137, EndReason: "ContainerStatusUnknown"},
-			{Name: "slow", Kind: timeline.KindMain, Image: "s", State: timeline.StateWaiting, RestartsAlways: true,
-				WaitingReason: "ImagePullBackOff", PullFailure: imagepull.FailureNotFound},
-			{Name: "new", Kind: timeline.KindMain, Image: "n", RestartsAlways: true},
-			{Name: "debug", Kind: timeline.KindEphemeral, Image: "d", PullPolicy: timeline.PullNever},
-		},
-	}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got %+v\nwant %+v", got, want)
+	got := convertPod(fullPod)
+	if !reflect.DeepEqual(got, fullConverted) {
+		t.Errorf("got %+v\nwant %+v", got, fullConverted)
 	}
 }
 

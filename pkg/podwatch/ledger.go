@@ -18,17 +18,16 @@ type ledger struct {
 	tombstones []string          // UIDs, the oldest first
 }
 
-// The method older reports whether a version of a pod is older than the known version, or whether the pod has a
-// tombstone.
-func (l *ledger) older(uid, version string) bool {
+// isOlder reports whether a version of a pod is older than the known version, or whether the pod has a tombstone.
+func (l *ledger) isOlder(uid, version string) bool {
 	if l == nil {
 		return false
 	}
-	return slices.Contains(l.tombstones, uid) || before(version, l.versions[uid])
+	return slices.Contains(l.tombstones, uid) || isBefore(version, l.versions[uid])
 }
 
 // newerThan reports whether the known version of a pod is newer than a list.
-func (l *ledger) newerThan(uid, list string) bool { return l != nil && before(list, l.versions[uid]) }
+func (l *ledger) newerThan(uid, list string) bool { return l != nil && isBefore(list, l.versions[uid]) }
 
 func (l *ledger) note(uid, version string) {
 	if l != nil {
@@ -55,9 +54,9 @@ func (l *ledger) removeTombstone(uid string) {
 	}
 }
 
-// The function before compares versions of pods. Versions grow (KEP-5504; earlier versions are etcd's revisions). A
-// version that is not a number is not before any other version.
-func before(a, b string) bool {
+// isBefore compares versions of pods. Versions grow (KEP-5504; earlier versions are etcd's revisions). A version that
+// is not a number is not before any other version.
+func isBefore(a, b string) bool {
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && order < 0
 }

@@ -51,11 +51,11 @@ func ownUID(pod timeline.Pod) timeline.Pod {
 	return pod
 }
 
-// The method claim decides which pod belongs to a UID in the runtime. That pod receives the evidence of the runtime
-// and the kubelet. A pod whose object has this UID takes precedence over any mirror. Among mirrors with the same
-// name, the latest wins, because the kubelet recreates mirrors. Among mirrors with different names, the mirror that
-// was created first wins. The method claim returns the pod with the UID that it can use. If another pod had the UID
-// before, the method claim takes the UID away from that pod.
+// claim decides which pod belongs to a UID in the runtime. That pod receives the evidence of the runtime and the
+// kubelet. A pod whose object has this UID takes precedence over any mirror. Among mirrors with the same name, the
+// latest wins, because the kubelet recreates mirrors. Among mirrors with different names, the mirror that was created
+// first wins. It returns the pod with the UID that it can use. If another pod had the UID before, claim takes the UID
+// away from that pod.
 func (s *store) claim(pod timeline.Pod, now time.Time) timeline.Pod {
 	if !isMirror(pod) {
 		s.takeFrom(s.mirrors[pod.UID], now)

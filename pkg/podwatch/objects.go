@@ -39,7 +39,7 @@ func NewObjects(now func() time.Time) *Objects {
 	return &Objects{now: now, pods: map[string]packedPod{}}
 }
 
-// The method keep stores an object.
+// keep stores an object.
 func (o *Objects) keep(pod *arrival) {
 	if o == nil {
 		return
@@ -60,8 +60,8 @@ func (o *Objects) forget(uid string) {
 	o.hear("")
 }
 
-// The method heard records that the API server reported all changes up to a version.
-func (o *Objects) heard(version string) {
+// recordVersion records that the API server reported all changes up to a version.
+func (o *Objects) recordVersion(version string) {
 	if o == nil {
 		return
 	}
@@ -74,7 +74,7 @@ func (o *Objects) hear(version string) {
 	o.version, o.heardAt = cmp.Or(version, o.version), o.now()
 }
 
-// The method connect records whether the watch is open.
+// connect records whether the watch is open.
 func (o *Objects) connect(connected bool) {
 	if o == nil {
 		return
@@ -84,7 +84,7 @@ func (o *Objects) connect(connected bool) {
 	o.connected = connected
 }
 
-// The method verify records when a comparison last confirmed that the objects match the API server.
+// verify records when a comparison last confirmed that the objects match the API server.
 func (o *Objects) verify(at time.Time) {
 	if o == nil {
 		return
@@ -95,7 +95,7 @@ func (o *Objects) verify(at time.Time) {
 }
 
 func packPod(pod *corev1.Pod) (packedPod, error) {
-	text, err := redacted(pod).Marshal()
+	text, err := redactedCopy(pod).Marshal()
 	if err != nil {
 		return packedPod{}, fmt.Errorf("encode pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}

@@ -100,7 +100,7 @@ func podWithSecrets(n int) *corev1.Pod {
 func TestObjectsHoldNoSecrets(t *testing.T) {
 	pod := podWithSecrets(1)
 	before := pod.DeepCopy()
-	text, err := json.Marshal(redacted(pod))
+	text, err := json.Marshal(redactedCopy(pod))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,14 +184,14 @@ func TestObjectsAreThoseOfTheWatch(t *testing.T) {
 	if verified, ok := got.Cache["verified_at"]; !ok || verified != nil {
 		t.Errorf("verified at %v", verified)
 	}
-	want := redacted(podWithSecrets(2))
+	want := redactedCopy(podWithSecrets(2))
 	want.Kind, want.APIVersion = "Pod", "v1"
 	gotText, _ := json.Marshal(got.Items[1])
 	wantText, _ := json.Marshal(want)
 	if string(gotText) != string(wantText) {
 		t.Errorf("got\n%s\nwant\n%s", gotText, wantText)
 	}
-	o.heard("200") // a bookmark
+	o.recordVersion("200") // a bookmark
 	got = list(t, o, func(namespace, name, labels string) bool {
 		return namespace == "shop" && name == "web-2" && labels == "app=web,n=0"
 	})

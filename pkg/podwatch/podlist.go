@@ -35,10 +35,10 @@ func newPodResource(client rest.Interface, whole bool) podResource {
 	return podResource{kubeclient.Resource{Client: client, Name: "pods"}, whole}
 }
 
-// The method list lists pods and passes each pod to the function take as soon as the pod is read. So a list needs no
-// more memory than its largest pod. client-go would hold the whole response three times. If the API server answers
-// from its watch cache, the API server ignores the limit and sends all pods of the node at once. The method list
-// returns an error if the response is not complete in time.
+// list lists pods and passes each pod to the function take as soon as the pod is read. So a list needs no more memory
+// than its largest pod. client-go would hold the whole response three times. If the API server answers from its watch
+// cache, the API server ignores the limit and sends all pods of the node at once. It returns an error if the response
+// is not complete in time.
 func (r podResource) list(
 	ctx context.Context, options metav1.ListOptions, take func(*corev1.Pod),
 ) (metav1.ListMeta, error) {

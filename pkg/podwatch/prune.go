@@ -148,7 +148,7 @@ func newVolumeSourceFields() readFields {
 	return kinds
 }
 
-// The method prune returns a message with only these fields, and with the first maxElements elements of each list.
+// prune returns a message with only these fields, and with the first maxElements elements of each list.
 func (f readFields) prune(message []byte, write bool) ([]byte, error) {
 	counts := map[protowire.Number]int{}
 	return rewrite(message, write, func(field protowire.Number, value []byte) ([]byte, error) {
@@ -163,10 +163,9 @@ func (f readFields) prune(message []byte, write bool) ([]byte, error) {
 	})
 }
 
-// The function rewrite replaces each field of bytes in a message by the result of the function edit. If the result is
-// nil, the function rewrite omits the field. The function rewrite works in place, so edit must not return more bytes
-// than it receives. If the argument write is false, the function rewrite only checks the message and returns it
-// unchanged.
+// rewrite replaces each field of bytes in a message by the result of the function edit. If the result is nil, rewrite
+// omits the field. It works in place, so edit must not return more bytes than it receives. If the argument write is
+// false, rewrite only checks the message and returns it unchanged.
 func rewrite(
 	message []byte, write bool, edit func(field protowire.Number, value []byte) ([]byte, error),
 ) ([]byte, error) {

@@ -11,9 +11,9 @@ import (
 // lastApplied is an annotation with the object that kubectl received, including secrets.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// The function redacted copies a pod without the fields in which people sometimes put secrets. References to Secrets
-// stay, because they are only names.
-func redacted(pod *corev1.Pod) *corev1.Pod {
+// redactedCopy copies a pod without the fields in which people sometimes put secrets. References to Secrets stay,
+// because they are only names.
+func redactedCopy(pod *corev1.Pod) *corev1.Pod {
 	pod = pod.DeepCopy()
 	pod.ManagedFields = nil
 	delete(pod.Annotations, lastApplied)
@@ -136,7 +136,7 @@ func redactValues(texts map[string]string) {
 	}
 }
 
-// The function hide replaces a text. The function hide keeps an empty text, because an absent value is not secret.
+// hide replaces a text. It keeps an empty text, because an absent value is not secret.
 func hide(text *string) {
 	if *text != "" {
 		*text = redact.Marker

@@ -10,52 +10,52 @@ type listing struct {
 	objects  map[string]*arrival
 }
 
-// The type findings holds the results of one comparison.
+// findings holds the results of one comparison.
 type findings struct {
 	at                    time.Time
 	pods                  int
 	missing, extra, stale int
 }
 
-// The method differences returns the UIDs of pods for which the list shows a state that the watch has not reported.
+// differences returns the UIDs of pods for which the list shows a state that the watch has not reported.
 func (s *store) differences(list listing) map[string]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	open := map[string]bool{}
 	for uid := range list.versions {
-		if s.missing(uid, list) || s.stale(uid, list) {
+		if s.isMissing(uid, list) || s.isStale(uid, list) {
 			open[uid] = true
 		}
 	}
 	for uid := range s.seen {
-		if s.extra(uid, list) {
+		if s.isExtra(uid, list) {
 			open[uid] = true
 		}
 	}
 	return open
 }
 
-// The method missing reports whether a list contains a pod that the store does not contain. The watch can also have
-// reported the removal of the pod after the list. A second list decides.
-func (s *store) missing(uid string, list listing) bool {
+// isMissing reports whether a list contains a pod that the store does not contain. The watch can also have reported the
+// removal of the pod after the list. A second list decides.
+func (s *store) isMissing(uid string, list listing) bool {
 	_, listed := list.versions[uid]
 	_, seen := s.seen[uid]
 	return listed && !seen
 }
 
-// The method stale reports whether a list contains a later version of a pod than the watch has reported.
-func (s *store) stale(uid string, list listing) bool {
+// isStale reports whether a list contains a later version of a pod than the watch has reported.
+func (s *store) isStale(uid string, list listing) bool {
 	_, seen := s.seen[uid]
-	return seen && before(s.ledger.versions[uid], list.versions[uid])
+	return seen && isBefore(s.ledger.versions[uid], list.versions[uid])
 }
 
-// The method extra reports whether a list lacks a pod that the watch had reported before.
-func (s *store) extra(uid string, list listing) bool {
+// isExtra reports whether a list lacks a pod that the watch had reported before.
+func (s *store) isExtra(uid string, list listing) bool {
 	_, listed := list.versions[uid]
-	return !listed && before(s.ledger.versions[uid], list.version)
+	return !listed && isBefore(s.ledger.versions[uid], list.version)
 }
 
-// The method repair applies the differences that two lists show and that the watch did not report in the meantime.
+// repair applies the differences that two lists show and that the watch did not report in the meantime.
 func (s *store) repair(first, second listing, found *findings) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,14 +63,14 @@ func (s *store) repair(first, second listing, found *findings) {
 	for uid := range second.keep {
 		object := second.objects[uid]
 		switch {
-		case s.missing(uid, first) && object != nil:
+		case s.isMissing(uid, first) && object != nil:
 			found.missing++
 			s.ledger.removeTombstone(uid)
 			s.observe(object, now, false)
-		case s.stale(uid, first) && object != nil:
+		case s.isStale(uid, first) && object != nil:
 			found.stale++
 			s.observe(object, now, false)
-		case s.extra(uid, first) && s.extra(uid, second):
+		case s.isExtra(uid, first) && s.isExtra(uid, second):
 			found.extra++
 			s.gone(uid, now, false)
 			s.ledger.addTombstone(uid)

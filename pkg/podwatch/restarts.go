@@ -118,9 +118,8 @@ func (r *restarts) counts() map[RestartKey]uint64 {
 	return counts
 }
 
-// The method observe counts the new restarts in a pod's status. If before is true, the pod is older than the agent.
-// In this case, the method observe does not count the pod's earlier restarts, because a previous agent can have
-// counted them.
+// observe counts the new restarts in a pod's status. If before is true, the pod is older than the agent. In this case,
+// observe does not count the pod's earlier restarts, because a previous agent can have counted them.
 func (r *restarts) observe(pod *corev1.Pod, before bool) {
 	for i := range pod.Status.InitContainerStatuses {
 		status := &pod.Status.InitContainerStatuses[i]

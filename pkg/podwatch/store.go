@@ -51,10 +51,9 @@ func (s *store) Add(obj any) error { return s.take(obj, true) }
 // Update implements cache.ReflectorStore.
 func (s *store) Update(obj any) error { return s.take(obj, false) }
 
-// The method take processes a pod that the watch reports as present. The argument added is true if the pod is new to
-// the watch.
+// take processes a pod that the watch reports as present. The argument added is true if the pod is new to the watch.
 func (s *store) take(obj any, added bool) error {
-	pod, err := s.pods.arrived(obj)
+	pod, err := s.pods.arrivalOf(obj)
 	if err != nil {
 		return fmt.Errorf("handle watch event: %w", err)
 	}
@@ -64,19 +63,19 @@ func (s *store) take(obj any, added bool) error {
 	if added {
 		s.pods.config.Delays.Added(pod.Pod, now)
 	}
-	if s.ledger.older(string(pod.UID), pod.ResourceVersion) {
+	if s.ledger.isOlder(string(pod.UID), pod.ResourceVersion) {
 		return nil
 	}
 	if known, ok := s.seen[string(pod.UID)]; ok {
 		s.pods.config.Delays.Changed(known, pod.Pod, now)
 	}
-	s.observe(pod, now, s.live(now))
+	s.observe(pod, now, s.isLive(now))
 	return nil
 }
 
 // Delete implements cache.ReflectorStore.
 func (s *store) Delete(obj any) error {
-	pod, err := s.pods.arrived(obj)
+	pod, err := s.pods.arrivalOf(obj)
 	if err != nil {
 		return fmt.Errorf("handle watch event: %w", err)
 	}
@@ -88,8 +87,8 @@ func (s *store) Delete(obj any) error {
 	if _, known := s.seen[string(pod.UID)]; !known {
 		return nil
 	}
-	s.observe(pod, now, s.live(now)) // only the deletion event contains the last state
-	s.gone(string(pod.UID), now, s.live(now))
+	s.observe(pod, now, s.isLive(now)) // only the deletion event contains the last state
+	s.gone(string(pod.UID), now, s.isLive(now))
 	return nil
 }
 
@@ -102,7 +101,7 @@ func (s *store) Replace(list []any, version string) error {
 	listed := make(map[string]bool, len(list))
 	pods := make([]*arrival, 0, len(list))
 	for _, obj := range list {
-		pod, err := s.pods.arrived(obj)
+		pod, err := s.pods.arrivalOf(obj)
 		if err != nil {
 			return fmt.Errorf("read the list of pods: %w", err)
 		}
@@ -131,11 +130,11 @@ func (s *store) Replace(list []any, version string) error {
 		return -1
 	})
 	for _, pod := range pods {
-		if !s.ledger.older(string(pod.UID), pod.ResourceVersion) {
+		if !s.ledger.isOlder(string(pod.UID), pod.ResourceVersion) {
 			s.observe(pod, now, false)
 		}
 	}
-	s.pods.config.Objects.heard(version)
+	s.pods.config.Objects.recordVersion(version)
 	s.listed = true
 	s.pods.onSynced(len(list))
 	return nil
@@ -143,13 +142,13 @@ func (s *store) Replace(list []any, version string) error {
 
 // UpdateResourceVersion implements cache.ResourceVersionUpdater. The reflector calls it for every event,
 // including bookmarks.
-func (s *store) UpdateResourceVersion(version string) { s.pods.config.Objects.heard(version) }
+func (s *store) UpdateResourceVersion(version string) { s.pods.config.Objects.recordVersion(version) }
 
 // Resync implements cache.ReflectorStore. Resync does nothing.
 func (s *store) Resync() error { return nil }
 
-// The method live reports whether the changes that the watch delivers now have just happened.
-func (s *store) live(now time.Time) bool {
+// isLive reports whether the changes that the watch delivers now have just happened.
+func (s *store) isLive(now time.Time) bool {
 	return now.Sub(time.Unix(0, s.pods.openedAt.Load())) >= kubeclient.CatchUp
 }
 
@@ -181,8 +180,8 @@ func (s *store) observe(pod *arrival, now time.Time, live bool) {
 	s.pods.config.Observe(s.ctx, timeline.PodSeen{ArrivedAt: now, Live: live, Pod: converted})
 }
 
-// The method ignore records that a pod is present but has too many containers to observe. A timeline with only some
-// of the containers would be wrong.
+// ignore records that a pod is present but has too many containers to observe. A timeline with only some of the
+// containers would be wrong.
 func (s *store) ignore(pod *arrival) {
 	uid := string(pod.UID)
 	if _, known := s.seen[uid]; known {

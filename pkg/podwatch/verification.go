@@ -37,8 +37,8 @@ func newVerification(registerer prometheus.Registerer) *verification {
 		stale:    repairs.WithLabelValues("stale"),
 		verifiedAt: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "podlapse_pod_cache_verified_timestamp_seconds",
-			Help: "Time of the latest complete comparison of the watched pods with a list from the API server. The time " +
-				"is the start of the comparison by this node's clock, in seconds since the Unix epoch. Absent " +
+			Help: "Time of the latest complete comparison of the watched pods with a list from the API server. The " +
+				"time is the start of the comparison by this node's clock, in seconds since the Unix epoch. Absent " +
 				"before the first complete comparison. " +
 				"Only with --verify-interval.",
 		}, nil),
@@ -47,7 +47,7 @@ func newVerification(registerer prometheus.Registerer) *verification {
 	return v
 }
 
-// The method add counts a complete comparison.
+// add counts a complete comparison.
 func (v *verification) add(found findings) {
 	v.complete.Inc()
 	v.missing.Add(float64(found.missing))

@@ -34,7 +34,7 @@ type Verify struct {
 	Registerer prometheus.Registerer
 }
 
-// The method verify compares at intervals until ctx ends.
+// verify compares at intervals until ctx ends.
 func (p *Pods) verify(ctx context.Context) {
 	interval := p.config.Verify.Interval
 	wait := rand.N(interval) // spreads the requests of agents that start at the same time
@@ -67,11 +67,11 @@ func (p *Pods) verifyOnce(ctx context.Context) {
 	}
 }
 
-// The method compare lists the pods and finds changes that the watch has not reported. The method compare waits for
-// the watch, and then lists again the pods that still differ. The method compare counts and observes the differences
-// that the two lists show and that the watch did not report in the meantime.
+// compare lists the pods and finds changes that the watch has not reported. It waits for the watch, and then lists
+// again the pods that still differ. It counts and observes the differences that the two lists show and that the watch
+// did not report in the meantime.
 func (p *Pods) compare(ctx context.Context) (findings, error) {
-	if !p.watched() {
+	if !p.isWatched() {
 		return findings{}, errWatchNotOpen
 	}
 	found := findings{at: p.config.Now()}
@@ -86,7 +86,7 @@ func (p *Pods) compare(ctx context.Context) (findings, error) {
 	if !backoff.Sleep(ctx, p.patience) {
 		return findings{}, ctx.Err()
 	}
-	if !p.watched() {
+	if !p.isWatched() {
 		return findings{}, errWatchNotOpen
 	}
 	open := p.store.differences(first)
@@ -101,8 +101,8 @@ func (p *Pods) compare(ctx context.Context) (findings, error) {
 	return found, nil
 }
 
-// The method watched reports whether the watch is open and has had time to report all changes.
-func (p *Pods) watched() bool {
+// isWatched reports whether the watch is open and has had time to report all changes.
+func (p *Pods) isWatched() bool {
 	return p.synced.Load() && p.open.Load() && p.config.Now().Sub(time.Unix(0, p.openedAt.Load())) >= p.patience
 }
 

@@ -209,8 +209,8 @@ func TestDeletedPodsAreForgotten(t *testing.T) {
 	for i := range 2 * maxTombstones {
 		l.addTombstone(fmt.Sprint(i))
 	}
-	if len(l.tombstones) != maxTombstones || l.older(fmt.Sprint(maxTombstones-1), "1") ||
-		!l.older(fmt.Sprint(maxTombstones), "1") {
+	if len(l.tombstones) != maxTombstones || l.isOlder(fmt.Sprint(maxTombstones-1), "1") ||
+		!l.isOlder(fmt.Sprint(maxTombstones), "1") {
 		t.Errorf("%d tombstones, the first of them %s", len(l.tombstones), l.tombstones[0])
 	}
 }

@@ -297,7 +297,7 @@ func TestResourceVersionsAreComparedAsNumbers(t *testing.T) {
 		want bool
 	}{{"9", "10", true}, {"10", "9", false}, {"10", "10", false}, {"", "10", false}, {"x", "10", false},
 		{"10", "", false}} {
-		if got := before(test.a, test.b); got != test.want {
+		if got := isBefore(test.a, test.b); got != test.want {
 			t.Errorf("%q before %q: %t", test.a, test.b, got)
 		}
 	}

@@ -18,17 +18,17 @@ type bound struct {
 	notBefore, notAfter instant
 }
 
-// The method estimate is the most likely instant inside the bound.
+// estimate is the most likely instant inside the bound.
 func (b *bound) estimate() instant {
-	best := max(b.leaning(), b.notBefore)
+	best := max(b.ownEstimate(), b.notBefore)
 	if b.notAfter != 0 {
 		best = min(best, b.notAfter)
 	}
 	return best
 }
 
-// The method leaning returns the estimate from the evidence of this milestone alone.
-func (b *bound) leaning() instant {
+// ownEstimate returns the estimate from the evidence of this milestone alone.
+func (b *bound) ownEstimate() instant {
 	switch {
 	case b.earliest == minInstant || b.lean == leanLatest:
 		return b.latest
@@ -40,7 +40,7 @@ func (b *bound) leaning() instant {
 	return b.earliest + (b.latest-b.earliest)/2
 }
 
-// The type origins is a set of origins, one bit each.
+// origins is a set of origins, one bit each.
 type origins uint16
 
 func (os origins) with(o origin) origins { return os | 1<<o }
@@ -69,25 +69,24 @@ func (os origins) String() string {
 	return strings.Join(names, ", ")
 }
 
-// The method sources returns each source of the origins once, the most trusted source first. Callers must not change
-// the list.
+// sources returns each source of the origins once, the most trusted source first. Callers must not change the list.
 func (os origins) sources() []Source {
 	var set int
 	for o, source := range originSources {
 		if os.has(origin(o)) {
-			set |= 1 << slices.Index(trusted[:], source)
+			set |= 1 << slices.Index(sourcesByTrust[:], source)
 		}
 	}
 	return sourceLists[set]
 }
 
-// The variable trusted lists the sources, the most trusted source first.
-var trusted = [...]Source{SourceCRI, SourceContainerd, SourceEventWatch, SourcePodWatch}
+// sourcesByTrust lists the sources, the most trusted source first.
+var sourcesByTrust = [...]Source{SourceCRI, SourceContainerd, SourceEventWatch, SourcePodWatch}
 
 // sourceLists holds one list for each set of sources. All parts of a timeline share these lists.
-var sourceLists = func() (lists [1 << len(trusted)][]Source) {
+var sourceLists = func() (lists [1 << len(sourcesByTrust)][]Source) {
 	for set := range lists {
-		for i, source := range trusted {
+		for i, source := range sourcesByTrust {
 			if set&(1<<i) != 0 {
 				lists[set] = append(lists[set], source)
 			}
@@ -97,10 +96,10 @@ var sourceLists = func() (lists [1 << len(trusted)][]Source) {
 	return lists
 }()
 
-// The method overlaps reports whether the intervals overlap. If they overlap, the order of the milestones is unknown.
-func (b *bound) overlaps(o *bound) bool { return b.earliest < o.latest && o.earliest < b.latest }
+// overlapsWith reports whether the intervals overlap. If they overlap, the order of the milestones is unknown.
+func (b *bound) overlapsWith(o *bound) bool { return b.earliest < o.latest && o.earliest < b.latest }
 
-// The type bounds holds the bounds of all known milestones, sorted by key.
+// bounds holds the bounds of all known milestones, sorted by key.
 type bounds []bound
 
 func (bs bounds) find(k milestoneKey) *bound {
@@ -110,8 +109,8 @@ func (bs bounds) find(k milestoneKey) *bound {
 	return nil
 }
 
-// The method search returns the index of the first milestone whose key is at or after k. A fold calls search more
-// often than any other function. A search with a callback costs twice as much.
+// search returns the index of the first milestone whose key is at or after k. A fold calls search more often than any
+// other function. A search with a callback costs twice as much.
 func (bs bounds) search(k milestoneKey) int {
 	rank, low, high := k.rank(), 0, len(bs)
 	for low < high {
@@ -161,9 +160,9 @@ func (bs bounds) leanToPickup() {
 	}
 }
 
-// The function intersect combines the constraints into one bound for each milestone. The constraints must be sorted
-// by key and by trust. If a constraint does not overlap the interval of more trusted constraints, the function
-// intersect reports a conflict and ignores the constraint.
+// intersect combines the constraints into one bound for each milestone. The constraints must be sorted by key and by
+// trust. If a constraint does not overlap the interval of more trusted constraints, intersect reports a conflict and
+// ignores the constraint.
 func intersect(constraints []constraint) (bounds, []milestoneConflict) {
 	milestones := 0
 	for i := range constraints {

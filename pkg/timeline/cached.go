@@ -19,7 +19,7 @@ func (f *fold) validUntil(t *Timeline, cut bool) instant {
 	}
 	until := maxInstant
 	if t.State == StateStarting {
-		if f.open == nil || f.unbounded(f.open) || f.unbounded(f.bounds.find(podMilestone(MilestoneCreated))) {
+		if f.open == nil || f.isUnbounded(f.open) || f.isUnbounded(f.bounds.find(podMilestone(MilestoneCreated))) {
 			return f.asOf // the error grows with the phase
 		}
 		if last := t.Phases[len(t.Phases)-1]; last.Error >= last.Duration() {
@@ -66,17 +66,17 @@ func (f *fold) changesFrom(t *Timeline) instant {
 	return from
 }
 
-// The method unbounded reports whether the time since the milestone is too large for a time.Duration, or will be too
-// large soon. The largest time.Duration is 1<<63-1.
-func (f *fold) unbounded(b *bound) bool { return f.asOf.sub(b.earliest) >= 1<<62 }
+// isUnbounded reports whether the time since the milestone is too large for a time.Duration, or will be too large soon.
+// The largest time.Duration is 1<<63-1.
+func (f *fold) isUnbounded(b *bound) bool { return f.asOf.sub(b.earliest) >= 1<<62 }
 
 // asOf returns the timeline at a later time. asOf returns false if the timeline must be folded again. The caller
 // can change the phases and pulls of the result.
 func (s *cachedTimeline) asOf(now instant, skew Skew) (Timeline, bool) {
-	if s == nil || now < s.from || now >= s.until || !skew.same(s.timeline.Skew) {
+	if s == nil || now < s.from || now >= s.until || !skew.sameAs(s.timeline.Skew) {
 		return Timeline{}, false
 	}
-	t := s.timeline.detached()
+	t := s.timeline.detachedCopy()
 	t.Skew = skew
 	if t.State == StateStarting {
 		last := &t.Phases[len(t.Phases)-1]
@@ -86,8 +86,8 @@ func (s *cachedTimeline) asOf(now instant, skew Skew) (Timeline, bool) {
 	return t, true
 }
 
-// The method detached returns a copy of the timeline that has its own phases and pulls.
-func (t Timeline) detached() Timeline {
+// detachedCopy returns a copy of the timeline that has its own phases and pulls.
+func (t Timeline) detachedCopy() Timeline {
 	t.Phases, t.Pulls = slices.Clone(t.Phases), slices.Clone(t.Pulls)
 	return t
 }

@@ -24,12 +24,12 @@ func (s Skew) Known() bool { return s != Skew{} }
 // Proven reports whether the readings prove that the clocks differ.
 func (s Skew) Proven() bool { return s.Least > 0 || s.Most < 0 }
 
-// The method same reports whether both skews produce equal timelines, apart from Timeline.Skew. Only a proven skew
-// widens intervals.
-func (s Skew) same(o Skew) bool { return s == o || !s.Proven() && !o.Proven() }
+// sameAs reports whether both skews produce equal timelines, apart from Timeline.Skew. Only a proven skew widens
+// intervals.
+func (s Skew) sameAs(o Skew) bool { return s == o || !s.Proven() && !o.Proven() }
 
-// The method widen extends an interval from the control plane's clock by a proven skew. The method widen never
-// removes the original interval, because the original timestamp can still be right.
+// widen extends an interval from the control plane's clock by a proven skew. It never removes the original interval,
+// because the original timestamp can still be right.
 func (s Skew) widen(c constraint) constraint {
 	if s.Proven() {
 		c.earliest -= instant(max(0, s.Most))
@@ -45,8 +45,8 @@ func (s Skew) widen(c constraint) constraint {
 // no effect. Clocks is not safe for concurrent use.
 type Clocks struct{ least, most []reading }
 
-// The type reading is one limit of the skew and the time of its observation. Each pod has one reading for each side,
-// its best reading.
+// reading is one limit of the skew and the time of its observation. Each pod has one reading for each side, its best
+// reading.
 type reading struct {
 	of    string // the pod's UID; empty for a response
 	at    time.Time
@@ -77,8 +77,8 @@ func (c *Clocks) Observe(o Observation) {
 	}
 }
 
-// The method pair records that the control plane's clock showed a given second. The node's clock was between
-// notBefore and notAfter at that instant.
+// pair records that the control plane's clock showed a given second. The node's clock was between notBefore and
+// notAfter at that instant.
 func (c *Clocks) pair(of string, second, notBefore, notAfter time.Time) {
 	if notAfter.Before(notBefore) {
 		return
@@ -95,7 +95,7 @@ func (c *Clocks) atMost(r reading) {
 	c.most = keep(c.most, r, func(a, b time.Duration) bool { return a < b })
 }
 
-// The function keep adds a reading to the latest readings, or improves the reading of the same pod.
+// keep adds a reading to the latest readings, or improves the reading of the same pod.
 func keep(readings []reading, r reading, better func(a, b time.Duration) bool) []reading {
 	i := slices.IndexFunc(readings, func(known reading) bool { return r.of != "" && known.of == r.of })
 	switch {
@@ -116,8 +116,8 @@ func (c *Clocks) Skew() Skew {
 	least, most := c.least, c.most
 	for len(least) >= minReadings && len(most) >= minReadings {
 		s := Skew{
-			Least: nth(least, func(a, b time.Duration) int { return cmp.Compare(b, a) }),
-			Most:  nth(most, cmp.Compare[time.Duration]),
+			Least: nthBest(least, func(a, b time.Duration) int { return cmp.Compare(b, a) }),
+			Most:  nthBest(most, cmp.Compare[time.Duration]),
 		}
 		if s.Least <= s.Most {
 			return s
@@ -131,8 +131,8 @@ func (c *Clocks) Skew() Skew {
 	return Skew{}
 }
 
-// The function nth returns the limit that remains after the best readings are ignored.
-func nth(readings []reading, order func(a, b time.Duration) int) time.Duration {
+// nthBest returns the limit that remains after the best readings are ignored.
+func nthBest(readings []reading, order func(a, b time.Duration) int) time.Duration {
 	bounds := make([]time.Duration, len(readings))
 	for i, r := range readings {
 		bounds[i] = r.bound

@@ -64,7 +64,7 @@ var originNames = [...]string{
 
 func (o origin) String() string { return fmt.Sprintf("%s (%s)", o.source(), originNames[o]) }
 
-// The type lean is the most likely position of the instant inside the interval of a constraint.
+// lean is the most likely position of the instant inside the interval of a constraint.
 type lean uint8
 
 const (
@@ -84,7 +84,7 @@ type milestoneKey struct {
 	milestone Milestone
 }
 
-// The method rank returns a number that orders keys by container, then milestone, then attempt.
+// rank returns a number that orders keys by container, then milestone, then attempt.
 func (k milestoneKey) rank() uint64 {
 	return uint64(k.container+1)<<24 | uint64(k.milestone)<<16 | uint64(k.attempt)
 }
@@ -108,8 +108,8 @@ func second(k milestoneKey, o origin, t time.Time) constraint {
 	return constraint{key: k, origin: o, earliest: from, latest: from + instant(time.Second) - 1}
 }
 
-// The function arrival returns an upper bound, because a milestone happens before its observation arrives.
-func arrival(k milestoneKey, o origin, t time.Time, live bool) constraint {
+// arrivalConstraint returns an upper bound, because a milestone happens before its observation arrives.
+func arrivalConstraint(k milestoneKey, o origin, t time.Time, live bool) constraint {
 	c := constraint{key: k, origin: o, earliest: minInstant, latest: at(t)}
 	if live {
 		c.lean = leanLatest
@@ -117,10 +117,10 @@ func arrival(k milestoneKey, o origin, t time.Time, live bool) constraint {
 	return c
 }
 
-// The method better reports whether c is preferred to d, a constraint of the same origin on the same milestone. The
-// interval with the earlier end wins, because the first report counts. The order is total, so the order of arrival
-// does not change the result.
-func (c constraint) better(d constraint) bool {
+// betterThan reports whether c is preferred to d, a constraint of the same origin on the same milestone. The interval
+// with the earlier end wins, because the first report counts. The order is total, so the order of arrival does not
+// change the result.
+func (c constraint) betterThan(d constraint) bool {
 	if c.latest != d.latest {
 		return c.latest < d.latest
 	}

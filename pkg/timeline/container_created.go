@@ -17,8 +17,8 @@ func (e *Evidence) usedBy(index int16) instant {
 // createdBy returns the latest possible time of a container's first creation, or maxInstant if the container was
 // not created.
 func (e *Evidence) createdBy(index int16) instant {
-	created, _ := e.latest(milestoneKey{index, 0, MilestoneContainerCreated})
-	ran, _ := e.latest(milestoneKey{index, 0, MilestoneRunning})
+	created, _ := e.latestTime(milestoneKey{index, 0, MilestoneContainerCreated})
+	ran, _ := e.latestTime(milestoneKey{index, 0, MilestoneRunning})
 	return min(created, ran)
 }
 
@@ -42,8 +42,8 @@ func (e *Evidence) createdSince(index int16) instant {
 
 // createFailed reports whether the kubelet had a container's image but could not create the container.
 func (e *Evidence) createFailed(index int16) bool {
-	_, refused := e.latest(milestoneKey{index, 0, MilestoneConfigRefused})
-	_, failed := e.latest(milestoneKey{index, 0, MilestoneCreateFailed})
+	_, refused := e.latestTime(milestoneKey{index, 0, MilestoneConfigRefused})
+	_, failed := e.latestTime(milestoneKey{index, 0, MilestoneCreateFailed})
 	return refused || failed
 }
 

@@ -53,7 +53,7 @@ func (f *fold) createFailureConstraints(index int16) (constraints []constraint) 
 	}
 	by := pulled.latest + eventSlack
 	key := milestoneKey{index, 0, MilestoneConfigRefused}
-	if latest, known := f.e.latest(key); known && by < latest && latest-by <= instant(podRetry+retrySlack) {
+	if latest, known := f.e.latestTime(key); known && by < latest && latest-by <= instant(podRetry+retrySlack) {
 		constraints = append(constraints, constraint{key, originEventDuration, leanEarliest, pulled.earliest, by})
 	}
 	return constraints

@@ -18,13 +18,13 @@ type EphemeralEvidence struct {
 // all of them have already run, because the agent did not see their pulls.
 func NewEphemeralEvidence(scope Scope, o PodSeen, over []string) *EphemeralEvidence {
 	if !slices.ContainsFunc(o.Pod.Containers, func(c Container) bool {
-		return c.Kind == KindEphemeral && !c.ran() && !slices.Contains(over, c.Name)
+		return c.Kind == KindEphemeral && !c.hasRun() && !slices.Contains(over, c.Name)
 	}) {
 		return nil
 	}
 	d := &EphemeralEvidence{reported: slices.Clone(over)}
 	for _, c := range o.Pod.Containers {
-		if c.Kind == KindEphemeral && c.ran() {
+		if c.Kind == KindEphemeral && c.hasRun() {
 			d.reported = append(d.reported, c.Name)
 		}
 	}
@@ -43,9 +43,9 @@ func (d *EphemeralEvidence) Apply(o Observation) (changed bool) {
 	return d.evidence.Apply(o)
 }
 
-// The method reduce returns a pod with only the ephemeral containers, converted to main containers. The reduced pod
-// succeeds when all ephemeral containers have run. This lets the code for start-up pulls also handle the pulls of
-// ephemeral containers.
+// reduce returns a pod with only the ephemeral containers, converted to main containers. The reduced pod succeeds when
+// all ephemeral containers have run. This lets the code for start-up pulls also handle the pulls of ephemeral
+// containers.
 func (d *EphemeralEvidence) reduce(o PodSeen) PodSeen {
 	p := o.Pod
 	o.Pod = Pod{
@@ -54,7 +54,7 @@ func (d *EphemeralEvidence) reduce(o PodSeen) PodSeen {
 	}
 	for i := range o.Pod.Containers {
 		o.Pod.Containers[i].Kind = KindMain
-		if !o.Pod.Containers[i].ran() {
+		if !o.Pod.Containers[i].hasRun() {
 			o.Pod.Phase = "Pending"
 		}
 	}
@@ -67,8 +67,8 @@ func (d *EphemeralEvidence) ephemeral(p Pod) []Container {
 	})
 }
 
-// The method ran reports whether a container has started. If it has started, its image is present.
-func (c *Container) ran() bool { return c.State == StateRunning || c.State == StateTerminated }
+// hasRun reports whether a container has started. If it has started, its image is present.
+func (c *Container) hasRun() bool { return c.State == StateRunning || c.State == StateTerminated }
 
 // Requests returns the result of Evidence.Requests for the ephemeral containers.
 func (d *EphemeralEvidence) Requests(now time.Time) Requests { return d.evidence.Requests(now) }

@@ -133,14 +133,14 @@ type containerEvidence struct {
 	notConfig    bool // the kubelet could not create the container for a reason other than its configuration
 }
 
-// The type refusals holds the first and latest occurrence, and the count, of an Event that reports a failure to
-// create the container.
+// refusals holds the first and latest occurrence, and the count, of an Event that reports a failure to create the
+// container.
 type refusals struct {
 	first, last window
 	count       int
 }
 
-// The type exit holds the exit code of one run of a container.
+// exit holds the exit code of one run of a container.
 type exit struct{ attempt, code int }
 
 // NewEvidence returns empty evidence.
@@ -159,8 +159,8 @@ func compareConstraints(a, b constraint) int {
 	return cmp.Compare(a.key.rank()<<8|uint64(a.origin), b.key.rank()<<8|uint64(b.origin))
 }
 
-// The method constrain adds a constraint. If the origin already has a constraint on the milestone, the method
-// constrain keeps the better constraint.
+// constrain adds a constraint. If the origin already has a constraint on the milestone, constrain keeps the better
+// constraint.
 func (e *Evidence) constrain(c constraint) {
 	if c.key.attempt >= maxAttempts {
 		e.markOverflow()
@@ -182,7 +182,7 @@ func (e *Evidence) constrain(c constraint) {
 			e.constraints = append(make([]constraint, 0, len(e.constraints)+constraintGrowth), e.constraints...)
 		}
 		e.constraints = slices.Insert(e.constraints, i, c)
-	case c.better(e.constraints[i]):
+	case c.betterThan(e.constraints[i]):
 		e.constraints[i] = c
 	default:
 		return
@@ -214,8 +214,7 @@ func (e *Evidence) indexOf(container string) int16 {
 	return podWide
 }
 
-// The method container finds or adds the container's evidence. The method container returns nil if the pod exceeds a
-// limit of names.
+// container finds or adds the container's evidence. It returns nil if the pod exceeds a limit of names.
 func (e *Evidence) container(name string) (int16, *containerEvidence) {
 	if i := e.indexOf(name); i != podWide {
 		return i, &e.containers[i]
@@ -260,7 +259,7 @@ func (e *Evidence) Apply(o Observation) (changed bool) {
 	case PodGone:
 		e.changed = e.changed || !e.gone
 		e.gone = true
-		e.constrain(arrival(podMilestone(MilestoneDeleted), originArrival, o.ArrivedAt, o.Live))
+		e.constrain(arrivalConstraint(podMilestone(MilestoneDeleted), originArrival, o.ArrivedAt, o.Live))
 	case EventSeen:
 		e.applyEvent(o)
 	case EventsWatched:

@@ -25,7 +25,7 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 		if !stamp.IsZero() {
 			k := milestoneKey{container: index, milestone: m, attempt: clampAttempt(attempt)}
 			e.constrain(second(k, originStatus, stamp))
-			e.constrain(arrival(k, originArrival, o.ArrivedAt, false))
+			e.constrain(arrivalConstraint(k, originArrival, o.ArrivedAt, false))
 		}
 	}
 	addRun(MilestoneRunning, c.Attempt, c.StartedAt)
@@ -57,18 +57,21 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 	if c.PostStartHook && c.State == StateRunning {
 		// The kubelet runs the hook when it starts the container, before it writes the status (startContainer).
 		e.constrain(
-			arrival(milestoneKey{index, clampAttempt(c.Attempt), MilestonePostStarted}, originArrival, o.ArrivedAt,
+			arrivalConstraint(milestoneKey{index, clampAttempt(c.Attempt), MilestonePostStarted}, originArrival,
+				o.ArrivedAt,
 				o.Live),
 		)
 	}
 	if c.Started {
 		e.constrain(
-			arrival(milestoneKey{index, clampAttempt(c.Attempt), MilestoneStarted}, originArrival, o.ArrivedAt, o.Live),
+			arrivalConstraint(milestoneKey{index, clampAttempt(c.Attempt), MilestoneStarted}, originArrival,
+				o.ArrivedAt, o.Live),
 		)
 	}
 	if c.Ready {
 		e.constrain(
-			arrival(milestoneKey{index, clampAttempt(c.Attempt), MilestoneContainerReady}, originArrival, o.ArrivedAt,
+			arrivalConstraint(milestoneKey{index, clampAttempt(c.Attempt), MilestoneContainerReady}, originArrival,
+				o.ArrivedAt,
 				o.Live),
 		)
 	}
@@ -80,14 +83,15 @@ func (e *Evidence) applyWaiting(index int16, evidence *containerEvidence, o PodS
 		e.applyPullFailure(evidence, o, c.PullFailure)
 	}
 	if c.WaitingReason == inspectError && c.Attempt == 0 && c.LastRun == nil {
-		e.constrain(arrival(milestoneKey{index, 0, MilestoneInspectFailed}, originArrival, o.ArrivedAt, o.Live))
+		e.constrain(arrivalConstraint(milestoneKey{index, 0, MilestoneInspectFailed}, originArrival, o.ArrivedAt,
+			o.Live))
 	}
 	if m, refused := createFailureMilestones[c.WaitingReason]; refused {
 		next := c.Attempt
 		if c.LastRun != nil {
 			next++ // in back-off, the last run is the current run
 		}
-		e.constrain(arrival(milestoneKey{index, clampAttempt(next), m}, originArrival, o.ArrivedAt, o.Live))
+		e.constrain(arrivalConstraint(milestoneKey{index, clampAttempt(next), m}, originArrival, o.ArrivedAt, o.Live))
 	}
 }
 
@@ -108,7 +112,7 @@ var createFailureMilestones = map[string]Milestone{
 // applyPullFailure reads a status that reports a failed pull. The kubelet writes this status immediately after
 // the failure. The status replaces missing Events about the failure.
 func (e *Evidence) applyPullFailure(c *containerEvidence, o PodSeen, why imagepull.Failure) {
-	news := arrival(milestoneKey{}, originArrival, o.ArrivedAt, o.Live)
+	news := arrivalConstraint(milestoneKey{}, originArrival, o.ArrivedAt, o.Live)
 	f := failureEvent{window{news.origin, news.lean, news.earliest, news.latest}, 0, why}
 	if c.statusFailure == nil || f.compare(*c.statusFailure) < 0 {
 		c.statusFailure, e.changed = &f, true

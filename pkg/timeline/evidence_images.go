@@ -39,7 +39,7 @@ func (e *Evidence) applyImage(askedAt time.Time, image Image, beforeSandbox bool
 	}
 	first := cmp.Or(askedAt.Compare(known.askedAt), compareBools(known.beforeSandbox, beforeSandbox),
 		compareImages(&image, &known.Image)) < 0
-	last := known.last.before(askedAt, &image)
+	last := known.last.isBefore(askedAt, &image)
 	layered := image.hasLayers() && (known.layered == nil || known.layered.containsLess(askedAt, &image))
 	if !first && !last && !layered {
 		return
@@ -57,9 +57,9 @@ func (e *Evidence) applyImage(askedAt time.Time, image Image, beforeSandbox bool
 	e.changed = true
 }
 
-// The method before reports whether this answer comes before another answer. Answers are ordered by the time of their
-// question, then by an arbitrary total order.
-func (a *imageAnswer) before(askedAt time.Time, image *Image) bool {
+// isBefore reports whether this answer comes before another answer. Answers are ordered by the time of their question,
+// then by an arbitrary total order.
+func (a *imageAnswer) isBefore(askedAt time.Time, image *Image) bool {
 	return cmp.Or(a.askedAt.Compare(askedAt), compareImages(&a.Image, image)) < 0
 }
 
@@ -69,14 +69,14 @@ func (a *imageAnswer) containsLess(askedAt time.Time, image *Image) bool {
 	if a.Incomplete != image.Incomplete {
 		return a.Incomplete
 	}
-	return a.before(askedAt, image)
+	return a.isBefore(askedAt, image)
 }
 
 // hasLayers reports whether the answer contains the layers that the runtime knows.
 func (i *Image) hasLayers() bool { return i.Layered && i.Present }
 
-// The method image returns the answers about an image reference from the spec, or nil if the runtime was never asked
-// about the reference.
+// image returns the answers about an image reference from the spec, or nil if the runtime was never asked about the
+// reference.
 func (e *Evidence) image(ref string) *imageEvidence {
 	for i := range e.images {
 		if e.images[i].Ref == ref {
@@ -100,12 +100,11 @@ func (e *Evidence) pulledImage(container string) *imageEvidence {
 }
 
 // wasAbsent reports whether an image was absent from the node at first, or was removed and pulled again.
-func (i *imageEvidence) wasAbsent() bool { return !i.Present || i.removed() }
+func (i *imageEvidence) wasAbsent() bool { return !i.Present || i.wasRemoved() }
 
-// The method removed reports whether an image that was present at first was removed and then pulled again. For
-// example, the kubelet's garbage collection removes images. The first timestamp of an image changes only after such a
-// removal.
-func (i *imageEvidence) removed() bool {
+// wasRemoved reports whether an image that was present at first was removed and then pulled again. For example, the
+// kubelet's garbage collection removes images. The first timestamp of an image changes only after such a removal.
+func (i *imageEvidence) wasRemoved() bool {
 	return i.Present && !i.FirstPulledAt.IsZero() && i.last.FirstPulledAt.After(i.FirstPulledAt)
 }
 

@@ -21,8 +21,8 @@ type obstacleEvent struct {
 
 func (h obstacleEvent) row() *obstacleRow { return &obstacleTable[h.obstacle] }
 
-// The method until returns the latest possible time of the kubelet's next attempt, or maxInstant if unknown.
-func (h obstacleEvent) until() instant {
+// latestRetry returns the latest possible time of the kubelet's next attempt, or maxInstant if unknown.
+func (h obstacleEvent) latestRetry() instant {
 	if h.row().retry == nil {
 		return maxInstant
 	}
@@ -102,9 +102,9 @@ func (e *Evidence) networkDownUntil() (until instant) {
 // start-up.
 const manyOccurrences = 4096
 
-// The method continuous reports whether the kubelet's attempts fill the time between the first and the latest
-// occurrence without a gap.
-func (h obstacleEvent) continuous() bool {
+// isContinuous reports whether the kubelet's attempts fill the time between the first and the latest occurrence without
+// a gap.
+func (h obstacleEvent) isContinuous() bool {
 	retry := h.row().retry
 	if retry == nil || h.runtime {
 		return true
@@ -130,9 +130,9 @@ type obstacleOccurrence struct {
 // occurrences concern a repeated mount of a volume, or another sandbox.
 func (f *fold) obstacleOccurrences() []obstacleOccurrence {
 	f.obstacleEvents = f.e.obstacleEventsWithRuntime()
-	begun, known := f.e.latest(podMilestone(MilestoneSandboxBegun))
+	begun, known := f.e.latestTime(podMilestone(MilestoneSandboxBegun))
 	if !known {
-		begun, known = f.e.latest(podMilestone(MilestoneSandboxRunning))
+		begun, known = f.e.latestTime(podMilestone(MilestoneSandboxRunning))
 	}
 	var all []obstacleOccurrence
 	add := func(w window, h *obstacleEvent) {
@@ -166,18 +166,18 @@ func retryMilestone(obstacle int) milestoneKey {
 	return milestoneKey{podWide, uint16(obstacle), MilestoneRetryDue}
 }
 
-// The method until returns the latest possible time of the kubelet's next attempt after this occurrence, or
-// maxInstant if unknown.
-func (o obstacleOccurrence) until() instant { return o.from.until() }
+// latestRetry returns the latest possible time of the kubelet's next attempt after this occurrence, or maxInstant if
+// unknown.
+func (o obstacleOccurrence) latestRetry() instant { return o.from.latestRetry() }
 
-// dueBy does the same as the method until, but also handles earlier occurrences of a repeated Event. For an earlier
+// dueBy does the same as latestRetry, but also handles earlier occurrences of a repeated Event. For an earlier
 // occurrence, the latest occurrence is evidence only if the Event repeated without a gap.
 func (o obstacleOccurrence) dueBy() instant {
 	switch retry := o.from.row().retry; {
 	case retry == nil:
 		return maxInstant
-	case o.latest == o.from.last.latest || o.from.continuous():
-		return o.until()
+	case o.latest == o.from.last.latest || o.from.isContinuous():
+		return o.latestRetry()
 	default:
 		return o.latest + instant(retry(1))
 	}
@@ -217,7 +217,7 @@ func (f *fold) sandboxBegunSince() instant {
 		return c.pulled.known() || len(c.failures) > 0 || c.statusFailure != nil
 	})
 	if !f.e.sandboxRan() && !pulled {
-		if _, known := f.e.latest(podMilestone(MilestoneSandboxBegun)); !known {
+		if _, known := f.e.latestTime(podMilestone(MilestoneSandboxBegun)); !known {
 			return f.asOf
 		}
 	}
@@ -254,7 +254,7 @@ func (f *fold) retryDue() instant {
 	if len(f.obstacles) == 0 {
 		return maxInstant
 	}
-	until := f.obstacles[len(f.obstacles)-1].until()
+	until := f.obstacles[len(f.obstacles)-1].latestRetry()
 	if until == maxInstant {
 		return until
 	}

@@ -14,7 +14,7 @@ func (e *Evidence) applyPod(o PodSeen) {
 	stamped := func(m Milestone, by origin, stamp time.Time) {
 		if !stamp.IsZero() {
 			e.constrain(second(podMilestone(m), by, stamp))
-			e.constrain(arrival(podMilestone(m), originArrival, o.ArrivedAt, o.Live))
+			e.constrain(arrivalConstraint(podMilestone(m), originArrival, o.ArrivedAt, o.Live))
 		}
 	}
 	e.keepGeneration(o.Pod.Generation)
@@ -24,7 +24,7 @@ func (e *Evidence) applyPod(o PodSeen) {
 	if o.Pod.refusedBeforeBound() {
 		stamped(MilestoneUnschedulable, originControlPlane, o.Pod.UnschedulableAt)
 	}
-	e.constrain(arrival(podMilestone(MilestoneCreated), originArrival, o.ArrivedAt, o.Live))
+	e.constrain(arrivalConstraint(podMilestone(MilestoneCreated), originArrival, o.ArrivedAt, o.Live))
 	if o.Pod.ReadAt.IsZero() {
 		stamped(MilestoneCreated, originControlPlane, o.Pod.CreatedAt)
 	} else {
@@ -45,7 +45,7 @@ func (e *Evidence) applyPod(o PodSeen) {
 		case "PodReadyToStartContainers":
 			// Only kubelet 1.36 and later sets this condition promptly. Earlier kubelets can set it after the pulls,
 			// so its arrival is an upper bound.
-			e.constrain(arrival(podMilestone(MilestoneSandboxRunning), originArrival, o.ArrivedAt, o.Live))
+			e.constrain(arrivalConstraint(podMilestone(MilestoneSandboxRunning), originArrival, o.ArrivedAt, o.Live))
 		case "ContainersReady":
 			stamped(MilestoneContainersReady, originStatus, c.TransitionAt)
 		case "Ready":
@@ -54,9 +54,9 @@ func (e *Evidence) applyPod(o PodSeen) {
 	}
 	switch o.Pod.Phase {
 	case "Succeeded":
-		e.constrain(arrival(podMilestone(MilestoneSucceeded), originArrival, o.ArrivedAt, o.Live))
+		e.constrain(arrivalConstraint(podMilestone(MilestoneSucceeded), originArrival, o.ArrivedAt, o.Live))
 	case "Failed":
-		e.constrain(arrival(podMilestone(MilestoneFailed), originArrival, o.ArrivedAt, o.Live))
+		e.constrain(arrivalConstraint(podMilestone(MilestoneFailed), originArrival, o.ArrivedAt, o.Live))
 	}
 	if e.containers == nil {
 		e.containers = make([]containerEvidence, 0, min(len(o.Pod.Containers), maxContainers))
@@ -82,7 +82,7 @@ func (e *Evidence) applyLost(o PodSeen, c Condition) {
 	}
 	e.constrain(constraint{key: podMilestone(m), origin: originStatus, earliest: minInstant,
 		latest: at(c.TransitionAt) + instant(time.Second) - 1})
-	e.constrain(arrival(podMilestone(m), originArrival, o.ArrivedAt, false))
+	e.constrain(arrivalConstraint(podMilestone(m), originArrival, o.ArrivedAt, false))
 }
 
 func (e *Evidence) keepFirstSighting(o PodSeen) {

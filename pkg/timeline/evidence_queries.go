@@ -2,9 +2,9 @@ package timeline
 
 import "slices"
 
-// The method latest returns the earliest upper bound that any constraint sets for the milestone. The second result is
-// false if no constraint sets an upper bound.
-func (e *Evidence) latest(k milestoneKey) (instant, bool) {
+// latestTime returns the earliest upper bound that any constraint sets for the milestone. The second result is false if
+// no constraint sets an upper bound.
+func (e *Evidence) latestTime(k milestoneKey) (instant, bool) {
 	latest := maxInstant
 	for _, c := range e.constraints[searchConstraints(e.constraints, k):] {
 		if c.key != k {
@@ -57,7 +57,7 @@ func (e *Evidence) sandboxRan() bool {
 // sandboxMayHaveFailed reports whether earlier sandboxes can have failed without evidence. The argument begun is the
 // beginning of the known sandbox.
 func (e *Evidence) sandboxMayHaveFailed(begun *bound) bool {
-	acknowledged, known := e.latest(podMilestone(MilestoneAcknowledged))
+	acknowledged, known := e.latestTime(podMilestone(MilestoneAcknowledged))
 	return known && begun != nil && e.mayHaveMissedEvents(begun.latest) &&
 		begun.latest-acknowledged > instant(sandboxPatience)
 }

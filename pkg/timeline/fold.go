@@ -10,7 +10,7 @@ import (
 // maxConflicts limits the conflicts of a timeline. A normal pod has at most two conflicts.
 const maxConflicts = 32
 
-// The type fold is the computation of one timeline.
+// fold is the computation of one timeline.
 type fold struct {
 	e                  *Evidence
 	asOf               instant
@@ -48,13 +48,12 @@ func (e *Evidence) Timeline(now time.Time, skew Skew) (Timeline, bool) {
 	t, until := e.fold(at(now), skew)
 	e.cached = nil
 	if until > at(now) {
-		e.cached = &cachedTimeline{t.detached(), at(now), until}
+		e.cached = &cachedTimeline{t.detachedCopy(), at(now), until}
 	}
 	return t, true
 }
 
-// The method fold computes the timeline. If the evidence does not change, the timeline stays valid until the second
-// result.
+// fold computes the timeline. If the evidence does not change, the timeline stays valid until the second result.
 func (e *Evidence) fold(now instant, skew Skew) (t Timeline, until instant) {
 	f := newFold(e, now, skew)
 	sequences := f.sequences()
@@ -83,8 +82,8 @@ func newFold(e *Evidence, asOf instant, skew Skew) *fold {
 	return f
 }
 
-// The method gather collects the sorted constraints and leaves out the pull requests of restarts. The method gather
-// adds the constraints that are derived from several Events.
+// gather collects the sorted constraints and leaves out the pull requests of restarts. It adds the constraints that are
+// derived from several Events.
 func (f *fold) gather() {
 	f.pulls = make([]pullEvidence, len(f.e.containers))
 	for i := range f.pulls {
@@ -121,7 +120,7 @@ func (f *fold) gather() {
 	f.add(f.obstacleConstraints()...)
 }
 
-// The method add inserts a few constraints in sorted order.
+// add inserts a few constraints in sorted order.
 func (f *fold) add(constraints ...constraint) {
 	for _, c := range constraints {
 		i, _ := slices.BinarySearchFunc(f.constraints, c, compareConstraints)
@@ -144,7 +143,7 @@ func (f *fold) inOrder() []*Container {
 
 func (f *fold) index(container string) int16 { return f.e.indexOf(container) }
 
-// The method assemble follows the chains of steps from the pod's creation to the end of the start-up.
+// assemble follows the chains of steps from the pod's creation to the end of the start-up.
 func (f *fold) assemble() Timeline {
 	pod := f.e.pod
 	t := Timeline{
@@ -181,7 +180,7 @@ func (f *fold) assemble() Timeline {
 	t.LostEvents = f.lostEvents()
 	t.Milestones = f.milestones()
 	t.Conflicts = f.conflicts()
-	t.Missing, t.Unreported = f.missing()
+	t.Missing, t.Unreported = f.missingMilestones()
 	t.EventMessage = f.e.messagesUntil(end.estimate().time())
 	t.Revision, t.TraceParent, t.Labels = pod.Revision, pod.TraceParent, pod.Labels
 	if pod.Traits != nil {
@@ -190,8 +189,8 @@ func (f *fold) assemble() Timeline {
 	return t
 }
 
-// The method milestones returns the evidence of every milestone. The pod's own milestones come first. The milestones
-// of containers follow, sorted by container name.
+// milestones returns the evidence of every milestone. The pod's own milestones come first. The milestones of containers
+// follow, sorted by container name.
 func (f *fold) milestones() []MilestoneEvidence {
 	containers := make([]int16, 0, len(f.e.containers))
 	for i := range f.e.containers {
@@ -217,7 +216,7 @@ func (f *fold) appendMilestones(milestones []MilestoneEvidence, container int16)
 	return milestones
 }
 
-// The method conflicts returns each conflict once, because several chains can report the same conflict.
+// conflicts returns each conflict once, because several chains can report the same conflict.
 func (f *fold) conflicts() []Conflict {
 	var all []Conflict
 	for _, d := range f.allConflicts() {
@@ -251,9 +250,9 @@ func (f *fold) name(k milestoneKey) string {
 	return f.e.containers[k.container].name
 }
 
-// The method missing lists the milestones that the pod has passed but that have no evidence. Its second result lists
+// missingMilestones lists the milestones that the pod has passed but that have no evidence. Its second result lists
 // those that the runtime can never report.
-func (f *fold) missing() (missing, unreported []string) {
+func (f *fold) missingMilestones() (missing, unreported []string) {
 	for _, c := range append([]chain{f.pod}, f.chains...) {
 		lastKnown := -1
 		for i, s := range c.steps {

@@ -177,10 +177,10 @@ func afterObstacle(o obstacleOccurrence, next instant) time.Duration {
 	switch {
 	case o.from.row().sandbox:
 		return max(0, next.sub(o.earliest)-podRetryLeast)
-	case o.until() == maxInstant:
+	case o.latestRetry() == maxInstant:
 		return 0
 	}
-	return o.until().sub(o.latest) + retrySlack
+	return o.latestRetry().sub(o.latest) + retrySlack
 }
 
 // beforeFailedSandbox returns the result of afterObstacle for the obstacle before a failed sandbox, or 0 if

@@ -55,13 +55,13 @@ func (f *fold) openPhase(until instant) phaseCandidates {
 // nextRun returns the wait for a container's next run. nextRun returns nil if the container did not crash or did
 // not end by itself.
 func (f *fold) nextRun(c *Container, until instant) *phaseCandidates {
-	if !f.restarts(c) && c.WaitingReason != crashLoop {
+	if !f.willRestart(c) && c.WaitingReason != crashLoop {
 		return nil
 	}
 	index := f.index(c.Name)
 	last := f.lastAttempt(index, MilestoneContainerCreated, MilestoneRunning, MilestoneFinished)
 	if finished := f.bounds.find(milestoneKey{index, last, MilestoneFinished}); finished != nil &&
-		(finished.estimate() > until || f.killed(index, last)) {
+		(finished.estimate() > until || f.wasKilled(index, last)) {
 		return nil
 	}
 	attempt := last + 1
@@ -107,7 +107,7 @@ func (f *fold) nextStep(c chain) *phaseCandidates {
 	return w
 }
 
-// The method add adds further possible phases.
+// add adds further possible phases.
 func (w *phaseCandidates) add(phases ...Phase) {
 	for _, p := range phases {
 		if !slices.Contains(w.phases, p) {
@@ -131,9 +131,9 @@ func reportedOnlyAfter(first, second Milestone) bool {
 	return false
 }
 
-// The method restarts reports whether the container's latest run ended and the kubelet will start the container
-// again. The kubelet restarts the container after a failure, or if the container always restarts.
-func (f *fold) restarts(c *Container) bool {
+// willRestart reports whether the container's latest run ended and the kubelet will start the container again. The
+// kubelet restarts the container after a failure, or if the container always restarts.
+func (f *fold) willRestart(c *Container) bool {
 	index := f.index(c.Name)
 	last := f.lastAttempt(index, MilestoneContainerCreated, MilestoneRunning, MilestoneFinished)
 	code, known := f.e.containers[index].exitCode(int(last))

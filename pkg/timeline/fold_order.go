@@ -12,9 +12,9 @@ const maxTighteningRounds = 8
 // sequence lists known milestones in their necessary order.
 type sequence []*bound
 
-// The method sequences returns the order that the kubelet keeps: the pod's steps, each init container, the main
-// containers, readiness. There is no order among main containers, because the kubelet continues with the next
-// container after a failure.
+// sequences returns the order that the kubelet keeps: the pod's steps, each init container, the main containers,
+// readiness. There is no order among main containers, because the kubelet continues with the next container after a
+// failure.
 func (f *fold) sequences() []sequence {
 	gate := f.along(f.pod.steps)
 	all := append(make([]sequence, 0, 8+3*len(f.containers)),
@@ -138,8 +138,8 @@ func (f *fold) endsBeforeFailure() []sequence {
 	return all
 }
 
-// The function tighten narrows the bounds of ordered milestones until nothing changes. The function tighten returns
-// conflicts for the milestones that contradict the order. It does not change these milestones.
+// tighten narrows the bounds of ordered milestones until nothing changes. It returns conflicts for the milestones that
+// contradict the order. It does not change these milestones.
 func tighten(sequences []sequence) []milestoneConflict {
 	broken := relaxControlPlane(sequences)
 	first := len(broken)
@@ -147,7 +147,7 @@ func tighten(sequences []sequence) []milestoneConflict {
 		changed := false
 		broken = broken[:first]
 		for _, s := range sequences {
-			c, b := s.order()
+			c, b := s.narrow()
 			changed = changed || c
 			broken = append(broken, b...)
 		}
@@ -182,9 +182,9 @@ func relaxControlPlane(sequences []sequence) (broken []milestoneConflict) {
 	return broken
 }
 
-// The method order narrows the bounds of one sequence and reports whether any bound changed. The method order returns
-// conflicts for the milestones that contradict the order. It does not change these milestones.
-func (s sequence) order() (changed bool, broken []milestoneConflict) {
+// narrow narrows the bounds of one sequence and reports whether any bound changed. narrow returns conflicts for the
+// milestones that contradict the order. It does not change these milestones.
+func (s sequence) narrow() (changed bool, broken []milestoneConflict) {
 	var before *bound
 	for _, b := range s {
 		if before != nil {
@@ -231,7 +231,7 @@ func (s sequence) orderEstimates() (changed bool) {
 		if after != nil {
 			limit := after.estimate()
 			if limit < b.earliest {
-				continue // the method order has already reported this contradiction
+				continue // narrow has already reported this contradiction
 			}
 			if limit < b.estimate() {
 				b.notAfter, changed = limit, true

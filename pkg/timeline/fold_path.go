@@ -16,10 +16,9 @@ type boundary struct {
 	concurrent bool    // the step happens in parallel with the kubelet's work
 }
 
-// The method path returns every known boundary from scheduling to readiness, in order of time. Each container's
-// boundaries keep their own phases. So work on one container during another container's back-off counts as work. The
-// end of a container during the kubelet's work on another container is not a boundary, because the kubelet finishes
-// that work first.
+// path returns every known boundary from scheduling to readiness, in order of time. Each container's boundaries keep
+// their own phases. So work on one container during another container's back-off counts as work. The end of a container
+// during the kubelet's work on another container is not a boundary, because the kubelet finishes that work first.
 func (f *fold) path() []boundary {
 	path, pending := f.appendBoundaries(make([]boundary, 0, len(f.bounds)), f.pod)
 	first := len(path)
@@ -58,7 +57,7 @@ func (f *fold) shareUnordered(work []boundary) {
 			continue
 		}
 		for j := range own {
-			if f.ofMain(&own[j]) && own[j].bound.overlaps(own[i].bound) && own[j].container != own[i].container {
+			if f.ofMain(&own[j]) && own[j].bound.overlapsWith(own[i].bound) && own[j].container != own[i].container {
 				work[i].share(own[j].phases)
 				work[j].share(own[i].phases)
 			}
@@ -66,7 +65,7 @@ func (f *fold) shareUnordered(work []boundary) {
 	}
 }
 
-// The method share adds phases that the time before the boundary can also contain.
+// share adds phases that the time before the boundary can also contain.
 func (b *boundary) share(phases []Phase) {
 	for _, p := range phases {
 		if !slices.Contains(b.phases, p) {
@@ -136,7 +135,7 @@ func (f *fold) appendBoundaries(known []boundary, c chain) (all []boundary, pend
 			}
 			attempt := max(s.key.attempt, c.attempt)
 			known = append(known, boundary{bound: b, phases: phases, container: container, attempt: attempt, from: from,
-				concurrent: c.concurrent(s)})
+				concurrent: c.isConcurrent(s)})
 			first, from = len(f.phases), b.estimate()
 		}
 	}

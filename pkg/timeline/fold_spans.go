@@ -4,7 +4,7 @@ import (
 	"slices"
 )
 
-// The method end returns the state of the start-up and the milestone at its end.
+// end returns the state of the start-up and the milestone at its end.
 func (f *fold) end(path []boundary) (State, *bound) {
 	if b := f.bounds.find(podMilestone(MilestoneReady)); b != nil {
 		return StateReady, b
@@ -118,9 +118,9 @@ func (f *fold) failedAfterRun(k milestoneKey) bool {
 	})
 }
 
-// The function charge returns the name of a stretch that can contain several phases. If all phases have the same
-// cause, the stretch gets the name of the first phase. The kubelet and the runtime count as the same cause here,
-// because they work together. If the phases have different causes, the stretch is unattributed.
+// charge returns the name of a stretch that can contain several phases. If all phases have the same cause, the stretch
+// gets the name of the first phase. The kubelet and the runtime count as the same cause here, because they work
+// together. If the phases have different causes, the stretch is unattributed.
 func charge(phases []Phase) (name Phase, merged []Phase) {
 	party := func(p Phase) Cause {
 		if cause := CauseOf(p); cause != CauseRuntime {

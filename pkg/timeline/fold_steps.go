@@ -4,7 +4,7 @@ import (
 	"slices"
 )
 
-// The type step is one milestone on the way to readiness, with the phase that ends at the milestone.
+// step is one milestone on the way to readiness, with the phase that ends at the milestone.
 type step struct {
 	key      milestoneKey
 	previous bool // the phase belongs to the container before the chain's container
@@ -22,8 +22,8 @@ type chain struct {
 	probes    bool   // the chain covers the time from the last start to readiness
 }
 
-// The method concurrent reports whether a step happens in parallel with the kubelet's work.
-func (c *chain) concurrent(s step) bool { return c.probes && s.key.milestone == MilestoneStarted }
+// isConcurrent reports whether a step happens in parallel with the kubelet's work.
+func (c *chain) isConcurrent(s step) bool { return c.probes && s.key.milestone == MilestoneStarted }
 
 // podSteps returns the steps up to the first sandbox that ran. If several sandboxes were begun before this sandbox,
 // the chain starts with the first of these sandboxes.
@@ -85,9 +85,9 @@ func (f *fold) containerSteps(c *Container) chain {
 				phase: PhasePostStartHook})
 		}
 		switch finished := (step{key: milestoneKey{index, attempt, MilestoneFinished}, phase: ended}); {
-		case attempt == last && c.Kind != KindInit && f.killed(index, attempt):
+		case attempt == last && c.Kind != KindInit && f.wasKilled(index, attempt):
 			steps = append(steps, f.untilKilled(c, attempt)...)
-		case attempt < last || c.Kind == KindInit || f.failed() || f.restarts(c):
+		case attempt < last || c.Kind == KindInit || f.failed() || f.willRestart(c):
 			if f.endedWithSandbox(index, attempt) && c.Kind != KindInit {
 				finished.phase = PhaseSandboxLost
 			}
@@ -121,11 +121,11 @@ func (f *fold) createFailure(index int16, attempt uint16) (first milestoneKey, w
 	return failed, []Phase{PhaseContainerConfig, PhaseContainerCreate}
 }
 
-// The method killed reports whether the kubelet ended a run because it ended the pod. The pod's reason shows this
-// (Evicted, DeadlineExceeded, Preempting, Terminated …). A pod that failed because all its runs failed has no reason.
-// While the kubelet waits for containers to end, it writes no status (SyncTerminatingPod in pkg/kubelet). So a run
-// whose end was reported before the pod's failure ended by itself.
-func (f *fold) killed(index int16, attempt uint16) bool {
+// wasKilled reports whether the kubelet ended a run because it ended the pod. The pod's reason shows this (Evicted,
+// DeadlineExceeded, Preempting, Terminated …). A pod that failed because all its runs failed has no reason. While the
+// kubelet waits for containers to end, it writes no status (SyncTerminatingPod in pkg/kubelet). So a run whose end was
+// reported before the pod's failure ended by itself.
+func (f *fold) wasKilled(index int16, attempt uint16) bool {
 	if !f.failed() || f.e.pod.Reason == "" {
 		return false
 	}

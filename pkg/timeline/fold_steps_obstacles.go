@@ -25,7 +25,7 @@ func (f *fold) obstacleSteps(begun step) []step {
 	}
 	last := f.obstacles[len(f.obstacles)-1]
 	if due := retryMilestone(len(f.obstacles) - 1); f.bounds.find(due) != nil {
-		steps = append(steps, stepWith(due, f.phasesBetween(last, last.until(), nil)))
+		steps = append(steps, stepWith(due, f.phasesBetween(last, last.latestRetry(), nil)))
 		return mergeRepeated(append(steps, f.stepToSandbox(begun, last.from.row().phases)))
 	}
 	ahead := stepWith(begun.key, f.phasesBetween(last, maxInstant, nil))
@@ -77,7 +77,7 @@ func (f *fold) phasesBetween(o obstacleOccurrence, until instant, next *obstacle
 	}
 	for i := range f.obstacleEvents {
 		h := &f.obstacleEvents[i]
-		if h.row().retry != nil && h.first.earliest < until && h.until() > o.latest && o.from.row().retry != nil {
+		if h.row().retry != nil && h.first.earliest < until && h.latestRetry() > o.latest && o.from.row().retry != nil {
 			add(h)
 		}
 	}
@@ -114,7 +114,7 @@ func stepWith(key milestoneKey, phases []Phase) step {
 	return step{key: key, phase: phases[0], also: phases[1:]}
 }
 
-// The function union returns each phase of the lists once, in the order of the lists.
+// union returns each phase of the lists once, in the order of the lists.
 func union(lists ...[]Phase) []Phase {
 	var all []Phase
 	for _, p := range slices.Concat(lists...) {

@@ -25,15 +25,18 @@ spec main app cold
 var forgeries = []struct{ name, event string }{
 	{
 		"a pull of a year",
-		`1.000 event app Pulled 'Successfully pulled image "cold" in 8760h0m0s (8760h0m0s including waiting). Image size: 5 bytes.' named@0.990`,
+		`1.000 event app Pulled 'Successfully pulled image "cold" in 8760h0m0s (8760h0m0s including waiting). Image ` +
+			`size: 5 bytes.' named@0.990`,
 	},
 	{"a pull that is over before the image is there",
-		`1.000 event app Pulled 'Successfully pulled image "cold" in 300ms (301ms including waiting). Image size: 5 bytes.' named@0.990`},
+		`1.000 event app Pulled 'Successfully pulled image "cold" in 300ms (301ms including waiting). Image size: 5 ` +
+			`bytes.' named@0.990`},
 	{"an image that is said to be present while it is absent",
 		`1.000 event app Pulled 'Container image "cold" already present on machine' named@0.600`},
 	{
 		"a pull in the future",
-		`1.000 event app Pulled 'Successfully pulled image "cold" in 300ms (301ms including waiting). Image size: 5 bytes.' named@5.575`,
+		`1.000 event app Pulled 'Successfully pulled image "cold" in 300ms (301ms including waiting). Image size: 5 ` +
+			`bytes.' named@5.575`,
 	},
 	{"a failure in the future", `1.000 event app Failed 'Failed to pull image "cold": no' named@5.000`},
 	{"a failure amid a pull that succeeds", `1.000 event app Failed 'Failed to pull image "cold": no' named@0.990`},
@@ -41,11 +44,14 @@ var forgeries = []struct{ name, event string }{
 		`2.000 event app Failed 'Failed to pull image "cold": no' named@0.990 count=500 last@1`},
 	{"a request in the future", `1.000 event app Pulling 'Pulling image "cold"' named@3.000 count=3 last@4`},
 	{"a pull of another image",
-		`1.000 event app Pulled 'Successfully pulled image "other" in 300ms (301ms including waiting). Image size: 5 bytes.' named@0.990`},
+		`1.000 event app Pulled 'Successfully pulled image "other" in 300ms (301ms including waiting). Image size: 5 ` +
+			`bytes.' named@0.990`},
 	{"another pull of the same time",
-		`5.610 event app Pulled 'Successfully pulled image "cold" in 8760h0m0s (8760h0m0s including waiting). Image size: 5 bytes.' named@5.575`},
+		`5.610 event app Pulled 'Successfully pulled image "cold" in 8760h0m0s (8760h0m0s including waiting). Image ` +
+			`size: 5 bytes.' named@5.575`},
 	{"an obstacle in the future",
-		`0.335 event - NetworkNotReady 'network is not ready: container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:no' named@0.339 last@9 count=3`},
+		`0.335 event - NetworkNotReady 'network is not ready: container runtime network not ready: ` +
+			`NetworkReady=false reason:NetworkPluginNotReady message:no' named@0.339 last@9 count=3`},
 }
 
 // TestForgedEvents checks Events that the runtime refutes and Events that are impossible. They may change only

@@ -37,8 +37,8 @@ type obstacleRow struct {
 	before []Phase
 	// The field sandbox is true if the runtime failed to create a sandbox.
 	sandbox bool
-	// The field retry returns the longest time to the kubelet's next attempt after the given number of Events about
-	// this obstacle. The field retry is nil if only the kubelet's next Event or status dates the next attempt.
+	// retry returns the longest time to the kubelet's next attempt after the given number of Events about this
+	// obstacle. It is nil if only the kubelet's next Event or status dates the next attempt.
 	retry func(count int) time.Duration
 	// retryLeast returns the shortest time to the next attempt. retryLeast is nil if this time is unknown.
 	retryLeast func(count int) time.Duration

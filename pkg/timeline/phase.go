@@ -58,11 +58,11 @@ const (
 	CauseUnknown   Cause = "unknown"
 )
 
-// The type about is the kind of name that the text of a phase contains.
-type about uint8
+// subject is the kind of name that the text of a phase contains.
+type subject uint8
 
 const (
-	aboutNothing about = iota
+	aboutNothing subject = iota
 	aboutRegistry
 	aboutContainer
 )
@@ -72,7 +72,7 @@ type phaseRow struct {
 	phase   Phase
 	cause   Cause  // the party that is responsible for the phase
 	text    string // the text in the verdict, with a %s for the name
-	about   about
+	about   subject
 	meaning string // one sentence that the page shows
 }
 

@@ -26,7 +26,7 @@ func NewPostStartupRuns(p Pod) *PostStartupRuns {
 	s := &PostStartupRuns{over: map[string]int{}}
 	for _, c := range p.Containers {
 		s.over[c.Name] = -1
-		for _, run := range c.ended() {
+		for _, run := range c.completedRuns() {
 			s.over[c.Name] = run.Attempt
 		}
 	}
@@ -45,7 +45,7 @@ func (s *PostStartupRuns) Observe(p Pod) (ended []CompletedRun) {
 		if !known { // an ephemeral container that was added later
 			before = -1
 		}
-		for _, run := range c.ended() {
+		for _, run := range c.completedRuns() {
 			if run.Attempt > before {
 				s.over[c.Name] = run.Attempt
 				ended = append(ended, run)
@@ -55,8 +55,8 @@ func (s *PostStartupRuns) Observe(p Pod) (ended []CompletedRun) {
 	return ended
 }
 
-// The method ended returns the completed runs in a status. The earlier run comes first.
-func (c Container) ended() (runs []CompletedRun) {
+// completedRuns returns the completed runs in a status. The earlier run comes first.
+func (c Container) completedRuns() (runs []CompletedRun) {
 	add := func(attempt int, run Run) {
 		if attempt >= 0 && !run.FinishedAt.IsZero() && !run.FinishedAt.Before(run.StartedAt) {
 			runs = append(runs, CompletedRun{Container: c.Name, Attempt: attempt, Run: run,

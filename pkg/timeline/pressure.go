@@ -67,7 +67,7 @@ func (l *PressureLog) Observe(o Observation) {
 		l.samples = l.samples[:0]
 	}
 	if len(l.samples) == maxPressureLog {
-		l.thin()
+		l.discardSamples()
 	}
 	l.samples = append(l.samples, seen)
 }
@@ -77,8 +77,8 @@ func (o PressureSeen) follows(before PressureSeen) bool {
 		o.Stalled.IO >= before.Stalled.IO && o.Stalled.Memory >= before.Stalled.Memory
 }
 
-// The method thin removes samples, so that new samples fit.
-func (l *PressureLog) thin() {
+// discardSamples removes samples, so that new samples fit.
+func (l *PressureLog) discardSamples() {
 	coarse := len(l.samples) - fineSamples
 	kept := l.samples[:1]
 	for i, s := range l.samples[1:] {
@@ -97,17 +97,17 @@ func (l *PressureLog) Complete(t *Timeline) {
 	}
 	phases := slices.Clone(t.Phases)
 	for i := range phases {
-		if p, ok := l.during(phases[i].StartAt, phases[i].EndAt); ok {
+		if p, ok := l.pressureDuring(phases[i].StartAt, phases[i].EndAt); ok {
 			phases[i].Pressure = &p
 		}
 	}
 	t.Phases = phases
 }
 
-// The method during returns the pressure of a time span. Samples must enclose at least half of the span. The method
-// during ignores two neighboring samples whose distance is longer than the span.
-func (l *PressureLog) during(start, end time.Time) (Pressure, bool) {
-	before, after := l.at(start, end.Sub(start), +1), l.at(end, end.Sub(start), -1)
+// pressureDuring returns the pressure of a time span. Samples must enclose at least half of the span. pressureDuring
+// ignores two neighboring samples whose distance is longer than the span.
+func (l *PressureLog) pressureDuring(start, end time.Time) (Pressure, bool) {
+	before, after := l.sampleAt(start, end.Sub(start), +1), l.sampleAt(end, end.Sub(start), -1)
 	length := after.ArrivedAt.Sub(before.ArrivedAt)
 	if length <= 0 || 2*length < end.Sub(start) {
 		return Pressure{}, false
@@ -120,10 +120,10 @@ func (l *PressureLog) during(start, end time.Time) (Pressure, bool) {
 	}, true
 }
 
-// The method at returns the sample at an instant, interpolated between its two neighbors. If the distance of the
-// neighbors is larger than the argument apart, the result is the next sample (direction +1) or the previous sample
-// (direction -1). If there is only one neighbor, the method at returns this neighbor.
-func (l *PressureLog) at(instant time.Time, apart time.Duration, direction int) PressureSeen {
+// sampleAt returns the sample at an instant, interpolated between its two neighbors. If the distance of the neighbors
+// is larger than the argument apart, the result is the next sample (direction +1) or the previous sample (direction
+// -1). If there is only one neighbor, sampleAt returns this neighbor.
+func (l *PressureLog) sampleAt(instant time.Time, apart time.Duration, direction int) PressureSeen {
 	i, exact := slices.BinarySearchFunc(l.samples, instant,
 		func(s PressureSeen, at time.Time) int { return s.ArrivedAt.Compare(at) })
 	switch {

@@ -41,9 +41,10 @@ func (c ContainerReached) BeforeMain() bool { return c.Kind == KindInit || c.Kin
 
 func (f *fold) reached() Reached {
 	r := Reached{
-		ScheduledAt:   f.when(podMilestone(MilestoneScheduled)),
-		InitializedAt: f.when(podMilestone(MilestoneAcknowledged)),
-		ReadyAt:       f.when(podMilestone(MilestoneReady)), Containers: make([]ContainerReached, 0, len(f.containers)),
+		ScheduledAt:   f.estimateOf(podMilestone(MilestoneScheduled)),
+		InitializedAt: f.estimateOf(podMilestone(MilestoneAcknowledged)),
+		ReadyAt:       f.estimateOf(podMilestone(MilestoneReady)), Containers: make([]ContainerReached, 0,
+			len(f.containers)),
 	}
 	known := true
 	for _, c := range f.containers {
@@ -68,16 +69,16 @@ func (f *fold) containerReached(c *Container) ContainerReached {
 	r := ContainerReached{Name: c.Name, Image: c.Image, Kind: c.Kind}
 	index := f.index(c.Name)
 	if c.Kind != KindImageVolume {
-		r.RunningAt = f.when(milestoneKey{index, 0, MilestoneRunning})
+		r.RunningAt = f.estimateOf(milestoneKey{index, 0, MilestoneRunning})
 	}
 	switch c.Kind {
 	case KindInit:
-		r.SucceededAt = f.succeeded(index)
+		r.SucceededAt = f.successAt(index)
 	case KindSidecar, KindMain:
-		r.ReadyAt = f.first(index, MilestoneContainerReady)
+		r.ReadyAt = f.firstReached(index, MilestoneContainerReady)
 		switch { // the same rules as in the kubelet (pkg/kubelet/prober, UpdatePodStatus)
 		case c.StartupProbe:
-			r.StartedAt = f.first(index, MilestoneStarted)
+			r.StartedAt = f.firstReached(index, MilestoneStarted)
 		case c.PostStartHook:
 			r.StartedAt = f.hookOver(index)
 		default:
@@ -90,35 +91,35 @@ func (f *fold) containerReached(c *Container) ContainerReached {
 // hookOver returns the time when a container's post-start hook first ended. The hook ends before the container
 // counts as started, and other milestones can date that start more precisely.
 func (f *fold) hookOver(index int16) time.Time {
-	over := f.first(index, MilestonePostStarted)
+	over := f.firstReached(index, MilestonePostStarted)
 	if b := f.bounds.find(milestoneKey{index, 0, MilestoneStarted}); b != nil && at(over) > b.latest && !over.IsZero() {
 		return b.latest.time()
 	}
 	return over
 }
 
-// The method succeeded returns the time when the container first ended with exit code 0.
-func (f *fold) succeeded(index int16) time.Time {
+// successAt returns the time when the container first ended with exit code 0.
+func (f *fold) successAt(index int16) time.Time {
 	for attempt := range uint16(maxAttempts) {
 		if code, known := f.e.containers[index].exitCode(int(attempt)); known && code == 0 {
-			return f.when(milestoneKey{index, attempt, MilestoneFinished})
+			return f.estimateOf(milestoneKey{index, attempt, MilestoneFinished})
 		}
 	}
 	return time.Time{}
 }
 
-// The method first returns the time when an attempt first reached the milestone.
-func (f *fold) first(index int16, m Milestone) time.Time {
+// firstReached returns the time when an attempt first reached the milestone.
+func (f *fold) firstReached(index int16, m Milestone) time.Time {
 	for attempt := range uint16(maxAttempts) {
-		if at := f.when(milestoneKey{index, attempt, m}); !at.IsZero() {
+		if at := f.estimateOf(milestoneKey{index, attempt, m}); !at.IsZero() {
 			return at
 		}
 	}
 	return time.Time{}
 }
 
-// The method when returns the estimate of a milestone, or zero if unknown.
-func (f *fold) when(k milestoneKey) time.Time {
+// estimateOf returns the estimate of a milestone, or zero if unknown.
+func (f *fold) estimateOf(k milestoneKey) time.Time {
 	if b := f.bounds.find(k); b != nil {
 		return b.estimate().time()
 	}

@@ -120,7 +120,7 @@ func checkTightening(t *testing.T, a Scope, observations []Observation) (compare
 	}
 	once := newFold(e, f.asOf, f.skew)
 	for _, s := range once.sequences() {
-		s.order()
+		s.narrow()
 	}
 	for _, b := range once.bounds {
 		if n := naive[b.key]; b.earliest > n.earliest || b.latest < n.latest {
@@ -133,7 +133,7 @@ func checkTightening(t *testing.T, a Scope, observations []Observation) (compare
 	}
 	tightened := slices.Clone(f.bounds)
 	for _, s := range sequences {
-		changed, _ := s.order()
+		changed, _ := s.narrow()
 		stopped = stopped || changed
 	}
 	f.bounds = tightened

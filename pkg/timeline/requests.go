@@ -199,11 +199,11 @@ func (e *Evidence) requestsEvents(overdue bool) bool {
 // requestsSandboxEvents reports whether the creation of the sandbox took so long that an attempt can have
 // failed.
 func (e *Evidence) requestsSandboxEvents(now time.Time) bool {
-	acknowledged, _ := e.latest(podMilestone(MilestoneAcknowledged))
+	acknowledged, _ := e.latestTime(podMilestone(MilestoneAcknowledged))
 	if acknowledged == 0 {
 		return false
 	}
-	begun, known := e.latest(podMilestone(MilestoneSandboxBegun))
+	begun, known := e.latestTime(podMilestone(MilestoneSandboxBegun))
 	if !known {
 		return !e.sandboxRan() && at(now)-acknowledged > instant(sandboxPatience)
 	}

@@ -50,7 +50,7 @@ func (l *SilenceLog) Silences() []RuntimeSilent { return slices.Clone(l.silences
 // can read them.
 func (l *SilenceLog) Complete(t *Timeline) {
 	for _, silent := range l.silences {
-		if !slices.ContainsFunc(t.Phases, silent.within) {
+		if !slices.ContainsFunc(t.Phases, silent.affects) {
 			continue
 		}
 		phases := make([]Span, 0, len(t.Phases)+2)
@@ -61,8 +61,8 @@ func (l *SilenceLog) Complete(t *Timeline) {
 	}
 }
 
-// The method within reports whether the silence overlaps a phase in which another party works and needs the runtime.
-func (o RuntimeSilent) within(s Span) bool {
+// affects reports whether the silence overlaps a phase in which another party works and needs the runtime.
+func (o RuntimeSilent) affects(s Span) bool {
 	from, until := o.during(s)
 	return until.Sub(from) >= leastSilence && needsRuntime(s) != ""
 }
@@ -81,7 +81,7 @@ func (o RuntimeSilent) during(s Span) (from, until time.Time) {
 // appendParts adds a phase. If the silence is within the phase, appendParts splits the phase into up to three
 // parts.
 func (o RuntimeSilent) appendParts(phases []Span, s Span) []Span {
-	if !o.within(s) {
+	if !o.affects(s) {
 		return append(phases, s)
 	}
 	from, until := o.during(s)

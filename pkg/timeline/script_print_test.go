@@ -48,30 +48,7 @@ func (s *script) print(t testing.TB) string {
 		fmt.Fprintf(&out, " %v\n", p.Sources)
 	}
 	for _, p := range tl.Pulls {
-		fmt.Fprintf(&out, "pull %s/%d %s", p.Container, p.Attempt, p.Outcome)
-		if p.Failure != "" {
-			fmt.Fprintf(&out, " %s", p.Failure)
-		}
-		fmt.Fprintf(&out, " requested %s started %s", instantText(p.RequestedAt), instantText(p.StartedAt))
-		if !p.DownloadedAt.IsZero() {
-			_, _, busy := p.Unpacking()
-			fmt.Fprintf(&out, " downloaded %s %d bytes, unpacking %s", instantText(p.DownloadedAt), p.Bytes(),
-				lengthText(busy))
-		}
-		if p.Lazy {
-			out.WriteString(" lazy")
-		}
-		if p.Resumed {
-			out.WriteString(" resumed")
-		}
-		fmt.Fprintf(&out, " finished %s", instantText(p.FinishedAt))
-		if p.QueueTimed {
-			fmt.Fprintf(&out, " queue %s", lengthText(p.Queue))
-		}
-		if p.Timed {
-			fmt.Fprintf(&out, " pull %s ±%s", lengthText(p.Pull), lengthText(p.Error))
-		}
-		out.WriteByte('\n')
+		printPull(&out, p)
 	}
 	for _, c := range tl.Conflicts {
 		fmt.Fprintf(&out, "conflict %s %s: %s\n", c.Milestone, c.Container, c.Detail)
@@ -99,6 +76,33 @@ func (s *script) print(t testing.TB) string {
 	}
 	out.WriteByte('\n')
 	return out.String()
+}
+
+func printPull(out *strings.Builder, p Pull) {
+	fmt.Fprintf(out, "pull %s/%d %s", p.Container, p.Attempt, p.Outcome)
+	if p.Failure != "" {
+		fmt.Fprintf(out, " %s", p.Failure)
+	}
+	fmt.Fprintf(out, " requested %s started %s", instantText(p.RequestedAt), instantText(p.StartedAt))
+	if !p.DownloadedAt.IsZero() {
+		_, _, busy := p.Unpacking()
+		fmt.Fprintf(out, " downloaded %s %d bytes, unpacking %s", instantText(p.DownloadedAt), p.Bytes(),
+			lengthText(busy))
+	}
+	if p.Lazy {
+		out.WriteString(" lazy")
+	}
+	if p.Resumed {
+		out.WriteString(" resumed")
+	}
+	fmt.Fprintf(out, " finished %s", instantText(p.FinishedAt))
+	if p.QueueTimed {
+		fmt.Fprintf(out, " queue %s", lengthText(p.Queue))
+	}
+	if p.Timed {
+		fmt.Fprintf(out, " pull %s ±%s", lengthText(p.Pull), lengthText(p.Error))
+	}
+	out.WriteByte('\n')
 }
 
 // lengthText and instantText return seconds, and seconds since base, in the format of the scripts.

@@ -87,7 +87,7 @@ func (e *TerminationEvidence) Apply(o Observation) (changed bool) {
 	case PodSeen:
 		return e.applyPod(o)
 	case PodGone:
-		return e.first(&e.gone, &e.goneLive, o.ArrivedAt, o.Live)
+		return e.keepEarlier(&e.gone, &e.goneLive, o.ArrivedAt, o.Live)
 	case RuntimeSeen:
 		return e.applyRuntime(o)
 	case EventSeen:
@@ -96,8 +96,8 @@ func (e *TerminationEvidence) Apply(o Observation) (changed bool) {
 	return false
 }
 
-// The method first keeps the earlier of two arrivals.
-func (e *TerminationEvidence) first(kept *instant, live *bool, arrived time.Time, now bool) bool {
+// keepEarlier keeps the earlier of two arrivals.
+func (e *TerminationEvidence) keepEarlier(kept *instant, live *bool, arrived time.Time, now bool) bool {
 	if *kept != 0 && *kept <= at(arrived) {
 		return false
 	}
@@ -124,11 +124,12 @@ func (e *TerminationEvidence) applyPod(o PodSeen) (changed bool) {
 		e.grace, e.shortened = min(grace, e.grace), true
 	case grace <= 0:
 		var live bool
-		changed = e.first(&e.releasedAt, &live, o.ArrivedAt, o.Live) || changed || o.Pod.Finalizers && !e.hadFinalizers
+		changed = e.keepEarlier(&e.releasedAt, &live, o.ArrivedAt, o.Live) || changed || o.Pod.Finalizers &&
+			!e.hadFinalizers
 		e.hadFinalizers = e.hadFinalizers || o.Pod.Finalizers
 	}
 	if o.Pod.DeletionObserved {
-		changed = e.first(&e.observedAt, &e.observedLive, o.ArrivedAt, o.Live) || changed
+		changed = e.keepEarlier(&e.observedAt, &e.observedLive, o.ArrivedAt, o.Live) || changed
 	}
 	for _, c := range o.Pod.Containers {
 		if c.Kind != KindImageVolume {
@@ -138,7 +139,7 @@ func (e *TerminationEvidence) applyPod(o PodSeen) (changed bool) {
 	return changed
 }
 
-// The method stop finds or adds a container's evidence. The method stop returns nil if there are too many containers.
+// stop finds or adds a container's evidence. It returns nil if there are too many containers.
 func (e *TerminationEvidence) stop(name string) *stopEvidence {
 	i := slices.IndexFunc(e.stops, func(s stopEvidence) bool { return s.name == name })
 	if i >= 0 {
@@ -152,9 +153,9 @@ func (e *TerminationEvidence) stop(name string) *stopEvidence {
 	return &e.stops[len(e.stops)-1]
 }
 
-// The method accepts reports whether the evidence accepts facts about a run. For a run that is later than the known
-// run, the method accepts clears the facts about the known run before it returns.
-func (s *stopEvidence) accepts(attempt int) bool {
+// acceptsRun reports whether the evidence accepts facts about a run. For a run that is later than the known run,
+// acceptsRun clears the facts about the known run before it returns.
+func (s *stopEvidence) acceptsRun(attempt int) bool {
 	switch {
 	case s == nil || attempt < s.attempt:
 		return false
@@ -167,7 +168,7 @@ func (s *stopEvidence) accepts(attempt int) bool {
 // applyStatus reads a container's status in a pod object. The pod object is not necessarily the latest.
 func (e *TerminationEvidence) applyStatus(c Container, o PodSeen, latest bool) bool {
 	s := e.stop(c.Name)
-	if c.statusMissing() || !s.accepts(c.Attempt) {
+	if c.statusMissing() || !s.acceptsRun(c.Attempt) {
 		return false
 	}
 	before := *s
@@ -175,7 +176,7 @@ func (e *TerminationEvidence) applyStatus(c Container, o PodSeen, latest bool) b
 		s.notStarted = c.State == StateUnknown || c.State == StateWaiting && c.LastRun == nil
 		s.waitsForNext = c.State == StateWaiting && c.LastRun != nil
 	}
-	if c.State == StateTerminated && e.first(&s.statusAt, &s.statusLive, o.ArrivedAt, o.Live) {
+	if c.State == StateTerminated && e.keepEarlier(&s.statusAt, &s.statusLive, o.ArrivedAt, o.Live) {
 		s.statusCode, s.statusReason = c.ExitCode, c.EndReason
 		if !c.FinishedAt.IsZero() {
 			s.statusSecond = at(c.FinishedAt)
@@ -210,7 +211,7 @@ func (e *TerminationEvidence) applyRuntime(o RuntimeSeen) (changed bool) {
 			continue
 		}
 		s := e.stop(run.Name)
-		if !s.accepts(run.Attempt) {
+		if !s.acceptsRun(run.Attempt) {
 			continue
 		}
 		before := *s

@@ -16,8 +16,8 @@ type terminationStep struct {
 	milestone string
 }
 
-// The method steps returns the steps of the pod after the request, in order. Main containers stop at the same time,
-// and the pod waits for the last of them. The kubelet stops sidecars after the containers that they serve.
+// steps returns the steps of the pod after the request, in order. Main containers stop at the same time, and the pod
+// waits for the last of them. The kubelet stops sidecars after the containers that they serve.
 func (f *terminationFold) steps() []terminationStep {
 	steps := []terminationStep{{phase: PhaseKubeletPickup, end: f.begun, known: f.begunKnown, milestone: "stop_begun"}}
 	var mains, sidecars []stopBound
@@ -91,9 +91,8 @@ func (f *terminationFold) stopSteps(steps []terminationStep, s stopBound) []term
 	return append(steps, step)
 }
 
-// The method partition puts the steps end to end. If the end of a step is unknown, the method partition merges the
-// step with the following steps. The merged phase keeps the name of the first step only if all merged steps have the
-// same cause.
+// partition puts the steps end to end. If the end of a step is unknown, partition merges the step with the following
+// steps. The merged phase keeps the name of the first step only if all merged steps have the same cause.
 func (f *terminationFold) partition(steps []terminationStep) {
 	from, start := f.requested, f.requested.estimate()
 	f.t.RequestedAt = start.time()
@@ -125,7 +124,7 @@ func (f *terminationFold) partition(steps []terminationStep) {
 	} else {
 		from = bound{earliest: start, latest: start}
 	}
-	f.t.TotalError = lengthError(f.requested, from.at(start))
+	f.t.TotalError = lengthError(f.requested, from.withEstimate(start))
 	f.t.Total = start.sub(f.requested.estimate())
 }
 
@@ -158,12 +157,12 @@ func (f *terminationFold) span(
 	if open {
 		to = bound{earliest: until, latest: until}
 	}
-	s.Error = lengthError(from.at(start), to.at(until))
+	s.Error = lengthError(from.withEstimate(start), to.withEstimate(until))
 	return s
 }
 
-// The method at returns the bound with a fixed estimate. The neighbors of the bound determine this estimate.
-func (b bound) at(estimate instant) bound {
+// withEstimate returns the bound with a fixed estimate. The neighbors of the bound determine this estimate.
+func (b bound) withEstimate(estimate instant) bound {
 	b.notBefore, b.notAfter = estimate, estimate
 	return b
 }

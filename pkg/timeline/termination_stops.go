@@ -14,8 +14,7 @@ type stopBound struct {
 	index int // the index in Termination.Stops
 }
 
-// The method end returns the bound of a container's end from its own evidence. Its latest instant is maxInstant
-// without evidence.
+// end returns the bound of a container's end from its own evidence. Its latest instant is maxInstant without evidence.
 func (s *stopEvidence) end() (b bound, code int, reason string, o origin) {
 	b = bound{earliest: s.seenRunning, latest: maxInstant}
 	if s.statusAt != 0 {

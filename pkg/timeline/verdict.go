@@ -25,7 +25,7 @@ type part struct {
 // Verdict returns one sentence about a start-up. The sentence contains the total, the longest parts in
 // descending order, and the error of the total.
 func (t Timeline) Verdict() string {
-	parts := t.parts()
+	parts := t.mergedParts()
 	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(b.length, a.length) })
 	var named []string
 	for _, p := range parts[:min(len(parts), verdictParts)] {
@@ -40,9 +40,9 @@ func (t Timeline) Verdict() string {
 	return text + "; ±" + seconds(t.TotalError)
 }
 
-// The method parts adds up the phases with the same work of the same party. For example, all pulls from one registry
-// are one part, because the registry needed the time.
-func (t Timeline) parts() []part {
+// mergedParts adds up the phases with the same work of the same party. For example, all pulls from one registry are one
+// part, because the registry needed the time.
+func (t Timeline) mergedParts() []part {
 	var parts []part
 	for _, s := range t.Phases {
 		key := t.keyOf(s)
@@ -105,8 +105,8 @@ func (t Timeline) outcome() string {
 	}
 }
 
-// The method describe describes the spans of one part. If no single party is responsible, the text names every phase
-// that can have taken the time.
+// describe describes the spans of one part. If no single party is responsible, the text names every phase that can have
+// taken the time.
 func (t Timeline) describe(spans []Span) string {
 	first := spans[0]
 	if first.Phase != PhaseUnattributed || len(first.MergedWith) == 0 {
@@ -160,8 +160,8 @@ func (t Timeline) describePlain(phase Phase, spans []Span) string {
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
 
-// The method add adds the pressure during a span, weighted by the span's length. The method add skips phases that do
-// not happen on the node and phases that are only waits.
+// add adds the pressure during a span, weighted by the span's length. It skips phases that do not happen on the node
+// and phases that are only waits.
 func (p *Pressure) add(s Span) {
 	switch s.Cause {
 	case CausePlacement, CauseScheduler, CauseAPIServer, CauseBackoff, CauseConfig, CauseGate:
@@ -173,8 +173,8 @@ func (p *Pressure) add(s Span) {
 	}
 }
 
-// The method describe returns a text if a pressure was high, and an empty text otherwise. The receiver p must hold
-// the pressure multiplied by the argument length.
+// describe returns a text if a pressure was high, and an empty text otherwise. The receiver p must hold the pressure
+// multiplied by the argument length.
 func (p *Pressure) describe(length time.Duration) string {
 	l := float64(length)
 	resource, share := (&Pressure{p.CPU / l, p.IO / l, p.Memory / l}).High()

@@ -46,7 +46,7 @@ func (t Timeline) aheadOf(spans []Span) (ahead int) {
 		}
 		waiting++
 		for _, p := range t.Pulls {
-			if s.pulls(p) {
+			if s.belongsTo(p) {
 				ahead = p.Ahead
 			}
 		}
@@ -79,7 +79,7 @@ func (t Timeline) rateOf(spans []Span) string {
 	var bytes int64
 	var took time.Duration
 	for _, s := range spans {
-		i := slices.IndexFunc(t.Pulls, s.pulls)
+		i := slices.IndexFunc(t.Pulls, s.belongsTo)
 		switch {
 		case s.Duration() == 0:
 		case i >= 0 && t.Pulls[i].Outcome == imagepull.OutcomeVerified && t.Pulls[i].Timed:
@@ -104,7 +104,7 @@ func (t Timeline) concurrencyOf(spans []Span) string {
 	for _, s := range spans {
 		beside := 0
 		for _, p := range t.Pulls {
-			if s.pulls(p) {
+			if s.belongsTo(p) {
 				beside = p.Beside
 			}
 		}
@@ -126,7 +126,7 @@ func (t Timeline) concurrencyOf(spans []Span) string {
 func (t Timeline) lazilyOf(spans []Span) string {
 	lazy := 0
 	for _, s := range spans {
-		if slices.ContainsFunc(t.Pulls, func(p Pull) bool { return p.Lazy && s.pulls(p) }) {
+		if slices.ContainsFunc(t.Pulls, func(p Pull) bool { return p.Lazy && s.belongsTo(p) }) {
 			lazy++
 		}
 	}
@@ -148,8 +148,8 @@ func (p Pull) Rate() float64 {
 	return float64(p.Bytes()) / p.DownloadedAt.Sub(p.StartedAt).Seconds()
 }
 
-// The method pulls reports whether a span belongs to a pull.
-func (s Span) pulls(p Pull) bool { return p.Container == s.Container && p.Attempt == s.Attempt }
+// belongsTo reports whether a span belongs to a pull.
+func (s Span) belongsTo(p Pull) bool { return p.Container == s.Container && p.Attempt == s.Attempt }
 
 // The method rated reports whether all bytes of a pull certainly arrived between StartedAt and DownloadedAt.
 func (p Pull) rated() bool {

@@ -7,16 +7,19 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
+var pullOfApp = []Pull{{Container: "app", Registry: "ghcr.io"}}
+
+// pullOf returns a pull of one MiB for each second that it took.
+func pullOf(container, registry string, took time.Duration) Pull {
+	return Pull{Container: container, Image: registry + "/" + container, Registry: registry, StartedAt: base,
+		DownloadedAt: base.Add(took), Layers: []Layer{{Digest: container, SizeBytes: int64(took.Seconds()) << 20}}}
+}
+
 func TestVerdict(t *testing.T) {
 	at := base
 	span := func(p Phase, container string, d time.Duration) Span {
 		at = at.Add(d)
 		return Span{Phase: p, Container: container, StartAt: at.Add(-d), EndAt: at}
-	}
-	pulled := []Pull{{Container: "app", Registry: "ghcr.io"}}
-	pullOf := func(container, registry string, took time.Duration) Pull {
-		return Pull{Container: container, Image: registry + "/" + container, Registry: registry, StartedAt: base,
-			DownloadedAt: base.Add(took), Layers: []Layer{{Digest: container, SizeBytes: int64(took.Seconds()) << 20}}}
 	}
 	const s = time.Second
 	severalPulls := []Pull{pullOf("a", "ghcr.io", 4*s), pullOf("b", "ghcr.io", 5*s), pullOf("c", "quay.io", 3*s)}
@@ -26,7 +29,7 @@ func TestVerdict(t *testing.T) {
 	for want, timeline := range map[string]Timeline{
 		"47.2 s to ready: 31.0 s in the node's pull queue, 9.1 s pulling from ghcr.io or its mirror, " +
 			"4.0 s network; ±0.5 s": {
-			State: StateReady, Total: 47200 * time.Millisecond, TotalError: 500 * time.Millisecond, Pulls: pulled,
+			State: StateReady, Total: 47200 * time.Millisecond, TotalError: 500 * time.Millisecond, Pulls: pullOfApp,
 			Phases: []Span{span(PhaseNetwork, "", 4*time.Second), span(PhasePullQueue, "app", 31*time.Second),
 				span(PhasePull, "app", 9100*time.Millisecond), span(PhaseContainerStart, "app", 3100*time.Millisecond)},
 		},
@@ -78,8 +81,8 @@ func TestVerdict(t *testing.T) {
 				return second
 			}()},
 		},
-		"5.0 s to ready: 4.0 s unattributed (in the node's pull queue or pulling 2 images from ghcr.io or its mirror), " +
-			"1.0 s network; ±0.0 s": {
+		"5.0 s to ready: 4.0 s unattributed (in the node's pull queue or pulling 2 images from ghcr.io or its " +
+			"mirror), 1.0 s network; ±0.0 s": {
 			State: StateReady, Total: 5 * time.Second, Pulls: severalPulls,
 			Phases: []Span{span(PhaseNetwork, "", time.Second),
 				merged(span(PhaseUnattributed, "a", time.Second), PhasePullQueue, PhasePull),

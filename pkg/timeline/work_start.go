@@ -50,8 +50,7 @@ func (e *Evidence) mustPrecede(k milestoneKey, c *Container) bool {
 		(before.Kind == KindInit || before.Kind == KindSidecar && k.milestone == MilestoneRunning && k.attempt == 0)
 }
 
-// The method predecessor returns the named container if the kubelet works on it before c. Otherwise, the method
-// predecessor returns nil.
+// predecessor returns the named container if the kubelet works on it before c. Otherwise, predecessor returns nil.
 func (e *Evidence) predecessor(name string, c *Container) *Container {
 	for i := range e.pod.Containers {
 		switch before := &e.pod.Containers[i]; before.Name {
@@ -81,13 +80,13 @@ func (f *fold) mayStartWorkLater(c *Container, index int16, then instant) bool {
 		switch of := f.index(before.Name); {
 		case of == podWide:
 		case before.Kind == KindInit:
-			if ended := f.e.succeeded(of); ended != minInstant {
+			if ended := f.e.latestSuccess(of); ended != minInstant {
 				over = ended + instant(relistEvery)
 			}
 		case before.PostStartHook:
-			over, _ = f.e.latest(milestoneKey{of, 0, MilestonePostStarted})
+			over, _ = f.e.latestTime(milestoneKey{of, 0, MilestonePostStarted})
 		case before.Kind == KindSidecar && before.StartupProbe:
-			over, _ = f.e.latest(milestoneKey{of, 0, MilestoneStarted})
+			over, _ = f.e.latestTime(milestoneKey{of, 0, MilestoneStarted})
 		}
 		if then <= over {
 			return true
@@ -96,13 +95,12 @@ func (f *fold) mayStartWorkLater(c *Container, index int16, then instant) bool {
 	return false
 }
 
-// The method succeeded returns the latest possible time at which an init container succeeded, or minInstant if
-// unknown.
-func (e *Evidence) succeeded(index int16) instant {
+// latestSuccess returns the latest possible time at which an init container succeeded, or minInstant if unknown.
+func (e *Evidence) latestSuccess(index int16) instant {
 	ended := minInstant
 	for attempt := range uint16(maxAttempts) {
 		if code, known := e.containers[index].exitCode(int(attempt)); known && code == 0 {
-			if at, known := e.latest(milestoneKey{index, attempt, MilestoneFinished}); known {
+			if at, known := e.latestTime(milestoneKey{index, attempt, MilestoneFinished}); known {
 				ended = max(ended, at)
 			}
 		}

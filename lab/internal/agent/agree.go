@@ -74,8 +74,8 @@ func (c *comparison) comparePod() {
 	c.phase("scheduling", "", p.CreationToScheduled)
 }
 
-// The method length requires a duration if both ends are known and in order. Otherwise, the duration must be absent.
-// The duration must equal the time between the ends.
+// length requires a duration if both ends are known and in order. Otherwise, the duration must be absent. The duration
+// must equal the time between the ends.
 func (c *comparison) length(what string, length json.Number, from, to time.Time) {
 	known := !from.IsZero() && !to.IsZero() && !to.Before(from)
 	if known != (length != "") {
@@ -91,8 +91,8 @@ func (c *comparison) length(what string, length json.Number, from, to time.Time)
 	}
 }
 
-// The method absent requires that a record omits the durations that do not exist for its type.
-func (c *comparison) absent(what string, lengths ...json.Number) {
+// requireAbsent requires that a record omits the durations that do not exist for its type.
+func (c *comparison) requireAbsent(what string, lengths ...json.Number) {
 	for _, length := range lengths {
 		if length != "" {
 			c.problem("duration %s must be omitted, but is %s", what, length)
@@ -100,8 +100,8 @@ func (c *comparison) absent(what string, lengths ...json.Number) {
 	}
 }
 
-// The method phase requires that a duration equals the duration of the corresponding phase. A phase that the timeline
-// merges with others is not checked.
+// phase requires that a duration equals the duration of the corresponding phase. A phase that the timeline merges with
+// others is not checked.
 func (c *comparison) phase(phase, container string, length json.Number) {
 	var found []Phase
 	for _, p := range c.timeline.Phases {

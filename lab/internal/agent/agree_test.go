@@ -27,10 +27,27 @@ const printed = `{"id":"u/0","namespace":"n","name":"p","uid":"u","node":"a","st
 	`"latest":"2026-01-01T00:00:03.000000000Z"},{"milestone":"running","container":"main",` +
 	`"earliest":"2026-01-01T00:00:06.000000000Z","latest":"2026-01-01T00:00:06.000000000Z"},{"milestone":"ready",` +
 	`"earliest":"2026-01-01T00:00:08.000000000Z","latest":"2026-01-01T00:00:09.000000000Z"}],"conflicts":[]}
-{"kube_transition_metrics":{"type":"pod","partial":false,"kube_namespace":"n","pod_name":"p","kube_node":"a","pod":{"creation_timestamp":"2026-01-01T00:00:00.000000000Z","scheduled_timestamp":"2026-01-01T00:00:00.500000000Z","creation_to_scheduled_seconds":0.5,"initialized_timestamp":"2026-01-01T00:00:03.000000000Z","creation_to_initialized_seconds":3,"scheduled_to_initialized_seconds":2.5,"ready_timestamp":"2026-01-01T00:00:08.000000001Z","creation_to_ready_seconds":8.000000001,"initialized_to_ready_seconds":5.000000001}},"time":"2026-01-01T00:00:09.000000000Z"}
-{"kube_transition_metrics":{"type":"container","partial":false,"kube_namespace":"n","pod_name":"p","kube_node":"a","container_name":"init","short_image":"init","image_name":"docker.io/library/init","image_tag":"latest","container":{"init_container":true,"running_timestamp":"2026-01-01T00:00:02.000000000Z","ready_timestamp":"2026-01-01T00:00:03.000000000Z","running_to_ready_seconds":1}},"time":"2026-01-01T00:00:09.000000000Z"}
-{"kube_transition_metrics":{"type":"container","partial":false,"kube_namespace":"n","pod_name":"p","kube_node":"a","container_name":"main","short_image":"main","image_name":"r:5000/main","image_tag":"1","container":{"init_container":false,"initialized_to_running_seconds":3,"running_timestamp":"2026-01-01T00:00:06.000000000Z"}},"time":"2026-01-01T00:00:09.000000000Z"}
-{"kube_transition_metrics":{"type":"image_pull","partial":false,"kube_namespace":"n","pod_name":"p","kube_node":"a","container_name":"main","short_image":"main","image_name":"r:5000/main","image_tag":"1","image_pull":{"already_present":false,"started_timestamp":"2026-01-01T00:00:03.000000000Z","finished_timestamp":"2026-01-01T00:00:05.000000000Z","duration_seconds":2}},"time":"2026-01-01T00:00:09.000000000Z"}
+{"kube_transition_metrics":{"type":"pod","partial":false,"kube_namespace":"n","pod_name":"p","kube_node":"a",` +
+	`"pod":{"creation_timestamp":"2026-01-01T00:00:00.000000000Z",` +
+	`"scheduled_timestamp":"2026-01-01T00:00:00.500000000Z","creation_to_scheduled_seconds":0.5,` +
+	`"initialized_timestamp":"2026-01-01T00:00:03.000000000Z","creation_to_initialized_seconds":3,` +
+	`"scheduled_to_initialized_seconds":2.5,"ready_timestamp":"2026-01-01T00:00:08.000000001Z",` +
+	`"creation_to_ready_seconds":8.000000001,"initialized_to_ready_seconds":5.000000001}},` +
+	`"time":"2026-01-01T00:00:09.000000000Z"}
+{"kube_transition_metrics":{"type":"container","partial":false,"kube_namespace":"n","pod_name":"p","kube_node":"a",` +
+	`"container_name":"init","short_image":"init","image_name":"docker.io/library/init","image_tag":"latest",` +
+	`"container":{"init_container":true,"running_timestamp":"2026-01-01T00:00:02.000000000Z",` +
+	`"ready_timestamp":"2026-01-01T00:00:03.000000000Z","running_to_ready_seconds":1}},` +
+	`"time":"2026-01-01T00:00:09.000000000Z"}
+{"kube_transition_metrics":{"type":"container","partial":false,"kube_namespace":"n","pod_name":"p","kube_node":"a",` +
+	`"container_name":"main","short_image":"main","image_name":"r:5000/main","image_tag":"1",` +
+	`"container":{"init_container":false,"initialized_to_running_seconds":3,` +
+	`"running_timestamp":"2026-01-01T00:00:06.000000000Z"}},"time":"2026-01-01T00:00:09.000000000Z"}
+{"kube_transition_metrics":{"type":"image_pull","partial":false,"kube_namespace":"n","pod_name":"p","kube_node":"a",` +
+	`"container_name":"main","short_image":"main","image_name":"r:5000/main","image_tag":"1",` +
+	`"image_pull":{"already_present":false,"started_timestamp":"2026-01-01T00:00:03.000000000Z",` +
+	`"finished_timestamp":"2026-01-01T00:00:05.000000000Z","duration_seconds":2}},` +
+	`"time":"2026-01-01T00:00:09.000000000Z"}
 `
 
 func readPrinted(t *testing.T, text string) Records {
@@ -65,75 +82,88 @@ func TestReadRecordsGroupsTransitions(t *testing.T) {
 	}
 }
 
+// disagreements are the cases of TestDisagreements.
+var disagreements = map[string][]string{
+	"other creation time": {`"creation_timestamp":"2026-01-01T00:00:00.0`,
+		`"creation_timestamp":"2026-01-01T00:00:00.1`},
+	"other total": {`"creation_to_ready_seconds":8.000000001`,
+		`"creation_to_ready_seconds":8.000000002`},
+	"duration differs from its ends": {`"scheduled_to_initialized_seconds":2.5`,
+		`"scheduled_to_initialized_seconds":2.6`},
+	"duration is missing": {`"scheduled_to_initialized_seconds":2.5,`, ``},
+	"duration without its end": {
+		`"initialized_to_running_seconds":3,"running_timestamp":"2026-01-01T00:00:06.000000000Z"`,
+		`"initialized_to_running_seconds":3`},
+	"instant outside its milestone": {
+		`"initialized_to_running_seconds":3,"running_timestamp":"2026-01-01T00:00:06.0`,
+		`"initialized_to_running_seconds":3.1,"running_timestamp":"2026-01-01T00:00:06.1`},
+	"duration differs from its phase": {`"end_at":"2026-01-01T00:00:03.000000000Z","seconds":1}`,
+		`"end_at":"2026-01-01T00:00:03.000000000Z","seconds":1.1}`},
+	"other node": {`"kube_node":"a","container_name":"main","short_image"`,
+		`"kube_node":"b","container_name":"main","short_image"`},
+	"initialized a second late": {`"initialized_timestamp":"2026-01-01T00:00:03.000000000Z",` +
+		`"creation_to_initialized_seconds":3,"scheduled_to_initialized_seconds":2.5,` +
+		`"ready_timestamp":"2026-01-01T00:00:08.000000001Z","creation_to_ready_seconds":8.000000001,` +
+		`"initialized_to_ready_seconds":5.000000001`,
+		`"initialized_timestamp":"2026-01-01T00:00:04.000000000Z","creation_to_initialized_seconds":4,` +
+			`"scheduled_to_initialized_seconds":3.5,"ready_timestamp":"2026-01-01T00:00:08.000000001Z",` +
+			`"creation_to_ready_seconds":8.000000001,"initialized_to_ready_seconds":4.000000001`,
+		`"initialized_to_running_seconds":3`, `"initialized_to_running_seconds":2`},
+	"first container with a previous one": {`"init_container":true,`,
+		`"init_container":true,"previous_to_running_seconds":77,`},
+	"unknown owner":                {`"kube_node":"a",`, `"kube_node":"a","kube_deployment":"none",`},
+	"QoS class in a single record": {`"kube_node":"a","pod"`, `"kube_node":"a","kube_qos":"Burstable","pod"`},
+	"owner is missing": {`"node":"a","state"`,
+		`"node":"a","owner":{"kind":"Deployment","name":"d"},"state"`},
+	"service": {`"kube_node":"a",`, `"kube_node":"a","kube_service":"s",`},
+	"other image": {`"image_name":"r:5000/main","image_tag":"1","container"`,
+		`"image_name":"r:5000/other","image_tag":"1","container"`},
+	"other tag":              {`"image_tag":"1","image_pull"`, `"image_tag":"2","image_pull"`},
+	"other short image":      {`"short_image":"init"`, `"short_image":"library"`},
+	"main as init container": {`"init_container":false`, `"init_container":true`},
+	"main as first init container": {`"init_container":false,"initialized_to_running_seconds":3`,
+		`"init_container":true,"previous_to_running_seconds":3`},
+	"init as main container": {`"init_container":true`, `"init_container":false`},
+	"no scheduled timestamp": {
+		`"scheduled_timestamp":"2026-01-01T00:00:00.500000000Z","creation_to_scheduled_seconds":0.5,`, ``,
+		`"scheduled_to_initialized_seconds":2.5,`, ``},
+	"no ready timestamp of the pod": {`"ready_timestamp":"2026-01-01T00:00:08.000000001Z",` +
+		`"creation_to_ready_seconds":8.000000001,"initialized_to_ready_seconds":5.000000001`,
+		`"creation_to_ready_seconds":8.000000001`},
+	"no initialized timestamp": {`"initialized_timestamp":"2026-01-01T00:00:03.000000000Z",` +
+		`"creation_to_initialized_seconds":3,"scheduled_to_initialized_seconds":2.5,`, ``,
+		`,"initialized_to_ready_seconds":5.000000001`, ``, `"initialized_to_running_seconds":3,`, ``},
+	"no running timestamp": {
+		`,"initialized_to_running_seconds":3,"running_timestamp":"2026-01-01T00:00:06.000000000Z"`, ``},
+	"no ready timestamp of the init container": {
+		`,"ready_timestamp":"2026-01-01T00:00:03.000000000Z","running_to_ready_seconds":1`, ``},
+	"no end of the pull": {
+		`,"finished_timestamp":"2026-01-01T00:00:05.000000000Z","duration_seconds":2`, ``},
+	"init container with a started timestamp": {`"init_container":true,`,
+		`"init_container":true,"started_timestamp":"2026-01-01T00:00:02.000000000Z",`},
+	"other time of the record": {`"time":"2026-01-01T00:00:09.0`, `"time":"2026-01-01T00:00:09.1`},
+	"partial record": {
+		`"partial":false,"kube_namespace":"n","pod_name":"p","kube_node":"a","pod"`,
+		`"partial":true,"kube_namespace":"n","pod_name":"p","kube_node":"a","pod"`},
+	"other container name":         {`"container_name":"init"`, `"container_name":"other"`},
+	"download reported as present": {`"already_present":false`, `"already_present":true`},
+	"already_present is missing":   {`"already_present":false,`, ``},
+	"other start of the pull": {`"started_timestamp":"2026-01-01T00:00:03.0`,
+		`"started_timestamp":"2026-01-01T00:00:03.1`},
+	"other end of the pull": {
+		`"finished_timestamp":"2026-01-01T00:00:05.000000000Z","duration_seconds":2`,
+		`"finished_timestamp":"2026-01-01T00:00:05.500000000Z","duration_seconds":2.5`},
+	"pull for an unknown container": {`"container_name":"main","short_image":"main","image_name":"r:5000/main",` +
+		`"image_tag":"1","image_pull"`, `"container_name":"none","short_image":"main","image_name":"r:5000/main",` +
+		`"image_tag":"1","image_pull"`},
+	"pull is missing": {`"type":"image_pull"`, `"type":"image"`},
+}
+
 func TestDisagreements(t *testing.T) {
 	if problems := readPrinted(t, printed).Timelines[0].Disagreements(); len(problems) != 0 {
 		t.Errorf("records that agree have problems: %q", problems)
 	}
-	for name, edits := range map[string][]string{
-		"other creation time": {`"creation_timestamp":"2026-01-01T00:00:00.0`,
-			`"creation_timestamp":"2026-01-01T00:00:00.1`},
-		"other total": {`"creation_to_ready_seconds":8.000000001`,
-			`"creation_to_ready_seconds":8.000000002`},
-		"duration differs from its ends": {`"scheduled_to_initialized_seconds":2.5`,
-			`"scheduled_to_initialized_seconds":2.6`},
-		"duration is missing": {`"scheduled_to_initialized_seconds":2.5,`, ``},
-		"duration without its end": {
-			`"initialized_to_running_seconds":3,"running_timestamp":"2026-01-01T00:00:06.000000000Z"`,
-			`"initialized_to_running_seconds":3`},
-		"instant outside its milestone": {
-			`"initialized_to_running_seconds":3,"running_timestamp":"2026-01-01T00:00:06.0`,
-			`"initialized_to_running_seconds":3.1,"running_timestamp":"2026-01-01T00:00:06.1`},
-		"duration differs from its phase": {`"end_at":"2026-01-01T00:00:03.000000000Z","seconds":1}`,
-			`"end_at":"2026-01-01T00:00:03.000000000Z","seconds":1.1}`},
-		"other node": {`"kube_node":"a","container_name":"main","short_image"`,
-			`"kube_node":"b","container_name":"main","short_image"`},
-		"initialized a second late": {`"initialized_timestamp":"2026-01-01T00:00:03.000000000Z","creation_to_initialized_seconds":3,"scheduled_to_initialized_seconds":2.5,"ready_timestamp":"2026-01-01T00:00:08.000000001Z","creation_to_ready_seconds":8.000000001,"initialized_to_ready_seconds":5.000000001`,
-			`"initialized_timestamp":"2026-01-01T00:00:04.000000000Z","creation_to_initialized_seconds":4,"scheduled_to_initialized_seconds":3.5,"ready_timestamp":"2026-01-01T00:00:08.000000001Z","creation_to_ready_seconds":8.000000001,"initialized_to_ready_seconds":4.000000001`,
-			`"initialized_to_running_seconds":3`, `"initialized_to_running_seconds":2`},
-		"first container with a previous one": {`"init_container":true,`,
-			`"init_container":true,"previous_to_running_seconds":77,`},
-		"unknown owner":                {`"kube_node":"a",`, `"kube_node":"a","kube_deployment":"none",`},
-		"QoS class in a single record": {`"kube_node":"a","pod"`, `"kube_node":"a","kube_qos":"Burstable","pod"`},
-		"owner is missing": {`"node":"a","state"`,
-			`"node":"a","owner":{"kind":"Deployment","name":"d"},"state"`},
-		"service": {`"kube_node":"a",`, `"kube_node":"a","kube_service":"s",`},
-		"other image": {`"image_name":"r:5000/main","image_tag":"1","container"`,
-			`"image_name":"r:5000/other","image_tag":"1","container"`},
-		"other tag":              {`"image_tag":"1","image_pull"`, `"image_tag":"2","image_pull"`},
-		"other short image":      {`"short_image":"init"`, `"short_image":"library"`},
-		"main as init container": {`"init_container":false`, `"init_container":true`},
-		"main as first init container": {`"init_container":false,"initialized_to_running_seconds":3`,
-			`"init_container":true,"previous_to_running_seconds":3`},
-		"init as main container": {`"init_container":true`, `"init_container":false`},
-		"no scheduled timestamp": {
-			`"scheduled_timestamp":"2026-01-01T00:00:00.500000000Z","creation_to_scheduled_seconds":0.5,`, ``,
-			`"scheduled_to_initialized_seconds":2.5,`, ``},
-		"no ready timestamp of the pod": {`"ready_timestamp":"2026-01-01T00:00:08.000000001Z","creation_to_ready_seconds":8.000000001,"initialized_to_ready_seconds":5.000000001`, `"creation_to_ready_seconds":8.000000001`},
-		"no initialized timestamp": {`"initialized_timestamp":"2026-01-01T00:00:03.000000000Z","creation_to_initialized_seconds":3,"scheduled_to_initialized_seconds":2.5,`, ``,
-			`,"initialized_to_ready_seconds":5.000000001`, ``, `"initialized_to_running_seconds":3,`, ``},
-		"no running timestamp": {
-			`,"initialized_to_running_seconds":3,"running_timestamp":"2026-01-01T00:00:06.000000000Z"`, ``},
-		"no ready timestamp of the init container": {
-			`,"ready_timestamp":"2026-01-01T00:00:03.000000000Z","running_to_ready_seconds":1`, ``},
-		"no end of the pull": {
-			`,"finished_timestamp":"2026-01-01T00:00:05.000000000Z","duration_seconds":2`, ``},
-		"init container with a started timestamp": {`"init_container":true,`,
-			`"init_container":true,"started_timestamp":"2026-01-01T00:00:02.000000000Z",`},
-		"other time of the record": {`"time":"2026-01-01T00:00:09.0`, `"time":"2026-01-01T00:00:09.1`},
-		"partial record": {
-			`"partial":false,"kube_namespace":"n","pod_name":"p","kube_node":"a","pod"`,
-			`"partial":true,"kube_namespace":"n","pod_name":"p","kube_node":"a","pod"`},
-		"other container name":         {`"container_name":"init"`, `"container_name":"other"`},
-		"download reported as present": {`"already_present":false`, `"already_present":true`},
-		"already_present is missing":   {`"already_present":false,`, ``},
-		"other start of the pull": {`"started_timestamp":"2026-01-01T00:00:03.0`,
-			`"started_timestamp":"2026-01-01T00:00:03.1`},
-		"other end of the pull": {
-			`"finished_timestamp":"2026-01-01T00:00:05.000000000Z","duration_seconds":2`,
-			`"finished_timestamp":"2026-01-01T00:00:05.500000000Z","duration_seconds":2.5`},
-		"pull for an unknown container": {`"container_name":"main","short_image":"main","image_name":"r:5000/main","image_tag":"1","image_pull"`, `"container_name":"none","short_image":"main","image_name":"r:5000/main","image_tag":"1","image_pull"`},
-		"pull is missing":               {`"type":"image_pull"`, `"type":"image"`},
-	} {
+	for name, edits := range disagreements {
 		broken := printed
 		for edit := range slices.Chunk(edits, 2) {
 			before := broken

@@ -52,12 +52,12 @@ func (c *comparison) compareMain(name string, r *ContainerTransition) {
 	if r.InitContainer {
 		c.problem("container %s must not be reported as an init container", name)
 	}
-	c.instant(name+" started", r.StartedAt, c.started(name))
+	c.instant(name+" started", r.StartedAt, c.startInterval(name))
 	c.instant(name+" ready", r.ReadyAt, c.marked("container_ready", name))
 	c.length(name+" initialized to running", r.InitializedToRunning, c.pod.InitializedAt, r.RunningAt)
 	c.length(name+" running to started", r.RunningToStarted, r.RunningAt, r.StartedAt)
 	c.length(name+" started to ready", r.StartedToReady, r.StartedAt, r.ReadyAt)
-	c.absent(name+" previous to running", r.PreviousToRunning)
+	c.requireAbsent(name+" previous to running", r.PreviousToRunning)
 }
 
 // compareInit compares the record of the last container in the list, which is an init container or a sidecar.
@@ -70,7 +70,7 @@ func (c *comparison) compareInit(containers []container, r *ContainerTransition)
 	if !r.StartedAt.IsZero() {
 		c.problem("init container %s must have no started_timestamp, but has %s", name, r.StartedAt)
 	}
-	c.absent(name+" from initialized or started", r.InitializedToRunning, r.RunningToStarted, r.StartedToReady)
+	c.requireAbsent(name+" from initialized or started", r.InitializedToRunning, r.RunningToStarted, r.StartedToReady)
 	if containers[last].Kind == Sidecar {
 		c.instant(name+" ready", r.ReadyAt, c.marked("container_ready", name))
 	} else {
@@ -78,10 +78,10 @@ func (c *comparison) compareInit(containers []container, r *ContainerTransition)
 		c.phase("init_run", name, r.RunningToReady)
 	}
 	if last == 0 {
-		c.absent(name+" previous to running", r.PreviousToRunning)
+		c.requireAbsent(name+" previous to running", r.PreviousToRunning)
 		return
 	}
-	c.since(name+" previous to running", r.PreviousToRunning, c.passed(containers[last-1]), r.RunningAt)
+	c.checkSince(name+" previous to running", r.PreviousToRunning, c.passed(containers[last-1]), r.RunningAt)
 }
 
 // succeeded returns the interval of the end of an init container's run. succeeded prefers the run whose interval
@@ -116,8 +116,8 @@ func (c *comparison) passedBy(name string) bool {
 	return c.timeline.State == Ready
 }
 
-// The method since checks a duration whose end is in the records and whose start is not.
-func (c *comparison) since(what string, length json.Number, from span, to time.Time) {
+// checkSince checks a duration whose end is in the records and whose start is not.
+func (c *comparison) checkSince(what string, length json.Number, from span, to time.Time) {
 	if length == "" {
 		if from.known && !to.IsZero() && !from.to.IsZero() && !to.Before(from.to) {
 			c.problem("duration %s is missing, although the timeline has both ends", what)

@@ -17,8 +17,8 @@ func (s span) holds(at time.Time) bool {
 	return (s.known || s.doubtful) && !at.Before(s.from) && (s.to.IsZero() || !at.After(s.to))
 }
 
-// The method later returns the interval of the later of two instants.
-func (s span) later(other span) span {
+// laterOf returns the interval of the later of two instants.
+func (s span) laterOf(other span) span {
 	both := span{from: s.from, to: s.to, doubtful: s.doubtful || other.doubtful}
 	both.known = s.known && other.known && !both.doubtful
 	if other.from.After(both.from) {
@@ -32,8 +32,8 @@ func (s span) later(other span) span {
 	return both
 }
 
-// The method instant requires that the records contain an instant if the timeline knows the instant. The instant must
-// lie in the interval of the timeline.
+// instant requires that the records contain an instant if the timeline knows the instant. The instant must lie in the
+// interval of the timeline.
 func (c *comparison) instant(what string, at time.Time, allowed span) {
 	switch {
 	case at.IsZero() && allowed.known:
@@ -71,11 +71,11 @@ func (c *comparison) running(container string) span {
 	return span{}
 }
 
-// The method started returns the interval in which a container started. The start is the time when the startup probe
-// passed. Without a startup probe, the start is the time when the hook returned. Without a hook, the start is the time
-// when the container ran. The timeline does not show whether a container has a probe or a hook. The timeline lists only
+// startInterval returns the interval in which a container started. The start is the time when the startup probe passed.
+// Without a startup probe, the start is the time when the hook returned. Without a hook, the start is the time when the
+// container ran. The timeline does not show whether a container has a probe or a hook. The timeline lists only
 // milestones with evidence, and the names of missing milestones.
-func (c *comparison) started(container string) span {
+func (c *comparison) startInterval(container string) span {
 	for _, name := range []string{"started", "post_started"} {
 		if s := c.marked(name, container); s.known {
 			return s
@@ -106,7 +106,7 @@ func (c *comparison) initialized() span {
 		case !initialized.known && !initialized.doubtful:
 			initialized = passed
 		default:
-			initialized = initialized.later(passed)
+			initialized = initialized.laterOf(passed)
 		}
 	}
 	return initialized
@@ -116,7 +116,7 @@ func (c *comparison) initialized() span {
 // sidecar. The end of an init container is in the init container's own record.
 func (c *comparison) passed(known container) span {
 	if known.Kind == Sidecar {
-		return c.started(known.Name)
+		return c.startInterval(known.Name)
 	}
 	for _, m := range c.containers {
 		if at := m.ContainerReached.ReadyAt; m.Container == known.Name && !at.IsZero() {

@@ -59,7 +59,7 @@ func (o Owner) labels(between string) TransitionLabels {
 	return l
 }
 
-// The method image requires that a record has the image of the specification.
+// image requires that a record has the image of the specification.
 func (c *comparison) image(m TransitionMetrics, ref string) {
 	repository, tag := splitReference(ref)
 	short := ""

@@ -50,14 +50,14 @@ func (t Timeline) transitionOf(container string) (want PullTransition, dated boo
 	last := attempts[len(attempts)-1]
 	for _, first := range attempts {
 		if first.Attempt == 0 {
-			want.StartedAt = earlier(first.RequestedAt, first.StartedAt)
+			want.StartedAt = earlierOf(first.RequestedAt, first.StartedAt)
 			dated = true
 			break
 		}
 	}
 	switch last.Outcome {
 	case Present:
-		want.StartedAt = earlier(want.StartedAt, last.FinishedAt)
+		want.StartedAt = earlierOf(want.StartedAt, last.FinishedAt)
 		want.AlreadyPresent = new(true)
 	case Verified:
 		want.AlreadyPresent = new(true)
@@ -70,8 +70,8 @@ func (t Timeline) transitionOf(container string) (want PullTransition, dated boo
 	return want, dated && !want.StartedAt.IsZero()
 }
 
-// The function earlier returns the first instant if the first instant is known, and otherwise the second instant.
-func earlier(first, second time.Time) time.Time {
+// earlierOf returns the first instant if the first instant is known, and otherwise the second instant.
+func earlierOf(first, second time.Time) time.Time {
 	if first.IsZero() {
 		return second
 	}

@@ -7,7 +7,8 @@ func TestTerminationRecords(t *testing.T) {
 	const startUp = `{"id":"u/0","namespace":"ns","name":"a","state":"ready","verdict":"x",` +
 		`"termination":{"verdict":"goes on"}}` + "\n"
 	const end = `{"id":"u/0","namespace":"ns","name":"a","uid":"u","node":"n",` +
-		`"termination":{"verdict":"gone","total_seconds":31.5,"containers":[{"container":"app","how":"killed","exit_code":137}]}}` + "\n"
+		`"termination":{"verdict":"gone","total_seconds":31.5,"containers":[{"container":"app","how":"killed",` +
+		`"exit_code":137}]}}` + "\n"
 	const other = `{"id":"v/0","namespace":"other","name":"b","uid":"v","node":"n","termination":{"verdict":"gone"}}` +
 		"\n"
 	records := readRecords([]byte(startUp+end+other), "ns")

@@ -17,7 +17,8 @@ func TestRecords(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "records")
 	text := `{"id":"1/0","namespace":"n","name":"a","phases":[{"phase":"pull","seconds":1}]}
 {"id":"2/0","namespace":"other","name":"b"}
-{"id":"3/0","namespace":"n","name":"c","phases":[{"pha{"id":"3/0","namespace":"n","name":"c","phases":[{"phase":"pull","seconds":1}]}
+{"id":"3/0","namespace":"n","name":"c","phases":[{"pha{"id":"3/0","namespace":"n","name":"c",` +
+		`"phases":[{"phase":"pull","seconds":1}]}
 {"id":"1/0","namespace":"n","name":"a"}
 {"id":"4/0","namesp
 {"id":"5/0","namespace":"n","name":"e"}`
@@ -44,9 +45,10 @@ func TestRecordsInContainerLogs(t *testing.T) {
 	dir := t.TempDir()
 	var output Output
 	for name, text := range map[string]string{ // their alphabetical order is the wrong one
-		"first":  "2026-01-02T03:04:05Z stdout P {\"id\":\"1/0\",\"namespace\":\"n\",\n",
-		"second": "2026-01-02T03:04:06Z stdout F \"name\":\"a\"}\n2026-01-02T03:04:06Z stdout F {\"id\":\"2/0\",\"namespace\":\"n\",\"name\":\"b\"}\n",
-		"third":  "2026-01-02T03:04:07Z stderr F {\"id\":\"3/0\",\"namespace\":\"n\",\"name\":\"c\"}\n",
+		"first": "2026-01-02T03:04:05Z stdout P {\"id\":\"1/0\",\"namespace\":\"n\",\n",
+		"second": "2026-01-02T03:04:06Z stdout F \"name\":\"a\"}\n2026-01-02T03:04:06Z stdout F " +
+			"{\"id\":\"2/0\",\"namespace\":\"n\",\"name\":\"b\"}\n",
+		"third": "2026-01-02T03:04:07Z stderr F {\"id\":\"3/0\",\"namespace\":\"n\",\"name\":\"c\"}\n",
 	} {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

@@ -19,7 +19,7 @@ import (
 // podName is the key under which the API server logs the pod of a token that the kubelet issued.
 const podName = "authentication.kubernetes.io/pod-name"
 
-// The type event is the part of an audit event (audit.k8s.io/v1) that this package uses.
+// event is the part of an audit event (audit.k8s.io/v1) that this package uses.
 type event struct {
 	AuditID          string
 	Verb             string
@@ -42,7 +42,7 @@ type Use struct {
 // such as /version, because every account is allowed to read these paths.
 func Of(path, pod string) (Use, error) {
 	rights, refused := map[string]bool{}, map[string]bool{}
-	err := each(path, func(e event) {
+	err := forEach(path, func(e event) {
 		if !slices.Contains(e.User.Extra[podName], pod) || e.ObjectRef == nil || e.ResponseStatus == nil {
 			return
 		}
@@ -50,7 +50,7 @@ func Of(path, pod string) (Use, error) {
 		case code == 403:
 			refused[e.Verb+" "+e.RequestURI] = true
 		case code < 300:
-			for _, right := range e.needs() {
+			for _, right := range e.neededPermissions() {
 				rights[right] = true
 			}
 		}
@@ -65,7 +65,7 @@ func Of(path, pod string) (Use, error) {
 // path for paths that are not resources.
 func Requests(path, user string) (map[string]int, error) {
 	seen, counts := map[string]bool{}, map[string]int{}
-	err := each(path, func(e event) {
+	err := forEach(path, func(e event) {
 		// the log contains a watch twice: at its start and at its end
 		if e.User.Username != user || seen[e.AuditID] {
 			return
@@ -81,8 +81,8 @@ func Requests(path, user string) (map[string]int, error) {
 	return counts, err
 }
 
-// The function each calls the argument do for every event of a log.
-func each(path string, do func(event)) error {
+// forEach calls the argument do for every event of a log.
+func forEach(path string, do func(event)) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return fmt.Errorf("read the audit log: %w", err)
@@ -100,8 +100,8 @@ func each(path string, do func(event)) error {
 	return nil
 }
 
-// The method needs returns the permissions that the request needed.
-func (e event) needs() []string {
+// neededPermissions returns the permissions that the request needed.
+func (e event) neededPermissions() []string {
 	resource := e.ObjectRef.Resource
 	if e.ObjectRef.Subresource != "" {
 		resource += "/" + e.ObjectRef.Subresource

@@ -10,19 +10,27 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-const mine = `"user":{"username":"system:serviceaccount:podlapse:podlapse-agent","extra":{"authentication.kubernetes.io/pod-name":["agent-1"]}}`
+const mine = `"user":{"username":"system:serviceaccount:podlapse:podlapse-agent",` +
+	`"extra":{"authentication.kubernetes.io/pod-name":["agent-1"]}}`
 
 func TestUsedPermissions(t *testing.T) {
-	const asNode = `"impersonatedUser":{"username":"system:node:node-1"},"authenticationMetadata":{"impersonationConstraint":"impersonate:associated-node"}`
+	const asNode = `"impersonatedUser":{"username":"system:node:node-1"},` +
+		`"authenticationMetadata":{"impersonationConstraint":"impersonate:associated-node"}`
 	log := `{"stage":"ResponseStarted","verb":"watch",` + mine +
 		`,"objectRef":{"resource":"events","namespace":"n","apiVersion":"v1"},"responseStatus":{"code":200}}
-{"stage":"ResponseComplete","verb":"list",` + mine + `,` + asNode + `,"objectRef":{"resource":"pods","apiVersion":"v1"},"responseStatus":{"code":200}}
-{"stage":"ResponseComplete","verb":"list",` + mine + `,"impersonatedUser":{"username":"somebody"},"objectRef":{"resource":"pods","apiVersion":"v1"},"responseStatus":{"code":200}}
-{"stage":"ResponseComplete","verb":"create",` + mine + `,"objectRef":{"resource":"tokenreviews","apiGroup":"authentication.k8s.io"},"responseStatus":{"code":201}}
-{"stage":"ResponseComplete","verb":"watch",` + mine + `,"requestURI":"/api/v1/pods?sendInitialEvents=true","objectRef":{"resource":"pods"},"responseStatus":{"code":422}}
-{"stage":"ResponseComplete","verb":"get",` + mine + `,"requestURI":"/api/v1/secrets","objectRef":{"resource":"secrets"},"responseStatus":{"code":403}}
+{"stage":"ResponseComplete","verb":"list",` + mine + `,` + asNode + `,"objectRef":{"resource":"pods",` +
+		`"apiVersion":"v1"},"responseStatus":{"code":200}}
+{"stage":"ResponseComplete","verb":"list",` + mine + `,"impersonatedUser":{"username":"somebody"},` +
+		`"objectRef":{"resource":"pods","apiVersion":"v1"},"responseStatus":{"code":200}}
+{"stage":"ResponseComplete","verb":"create",` + mine + `,"objectRef":{"resource":"tokenreviews",` +
+		`"apiGroup":"authentication.k8s.io"},"responseStatus":{"code":201}}
+{"stage":"ResponseComplete","verb":"watch",` + mine + `,"requestURI":"/api/v1/pods?sendInitialEvents=true",` +
+		`"objectRef":{"resource":"pods"},"responseStatus":{"code":422}}
+{"stage":"ResponseComplete","verb":"get",` + mine + `,"requestURI":"/api/v1/secrets",` +
+		`"objectRef":{"resource":"secrets"},"responseStatus":{"code":403}}
 {"stage":"ResponseComplete","verb":"get",` + mine + `,"requestURI":"/version","responseStatus":{"code":200}}
-{"stage":"ResponseComplete","verb":"delete","user":{"extra":{"authentication.kubernetes.io/pod-name":["agent-2"]}},"objectRef":{"resource":"pods"},"responseStatus":{"code":200}}
+{"stage":"ResponseComplete","verb":"delete","user":{"extra":{"authentication.kubernetes.io/pod-name":["agent-2"]}},` +
+		`"objectRef":{"resource":"pods"},"responseStatus":{"code":200}}
 {"stage":"ResponseComplete","verb":"pat`
 	path := filepath.Join(t.TempDir(), "log")
 	if err := os.WriteFile(path, []byte(log), 0o600); err != nil {
@@ -49,10 +57,14 @@ func TestUsedPermissions(t *testing.T) {
 func TestRequests(t *testing.T) {
 	log := `{"auditID":"1","stage":"ResponseStarted","verb":"watch",` + mine +
 		`,"requestURI":"/api/v1/pods?watch=true","objectRef":{"resource":"pods"},"responseStatus":{"code":200}}
-{"auditID":"1","stage":"ResponseComplete","verb":"watch",` + mine + `,"requestURI":"/api/v1/pods?watch=true","objectRef":{"resource":"pods"},"responseStatus":{"code":200}}
-{"auditID":"2","stage":"ResponseComplete","verb":"watch",` + mine + `,"requestURI":"/api/v1/pods?watch=true","objectRef":{"resource":"pods"},"responseStatus":{"code":403}}
-{"auditID":"3","stage":"ResponseComplete","verb":"get",` + mine + `,"requestURI":"/version?x=1","responseStatus":{"code":200}}
-{"auditID":"4","stage":"ResponseComplete","verb":"list","user":{"username":"somebody"},"objectRef":{"resource":"pods"},"responseStatus":{"code":200}}
+{"auditID":"1","stage":"ResponseComplete","verb":"watch",` + mine + `,"requestURI":"/api/v1/pods?watch=true",` +
+		`"objectRef":{"resource":"pods"},"responseStatus":{"code":200}}
+{"auditID":"2","stage":"ResponseComplete","verb":"watch",` + mine + `,"requestURI":"/api/v1/pods?watch=true",` +
+		`"objectRef":{"resource":"pods"},"responseStatus":{"code":403}}
+{"auditID":"3","stage":"ResponseComplete","verb":"get",` + mine + `,"requestURI":"/version?x=1",` +
+		`"responseStatus":{"code":200}}
+{"auditID":"4","stage":"ResponseComplete","verb":"list","user":{"username":"somebody"},` +
+		`"objectRef":{"resource":"pods"},"responseStatus":{"code":200}}
 `
 	path := filepath.Join(t.TempDir(), "log")
 	if err := os.WriteFile(path, []byte(log), 0o600); err != nil {

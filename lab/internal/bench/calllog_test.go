@@ -19,7 +19,8 @@ time="2026-01-01T00:00:06Z" level=info msg="CreateContainer within sandbox \"s1\
 		`container id \"c1\""
 time="2026-01-01T00:00:07Z" level=info msg="StartContainer for \"c1\""
 time="2026-01-01T00:00:08Z" level=info msg="StartContainer for \"c1\" returns successfully"
-time="2026-01-01T00:00:12Z" level=info msg="received container exit event container_id:\"c1\" id:\"c1\" pid:7 exited_at:{seconds:1767225610 nanos:500000000}"
+time="2026-01-01T00:00:12Z" level=info msg="received container exit event container_id:\"c1\" id:\"c1\" pid:7 ` +
+		`exited_at:{seconds:1767225610 nanos:500000000}"
 time="2026-01-01T00:00:13Z" level=info msg="CreateContainer within sandbox \"s1\" for container name:\"main\" attempt:1"
 time="2026-01-01T00:00:14Z" level=info msg="stopping"
 time="2026-01-01T00:00:19Z" level=info msg="starting containerd" version=v2

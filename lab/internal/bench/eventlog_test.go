@@ -5,10 +5,15 @@ import "testing"
 func TestEventLog(t *testing.T) {
 	log := EventLog{namespace: "ns"}
 	for _, line := range []string{
-		`I0102 03:04:05.678901  4711 event.go:389] "Event occurred" object="ns/pod-1" fieldPath="spec.initContainers{init}" kind="Pod" apiVersion="v1" type="Normal" reason="Pulling" message="Pulling image \"r/a:1\""`,
-		`I0102 03:04:06.000000  4711 event.go:389] "Event occurred" object="other/pod-1" fieldPath="spec.containers{main}" kind="Pod" apiVersion="v1" type="Normal" reason="Pulling" message="x"`,
-		`I0102 03:04:07.000000  4711 event.go:389] "Event occurred" object="ns/pod-2" fieldPath="" kind="Pod" apiVersion="v1" type="Warning" reason="Failed" message="Failed to pull image \"r/b:1\": rpc error"`,
-		`I0102 03:04:07.500000  4711 event.go:389] "Event occurred" object="ns/pod-2" fieldPath="" kind="Pod" apiVersion="v1" type="Warning" reason="Failed" message=<`,
+		`I0102 03:04:05.678901  4711 event.go:389] "Event occurred" object="ns/pod-1" ` +
+			`fieldPath="spec.initContainers{init}" kind="Pod" apiVersion="v1" type="Normal" reason="Pulling" ` +
+			`message="Pulling image \"r/a:1\""`,
+		`I0102 03:04:06.000000  4711 event.go:389] "Event occurred" object="other/pod-1" ` +
+			`fieldPath="spec.containers{main}" kind="Pod" apiVersion="v1" type="Normal" reason="Pulling" message="x"`,
+		`I0102 03:04:07.000000  4711 event.go:389] "Event occurred" object="ns/pod-2" fieldPath="" kind="Pod" ` +
+			`apiVersion="v1" type="Warning" reason="Failed" message="Failed to pull image \"r/b:1\": rpc error"`,
+		`I0102 03:04:07.500000  4711 event.go:389] "Event occurred" object="ns/pod-2" fieldPath="" kind="Pod" ` +
+			`apiVersion="v1" type="Warning" reason="Failed" message=<`,
 		"\tFailed to pull image \"r/b:1\": 403 Forbidden",
 		"\tdenied: injected by rule",
 		" >",

@@ -133,7 +133,7 @@ func (b *Bench) AwaitRunning(ctx context.Context, name, container string, limit 
 		})
 }
 
-// The function describe returns one line that contains the pod's phase and the container that the pod waits for.
+// describe returns one line that contains the pod's phase and the container that the pod waits for.
 func describe(pod corev1.Pod) string {
 	text := "the pod is " + string(pod.Status.Phase)
 	statuses := append(append([]corev1.ContainerStatus(nil), pod.Status.InitContainerStatuses...),

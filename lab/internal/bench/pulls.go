@@ -144,8 +144,8 @@ func (w *PullWitness) accesses(ctx context.Context, reference string) ([]registr
 		nil
 }
 
-// The method read adds the data that the registry sent during the attempt. Concurrent attempts of several pods for the
-// same image share this data.
+// read adds the data that the registry sent during the attempt. Concurrent attempts of several pods for the same image
+// share this data.
 func (a *Attempt) read(accesses []registry.Access) {
 	const skew = 2 * time.Millisecond // containerd rounds the times in its log
 	for _, access := range accesses {

@@ -22,8 +22,8 @@ func tailOf(path string) (tail, error) {
 	return tail{path: path, at: info.Size()}, nil
 }
 
-// The method read passes the new lines of the log to the function take. An incomplete last line remains for the next
-// call of read, because the program is still writing this line.
+// read passes the new lines of the log to the function take. An incomplete last line remains for the next call of read,
+// because the program is still writing this line.
 func (t *tail) read(take func(line []byte)) error {
 	file, err := os.Open(t.path)
 	if err != nil {

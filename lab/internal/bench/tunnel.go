@@ -24,8 +24,8 @@ type tunnel struct {
 	end      context.Context
 }
 
-// OpenTunnel restarts the API server. Afterwards, the API server reaches the agent's pod through a tunnel. The function
-// closeTunnel closes the tunnel. Clear restarts the API server with its usual settings.
+// OpenTunnel restarts the API server. Afterwards, the API server reaches the agent's pod through a tunnel. closeTunnel
+// closes the tunnel. Clear restarts the API server with its usual settings.
 func (b *Bench) OpenTunnel(ctx context.Context) (closeTunnel func() error, err error) {
 	dir, err := os.MkdirTemp("", "tunnel")
 	if err != nil {
@@ -62,7 +62,7 @@ func (t *tunnel) serve() {
 	}
 }
 
-// The method carry serves one CONNECT request until one of the two sides closes its connection.
+// carry serves one CONNECT request until one of the two sides closes its connection.
 func (t *tunnel) carry(from net.Conn) {
 	defer from.Close()
 	reader := bufio.NewReader(from)

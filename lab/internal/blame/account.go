@@ -76,8 +76,7 @@ type Run struct {
 }
 
 // Fault is a fault that the scenario injected. Causes contains the true causes for the time from the field From until
-// the repair of the fault. The field Then contains the true causes for the rest of the stretch that contains the
-// repair.
+// the repair of the fault. The field Then contains the true causes for the rest of the stretch that contains the repair.
 type Fault struct {
 	Causes  []Cause
 	From    time.Time // if zero, the fault starts with the stretch that contains FixedAt
@@ -103,7 +102,7 @@ func (a Account) Stretches() []Stretch {
 	var s stretches
 	s.add(a.CreatedAt, a.BoundAt, "scheduler's Event", Scheduler)
 	s.add(a.BoundAt, a.TakenUpAt, "kubelet's log", Kubelet)
-	calls := a.closed()
+	calls := a.closedCalls()
 	if len(calls) == 0 {
 		s.add(a.TakenUpAt, a.Until, "kubelet's log", Volumes, Kubelet)
 	}
@@ -111,22 +110,22 @@ func (a Account) Stretches() []Stretch {
 		if i == 0 {
 			s.add(a.TakenUpAt, c.From, "containerd's log", Volumes, Kubelet)
 		} else {
-			a.between(&s, calls[i-1], &c)
+			a.addBetween(&s, calls[i-1], &c)
 		}
-		a.during(&s, c)
+		a.addCall(&s, c)
 	}
 	if len(calls) > 0 {
-		a.between(&s, calls[len(calls)-1], nil)
+		a.addBetween(&s, calls[len(calls)-1], nil)
 	}
-	laid := a.stopped(Lay(s.all...))
+	laid := a.blameRuntime(Lay(s.all...))
 	for _, f := range a.Faults {
-		laid = f.over(laid)
+		laid = f.insertInto(laid)
 	}
 	return laid
 }
 
-// The method closed returns the calls with a known end. Each call ends no later than the start of the next call.
-func (a Account) closed() []Call {
+// closedCalls returns the calls with a known end. Each call ends no later than the start of the next call.
+func (a Account) closedCalls() []Call {
 	calls := slices.Clone(a.Calls)
 	slices.SortStableFunc(calls, func(x, y Call) int { return x.From.Compare(y.From) })
 	for i := range calls {
@@ -153,8 +152,8 @@ func (s *stretches) add(from, to time.Time, witness string, causes ...Cause) {
 	s.all = append(s.all, Stretch{Span: Span{from, to}, Causes: causes, Slack: Slack, Witness: witness})
 }
 
-// The method during adds the time of a call.
-func (a Account) during(s *stretches, c Call) {
+// addCall adds the time of a call.
+func (a Account) addCall(s *stretches, c Call) {
 	const log = "containerd's log"
 	switch c.Kind {
 	case Sandbox:
@@ -222,13 +221,13 @@ func (a Account) failure(c Call) []Cause {
 	return []Cause{Runtime}
 }
 
-// The method between adds the time from the end of a call to the start of the next call, or to the end of the account.
-func (a Account) between(s *stretches, before Call, next *Call) {
+// addBetween adds the time from the end of a call to the start of the next call, or to the end of the account.
+func (a Account) addBetween(s *stretches, before Call, next *Call) {
 	from, to := before.To, a.Until
 	if next != nil {
 		to = next.From
 		if next.Kind == Pull {
-			if at := a.stated(a.Requested, next.Container, from, to); !at.IsZero() {
+			if at := a.firstStated(a.Requested, next.Container, from, to); !at.IsZero() {
 				s.add(at, to, "kubelet's and containerd's logs", PullQueue)
 				to = at
 			}
@@ -273,7 +272,7 @@ func (a Account) afterStart(s *stretches, start Call, next *Call, to time.Time) 
 			return
 		}
 		s.add(heard, to, "kubelet's and containerd's logs", Backoff, Kubelet)
-		s.add(a.stated(a.BackedOff, r.Container, heard, to), to, "kubelet's log", Backoff)
+		s.add(a.firstStated(a.BackedOff, r.Container, heard, to), to, "kubelet's log", Backoff)
 	case next != nil && r.Hooked:
 		s.add(from, earlier(r.HookedAt, to), stated, App)
 		s.add(r.HookedAt, to, "the process itself and containerd's log", Kubelet)
@@ -286,9 +285,9 @@ func (a Account) afterStart(s *stretches, start Call, next *Call, to time.Time) 
 	}
 }
 
-// The method stated returns the time of the kubelet's first Event about a container within a span. If there is no
-// such Event, the result is the zero time.
-func (a Account) stated(what []Request, container string, from, to time.Time) time.Time {
+// firstStated returns the time of the kubelet's first Event about a container within a span. If there is no such Event,
+// the result is the zero time.
+func (a Account) firstStated(what []Request, container string, from, to time.Time) time.Time {
 	for _, r := range what {
 		if r.Container == container && !r.At.Before(from) && r.At.Before(to) {
 			return r.At

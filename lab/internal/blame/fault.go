@@ -2,10 +2,10 @@ package blame
 
 import "slices"
 
-// The method stopped makes the runtime the cause of the time in which containerd was stopped although the start-up
-// needed containerd. While the registry was still sending, the registry could also be the cause. For this time, the
-// registry and the runtime both count as right causes.
-func (a Account) stopped(laid []Stretch) []Stretch {
+// blameRuntime makes the runtime the cause of the time in which containerd was stopped although the start-up needed
+// containerd. While the registry was still sending, the registry could also be the cause. For this time, the registry
+// and the runtime both count as right causes.
+func (a Account) blameRuntime(laid []Stretch) []Stretch {
 	all := slices.Clone(laid)
 	for _, away := range a.Stopped {
 		for _, s := range laid {
@@ -50,9 +50,9 @@ func (a Account) ranMeanwhile(over Stretch) (parts []Stretch) {
 	return parts
 }
 
-// The method over inserts the scenario's fault into the stretches of the independent logs. The fault replaces the
+// insertInto inserts the scenario's fault into the stretches of the independent logs. The fault replaces the
 // overlapping parts of the stretches.
-func (f Fault) over(laid []Stretch) []Stretch {
+func (f Fault) insertInto(laid []Stretch) []Stretch {
 	all := slices.Clone(laid)
 	from := f.From
 	for _, s := range laid {

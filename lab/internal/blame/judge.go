@@ -23,8 +23,8 @@ type Finding struct {
 	Length   time.Duration
 }
 
-// The method same reports whether this time belongs to the same mistake as the finding.
-func (f Finding) same(stretch Stretch, t Reported) bool {
+// isSame reports whether this time belongs to the same mistake as the finding.
+func (f Finding) isSame(stretch Stretch, t Reported) bool {
 	return f.Reported.Span == t.Span && slices.Equal(f.Stretch.Causes, stretch.Causes)
 }
 
@@ -68,10 +68,10 @@ func Judge(reported []Reported, truth []Stretch) Score {
 	return s
 }
 
-// The method count adds the time that a stretch and a phase have in common. The parameter named proven is the part of
-// this time outside the phase's stated error.
+// count adds the time that a stretch and a phase have in common. The parameter named proven is the part of this time
+// outside the phase's stated error.
 func (s *Score) count(stretch Stretch, t Reported, length, proven time.Duration) {
-	s.Cells.add(stretch.Causes[0], t.blamed(stretch), length)
+	s.Cells.add(stretch.Causes[0], t.blamedCause(stretch), length)
 	misled := t.Cause != Unknown && !slices.Contains(stretch.Causes, t.Cause)
 	if t.Cause == Unknown && len(t.Candidates) > 0 {
 		misled = !slices.ContainsFunc(t.Candidates, func(c Cause) bool { return slices.Contains(stretch.Causes, c) })
@@ -80,7 +80,7 @@ func (s *Score) count(stretch Stretch, t Reported, length, proven time.Duration)
 	case misled:
 		s.Wrong += proven
 		s.Unattributed += length - proven
-		if last := len(s.Findings) - 1; proven > 0 && last >= 0 && s.Findings[last].same(stretch, t) {
+		if last := len(s.Findings) - 1; proven > 0 && last >= 0 && s.Findings[last].isSame(stretch, t) {
 			s.Findings[last].Length += proven
 		} else if proven > 0 {
 			s.Findings = append(s.Findings, Finding{Stretch: stretch, Reported: t, Length: proven})
@@ -92,9 +92,9 @@ func (s *Score) count(stretch Stretch, t Reported, length, proven time.Duration)
 	}
 }
 
-// The method blamed returns the cause that the agent reports. If a stretch has several true causes and the agent
-// reports one of these causes, blamed returns the first true cause.
-func (t Reported) blamed(stretch Stretch) Cause {
+// blamedCause returns the cause that the agent reports. If a stretch has several true causes and the agent reports one
+// of these causes, blamedCause returns the first true cause.
+func (t Reported) blamedCause(stretch Stretch) Cause {
 	if slices.Contains(stretch.Causes, t.Cause) {
 		return stretch.Causes[0]
 	}

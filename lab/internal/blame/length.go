@@ -39,7 +39,7 @@ func (a Account) Lengths() []Length {
 		slices.ContainsFunc(a.Stopped, func(s Stop) bool { return s.overlap(Span{a.CreatedAt, a.Until}) > 0 }) {
 		return nil // while containerd was stopped, no other duration was normal
 	}
-	calls := a.closed()
+	calls := a.closedCalls()
 	times := make(map[string]int)
 	for _, c := range calls {
 		times[c.Kind+" "+c.Container]++

@@ -22,7 +22,7 @@ func sharpen(truth []Stretch) []Stretch {
 		if piece.Length() == 0 {
 			continue
 		}
-		if s, known := within(piece, possible); known {
+		if s, known := possibleWithin(piece, possible); known {
 			sharp = append(sharp, s)
 		}
 	}
@@ -57,9 +57,9 @@ func withGaps(truth []Stretch) []Stretch {
 	return append(all, Stretch{Span: Span{last.To, last.To.Add(ever)}, Slack: last.Slack})
 }
 
-// The function within returns the possible causes of a piece of time in which no stretch starts or ends. The cause of
-// the first stretch that contains the piece comes first. If one of the possible stretches has no cause, known is false.
-func within(piece Span, possible []Stretch) (s Stretch, known bool) {
+// possibleWithin returns the possible causes of a piece of time in which no stretch starts or ends. The cause of the
+// first stretch that contains the piece comes first. If one of the possible stretches has no cause, known is false.
+func possibleWithin(piece Span, possible []Stretch) (s Stretch, known bool) {
 	for _, candidate := range possible {
 		wide := Span{candidate.From.Add(-candidate.Slack), candidate.To.Add(candidate.Slack)}
 		if wide.overlap(piece) == 0 {

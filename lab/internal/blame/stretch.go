@@ -44,7 +44,7 @@ func Lay(stretches ...Stretch) []Stretch {
 		}
 		var cut []Stretch
 		for _, under := range laid {
-			cut = append(cut, under.without(over.Span)...)
+			cut = append(cut, under.outside(over.Span)...)
 		}
 		cut = append(cut, over)
 		laid = cut
@@ -53,8 +53,8 @@ func Lay(stretches ...Stretch) []Stretch {
 	return laid
 }
 
-// The method without returns the parts of a stretch outside a span.
-func (s Stretch) without(over Span) (left []Stretch) {
+// outside returns the parts of a stretch outside a span.
+func (s Stretch) outside(over Span) (left []Stretch) {
 	if s.overlap(over) == 0 {
 		return []Stretch{s}
 	}

@@ -92,7 +92,7 @@ func (t *Tab) Show(look Look) error {
 	return nil
 }
 
-// The method listen records errors and warnings of the page. listen must not block.
+// listen records errors and warnings of the page. listen must not block.
 func (t *Tab) listen(event any) {
 	switch e := event.(type) {
 	case *runtime.EventConsoleAPICalled:
@@ -140,14 +140,14 @@ func (t *Tab) Complaints() []string {
 	return complaints
 }
 
-// The function do runs one step in the browser, for at most patience.
+// do runs one step in the browser, for at most patience.
 func do[T any](t *Tab, step chromedp.Action[T]) (T, error) {
 	ctx, cancel := context.WithTimeout(t.context, patience)
 	defer cancel()
 	return chromedp.Run(ctx, step)
 }
 
-// The function call is like do, for a command of the DevTools protocol.
+// call is like do, for a command of the DevTools protocol.
 func call[P, R any](t *Tab, command cdp.Command[P, R], parameters P) (R, error) {
 	ctx, cancel := context.WithTimeout(t.context, patience)
 	defer cancel()

@@ -84,8 +84,7 @@ type watcher struct {
 	tail       []string
 }
 
-// The method read reads the output until go build closes the output. With -v, go build prints one line for each
-// compiled package.
+// read reads the output until go build closes the output. With -v, go build prints one line for each compiled package.
 func (w *watcher) read(output io.Reader) {
 	lines := bufio.NewScanner(output)
 	lines.Buffer(nil, 1<<20)

@@ -11,7 +11,7 @@ type command struct {
 	configuration Configuration
 }
 
-// The method run executes the command. The result of run is the text to print, or nil if the command has no result.
+// run executes the command. The result of run is the text to print, or nil if the command has no result.
 func (c command) run() (any, *failure) {
 	name := c.getenv("CNI_COMMAND")
 	if name == "VERSION" {
@@ -87,7 +87,7 @@ func (c command) attach(leases leases, id, sandbox, device string, entry Entry) 
 	if err != nil {
 		return nil, fail(codeInput, "%v", err)
 	}
-	fault := faults.of(entry.Namespace, entry.Pod)
+	fault := faults.faultOf(entry.Namespace, entry.Pod)
 	time.Sleep(fault.Delay.Duration)
 	if fault.Fail != "" {
 		return nil, fail(codeInjected, "%s", fault.Fail)

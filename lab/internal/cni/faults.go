@@ -20,13 +20,13 @@ type Faults struct {
 	More      []Faults `json:"more,omitempty"` // faults of other pods; the first matching fault applies
 }
 
-// The method of returns the fault for a pod.
-func (f Faults) of(namespace, pod string) Faults {
+// faultOf returns the fault for a pod.
+func (f Faults) faultOf(namespace, pod string) Faults {
 	if f.matches(namespace, pod) && (f.Delay.Duration > 0 || f.Fail != "") {
 		return f
 	}
 	for _, other := range f.More {
-		if found := other.of(namespace, pod); found.Delay.Duration > 0 || found.Fail != "" {
+		if found := other.faultOf(namespace, pod); found.Delay.Duration > 0 || found.Fail != "" {
 			return found
 		}
 	}

@@ -13,8 +13,7 @@ import (
 // container's ID. No other lock is necessary, because the plugin creates each file exclusively.
 type leases struct{ dir string }
 
-// The method take returns the container's current address. If the container has no address, take returns the first free
-// address.
+// take returns the container's current address. If the container has no address, take returns the first free address.
 func (l leases) take(id string) (string, error) {
 	if ip := l.find(id); ip != "" {
 		return ip, nil
@@ -43,9 +42,9 @@ func (l leases) take(id string) (string, error) {
 	return "", errors.New("reserve an address: 127.2.0.0/16 has no free address")
 }
 
-// The method each calls visit for every lease. The arguments of visit are the path of the lease's file and the ID of
-// the container.
-func (l leases) each(visit func(path, id string)) {
+// forEach calls visit for every lease. The arguments of visit are the path of the lease's file and the ID of the
+// container.
+func (l leases) forEach(visit func(path, id string)) {
 	paths, _ := filepath.Glob(filepath.Join(l.dir, "127.2.*"))
 	for _, path := range paths {
 		if data, err := os.ReadFile(path); err == nil {
@@ -55,7 +54,7 @@ func (l leases) each(visit func(path, id string)) {
 }
 
 func (l leases) find(id string) (ip string) {
-	l.each(func(path, holder string) {
+	l.forEach(func(path, holder string) {
 		if holder == id {
 			ip = filepath.Base(path)
 		}
@@ -64,16 +63,16 @@ func (l leases) find(id string) (ip string) {
 }
 
 func (l leases) release(id string) {
-	l.each(func(path, holder string) {
+	l.forEach(func(path, holder string) {
 		if holder == id {
 			_ = os.Remove(path)
 		}
 	})
 }
 
-// The method retain keeps the leases of the containers in valid, and releases all other leases.
+// retain keeps the leases of the containers in valid, and releases all other leases.
 func (l leases) retain(valid map[string]bool) {
-	l.each(func(path, holder string) {
+	l.forEach(func(path, holder string) {
 		if !valid[holder] {
 			_ = os.Remove(path)
 		}

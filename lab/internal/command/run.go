@@ -122,7 +122,7 @@ func raise(ctx context.Context, n node.Node, agent node.Agent) (node.Node, error
 	return n, nil
 }
 
-// The function prepare installs the packages and builds the programs that the node needs.
+// prepare installs the packages and builds the programs that the node needs.
 func prepare(ctx context.Context, n node.Node) (node.Node, error) {
 	programs, builder, missing, err := plan(ctx, n)
 	if err != nil {

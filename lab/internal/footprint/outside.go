@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// The type place is a directory outside the lab's own directories.
+// place is a directory outside the lab's own directories.
 type place struct {
 	path  string
 	whole bool // the directory is removed with its content; if false, the directory is removed only if it is empty

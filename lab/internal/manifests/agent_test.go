@@ -147,14 +147,7 @@ func requestedAccess(t *testing.T, agent string, flags ...string) []string {
 	rights := map[string]bool{}
 	done := make(chan struct{}, 64) // one for each opened watch and each patch; there are only a few
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		resource := r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:]
-		verb := "list"
-		switch {
-		case r.URL.Query().Get("watch") != "":
-			verb = "watch"
-		case r.Method == http.MethodPatch: // of one object, whose name comes last
-			verb, resource = "patch", path.Base(path.Dir(r.URL.Path))
-		}
+		verb, resource := verbAndResource(r)
 		mu.Lock()
 		switch user := r.Header.Get(authenticationv1.ImpersonateUserHeader); user {
 		case "":
@@ -195,13 +188,7 @@ func requestedAccess(t *testing.T, agent string, flags ...string) []string {
 	}))
 	defer server.Close()
 
-	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
-	text := fmt.Sprintf("{apiVersion: v1, kind: Config, current-context: c, "+
-		"contexts: [{name: c, context: {cluster: c, user: u}}], users: [{name: u}], "+
-		"clusters: [{name: c, cluster: {server: %q}}]}", server.URL)
-	if err := os.WriteFile(kubeconfig, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	kubeconfig := kubeconfigOf(t, server.URL)
 	run := exec.CommandContext(t.Context(), agent,
 		append([]string{"run", "--node-name=" + node, "--kubeconfig=" + kubeconfig,
 			"--cri-endpoint=off", "--listen-address=127.0.0.1:0", "--records=none"}, flags...)...)
@@ -228,6 +215,31 @@ func requestedAccess(t *testing.T, agent string, flags ...string) []string {
 	mu.Lock()
 	defer mu.Unlock()
 	return slices.Sorted(maps.Keys(rights))
+}
+
+// verbAndResource returns the verb and the resource of a request to the API server.
+func verbAndResource(r *http.Request) (verb, resource string) {
+	resource = path.Base(r.URL.Path)
+	switch {
+	case r.URL.Query().Get("watch") != "":
+		return "watch", resource
+	case r.Method == http.MethodPatch: // of one object, whose name comes last
+		return "patch", path.Base(path.Dir(r.URL.Path))
+	}
+	return "list", resource
+}
+
+// kubeconfigOf writes a kubeconfig for a server without authentication, and returns the path of the kubeconfig.
+func kubeconfigOf(t *testing.T, server string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	text := fmt.Sprintf("{apiVersion: v1, kind: Config, current-context: c, "+
+		"contexts: [{name: c, context: {cluster: c, user: u}}], users: [{name: u}], "+
+		"clusters: [{name: c, cluster: {server: %q}}]}", server)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
 
 // waitingPod returns a list with one pod that waits for its sandbox and has the annotation addtime.

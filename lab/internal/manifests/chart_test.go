@@ -29,7 +29,8 @@ func TestSchemaRejectsInvalidValues(t *testing.T) {
 		{"runtimeSocket: \"/run/a #/c.sock\"", "/runtimeSocket'"},
 		{"events: always", "/events': value must be one of 'auto', 'cluster', 'off'"},
 		{"env: {HISTORY_LIMIT: 5}", "/env/HISTORY_LIMIT': got number, want boolean or string"},
-		{"kubePrometheusStack: {release: \"my stack\"}", "/kubePrometheusStack/release': 'my stack' does not match pattern"},
+		{"kubePrometheusStack: {release: \"my stack\"}", "/kubePrometheusStack/release': 'my stack' " +
+			"does not match pattern"},
 		{"kubePrometheusStack: {release: true}", "/kubePrometheusStack/release': got boolean, want string"},
 		{"seLinuxOptions: {typ: spc_t}", "'typ'"},
 		{"affinity: {nodeSelectorTerms: []}", "'nodeSelectorTerms'"},
@@ -190,24 +191,25 @@ runtimeSocket: /var/snap/k8s/common/run/containerd.sock
 tls: {enabled: true, serverName: agents.example}
 `)
 	})
-	// helm install --create-namespace creates the namespace before the chart's objects.
-	t.Run("no namespace by default", func(t *testing.T) {
-		rendered, err := Chart(chartDirectory(t), "podlapse", "monitoring", "")
-		if err != nil {
-			t.Fatal(err)
+}
+
+// helm install --create-namespace creates the namespace before the chart's objects.
+func TestChartHasNoNamespaceByDefault(t *testing.T) {
+	rendered, err := Chart(chartDirectory(t), "podlapse", "monitoring", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range decode(t, rendered.Objects) {
+		if _, ok := o.(*corev1.Namespace); ok {
+			t.Error("has a namespace")
 		}
-		for _, o := range decode(t, rendered.Objects) {
-			if _, ok := o.(*corev1.Namespace); ok {
-				t.Error("has a namespace")
-			}
-			if namespace := o.GetNamespace(); namespace != "" && namespace != "monitoring" {
-				t.Errorf("%s is in another namespace than the release", key(o))
-			}
-			if binding, ok := o.(*rbacv1.ClusterRoleBinding); ok && binding.Subjects[0].Namespace != "monitoring" {
-				t.Errorf("%s binds %+v", key(o), binding.Subjects[0])
-			}
+		if namespace := o.GetNamespace(); namespace != "" && namespace != "monitoring" {
+			t.Errorf("%s is in another namespace than the release", key(o))
 		}
-	})
+		if binding, ok := o.(*rbacv1.ClusterRoleBinding); ok && binding.Subjects[0].Namespace != "monitoring" {
+			t.Errorf("%s binds %+v", key(o), binding.Subjects[0])
+		}
+	}
 }
 
 // Before Kubernetes 1.30, the policy that limits the permission to patch pods cannot exist.

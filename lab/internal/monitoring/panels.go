@@ -72,7 +72,8 @@ var sections = []section{
 					"percentunit"},
 				{
 					rowsOf(
-						`sum by (cluster, node) (node:podlapse_pod_startup_duration_seconds:quantile1h{quantile="0.5"})`,
+						`sum by (cluster, node) `+
+							`(node:podlapse_pod_startup_duration_seconds:quantile1h{quantile="0.5"})`,
 						"cluster, node",
 						slowNodes,
 					),
@@ -81,7 +82,8 @@ var sections = []section{
 				},
 				{
 					rowsOf(
-						`sum by (cluster, node) (node:podlapse_pod_startup_duration_seconds:quantile1h{quantile="0.99"})`,
+						`sum by (cluster, node) `+
+							`(node:podlapse_pod_startup_duration_seconds:quantile1h{quantile="0.99"})`,
 						"cluster, node",
 						slowNodes,
 					),

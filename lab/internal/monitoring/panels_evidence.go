@@ -47,7 +47,8 @@ var registryPanels = []panel{
 			name: "{{registry}} waiting"}}, "registry"},
 	{graph, "Bytes received by pulls in progress", "bytes", 8, "", []query{
 		{
-			expr: `topk($top, sum by (registry) (podlapse_image_pulls_active_bytes{registry=~"$registry", node=~"$node"}))`,
+			expr: `topk($top, sum by (registry) (podlapse_image_pulls_active_bytes{registry=~"$registry", ` +
+				`node=~"$node"}))`,
 			name: "{{registry}}",
 		}}, "registry"},
 	{graph, "Age of the oldest pull in progress", "s", 8, "", []query{
@@ -57,7 +58,8 @@ var registryPanels = []panel{
 	{graph, "Slowest pull rates by node, all registries", "binBps", 8,
 		"Rate in the past hour, while at least one pull received content. Concurrent pulls share the node's link.",
 		[]query{
-			{expr: `bottomk($top, sum by (cluster, node) (increase(podlapse_image_pull_bytes_total{node=~"$node"}[1h])) / ` +
+			{expr: `bottomk($top, sum by (cluster, node) ` +
+				`(increase(podlapse_image_pull_bytes_total{node=~"$node"}[1h])) / ` +
 				`(sum by (cluster, node) (increase(podlapse_image_pull_busy_seconds_total{node=~"$node"}[1h])) > 0))`,
 				name: "{{node}}"}}, "node"},
 }
@@ -81,7 +83,8 @@ var evidencePanels = []panel{
 		{expr: `count by (source) (podlapse_source_up{node=~"$node"} == 0)`, name: "{{source}}"}}, ""},
 	{graph, "Clock skew that is certain", "s", 8,
 		"Minimum difference between the node's clock and the control plane's clock." + ofTheWorst, []query{
-			{expr: worst(`node:podlapse_clock_skew_seconds:certain{node=~"$node"}`, "cluster, node"), name: "{{node}}"}},
+			{expr: worst(`node:podlapse_clock_skew_seconds:certain{node=~"$node"}`, "cluster, node"),
+				name: "{{node}}"}},
 		"node"},
 	{graph, "Items dropped by sinks", "none", 8, "Data of the past hour.", []query{
 		{expr: `sum by (sink) (increase(podlapse_sink_dropped_total{node=~"$node"}[1h]))`, name: "{{sink}}"}}, ""},

@@ -35,8 +35,8 @@ const (
 	nativeName     = "prometheus-native"
 )
 
-// The method ensure makes the component run with its spec. ensure keeps a process that was started with the same spec,
-// and replaces a process with another spec.
+// ensure makes the component run with its spec. ensure keeps a process that was started with the same spec, and
+// replaces a process with another spec.
 func (n Node) ensure(c component) error {
 	fingerprint, err := c.Fingerprint()
 	if err != nil {
@@ -78,8 +78,8 @@ func (n Node) killStrays(c component) {
 	}
 }
 
-// The method await waits until the component is ready. If the component's process exits, await immediately returns an
-// error with the last lines of the log.
+// await waits until the component is ready. If the component's process exits, await immediately returns an error with
+// the last lines of the log.
 func (n Node) await(ctx context.Context, c component) error {
 	startedAt := time.Now()
 	err := n.Report.Wait(ctx, c.Name, c.limit, 50*time.Millisecond, func(ctx context.Context) error {

@@ -41,8 +41,7 @@ func (n Node) traces() bool {
 	return len(process.FindMarked(n.Run)) > 0
 }
 
-// The method clean stops all processes, gracefully if possible, and then removes all remaining files, mounts and
-// cgroups.
+// clean stops all processes, gracefully if possible, and then removes all remaining files, mounts and cgroups.
 func (n Node) clean(ctx context.Context) error {
 	// If clean is interrupted from now on, the next command treats the lab as interrupted.
 	if err := os.Remove(n.readyFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -79,7 +78,7 @@ func (n Node) clean(ctx context.Context) error {
 	return nil
 }
 
-// The method stop ends components concurrently.
+// stop ends components concurrently.
 func (n Node) stop(grace time.Duration, names ...string) error {
 	failures := make([]error, len(names))
 	var all sync.WaitGroup

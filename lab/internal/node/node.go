@@ -54,7 +54,7 @@ func (n Node) Registry() registry.Client {
 // Runtime returns a client of containerd.
 func (n Node) Runtime() (*cri.Client, error) { return cri.Dial(n.ContainerdSocket()) }
 
-// The function get returns nil if the response of a plain HTTP address has status 200.
+// get returns nil if the response of a plain HTTP address has status 200.
 func get(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -73,8 +73,8 @@ func get(ctx context.Context, url string) error {
 	return nil
 }
 
-// The function free returns an error if a process listens on a loopback port. free retries for a second, because the
-// port of an exited process can remain in use for a moment.
+// free returns an error if a process listens on a loopback port. free retries for a second, because the port of an
+// exited process can remain in use for a moment.
 func free(port int) error {
 	const patience, every = time.Second, 20 * time.Millisecond
 	for deadline := time.Now().Add(patience); ; time.Sleep(every) {

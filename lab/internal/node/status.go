@@ -12,7 +12,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// The type state is one line of the output of status.
+// state is one line of the output of status.
 type state struct {
 	component
 	record process.Record

@@ -51,7 +51,7 @@ func (n Node) Up(ctx context.Context, agent Agent) error {
 	return nil
 }
 
-// The method reset removes the remains of an interrupted start, and prepares a new start.
+// reset removes the remains of an interrupted start, and prepares a new start.
 func (n Node) reset(ctx context.Context) error {
 	if n.traces() {
 		n.Report.Say("removing the remains of an interrupted lab")
@@ -76,8 +76,8 @@ func (n Node) reset(ctx context.Context) error {
 	return nil
 }
 
-// The method start runs all components that do not run yet. start follows the order of their dependencies, and starts
-// independent components concurrently.
+// start runs all components that do not run yet. start follows the order of their dependencies, and starts independent
+// components concurrently.
 func (n Node) start(ctx context.Context, agent Agent) error {
 	if err := n.Create(); err != nil { // again, because a repair might have to restore a directory
 		return err

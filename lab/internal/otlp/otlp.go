@@ -183,7 +183,7 @@ type attribute struct {
 	Value value  `json:"value"`
 }
 
-// The type value contains exactly one of its fields.
+// value contains exactly one of its fields.
 type value struct {
 	String *string      `json:"stringValue"`
 	Int    *string      `json:"intValue"`

@@ -21,8 +21,11 @@ const received = `{"resourceSpans":[{"resource":{"attributes":[{"key":"service.n
 	`"value":{"stringValue":"w"}}],"status":{}},{"traceId":"0102030405060708090a0b0c0d0e0f10",` +
 	`"spanId":"010203040506070a","parentSpanId":"0102030405060708","name":"part","startTimeUnixNano":"1",` +
 	`"endTimeUnixNano":"2","attributes":[{"key":"k8s.pod.uid","value":{"stringValue":"u"}}],"status":{}}]}]}]}
-{"resourceMetrics":[{"scopeMetrics":[{"metrics":[{"name":"other","sum":{"dataPoints":[{"asInt":"7"}]}},{"name":"lengths","histogram":{"dataPoints":[{"count":"3"}]}}]}]}]}
-{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"0102030405060708090a0b0c0d0e0f10","spanId":"0102030405060708","name":"root","startTimeUnixNano":"1","endTimeUnixNano":"2","attributes":[{"key":"k8s.pod.uid","value":{"stringValue":"u"}}]}]}]}]}
+{"resourceMetrics":[{"scopeMetrics":[{"metrics":[{"name":"other","sum":{"dataPoints":[{"asInt":"7"}]}},` +
+	`{"name":"lengths","histogram":{"dataPoints":[{"count":"3"}]}}]}]}]}
+{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"0102030405060708090a0b0c0d0e0f10","spanId":"0102030405060708",` +
+	`"name":"root","startTimeUnixNano":"1","endTimeUnixNano":"2","attributes":[{"key":"k8s.pod.uid",` +
+	`"value":{"stringValue":"u"}}]}]}]}]}
 {"resourceSpans":[`
 
 func write(t *testing.T, text string) string {
@@ -59,10 +62,14 @@ func TestReadTraces(t *testing.T) {
 
 func TestInvalidSpans(t *testing.T) {
 	for name, line := range map[string]string{
-		"short ID":           `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"01","spanId":"0102030405060708","startTimeUnixNano":"1","endTimeUnixNano":"2"}]}]}]}`,
-		"no time":            `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"0102030405060708090a0b0c0d0e0f10","spanId":"0102030405060708"}]}]}]}`,
-		"event without time": `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"0102030405060708090a0b0c0d0e0f10","spanId":"0102030405060708","startTimeUnixNano":"1","endTimeUnixNano":"2","events":[{"name":"Pulled"}]}]}]}]}`,
-		"not JSON":           `{"resourceSpans":[`,
+		"short ID": `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"01",` +
+			`"spanId":"0102030405060708","startTimeUnixNano":"1","endTimeUnixNano":"2"}]}]}]}`,
+		"no time": `{"resourceSpans":[{"scopeSpans":[{"spans":[{"traceId":"0102030405060708090a0b0c0d0e0f10",` +
+			`"spanId":"0102030405060708"}]}]}]}`,
+		"event without time": `{"resourceSpans":[{"scopeSpans":[{"spans":[{` +
+			`"traceId":"0102030405060708090a0b0c0d0e0f10","spanId":"0102030405060708",` +
+			`"startTimeUnixNano":"1","endTimeUnixNano":"2","events":[{"name":"Pulled"}]}]}]}]}`,
+		"not JSON": `{"resourceSpans":[`,
 	} {
 		if _, err := ReadTraces(write(t, line+"\n")); err == nil {
 			t.Errorf("%s: no error", name)
@@ -77,7 +84,9 @@ func TestCount(t *testing.T) {
 	}
 	zero := write(
 		t,
-		received[:strings.LastIndex(received, "\n")+1]+`{"resourceMetrics":[{"scopeMetrics":[{"metrics":[{"name":"lengths","exponentialHistogram":{"dataPoints":[{}]}}]}]}]}`+"\n",
+		received[:strings.LastIndex(received, "\n")+1]+
+			`{"resourceMetrics":[{"scopeMetrics":[{"metrics":[`+
+			`{"name":"lengths","exponentialHistogram":{"dataPoints":[{}]}}]}]}]}`+"\n",
 	)
 	if count, ok, err := Count(zero, "lengths"); count != 0 || !ok || err != nil {
 		t.Errorf("none: %d, %v, %v", count, ok, err)

@@ -95,7 +95,8 @@ func TestComparison(t *testing.T) {
 	follow(t, tab, ".row:not([hidden])")
 	must(t, tab.Await(
 		"the link to compare",
-		`[...document.querySelectorAll('.pod-links a')].some((a) => a.innerText === 'Compare' && a.hash.includes('a='))`,
+		`[...document.querySelectorAll('.pod-links a')].some((a) => a.innerText === 'Compare' && `+
+			`a.hash.includes('a='))`,
 		soon,
 	))
 	uid := ask[string](t, tab, `new URLSearchParams(location.hash.split('?')[1]).get('uid')`)
@@ -121,7 +122,8 @@ func TestComparison(t *testing.T) {
 			const difference = other.seconds - phase.seconds;
 			const want = (difference < 0 ? '−' : '+') + Math.abs(difference).toFixed(3) + ' s ±' +
 				(other.error_seconds + phase.error_seconds).toFixed(3) + ' s';
-			const is = [...rows[i].cells[3].children].map((node) => node.textContent.replaceAll('\u00a0', ' ')).join(' ');
+			const texts = [...rows[i].cells[3].children].map((node) => node.textContent);
+			const is = texts.join(' ').replaceAll('\u00a0', ' ');
 			if (is !== want) wrong.push(phase.phase + ': ' + is + ', want ' + want);
 		});
 		return wrong; })()`)

@@ -72,8 +72,8 @@ func Packages(ctx context.Context, report *progress.Reporter, build bool) error 
 	return ensure(ctx, report, wanted)
 }
 
-// The function ensure installs the wanted packages that are missing. If the installation fails, the error of ensure
-// names these packages.
+// ensure installs the wanted packages that are missing. If the installation fails, the error of ensure names these
+// packages.
 func ensure(ctx context.Context, report *progress.Reporter, wanted []requirement) error {
 	missing := absent(wanted)
 	if len(missing) == 0 {

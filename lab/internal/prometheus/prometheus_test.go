@@ -20,7 +20,8 @@ func serve(t *testing.T, answer string) Client {
 func TestQuery(t *testing.T) {
 	client := serve(
 		t,
-		`{"status":"success","data":{"resultType":"vector","result":[{"metric":{"job":"a"},"value":[1.5,"+Inf"]},{"metric":{},"value":[1.5,"3"]}]}}`,
+		`{"status":"success","data":{"resultType":"vector","result":[{"metric":{"job":"a"},"value":[1.5,"+Inf"]},`+
+			`{"metric":{},"value":[1.5,"3"]}]}}`,
 	)
 	samples, err := client.Query(t.Context(), "up")
 	if err != nil || len(samples) != 2 || samples[0].Labels["job"] != "a" || samples[1].Value != 3 {
@@ -40,7 +41,8 @@ func TestQuery(t *testing.T) {
 func TestExemplars(t *testing.T) {
 	client := serve(
 		t,
-		`{"status":"success","data":[{"seriesLabels":{},"exemplars":[{"labels":{"trace_id":"ab"},"value":"2.5","timestamp":1}]},{"exemplars":[]}]}`,
+		`{"status":"success","data":[{"seriesLabels":{},"exemplars":[{"labels":{"trace_id":"ab"},"value":"2.5",`+
+			`"timestamp":1}]},{"exemplars":[]}]}`,
 	)
 	exemplars, err := client.Exemplars(t.Context(), "x", time.Minute)
 	if err != nil || len(exemplars) != 1 || exemplars[0].Labels["trace_id"] != "ab" || exemplars[0].Value != "2.5" {

@@ -45,7 +45,7 @@ func (l *accessLog) add(a Access) {
 	l.entries = append(l.entries, a)
 }
 
-// The method list returns the entries whose repository matches the pattern, ordered by the ends of the requests.
+// list returns the entries whose repository matches the pattern, ordered by the ends of the requests.
 func (l *accessLog) list(pattern string) []Access {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -94,7 +94,7 @@ func (b *blobs) Put(_ context.Context, repository string, h v1.Hash, content io.
 	return nil
 }
 
-// The method forget removes the blobs of the repositories that match the pattern.
+// forget removes the blobs of the repositories that match the pattern.
 func (b *blobs) forget(pattern string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

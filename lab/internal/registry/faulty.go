@@ -95,7 +95,7 @@ func (f *faulty) untilNextFault() int64 {
 	return max(left, 0)
 }
 
-// The method fault applies the next stall or reset.
+// fault applies the next stall or reset.
 func (f *faulty) fault() error {
 	if f.rule.Stall.Duration > 0 && !f.stalled && f.sent >= f.rule.StallAfterBytes {
 		f.stalled = true
@@ -120,8 +120,8 @@ func (f *faulty) fault() error {
 	return errReset
 }
 
-// The method pace waits until n more bytes are allowed to be sent. pace counts from the start of the body and not from
-// the last write, so that inexact sleeps do not add up.
+// pace waits until n more bytes are allowed to be sent. pace counts from the start of the body and not from the last
+// write, so that inexact sleeps do not add up.
 func (f *faulty) pace(n int64) error {
 	if f.rule.BytesPerSecond == 0 {
 		return nil
@@ -133,7 +133,7 @@ func (f *faulty) pace(n int64) error {
 	return f.sleep(time.Until(f.startAt.Add(due)))
 }
 
-// The method sleep waits for the given time. sleep returns early if the client disconnects.
+// sleep waits for the given time. sleep returns early if the client disconnects.
 func (f *faulty) sleep(d time.Duration) error {
 	if d <= 0 {
 		return nil

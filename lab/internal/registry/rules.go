@@ -13,7 +13,7 @@ type link struct {
 	free time.Time // time when all earlier bytes have passed the link
 }
 
-// The method pass returns the time when this many additional bytes have passed the link at this rate.
+// pass returns the time when this many additional bytes have passed the link at this rate.
 func (l *link) pass(bytes, bytesPerSecond int64, now time.Time) time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -32,8 +32,8 @@ type rules struct {
 	links   map[Rule]*link
 }
 
-// The method replace activates a new set of rules. If one of the rules is invalid, replace changes nothing. If a rule
-// was already active, replace keeps the count of this rule.
+// replace activates a new set of rules. If one of the rules is invalid, replace changes nothing. If a rule was already
+// active, replace keeps the count of this rule.
 func (s *rules) replace(next []Rule) error {
 	for i, rule := range next {
 		if err := rule.Validate(); err != nil {
@@ -67,8 +67,8 @@ func (s *rules) list() []Rule {
 	return append([]Rule{}, s.current...)
 }
 
-// The method take returns and counts the rule for a request. If the rule is shared, take also returns its link. If no
-// rule matches, take returns the zero rule, which has no effect.
+// take returns and counts the rule for a request. If the rule is shared, take also returns its link. If no rule
+// matches, take returns the zero rule, which has no effect.
 func (s *rules) take(repository, kind string) (Rule, *link) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -88,8 +88,8 @@ func monitor(ctx context.Context, n node.Node) error {
 	return err
 }
 
-// The function start deploys the sample and returns its pods after the agent has reported these pods as ready. The
-// registry is slow enough to make the pull and the pull queue visible.
+// start deploys the sample and returns its pods after the agent has reported these pods as ready. The registry is slow
+// enough to make the pull and the pull queue visible.
 func start(ctx context.Context, b *bench.Bench) ([]string, error) {
 	image, err := b.Image(ctx, "shop", 12<<20)
 	if err != nil {

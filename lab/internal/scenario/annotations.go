@@ -167,8 +167,8 @@ const (
 
 func annotatedPod(i int) string { return fmt.Sprintf("asks-%d", i+1) }
 
-// The function contended reports whether another client overwrites the pod's annotation with a forced apply.
-func contended(i int) bool { return i%6 == 5 }
+// isContended reports whether another client overwrites the pod's annotation with a forced apply.
+func isContended(i int) bool { return i%6 == 5 }
 
 // annotateDuringKills starts pods, kills agents, and writes to the pods continuously.
 func annotateDuringKills(ctx context.Context, b *bench.Bench, v *Verdict, change node.AgentChange) error {
@@ -226,7 +226,7 @@ func writeContinuously(ctx context.Context, b *bench.Bench) (writes int) {
 		for i := range annotatedPods {
 			change := map[string]string{"meddled": fmt.Sprint(n)}
 			manager := "meddler"
-			if contended(i) && n%10 == 0 {
+			if isContended(i) && n%10 == 0 {
 				change[gotStartUp], manager = "by force", "usurper"
 			}
 			err := b.Kube.ApplyAnnotations(ctx, b.Namespace, annotatedPod(i), manager, change)

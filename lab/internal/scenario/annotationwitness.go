@@ -46,8 +46,8 @@ func (w *annotationWitness) see(pod corev1.Pod, _ bool, _ time.Time) {
 	w.last[pod.Name] = pod
 }
 
-// The method judge requires that each requested annotation is absent first, and then has one value that never changes.
-// A forced apply by another client is the only exception.
+// judge requires that each requested annotation is absent first, and then has one value that never changes. A forced
+// apply by another client is the only exception.
 func (w *annotationWitness) judge(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -60,7 +60,7 @@ func (w *annotationWitness) judge(ctx context.Context, b *bench.Bench, v *Verdic
 			all := w.values[name][annotation]
 			v.Compared++
 			switch {
-			case annotation == gotStartUp && contended(i):
+			case annotation == gotStartUp && isContended(i):
 				at := slices.Index(all, "by force")
 				if len(values) > 1 || at >= 0 && at < len(all)-1 {
 					v.Problem("%s: the agent overwrote a value that another client had forced: %q", name, all)
@@ -74,8 +74,8 @@ func (w *annotationWitness) judge(ctx context.Context, b *bench.Bench, v *Verdic
 			}
 		}
 		pod := w.last[name]
-		v.owned(pod, contended(i))
-		if !contended(i) {
+		v.owned(pod, isContended(i))
+		if !isContended(i) {
 			v.startUpAnnotation(ctx, b, name, pod.Annotations[gotStartUp])
 		}
 		at, err := time.Parse(time.RFC3339, pod.Annotations[gotTime])

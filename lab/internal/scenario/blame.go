@@ -106,8 +106,8 @@ func openExam(ctx context.Context, b *bench.Bench) (*exam, func() error, error) 
 		registries: []registry.Client{b.Registry}}, stop, nil
 }
 
-// The method play runs the rows of a stage concurrently. If a row cannot run, its result states the error, and the
-// other rows continue.
+// play runs the rows of a stage concurrently. If a row cannot run, its result states the error, and the other rows
+// continue.
 func (e *exam) play(ctx context.Context, stage examStage, place int) error {
 	e.bench.Node.Report.Say("stage %s: %d rows", stage.name, len(stage.rows))
 	if stage.set != nil {
@@ -140,7 +140,7 @@ func (e *exam) play(ctx context.Context, stage examStage, place int) error {
 	return rows.Wait()
 }
 
-// The method judge runs one row and compares the agent's report with the independent logs. Then judge deletes the pod.
+// judge runs one row and compares the agent's report with the independent logs. Then judge deletes the pod.
 func (e *exam) judge(ctx context.Context, row examRow) (result examResult) {
 	result = examResult{name: row.name, culprit: row.culprit}
 	x := &examPod{exam: e, name: row.name, images: make(map[string]string)}

@@ -25,7 +25,7 @@ func TestExamRows(t *testing.T) {
 
 func TestDrawnRowsDependOnSeed(t *testing.T) {
 	words := func(seed uint64) (all []string) {
-		for _, row := range drawn("row", 20, seed) {
+		for _, row := range drawRows("row", 20, seed) {
 			all = append(all, row.culprit)
 		}
 		return all

@@ -28,8 +28,8 @@ func aloneRows(long func() time.Duration) []examRow {
 				return err
 			}
 			defer x.bench().Node.Thaw()
-			return errors.Join(x.create(ctx, one(x.bench().BaseImage, readySoon)), sleep(ctx, long()),
-				x.bench().Node.Thaw(), x.ready(ctx))
+			return errors.Join(x.create(ctx, onePod(x.bench().BaseImage, readySoon)), sleep(ctx, long()),
+				x.bench().Node.Thaw(), x.awaitReady(ctx))
 		}},
 		{"kubelet-stopped-before", "the kubelet is stopped before the pod is created: kubelet", func(
 			ctx context.Context, x *examPod,
@@ -38,8 +38,8 @@ func aloneRows(long func() time.Duration) []examRow {
 				return err
 			}
 			defer x.bench().Node.Thaw()
-			return errors.Join(x.create(ctx, one(x.bench().BaseImage, readySoon)), sleep(ctx, long()),
-				x.bench().Node.Thaw(), x.ready(ctx))
+			return errors.Join(x.create(ctx, onePod(x.bench().BaseImage, readySoon)), sleep(ctx, long()),
+				x.bench().Node.Thaw(), x.awaitReady(ctx))
 		}},
 		{"kubelet-stopped-amid-config",
 			"the Secret of a volume is created late while the kubelet is stopped: configuration, kubelet",
@@ -79,20 +79,23 @@ func aloneRows(long func() time.Duration) []examRow {
 // kubeletAmidConfig stops the kubelet while the kubelet waits for the Secret of a volume. Then kubeletAmidConfig
 // creates the Secret.
 func kubeletAmidConfig(ctx context.Context, x *examPod, long time.Duration) error {
-	spec := one(x.bench().BaseImage, readySoon)
+	spec := onePod(x.bench().BaseImage, readySoon)
 	spec.Volumes = []corev1.Volume{bench.SecretVolume(x.name)}
 	spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: spec.Volumes[0].Name, MountPath: "/data"}}
-	err := errors.Join(x.create(ctx, spec), x.stated(ctx, "FailedMount", 2), x.bench().Node.Freeze(node.Kubelet))
+	err := errors.Join(x.create(ctx, spec), x.awaitEvents(ctx, "FailedMount", 2), x.bench().Node.Freeze(node.Kubelet))
 	if err != nil {
 		return err
 	}
 	defer x.bench().Node.Thaw()
-	err = x.blames(only(blame.Config), configAfterwards(), func() error { return x.bench().CreateSecret(ctx, x.name) })
+	err = x.recordCauses(onlyCause(blame.Config), configAfterwards(), func() error {
+		return x.bench().CreateSecret(ctx,
+			x.name)
+	})
 	made := time.Now()
 	err = errors.Join(err, sleep(ctx, long), x.bench().Node.Thaw())
-	x.faults = append(x.faults, blame.Fault{Causes: only(blame.Kubelet), From: made, FixedAt: time.Now(),
+	x.faults = append(x.faults, blame.Fault{Causes: onlyCause(blame.Kubelet), From: made, FixedAt: time.Now(),
 		Witness: "scenario"})
-	return errors.Join(err, x.ready(ctx))
+	return errors.Join(err, x.awaitReady(ctx))
 }
 
 // examFiles is the number of files in an image that is slow to unpack.
@@ -106,13 +109,13 @@ func networkAway(long func() time.Duration) playFunc {
 		if err := errors.Join(n.RemoveNetwork(), x.nodeNotReady(ctx)); err != nil {
 			return err
 		}
-		spec := one(x.bench().BaseImage, readySoon)
+		spec := onePod(x.bench().BaseImage, readySoon)
 		spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
-		x.sandboxFault = only(blame.Network)
+		x.sandboxFault = onlyCause(blame.Network)
 		err := errors.Join(x.create(ctx, spec), x.takenUp(ctx), sleep(ctx, long()+4*time.Second))
 		return errors.Join(err,
-			x.blames(only(blame.Network), []blame.Cause{blame.Network, blame.Kubelet}, n.RestoreNetwork),
-			x.ready(ctx), n.AwaitReady(ctx))
+			x.recordCauses(onlyCause(blame.Network), []blame.Cause{blame.Network, blame.Kubelet}, n.RestoreNetwork),
+			x.awaitReady(ctx), n.AwaitReady(ctx))
 	}
 }
 
@@ -133,7 +136,8 @@ func (x *examPod) nodeNotReady(ctx context.Context) error {
 func containerdRestarted(ctx context.Context, x *examPod) error {
 	const down = 2 * time.Second
 	image, err := x.slowImage(ctx, mainName, 6*time.Second)
-	err = errors.Join(err, x.create(ctx, one(image, readySoon)), x.pulling(ctx, mainName, 1), sleep(ctx, 3*time.Second))
+	err = errors.Join(err, x.create(ctx, onePod(image, readySoon)), x.awaitPulling(ctx, mainName, 1), sleep(ctx,
+		3*time.Second))
 	if err != nil {
 		return err
 	}
@@ -141,13 +145,13 @@ func containerdRestarted(ctx context.Context, x *examPod) error {
 	away, err := bench.Dated(
 		func() error { return errors.Join(n.StopContainerd(), sleep(ctx, down), n.StartContainerd(ctx)) },
 	)
-	x.exam.away(away, true)
-	return errors.Join(err, x.ready(ctx))
+	x.exam.recordStop(away, true)
+	return errors.Join(err, x.awaitReady(ctx))
 }
 
 // slowImage returns a cold image whose pull takes approximately the given time.
 func (x *examPod) slowImage(ctx context.Context, container string, takes time.Duration) (string, error) {
-	reference, err := x.cold(ctx, container, int(takes.Seconds()*examRate))
+	reference, err := x.pushCold(ctx, container, int(takes.Seconds()*examRate))
 	return reference, errors.Join(err,
 		x.bench().Break(ctx, x.image(container), registry.Rule{BytesPerSecond: examRate}))
 }
@@ -165,7 +169,7 @@ func (x *examPod) lacksPause(ctx context.Context, rule registry.Rule) error {
 func pauseImage(hostNetwork bool, rule registry.Rule) playFunc {
 	return func(ctx context.Context, x *examPod) error {
 		defer func() { _ = x.bench().Node.UseOwnPauseImage(context.WithoutCancel(ctx)) }()
-		spec := one(x.bench().BaseImage, readySoon)
+		spec := onePod(x.bench().BaseImage, readySoon)
 		spec.HostNetwork = hostNetwork
 		return errors.Join(x.lacksPause(ctx, rule), x.start(ctx, spec))
 	}
@@ -175,11 +179,11 @@ func pauseImageMissing(long func() time.Duration) playFunc {
 	return func(ctx context.Context, x *examPod) error {
 		defer func() { _ = x.bench().Node.UseOwnPauseImage(context.WithoutCancel(ctx)) }()
 		const notFound = 404
-		x.sandboxFault = only(blame.Registry)
+		x.sandboxFault = onlyCause(blame.Registry)
 		err := errors.Join(x.lacksPause(ctx, registry.Rule{Status: notFound}),
-			x.create(ctx, one(x.bench().BaseImage, readySoon)), x.stated(ctx, "FailedCreatePodSandBox", 1),
+			x.create(ctx, onePod(x.bench().BaseImage, readySoon)), x.awaitEvents(ctx, "FailedCreatePodSandBox", 1),
 			sleep(ctx, long()))
-		return errors.Join(err, x.bench().Mend(ctx, x.image("pause")), x.ready(ctx))
+		return errors.Join(err, x.bench().Mend(ctx, x.image("pause")), x.awaitReady(ctx))
 	}
 }
 
@@ -211,7 +215,7 @@ func unpacks(files, bytes int, disturb func(dir string) (func() error, error)) p
 			}
 			defer func() { err = errors.Join(err, rest()) }()
 		}
-		return x.start(ctx, one(x.images[mainName], readySoon))
+		return x.start(ctx, onePod(x.images[mainName], readySoon))
 	}
 }
 
@@ -249,7 +253,7 @@ func busyProcessors(long func() time.Duration) playFunc {
 		}
 		rest := busy(2 * runtime.NumCPU())
 		defer rest()
-		spec := one(image, readySoon)
+		spec := onePod(image, readySoon)
 		spec.InitContainers = []corev1.Container{bench.InitContainer(initName, x.bench().BaseImage, long())}
 		return x.start(ctx, spec)
 	}
@@ -265,7 +269,7 @@ func queueRows() []examRow {
 	for i, words := range culprits {
 		rows = append(rows, examRow{fmt.Sprintf("queue-%d", i+1), words, func(ctx context.Context, x *examPod) error {
 			image, err := x.slowImage(ctx, mainName, 4*time.Second)
-			return errors.Join(err, x.start(ctx, one(image, readySoon)))
+			return errors.Join(err, x.start(ctx, onePod(image, readySoon)))
 		}})
 	}
 	return rows

@@ -18,9 +18,9 @@ import (
 func crashRows() []examRow {
 	endless := func(container string, ends int, change func(x *examPod, spec *corev1.PodSpec)) playFunc {
 		return func(ctx context.Context, x *examPod) error {
-			spec := one(x.bench().BaseImage, time.Minute)
+			spec := onePod(x.bench().BaseImage, time.Minute)
 			change(x, &spec)
-			return errors.Join(x.create(ctx, spec), x.endless(ctx, container, ends))
+			return errors.Join(x.create(ctx, spec), x.awaitExits(ctx, container, ends))
 		}
 	}
 	return []examRow{
@@ -64,43 +64,43 @@ func appRows(long func() time.Duration) []examRow {
 	}
 	return append(crashRows(), []examRow{
 		{"slow-init", "an init container is slow: application", started(func(image string) corev1.PodSpec {
-			spec := one(image, readySoon)
+			spec := onePod(image, readySoon)
 			spec.InitContainers = []corev1.Container{bench.InitContainer(initName, image, long())}
 			return spec
 		})},
 		{"hook", "a post-start hook is slow: application", started(func(image string) corev1.PodSpec {
-			spec := one(image, readySoon)
+			spec := onePod(image, readySoon)
 			hooked := bench.WithHook(corev1.Container{Name: hookedName, Image: image}, long())
 			spec.Containers = append([]corev1.Container{hooked}, spec.Containers...)
 			return spec
 		})},
 		{"startup-probe", "a startup probe passes late: application", started(func(image string) corev1.PodSpec {
 			after := long()
-			spec := one(image, after+time.Second)
+			spec := onePod(image, after+time.Second)
 			spec.Containers[0] = bench.WithStartupProbe(spec.Containers[0], after)
 			return spec
 		})},
 		{
 			"readiness-probe",
 			"a readiness probe passes late: application",
-			started(func(image string) corev1.PodSpec { return one(image, long()) }),
+			started(func(image string) corev1.PodSpec { return onePod(image, long()) }),
 		},
 		{"readiness-gate", "a readiness gate passes late: gate", func(ctx context.Context, x *examPod) error {
-			spec := one(x.bench().BaseImage, readySoon)
+			spec := onePod(x.bench().BaseImage, readySoon)
 			spec.ReadinessGates = []corev1.PodReadinessGate{{ConditionType: bench.ReadinessGate}}
-			return errors.Join(x.create(ctx, spec), x.approveLate(ctx, long()), x.ready(ctx))
+			return errors.Join(x.create(ctx, spec), x.approveLate(ctx, long()), x.awaitReady(ctx))
 		}},
 	}...)
 }
 
-// The method endless waits until a container has exited this many times and its next run is due.
-func (x *examPod) endless(ctx context.Context, container string, ends int) error {
-	err := errors.Join(x.exited(ctx, container, ends), sleep(ctx, 4*time.Second))
+// awaitExits waits until a container has exited this many times and its next run is due.
+func (x *examPod) awaitExits(ctx context.Context, container string, ends int) error {
+	err := errors.Join(x.awaitExit(ctx, container, ends), sleep(ctx, 4*time.Second))
 	x.giveUp()
 	return err
 }
 
-// The function crash makes a container fail a given time after its start.
+// crash makes a container fail a given time after its start.
 func crash(c *corev1.Container, after time.Duration) {
 	c.Env = append(c.Env, corev1.EnvVar{Name: workload.CrashAfter, Value: after.String()},
 		corev1.EnvVar{Name: workload.ExitCode, Value: strconv.Itoa(1)})
@@ -115,7 +115,8 @@ func (x *examPod) approveLate(ctx context.Context, late time.Duration) error {
 		return err
 	}
 	approved, err := bench.Dated(func() error { return x.bench().PassReadinessGate(ctx, x.name) })
-	x.faults = append(x.faults, blame.Fault{Causes: only(blame.Gate), From: x.exam.watched.Of(x.name).ContainersReadyAt,
+	x.faults = append(x.faults, blame.Fault{Causes: onlyCause(blame.Gate),
+		From:    x.exam.watched.Of(x.name).ContainersReadyAt,
 		FixedAt: approved.StartAt, Witness: "scenario"})
 	return err
 }

@@ -78,9 +78,10 @@ func combinedFaults() []combinedFault {
 func heldByGate(ctx context.Context, x *examPod, spec *corev1.PodSpec, long time.Duration) (func() error, error) {
 	spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: bench.SchedulingGate}}
 	return func() error {
-		return errors.Join(sleep(ctx, long), x.blames(only(blame.Gate), only(blame.Scheduler), func() error {
-			return x.bench().LiftSchedulingGate(ctx, x.name)
-		}))
+		return errors.Join(sleep(ctx, long), x.recordCauses(onlyCause(blame.Gate), onlyCause(blame.Scheduler),
+			func() error {
+				return x.bench().LiftSchedulingGate(ctx, x.name)
+			}))
 	}, nil
 }
 
@@ -90,7 +91,7 @@ func lateNode(ctx context.Context, x *examPod, spec *corev1.PodSpec, long time.D
 		defer func() { _ = x.bench().LabelNode(context.WithoutCancel(ctx), x.name, "") }()
 		return errors.Join(
 			sleep(ctx, long),
-			x.blames(only(blame.Placement), []blame.Cause{blame.Placement, blame.Scheduler}, func() error {
+			x.recordCauses(onlyCause(blame.Placement), []blame.Cause{blame.Placement, blame.Scheduler}, func() error {
 				return x.bench().LabelNode(ctx, x.name, "yes")
 			}),
 			x.takenUp(ctx),
@@ -100,10 +101,10 @@ func lateNode(ctx context.Context, x *examPod, spec *corev1.PodSpec, long time.D
 
 func lateHandler(ctx context.Context, x *examPod, spec *corev1.PodSpec, long time.Duration) (func() error, error) {
 	class := x.bench().RuntimeClass(x.name)
-	spec.RuntimeClassName, x.sandboxFault = &class, only(blame.Config)
+	spec.RuntimeClassName, x.sandboxFault = &class, onlyCause(blame.Config)
 	return func() error {
 		return errors.Join(
-			x.stated(ctx, "FailedCreatePodSandBox", 1),
+			x.awaitEvents(ctx, "FailedCreatePodSandBox", 1),
 			sleep(ctx, long),
 			x.bench().DeleteRuntimeClass(ctx, x.name),
 			x.bench().CreateRuntimeClass(ctx, x.name, "runc"),
@@ -121,7 +122,7 @@ func lateSecret(ctx context.Context, x *examPod, spec *corev1.PodSpec, long time
 		return errors.Join(
 			x.takenUp(ctx),
 			sleep(ctx, long),
-			x.blames(only(blame.Config), configAfterwards(), func() error {
+			x.recordCauses(onlyCause(blame.Config), configAfterwards(), func() error {
 				return x.bench().CreateSecret(ctx, x.name)
 			}),
 		)
@@ -136,17 +137,17 @@ func lateEnvironment(ctx context.Context, x *examPod, spec *corev1.PodSpec, long
 		return errors.Join(
 			x.statedOf(ctx, "Failed", missed),
 			sleep(ctx, long),
-			x.blamesFrom(x.firstStated("Failed", missed), only(blame.Config), configAfterwards(),
+			x.blamesFrom(x.firstStated("Failed", missed), onlyCause(blame.Config), configAfterwards(),
 				func() error { return x.bench().CreateConfigMap(ctx, x.name) }),
 		)
 	}, nil
 }
 
 func failedPull(ctx context.Context, x *examPod, spec *corev1.PodSpec, long time.Duration) (func() error, error) {
-	image, err := x.cold(ctx, mainName, smallLayer)
+	image, err := x.pushCold(ctx, mainName, smallLayer)
 	spec.Containers[0].Image = image
 	return func() error {
-		return errors.Join(x.pulling(ctx, mainName, 1), sleep(ctx, long), x.bench().Mend(ctx, x.image(mainName)))
+		return errors.Join(x.awaitPulling(ctx, mainName, 1), sleep(ctx, long), x.bench().Mend(ctx, x.image(mainName)))
 	}, errors.Join(err, x.bench().Break(ctx, x.image(mainName), registry.Rule{Status: http.StatusTooManyRequests}))
 }
 
@@ -161,10 +162,12 @@ func severalAtOnce(prefix string, faults []int, long func() time.Duration) examR
 		prefix,
 		"combined faults: " + strings.Join(names, ", "),
 		func(ctx context.Context, x *examPod) error {
-			spec := one(x.bench().BaseImage, readySoon)
+			spec := onePod(x.bench().BaseImage, readySoon)
 			// Some faults replace the container, so they run before the faults that only change the container.
 			order := slices.Clone(faults)
-			slices.SortStableFunc(order, func(a, b int) int { return replaces(all[b].name) - replaces(all[a].name) })
+			slices.SortStableFunc(order, func(a, b int) int {
+				return replacementKey(all[b].name) - replacementKey(all[a].name)
+			})
 			steps := make(map[int]func() error)
 			for _, i := range order {
 				step, err := all[i].prepare(ctx, x, &spec, long())
@@ -184,13 +187,13 @@ func severalAtOnce(prefix string, faults []int, long func() time.Duration) examR
 					return err
 				}
 			}
-			return x.ready(ctx)
+			return x.awaitReady(ctx)
 		},
 	}
 }
 
-// The function replaces returns a sort key. If a fault replaces a larger part of the container, its key is larger.
-func replaces(fault string) int {
+// replacementKey returns a sort key. If a fault replaces a larger part of the container, its key is larger.
+func replacementKey(fault string) int {
 	switch fault {
 	case "slow-pull", "failed-pull":
 		return 2
@@ -200,8 +203,8 @@ func replaces(fault string) int {
 	return 0
 }
 
-// The function drawn returns rows with two or three randomly drawn faults for each pod.
-func drawn(prefix string, count int, seed uint64) []examRow {
+// drawRows returns rows with two or three randomly drawn faults for each pod.
+func drawRows(prefix string, count int, seed uint64) []examRow {
 	random := rand.New(rand.NewPCG(seed, 2))
 	all := combinedFaults()
 	var rows []examRow

@@ -31,13 +31,13 @@ func configRows(long func() time.Duration) []examRow {
 			lateVolume(long, bench.SecretVolume, secret)},
 		{"volume-file", "the host file that a volume mounts is created late: volumes",
 			func(ctx context.Context, x *examPod) error {
-				spec := one(x.bench().BaseImage, readySoon)
+				spec := onePod(x.bench().BaseImage, readySoon)
 				spec.Volumes = []corev1.Volume{x.bench().FileVolume(x.name)}
 				spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: spec.Volumes[0].Name, MountPath: "/data"}}
 				err := errors.Join(x.create(ctx, spec), x.takenUp(ctx), sleep(ctx, long()))
-				return errors.Join(err, x.blames(only(blame.Volumes),
+				return errors.Join(err, x.recordCauses(onlyCause(blame.Volumes),
 					[]blame.Cause{blame.Volumes, blame.Kubelet, blame.Backoff},
-					func() error { return x.bench().MakeFile(x.name) }), x.ready(ctx))
+					func() error { return x.bench().MakeFile(x.name) }), x.awaitReady(ctx))
 			}},
 		{"env-configmap", "the ConfigMap of an environment variable is created late: configuration",
 			lateVariables(long, func(name corev1.LocalObjectReference) corev1.EnvFromSource {
@@ -60,13 +60,13 @@ func configRows(long func() time.Duration) []examRow {
 			})},
 		{"slow-network", "the network plugin is slow: network", func(ctx context.Context, x *examPod) error {
 			fault := cni.Faults{Delay: cni.Duration{Duration: long()}}
-			return errors.Join(x.exam.network.Set(x.name, fault), x.start(ctx, one(x.bench().BaseImage, readySoon)))
+			return errors.Join(x.exam.network.Set(x.name, fault), x.start(ctx, onePod(x.bench().BaseImage, readySoon)))
 		}},
 		{"failing-network", "the network plugin fails at first: network", func(ctx context.Context, x *examPod) error {
 			err := errors.Join(x.exam.network.Set(x.name, cni.Faults{Fail: "the lab has no address left"}),
-				x.create(ctx, one(x.bench().BaseImage, readySoon)),
-				x.stated(ctx, "FailedCreatePodSandBox", 1), sleep(ctx, long()))
-			return errors.Join(err, x.exam.network.Set(x.name, cni.Faults{}), x.ready(ctx))
+				x.create(ctx, onePod(x.bench().BaseImage, readySoon)),
+				x.awaitEvents(ctx, "FailedCreatePodSandBox", 1), sleep(ctx, long()))
+			return errors.Join(err, x.exam.network.Set(x.name, cni.Faults{}), x.awaitReady(ctx))
 		}},
 	}
 }
@@ -74,17 +74,20 @@ func configRows(long func() time.Duration) []examRow {
 // lateVolume runs a pod that mounts an object. The object is created only after the kubelet has picked up the pod.
 func lateVolume(long func() time.Duration, volume func(string) corev1.Volume, create createFunc) playFunc {
 	return func(ctx context.Context, x *examPod) error {
-		spec := one(x.bench().BaseImage, readySoon)
+		spec := onePod(x.bench().BaseImage, readySoon)
 		spec.Volumes = []corev1.Volume{volume(x.name)}
 		spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: spec.Volumes[0].Name, MountPath: "/data"}}
 		err := errors.Join(x.create(ctx, spec), x.takenUp(ctx), sleep(ctx, long()))
-		return errors.Join(err, x.madeLate(ctx, create), x.ready(ctx))
+		return errors.Join(err, x.madeLate(ctx, create), x.awaitReady(ctx))
 	}
 }
 
 // madeLate creates the object with the pod's name. Until this time, the missing object delays the pod.
 func (x *examPod) madeLate(ctx context.Context, create createFunc) error {
-	return x.blames(only(blame.Config), configAfterwards(), func() error { return create(x.bench(), ctx, x.name) })
+	return x.recordCauses(onlyCause(blame.Config), configAfterwards(), func() error {
+		return create(x.bench(), ctx,
+			x.name)
+	})
 }
 
 // lateVariables runs a pod with environment variables from an object. The object is created only after the kubelet has
@@ -93,38 +96,40 @@ func lateVariables(long func() time.Duration, from func(corev1.LocalObjectRefere
 	create createFunc,
 ) playFunc {
 	return func(ctx context.Context, x *examPod) error {
-		spec := one(x.bench().BaseImage, readySoon)
+		spec := onePod(x.bench().BaseImage, readySoon)
 		spec.Containers[0].EnvFrom = []corev1.EnvFromSource{from(corev1.LocalObjectReference{Name: x.name})}
-		err := errors.Join(x.create(ctx, spec), x.stated(ctx, "Failed", 1), sleep(ctx, long()))
-		return errors.Join(err, x.blamesFrom(x.firstStated("Failed", x.name), only(blame.Config), configAfterwards(),
-			func() error { return create(x.bench(), ctx, x.name) }), x.ready(ctx))
+		err := errors.Join(x.create(ctx, spec), x.awaitEvents(ctx, "Failed", 1), sleep(ctx, long()))
+		return errors.Join(err, x.blamesFrom(x.firstStated("Failed", x.name), onlyCause(blame.Config),
+			configAfterwards(),
+			func() error { return create(x.bench(), ctx, x.name) }), x.awaitReady(ctx))
 	}
 }
 
 // neverPulled runs an image with pull policy Never. Another client pulls the image late.
 func neverPulled(long func() time.Duration) playFunc {
 	return func(ctx context.Context, x *examPod) error {
-		reference, err := x.cold(ctx, mainName, smallLayer)
+		reference, err := x.pushCold(ctx, mainName, smallLayer)
 		if err != nil {
 			return err
 		}
 		delete(x.images, mainName) // the kubelet does not pull this image
-		spec := one(reference, readySoon)
+		spec := onePod(reference, readySoon)
 		spec.Containers[0].ImagePullPolicy = corev1.PullNever
-		err = errors.Join(x.create(ctx, spec), x.stated(ctx, "ErrImageNeverPull", 1), sleep(ctx, long()))
-		return errors.Join(err, x.blames(only(blame.Config), configAfterwards(), func() error {
+		err = errors.Join(x.create(ctx, spec), x.awaitEvents(ctx, "ErrImageNeverPull", 1), sleep(ctx, long()))
+		return errors.Join(err, x.recordCauses(onlyCause(blame.Config), configAfterwards(), func() error {
 			_, err := x.bench().Warm(ctx, reference)
 			return err
-		}), x.ready(ctx))
+		}), x.awaitReady(ctx))
 	}
 }
 
 func invalidImage(long func() time.Duration) playFunc {
 	return func(ctx context.Context, x *examPod) error {
-		err := errors.Join(x.create(ctx, one("Not A Name", readySoon)), x.stated(ctx, "InspectFailed", 1),
+		err := errors.Join(x.create(ctx, onePod("Not A Name", readySoon)), x.awaitEvents(ctx, "InspectFailed", 1),
 			sleep(ctx, long()))
 		x.giveUp()
-		x.faults = append(x.faults, blame.Fault{Causes: only(blame.Config), From: x.firstStated("InspectFailed", ""),
+		x.faults = append(x.faults, blame.Fault{Causes: onlyCause(blame.Config), From: x.firstStated("InspectFailed",
+			""),
 			FixedAt: x.until, Witness: "kubelet's log"})
 		return err
 	}
@@ -139,9 +144,9 @@ func failingSandbox(long func() time.Duration, handler string, culprit blame.Cau
 			return err
 		}
 		class := x.bench().RuntimeClass(x.name)
-		spec := one(x.bench().BaseImage, readySoon)
-		spec.RuntimeClassName, x.sandboxFault = &class, only(culprit)
-		err := errors.Join(x.create(ctx, spec), x.stated(ctx, "FailedCreatePodSandBox", 1), sleep(ctx, long()))
-		return errors.Join(err, mend(ctx, x), x.ready(ctx))
+		spec := onePod(x.bench().BaseImage, readySoon)
+		spec.RuntimeClassName, x.sandboxFault = &class, onlyCause(culprit)
+		err := errors.Join(x.create(ctx, spec), x.awaitEvents(ctx, "FailedCreatePodSandBox", 1), sleep(ctx, long()))
+		return errors.Join(err, mend(ctx, x), x.awaitReady(ctx))
 	}
 }

@@ -26,7 +26,8 @@ var notTried = [][2]string{
 	},
 	{
 		"Credential plugins that run within the pull time",
-		"only a kubelet up to 1.32 counts these plugins as pull time. The lab's newer kubelet runs them before the pull",
+		"only a kubelet up to 1.32 counts these plugins as pull time. The lab's newer kubelet runs them before the " +
+			"pull",
 	},
 	{"Runtimes that create sandboxes themselves (shim sandboxers)", "the lab has only runc"},
 	{

@@ -42,12 +42,12 @@ func (x *examPod) create(ctx context.Context, spec corev1.PodSpec) error {
 	return x.wait(func() error { return x.bench().CreatePod(ctx, x.name, spec) })
 }
 
-// The method ready waits for the end of the start-up.
-func (x *examPod) ready(ctx context.Context) error {
+// awaitReady waits for the end of the start-up.
+func (x *examPod) awaitReady(ctx context.Context) error {
 	return x.wait(func() error { return x.bench().AwaitReady(ctx, x.name, rowLimit) })
 }
 
-// The method wait waits for a condition, unless an earlier step timed out.
+// wait waits for a condition, unless an earlier step timed out.
 func (x *examPod) wait(until func() error) error {
 	if x.broken {
 		return nil
@@ -57,14 +57,14 @@ func (x *examPod) wait(until func() error) error {
 	return err
 }
 
-// The method start creates the pod and waits for the end of its start-up.
+// start creates the pod and waits for the end of its start-up.
 func (x *examPod) start(ctx context.Context, spec corev1.PodSpec) error {
-	return errors.Join(x.create(ctx, spec), x.ready(ctx))
+	return errors.Join(x.create(ctx, spec), x.awaitReady(ctx))
 }
 
-// The method blames records the causes of a fault until the call of put, which repairs the fault. The argument then
-// contains the causes from the repair until the end of the stretch that the independent logs show.
-func (x *examPod) blames(causes, then []blame.Cause, put func() error) error {
+// recordCauses records the causes of a fault until the call of put, which repairs the fault. The argument then contains
+// the causes from the repair until the end of the stretch that the independent logs show.
+func (x *examPod) recordCauses(causes, then []blame.Cause, put func() error) error {
 	return x.blamesFrom(time.Time{}, causes, then, put)
 }
 
@@ -80,20 +80,20 @@ func (x *examPod) blamesFrom(from time.Time, causes, then []blame.Cause, put fun
 // giveUp sets the end of the judged time for a start-up that never completes.
 func (x *examPod) giveUp() { x.unfinished, x.until = true, time.Now() }
 
-// The method cold pushes a cold image for a container.
-func (x *examPod) cold(ctx context.Context, container string, size int) (string, error) {
+// pushCold pushes a cold image for a container.
+func (x *examPod) pushCold(ctx context.Context, container string, size int) (string, error) {
 	reference, err := x.bench().Image(ctx, x.image(container), size)
 	x.images[container] = reference
 	return reference, err
 }
 
-// The method image returns the name of a container's cold image.
+// image returns the name of a container's cold image.
 func (x *examPod) image(container string) string { return x.name + "-" + container }
 
 // uid returns the pod's UID, or "" until a watch has delivered the pod.
 func (x *examPod) uid() string { return x.exam.watched.Of(x.name).UID }
 
-// The method await waits until a condition is true.
+// await waits until a condition is true.
 func (x *examPod) await(ctx context.Context, what string, so func() (bool, error)) error {
 	return x.wait(func() error {
 		report := x.bench().Node.Report
@@ -107,8 +107,8 @@ func (x *examPod) await(ctx context.Context, what string, so func() (bool, error
 	})
 }
 
-// The method stated waits until the kubelet has created at least this many Events with a reason for the pod.
-func (x *examPod) stated(ctx context.Context, reason string, times int) error {
+// awaitEvents waits until the kubelet has created at least this many Events with a reason for the pod.
+func (x *examPod) awaitEvents(ctx context.Context, reason string, times int) error {
 	return x.await(ctx, "an Event "+reason, func() (bool, error) {
 		events, err := x.exam.events.All()
 		count := 0
@@ -151,9 +151,8 @@ func firstStated(events []bench.KubeletEvent, pod, reason, words string) *bench.
 	return &events[i]
 }
 
-// The method called waits until the kubelet has sent at least this many calls of one kind to the runtime for a
-// container.
-func (x *examPod) called(ctx context.Context, kind, container string, times int) error {
+// awaitCalls waits until the kubelet has sent at least this many calls of one kind to the runtime for a container.
+func (x *examPod) awaitCalls(ctx context.Context, kind, container string, times int) error {
 	return x.await(ctx, "call "+kind, func() (bool, error) {
 		calls, err := x.exam.calls.Of(x.uid())
 		count := 0
@@ -166,8 +165,8 @@ func (x *examPod) called(ctx context.Context, kind, container string, times int)
 	})
 }
 
-// The method exited waits until a container has exited at least this many times.
-func (x *examPod) exited(ctx context.Context, container string, times int) error {
+// awaitExit waits until a container has exited at least this many times.
+func (x *examPod) awaitExit(ctx context.Context, container string, times int) error {
 	return x.await(ctx, fmt.Sprintf("exit %d of container %s", times, container), func() (bool, error) {
 		calls, err := x.exam.calls.Of(x.uid())
 		count := 0
@@ -180,8 +179,8 @@ func (x *examPod) exited(ctx context.Context, container string, times int) error
 	})
 }
 
-// The method pulling waits until the runtime has received at least this many requests to pull a container's image.
-func (x *examPod) pulling(ctx context.Context, container string, times int) error {
+// awaitPulling waits until the runtime has received at least this many requests to pull a container's image.
+func (x *examPod) awaitPulling(ctx context.Context, container string, times int) error {
 	return x.await(ctx, "pull", func() (bool, error) {
 		calls, err := x.exam.pulls.Of(x.images[container])
 		return len(calls) >= times, err

@@ -36,16 +36,17 @@ func pullInParallel(ctx context.Context, e *exam) error {
 func pullRows(long func() time.Duration) []examRow {
 	slow := func(rule registry.Rule) playFunc {
 		return func(ctx context.Context, x *examPod) error {
-			image, err := x.cold(ctx, mainName, examLayer)
-			return errors.Join(err, x.bench().Break(ctx, x.image(mainName), rule), x.start(ctx, one(image, readySoon)))
+			image, err := x.pushCold(ctx, mainName, examLayer)
+			return errors.Join(err, x.bench().Break(ctx, x.image(mainName), rule), x.start(ctx, onePod(image,
+				readySoon)))
 		}
 	}
 	refused := func(status int) playFunc {
 		return func(ctx context.Context, x *examPod) error {
-			image, err := x.cold(ctx, mainName, examLayer)
+			image, err := x.pushCold(ctx, mainName, examLayer)
 			err = errors.Join(err, x.bench().Break(ctx, x.image(mainName), registry.Rule{Status: status}),
-				x.create(ctx, one(image, readySoon)), x.pulling(ctx, mainName, 1), sleep(ctx, long()))
-			return errors.Join(err, x.bench().Mend(ctx, x.image(mainName)), x.ready(ctx))
+				x.create(ctx, onePod(image, readySoon)), x.awaitPulling(ctx, mainName, 1), sleep(ctx, long()))
+			return errors.Join(err, x.bench().Mend(ctx, x.image(mainName)), x.awaitReady(ctx))
 		}
 	}
 	return []examRow{
@@ -94,7 +95,8 @@ func neverComes(long func() time.Duration, reference func(x *examPod) (string, e
 	return func(ctx context.Context, x *examPod) error {
 		image, err := reference(x)
 		x.images[mainName] = image
-		err = errors.Join(err, x.create(ctx, one(image, readySoon)), x.pulling(ctx, mainName, 2), sleep(ctx, long()))
+		err = errors.Join(err, x.create(ctx, onePod(image, readySoon)), x.awaitPulling(ctx, mainName, 2), sleep(ctx,
+			long()))
 		x.giveUp()
 		return err
 	}
@@ -112,7 +114,7 @@ func fromMirror(has bool) playFunc {
 		name := x.image(mainName)
 		rule := registry.Rule{Repository: b.Namespace + "/" + name, BytesPerSecond: examRate}
 		x.images[mainName] = b.Host(x.name) + "/" + b.Namespace + "/" + name + ":1"
-		spec := one(x.images[mainName], readySoon)
+		spec := onePod(x.images[mainName], readySoon)
 		if has {
 			return errors.Join(b.PushTo(ctx, name, examLayer, mirror), x.exam.registries[1].SetRules(ctx, rule),
 				b.ReachHost(x.name, "http://127.0.0.1:1", "http://"+mirror), x.start(ctx, spec))
@@ -127,7 +129,7 @@ func twelveContainers(ctx context.Context, x *examPod) error {
 	var spec corev1.PodSpec
 	for i := range count {
 		name := fmt.Sprintf("c%d", i+1)
-		image, err := x.cold(ctx, name, layer)
+		image, err := x.pushCold(ctx, name, layer)
 		err = errors.Join(err, x.bench().Break(ctx, x.image(name), registry.Rule{BytesPerSecond: examRate}))
 		if err != nil {
 			return err
@@ -153,8 +155,8 @@ func linkRows() []examRow {
 			rows,
 			examRow{fmt.Sprintf("linked-%d", i+1), "eight images are pulled at once over one slow link: registry",
 				func(ctx context.Context, x *examPod) error {
-					image, err := x.cold(ctx, mainName, examLayer)
-					return errors.Join(err, x.start(ctx, one(image, readySoon)))
+					image, err := x.pushCold(ctx, mainName, examLayer)
+					return errors.Join(err, x.start(ctx, onePod(image, readySoon)))
 				}},
 		)
 	}

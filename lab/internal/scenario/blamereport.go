@@ -18,7 +18,7 @@ const (
 	mostUnjudged     = 0.15 // share of all time; this limit checks the lab itself
 )
 
-// The method report prints the results and adds problems to the verdict.
+// report prints the results and adds problems to the verdict.
 func (e *exam) report(ctx context.Context, v *Verdict) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -20,7 +20,7 @@ func examStages(seed uint64) []examStage {
 		{name: "placement", rows: placementRows(long)},
 		{name: "present", rows: append(configRows(long), appRows(long)...)},
 		{name: "pulls", set: pullInParallel, rows: pullRows(long)},
-		{name: "combined", rows: append(drawn("drawn", drawnRows, seed), everything(long))},
+		{name: "combined", rows: append(drawRows("drawn", drawnRows, seed), everything(long))},
 		{name: "link", set: shareLink, rows: linkRows(), apart: 20 * time.Millisecond},
 		{name: "kubelet", rows: stopRows(node.Kubelet, words("the kubelet"), long)},
 		{name: "containerd", rows: stopRows(node.Containerd, words("containerd"), long)},
@@ -33,13 +33,13 @@ func examStages(seed uint64) []examStage {
 // drawnRows is the number of rows in the exam with randomly drawn faults.
 const drawnRows = 8
 
-// The function one returns a pod with one container, which becomes ready this long after its start.
-func one(image string, readyAfter time.Duration) corev1.PodSpec {
+// onePod returns a pod with one container, which becomes ready this long after its start.
+func onePod(image string, readyAfter time.Duration) corev1.PodSpec {
 	return corev1.PodSpec{Containers: []corev1.Container{bench.MainContainer(mainName, image, readyAfter)}}
 }
 
-// The function only returns a list with one cause.
-func only(cause blame.Cause) []blame.Cause { return []blame.Cause{cause} }
+// onlyCause returns a list with one cause.
+func onlyCause(cause blame.Cause) []blame.Cause { return []blame.Cause{cause} }
 
 // readySoon is the readiness delay of pods in rows that do not test readiness.
 const readySoon = 300 * time.Millisecond
@@ -51,57 +51,60 @@ func placementRows(long func() time.Duration) []examRow {
 			"no-node-fits",
 			"no node has the label that the pod selects: placement",
 			func(ctx context.Context, x *examPod) error {
-				spec := one(x.bench().BaseImage, readySoon)
+				spec := onePod(x.bench().BaseImage, readySoon)
 				spec.NodeSelector = map[string]string{x.bench().NodeLabel(x.name): "yes"}
 				defer func() { _ = x.bench().LabelNode(context.WithoutCancel(ctx), x.name, "") }()
 				err := errors.Join(x.create(ctx, spec), sleep(ctx, long()+4*time.Second))
 				return errors.Join(
 					err,
-					x.blames(only(blame.Placement), []blame.Cause{blame.Placement, blame.Scheduler}, func() error {
-						return x.bench().LabelNode(ctx, x.name, "yes")
-					}),
-					x.ready(ctx),
+					x.recordCauses(onlyCause(blame.Placement), []blame.Cause{blame.Placement, blame.Scheduler},
+						func() error {
+							return x.bench().LabelNode(ctx, x.name, "yes")
+						}),
+					x.awaitReady(ctx),
 				)
 			},
 		},
 		{"scheduling-gate", "a scheduling gate holds the pod: gate", func(ctx context.Context, x *examPod) error {
-			spec := one(x.bench().BaseImage, readySoon)
+			spec := onePod(x.bench().BaseImage, readySoon)
 			spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: bench.SchedulingGate}}
 			err := errors.Join(x.create(ctx, spec), sleep(ctx, long()+2*time.Second))
-			return errors.Join(err, x.blames(only(blame.Gate), only(blame.Scheduler), func() error {
+			return errors.Join(err, x.recordCauses(onlyCause(blame.Gate), onlyCause(blame.Scheduler), func() error {
 				return x.bench().LiftSchedulingGate(ctx, x.name)
-			}), x.ready(ctx))
+			}), x.awaitReady(ctx))
 		}},
 		{"volume-on-demand", "the pod's volume is provisioned on demand: volumes",
 			func(ctx context.Context, x *examPod) error {
-				err := errors.Join(x.bench().CreateLateClaim(ctx, x.name), x.create(ctx, x.mounting()),
+				err := errors.Join(x.bench().CreateLateClaim(ctx, x.name), x.create(ctx, x.mountingPod()),
 					sleep(ctx, long()))
 				return errors.Join(
 					err,
-					x.blames(only(blame.Volumes), []blame.Cause{blame.Volumes, blame.Scheduler}, func() error {
-						return x.bench().Provision(ctx, x.name)
-					}),
-					x.ready(ctx),
+					x.recordCauses(onlyCause(blame.Volumes), []blame.Cause{blame.Volumes, blame.Scheduler},
+						func() error {
+							return x.bench().Provision(ctx, x.name)
+						}),
+					x.awaitReady(ctx),
 				)
 			}},
 		{"late-claim", "the PersistentVolumeClaim is created late: placement",
 			func(ctx context.Context, x *examPod) error {
-				err := errors.Join(x.create(ctx, x.mounting()), sleep(ctx, long()))
+				err := errors.Join(x.create(ctx, x.mountingPod()), sleep(ctx, long()))
 				return errors.Join(
 					err,
-					x.blames(only(blame.Placement), []blame.Cause{blame.Placement, blame.Scheduler}, func() error {
-						return x.bench().CreateClaim(ctx, x.name)
-					}),
-					x.ready(ctx),
+					x.recordCauses(onlyCause(blame.Placement), []blame.Cause{blame.Placement, blame.Scheduler},
+						func() error {
+							return x.bench().CreateClaim(ctx, x.name)
+						}),
+					x.awaitReady(ctx),
 				)
 			}},
 		{"host-port", "another pod holds the host port: placement", hostPortTaken(long)},
 	}
 }
 
-// The method mounting returns a pod that mounts a volume. The PersistentVolumeClaim has the pod's name.
-func (x *examPod) mounting() corev1.PodSpec {
-	spec := one(x.bench().BaseImage, readySoon)
+// mountingPod returns a pod that mounts a volume. The PersistentVolumeClaim has the pod's name.
+func (x *examPod) mountingPod() corev1.PodSpec {
+	spec := onePod(x.bench().BaseImage, readySoon)
 	spec.Volumes = []corev1.Volume{bench.ClaimVolume(x.name)}
 	spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: "/data"}}
 	return spec
@@ -119,15 +122,15 @@ func hostPortTaken(long func() time.Duration) playFunc {
 		if err != nil {
 			return err
 		}
-		spec := one(x.bench().BaseImage, readySoon)
+		spec := onePod(x.bench().BaseImage, readySoon)
 		spec.Containers[0].Ports = ports
 		err = errors.Join(x.create(ctx, spec), sleep(ctx, long()))
 		return errors.Join(
 			err,
-			x.blames(only(blame.Placement), []blame.Cause{blame.Placement, blame.Scheduler}, func() error {
+			x.recordCauses(onlyCause(blame.Placement), []blame.Cause{blame.Placement, blame.Scheduler}, func() error {
 				return x.bench().DeletePod(ctx, holder)
 			}),
-			x.ready(ctx),
+			x.awaitReady(ctx),
 		)
 	}
 }

@@ -26,7 +26,7 @@ func blameSoak(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		}
 	}
 	v.Note("the rows were drawn with --seed %d", b.Seed)
-	rows := drawn("drawn", count, b.Seed)
+	rows := drawRows("drawn", count, b.Seed)
 	stages := []examStage{{name: "first", set: pullInParallel}}
 	for i := 0; i < len(rows); i += batch {
 		stage := examStage{name: fmt.Sprintf("batch-%d", i/batch+1), set: agentWith(),

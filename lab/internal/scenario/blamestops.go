@@ -16,20 +16,19 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-// The method freeze stops a component of the node for the given time. If the component is containerd, the exam records
-// the time.
+// freeze stops a component of the node for the given time. If the component is containerd, the exam records the time.
 func (e *exam) freeze(ctx context.Context, component string, length time.Duration) error {
 	stopped, err := bench.Dated(func() error {
 		return errors.Join(e.bench.Node.Freeze(component), sleep(ctx, length), e.bench.Node.Thaw())
 	})
 	if component == node.Containerd {
-		e.away(stopped, false)
+		e.recordStop(stopped, false)
 	}
 	return err
 }
 
-// The method away records the time during which containerd was stopped.
-func (e *exam) away(meanwhile bench.Span, ended bool) {
+// recordStop records the time during which containerd was stopped.
+func (e *exam) recordStop(meanwhile bench.Span, ended bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.stopped = append(e.stopped,
@@ -48,8 +47,7 @@ type meeting struct {
 
 func newMeeting(rows int) *meeting { return &meeting{wait: rows, over: make(chan struct{})} }
 
-// The method join runs the function if this row is the last row to arrive. Otherwise, join waits until the function has
-// returned.
+// join runs the function if this row is the last row to arrive. Otherwise, join waits until the function has returned.
 func (m *meeting) join(ctx context.Context, do func() error) error {
 	m.mu.Lock()
 	m.arrived++
@@ -80,29 +78,30 @@ func stopRows(component, words string, long func() time.Duration) []examRow {
 	return []examRow{
 		{component + "-amid-pull", words + "a pull", func(ctx context.Context, x *examPod) error {
 			image, err := x.slowImage(ctx, mainName, within+2*time.Second)
-			return errors.Join(err, x.create(ctx, one(image, readySoon)), x.pulling(ctx, mainName, 1), stop(ctx, x),
-				x.ready(ctx))
+			return errors.Join(err, x.create(ctx, onePod(image, readySoon)), x.awaitPulling(ctx, mainName, 1),
+				stop(ctx, x),
+				x.awaitReady(ctx))
 		}},
 		{component + "-amid-sandbox", words + "the start of a sandbox", func(ctx context.Context, x *examPod) error {
 			return errors.Join(
 				x.exam.network.Set(x.name, cni.Faults{Delay: cni.Duration{Duration: within + time.Second}}),
-				x.create(ctx, one(x.bench().BaseImage, readySoon)),
-				x.called(ctx, bench.CallSandbox, "", 1),
+				x.create(ctx, onePod(x.bench().BaseImage, readySoon)),
+				x.awaitCalls(ctx, bench.CallSandbox, "", 1),
 				stop(ctx, x),
-				x.ready(ctx),
+				x.awaitReady(ctx),
 			)
 		}},
 		{component + "-amid-init", words + "an init container", func(ctx context.Context, x *examPod) error {
-			spec := one(x.bench().BaseImage, readySoon)
+			spec := onePod(x.bench().BaseImage, readySoon)
 			spec.InitContainers = []corev1.Container{bench.InitContainer(initName, x.bench().BaseImage, within)}
-			return errors.Join(x.create(ctx, spec), x.spoken(ctx, initName, workload.WordStarted), stop(ctx, x),
-				x.ready(ctx))
+			return errors.Join(x.create(ctx, spec), x.awaitLog(ctx, initName, workload.WordStarted), stop(ctx, x),
+				x.awaitReady(ctx))
 		}},
 	}
 }
 
-// The method spoken waits until the first run of a container has logged the given word.
-func (x *examPod) spoken(ctx context.Context, container, word string) error {
+// awaitLog waits until the first run of a container has logged the given word.
+func (x *examPod) awaitLog(ctx context.Context, container, word string) error {
 	return x.await(ctx, "word "+word, func() (bool, error) {
 		stated, err := x.bench().WorkloadLogOfRun(x.name, x.uid(), container, 0)
 		return !stated[word].IsZero(), err

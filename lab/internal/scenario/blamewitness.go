@@ -57,8 +57,7 @@ func (x *examPod) account(ctx context.Context, timeline agent.Timeline) (blame.A
 	return a, x.addPulls(ctx, &a)
 }
 
-// The method call returns one runtime call, with the network plugin calls and the downloads that happened during the
-// call.
+// call returns one runtime call, with the network plugin calls and the downloads that happened during the call.
 func (x *examPod) call(call bench.RuntimeCall, networks []cni.Entry, pauses []registry.Access) blame.Call {
 	c := blame.Call{Span: blame.Span{From: call.StartAt, To: call.EndAt}, Kind: call.Kind, Container: call.Container,
 		Attempt: call.Attempt, Failed: call.Failed}
@@ -88,7 +87,7 @@ func (x *examPod) call(call bench.RuntimeCall, networks []cni.Entry, pauses []re
 	return c
 }
 
-// The method run returns one run of a container.
+// run returns one run of a container.
 func (x *examPod) run(call bench.RuntimeCall) (blame.Run, error) {
 	r := blame.Run{Container: call.Container, Attempt: call.Attempt, ExitedAt: call.ExitedAt, HeardAt: call.HeardAt}
 	stated, err := x.bench().WorkloadLogOfRun(x.name, x.uid(), call.Container, call.Attempt)
@@ -181,7 +180,7 @@ func (x *examPod) accesses(ctx context.Context, repository string) ([]registry.A
 	}), nil
 }
 
-// The function repository returns the repository of an image reference.
+// repository returns the repository of an image reference.
 func repository(reference string) string {
 	_, rest, _ := strings.Cut(reference, "/")
 	if end := strings.IndexAny(rest, ":@"); end >= 0 {

@@ -116,7 +116,7 @@ type kubectlAnswer struct {
 	stdout, stderr string
 }
 
-// The method run runs kubectl with a kubeconfig.
+// run runs kubectl with a kubeconfig.
 func (p plugin) run(ctx context.Context, kubeconfig string, arguments ...string) (kubectlAnswer, error) {
 	cmd := exec.CommandContext(ctx, p.b.Node.Programs.Tool("kubectl"), arguments...)
 	cmd.Env = []string{"PATH=" + p.dir, "KUBECONFIG=" + kubeconfig, "HOME=" + p.dir}
@@ -138,8 +138,8 @@ func (p plugin) podlapse(ctx context.Context, arguments ...string) (kubectlAnswe
 	return p.run(ctx, p.b.Node.AdminKubeconfig(), append([]string{"podlapse"}, arguments...)...)
 }
 
-// The method awaitAgents waits until the plugin reaches the agent. After a restart, the kubelet forwards ports only
-// after it has read its pods from the API server.
+// awaitAgents waits until the plugin reaches the agent. After a restart, the kubelet forwards ports only after it has
+// read its pods from the API server.
 func (p plugin) awaitAgents(ctx context.Context) error {
 	return p.b.Node.Report.Wait(ctx, "the plugin to reach the agent", startLimit, 200*time.Millisecond,
 		func(ctx context.Context) error {

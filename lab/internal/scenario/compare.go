@@ -36,7 +36,7 @@ const (
 	moreMemory = size(1 << 20)
 )
 
-// The type size is a number of bytes.
+// size is a number of bytes.
 type size int64
 
 func (s size) String() string { return fmt.Sprintf("%.2f MiB", float64(s)/(1<<20)) }
@@ -44,9 +44,9 @@ func (s size) String() string { return fmt.Sprintf("%.2f MiB", float64(s)/(1<<20
 // version is one of the two compared programs.
 type version struct{ account, program, kubeconfig string }
 
-// The function compare runs agents of two programs side by side on a node without a kubelet, with only the flags that
-// every agent requires. All agents observe the same pods. Therefore, any difference in requests, memory or series comes
-// from the programs.
+// compare runs agents of two programs side by side on a node without a kubelet, with only the flags that every agent
+// requires. All agents observe the same pods. Therefore, any difference in requests, memory or series comes from the
+// programs.
 func compare(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	versions := []version{{account: "before", program: b.Before}, {account: "now", program: b.Node.Agent()}}
 	for i := range versions {
@@ -91,8 +91,8 @@ func compare(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	return judgeRequests(b, v, versions)
 }
 
-// The method prepare creates an account for the version, which identifies its requests in the API server's audit log.
-// prepare also copies the program, because the mapped part of a file depends on earlier reads and writes of the file.
+// prepare creates an account for the version, which identifies its requests in the API server's audit log. prepare also
+// copies the program, because the mapped part of a file depends on earlier reads and writes of the file.
 func (t *version) prepare(ctx context.Context, b *bench.Bench) error {
 	program, err := os.ReadFile(t.program)
 	if err != nil {
@@ -174,8 +174,8 @@ func (c *compared) play(ctx context.Context, round int) (err error) {
 	return nil
 }
 
-// The method start runs the load: first pods with present images at a constant rate, and then pods with cold images
-// one by one. Each pod with a cold image requires its own Event watch.
+// start runs the load: first pods with present images at a constant rate, and then pods with cold images one by one.
+// Each pod with a cold image requires its own Event watch.
 func (c *compared) start(ctx context.Context, namespace string) error {
 	kubelet := synthetic.Kubelet{Kube: c.bench.Kube, Runtime: c.runtime, Node: costNode, Pace: synthetic.Usual()}
 	images := func(pod string) []string {

@@ -76,7 +76,7 @@ func (c *costRun) judgeAgents(u agentsUsage, w watches, events int) error {
 	pods := float64(kind.pairs * kind.pods * kind.agents)
 	v.Note("%s: an agent used %.2f ms of CPU per start, and at most %d MiB; %d agents opened %v Event watches "+
 		"(the API server counts %v) for %.1f s; each agent received %v of %d Events; all agents together used %v",
-		kind.name, milliseconds(u.cpu)/pods, u.memory>>20, kind.agents, w.opened, w.served(), w.openSeconds,
+		kind.name, milliseconds(u.cpu)/pods, u.memory>>20, kind.agents, w.opened, w.openedWatches(), w.openSeconds,
 		w.received/float64(kind.agents), events, w.itUsed)
 	if kind.cold {
 		v.Compared++
@@ -87,9 +87,9 @@ func (c *costRun) judgeAgents(u agentsUsage, w watches, events int) error {
 		return nil
 	}
 	v.Compared += 3
-	if w.served() > 0 {
+	if w.openedWatches() > 0 {
 		v.Problem("%s: the API server served %v Event watches for pods whose images are present, want 0", kind.name,
-			w.served())
+			w.openedWatches())
 	}
 	if u.requests > 0 {
 		v.Problem("%s: the agent sent %v requests while pods started, want only its pod watch", kind.name,
@@ -106,7 +106,7 @@ func (c *costRun) judgeAgents(u agentsUsage, w watches, events int) error {
 // judgeReported requires that each agent reported every pod of a block.
 func (c *costRun) judgeReported(ctx context.Context, namespace string, started []synthetic.Started) error {
 	for extra := range c.kind.agents {
-		reported, err := c.reported(ctx, namespace, extra, len(started))
+		reported, err := c.awaitRecords(ctx, namespace, extra, len(started))
 		if err != nil {
 			c.verdict.Problem("%v", err)
 		}
@@ -122,9 +122,9 @@ func (c *costRun) judgeReported(ctx context.Context, namespace string, started [
 	return nil
 }
 
-// The method reported waits for the records of all pods in a namespace. If an agent has not received an Event, the
-// agent delays the record until the Event arrives.
-func (c *costRun) reported(ctx context.Context, namespace string, extra,
+// awaitRecords waits for the records of all pods in a namespace. If an agent has not received an Event, the agent
+// delays the record until the Event arrives.
+func (c *costRun) awaitRecords(ctx context.Context, namespace string, extra,
 	pods int) (reported map[string]agent.Timeline, err error) {
 	err = c.bench.Node.Report.Wait(ctx, "the records of "+namespace, 40*time.Second, 500*time.Millisecond,
 		func(context.Context) error {

@@ -28,8 +28,7 @@ type block struct {
 	events    int // number of Events that were sent
 }
 
-// The method measure runs the pairs of blocks while the agents and the bare watches run. Then measure checks the
-// agents' reports.
+// measure runs the pairs of blocks while the agents and the bare watches run. Then measure checks the agents' reports.
 func (c *costRun) measure(ctx context.Context) (err error) {
 	if err := c.bench.Node.StartExtraAgents(ctx, costNode, c.kind.agents); err != nil {
 		return err
@@ -88,10 +87,10 @@ func (c *costRun) measure(ctx context.Context) (err error) {
 		milliseconds(cost.standardError),
 		milliseconds(cost.atMost()), c.kind.pairs, c.kind.pods, c.kind.times(), differences)
 	judgeCost(c.verdict, c.kind, cost)
-	return c.judgeAgents(agents, after.minus(before), events)
+	return c.judgeAgents(agents, after.growthSince(before), events)
 }
 
-// The method play runs one block in its own namespace, and deletes the namespace.
+// play runs one block in its own namespace, and deletes the namespace.
 func (c *costRun) play(ctx context.Context, name, node string) (l block, err error) {
 	namespace := c.bench.Namespace + "-" + c.kind.name + "-" + name
 	if err := c.bench.Kube.CreateNamespace(ctx, c.bench.Node.Report, namespace, purpose); err != nil {
@@ -142,7 +141,7 @@ func (c *costRun) play(ctx context.Context, name, node string) (l block, err err
 	return l, err
 }
 
-// The method start creates the pods at a constant rate, and returns when the last pod runs.
+// start creates the pods at a constant rate, and returns when the last pod runs.
 func (c *costRun) start(ctx context.Context, namespace, node string) ([]synthetic.Started, error) {
 	kubelet := synthetic.Kubelet{Kube: c.bench.Kube, Runtime: c.runtime, Node: node, Pace: synthetic.Usual()}
 	started := make([]synthetic.Started, c.kind.pods)

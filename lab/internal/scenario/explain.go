@@ -13,8 +13,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// The function explain prints and saves the information that a developer needs to find out why a scenario failed.
-// explain runs before the namespace is deleted. If a part is not available, explain continues with the next part.
+// explain prints and saves the information that a developer needs to find out why a scenario failed. explain runs
+// before the namespace is deleted. If a part is not available, explain continues with the next part.
 func explain(ctx context.Context, b *bench.Bench, out io.Writer) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
 	defer cancel()
@@ -45,7 +45,7 @@ func keepTimelines(ctx context.Context, b *bench.Bench, out io.Writer) {
 
 func keptIn(b *bench.Bench) string { return b.Node.In("scenarios", b.Namespace) }
 
-// The function keep writes a timeline to a file. The file is deleted with the lab, but not with the namespace.
+// keep writes a timeline to a file. The file is deleted with the lab, but not with the namespace.
 func keep(b *bench.Bench, timeline agent.Timeline) error { return keepAs(b, timeline.Name, timeline) }
 
 func keepAs(b *bench.Bench, name string, timeline agent.Timeline) error {

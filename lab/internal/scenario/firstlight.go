@@ -9,9 +9,9 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// The constant limit is the largest error of the agent that the scenario accepts. The limit allows for work that
-// belongs to a phase but is not injected. Examples are the creation of a network namespace, the unpacking of a layer,
-// and the start of a process.
+// limit is the largest error of the agent that the scenario accepts. The limit allows for work that belongs to a phase
+// but is not injected. Examples are the creation of a network namespace, the unpacking of a layer, and the start of a
+// process.
 const limit = 250 * time.Millisecond
 
 // The size of the cold images and their download rate. Each pull takes five seconds.
@@ -71,6 +71,6 @@ func firstLight(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	v.Phase(timeline, "pull", "main", pullTime, pull.Length(), limit)
 	v.Phase(timeline, "readiness_probe", "main", readyAfter, readyAfter, limit)
 	v.Contract(timeline)
-	v.downloaded(timeline, "main")
+	v.requireDownload(timeline, "main")
 	return nil
 }

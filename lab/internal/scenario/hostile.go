@@ -31,10 +31,10 @@ func judgeHostile(ctx context.Context, b *bench.Bench, v *Verdict, token string)
 	if err != nil {
 		return err
 	}
-	if err := h.refusals(ctx); err != nil {
+	if err := h.sendRefused(ctx); err != nil {
 		return err
 	}
-	if err := h.tokens(ctx); err != nil {
+	if err := h.sendTokens(ctx); err != nil {
 		return err
 	}
 	held, err := h.silence(ctx)
@@ -63,9 +63,9 @@ type hostile struct {
 	v     *Verdict
 }
 
-// The method refusals sends requests that the agent must refuse. The agent must answer each request with the status in
-// the list.
-func (h hostile) refusals(ctx context.Context) error {
+// sendRefused sends requests that the agent must refuse. The agent must answer each request with the status in the
+// list.
+func (h hostile) sendRefused(ctx context.Context) error {
 	const metrics = "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 	for _, request := range []struct {
 		what, text string
@@ -100,9 +100,9 @@ func (h hostile) refusals(ctx context.Context) error {
 	return nil
 }
 
-// The method tokens sends invented tokens of maximum length, one by one. The method sends these tokens faster than the
-// agent allows for one client.
-func (h hostile) tokens(ctx context.Context) error {
+// sendTokens sends invented tokens of maximum length, one by one. The method sends these tokens faster than the agent
+// allows for one client.
+func (h hostile) sendTokens(ctx context.Context) error {
 	const asked = 600
 	connection, err := h.connect(ctx, "127.0.0.3")
 	if err != nil {
@@ -133,8 +133,8 @@ func (h hostile) tokens(ctx context.Context) error {
 	return nil
 }
 
-// The method silence opens more connections than the agent accepts, from three addresses. On each connection, silence
-// sends as much of a header as the agent accepts. Then silence sends nothing more.
+// silence opens more connections than the agent accepts, from three addresses. On each connection, silence sends as
+// much of a header as the agent accepts. Then silence sends nothing more.
 func (h hostile) silence(ctx context.Context) (connections, error) {
 	held := connections{begunAt: time.Now()}
 	for _, client := range []string{"127.0.0.4", "127.0.0.5", "127.0.0.6"} {
@@ -153,7 +153,7 @@ func (h hostile) silence(ctx context.Context) (connections, error) {
 	return held, nil
 }
 
-// The type connections contains connections on which the client sends nothing more.
+// connections contains connections on which the client sends nothing more.
 type connections struct {
 	begunAt time.Time
 	all     []net.Conn
@@ -165,7 +165,7 @@ func (c connections) close() {
 	}
 }
 
-// The method judge requires that the agent closes all connections within a few seconds after their headers are overdue.
+// judge requires that the agent closes all connections within a few seconds after their headers are overdue.
 func (c connections) judge(v *Verdict) {
 	const late = 3 * time.Second
 	open := 0
@@ -183,7 +183,7 @@ func (c connections) judge(v *Verdict) {
 	v.Note("%d slow connections closed within %s", len(c.all)-open, time.Since(c.begunAt).Round(100*time.Millisecond))
 }
 
-// The method probe requires that the agent answers within the time limit of a kubelet probe.
+// probe requires that the agent answers within the time limit of a kubelet probe.
 func (h hostile) probe(ctx context.Context, when string) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()

@@ -65,10 +65,10 @@ func hostileTenant(ctx context.Context, b *bench.Bench, v *Verdict) (err error) 
 		return err
 	}
 	defer func() { err = errors.Join(err, t.remove(context.WithoutCancel(ctx))) }()
-	if err := r.alone(ctx, "alone1", "alone2"); err != nil {
+	if err := r.runAlone(ctx, "alone1", "alone2"); err != nil {
 		return err
 	}
-	if err := r.attacked(ctx, t, "attacked"); err != nil {
+	if err := r.runAttacked(ctx, t, "attacked"); err != nil {
 		return err
 	}
 	// The agent restarts while the tenant's objects still exist. The agent's first block with these flags is the block
@@ -76,13 +76,13 @@ func hostileTenant(ctx context.Context, b *bench.Bench, v *Verdict) (err error) 
 	if err := r.configure(ctx, "--events=cluster"); err != nil {
 		return err
 	}
-	if err := r.attacked(ctx, t, "attackedcluster"); err != nil {
+	if err := r.runAttacked(ctx, t, "attackedcluster"); err != nil {
 		return err
 	}
 	if err := t.remove(ctx); err != nil {
 		return err
 	}
-	if err := r.alone(ctx, "alonecluster1", "alonecluster2"); err != nil {
+	if err := r.runAlone(ctx, "alonecluster1", "alonecluster2"); err != nil {
 		return err
 	}
 	t.note(v)
@@ -103,22 +103,22 @@ func (r *tenantRun) configure(ctx context.Context, flags ...string) error {
 	return settleAgent(ctx, r.bench)
 }
 
-// The method alone runs blocks without the attack.
-func (r *tenantRun) alone(ctx context.Context, names ...string) error {
+// runAlone runs blocks without the attack.
+func (r *tenantRun) runAlone(ctx context.Context, names ...string) error {
 	for _, name := range names {
 		block := honestBlock{name: name, flags: r.memory.flags}
-		if err := r.watched(ctx, &block, func(ctx context.Context) error { return r.play(ctx, name) }); err != nil {
+		if err := r.runWatched(ctx, &block, func(ctx context.Context) error { return r.play(ctx, name) }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// The method attacked runs a block while the tenant attacks. Then attacked checks the agent's report about the tenant's
-// own pods.
-func (r *tenantRun) attacked(ctx context.Context, t *tenant, name string) error {
+// runAttacked runs a block while the tenant attacks. Then runAttacked checks the agent's report about the tenant's own
+// pods.
+func (r *tenantRun) runAttacked(ctx context.Context, t *tenant, name string) error {
 	block := honestBlock{name: name, flags: r.memory.flags, attacked: true}
-	err := r.watched(ctx, &block, func(ctx context.Context) error {
+	err := r.runWatched(ctx, &block, func(ctx context.Context) error {
 		attacking, end := context.WithTimeout(ctx, attackAtMost)
 		defer end()
 		var both errgroup.Group
@@ -142,9 +142,9 @@ func (r *tenantRun) attacked(ctx context.Context, t *tenant, name string) error 
 	return r.judgeTenantsPods(ctx, t, block)
 }
 
-// The method watched runs a block. During the block, watched samples the agent's memory. Before and after the block,
-// watched reads the agent's metrics.
-func (r *tenantRun) watched(ctx context.Context, block *honestBlock, play func(context.Context) error) error {
+// runWatched runs a block. During the block, runWatched samples the agent's memory. Before and after the block,
+// runWatched reads the agent's metrics.
+func (r *tenantRun) runWatched(ctx context.Context, block *honestBlock, play func(context.Context) error) error {
 	err := r.watchAlerts(ctx)
 	if err != nil {
 		return err
@@ -180,7 +180,7 @@ func (r *tenantRun) watched(ctx context.Context, block *honestBlock, play func(c
 	return nil
 }
 
-// The method play starts the honest pods and waits until the agent has reported these pods.
+// play starts the honest pods and waits until the agent has reported these pods.
 func (r *tenantRun) play(ctx context.Context, block string) error {
 	return r.exam.play(ctx, examStage{name: block, rows: honestRows(block)}, len(r.blocks))
 }
@@ -191,14 +191,14 @@ func honestRows(block string) (rows []examRow) {
 	long := func() time.Duration { return honestFault }
 	cold := func(ctx context.Context, x *examPod, takes time.Duration) error {
 		image, err := x.slowImage(ctx, mainName, takes)
-		return errors.Join(err, x.create(ctx, one(image, readySoon)))
+		return errors.Join(err, x.create(ctx, onePod(image, readySoon)))
 	}
 	pulling := make(chan struct{})
 	rows = []examRow{
 		{"cold", "a cold image from a slow registry: registry", func(ctx context.Context, x *examPod) error {
-			err := errors.Join(cold(ctx, x, coldPull), x.pulling(ctx, mainName, 1))
+			err := errors.Join(cold(ctx, x, coldPull), x.awaitPulling(ctx, mainName, 1))
 			close(pulling)
-			return errors.Join(err, x.ready(ctx))
+			return errors.Join(err, x.awaitReady(ctx))
 		}},
 		{"behind", "a cold image whose pull waits for another one: pull queue, then registry",
 			func(ctx context.Context, x *examPod) error {
@@ -207,11 +207,11 @@ func honestRows(block string) (rows []examRow) {
 				case <-ctx.Done():
 					return ctx.Err()
 				}
-				return errors.Join(cold(ctx, x, honestFault), x.ready(ctx))
+				return errors.Join(cold(ctx, x, honestFault), x.awaitReady(ctx))
 			}},
 		{"present", "an image that is on the node: whichever component is working",
 			func(ctx context.Context, x *examPod) error {
-				return x.start(ctx, one(x.bench().BaseImage, readySoon))
+				return x.start(ctx, onePod(x.bench().BaseImage, readySoon))
 			}},
 	}
 	for _, row := range append(appRows(long), configRows(long)...) {

@@ -30,8 +30,8 @@ const (
 	roundEvery    = 2 * time.Second // time between the starts of two rounds
 )
 
-// The constant invention is part of every name that the tenant invents in Events. No object and no pull has such a
-// name, so the agent must report these names only for the tenant's own pods.
+// invention is part of every name that the tenant invents in Events. No object and no pull has such a name, so the
+// agent must report these names only for the tenant's own pods.
 const invention = "mallory"
 
 // tenant is a client with the built-in role edit in one namespace.
@@ -106,7 +106,7 @@ func newTenant(ctx context.Context, b *bench.Bench) (*tenant, error) {
 // rbacRoot is the API server's path of RBAC objects.
 const rbacRoot = "/apis/rbac.authorization.k8s.io/v1"
 
-// The method remove deletes all objects of the tenant with the administrator's permissions.
+// remove deletes all objects of the tenant with the administrator's permissions.
 func (t *tenant) remove(ctx context.Context) error {
 	if t.kube != nil {
 		t.kube.Close()
@@ -114,7 +114,7 @@ func (t *tenant) remove(ctx context.Context) error {
 	return t.bench.Kube.DeleteNamespace(ctx, t.bench.Node.Report, t.namespace)
 }
 
-// The method attack tries all attacks in the list, round after round, until ctx ends.
+// attack tries all attacks in the list, round after round, until ctx ends.
 func (t *tenant) attack(ctx context.Context) error {
 	t.mu.Lock()
 	t.rounds = 0
@@ -171,8 +171,7 @@ func (t *tenant) awaitRounds(ctx context.Context) error {
 		"scenario is not conclusive")
 }
 
-// The method look lists the tenant's own pods with the tenant's token, and the other pods with the administrator's
-// permissions.
+// look lists the tenant's own pods with the tenant's token, and the other pods with the administrator's permissions.
 func (t *tenant) look(ctx context.Context) error {
 	own, err := t.kube.Pods(ctx, t.namespace)
 	if err != nil {
@@ -193,9 +192,8 @@ func (t *tenant) look(ctx context.Context) error {
 	return nil
 }
 
-// The method own returns the tenant's pods that never start. The function others returns the pods that the tenant
-// attacks.
-func (t *tenant) own() []corev1.Pod {
+// ownPods returns the tenant's pods that never start. The function others returns the pods that the tenant attacks.
+func (t *tenant) ownPods() []corev1.Pod {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.baits
@@ -207,7 +205,7 @@ func (t *tenant) others() []corev1.Pod {
 	return t.victims
 }
 
-// The method images returns the images of the pods that the tenant attacks.
+// images returns the images of the pods that the tenant attacks.
 func (t *tenant) images() (images []string) {
 	seen := make(map[string]bool)
 	for _, pod := range t.others() {
@@ -220,8 +218,8 @@ func (t *tenant) images() (images []string) {
 	return images
 }
 
-// The method event returns an Event in the tenant's namespace that looks like the kubelet's Event about a pod. The pod
-// can be in any namespace.
+// event returns an Event in the tenant's namespace that looks like the kubelet's Event about a pod. The pod can be in
+// any namespace.
 func (t *tenant) event(pod corev1.Pod, reason, message string) corev1.Event {
 	now := metav1.Now()
 	return corev1.Event{
@@ -244,12 +242,12 @@ func (t *attackRun) create(ctx context.Context, name string, annotations, labels
 	t.count(ctx, t.kube.Create(ctx, t.path("pods"), corev1.Pod{ObjectMeta: meta, Spec: spec}))
 }
 
-// The method path returns the API server's path of the tenant's objects.
+// path returns the API server's path of the tenant's objects.
 func (t *tenant) path(resource string) string {
 	return "/api/v1/namespaces/" + t.namespace + "/" + resource
 }
 
-// The method count counts one request. The method count ignores requests that failed because the attack ended.
+// count counts one request. It ignores requests that failed because the attack ended.
 func (t *attackRun) count(ctx context.Context, err error) {
 	if err != nil && ctx.Err() != nil {
 		return
@@ -271,8 +269,8 @@ func (t *attackRun) count(ctx context.Context, err error) {
 	}
 }
 
-// The method note adds the numbers of requests to the verdict. Each attack in the list must have been tried. The API
-// server must have accepted each attack, unless the attack's row allows a refusal.
+// note adds the numbers of requests to the verdict. Each attack in the list must have been tried. The API server must
+// have accepted each attack, unless the attack's row allows a refusal.
 func (t *tenant) note(v *Verdict) {
 	var sent, refused, troubled int
 	for _, a := range t.attacks {

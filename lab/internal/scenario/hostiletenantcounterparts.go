@@ -89,7 +89,7 @@ func (r *tenantRun) judgeCounterpart(what string, first, second, got startUp, sp
 			r.v.Problem("%s: phase %s is missing during the attack, but takes %s and %s s without it", what, phase,
 				seconds(one),
 				seconds(other))
-		case tried(phase): // only the independent logs judge these phases
+		case endsWithAttempt(phase): // only the independent logs judge these phases
 		case length > longest+limit || length < shortest-limit:
 			r.v.Problem("%s: phase %s takes %s s during the attack, but %s and %s s without it; the largest "+
 				"allowed difference "+
@@ -112,8 +112,8 @@ func differenceInTruth(cause string, first, second, got startUp) time.Duration {
 
 func sorted(a, b time.Duration) (least, most time.Duration) { return min(a, b), max(a, b) }
 
-// The function tried reports whether a phase ends only when the kubelet retries. The time of a retry varies.
-func tried(phase string) bool {
+// endsWithAttempt reports whether a phase ends only when the kubelet retries. The time of a retry varies.
+func endsWithAttempt(phase string) bool {
 	return strings.HasPrefix(phase, "container_config ") || strings.HasPrefix(phase, "pod_config")
 }
 
@@ -121,7 +121,7 @@ func tried(phase string) bool {
 func spreadOf(first, second map[string]startUp) (spread time.Duration) {
 	for kind, a := range first {
 		for phase, length := range a.lengths {
-			if b, there := second[kind].lengths[phase]; there && !tried(phase) {
+			if b, there := second[kind].lengths[phase]; there && !endsWithAttempt(phase) {
 				spread = max(spread, (length - b).Abs())
 			}
 		}

@@ -43,7 +43,7 @@ type memoryWatch struct {
 	err     error    // set if the agent's process has exited
 }
 
-// The method watch takes samples until ctx ends.
+// watch takes samples until ctx ends.
 func (m *memoryWatch) watch(ctx context.Context, b *bench.Bench) error {
 	*m = memoryWatch{flags: m.flags}
 	begunAt := time.Now()

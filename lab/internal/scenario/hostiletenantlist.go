@@ -27,20 +27,21 @@ const (
 func hostileAttacks() []hostileAttack {
 	large := strings.Repeat("x", largeText)
 	return []hostileAttack{
-		{name: "Events with names of 0.5 MB", rounds: 4, try: about(3, func(e *corev1.Event) {
+		{name: "Events with names of 0.5 MB", rounds: 4, try: attackAbout(3, func(e *corev1.Event) {
 			e.Name += strings.Repeat("n", largeName)
 		})},
-		{name: "Events with UIDs of 1.4 MB", rounds: 3, try: about(2, func(e *corev1.Event) {
+		{name: "Events with UIDs of 1.4 MB", rounds: 3, try: attackAbout(2, func(e *corev1.Event) {
 			e.InvolvedObject.UID += types.UID(large)
 		})},
-		{name: "Events with hosts of 1.4 MB", rounds: 2, try: about(2, func(e *corev1.Event) {
+		{name: "Events with hosts of 1.4 MB", rounds: 2, try: attackAbout(2, func(e *corev1.Event) {
 			e.Source.Host += large
 		})},
-		{name: "Events with reasons of 1.4 MB", rounds: 2, try: about(2, func(e *corev1.Event) { e.Reason += large })},
-		{name: "Events with messages of 1.4 MB", rounds: 2, try: about(2, func(e *corev1.Event) {
+		{name: "Events with reasons of 1.4 MB", rounds: 2, try: attackAbout(2,
+			func(e *corev1.Event) { e.Reason += large })},
+		{name: "Events with messages of 1.4 MB", rounds: 2, try: attackAbout(2, func(e *corev1.Event) {
 			e.Message += large
 		})},
-		{name: "Events with names, UIDs and messages of 8 KB", try: about(baits, func(e *corev1.Event) {
+		{name: "Events with names, UIDs and messages of 8 KB", try: attackAbout(baits, func(e *corev1.Event) {
 			text := strings.Repeat("x", someText)
 			e.Name, e.Message = e.Name+text, e.Message+text
 			e.InvolvedObject.UID += types.UID(text)
@@ -63,17 +64,17 @@ func hostileAttacks() []hostileAttack {
 			"Successfully pulled image %q in 2m2.5s (2m2.5s including waiting). Image size: 999999999999 bytes.")},
 		{name: "failed pulls from invented registries", try: statedOf(inventedImages, "Failed",
 			"Failed to pull image %q: failed to resolve reference: dial tcp: lookup: no such host")},
-		{name: "volumes that cannot be mounted", try: stated("FailedMount",
+		{name: "volumes that cannot be mounted", try: repeatEvent("FailedMount",
 			"MountVolume.SetUp failed for volume \"mallory\" : driver mallory timed out")},
-		{name: "a network that is not ready", try: stated("NetworkNotReady",
+		{name: "a network that is not ready", try: repeatEvent("NetworkNotReady",
 			"network is not ready: container runtime network not ready: mallory")},
 		{name: "sandboxes that cannot be created",
-			try: stated("FailedCreatePodSandBox", "Failed to create pod sandbox: "+
+			try: repeatEvent("FailedCreatePodSandBox", "Failed to create pod sandbox: "+
 				"rpc error: code = Unknown desc = plugin type=\"mallory\" failed (add): no address left")},
-		{name: "Events stored in others' namespaces", refused: true, try: elsewhere},
+		{name: "Events stored in others' namespaces", refused: true, try: storeElsewhere},
 		{name: "Events that name another namespace", refused: true, try: namedElsewhere},
 		{name: "Events with the UIDs of others' pods", try: foreignUID},
-		{name: "Events from other hosts", try: about(baits, func(e *corev1.Event) {
+		{name: "Events from other hosts", try: attackAbout(baits, func(e *corev1.Event) {
 			e.Source.Host, e.ReportingInstance = "node-mallory", "node-mallory"
 		})},
 		{name: "clocks in the names of Events", try: oddClocks},
@@ -81,29 +82,29 @@ func hostileAttacks() []hostileAttack {
 		{name: "Events of the newer API", try: newerAPI},
 		{name: "the kubelet's own Events, changed", try: changeKubelets},
 		{name: "the kubelet's own Events, deleted", try: deleteKubelets},
-		{name: "mirror pods with others' UIDs", try: mirrors},
+		{name: "mirror pods with others' UIDs", try: mirrorPods},
 		{name: "pods of 1.4 MB", rounds: 3, try: largePods},
 		{name: "pods with 250 containers", rounds: 1, try: manyContainers},
-		{name: "pods with images from invented registries", rounds: 2, try: unreachable},
-		{name: "pods that pose as the cluster's DNS", rounds: 1, try: posing},
+		{name: "pods with images from invented registries", rounds: 2, try: createUnreachable},
+		{name: "pods that pose as the cluster's DNS", rounds: 1, try: createPosing},
 		{name: "pods with invalid trace parents", rounds: 1, try: oddParents},
 	}
 }
 
-// The method some returns at most this many of the tenant's own pods. Each round returns different pods.
-func (t *attackRun) some(most int) (pods []corev1.Pod) {
-	own := t.own()
+// somePods returns at most this many of the tenant's own pods. Each round returns different pods.
+func (t *attackRun) somePods(most int) (pods []corev1.Pod) {
+	own := t.ownPods()
 	for i := range min(most, len(own)) {
 		pods = append(pods, own[(t.round*most+i)%len(own)])
 	}
 	return pods
 }
 
-// The function about returns an attack. The attack creates one Event for each of the tenant's own pods, up to the given
+// attackAbout returns an attack. The attack creates one Event for each of the tenant's own pods, up to the given
 // number. The argument change modifies each Event before the tenant sends the Event.
-func about(most int, change func(*corev1.Event)) func(context.Context, *attackRun) {
+func attackAbout(most int, change func(*corev1.Event)) func(context.Context, *attackRun) {
 	return func(ctx context.Context, t *attackRun) {
-		for _, pod := range t.some(most) {
+		for _, pod := range t.somePods(most) {
 			event := t.event(pod, "Pulling", fmt.Sprintf("Pulling image %q", t.absent))
 			change(&event)
 			t.createEvent(ctx, event)
@@ -112,7 +113,7 @@ func about(most int, change func(*corev1.Event)) func(context.Context, *attackRu
 }
 
 func floodOwn(ctx context.Context, t *attackRun) {
-	own := t.own()
+	own := t.ownPods()
 	for i := range floodOf {
 		if len(own) == 0 || ctx.Err() != nil {
 			return
@@ -164,26 +165,26 @@ func statedOf(images func(*tenant) []string, reason, message string) func(contex
 }
 
 func createEventsOf(ctx context.Context, t *attackRun, images []string, reason, message string, from time.Duration) {
-	own := t.own()
+	own := t.ownPods()
 	for i, image := range images {
 		if len(own) == 0 {
 			return
 		}
 		event := t.event(own[(i+t.round)%len(own)], reason, fmt.Sprintf(message, image))
-		dated(&event, time.Now().Add(from))
+		setTime(&event, time.Now().Add(from))
 		t.createEvent(ctx, event)
 	}
 }
 
-// The function dated sets the time of an Event: in its timestamps, and in its name as the kubelet does.
-func dated(event *corev1.Event, at time.Time) {
+// setTime sets the time of an Event: in its timestamps, and in its name as the kubelet does.
+func setTime(event *corev1.Event, at time.Time) {
 	event.Name = fmt.Sprintf("%s.%x", event.InvolvedObject.Name, at.UnixNano())
 	event.FirstTimestamp, event.LastTimestamp = metav1.NewTime(at), metav1.NewTime(at)
 }
 
-// The function stated returns an attack that creates the same Event about each of the tenant's own pods.
-func stated(reason, message string) func(context.Context, *attackRun) {
-	return about(baits, func(e *corev1.Event) {
+// repeatEvent returns an attack that creates the same Event about each of the tenant's own pods.
+func repeatEvent(reason, message string) func(context.Context, *attackRun) {
+	return attackAbout(baits, func(e *corev1.Event) {
 		e.Reason, e.Message, e.Type = reason, message, corev1.EventTypeWarning
 		e.InvolvedObject.FieldPath = ""
 	})
@@ -205,8 +206,8 @@ func (t *tenant) aboutOthers(pod corev1.Pod) []corev1.Event {
 	}
 }
 
-// The function elsewhere tries to store Events in another tenant's namespace.
-func elsewhere(ctx context.Context, t *attackRun) {
+// storeElsewhere tries to store Events in another tenant's namespace.
+func storeElsewhere(ctx context.Context, t *attackRun) {
 	for _, pod := range t.others() {
 		for _, event := range t.aboutOthers(pod) {
 			event.InvolvedObject.Namespace = pod.Namespace
@@ -240,7 +241,7 @@ func oddClocks(ctx context.Context, t *attackRun) {
 	for _, off := range []time.Duration{time.Hour, -time.Hour, 5 * time.Second, -5 * time.Second} {
 		suffixes = append(suffixes, fmt.Sprintf("%x", now.Add(off).UnixNano()))
 	}
-	for _, pod := range t.some(2) {
+	for _, pod := range t.somePods(2) {
 		for _, suffix := range suffixes {
 			event := t.event(pod, "Pulling", fmt.Sprintf("Pulling image %q", t.absent))
 			event.Name = fmt.Sprintf("%s-%s.%s", pod.Name, bench.FreshName("odd"), suffix)
@@ -252,7 +253,7 @@ func oddClocks(ctx context.Context, t *attackRun) {
 func oddStamps(ctx context.Context, t *attackRun) {
 	stamps := []time.Time{{}, time.Unix(0, 0), time.Now().Add(24 * time.Hour),
 		time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}
-	for _, pod := range t.some(2) {
+	for _, pod := range t.somePods(2) {
 		for i, at := range stamps {
 			event := t.event(pod, "Pulled", fmt.Sprintf("Container image %q already present on machine", t.absent))
 			event.FirstTimestamp, event.LastTimestamp = metav1.NewTime(at), metav1.NewTime(at)

@@ -23,11 +23,11 @@ const (
 // createWaitingPods creates pods that wait for a ConfigMap that is never created. Half of the pods use an image that
 // the node does not have. The pods remain until the tenant is removed.
 func (t *tenant) createWaitingPods(ctx context.Context) error {
-	if err := t.look(ctx); err != nil || len(t.own()) > 0 {
+	if err := t.look(ctx); err != nil || len(t.ownPods()) > 0 {
 		return err
 	}
 	for i := range baits {
-		pod := corev1.Pod{Spec: t.waiting(ownImages(t)[i%2])}
+		pod := corev1.Pod{Spec: t.waitingSpec(ownImages(t)[i%2])}
 		pod.Name = fmt.Sprintf("%s%d", baitPrefix, i)
 		if err := t.kube.Create(ctx, t.path("pods"), pod); err != nil {
 			return fmt.Errorf("create a pod of the tenant: %w", err)
@@ -36,17 +36,16 @@ func (t *tenant) createWaitingPods(ctx context.Context) error {
 	return nil
 }
 
-// The method waiting returns a pod on the node that never gets a sandbox.
-func (t *tenant) waiting(image string) corev1.PodSpec {
+// waitingSpec returns a pod on the node that never gets a sandbox.
+func (t *tenant) waitingSpec(image string) corev1.PodSpec {
 	spec := corev1.PodSpec{NodeName: layout.NodeName, Containers: []corev1.Container{{Name: mainName, Image: image}}}
 	spec.Volumes = []corev1.Volume{bench.ConfigMapVolume("never-comes")}
 	spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: spec.Volumes[0].Name, MountPath: "/data"}}
 	return spec
 }
 
-// The method rejected returns a pod on the node that the kubelet rejects. The pod remains in the API server as
-// failed.
-func (t *tenant) rejected(image string) corev1.PodSpec {
+// rejectedSpec returns a pod on the node that the kubelet rejects. The pod remains in the API server as failed.
+func (t *tenant) rejectedSpec(image string) corev1.PodSpec {
 	return corev1.PodSpec{NodeName: layout.NodeName, NodeSelector: map[string]string{"no-such": "label"},
 		Containers: []corev1.Container{{Name: mainName, Image: image}}}
 }
@@ -54,7 +53,7 @@ func (t *tenant) rejected(image string) corev1.PodSpec {
 // newerAPI creates Events through the newer API, which the kubelet does not use. The agent's watch selects Events by
 // their source. Events of the newer API lack a source, so the watch does not deliver them.
 func newerAPI(ctx context.Context, t *attackRun) {
-	for _, pod := range t.some(2) {
+	for _, pod := range t.somePods(2) {
 		event := map[string]any{
 			"metadata": map[string]any{"name": bench.FreshName(pod.Name)},
 			"reason":   "Pulled", "action": "Pull", "type": "Normal",
@@ -67,9 +66,9 @@ func newerAPI(ctx context.Context, t *attackRun) {
 	}
 }
 
-// The method kubelets returns the names of Events in the tenant's namespace that the kubelet itself created. It
-// recognizes these Events by a message that only the kubelet uses in this namespace.
-func (t *attackRun) kubelets(ctx context.Context, most int) []string {
+// kubeletEvents returns the names of Events in the tenant's namespace that the kubelet itself created. It recognizes
+// these Events by a message that only the kubelet uses in this namespace.
+func (t *attackRun) kubeletEvents(ctx context.Context, most int) []string {
 	var list corev1.EventList
 	if err := t.kube.Get(ctx, t.path("events")+"?limit=300&fieldSelector=reason%3DFailedMount", &list); err != nil {
 		t.count(ctx, err)
@@ -86,7 +85,7 @@ func (t *attackRun) kubelets(ctx context.Context, most int) []string {
 
 // changeKubelets changes the message and the time of the kubelet's own Events.
 func changeKubelets(ctx context.Context, t *attackRun) {
-	for i, name := range t.kubelets(ctx, 4) {
+	for i, name := range t.kubeletEvents(ctx, 4) {
 		at := time.Now().Add([]time.Duration{time.Hour, -time.Hour}[i%2]).UTC().Format(time.RFC3339)
 		message := fmt.Sprintf("Successfully pulled image %q in 8760h0m0s (8760h0m0s including waiting).", t.absent)
 		change := map[string]any{"reason": "Pulled", "message": message, "count": 1_000_000,
@@ -99,14 +98,14 @@ func deleteKubelets(ctx context.Context, t *attackRun) {
 	if t.round == 0 {
 		return // changeKubelets can only change Events that already exist
 	}
-	for _, name := range slices.Backward(t.kubelets(ctx, 8)) {
+	for _, name := range slices.Backward(t.kubeletEvents(ctx, 8)) {
 		t.count(ctx, t.kube.Delete(ctx, t.path("events")+"/"+name))
 	}
 }
 
-// The function mirrors creates one pod for each pod of other tenants. The new pod claims to mirror a static pod and has
-// the other pod's UID.
-func mirrors(ctx context.Context, t *attackRun) {
+// mirrorPods creates one pod for each pod of other tenants. The new pod claims to mirror a static pod and has the other
+// pod's UID.
+func mirrorPods(ctx context.Context, t *attackRun) {
 	for _, pod := range t.others() {
 		if t.mirrored[pod.UID] {
 			continue
@@ -125,9 +124,9 @@ func mirrors(ctx context.Context, t *attackRun) {
 func largePods(ctx context.Context, t *attackRun) {
 	text := strings.Repeat("x", largeText/10)
 	for i := range 3 {
-		spec := t.rejected(t.absent)
+		spec := t.rejectedSpec(t.absent)
 		if i == 0 {
-			spec = t.waiting(t.absent)
+			spec = t.waitingSpec(t.absent)
 		}
 		c := &spec.Containers[0]
 		for j := range 5 {
@@ -142,7 +141,7 @@ func largePods(ctx context.Context, t *attackRun) {
 // one pod, and two pods have no node.
 func manyContainers(ctx context.Context, t *attackRun) {
 	unbound := corev1.PodSpec{NodeSelector: map[string]string{"no-such": "label"}}
-	specs := []corev1.PodSpec{t.waiting(t.absent), t.rejected(t.absent), unbound, unbound}
+	specs := []corev1.PodSpec{t.waitingSpec(t.absent), t.rejectedSpec(t.absent), unbound, unbound}
 	for _, spec := range specs {
 		spec.Containers = nil
 		for i := range 250 {
@@ -155,9 +154,9 @@ func manyContainers(ctx context.Context, t *attackRun) {
 	}
 }
 
-// The function unreachable creates pods whose images come from registries that do not exist. The kubelet really tries
-// to pull these images. The pulls fail immediately, so other pulls do not wait for them.
-func unreachable(ctx context.Context, t *attackRun) {
+// createUnreachable creates pods whose images come from registries that do not exist. The kubelet really tries to pull
+// these images. The pulls fail immediately, so other pulls do not wait for them.
+func createUnreachable(ctx context.Context, t *attackRun) {
 	for i := range 4 {
 		image := fmt.Sprintf("127.0.0.1:%d/image:1", 2+4*t.round+i)
 		spec := corev1.PodSpec{Containers: []corev1.Container{{Name: mainName, Image: image}}}
@@ -165,8 +164,8 @@ func unreachable(ctx context.Context, t *attackRun) {
 	}
 }
 
-// The function posing creates pods with the labels of add-ons. All these pods run, and one pod crashes.
-func posing(ctx context.Context, t *attackRun) {
+// createPosing creates pods with the labels of add-ons. All these pods run, and one pod crashes.
+func createPosing(ctx context.Context, t *attackRun) {
 	labels := map[string]string{"k8s-app": "kube-dns", "app.kubernetes.io/name": "podlapse", "tier": "node"}
 	for i := range 2 {
 		c := corev1.Container{Name: mainName, Image: t.bench.BaseImage}

@@ -54,7 +54,7 @@ func nodeImpersonation(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		return err
 	}
 	v.Contract(timeline)
-	if err := (healthRun{b, v}).until(ctx, "the agent to report its node", reportedWithin,
+	if err := (healthRun{b, v}).awaitSamples(ctx, "the agent to report its node", reportedWithin,
 		sample{"podlapse_node_available", nil, 1}); err != nil {
 		v.Problem("%v", err)
 	}
@@ -63,7 +63,7 @@ func nodeImpersonation(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return tryToken(ctx, b, v, token, true)
 }
 
-// The function check runs podlapse-agent check. The command must succeed and print the given text.
+// check runs podlapse-agent check. The command must succeed and print the given text.
 func check(ctx context.Context, b *bench.Bench, v *Verdict, flags []string, want string) {
 	output, err := exec.CommandContext(ctx, b.Node.Agent(), append([]string{"check"}, flags...)...).CombinedOutput()
 	v.Compared++

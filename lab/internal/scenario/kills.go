@@ -8,8 +8,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// The type kill is one SIGKILL to the agent. Before the signal, the agent runs for the time in the field named
-// after. After the signal, the agent stays down for the time in the field named down.
+// kill is one SIGKILL to the agent. Before the signal, the agent runs for the time in the field named after. After the
+// signal, the agent stays down for the time in the field named down.
 type kill struct{ after, down time.Duration }
 
 // killPlan draws the times at which the agent is killed. Most kills interrupt the agent's normal work, and some
@@ -29,8 +29,8 @@ func killPlan(random *rand.Rand, count int) []kill {
 	return kills
 }
 
-// The function lasting returns the total duration of the kills.
-func lasting(kills []kill) (sum time.Duration) {
+// totalKillTime returns the total duration of the kills.
+func totalKillTime(kills []kill) (sum time.Duration) {
 	for _, k := range kills {
 		sum += k.after + k.down
 	}

@@ -65,8 +65,8 @@ type accounts struct {
 	heardReadyAt time.Time // time from the kubelet's log; zero without a probe
 }
 
-// The method ask collects the true times of a started pod. The pod must still exist, because the kubelet deletes the
-// pod's log with the pod.
+// ask collects the true times of a started pod. The pod must still exist, because the kubelet deletes the pod's log
+// with the pod.
 func (p plan) ask(ctx context.Context, b *bench.Bench, seen bench.Arrival, c calls) (known, error) {
 	a := accounts{seen: seen, calls: c, stated: make(map[string]map[string]time.Time)}
 	var err error
@@ -85,7 +85,7 @@ func (p plan) ask(ctx context.Context, b *bench.Bench, seen bench.Arrival, c cal
 	if a.network, err = b.NetworkTruth(p.name); err != nil {
 		return known{}, err
 	}
-	for _, container := range []string{initName, p.hooked(), mainName} {
+	for _, container := range []string{initName, p.hookedContainer(), mainName} {
 		if container == "" || a.stated[container] != nil {
 			continue
 		}
@@ -124,7 +124,7 @@ func (p plan) ask(ctx context.Context, b *bench.Bench, seen bench.Arrival, c cal
 //     result of a readiness probe.
 func (p plan) lengths(a accounts) []knownLength {
 	lengths := []knownLength{
-		{phase: p.mounting(), injected: p.secretAfter,
+		{phase: p.mountPhase(), injected: p.secretAfter,
 			truth:   bench.Span{StartAt: a.takenUpAt, EndAt: a.runtime.SandboxAskedAt},
 			endedBy: a.network.StartAt},
 		{phase: "network", injected: p.networkDelay,
@@ -137,7 +137,7 @@ func (p plan) lengths(a accounts) []knownLength {
 		{phase: "pull", container: mainName, then: "unpack", injected: p.pullTime(), truth: a.runtime.Pull,
 			begunBefore: a.pullsAt},
 	}
-	if hooked := p.hooked(); hooked == hookedName {
+	if hooked := p.hookedContainer(); hooked == hookedName {
 		lengths = append(lengths, knownLength{phase: "post_start_hook", container: hooked, injected: p.hookFor,
 			injectorEnds: true,
 			truth:        bench.Span{StartAt: a.runningAt(hooked), EndAt: a.stated[hooked][workload.WordHookDone]}})
@@ -155,7 +155,7 @@ func (p plan) lengths(a accounts) []knownLength {
 			injectorEnds: true})
 		at, begunBefore, begunBy = end, time.Time{}, time.Time{}
 	}
-	if p.hooked() == mainName {
+	if p.hookedContainer() == mainName {
 		next("post_start_hook", p.hookFor, workload.WordHookDone)
 	}
 	if p.startedAfter > 0 {
@@ -171,18 +171,18 @@ func (p plan) lengths(a accounts) []knownLength {
 	return lengths
 }
 
-// The method mounting returns the phase in which the kubelet mounts the pod's volumes. If a Secret is missing, this
-// phase is pod_config.
-func (p plan) mounting() string {
+// mountPhase returns the phase in which the kubelet mounts the pod's volumes. If a Secret is missing, this phase is
+// pod_config.
+func (p plan) mountPhase() string {
 	if p.secretAfter > 0 {
 		return "pod_config"
 	}
 	return "volumes"
 }
 
-// The method joined combines two phases if the timeline merges these phases under the first phase's name. The combined
-// phase covers the time of both phases, and its injected delay is the sum.
-func (l knownLength) joined(next knownLength, timeline agent.Timeline) (both knownLength, ok bool) {
+// joinWith combines two phases if the timeline merges these phases under the first phase's name. The combined phase
+// covers the time of both phases, and its injected delay is the sum.
+func (l knownLength) joinWith(next knownLength, timeline agent.Timeline) (both knownLength, ok bool) {
 	if l.with == "" || l.with != next.phase || !slices.ContainsFunc(timeline.Phases, func(p agent.Phase) bool {
 		return p.Phase == l.phase && p.Container == l.container && slices.Contains(p.MergedWith, l.with)
 	}) {

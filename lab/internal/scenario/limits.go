@@ -144,15 +144,15 @@ func (r reading) truth() time.Duration { return r.happened.Length() }
 
 func (r reading) off() time.Duration { return r.measured - r.truth() }
 
-// The method within reports whether the agent is accurate enough. If tasks waited near an end of the phase, the
-// independent log or the component that the agent reads might have been late. Therefore, the difference is allowed to
-// include this waiting time.
-func (r reading) within() bool { return !r.missing && r.off().Abs() <= exact+r.waited }
+// isAccurate reports whether the agent is accurate enough. If tasks waited near an end of the phase, the independent
+// log or the component that the agent reads might have been late. Therefore, the difference is allowed to include this
+// waiting time.
+func (r reading) isAccurate() bool { return !r.missing && r.off().Abs() <= exact+r.waited }
 
-// The method kept reports whether the truth lies within the error that the agent states. On a busy machine, a process
-// needs time before its first log line, and between its last log line and its exit. The time before the first line and
-// after the last line is part of the phase.
-func (r reading) kept() bool {
+// holdsTruth reports whether the truth lies within the error that the agent states. On a busy machine, a process needs
+// time before its first log line, and between its last log line and its exit. The time before the first line and after
+// the last line is part of the phase.
+func (r reading) holdsTruth() bool {
 	bound := r.stated + exact
 	return !r.missing && r.off() >= -bound-r.begunLater-r.partly && r.off() <= bound+r.begunEarlier+r.endedLater
 }

@@ -28,7 +28,7 @@ func lostEvents(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	c := pullCase{pod: "pod"}
 	for i := range count {
 		name := fmt.Sprintf("c%d", i+1)
-		image, err := p.cold(ctx, name)
+		image, err := p.pushColdImage(ctx, name)
 		if err != nil {
 			return err
 		}
@@ -130,7 +130,7 @@ func (j *pullJudge) judgeLosses(lost []string, stored []corev1.Event, timeline a
 			v.Problem("the agent reports the Event %s as lost, but the API server has this Event", text)
 		}
 	}
-	provable := j.view.provable(lost)
+	provable := j.view.provableLosses(lost)
 	if reported := slices.Sorted(slices.Values(timeline.LostEvents)); !slices.Equal(provable, reported) {
 		v.Problem("the agent must report the lost Events %q, but reports %q", provable, reported)
 	}
@@ -142,9 +142,9 @@ func (j *pullJudge) judgeLosses(lost []string, stored []corev1.Event, timeline a
 		len(provable), strings.Join(lost, ", "))
 }
 
-// The method provable returns the lost Events whose loss an agent can prove. An agent that does not wait for Events
-// cannot prove the loss of an Event. Without the runtime, only the Pulled Event shows that the kubelet pulled an image.
-func (s view) provable(lost []string) (known []string) {
+// provableLosses returns the lost Events whose loss an agent can prove. An agent that does not wait for Events cannot
+// prove the loss of an Event. Without the runtime, only the Pulled Event shows that the kubelet pulled an image.
+func (s view) provableLosses(lost []string) (known []string) {
 	for _, event := range lost {
 		reason, container, _ := strings.Cut(event, "/")
 		if s.events && (s.runtime || reason == pulledReason || !slices.Contains(lost, pulledReason+"/"+container)) {
@@ -161,7 +161,7 @@ func (j *pullJudge) judgeLossy(ctx context.Context, c pullCase, lost []string, t
 	of := j.view
 	defer func() { j.view = of }()
 	for _, want := range c.wants {
-		truth, err := j.attempts(ctx, c.pod, want)
+		truth, err := j.attemptsOf(ctx, c.pod, want)
 		if err != nil {
 			return err
 		}

@@ -16,8 +16,8 @@ import (
 func networkFailure(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		broken = 4 * time.Second
-		// The constant firstTry is the longest time until the first attempt has failed. No evidence separates this time
-		// from the phase volumes before it. The time includes the removal of the failed sandbox.
+		// firstTry is the longest time until the first attempt has failed. No evidence separates this time from the
+		// phase volumes before it. The time includes the removal of the failed sandbox.
 		firstTry = time.Second
 	)
 	if err := b.BreakNetwork("the lab has no address left"); err != nil {

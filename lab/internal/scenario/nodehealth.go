@@ -47,11 +47,11 @@ func nodeHealth(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 		return err
 	}
 	h := healthRun{b, v}
-	if err := h.until(ctx, "the node to be available", 20*time.Second,
+	if err := h.awaitSamples(ctx, "the node to be available", 20*time.Second,
 		sample{"podlapse_node_available", nil, 1}); err != nil {
 		return err
 	}
-	h.now(ctx,
+	h.checkNow(ctx,
 		sample{"podlapse_node_info", []string{`zone="lab-a"`, `node_pool="lab"`}, 1},
 		sample{"podlapse_node_condition", []string{`condition="Ready"`, `status="true"`}, 1},
 		sample{"podlapse_node_condition", []string{`condition="Ready"`, `status="false"`}, 0},
@@ -99,9 +99,9 @@ func (s sample) of(text string) error {
 	return err
 }
 
-// The method until waits until all samples have their expected values at the same time. If the wait times out, the
-// error lists the samples with other values.
-func (h healthRun) until(ctx context.Context, what string, limit time.Duration, wanted ...sample) error {
+// awaitSamples waits until all samples have their expected values at the same time. If the wait times out, the error
+// lists the samples with other values.
+func (h healthRun) awaitSamples(ctx context.Context, what string, limit time.Duration, wanted ...sample) error {
 	h.verdict.Compared += len(wanted)
 	return h.Node.Report.Wait(ctx, what, limit, 50*time.Millisecond, func(ctx context.Context) error {
 		text, err := h.Agent.Metrics(ctx)
@@ -116,8 +116,8 @@ func (h healthRun) until(ctx context.Context, what string, limit time.Duration, 
 	})
 }
 
-// The method now checks the current values of the samples.
-func (h healthRun) now(ctx context.Context, wanted ...sample) {
+// checkNow checks the current values of the samples.
+func (h healthRun) checkNow(ctx context.Context, wanted ...sample) {
 	text, err := h.Agent.Metrics(ctx)
 	if err != nil {
 		h.verdict.Problem("%v", err)
@@ -153,7 +153,7 @@ func (h healthRun) cordon(ctx context.Context) error {
 			return err
 		}
 		asked := time.Now()
-		if err := h.until(ctx, step.what, reportedWithin, step.want...); err != nil {
+		if err := h.awaitSamples(ctx, step.what, reportedWithin, step.want...); err != nil {
 			h.verdict.Problem("%v", err)
 			continue
 		}
@@ -173,7 +173,7 @@ func (h healthRun) notReady(ctx context.Context) error {
 	if err := h.Kube.MergeLists(ctx, nodePath+"/status", change); err != nil {
 		return err
 	}
-	err := h.until(ctx, "NotReady to be reported", reportedWithin,
+	err := h.awaitSamples(ctx, "NotReady to be reported", reportedWithin,
 		sample{"podlapse_node_available", nil, 0},
 		sample{"podlapse_node_condition", []string{`condition="Ready"`, `status="false"`}, 1},
 		sample{"podlapse_node_condition", []string{`condition="Ready"`, `status="true"`}, 0},
@@ -182,7 +182,7 @@ func (h healthRun) notReady(ctx context.Context) error {
 		h.verdict.Problem("%v", err)
 	}
 	const kubeletSays = 20 * time.Second // the kubelet checks its status every 10 s
-	if err := h.until(ctx, "the kubelet to report that it is ready", kubeletSays,
+	if err := h.awaitSamples(ctx, "the kubelet to report that it is ready", kubeletSays,
 		sample{"podlapse_node_available", nil, 1}, sample{"podlapse_node_unavailable", nil, 0}); err != nil {
 		h.verdict.Problem("%v", err)
 	}
@@ -262,7 +262,7 @@ func (h healthRun) addons(ctx context.Context) error {
 
 	// The kubelet restarts the crashed container immediately, and again after 10 s.
 	of := func(name string, more ...string) []string { return append([]string{`addon="` + name + `"`}, more...) }
-	err = h.until(ctx, "the crash loop to be reported", 30*time.Second,
+	err = h.awaitSamples(ctx, "the crash loop to be reported", 30*time.Second,
 		sample{"podlapse_addon_restarts_total",
 			of("lab-dns", `version="1.2.3"`, `container="crashing"`, `reason="error"`, `exit_code="`+exitCode+`"`), 2},
 		sample{"podlapse_addon_pods", of("lab-dns"), 1}, sample{"podlapse_addon_pods_available", of("lab-dns"), 0},
@@ -272,7 +272,7 @@ func (h healthRun) addons(ctx context.Context) error {
 	if err != nil {
 		h.verdict.Problem("%v", err)
 	}
-	h.now(ctx, sample{"podlapse_addon_restarts_total", nil, 2}, sample{"podlapse_addon_pods", nil, 2})
+	h.checkNow(ctx, sample{"podlapse_addon_restarts_total", nil, 2}, sample{"podlapse_addon_pods", nil, 2})
 	for _, pod := range []string{"crashing", "well"} {
 		if err := h.DeletePod(ctx, pod); err != nil {
 			return err
@@ -281,6 +281,6 @@ func (h healthRun) addons(ctx context.Context) error {
 			return err
 		}
 	}
-	return h.until(ctx, "deleted add-ons to disappear from the metrics", reportedWithin,
+	return h.awaitSamples(ctx, "deleted add-ons to disappear from the metrics", reportedWithin,
 		sample{"podlapse_addon_pods", nil, 0}, sample{"podlapse_addons_available", nil, 1})
 }

@@ -63,12 +63,12 @@ func noWatch(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		return err
 	}
 	v.Note("%d of %d pods possibly waited longer than %s for their sandbox", late.Load(), count, sandboxPatience)
-	v.watches("30 pods with present images", present.minus(before), 0, float64(late.Load()))
+	v.compareWatches("30 pods with present images", present.growthSince(before), 0, float64(late.Load()))
 	timeline, err := startPlain(ctx, b, "cold", cold)
 	if err != nil {
 		return err
 	}
-	v.downloaded(timeline, mainName)
+	v.requireDownload(timeline, mainName)
 	var after watches
 	err = b.Node.Report.Wait(ctx, "the agent to close its Event watch", 30*time.Second, 200*time.Millisecond,
 		func(ctx context.Context) error {
@@ -83,7 +83,7 @@ func noWatch(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err != nil {
 		v.Problem("%v", err)
 	}
-	v.watches("a pod with a cold image", after.minus(present), 1, 1)
+	v.compareWatches("a pod with a cold image", after.growthSince(present), 1, 1)
 	if after.agentOpen != 0 {
 		v.Problem("podlapse_event_watches_open is %v, want 0 because all Event watches are closed", after.agentOpen)
 	}
@@ -133,19 +133,19 @@ func lateSandbox(timeline agent.Timeline) bool {
 	return running.Latest.Sub(acknowledged.Earliest) > sandboxPatience
 }
 
-// The method watches compares the number of opened Event watches with the expected range.
-func (v *Verdict) watches(what string, between watches, least, most float64) {
+// compareWatches compares the number of opened Event watches with the expected range.
+func (v *Verdict) compareWatches(what string, between watches, least, most float64) {
 	v.Compared += 2
 	wanted := fmt.Sprint(most)
 	if least != most {
 		wanted = fmt.Sprintf("%v to %v", least, most)
 	}
-	if n := between.served(); n < least || n > most {
+	if n := between.openedWatches(); n < least || n > most {
 		v.Problem("%s: the API server served %v Event watches, want %s", what, n, wanted)
 	}
 	if n := between.opened; n < least || n > most {
 		v.Problem("%s: podlapse_event_watches_opened_total grew by %v, want %s", what, n, wanted)
 	}
-	v.Note("%s: %v Event watches, open for %.1f s, %v Events received, %v of them used", what, between.served(),
+	v.Note("%s: %v Event watches, open for %.1f s, %v Events received, %v of them used", what, between.openedWatches(),
 		between.openSeconds, between.received, between.itUsed)
 }

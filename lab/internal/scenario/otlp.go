@@ -48,9 +48,9 @@ type tracedRun struct {
 	verdict *Verdict
 }
 
-// The method reported waits until the agent has reported a pod on standard output and over OTLP. Then the method
-// compares the two reports.
-func (t *tracedRun) reported(ctx context.Context, pod string) (agent.Timeline, otlp.Report, error) {
+// awaitReport waits until the agent has reported a pod on standard output and over OTLP. Then the method compares the
+// two reports.
+func (t *tracedRun) awaitReport(ctx context.Context, pod string) (agent.Timeline, otlp.Report, error) {
 	timeline, err := t.bench.AwaitSettled(ctx, pod)
 	if err != nil {
 		return agent.Timeline{}, otlp.Report{}, err
@@ -82,7 +82,7 @@ func (t *tracedRun) fullTrace(ctx context.Context) error {
 	if err := errors.Join(err, stop()); err != nil {
 		return err
 	}
-	timeline, report, err := t.reported(ctx, p.name)
+	timeline, report, err := t.awaitReport(ctx, p.name)
 	if err != nil {
 		return err
 	}
@@ -146,7 +146,7 @@ func (t *tracedRun) failedAndOwnedPods(ctx context.Context) error {
 }
 
 func (t *tracedRun) judgeFailing(ctx context.Context, pod string) error {
-	timeline, report, err := t.reported(ctx, pod)
+	timeline, report, err := t.awaitReport(ctx, pod)
 	if err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (t *tracedRun) judgeFailing(ctx context.Context, pod string) error {
 }
 
 func (t *tracedRun) judgeChild(ctx context.Context, pod string) error {
-	_, report, err := t.reported(ctx, pod)
+	_, report, err := t.awaitReport(ctx, pod)
 	if err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func (t *tracedRun) judgeChild(ctx context.Context, pod string) error {
 }
 
 func (t *tracedRun) judgeOwned(ctx context.Context, pod, deployment string) error {
-	timeline, report, err := t.reported(ctx, pod)
+	timeline, report, err := t.awaitReport(ctx, pod)
 	if err != nil {
 		return err
 	}
@@ -214,7 +214,7 @@ func (t *tracedRun) sendTwice(ctx context.Context) error {
 	if err := errors.Join(<-carried, stop(), killed); err != nil {
 		return err
 	}
-	timeline, first, err := t.reported(ctx, p.name)
+	timeline, first, err := t.awaitReport(ctx, p.name)
 	if err != nil {
 		return err
 	}

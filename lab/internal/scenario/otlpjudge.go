@@ -39,7 +39,7 @@ func timelineIn(r otlp.Report) agent.Timeline {
 	return t
 }
 
-// The method trace checks the form of a start-up's trace, and compares the trace with the start-up's record.
+// trace checks the form of a start-up's trace, and compares the trace with the start-up's record.
 func (v *Verdict) trace(r otlp.Report, t agent.Timeline) {
 	v.Compared++
 	v.tree(r)
@@ -47,7 +47,7 @@ func (v *Verdict) trace(r otlp.Report, t agent.Timeline) {
 		v.attributes(span, t)
 	}
 	root := rootOf(r)
-	v.under(r, "", wantedOf(t, root))
+	v.requireSpans(r, "", wantedOf(t, root))
 	v.judgeEvents(root, t)
 	v.rollout(root, t)
 }

@@ -51,7 +51,7 @@ func (t *tracedRun) withoutReceiver(ctx context.Context) error {
 	if err := t.bench.CreatePod(ctx, received, spec); err != nil {
 		return err
 	}
-	if _, _, err := t.reported(ctx, received); err != nil {
+	if _, _, err := t.awaitReport(ctx, received); err != nil {
 		return err
 	}
 	after, err := t.awaitCounted(ctx, func(c delivered) bool { return c.sent > during.sent })

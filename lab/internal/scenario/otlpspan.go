@@ -35,12 +35,12 @@ func (s stretch) holds(at time.Time) bool {
 	return !at.Before(s.from) && (s.to.IsZero() || !at.After(s.to))
 }
 
-// The variable everywhere lists the attributes that all spans have.
-var everywhere = []string{"k8s.namespace.name", "k8s.pod.name", "k8s.pod.uid", "k8s.node.name", "podlapse.kind"}
+// commonAttributes lists the attributes that all spans have.
+var commonAttributes = []string{"k8s.namespace.name", "k8s.pod.name", "k8s.pod.uid", "k8s.node.name", "podlapse.kind"}
 
-// The method under requires exactly these spans under a parent. Spans of one kind must be in order. Only containers are
+// requireSpans requires exactly these spans under a parent. Spans of one kind must be in order. Only containers are
 // exempt.
-func (v *Verdict) under(r otlp.Report, parent string, all ...wanted) {
+func (v *Verdict) requireSpans(r otlp.Report, parent string, all ...wanted) {
 	there := slices.DeleteFunc(slices.Clone(r.Spans), func(s otlp.Span) bool {
 		if parent == "" {
 			return s.Attributes["podlapse.kind"] != "startup"
@@ -59,7 +59,7 @@ func (v *Verdict) under(r otlp.Report, parent string, all ...wanted) {
 			continue
 		}
 		v.span(r.Pod, there[at], w)
-		v.under(r, there[at].SpanID, w.parts...)
+		v.requireSpans(r, there[at].SpanID, w.parts...)
 		there = slices.Delete(there, at, at+1)
 	}
 	for _, s := range there {
@@ -92,7 +92,7 @@ func (v *Verdict) span(pod string, s otlp.Span, w wanted) {
 	for _, key := range slices.Sorted(maps.Keys(s.Attributes)) {
 		_, text := w.texts[key]
 		_, length := w.seconds[key]
-		if !text && !length && !slices.Contains(everywhere, key) {
+		if !text && !length && !slices.Contains(commonAttributes, key) {
 			v.Problem("trace of %s: span %s has %s=%q, which is not documented for a %s", pod, s.Name, key,
 				s.Attributes[key], w.kind)
 		}

@@ -122,8 +122,8 @@ func wantedContainers(t agent.Timeline) (all []wanted) {
 	return all
 }
 
-// The type life describes a container's milestones in a record: the existing milestones, and the intervals that the
-// container's span uses.
+// life describes a container's milestones in a record: the existing milestones, and the intervals that the container's
+// span uses.
 type life struct {
 	created, ready, finished     bool
 	begunIn, readyIn, finishedIn stretch
@@ -138,21 +138,21 @@ func lifeOf(t agent.Timeline, container string) (l life) {
 		lies := stretch{m.Earliest, m.Latest}
 		switch m.Milestone {
 		case "container_created", "running":
-			l.begunIn, l.runs = first(l.created, l.begunIn, lies), max(l.runs, m.Attempt)
+			l.begunIn, l.runs = earlierStretch(l.created, l.begunIn, lies), max(l.runs, m.Attempt)
 			l.created = true
 		case "container_ready":
-			l.readyIn, l.ready = last(l.ready, l.readyIn, lies), true
+			l.readyIn, l.ready = laterStretch(l.ready, l.readyIn, lies), true
 		case "finished":
-			l.finishedIn, l.ended = last(l.finished, l.finishedIn, lies), max(l.ended, m.Attempt)
+			l.finishedIn, l.ended = laterStretch(l.finished, l.finishedIn, lies), max(l.ended, m.Attempt)
 			l.finished = true
 		}
 	}
 	return l
 }
 
-// The function first returns the interval of the earlier of two instants. If there is only one instant, first returns
-// the second interval.
-func first(two bool, a, b stretch) stretch {
+// earlierStretch returns the interval of the earlier of two instants. If there is only one instant, earlierStretch
+// returns the second interval.
+func earlierStretch(two bool, a, b stretch) stretch {
 	if !two {
 		return b
 	}
@@ -165,9 +165,9 @@ func first(two bool, a, b stretch) stretch {
 	return a
 }
 
-// The function last returns the interval of the later of two instants. If there is only one instant, last returns the
-// second interval.
-func last(two bool, a, b stretch) stretch {
+// laterStretch returns the interval of the later of two instants. If there is only one instant, laterStretch returns
+// the second interval.
+func laterStretch(two bool, a, b stretch) stretch {
 	if !two {
 		return b
 	}

@@ -22,7 +22,8 @@ func (p *pageRun) judgeLinks(context.Context) error {
 		return err
 	}
 	if err := p.tab.Await("the pods of the workload", fmt.Sprintf(
-		`location.hash.startsWith('#/?owner=') && document.querySelectorAll('.rows > a.row:not([hidden])').length === %d`,
+		`location.hash.startsWith('#/?owner=') && document.querySelectorAll('.rows > a.row:not([hidden])').length `+
+			`=== %d`,
 		len(p.shop)), soon); err != nil {
 		return err
 	}

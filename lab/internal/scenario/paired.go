@@ -9,7 +9,7 @@ type paired[T ~int64] struct {
 	pairs               int
 }
 
-// The function pair summarizes at least two differences.
+// pair summarizes at least two differences.
 func pair[T ~int64](differences []T) paired[T] {
 	n := float64(len(differences))
 	var sum, squares float64

@@ -12,8 +12,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// The type plan describes one pod and the delays that are injected into the pod's start-up. A delay of zero means no
-// delay. The network delay and the throttled pull are faults of the bench, which are active while the pod starts.
+// plan describes one pod and the delays that are injected into the pod's start-up. A delay of zero means no delay. The
+// network delay and the throttled pull are faults of the bench, which are active while the pod starts.
 type plan struct {
 	name         string
 	networkDelay time.Duration
@@ -49,8 +49,8 @@ func (p plan) outcomes() []string {
 	return []string{agent.Ready}
 }
 
-// The method hooked returns the name of the container with the post-start hook.
-func (p plan) hooked() string {
+// hookedContainer returns the name of the container with the post-start hook.
+func (p plan) hookedContainer() string {
 	switch {
 	case p.hookFor == 0:
 		return ""
@@ -71,7 +71,7 @@ func (p plan) spec(base, cold string) corev1.PodSpec {
 	if p.startedAfter > 0 {
 		main = bench.WithStartupProbe(main, p.startedAfter)
 	}
-	switch p.hooked() {
+	switch p.hookedContainer() {
 	case mainName:
 		main = bench.WithHook(main, p.hookFor)
 	case hookedName:

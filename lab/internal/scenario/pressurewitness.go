@@ -87,9 +87,9 @@ func (w *pressureWitness) nearest(at time.Time) (best int) {
 	return best
 }
 
-// The method between returns the time for which tasks waited. The method counts from the last sample before an interval
-// to the first sample after the interval.
-func (w *pressureWitness) between(from, to time.Time) time.Duration {
+// waitedBetween returns the time for which tasks waited. The method counts from the last sample before an interval to
+// the first sample after the interval.
+func (w *pressureWitness) waitedBetween(from, to time.Time) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.at) == 0 {
@@ -134,16 +134,16 @@ func (all waits) stop() {
 // larger allowance.
 const longestWait = 150 * time.Millisecond
 
-// The method near returns the time for which tasks waited near the ends of an interval, at most longestWait.
-func (all waits) near(s bench.Span) (waited time.Duration) {
+// waitedNear returns the time for which tasks waited near the ends of an interval, at most longestWait.
+func (all waits) waitedNear(s bench.Span) (waited time.Duration) {
 	const around = 100 * time.Millisecond
 	for _, w := range all {
 		if s.EndAt.Sub(s.StartAt) <= 2*around {
-			waited += w.between(s.StartAt.Add(-around), s.EndAt.Add(around))
+			waited += w.waitedBetween(s.StartAt.Add(-around), s.EndAt.Add(around))
 			continue
 		}
-		waited += w.between(s.StartAt.Add(-around), s.StartAt.Add(around)) +
-			w.between(s.EndAt.Add(-around), s.EndAt.Add(around))
+		waited += w.waitedBetween(s.StartAt.Add(-around), s.StartAt.Add(around)) +
+			w.waitedBetween(s.EndAt.Add(-around), s.EndAt.Add(around))
 	}
 	return min(waited, longestWait)
 }
@@ -152,17 +152,17 @@ func (all waits) near(s bench.Span) (waited time.Duration) {
 // the pressure of shorter phases exactly.
 const leastPressed = time.Second
 
-// The method reported returns the agent's value for the resource.
-func (w *pressureWitness) reported(p agent.Pressure) float64 {
+// reportedShare returns the agent's value for the resource.
+func (w *pressureWitness) reportedShare(p agent.Pressure) float64 {
 	if w.resource == "io" {
 		return p.IO
 	}
 	return p.CPU
 }
 
-// The method judge compares the agent's pressure with the observed pressure for each long phase. If phases are given,
-// at least one of these phases must have high pressure. Otherwise, any phase must have high pressure. The verdict must
-// also mention the pressure.
+// judge compares the agent's pressure with the observed pressure for each long phase. If phases are given, at least one
+// of these phases must have high pressure. Otherwise, any phase must have high pressure. The verdict must also mention
+// the pressure.
 func (w *pressureWitness) judge(timeline agent.Timeline, v *Verdict, phases ...string) {
 	if !w.measured {
 		v.Note("this kernel does not measure pressure")
@@ -183,17 +183,17 @@ func (w *pressureWitness) judge(timeline agent.Timeline, v *Verdict, phases ...s
 		from, to := w.nearest(phase.StartAt), w.nearest(phase.EndAt)
 		truth := float64(w.stalled[to]-w.stalled[from]) / float64(w.at[to].Sub(w.at[from]))
 		v.Compared++
-		if phase.Pressure == nil || math.Abs(w.reported(*phase.Pressure)-truth) > within {
+		if phase.Pressure == nil || math.Abs(w.reportedShare(*phase.Pressure)-truth) > within {
 			v.Problem("during phase %s of %s s, tasks waited for %s in %.0f %% of the time, but the agent "+
 				"reports %+v", phase.Phase,
 				seconds(length), w.resource, 100*truth, phase.Pressure)
 			continue
 		}
 		wanted := len(phases) == 0 || slices.Contains(phases, phase.Phase)
-		high = high || wanted && w.reported(*phase.Pressure) >= documentedHigh
+		high = high || wanted && w.reportedShare(*phase.Pressure) >= documentedHigh
 		v.Note("during phase %s of %s s, tasks waited for %s in %.0f %% of the time; the agent reports %.0f %%",
 			phase.Phase,
-			seconds(length), w.resource, 100*truth, 100*w.reported(*phase.Pressure))
+			seconds(length), w.resource, 100*truth, 100*w.reportedShare(*phase.Pressure))
 	}
 	v.Compared++
 	if !high || !strings.Contains(timeline.Verdict, w.resource+" pressure was") {
@@ -234,7 +234,7 @@ func busyDisk(dir string, tasks int) (rest func() error, err error) {
 	}
 	remove := func() error { return errors.Join(file.Close(), os.Remove(path)) }
 	for i := range int64(pieces) {
-		if _, err := file.WriteAt(aligned(piece), i*piece); err != nil {
+		if _, err := file.WriteAt(alignedMemory(piece), i*piece); err != nil {
 			return nil, errors.Join(fmt.Errorf("keep the disk busy: %w", err), remove())
 		}
 	}
@@ -242,7 +242,7 @@ func busyDisk(dir string, tasks int) (rest func() error, err error) {
 	var reading errgroup.Group
 	for range tasks {
 		reading.Go(func() error {
-			into := aligned(piece)
+			into := alignedMemory(piece)
 			for i := int64(0); ; i++ {
 				select {
 				case <-done:
@@ -261,8 +261,8 @@ func busyDisk(dir string, tasks int) (rest func() error, err error) {
 	}), nil
 }
 
-// The function aligned returns memory into which the kernel can read the disk directly.
-func aligned(size int) []byte {
+// alignedMemory returns memory into which the kernel can read the disk directly.
+func alignedMemory(size int) []byte {
 	const page = 4096
 	memory := make([]byte, size+page)
 	off := page - int(uintptr(unsafe.Pointer(&memory[0]))%page) // the garbage collector does not move this memory

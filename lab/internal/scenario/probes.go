@@ -227,7 +227,7 @@ func probesFile(b *bench.Bench, all []askedOf, plain string) (string, error) {
 	return filepath.Abs(path)
 }
 
-// The method judge requires that every attempt has the expected result, in the expected stage, after the expected time.
+// judge requires that every attempt has the expected result, in the expected stage, after the expected time.
 func (p askedOf) judge(text string, v *Verdict) {
 	sum := func(name string, labels ...string) float64 {
 		n, err := metrics.Sum(text, name, append([]string{`probe="` + p.name + `"`, `kind="` + p.kind + `"`},
@@ -291,7 +291,7 @@ func judgeProbeLog(b *bench.Bench, v *Verdict) error {
 	return nil
 }
 
-// The function free returns a loopback address without a listener.
+// free returns a loopback address without a listener.
 func free() (string, error) {
 	listener, err := net.Listen("tcp", layout.Address(0))
 	if err != nil {

@@ -73,7 +73,7 @@ func (p *promRun) await(ctx context.Context, what string, limit time.Duration,
 	return p.bench.Node.Report.Wait(ctx, what, limit, 200*time.Millisecond, check)
 }
 
-// The method value queries an expression that must have exactly one sample.
+// value queries an expression that must have exactly one sample.
 func (p *promRun) value(ctx context.Context, client prometheus.Client, expression string) (float64, error) {
 	samples, err := client.Query(ctx, expression)
 	if err != nil {
@@ -85,7 +85,7 @@ func (p *promRun) value(ctx context.Context, client prometheus.Client, expressio
 	return samples[0].Value, nil
 }
 
-// The method expect compares the only sample of an expression with a number.
+// expect compares the only sample of an expression with a number.
 func (p *promRun) expect(ctx context.Context, client prometheus.Client, expression string, want, within float64) error {
 	got, err := p.value(ctx, client, expression)
 	if err != nil {
@@ -157,7 +157,7 @@ func (p *promRun) judgeClassic(ctx context.Context) error {
 		p.verdict.Note("pod %s took %s; the agent reports %s; the quantile from the buckets is %.3f", pod.plan.name,
 			seconds(pod.truth), seconds(pod.total), got)
 		p.verdict.Contract(pod.timeline)
-		p.verdict.downloaded(pod.timeline, mainName)
+		p.verdict.requireDownload(pod.timeline, mainName)
 	}
 	return p.expect(ctx, p.classic, startupHistogram+"_sum", p.sum(), rounding)
 }

@@ -23,7 +23,7 @@ func (j *pullJudge) judgeBlame(what, container string, truth []bench.Attempt, ti
 		slack += exact
 		// the end of the queue is known only from Events; without Events, the agent never reports the queue
 		if j.view.events {
-			slack += j.view.worst(a, neighbors{})
+			slack += j.view.worstError(a, neighbors{})
 		}
 	}
 	reported, _, err := timeline.In("pull_queue", container)
@@ -43,7 +43,7 @@ func (j *pullJudge) judgeBlame(what, container string, truth []bench.Attempt, ti
 			slices.Contains(phase.MergedWith, "pull") {
 			continue
 		}
-		if under := shared(phase, last.Call.StartAt, last.Asked.EndAt); under > exact+slack {
+		if under := sharedDuration(phase, last.Call.StartAt, last.Asked.EndAt); under > exact+slack {
 			j.verdict.Problem("%s: the registry was busy for %s of the unattributed time, so the phase pull "+
 				"must be among the "+
 				"candidates %q", what, seconds(under), phase.MergedWith)
@@ -51,8 +51,8 @@ func (j *pullJudge) judgeBlame(what, container string, truth []bench.Attempt, ti
 	}
 }
 
-// The function shared returns the duration of the part of a phase that lies between two instants.
-func shared(phase agent.Phase, from, until time.Time) time.Duration {
+// sharedDuration returns the duration of the part of a phase that lies between two instants.
+func sharedDuration(phase agent.Phase, from, until time.Time) time.Duration {
 	if phase.StartAt.After(from) {
 		from = phase.StartAt
 	}

@@ -65,10 +65,10 @@ const (
 	caseLimit      = 90 * time.Second // longest time for any other pod
 )
 
-// The method cases creates the images and returns three groups of cases. One case fails for a minute, some cases fail
-// once, and some cases run one at a time.
-func (p *pullRun) cases(ctx context.Context) (backoff pullCase, failing, alone []pullCase, err error) {
-	if backoff, err = p.refused(ctx, "backoff", http.StatusNotFound, backoffTries, "not_found"); err != nil {
+// createCases creates the images and returns three groups of cases. One case fails for a minute, some cases fail once,
+// and some cases run one at a time.
+func (p *pullRun) createCases(ctx context.Context) (backoff pullCase, failing, alone []pullCase, err error) {
+	if backoff, err = p.refusedCase(ctx, "backoff", http.StatusNotFound, backoffTries, "not_found"); err != nil {
 		return
 	}
 	statuses := []struct {
@@ -80,13 +80,14 @@ func (p *pullRun) cases(ctx context.Context) (backoff pullCase, failing, alone [
 		{http.StatusTooManyRequests, "rate_limited"}, {http.StatusInternalServerError, "registry_error"},
 	}
 	for _, s := range statuses {
-		c, err := p.refused(ctx, fmt.Sprintf("status-%d", s.status), s.status, 1, s.class)
+		c, err := p.refusedCase(ctx, fmt.Sprintf("status-%d", s.status), s.status, 1, s.class)
 		if err != nil {
 			return backoff, nil, nil, err
 		}
 		failing = append(failing, c)
 	}
-	for _, make := range []func(context.Context) (pullCase, error){p.reset, p.elsewhere, p.unknownHost, p.noListener} {
+	for _, make := range []func(context.Context) (pullCase, error){p.reset, p.otherPlatformCase, p.unknownHost,
+		p.noListener} {
 		c, err := make(ctx)
 		if err != nil {
 			return backoff, nil, nil, err
@@ -104,8 +105,8 @@ func (p *pullRun) cases(ctx context.Context) (backoff pullCase, failing, alone [
 	return backoff, failing, alone, nil
 }
 
-// The function plain returns a case with a pod that has one container.
-func plain(pod, image, outcome string) pullCase {
+// plainCase returns a case with a pod that has one container.
+func plainCase(pod, image, outcome string) pullCase {
 	return pullCase{pod: pod, spec: corev1.PodSpec{Containers: []corev1.Container{{Name: mainName, Image: image}}},
 		wants: []wantedPull{{container: mainName, image: image, outcome: outcome}}}
 }
@@ -117,69 +118,69 @@ func (c pullCase) failsFirst(failures int, mend func(context.Context) error, cla
 	return c
 }
 
-// The method cold pushes a small image that the node does not have.
-func (p *pullRun) cold(ctx context.Context, name string) (string, error) {
+// pushColdImage pushes a small image that the node does not have.
+func (p *pullRun) pushColdImage(ctx context.Context, name string) (string, error) {
 	return p.bench.Image(ctx, name, pullLayer)
 }
 
-// The method refused returns a case whose image the registry refuses with the given status.
-func (p *pullRun) refused(ctx context.Context, name string, status, failures int, class string) (pullCase, error) {
-	image, err := p.cold(ctx, name)
+// refusedCase returns a case whose image the registry refuses with the given status.
+func (p *pullRun) refusedCase(ctx context.Context, name string, status, failures int, class string) (pullCase, error) {
+	image, err := p.pushColdImage(ctx, name)
 	if err != nil {
 		return pullCase{}, err
 	}
 	mend := func(ctx context.Context) error { return p.bench.Mend(ctx, name) }
-	return plain(name, image, agent.Downloaded).failsFirst(failures, mend, class),
+	return plainCase(name, image, agent.Downloaded).failsFirst(failures, mend, class),
 		p.bench.Break(ctx, name, registry.Rule{Status: status})
 }
 
-// The method reset returns a case whose download the registry interrupts once in the middle of the layer. After the
-// interruption, the runtime gives up the pull.
+// reset returns a case whose download the registry interrupts once in the middle of the layer. After the interruption,
+// the runtime gives up the pull.
 func (p *pullRun) reset(ctx context.Context) (pullCase, error) {
-	image, err := p.cold(ctx, "reset")
+	image, err := p.pushColdImage(ctx, "reset")
 	if err != nil {
 		return pullCase{}, err
 	}
 	mend := func(ctx context.Context) error { return p.bench.Mend(ctx, "reset") }
-	c := plain("reset", image, agent.Downloaded).failsFirst(1, mend, "registry_error")
+	c := plainCase("reset", image, agent.Downloaded).failsFirst(1, mend, "registry_error")
 	c.cutOff = true
 	rule := registry.Rule{Kind: registry.KindBlob, ResetAfterBytes: pullLayer / 4 * 3, Times: configAndLayer}
 	return c, p.bench.Break(ctx, "reset", rule)
 }
 
-// The method elsewhere returns a case whose image is for another platform. Later, the scenario pushes an image for
-// this platform.
-func (p *pullRun) elsewhere(ctx context.Context) (pullCase, error) {
+// otherPlatformCase returns a case whose image is for another platform. Later, the scenario pushes an image for this
+// platform.
+func (p *pullRun) otherPlatformCase(ctx context.Context) (pullCase, error) {
 	architecture := "arm64"
 	image, err := p.bench.ImageElsewhere(ctx, "platform", architecture)
 	if err != nil {
 		return pullCase{}, err
 	}
-	mend := func(ctx context.Context) error { _, err := p.cold(ctx, "platform"); return err }
-	return plain("platform", image, agent.Downloaded).failsFirst(1, mend, "no_matching_platform"), nil
+	mend := func(ctx context.Context) error { _, err := p.pushColdImage(ctx, "platform"); return err }
+	return plainCase("platform", image, agent.Downloaded).failsFirst(1, mend, "no_matching_platform"), nil
 }
 
 // unknownHost returns a case whose registry name cannot be resolved. A label of more than 63 characters is invalid. The
 // resolver rejects the name without querying a DNS server, because the lab has none.
 func (p *pullRun) unknownHost(context.Context) (pullCase, error) {
 	host := strings.Repeat("nowhere", 10) + ".invalid"
-	return plain("dns", host+"/image:1", agent.Failed).failsFirst(1, nil, "dns"), nil
+	return plainCase("dns", host+"/image:1", agent.Failed).failsFirst(1, nil, "dns"), nil
 }
 
 // noListener returns a case whose registry address has no listener.
 func (p *pullRun) noListener(context.Context) (pullCase, error) {
-	return plain("refused", "127.0.0.1:1/image:1", agent.Failed).failsFirst(1, nil, "connection_refused"), nil
+	return plainCase("refused", "127.0.0.1:1/image:1", agent.Failed).failsFirst(1, nil, "connection_refused"), nil
 }
 
 // coldAndAgain returns three cases with the same image. The first case is a cold pull while a second client pulls a
 // different image. In the other cases, the image is present, once without and once with the pull policy Always. With
 // the policy Always, the kubelet verifies the image with the registry.
 func (p *pullRun) coldAndAgain(ctx context.Context) ([]pullCase, error) {
-	image, err := p.cold(ctx, "cold")
+	image, err := p.pushColdImage(ctx, "cold")
 	if err != nil {
 		return nil, err
 	}
-	foreign, err := p.cold(ctx, "foreign")
+	foreign, err := p.pushColdImage(ctx, "foreign")
 	if err != nil {
 		return nil, err
 	}
@@ -188,8 +189,8 @@ func (p *pullRun) coldAndAgain(ctx context.Context) ([]pullCase, error) {
 			return nil, err
 		}
 	}
-	cold, cached, always := plain("cold", image, agent.Downloaded), plain("cached", image, agent.Present),
-		plain("always", image, agent.Verified)
+	cold, cached, always := plainCase("cold", image, agent.Downloaded), plainCase("cached", image, agent.Present),
+		plainCase("always", image, agent.Verified)
 	always.spec.Containers[0].ImagePullPolicy = corev1.PullAlways
 	cold.atLeast = pullLayer / slowPull * time.Second
 	cold.neighbors = func(ctx context.Context) error {
@@ -204,12 +205,12 @@ func (p *pullRun) coldAndAgain(ctx context.Context) ([]pullCase, error) {
 
 func (p *pullRun) byDigest(ctx context.Context) ([]pullCase, error) {
 	image, err := p.bench.ImageByDigest(ctx, "digest", pullLayer)
-	return []pullCase{plain("digest", image, agent.Downloaded)}, err
+	return []pullCase{plainCase("digest", image, agent.Downloaded)}, err
 }
 
 // threeTimes returns a case with the same image in three containers.
 func (p *pullRun) threeTimes(ctx context.Context) ([]pullCase, error) {
-	image, err := p.cold(ctx, "thrice")
+	image, err := p.pushColdImage(ctx, "thrice")
 	const sidecar = "sidecar"
 	return []pullCase{{pod: "thrice", spec: corev1.PodSpec{
 		InitContainers: []corev1.Container{bench.InitContainer(initName, image, 300*time.Millisecond),
@@ -223,8 +224,8 @@ func (p *pullRun) threeTimes(ctx context.Context) ([]pullCase, error) {
 }
 
 func (p *pullRun) imageVolume(ctx context.Context) ([]pullCase, error) {
-	image, err := p.cold(ctx, "volume")
-	c := plain("volume", p.bench.BaseImage, agent.Present)
+	image, err := p.pushColdImage(ctx, "volume")
+	c := plainCase("volume", p.bench.BaseImage, agent.Present)
 	const name = "data"
 	c.spec.Volumes = []corev1.Volume{{Name: name,
 		VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: image}}}}
@@ -234,13 +235,13 @@ func (p *pullRun) imageVolume(ctx context.Context) ([]pullCase, error) {
 }
 
 func (p *pullRun) stalls(ctx context.Context) ([]pullCase, error) {
-	image, err := p.cold(ctx, "stall")
+	image, err := p.pushColdImage(ctx, "stall")
 	if err != nil {
 		return nil, err
 	}
 	rule := registry.Rule{Kind: registry.KindBlob, Stall: registry.Duration{Duration: stalledFor},
 		StallAfterBytes: pullLayer / 2, Times: configAndLayer}
-	c := plain("stall", image, agent.Downloaded)
+	c := plainCase("stall", image, agent.Downloaded)
 	c.atLeast = stalledFor
 	return []pullCase{c}, p.bench.Break(ctx, "stall", rule)
 }
@@ -249,7 +250,7 @@ func (p *pullRun) stalls(ctx context.Context) ([]pullCase, error) {
 func (p *pullRun) manyLayers(ctx context.Context) ([]pullCase, error) {
 	sizes := slices.Repeat([]int{8 << 10}, 60)
 	image, err := p.bench.ImageOfSizes(ctx, "layers", sizes...)
-	return []pullCase{plain("layers", image, agent.Downloaded)}, err
+	return []pullCase{plainCase("layers", image, agent.Downloaded)}, err
 }
 
 // carryOut starts the pod, ends the fault of the pod's image in time, and checks the reports of the agents.
@@ -258,7 +259,7 @@ func (p *pullRun) carryOut(ctx context.Context, c pullCase) error {
 		return fmt.Errorf("case %s: %w", c.pod, err)
 	}
 	for _, j := range p.judges {
-		timeline, err := j.reported(ctx, c)
+		timeline, err := j.judgedTimeline(ctx, c)
 		if err != nil {
 			return fmt.Errorf("case %s: %w", c.pod, err)
 		}
@@ -282,7 +283,7 @@ func (p *pullRun) start(ctx context.Context, c pullCase) error {
 		}
 	}
 	if c.failures > 0 {
-		if err := p.failed(ctx, c); err != nil {
+		if err := p.awaitFailure(ctx, c); err != nil {
 			return err
 		}
 	}
@@ -303,8 +304,8 @@ func (p *pullRun) start(ctx context.Context, c pullCase) error {
 
 func (c pullCase) endless() bool { return c.failures > 0 && c.mend == nil }
 
-// The method failed waits until the pull of the pod's image has failed as often as planned.
-func (p *pullRun) failed(ctx context.Context, c pullCase) error {
+// awaitFailure waits until the pull of the pod's image has failed as often as planned.
+func (p *pullRun) awaitFailure(ctx context.Context, c pullCase) error {
 	what := fmt.Sprintf("pod %s to fail %d times", c.pod, c.failures)
 	return p.bench.Node.Report.Wait(ctx, what, 2*time.Minute, 200*time.Millisecond, func(context.Context) error {
 		calls, err := p.witness.Runtime.Of(c.wants[0].image)
@@ -318,9 +319,9 @@ func (p *pullRun) failed(ctx context.Context, c pullCase) error {
 	})
 }
 
-// The method reported returns the timeline that the scenario checks. If the pod never becomes ready, reported waits
-// until the agent has observed a failure. Otherwise, reported waits until the pod has settled.
-func (j *pullJudge) reported(ctx context.Context, c pullCase) (agent.Timeline, error) {
+// judgedTimeline returns the timeline that the scenario checks. If the pod never becomes ready, judgedTimeline waits
+// until the agent has observed a failure. Otherwise, judgedTimeline waits until the pod has settled.
+func (j *pullJudge) judgedTimeline(ctx context.Context, c pullCase) (agent.Timeline, error) {
 	if !c.endless() {
 		return j.settled(ctx, c.pod)
 	}

@@ -24,13 +24,12 @@ type unseen struct {
 // that agrees with containerd's log stays within the accepted error.
 const seenByRegistry = exact / 2
 
-// The method judge compares the agent's report about a pod's pulls with the logs of the kubelet, containerd and the
-// registry.
+// judge compares the agent's report about a pod's pulls with the logs of the kubelet, containerd and the registry.
 func (j *pullJudge) judge(ctx context.Context, c pullCase, timeline agent.Timeline) error {
 	truths := make([][]bench.Attempt, len(c.wants))
 	for i, want := range c.wants {
 		var err error
-		if truths[i], err = j.attempts(ctx, c.pod, want); err != nil {
+		if truths[i], err = j.attemptsOf(ctx, c.pod, want); err != nil {
 			return err
 		}
 	}
@@ -47,9 +46,9 @@ func (j *pullJudge) judge(ctx context.Context, c pullCase, timeline agent.Timeli
 	return nil
 }
 
-// The method attempts returns the attempts to pull one image for one pod. attempts waits for both logs, because the
-// kubelet and containerd do not write their logs at the same instant.
-func (j *pullJudge) attempts(ctx context.Context, pod string, want wantedPull) (mine []bench.Attempt, err error) {
+// attemptsOf returns the attempts to pull one image for one pod. attemptsOf waits for both logs, because the kubelet
+// and containerd do not write their logs at the same instant.
+func (j *pullJudge) attemptsOf(ctx context.Context, pod string, want wantedPull) (mine []bench.Attempt, err error) {
 	err = j.bench.Node.Report.Wait(ctx, "the logs about "+want.image, 5*time.Second, 50*time.Millisecond,
 		func(ctx context.Context) error {
 			all, err := j.witness.Attempts(ctx, want.image)
@@ -66,14 +65,14 @@ func (j *pullJudge) judgeImage(c pullCase, want wantedPull, truth []bench.Attemp
 	if want.container != mainName {
 		what += " " + want.container
 	}
-	if problem := want.proves(c, truth); problem != "" {
+	if problem := want.inconclusive(c, truth); problem != "" {
 		v.Problem("%s: %s: the scenario is not conclusive", what, problem)
 		return
 	}
 	j.judgeBlame(what, want.container, truth, timeline)
 	pulls := timeline.PullsOf(want.container)
 	count := max(len(truth), 1) // the agent also reports a pull whose image was present
-	if len(pulls) == 0 || len(pulls) > count || j.view.full() && len(pulls) < count {
+	if len(pulls) == 0 || len(pulls) > count || j.view.isFull() && len(pulls) < count {
 		v.Problem("%s: the agent must report %d attempts, but reports %d", what, count, len(pulls))
 	}
 	for i, pull := range pulls {
@@ -89,7 +88,7 @@ func (j *pullJudge) judgeImage(c pullCase, want wantedPull, truth []bench.Attemp
 		if count > 1 {
 			name = fmt.Sprintf("%s, attempt %d", what, at+1)
 		}
-		if j.view.full() && pull.Attempt != at {
+		if j.view.isFull() && pull.Attempt != at {
 			v.Problem("%s: the agent reports the number %d for this attempt", name, pull.Attempt)
 		}
 		outcome := agent.Failed
@@ -116,8 +115,8 @@ func (j *pullJudge) judgeImage(c pullCase, want wantedPull, truth []bench.Attemp
 	}
 }
 
-// The method proves returns the reason why the case is not conclusive, or an empty string.
-func (w wantedPull) proves(c pullCase, truth []bench.Attempt) string {
+// inconclusive returns the reason why the case is not conclusive, or an empty string.
+func (w wantedPull) inconclusive(c pullCase, truth []bench.Attempt) string {
 	failures, hit := 0, false
 	for _, a := range truth {
 		hit = hit || a.Hit
@@ -146,7 +145,7 @@ func (w wantedPull) proves(c pullCase, truth []bench.Attempt) string {
 func (j *pullJudge) judgeWords(what string, want wantedPull, outcome string, pull agent.Pull) {
 	v := j.verdict
 	v.Compared++
-	unknown := !j.view.full() && pull.Outcome == agent.Unknown
+	unknown := !j.view.isFull() && pull.Outcome == agent.Unknown
 	if pull.Outcome != outcome && !unknown {
 		v.Problem("%s: want outcome %s, but the agent reports %q", what, outcome, pull.Outcome)
 	}
@@ -205,7 +204,7 @@ func (j *pullJudge) judgeFailed(what string, truth bench.Attempt, pull agent.Pul
 	if !pull.RequestedAt.IsZero() && !pull.FinishedAt.IsZero() {
 		j.verdict.Compare(what, both.Round(10*time.Millisecond), both, pull.FinishedAt.Sub(pull.RequestedAt), true,
 			limit)
-	} else if j.view.full() {
+	} else if j.view.isFull() {
 		j.verdict.Problem("%s: the agent does not report the times of the request and the failure", what)
 	}
 	for part, reported := range map[string]json.Number{"queue": pull.QueueSeconds, "pull": pull.PullSeconds} {
@@ -216,10 +215,10 @@ func (j *pullJudge) judgeFailed(what string, truth bench.Attempt, pull agent.Pul
 	}
 }
 
-// The method length compares one duration. An agent without all sources is allowed to omit the duration.
+// length compares one duration. An agent without all sources is allowed to omit the duration.
 func (j *pullJudge) length(what string, truth time.Duration, reported json.Number, limit time.Duration) {
 	measured, err := agent.Nanoseconds(reported)
-	if err != nil && reported == "" && !j.view.full() {
+	if err != nil && reported == "" && !j.view.isFull() {
 		return
 	}
 	if err != nil && reported != "" {
@@ -234,10 +233,10 @@ func (j *pullJudge) judgeBytes(what string, c pullCase, truth bench.Attempt, pul
 	const besides = 16 << 10 // the agent can include the bytes of the configuration in the count or leave them out
 	switch {
 	case c.cutOff || c.mayShare || truth.Failed() || pull.Outcome != agent.Downloaded:
-	case pull.Download == nil && j.view.full():
+	case pull.Download == nil && j.view.isFull():
 		j.verdict.Problem("%s: the agent does not report the download of the pull", what)
 	case pull.Download == nil:
-	case pull.Download.Bytes > truth.Bytes, j.view.full() && pull.Download.Bytes < truth.BlobBytes-besides:
+	case pull.Download.Bytes > truth.Bytes, j.view.isFull() && pull.Download.Bytes < truth.BlobBytes-besides:
 		j.verdict.Problem(
 			"%s: the registry sent %d bytes, including %d for layers and configuration; the agent reports %d", what,
 			truth.Bytes, truth.BlobBytes, pull.Download.Bytes)
@@ -292,7 +291,7 @@ func (j *pullJudge) judgeBackoff(c pullCase, truth []bench.Attempt, near neighbo
 		return
 	}
 	limit := time.Duration(len(truth)-1) * exact // each attempt has two ends
-	if !j.view.full() {
+	if !j.view.isFull() {
 		if !there {
 			return
 		}

@@ -74,7 +74,7 @@ func watchLivePulls(ctx context.Context, client agent.Client) *liveWatch {
 	return w
 }
 
-// The method stop ends the queries. The caller must call stop exactly once.
+// stop ends the queries. The caller must call stop exactly once.
 func (w *liveWatch) stop() error { w.cancel(); return <-w.ended }
 
 // judgeLive requires that each response contains only pulls in progress. The agent must also report each slow pull
@@ -116,7 +116,7 @@ func (j *pullJudge) judgeLive(watched *liveWatch) {
 		slow++
 		if seen[truth] {
 			reported++
-		} else if j.view.full() {
+		} else if j.view.isFull() {
 			j.verdict.Problem("the agent must report the %s pull of %s for %s while the pull is in progress, "+
 				"but never did so from %s",
 				truth.outcome, truth.image, truth.pod, ends(truth.span))

@@ -2,10 +2,10 @@ package scenario
 
 import "github.com/podlapse/podlapse/lab/internal/agent"
 
-// The method reports returns whether an agent with these sources has evidence of the outcome after this many attempts.
-func (s view) reports(c pullCase, want wantedPull, attempts int) bool {
+// canReport returns whether an agent with these sources has evidence of the outcome after this many attempts.
+func (s view) canReport(c pullCase, want wantedPull, attempts int) bool {
 	switch {
-	case s.full():
+	case s.isFull():
 		return true
 	case s.events:
 		// The kubelet's Events state whether the kubelet pulled the image, and the duration of the pull. With the
@@ -22,7 +22,7 @@ func (s view) reports(c pullCase, want wantedPull, attempts int) bool {
 
 // judgeReported requires that an agent without all sources reports all facts for which this agent has evidence.
 func (j *pullJudge) judgeReported(what string, c pullCase, want wantedPull, attempts int, pull agent.Pull) {
-	if j.view.full() || !j.view.reports(c, want, attempts) {
+	if j.view.isFull() || !j.view.canReport(c, want, attempts) {
 		return
 	}
 	if pull.Outcome == agent.Unknown {

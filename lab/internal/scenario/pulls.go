@@ -26,7 +26,7 @@ func pulls(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.report(v)) }()
-	backoff, failing, alone, err := p.cases(ctx)
+	backoff, failing, alone, err := p.createCases(ctx)
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func pulls(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 				return err
 			}
 		}
-		return errors.Join(p.shared(together), p.same(together, "parallel"))
+		return errors.Join(p.pullShared(together), p.pullSame(together, "parallel"))
 	})
 	if err := all.Wait(); err != nil {
 		return errors.Join(err, watched.stop())
@@ -53,7 +53,7 @@ func pulls(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	if err := b.Node.PullSerially(ctx); err != nil {
 		return errors.Join(err, watched.stop())
 	}
-	if err := errors.Join(p.same(ctx, "serial"), watched.stop()); err != nil {
+	if err := errors.Join(p.pullSame(ctx, "serial"), watched.stop()); err != nil {
 		return err
 	}
 	for i, j := range p.judges {

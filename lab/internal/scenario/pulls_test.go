@@ -16,7 +16,7 @@ import (
 // retried returns a pod whose pull failed once, and the report of a correct agent about it.
 func retried() (pullCase, []bench.Attempt, agent.Timeline) {
 	const image = "127.0.0.1:25000/ns/retried:1"
-	c := plain("retried", image, agent.Downloaded).failsFirst(1, nil, "not_found")
+	c := plainCase("retried", image, agent.Downloaded).failsFirst(1, nil, "not_found")
 	c.mend = nil
 	c.failures = 1
 	truth := []bench.Attempt{
@@ -46,98 +46,104 @@ func retried() (pullCase, []bench.Attempt, agent.Timeline) {
 	return c, truth, timeline
 }
 
+var fullView, viewWithoutRuntime, viewWithoutEvents = view{events: true, runtime: true}, view{events: true},
+	view{runtime: true}
+
+var nearPulls = neighbors{after(-100 * time.Millisecond), after(13400 * time.Millisecond)}
+
+// pullVerdicts are the cases of TestPullVerdict.
+var pullVerdicts = map[string]struct {
+	view view
+	edit func(*agent.Timeline)
+	want string // in the output; empty if it passes
+}{
+	"error larger than the evidence allows, without runtime": {viewWithoutRuntime,
+		func(t *agent.Timeline) { t.Pulls[1].Error = "5"; t.Pulls[1].PullSeconds = "6" },
+		"but its evidence allows at most"},
+	"error larger than the evidence allows, without Events": {viewWithoutEvents,
+		func(t *agent.Timeline) { t.Pulls[1].Error = "13"; t.Pulls[1].PullSeconds = "6" },
+		"but its evidence allows at most"},
+	"duration within an allowed error": {viewWithoutEvents,
+		func(t *agent.Timeline) { t.Pulls[1].Error = "1.9"; t.Pulls[1].PullSeconds = "3.8" }, ""},
+	"duration beyond an allowed error": {viewWithoutEvents,
+		func(t *agent.Timeline) { t.Pulls[1].Error = "1.9"; t.Pulls[1].PullSeconds = "3.96" }, "WRONG"},
+	"back-off with an error larger than the evidence allows": {viewWithoutRuntime,
+		func(t *agent.Timeline) { t.Phases[1].Error = "9" }, "back-off: the agent states"},
+	"unchanged":                  {fullView, func(*agent.Timeline) {}, ""},
+	"unchanged, without runtime": {viewWithoutRuntime, func(*agent.Timeline) {}, ""},
+	"missing attempt": {fullView, func(t *agent.Timeline) { t.Pulls = t.Pulls[1:] },
+		"reports 1"},
+	"missing attempt, without runtime": {viewWithoutRuntime, func(t *agent.Timeline) { t.Pulls = t.Pulls[1:] },
+		""},
+	"no attempts": {viewWithoutRuntime, func(t *agent.Timeline) { t.Pulls = nil },
+		"reports 0"},
+	"additional attempt": {viewWithoutRuntime,
+		func(t *agent.Timeline) { t.Pulls = append(t.Pulls, t.Pulls[1]) }, "reports 3"},
+	"wrong outcome": {fullView, func(t *agent.Timeline) { t.Pulls[1].Outcome = agent.Joined }, `"joined"`},
+	"wrong outcome, without runtime": {viewWithoutRuntime,
+		func(t *agent.Timeline) { t.Pulls[1].Outcome = agent.Present }, `"present"`},
+	"unknown outcome": {fullView, func(t *agent.Timeline) { t.Pulls[1].Outcome = agent.Unknown }, `"unknown"`},
+	"unknown outcome, without runtime": {viewWithoutRuntime,
+		func(t *agent.Timeline) { t.Pulls[1].Outcome = agent.Unknown }, "the evidence shows the outcome"},
+	// After a failed attempt, the runtime does not show which attempt downloaded the image.
+	"unknown outcome, without Events": {viewWithoutEvents,
+		func(t *agent.Timeline) { t.Pulls[1].Outcome = agent.Unknown }, ""},
+	"wrong failure": {viewWithoutRuntime,
+		func(t *agent.Timeline) { t.Pulls[0].Failure = "dns" }, `"dns"`},
+	"no failure": {fullView, func(t *agent.Timeline) { t.Pulls[0].Failure = "" },
+		"want failure not_found"},
+	"failure of a successful attempt": {fullView, func(t *agent.Timeline) { t.Pulls[1].Failure = "dns" },
+		"did not fail"},
+	"queue too long": {fullView,
+		func(t *agent.Timeline) { t.Pulls[1].QueueSeconds = "1.051" }, "WRONG"},
+	"pull too long": {fullView,
+		func(t *agent.Timeline) { t.Pulls[1].PullSeconds = "2.051" }, "WRONG"},
+	"pull too short": {fullView,
+		func(t *agent.Timeline) { t.Pulls[1].PullSeconds = "1.935" }, "WRONG"},
+	"queue within its error": {viewWithoutRuntime,
+		func(t *agent.Timeline) { t.Pulls[1].QueueSeconds = "1.25" }, ""},
+	"queue beyond its error": {viewWithoutRuntime,
+		func(t *agent.Timeline) { t.Pulls[1].QueueSeconds = "1.251" }, "WRONG"},
+	"no pull time": {fullView,
+		func(t *agent.Timeline) { t.Pulls[1].PullSeconds = "" }, "nothing"},
+	"no pull time, without runtime": {viewWithoutRuntime,
+		func(t *agent.Timeline) { t.Pulls[1].PullSeconds = "" }, "evidence shows the pull's duration"},
+	"no pull time, without Events": {viewWithoutEvents,
+		func(t *agent.Timeline) { t.Pulls[1].PullSeconds = "" }, ""},
+	"no queue, without runtime": {viewWithoutRuntime,
+		func(t *agent.Timeline) { t.Pulls[1].QueueSeconds = "" }, "reported the wait in the queue"},
+	"no queue, without Events": {viewWithoutEvents,
+		func(t *agent.Timeline) { t.Pulls[1].QueueSeconds = "" }, ""},
+	"no failure, without runtime": {viewWithoutRuntime, func(t *agent.Timeline) { t.Pulls[0].Failure = "" },
+		"want failure not_found"},
+	"no failure, without Events": {viewWithoutEvents, func(t *agent.Timeline) { t.Pulls[0].Failure = "" },
+		""},
+	"failure other, without Events": {viewWithoutEvents,
+		func(t *agent.Timeline) { t.Pulls[0].Failure = "other" }, "want failure not_found"},
+	"too many bytes": {viewWithoutRuntime, func(t *agent.Timeline) { t.Pulls[1].Download.Bytes = 600_001 }, "600001"},
+	"too few bytes":  {fullView, func(t *agent.Timeline) { t.Pulls[1].Download.Bytes = 500_000 }, "500000"},
+	"no bytes":       {fullView, func(t *agent.Timeline) { t.Pulls[1].Download = nil }, "download"},
+	"other registry": {fullView,
+		func(t *agent.Timeline) { t.Pulls[1].Registry = "docker.io" }, "docker.io"},
+	"other container": {fullView, func(t *agent.Timeline) { t.Pulls = append(t.Pulls, agent.Pull{Container: "x"}) },
+		"that did not happen"},
+	"lost Event": {fullView,
+		func(t *agent.Timeline) { t.LostEvents = []string{"Pulled/main"} }, "no Event was lost"},
+	"back-off reported as pull": {fullView, func(t *agent.Timeline) { t.Phases[1].Phase = "pull" },
+		"WRONG"},
+	"last byte too late": {fullView, func(t *agent.Timeline) {
+		t.Pulls[1].DownloadedAt = after(13100 * time.Millisecond)
+	}, "last byte"},
+}
+
 func TestPullVerdict(t *testing.T) {
-	full, withoutRuntime, withoutEvents := view{events: true, runtime: true}, view{events: true}, view{runtime: true}
-	near := neighbors{after(-100 * time.Millisecond), after(13400 * time.Millisecond)}
-	for name, test := range map[string]struct {
-		view view
-		edit func(*agent.Timeline)
-		want string // in the output; empty if it passes
-	}{
-		"error larger than the evidence allows, without runtime": {withoutRuntime,
-			func(t *agent.Timeline) { t.Pulls[1].Error = "5"; t.Pulls[1].PullSeconds = "6" },
-			"but its evidence allows at most"},
-		"error larger than the evidence allows, without Events": {withoutEvents,
-			func(t *agent.Timeline) { t.Pulls[1].Error = "13"; t.Pulls[1].PullSeconds = "6" },
-			"but its evidence allows at most"},
-		"duration within an allowed error": {withoutEvents,
-			func(t *agent.Timeline) { t.Pulls[1].Error = "1.9"; t.Pulls[1].PullSeconds = "3.8" }, ""},
-		"duration beyond an allowed error": {withoutEvents,
-			func(t *agent.Timeline) { t.Pulls[1].Error = "1.9"; t.Pulls[1].PullSeconds = "3.96" }, "WRONG"},
-		"back-off with an error larger than the evidence allows": {withoutRuntime,
-			func(t *agent.Timeline) { t.Phases[1].Error = "9" }, "back-off: the agent states"},
-		"unchanged":                  {full, func(*agent.Timeline) {}, ""},
-		"unchanged, without runtime": {withoutRuntime, func(*agent.Timeline) {}, ""},
-		"missing attempt": {full, func(t *agent.Timeline) { t.Pulls = t.Pulls[1:] },
-			"reports 1"},
-		"missing attempt, without runtime": {withoutRuntime, func(t *agent.Timeline) { t.Pulls = t.Pulls[1:] },
-			""},
-		"no attempts": {withoutRuntime, func(t *agent.Timeline) { t.Pulls = nil },
-			"reports 0"},
-		"additional attempt": {withoutRuntime,
-			func(t *agent.Timeline) { t.Pulls = append(t.Pulls, t.Pulls[1]) }, "reports 3"},
-		"wrong outcome": {full, func(t *agent.Timeline) { t.Pulls[1].Outcome = agent.Joined }, `"joined"`},
-		"wrong outcome, without runtime": {withoutRuntime,
-			func(t *agent.Timeline) { t.Pulls[1].Outcome = agent.Present }, `"present"`},
-		"unknown outcome": {full, func(t *agent.Timeline) { t.Pulls[1].Outcome = agent.Unknown }, `"unknown"`},
-		"unknown outcome, without runtime": {withoutRuntime,
-			func(t *agent.Timeline) { t.Pulls[1].Outcome = agent.Unknown }, "the evidence shows the outcome"},
-		// After a failed attempt, the runtime does not show which attempt downloaded the image.
-		"unknown outcome, without Events": {withoutEvents,
-			func(t *agent.Timeline) { t.Pulls[1].Outcome = agent.Unknown }, ""},
-		"wrong failure": {withoutRuntime,
-			func(t *agent.Timeline) { t.Pulls[0].Failure = "dns" }, `"dns"`},
-		"no failure": {full, func(t *agent.Timeline) { t.Pulls[0].Failure = "" },
-			"want failure not_found"},
-		"failure of a successful attempt": {full, func(t *agent.Timeline) { t.Pulls[1].Failure = "dns" },
-			"did not fail"},
-		"queue too long": {full,
-			func(t *agent.Timeline) { t.Pulls[1].QueueSeconds = "1.051" }, "WRONG"},
-		"pull too long": {full,
-			func(t *agent.Timeline) { t.Pulls[1].PullSeconds = "2.051" }, "WRONG"},
-		"pull too short": {full,
-			func(t *agent.Timeline) { t.Pulls[1].PullSeconds = "1.935" }, "WRONG"},
-		"queue within its error": {withoutRuntime,
-			func(t *agent.Timeline) { t.Pulls[1].QueueSeconds = "1.25" }, ""},
-		"queue beyond its error": {withoutRuntime,
-			func(t *agent.Timeline) { t.Pulls[1].QueueSeconds = "1.251" }, "WRONG"},
-		"no pull time": {full,
-			func(t *agent.Timeline) { t.Pulls[1].PullSeconds = "" }, "nothing"},
-		"no pull time, without runtime": {withoutRuntime,
-			func(t *agent.Timeline) { t.Pulls[1].PullSeconds = "" }, "evidence shows the pull's duration"},
-		"no pull time, without Events": {withoutEvents,
-			func(t *agent.Timeline) { t.Pulls[1].PullSeconds = "" }, ""},
-		"no queue, without runtime": {withoutRuntime,
-			func(t *agent.Timeline) { t.Pulls[1].QueueSeconds = "" }, "reported the wait in the queue"},
-		"no queue, without Events": {withoutEvents,
-			func(t *agent.Timeline) { t.Pulls[1].QueueSeconds = "" }, ""},
-		"no failure, without runtime": {withoutRuntime, func(t *agent.Timeline) { t.Pulls[0].Failure = "" },
-			"want failure not_found"},
-		"no failure, without Events": {withoutEvents, func(t *agent.Timeline) { t.Pulls[0].Failure = "" },
-			""},
-		"failure other, without Events": {withoutEvents,
-			func(t *agent.Timeline) { t.Pulls[0].Failure = "other" }, "want failure not_found"},
-		"too many bytes": {withoutRuntime, func(t *agent.Timeline) { t.Pulls[1].Download.Bytes = 600_001 }, "600001"},
-		"too few bytes":  {full, func(t *agent.Timeline) { t.Pulls[1].Download.Bytes = 500_000 }, "500000"},
-		"no bytes":       {full, func(t *agent.Timeline) { t.Pulls[1].Download = nil }, "download"},
-		"other registry": {full,
-			func(t *agent.Timeline) { t.Pulls[1].Registry = "docker.io" }, "docker.io"},
-		"other container": {full, func(t *agent.Timeline) { t.Pulls = append(t.Pulls, agent.Pull{Container: "x"}) },
-			"that did not happen"},
-		"lost Event": {full,
-			func(t *agent.Timeline) { t.LostEvents = []string{"Pulled/main"} }, "no Event was lost"},
-		"back-off reported as pull": {full, func(t *agent.Timeline) { t.Phases[1].Phase = "pull" },
-			"WRONG"},
-		"last byte too late": {full, func(t *agent.Timeline) {
-			t.Pulls[1].DownloadedAt = after(13100 * time.Millisecond)
-		}, "last byte"},
-	} {
+	for name, test := range pullVerdicts {
 		c, truth, timeline := retried()
 		c.mend = func(context.Context) error { return nil }
 		test.edit(&timeline)
 		j := &pullJudge{verdict: &Verdict{}, view: test.view}
-		j.judgeImage(c, c.wants[0], truth, near, timeline)
-		j.judgeStartUp(c, [][]bench.Attempt{truth}, near, timeline)
+		j.judgeImage(c, c.wants[0], truth, nearPulls, timeline)
+		j.judgeStartUp(c, [][]bench.Attempt{truth}, nearPulls, timeline)
 		var out bytes.Buffer
 		j.verdict.Print(&out)
 		if j.verdict.Failed() != (test.want != "") || !strings.Contains(out.String(), test.want) {
@@ -164,7 +170,7 @@ func TestJudgePullWithoutEvents(t *testing.T) {
 	} {
 		_, truth, timeline := retried()
 		truth, timeline.Pulls = truth[1:], timeline.Pulls[1:]
-		c := plain("cold", timeline.Pulls[0].Image, agent.Downloaded)
+		c := plainCase("cold", timeline.Pulls[0].Image, agent.Downloaded)
 		c.atLeast = test.atLeast
 		test.edit(&timeline)
 		j := &pullJudge{verdict: &Verdict{}, view: view{runtime: true}}
@@ -186,10 +192,10 @@ func TestPullCaseIsNotConclusive(t *testing.T) {
 		"present":          func(c *pullCase, _ *[]bench.Attempt) { c.wants[0].outcome = agent.Present },
 	} {
 		c, truth, _ := retried()
-		if c.wants[0].proves(c, truth) != "" {
+		if c.wants[0].inconclusive(c, truth) != "" {
 			t.Fatal("the unchanged case is not conclusive")
 		}
-		if edit(&c, &truth); c.wants[0].proves(c, truth) == "" {
+		if edit(&c, &truth); c.wants[0].inconclusive(c, truth) == "" {
 			t.Errorf("%s: the case counts as conclusive", name)
 		}
 	}

@@ -16,18 +16,19 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/registry"
 )
 
-// The method shared pulls images that share a layer: first two images one after the other, then two images at the
-// same time. The shared layer must be downloaded only once.
-func (p *pullRun) shared(ctx context.Context) error {
+// pullShared pulls images that share a layer: first two images one after the other, then two images at the same time.
+// The shared layer must be downloaded only once.
+func (p *pullRun) pullShared(ctx context.Context) error {
 	for _, s := range []struct {
 		first, second string
 		atOnce        bool
 	}{{"shares-1", "shares-2", false}, {"shares-3", "shares-4", true}} {
-		images, err := p.sharing(ctx, s.first, s.second)
+		images, err := p.pushSharing(ctx, s.first, s.second)
 		if err != nil {
 			return err
 		}
-		cases := []pullCase{plain(s.first, images[0], agent.Downloaded), plain(s.second, images[1], agent.Downloaded)}
+		cases := []pullCase{plainCase(s.first, images[0], agent.Downloaded), plainCase(s.second, images[1],
+			agent.Downloaded)}
 		if !s.atOnce {
 			for _, c := range cases {
 				if err := p.carryOut(ctx, c); err != nil {
@@ -43,8 +44,8 @@ func (p *pullRun) shared(ctx context.Context) error {
 	return nil
 }
 
-// The method sharing pushes images that share one slow layer.
-func (p *pullRun) sharing(ctx context.Context, names ...string) (images []string, err error) {
+// pushSharing pushes images that share one slow layer.
+func (p *pullRun) pushSharing(ctx context.Context, names ...string) (images []string, err error) {
 	layers, err := image.RandomLayers(pullLayer, pullLayer/8, pullLayer/8)
 	if err != nil {
 		return nil, err
@@ -84,7 +85,7 @@ func (j *pullJudge) judgeAtOnce(ctx context.Context, cases []pullCase) error {
 	var reported, blobs, sent int64
 	complete := true
 	for _, c := range cases {
-		timeline, err := j.reported(ctx, c)
+		timeline, err := j.judgedTimeline(ctx, c)
 		if err != nil {
 			return err
 		}
@@ -92,7 +93,7 @@ func (j *pullJudge) judgeAtOnce(ctx context.Context, cases []pullCase) error {
 		if err := j.judge(ctx, c, timeline); err != nil {
 			return err
 		}
-		attempts, err := j.attempts(ctx, c.pod, c.wants[0])
+		attempts, err := j.attemptsOf(ctx, c.pod, c.wants[0])
 		if err != nil {
 			return err
 		}
@@ -109,7 +110,7 @@ func (j *pullJudge) judgeAtOnce(ctx context.Context, cases []pullCase) error {
 	const besides = 32 << 10
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if reported > sent || (complete || j.view.full()) && reported < blobs-besides {
+	if reported > sent || (complete || j.view.isFull()) && reported < blobs-besides {
 		j.verdict.Problem("%s and %s: the registry sent %d bytes, including %d for layers and configuration; "+
 			"the agent "+
 			"reports %d", cases[0].pod,
@@ -118,11 +119,11 @@ func (j *pullJudge) judgeAtOnce(ctx context.Context, cases []pullCase) error {
 	return nil
 }
 
-// The method same starts five pods with the same image at the same time. One pull downloads the image, and the other
-// four pulls join this download.
-func (p *pullRun) same(ctx context.Context, how string) error {
+// pullSame starts five pods with the same image at the same time. One pull downloads the image, and the other four
+// pulls join this download.
+func (p *pullRun) pullSame(ctx context.Context, how string) error {
 	const count = 5
-	reference, err := p.cold(ctx, "same-"+how)
+	reference, err := p.pushColdImage(ctx, "same-"+how)
 	if err != nil {
 		return err
 	}
@@ -202,7 +203,7 @@ func (j *pullJudge) judgeSame(ctx context.Context, how, reference string, pods [
 		j.judgeBlocker(a, attempts, near, pull)
 		j.verdict.Contract(timelines[a.Pod])
 	}
-	if downloads > 1 || downloads == 0 && j.view.full() {
+	if downloads > 1 || downloads == 0 && j.view.isFull() {
 		j.verdict.Problem("same %s: the pull of exactly one pod downloaded the image, but the agent reports a "+
 			"download for %d pods", how,
 			downloads)
@@ -216,7 +217,7 @@ func (j *pullJudge) judgeBlocker(waited bench.Attempt, all []bench.Attempt, near
 	queue := waited.Call.StartAt.Sub(waited.RequestedAt)
 	by := pull.BlockedBy
 	if by == nil {
-		if queue > long && j.view.full() {
+		if queue > long && j.view.isFull() {
 			j.verdict.Problem("%s: the pull waited %s in the queue, but the agent does not name the pull that "+
 				"blocked it", waited.Pod,
 				seconds(queue))
@@ -224,7 +225,7 @@ func (j *pullJudge) judgeBlocker(waited bench.Attempt, all []bench.Attempt, near
 		return
 	}
 	if length, err := agent.Nanoseconds(by.Seconds); err != nil ||
-		length > queue+j.limit(waited.Pod+" blocker", pull.Error, j.view.worst(waited, near)) {
+		length > queue+j.limit(waited.Pod+" blocker", pull.Error, j.view.worstError(waited, near)) {
 		j.verdict.Problem("%s: the pull waited %s in the queue, but the agent reports a wait of %q s for pod %s",
 			waited.Pod, seconds(queue),
 			by.Seconds, by.Pod)

@@ -56,12 +56,12 @@ func neighborsIn(log bench.RuntimeLog, spec corev1.PodSpec, container string) (b
 	return b
 }
 
-// The method worst returns the largest error that an agent's evidence allows for one attempt. An agent that states a
-// larger error has not used its evidence. Without Events, the agent knows when the manifest arrived, when the image was
+// worstError returns the largest error that an agent's evidence allows for one attempt. An agent that states a larger
+// error has not used its evidence. Without Events, the agent knows when the manifest arrived, when the image was
 // stored, and what the runtime did before and after the pull. Without the runtime, the agent has the kubelet's Events.
-func (s view) worst(a bench.Attempt, near neighbors) time.Duration {
+func (s view) worstError(a bench.Attempt, near neighbors) time.Duration {
 	switch {
-	case s.full():
+	case s.isFull():
 		return lateAnswer(a)
 	case s.events && a.Failed() && a.Number > 0:
 		return eventLate + answerLate + 2*stampUnit
@@ -85,12 +85,12 @@ func (s view) worst(a bench.Attempt, near neighbors) time.Duration {
 // failed, its Events are therefore the only evidence, and repeated Events have a low precision.
 func (s view) worstLength(a bench.Attempt, near neighbors) time.Duration {
 	switch {
-	case s.full() && a.Failed() && a.Number > 0:
+	case s.isFull() && a.Failed() && a.Number > 0:
 		return eventLate + answerLate + 2*stampUnit
-	case s.full() && a.Failed() && lateAnswer(a) > 0:
+	case s.isFull() && a.Failed() && lateAnswer(a) > 0:
 		return eventLate + answerLate
 	}
-	return s.worst(a, near)
+	return s.worstError(a, near)
 }
 
 // lateAnswer returns the delay of the kubelet's Event about the end of a pull, or zero for a delay that is not unusual.
@@ -124,11 +124,11 @@ func (s view) worstBackoff(attempts []bench.Attempt, near neighbors) (worst time
 	return worst
 }
 
-// The method limit returns the largest accepted error of a duration. For an agent with all sources, the limit is exact.
-// For other agents, limit adds the agent's stated error. The stated error must not exceed the error that the agent's
-// evidence allows.
+// limit returns the largest accepted error of a duration. For an agent with all sources, the limit is exact. For other
+// agents, limit adds the agent's stated error. The stated error must not exceed the error that the agent's evidence
+// allows.
 func (j *pullJudge) limit(what string, stated json.Number, worst time.Duration) time.Duration {
-	if j.view.full() && worst == 0 {
+	if j.view.isFull() && worst == 0 {
 		return exact
 	}
 	bound, err := agent.Nanoseconds(stated)

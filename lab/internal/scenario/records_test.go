@@ -19,7 +19,8 @@ func TestRecordsVerdict(t *testing.T) {
 	var out bytes.Buffer
 	verdict.Print(&out)
 	for _, want := range []string{"timeline record of p:",
-		"the timeline and the transition records of p contradict each other", "2 transition records do not follow", "1 timeline records"} {
+		"the timeline and the transition records of p contradict each other", "2 transition records do not follow",
+		"1 timeline records"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}

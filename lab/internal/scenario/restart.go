@@ -22,7 +22,7 @@ func restart(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	)
 	random := rand.New(rand.NewPCG(b.Seed, 0))
 	kills := killPlan(random, killCount)
-	_, err := startDisturbed(ctx, b, v, random, disturbance{pods: podCount, lasting: lasting(kills),
+	_, err := startDisturbed(ctx, b, v, random, disturbance{pods: podCount, lasting: totalKillTime(kills),
 		disturb: func(ctx context.Context) error { return killAgent(ctx, b, kills) }})
 	return err
 }

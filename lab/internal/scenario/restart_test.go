@@ -13,7 +13,8 @@ func TestKillPlan(t *testing.T) {
 	draw := func(seed uint64) []kill { return killPlan(rand.New(rand.NewPCG(seed, 0)), 50) }
 	for seed := range uint64(100) {
 		kills := draw(seed)
-		if total := lasting(kills); len(kills) != 50 || total < time.Minute || total > 2*time.Minute+20*time.Second {
+		if total := totalKillTime(kills); len(kills) != 50 || total < time.Minute ||
+			total > 2*time.Minute+20*time.Second {
 			t.Errorf("seed %d: %d kills take %s", seed, len(kills), total)
 		}
 	}

@@ -120,7 +120,7 @@ func Names() []string {
 // ErrDisagree lists the differences.
 var ErrDisagree = errors.New("the agent disagrees with the truth")
 
-// The constant purpose is the purpose of the scenarios' namespaces.
+// purpose is the purpose of the scenarios' namespaces.
 const purpose = "scenario"
 
 // Play runs one scenario on a running node and prints the result. At the end, Play always removes the faults and the

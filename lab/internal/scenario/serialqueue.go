@@ -105,11 +105,11 @@ func judgeQueue(pods []queued, v *Verdict) {
 				"conclusive", pods[i-1].name, pod.name)
 		}
 		v.Contract(pod.timeline)
-		v.downloaded(pod.timeline, "main")
+		v.requireDownload(pod.timeline, "main")
 	}
 }
 
-// The method pull compares one duration of the pull of a pod's main container.
+// pull compares one duration of the pull of a pod's main container.
 func (v *Verdict) pull(pod queued, what string, injected, truth time.Duration,
 	measure func(agent.Pull) (time.Duration, error)) {
 	entry, there := pod.timeline.PullOf("main")
@@ -124,8 +124,8 @@ func (v *Verdict) pull(pod queued, what string, injected, truth time.Duration,
 	v.Compare(pod.name+" "+what, injected, truth, measured, there, limit)
 }
 
-// The method downloaded requires that the agent reports a download of the container's image.
-func (v *Verdict) downloaded(timeline agent.Timeline, container string) {
+// requireDownload requires that the agent reports a download of the container's image.
+func (v *Verdict) requireDownload(timeline agent.Timeline, container string) {
 	entry, there := timeline.PullOf(container)
 	switch {
 	case !there:

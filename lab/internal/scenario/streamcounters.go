@@ -45,9 +45,9 @@ func readTruth(ctx context.Context, b *bench.Bench) (now truth, err error) {
 	return now, err
 }
 
-// The method minus returns the growth of the counters since the earlier values. The time of the last verification is
-// not a counter, so it stays unchanged.
-func (t truth) minus(before truth) truth {
+// growthSince returns the growth of the counters since the earlier values. The time of the last verification is not a
+// counter, so it stays unchanged.
+func (t truth) growthSince(before truth) truth {
 	return truth{
 		t.complete - before.complete, t.failed - before.failed, t.skipped - before.skipped,
 		t.missing - before.missing, t.extra - before.extra, t.stale - before.stale,

@@ -90,7 +90,7 @@ func judgeOutage(ctx context.Context, b *bench.Bench, v *Verdict, before truth, 
 			if err != nil {
 				return err
 			}
-			if after = now.minus(before); !now.verifiedAt.After(servesAt) {
+			if after = now.growthSince(before); !now.verifiedAt.After(servesAt) {
 				return errors.New("the agent has completed no comparison since the outage")
 			}
 			return nil

@@ -117,7 +117,7 @@ func judgeLate(ctx context.Context, b *bench.Bench, v *Verdict, proxy *watchprox
 	if err != nil {
 		return err
 	}
-	reported := now.minus(before)
+	reported := now.growthSince(before)
 	v.Compared += 3
 	for _, change := range []struct {
 		name           string
@@ -221,7 +221,7 @@ func dropAndDelayEvents(ctx context.Context, b *bench.Bench, v *Verdict,
 			if err != nil {
 				return err
 			}
-			if found = now.minus(before); found.missing < 2 || found.extra < 1 || found.stale < 1 {
+			if found = now.growthSince(before); found.missing < 2 || found.extra < 1 || found.stale < 1 {
 				return fmt.Errorf("the agent has found only these differences: %+v", found)
 			}
 			return nil
@@ -256,7 +256,7 @@ func judgeDelay(ctx context.Context, b *bench.Bench, v *Verdict, before truth, c
 			if err != nil {
 				return err
 			}
-			if reported = now.minus(before); reported.boundCount < 1 {
+			if reported = now.growthSince(before); reported.boundCount < 1 {
 				return errors.New("the delayed events have not arrived")
 			}
 			return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// The type tally compares many timelines with the known truth about their pods.
+// tally compares many timelines with the known truth about their pods.
 type tally struct {
 	readings []reading
 	waits    waits    // if empty, every phase must be as accurate as on an idle machine
@@ -29,19 +29,19 @@ const (
 	widestSpan      = 2 * time.Second
 )
 
-// The method add compares one timeline.
+// add compares one timeline.
 func (t *tally) add(timeline agent.Timeline, k known) {
 	under := "" // the phase into which the timeline merges the next phase; empty if there is no such phase
 	for i, length := range k.lengths {
 		t.problem(k.pod, length.happenedOtherwise())
 		mergedIn := under
 		if under = ""; i+1 < len(k.lengths) {
-			if both, ok := length.joined(k.lengths[i+1], timeline); ok {
+			if both, ok := length.joinWith(k.lengths[i+1], timeline); ok {
 				length, under = both, length.phase
 			}
 		}
 		r := newReading(k.pod, length)
-		r.waited = t.waits.near(r.happened)
+		r.waited = t.waits.waitedNear(r.happened)
 		t.problem(k.pod, r.read(timeline))
 		if r.missing && mergedIn != "" {
 			r.mergedIn = mergedIn
@@ -53,7 +53,7 @@ func (t *tally) add(timeline agent.Timeline, k known) {
 	for _, m := range k.milestones {
 		t.stamps++
 		reported, there := timeline.Milestone(m.milestone, "")
-		if !there || !meets(m.held, reported) {
+		if !there || !meetsRule(m.held, reported) {
 			t.refuted = append(t.refuted,
 				fmt.Sprintf("%s %s: the true interval is [%s, %s], but the agent reports [%s, %s]",
 					k.pod, m.milestone,
@@ -75,7 +75,7 @@ func (t *tally) add(timeline agent.Timeline, k known) {
 		t.stamps++
 		measured, stated, err := s.read(timeline)
 		t.problem(k.pod, err)
-		if shortest, longest := s.between(); measured+stated < shortest || measured-stated > longest {
+		if shortest, longest := s.limits(); measured+stated < shortest || measured-stated > longest {
 			t.refuted = append(t.refuted,
 				fmt.Sprintf("%s %s: the true duration lies in [%s, %s], but the agent reports %s with an error of %s",
 					k.pod, s.name(), seconds(shortest), seconds(longest), seconds(measured), seconds(stated)))
@@ -110,18 +110,18 @@ func (t *tally) problem(pod string, err error) {
 	}
 }
 
-// The function meets is the rule for milestones: the true interval and the agent's interval must overlap. The true
-// interval is the interval of a call, or lies between a cause and a consequence. The true interval is usually some
-// milliseconds long. If the agent's interval does not overlap the true interval, the agent is therefore wrong. If the
-// two intervals overlap, the agent is right within some milliseconds.
-func meets(held bench.Span, reported agent.Milestone) bool {
+// meetsRule is the rule for milestones: the true interval and the agent's interval must overlap. The true interval is
+// the interval of a call, or lies between a cause and a consequence. The true interval is usually some milliseconds
+// long. If the agent's interval does not overlap the true interval, the agent is therefore wrong. If the two intervals
+// overlap, the agent is right within some milliseconds.
+func meetsRule(held bench.Span, reported agent.Milestone) bool {
 	return (reported.Earliest.IsZero() || !reported.Earliest.After(held.EndAt)) &&
 		(reported.Latest.IsZero() || !reported.Latest.Before(held.StartAt))
 }
 
-// The method between implements the rule for durations: the agent's value plus or minus its stated error must overlap
-// the range of possible durations. The results are the shortest and the longest possible duration.
-func (s knownSpan) between() (shortest, longest time.Duration) {
+// limits implements the rule for durations: the agent's value plus or minus its stated error must overlap the range of
+// possible durations. The results are the shortest and the longest possible duration.
+func (s knownSpan) limits() (shortest, longest time.Duration) {
 	return max(0, s.to.StartAt.Sub(s.from.EndAt)), s.to.EndAt.Sub(s.from.StartAt)
 }
 
@@ -169,9 +169,9 @@ func (s knownSpan) readMerged(holder agent.Phase) (measured, stated time.Duratio
 // judgeExactness requires that 99 % of the phases are accurate, and that the true durations are within the stated
 // errors.
 func (t *tally) judgeExactness(v *Verdict) {
-	t.judgeShare(v, fmt.Sprintf("within %s of the truth", exact), len(t.readings)/100, reading.within)
+	t.judgeShare(v, fmt.Sprintf("within %s of the truth", exact), len(t.readings)/100, reading.isAccurate)
 	for _, r := range t.readings {
-		if r.within() && r.off().Abs() > exact {
+		if r.isAccurate() && r.off().Abs() > exact {
 			v.Note("accepted because tasks waited: %s", r)
 		}
 	}
@@ -195,7 +195,7 @@ func (t *tally) judgePromises(v *Verdict) {
 		}
 	}
 	t.judgeShare(v, fmt.Sprintf("within the stated error and %s", exact), len(t.readings)/100,
-		func(r reading) bool { return r.missing || r.kept() })
+		func(r reading) bool { return r.missing || r.holdsTruth() })
 	for _, stamp := range t.refuted {
 		v.Problem("the truth is outside the agent's stated error: %s", stamp)
 	}
@@ -232,7 +232,7 @@ func (t *tally) judgeShare(v *Verdict, rule string, allowed int, right func(read
 	v.Problems = append(v.Problems, wrong...)
 }
 
-// The method describe notes the differences to the truth for each kind of phase.
+// describe notes the differences to the truth for each kind of phase.
 func (t *tally) describe(v *Verdict) {
 	offs := make(map[string][]time.Duration)
 	var phases []string

@@ -53,8 +53,8 @@ func TestReading(t *testing.T) {
 		if err := r.read(agent.Timeline{Phases: []agent.Phase{test.phase}}); err != nil {
 			t.Fatal(err)
 		}
-		if r.within() != test.within || r.kept() != test.kept || (r.mergedIn != "") != test.merged {
-			t.Errorf("%s: within %v, kept %v, %s", name, r.within(), r.kept(), r)
+		if r.isAccurate() != test.within || r.holdsTruth() != test.kept || (r.mergedIn != "") != test.merged {
+			t.Errorf("%s: within %v, kept %v, %s", name, r.isAccurate(), r.holdsTruth(), r)
 		}
 	}
 }
@@ -77,8 +77,8 @@ func TestReadingOfSplitPhase(t *testing.T) {
 		if err := r.read(agent.Timeline{Phases: test.phases}); err != nil {
 			t.Fatal(err)
 		}
-		if r.within() != test.within {
-			t.Errorf("%s: within %v, %s", name, r.within(), r)
+		if r.isAccurate() != test.within {
+			t.Errorf("%s: within %v, %s", name, r.isAccurate(), r)
 		}
 		if test.within && (!r.reported.EndAt.Equal(after(250*ms)) || r.stated > 2*ms) {
 			t.Errorf("%s: reported end %s, stated error %s", name, r.reported.EndAt, r.stated)
@@ -113,7 +113,7 @@ func TestMergedPhases(t *testing.T) {
 		all.add(agent.Timeline{Phases: test.phases}, k)
 		kept, there, merged := 0, 0, 0
 		for _, r := range all.readings {
-			if r.kept() {
+			if r.holdsTruth() {
 				kept++
 			}
 			if !r.missing {
@@ -135,11 +135,11 @@ func TestDelayedEnd(t *testing.T) {
 		time.Second: true, 1150 * time.Millisecond: true, 1151 * time.Millisecond: false, 949 * time.Millisecond: false,
 	} {
 		r.measured = measured
-		if r.kept() != want {
+		if r.holdsTruth() != want {
 			t.Errorf("measured %s: kept is %v", measured, !want)
 		}
 	}
-	if r.measured = 1100 * time.Millisecond; r.within() {
+	if r.measured = 1100 * time.Millisecond; r.isAccurate() {
 		t.Error("the delay of the end also widens within")
 	}
 }
@@ -153,7 +153,7 @@ func TestStartDuringCall(t *testing.T) {
 	} {
 		r := newReading("p", k)
 		r.measured = measured
-		if r.kept() != want {
+		if r.holdsTruth() != want {
 			t.Errorf("measured %s: kept is %v", measured, !want)
 		}
 	}
@@ -176,7 +176,7 @@ func TestMeets(t *testing.T) {
 		"no start": {agent.Milestone{Latest: after(100)}, true},
 		"no end":   {agent.Milestone{Earliest: after(100)}, true},
 	} {
-		if meets(held, test.reported) != test.want {
+		if meetsRule(held, test.reported) != test.want {
 			t.Errorf("%s: meets is %v", name, !test.want)
 		}
 	}
@@ -184,11 +184,11 @@ func TestMeets(t *testing.T) {
 
 func TestKnownSpanBetween(t *testing.T) {
 	s := knownSpan{"scheduling", span(0, 10), span(100, 130)}
-	if shortest, longest := s.between(); shortest != 90 || longest != 130 {
+	if shortest, longest := s.limits(); shortest != 90 || longest != 130 {
 		t.Errorf("between %d and %d", shortest, longest)
 	}
 	overlapping := knownSpan{"scheduling", span(0, 10), span(5, 30)}
-	if shortest, longest := overlapping.between(); shortest != 0 || longest != 30 {
+	if shortest, longest := overlapping.limits(); shortest != 0 || longest != 30 {
 		t.Errorf("between %d and %d", shortest, longest)
 	}
 }
@@ -257,10 +257,10 @@ func TestDelayedStart(t *testing.T) {
 			k.begunBefore = time.Time{}
 		}
 		r := newReading("p", k)
-		if r.measured = 2*time.Second + exact + 60*time.Millisecond; r.kept() != test.kept {
-			t.Errorf("%s: kept is %v", name, r.kept())
+		if r.measured = 2*time.Second + exact + 60*time.Millisecond; r.holdsTruth() != test.kept {
+			t.Errorf("%s: kept is %v", name, r.holdsTruth())
 		}
-		if r.measured = 2*time.Second + exact + callLimit + 1; r.kept() {
+		if r.measured = 2*time.Second + exact + callLimit + 1; r.holdsTruth() {
 			t.Errorf("%s: a call longer than callLimit is allowed", name)
 		}
 	}

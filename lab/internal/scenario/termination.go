@@ -105,7 +105,7 @@ func termination(ctx context.Context, b *bench.Bench, v *Verdict) error {
 			return err
 		}
 		v.end(p, end, witnesses[i])
-		if err := explained(ctx, b, v, end); err != nil {
+		if err := requireExplained(ctx, b, v, end); err != nil {
 			return err
 		}
 	}
@@ -128,7 +128,7 @@ type endWitness struct {
 	goneAt     time.Time // time when the bench's watch delivered the deletion of the object
 }
 
-// The method end deletes the pod, waits until the pod's object no longer exists, and collects the evidence.
+// end deletes the pod, waits until the pod's object no longer exists, and collects the evidence.
 func (p endingPod) end(ctx context.Context, b *bench.Bench, v *Verdict,
 	arrivals *bench.Arrivals) (w endWitness, err error) {
 	if w.asked, err = bench.Dated(func() error { return b.DeletePod(ctx, p.name) }); err != nil {

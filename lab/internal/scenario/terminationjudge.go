@@ -16,7 +16,7 @@ import (
 // endLimit is the largest accepted error of the agent for steps with a timestamp.
 const endLimit = 50 * time.Millisecond
 
-// The method end compares the record of a termination with the independent sources.
+// end compares the record of a termination with the independent sources.
 func (v *Verdict) end(p endingPod, end agent.End, w endWitness) {
 	reported := end.Termination
 	for _, problem := range reported.Problems() {
@@ -133,9 +133,9 @@ func (v *Verdict) goesOn(ctx context.Context, b *bench.Bench, pod string) error 
 		})
 }
 
-// The function explained requires that the command explain shows the verdict of the printed record. The command queries
-// the agent about the deleted pod.
-func explained(ctx context.Context, b *bench.Bench, v *Verdict, end agent.End) error {
+// requireExplained requires that the command explain shows the verdict of the printed record. The command queries the
+// agent about the deleted pod.
+func requireExplained(ctx context.Context, b *bench.Bench, v *Verdict, end agent.End) error {
 	text, err := exec.CommandContext(ctx, b.Node.Agent(), "explain", end.Namespace+"/"+end.Name,
 		"--server=http://"+layout.Address(layout.AgentPort)).Output()
 	if err != nil {

@@ -71,15 +71,16 @@ func unpack(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 				return err
 			}
 		}
-		if err := p.unpacked(ctx, plain(c.name, reference, agent.Downloaded), c.rate == 0, len(c.layers)); err != nil {
+		if err := p.runUnpacked(ctx, plainCase(c.name, reference, agent.Downloaded), c.rate == 0,
+			len(c.layers)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// The method unpacked runs one case and checks the causes that the agents report.
-func (p *pullRun) unpacked(ctx context.Context, c pullCase, unpacks bool, layers int) error {
+// runUnpacked runs one case and checks the causes that the agents report.
+func (p *pullRun) runUnpacked(ctx context.Context, c pullCase, unpacks bool, layers int) error {
 	if err := p.start(ctx, c); err != nil {
 		return err
 	}
@@ -96,13 +97,13 @@ func (j *pullJudge) judgeUnpacked(ctx context.Context, c pullCase, unpacks bool,
 	if err != nil {
 		return err
 	}
-	attempts, err := j.attempts(ctx, c.pod, c.wants[0])
+	attempts, err := j.attemptsOf(ctx, c.pod, c.wants[0])
 	if err != nil {
 		return err
 	}
 	v := j.verdict
 	v.Contract(timeline)
-	v.downloaded(timeline, mainName)
+	v.requireDownload(timeline, mainName)
 	if len(attempts) != 1 {
 		v.Problem("%s: the kubelet pulled %d times, want 1: the scenario is not conclusive", c.pod, len(attempts))
 		return nil
@@ -168,7 +169,7 @@ func (j *pullJudge) judgeUndivided(c pullCase, a bench.Attempt, timeline agent.T
 		}
 	}
 	j.verdict.Compare(c.pod+" pull and unpack", a.Call.Length().Round(100*time.Millisecond), a.Call.Length(), both,
-		true, exact+j.view.worst(a, neighbors{}))
+		true, exact+j.view.worstError(a, neighbors{}))
 	if pull, _ := timeline.PullOf(mainName); pull.Unpack != nil || pull.Download != nil || len(pull.Layers) > 0 {
 		j.verdict.Problem("%s: the agent reports layers without any evidence of layers", c.pod)
 	}

@@ -2,14 +2,14 @@ package scenario
 
 import "strings"
 
-// The type view is the set of sources that an agent has.
+// view is the set of sources that an agent has.
 type view struct {
 	events, runtime bool
 }
 
-// The method full reports whether the agent has all sources, and must therefore be exact. An agent without all sources
-// is allowed to report less, but must not report anything wrong.
-func (s view) full() bool { return s.events && s.runtime }
+// isFull reports whether the agent has all sources, and must therefore be exact. An agent without all sources is
+// allowed to report less, but must not report anything wrong.
+func (s view) isFull() bool { return s.events && s.runtime }
 
 // flags returns the flags that limit the agent to these sources.
 func (s view) flags() (flags []string) {
@@ -25,7 +25,7 @@ func (s view) flags() (flags []string) {
 // String names the sources that the agent lacks.
 func (s view) String() string {
 	switch {
-	case s.full():
+	case s.isFull():
 		return "with all sources"
 	case s.runtime:
 		return "without Events"
@@ -37,7 +37,7 @@ func (s view) String() string {
 
 // suffix distinguishes the agent's files from the files of an agent with all sources.
 func (s view) suffix() string {
-	if s.full() {
+	if s.isFull() {
 		return ""
 	}
 	return "-" + strings.ReplaceAll(strings.ToLower(s.String()), " ", "-")

@@ -18,11 +18,11 @@ type watches struct {
 	received, itUsed float64
 }
 
-// The method served returns the number of opened watches, according to the API server.
-func (w watches) served() float64 { return w.ended + w.open }
+// openedWatches returns the number of opened watches, according to the API server.
+func (w watches) openedWatches() float64 { return w.ended + w.open }
 
-// The method minus returns the growth of the counts since the earlier counts.
-func (w watches) minus(before watches) watches {
+// growthSince returns the growth of the counts since the earlier counts.
+func (w watches) growthSince(before watches) watches {
 	return watches{ended: w.ended - before.ended, open: w.open - before.open, opened: w.opened - before.opened,
 		agentOpen: w.agentOpen - before.agentOpen, openSeconds: w.openSeconds - before.openSeconds,
 		received: w.received - before.received, itUsed: w.itUsed - before.itUsed}

@@ -37,9 +37,9 @@ const (
 // fewestWords is the smallest number of words in a sentence. Shorter texts are labels.
 const fewestWords = 4
 
-// Collect returns a group for each kind of sentence. Collect reads Markdown files, and Go files that are neither tests
-// nor generated. Collect skips hidden directories, bin and testdata. The error of Collect names the file that Collect
-// cannot read or parse.
+// Collect returns a group for each kind of sentence. Collect reads Markdown files, Go files that are neither tests nor
+// generated, and the comments in YAML files, JavaScript, shell scripts, Makefiles and Dockerfiles. Collect skips hidden
+// directories, bin and testdata. The error of Collect names the file that Collect cannot read or parse.
 func Collect(root fs.FS) ([]Group, error) {
 	docs, source := &Group{Name: Docs}, newGoSource()
 	err := fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -52,19 +52,23 @@ func Collect(root fs.FS) ([]Group, error) {
 			}
 			return nil
 		}
-		isDoc := path.Ext(name) == ".md"
-		if !isDoc && (path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go")) {
+		isDoc, marker := path.Ext(name) == ".md", commentMarker(name)
+		if !isDoc && marker == "" && (path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go")) {
 			return nil
 		}
 		text, err := fs.ReadFile(root, name)
 		if err != nil {
 			return err
 		}
-		if isDoc {
+		switch {
+		case isDoc:
 			docs.Sentences = append(docs.Sentences, markdown(name, string(text))...)
-			return nil
+		case marker != "":
+			source.comments = append(source.comments, script(name, string(text), marker)...)
+		default:
+			return source.parse(name, text)
 		}
-		return source.parse(name, text)
+		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("collect sentences: %w", err)

@@ -55,7 +55,8 @@ func tree() fstest.MapFS {
 		"pkg/a/testdata/b.go": {
 			Data: []byte("// A comment of test data is not collected.\npackage b\n"),
 		},
-		".hidden/c.md": {Data: []byte("A hidden file is not read.\n")},
+		"pkg/a/values.yaml": {Data: []byte("# The comment of a value.\na: 1\n")},
+		".hidden/c.md":      {Data: []byte("A hidden file is not read.\n")},
 	}
 }
 
@@ -83,6 +84,7 @@ func TestCollect(t *testing.T) {
 			{File: "pkg/a/a.go", Line: 1, Text: "It has two sentences.", Code: "package a"},
 			{File: "pkg/a/a.go", Line: 13, Text: "the caller adds the name",
 				Code: `return fmt.Errorf("read "+name+": %w", err)`},
+			{File: "pkg/a/values.yaml", Line: 1, Text: "The comment of a value.", Code: "a: 1"},
 		}},
 	}
 	for i := range want {

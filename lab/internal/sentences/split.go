@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// The type line is a line of running text without markup.
+// line is a line of running text without markup.
 type line struct {
 	number int
 	text   string

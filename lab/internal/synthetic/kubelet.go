@@ -65,7 +65,7 @@ func (k Kubelet) Start(ctx context.Context, namespace, name string, images []str
 	return s.reported, nil
 }
 
-// The type start is one start of one pod.
+// start is one start of one pod.
 type start struct {
 	Kubelet
 	pod      pod
@@ -92,7 +92,7 @@ func (s *start) play(ctx context.Context, statusPath string, cold bool) error {
 		}
 		startedAt, ids = append(startedAt, at), append(ids, id)
 	}
-	return s.Kube.MergeLists(ctx, statusPath, s.pod.running(time.Now(), acknowledgedAt, startedAt, ids))
+	return s.Kube.MergeLists(ctx, statusPath, s.pod.runningStatus(time.Now(), acknowledgedAt, startedAt, ids))
 }
 
 func (s *start) sandbox(ctx context.Context) error {
@@ -132,7 +132,7 @@ func (s *start) container(ctx context.Context, name, image string,
 	return startedAt, id, s.say(ctx, name, "Started", "Container started")
 }
 
-// The method image provides an image for a container, and sends an Event about the image with the kubelet's message.
+// image provides an image for a container, and sends an Event about the image with the kubelet's message.
 func (s *start) image(ctx context.Context, name, image string, cold bool) error {
 	if !cold {
 		return s.say(ctx, name, "Pulled",
@@ -154,7 +154,7 @@ func (s *start) image(ctx context.Context, name, image string, cold bool) error 
 		"size: %d bytes.", image, whole, whole, imageSize))
 }
 
-// The method say creates and sends one Event.
+// say creates and sends one Event.
 func (s *start) say(ctx context.Context, container, reason, message string) error {
 	return s.send(ctx, s.pod.event(container, reason, message, time.Now()))
 }

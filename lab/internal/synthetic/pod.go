@@ -35,9 +35,8 @@ func (p pod) labels(container string) map[string]string {
 	return labels
 }
 
-// The method object returns the pod in the form in which a user creates it, but already bound to its node. When the pod
-// is deleted, its object disappears immediately, because the grace period is zero and no kubelet confirms the
-// termination.
+// object returns the pod in the form in which a user creates it, but already bound to its node. When the pod is
+// deleted, its object disappears immediately, because the grace period is zero and no kubelet confirms the termination.
 func (p pod) object() corev1.Pod {
 	none := int64(0)
 	object := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: p.name},
@@ -58,8 +57,8 @@ func (p pod) acknowledged(at time.Time) map[string]any {
 	return p.status(at, at, corev1.PodPending, corev1.ConditionFalse, containers)
 }
 
-// The method running returns the status of a ready pod whose containers all run.
-func (p pod) running(at, acknowledgedAt time.Time, startedAt []time.Time, ids []string) map[string]any {
+// runningStatus returns the status of a ready pod whose containers all run.
+func (p pod) runningStatus(at, acknowledgedAt time.Time, startedAt []time.Time, ids []string) map[string]any {
 	var containers []corev1.ContainerStatus
 	started := true
 	for i, image := range p.images {
@@ -89,8 +88,8 @@ func (p pod) status(at, acknowledgedAt time.Time, phase corev1.PodPhase, ready c
 		"conditions": conditions, "containerStatuses": containers}}
 }
 
-// The method event returns an Event in the kubelet's form. The name of the Event contains the time in nanoseconds, and
-// its timestamps are in whole seconds.
+// event returns an Event in the kubelet's form. The name of the Event contains the time in nanoseconds, and its
+// timestamps are in whole seconds.
 func (p pod) event(container, reason, message string, at time.Time) corev1.Event {
 	const component = "kubelet"
 	return corev1.Event{

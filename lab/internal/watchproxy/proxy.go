@@ -154,7 +154,7 @@ func (p *Proxy) judge(text json.RawMessage) (next due, lost bool) {
 	return next, f.Lost
 }
 
-// The type body closes the API server's response together with the agent's response.
+// body closes the API server's response together with the agent's response.
 type body struct {
 	io.ReadCloser
 	upstream io.Closer

@@ -22,7 +22,7 @@ const (
 	WordHookDone  = "hook-done"
 )
 
-// The function say writes one line with one system call, because several processes write to the same log.
+// say writes one line with one system call, because several processes write to the same log.
 func say(log io.Writer, word string, at time.Time) {
 	_, _ = fmt.Fprintf(log, "%s at %s\n", word, at.UTC().Format(time.RFC3339Nano))
 }

@@ -18,8 +18,9 @@ func TestPlan(t *testing.T) {
 		variables map[string]string
 		want      Plan
 	}{
-		"pause":                      {nil, Plan{}},
-		"init":                       {map[string]string{RunFor: "1.5s"}, Plan{RunFor: 1500 * time.Millisecond, Runs: true}},
+		"pause": {nil, Plan{}},
+		"init": {map[string]string{RunFor: "1.5s"},
+			Plan{RunFor: 1500 * time.Millisecond, Runs: true}},
 		"init that ends immediately": {map[string]string{RunFor: "0s"}, Plan{Runs: true}},
 		"failing init": {map[string]string{RunFor: "1s", ExitCode: "3"},
 			Plan{RunFor: time.Second, Runs: true, ExitCode: 3}},

@@ -38,7 +38,7 @@ func Run(plan Plan, startedAt time.Time, terminate <-chan os.Signal, log io.Writ
 	}
 }
 
-// The function fill allocates memory from the given time until the kernel kills the process.
+// fill allocates memory from the given time until the kernel kills the process.
 func fill(from time.Time) {
 	const piece, page = 1 << 20, 4096
 	time.Sleep(time.Until(from))

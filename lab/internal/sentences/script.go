@@ -1,0 +1,84 @@
+package sentences
+
+import (
+	"path"
+	"strings"
+)
+
+// commentMarkers maps the ending of a file's name to the marker of the comments in this file.
+var commentMarkers = map[string]string{
+	".js": "//", ".sh": "#", ".yaml": "#", ".yml": "#", "Dockerfile": "#", "Makefile": "#",
+}
+
+// commentMarker returns the marker of comments in YAML, JavaScript, shell scripts, Makefiles and Dockerfiles. For other
+// files, commentMarker returns an empty string.
+func commentMarker(name string) string {
+	if ending := path.Ext(name); ending != "" {
+		return commentMarkers[ending]
+	}
+	return commentMarkers[path.Base(name)]
+}
+
+// script returns the sentences of the comments in a file that is not written in Go. Each comment line either stands
+// alone or follows code. Adjacent lines that stand alone form a paragraph. script also reads the block comments of
+// JavaScript.
+func script(name, text, marker string) []Sentence {
+	var sentences []Sentence
+	var paragraph []line
+	end := func(code string) {
+		for _, s := range split(name, paragraph) {
+			s.Code = strings.TrimSpace(code)
+			sentences = append(sentences, s)
+		}
+		paragraph = nil
+	}
+	number, inBlock := 0, false
+	for raw := range strings.Lines(text) {
+		number++
+		bare := strings.TrimSpace(raw)
+		comment, alone := strings.CutPrefix(bare, marker)
+		switch {
+		case inBlock || marker == "//" && strings.HasPrefix(bare, "/*"):
+			inBlock = !strings.HasSuffix(bare, "*/")
+			comment, alone = strings.Trim(bare, "/*"), true
+		case alone && (strings.HasPrefix(comment, "!") || strings.HasPrefix(comment, " shellcheck ")):
+			continue // for a program, not for a reader
+		}
+		if !alone {
+			end(bare)
+			if code, after, ok := afterCode(bare, marker); ok {
+				paragraph = []line{{number, after}}
+				end(code)
+			}
+			continue
+		}
+		comment = strings.TrimSpace(strings.TrimLeft(comment, "#"))
+		if prefix := item.FindString(comment); prefix != "" {
+			end("")
+			comment = comment[len(prefix):]
+		}
+		if comment == "" {
+			end("")
+			continue
+		}
+		paragraph = append(paragraph, line{number, comment})
+	}
+	end("")
+	return sentences
+}
+
+// afterCode splits a line into its code and the comment after the code. A marker inside quotes begins no comment.
+func afterCode(text, marker string) (code, comment string, ok bool) {
+	for from := 0; ; {
+		i := strings.Index(text[from:], " "+marker+" ")
+		if i < 0 {
+			return "", "", false
+		}
+		from += i
+		code = text[:from]
+		if strings.Count(code, `"`)%2 == 0 && strings.Count(code, `'`)%2 == 0 && strings.Count(code, "`")%2 == 0 {
+			return strings.TrimSpace(code), strings.TrimSpace(text[from+len(marker)+2:]), true
+		}
+		from += len(marker) + 1
+	}
+}
