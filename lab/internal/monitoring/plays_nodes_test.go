@@ -90,12 +90,12 @@ func nodePlays() map[string]script {
 }
 
 // pools returns a situation with six usual nodes and three GPU nodes, on which containers start slowly. The arguments
-// others and last are the seconds on the first two GPU nodes, and on the last GPU node. If labelled is true, the agents
+// others and last are the seconds on the first two GPU nodes, and on the last GPU node. If labeled is true, the agents
 // of the usual nodes report the pool, and the targets of the GPU nodes have the pool as a label.
-func pools(labelled bool, others, last float64) script {
+func pools(labeled bool, others, last float64) script {
 	return script{minutes: 99, begin: func(f *fleet) func(int) {
 		general := f.nodes("node", 6)
-		if labelled {
+		if labeled {
 			for _, node := range general {
 				node.set("podlapse_node_info", `node_pool="general",zone="a",region="",instance_type=""`, 1)
 			}

@@ -148,7 +148,8 @@ func judgeChurn(
 	for _, required := range []struct{ what, query string }{
 		{"an agent responds to most scrapes", `count(avg_over_time(up{job="podlapse"}[` + whole + `]) > 0.9) == 2`},
 		{"Prometheus scrapes both agents during the whole scenario", fmt.Sprintf(
-			`count(count_over_time(up{job="podlapse"}[%s]) >= %d) == 2`, whole, int(0.9*length.Seconds()/churnInterval.Seconds()))},
+			`count(count_over_time(up{job="podlapse"}[%s]) >= %d) == 2`, whole,
+			int(0.9*length.Seconds()/churnInterval.Seconds()))},
 		{"the alert " + controlAlert + " fires", `ALERTS{alertname="` + controlAlert + `", alertstate="firing"}`},
 		{"the agent reports two start-ups each minute", fmt.Sprintf(
 			`sum(increase(podlapse_pod_startups_total{node=%q}[%s])) >= %d`, layout.NodeName, whole,

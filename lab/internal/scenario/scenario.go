@@ -50,8 +50,8 @@ func Table() []Scenario {
 			commandLine, true},
 		{"documentation", "every command in README.md and docs, except those marked as not run, works as documented",
 			documentation, true},
-		{"alerts", "seven situations of docs/monitoring.md: Prometheus, with the rules of the manifests, fires exactly " +
-			"the right alerts", alerts, true},
+		{"alerts", "seven situations of docs/monitoring.md: Prometheus, with the rules of the manifests, fires " +
+			"exactly the right alerts", alerts, true},
 		{"first-light", "one pod with a slow network, a slow pull, an init container, a sidecar and late readiness",
 			firstLight, false},
 		{"network-failure", "the network plugin fails at first: the agent charges the network, not the volumes",
