@@ -99,10 +99,10 @@ compare: build lab ## Compare memory, requests and series with another commit's 
 # Not check, which downloads and builds its tools when it runs for the first time.
 test: vet unit fuzz image-test page-test node-test ## Run all tests, as continuous integration does.
 
-test-long: build lab ## Run the slow scenarios: the blame exam, 50 random faults, a hostile tenant.
+test-long: build lab ## Run the slow scenarios: the blame exam, 50 random faults, a hostile tenant, 30 minutes without an alert.
 ifeq ($(NODE),yes)
 	@set -e; trap '$(LAB) down' EXIT; $(LAB) down; $(LAB) up --agent $(AGENT); \
-	for name in blame blame-soak hostile-tenant; do $(LAB) scenario $$name --agent $(AGENT); done
+	for name in blame blame-soak hostile-tenant churn; do $(LAB) scenario $$name --agent $(AGENT); done
 else
 	@echo "skipped the long tests on a real node: they need root on Linux"
 endif

@@ -72,6 +72,20 @@ func TestObjectsMatchSelectorsOfKubePrometheusStack(t *testing.T) {
 	}
 }
 
+// The rules read the label node_pool of targets.
+func TestPodMonitorNodePool(t *testing.T) {
+	monitor := find[*monitoringv1.PodMonitor](t, renderChart(t,
+		"podMonitor: {enabled: true, nodePoolLabel: eks.amazonaws.com/node-group}"), "").Spec
+	if monitor.AttachMetadata == nil || monitor.AttachMetadata.Node == nil || !*monitor.AttachMetadata.Node {
+		t.Error("attachMetadata.node is not true, so targets have no labels of the Node object")
+	}
+	if r := monitor.PodMetricsEndpoints[0].RelabelConfigs; len(r) != 2 || r[1].TargetLabel != "node_pool" ||
+		len(r[1].SourceLabels) != 1 ||
+		r[1].SourceLabels[0] != "__meta_kubernetes_node_label_eks_amazonaws_com_node_group" {
+		t.Errorf("relabelings: %+v", r)
+	}
+}
+
 func TestPodMonitorRelabelings(t *testing.T) {
 	objects := renderChart(t, `
 podMonitor:

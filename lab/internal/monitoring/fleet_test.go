@@ -26,7 +26,9 @@ type fleet struct {
 	steps   int // number of recorded steps
 	// If lean is true, the fleet omits most buckets and phases with no duration. Otherwise promtool could reject
 	// queries, because its limit is 10,000 samples.
-	lean   bool
+	lean bool
+	// pool is the label node_pool of all further targets. If pool is empty, the targets have no such label.
+	pool   string
 	agents []*target
 	series map[string]*series
 }
@@ -46,6 +48,9 @@ func newFleet(cluster string) *fleet { return &fleet{cluster: cluster, series: m
 func (f *fleet) target(job, instance, node string) *target {
 	t := &target{fleet: f, up: 1, present: true, values: map[string]float64{},
 		labels: fmt.Sprintf(`cluster=%q,job=%q,instance=%q,node=%q`, f.cluster, job, instance, node)}
+	if f.pool != "" {
+		t.labels += fmt.Sprintf(`,node_pool=%q`, f.pool)
+	}
 	f.agents = append(f.agents, t)
 	return t
 }
@@ -177,6 +182,11 @@ func (a *target) waiting(phase string, pods, seconds float64) {
 func (a *target) pod(namespace, name, phase, cause string, seconds float64) {
 	a.set("podlapse_pod_phase_age_seconds",
 		fmt.Sprintf("namespace=%q,pod=%q,phase=%q,cause=%q", namespace, name, phase, cause), seconds)
+}
+
+// receiving sets the number of bytes that the active pulls have received.
+func (a *target) receiving(registry string, bytes float64) {
+	a.set("podlapse_image_pulls_active_bytes", "registry="+quoted(registry), bytes)
 }
 
 // failing sets the number of failing pulls, and the groups of the affected workloads.

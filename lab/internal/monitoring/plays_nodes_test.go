@@ -39,6 +39,9 @@ func nodePlays() map[string]script {
 				}
 			}
 		}},
+		"slower GPU nodes, with a label `node_pool`":                  pools(true, 4, 4),
+		"slower GPU nodes, without a label `node_pool`":               pools(false, 4, 4),
+		"one slow node among the GPU nodes, with a label `node_pool`": pools(true, 4, 16),
 		"containerd 1.7 fleet": {minutes: 99, begin: func(f *fleet) func(int) {
 			nodes := f.nodes("node", 4)
 			return func(int) {
@@ -86,6 +89,32 @@ func nodePlays() map[string]script {
 	}
 }
 
+// pools returns a situation with six usual nodes and three GPU nodes, on which containers start slowly. The arguments
+// others and last are the seconds on the first two GPU nodes, and on the last GPU node. If labeled is true, the agents
+// of the usual nodes report the pool, and the targets of the GPU nodes have the pool as a label.
+func pools(labeled bool, others, last float64) script {
+	return script{minutes: 99, begin: func(f *fleet) func(int) {
+		general := f.nodes("node", 6)
+		if labeled {
+			for _, node := range general {
+				node.set("podlapse_node_info", `node_pool="general",zone="a",region="",instance_type=""`, 1)
+			}
+			f.pool = "gpu"
+		}
+		gpus := f.nodes("gpu", 3)
+		return func(int) {
+			usual(general...)
+			slow := healthy
+			slow.containers = others
+			for _, gpu := range gpus[:2] {
+				gpu.startUps(3, slow)
+			}
+			slow.containers = last
+			gpus[2].startUps(3, slow)
+		}
+	}}
+}
+
 // coarse is the pace of a start-up with a runtime that cannot separate volumes, network and sandbox.
 var coarse = pace{pickup: 0.05, containers: 0.2, unreported: 0.5}
 
@@ -101,6 +130,31 @@ func busy() pace {
 	p := healthy.pulling(hub, 50*mib, 4)
 	p.sandbox, p.containers, p.queue = 3, 4, 60
 	return p
+}
+
+// freshNode returns a function that adds a node. For this number of minutes, pods on the node wait for the network
+// plugin and for a driver. Then all these pods start.
+func freshNode(f *fleet, minutes int) func(minute int) {
+	const pods = 15
+	var node *target
+	return func(minute int) {
+		since := minute - onset
+		switch {
+		case since == 0:
+			node = f.agent("new-1")
+		case since > 0 && since < minutes:
+			node.waiting("network", pods, float64(60*since))
+			node.waiting("volumes", 2, float64(60*since))
+		case since == minutes:
+			node.waiting("network", 0, 0)
+			node.waiting("volumes", 0, 0)
+			late := fresh()
+			late.network = float64(60 * minutes)
+			node.startUps(pods, late)
+		case since > minutes:
+			usual(node)
+		}
+	}
 }
 
 // fleetPlays returns situations in which many nodes are added, removed or busy.
@@ -122,6 +176,12 @@ func fleetPlays() map[string]script {
 					usual(node)
 				}
 			}
+		}),
+		"fresh node whose network plugin starts after ten minutes": quiet(180, func(f *fleet, _ []*target) func(int) {
+			return freshNode(f, 12)
+		}),
+		"fresh node whose network plugin never starts": quiet(120, func(f *fleet, _ []*target) func(int) {
+			return freshNode(f, 120)
 		}),
 		"autoscaling burst": quiet(165, func(f *fleet, nodes []*target) func(int) {
 			var added []*target

@@ -13,6 +13,8 @@ type script struct {
 	begin func(f *fleet) func(minute int)
 	// If everywhere is true, the test has no second cluster, and the alerts have no label cluster.
 	everywhere bool
+	// If alone is true, the test has no second cluster.
+	alone bool
 }
 
 const (
@@ -28,9 +30,10 @@ func (s script) play() (played []*fleet, cluster string) {
 	east := newFleet("east")
 	played, cluster = []*fleet{east}, "east"
 	each := func(int) {}
-	if s.everywhere {
+	switch {
+	case s.everywhere:
 		east.cluster, cluster = "", ""
-	} else {
+	case !s.alone:
 		west := newFleet("west")
 		played = append(played, west)
 		agents := west.nodes("node", 2)
@@ -99,6 +102,12 @@ func podPlays() map[string]script {
 				})
 			},
 		),
+		"pull of a 40 GiB image that receives bytes": quiet(75, func(_ *fleet, nodes []*target) func(int) {
+			return pullingFor(nodes[0], 30, 40<<30)
+		}),
+		"pull that receives no bytes": quiet(45, func(_ *fleet, nodes []*target) func(int) {
+			return pullingFor(nodes[0], 30, 0)
+		}),
 		"missing Secret of a tenant": quiet(45, func(_ *fleet, nodes []*target) func(int) {
 			return during(early, 45, func() { nodes[0].waiting("container_config", 1, 900) })
 		}),
@@ -120,9 +129,46 @@ func podPlays() map[string]script {
 	}
 }
 
+// pullingFor returns a function that simulates one pull of this size and duration, and a pod that waits for the pull in
+// the pull queue.
+func pullingFor(node *target, minutes int, bytes float64) func(minute int) {
+	return func(minute int) {
+		waited := minute - early
+		switch {
+		case waited >= 0 && waited < minutes:
+			node.waiting("pull", 1, float64(60*waited))
+			node.waiting("pull_queue", 1, float64(60*max(0, waited-3)))
+			node.receiving(big, bytes*float64(waited)/float64(minutes))
+		case waited == minutes:
+			node.waiting("pull", 0, 0)
+			node.waiting("pull_queue", 0, 0)
+			node.unset("podlapse_image_pulls_active_bytes", "registry="+quoted(big))
+		}
+	}
+}
+
 func registryPlays() map[string]script {
 	const typo = "typo.example"
 	return map[string]script{
+		"one node that cannot reach a registry": quiet(45, func(_ *fleet, nodes []*target) func(int) {
+			return during(early, 45, func() { nodes[0].failing(hub, "timeout", 6, 1, 2, 3) })
+		}),
+		"failing registry that only one node uses": quiet(45, func(_ *fleet, nodes []*target) func(int) {
+			const rare = "rare.example"
+			nodes[0].startUps(1, healthy.pulling(rare, mib, 1))
+			return during(early, 45, func() { nodes[0].failing(rare, "timeout", 6, 1, 2, 3) })
+		}),
+		"registry outage in a cluster with one node": {minutes: 45, begin: func(f *fleet) func(int) {
+			nodes := f.nodes("node", 1)
+			return func(minute int) {
+				if minute < early {
+					usual(nodes...)
+					return
+				}
+				nodes[0].startUps(1, healthy.pulling(big, 10*mib, 0.6))
+				nodes[0].failing(hub, "timeout", 4, 1, 2)
+			}
+		}},
 		// Each run of the CronJob leaves a waiting pod on one of the nodes. An earlier pull from this registry
 		// succeeded.
 		"one bad CronJob": quiet(45, func(_ *fleet, nodes []*target) func(int) {
@@ -222,6 +268,16 @@ func agentPlays() map[string]script {
 		"NetworkPolicy that blocks Prometheus": quiet(45, func(_ *fleet, nodes []*target) func(int) {
 			return during(early, early+1, func() { nodes[0].up = 0 })
 		}),
+		// Only the PodMonitor sets the label cluster, so the kubelets do not have this label.
+		"node without an agent, and only agents have a label `cluster`": {minutes: 45, alone: true,
+			begin: func(f *fleet) func(int) {
+				nodes := f.nodes("node", 4)
+				f.cluster = ""
+				for i := range nodes {
+					f.target("kubelet", fmt.Sprintf("node-%d:10250", i+1), fmt.Sprintf("node-%d", i+1))
+				}
+				return during(early, early+1, func() { nodes[0].leave() })
+			}},
 		"Prometheus without agents": {minutes: 30, everywhere: true, begin: func(f *fleet) func(int) {
 			f.target("kubelet", "node-1:10250", "node-1")
 			return func(int) {}
@@ -246,8 +302,14 @@ func agentPlays() map[string]script {
 		"a stuck reader of the records": quiet(45, func(_ *fleet, nodes []*target) func(int) {
 			return during(early, 45, func() { nodes[0].count("podlapse_sink_dropped_total", `sink="records"`, 3) })
 		}),
-		"kubelet that drops Events": quiet(45, func(_ *fleet, nodes []*target) func(int) {
-			return during(early, 45, func() { nodes[0].count("podlapse_events_lost_total", `reason="Pulled"`, 2) })
+		"kubelet that drops Events of pods with many containers": quiet(45, func(_ *fleet, nodes []*target) func(int) {
+			return during(early, 45, func() { nodes[0].count("podlapse_events_lost_total", `reason="Pulled"`, 8) })
+		}),
+		"lost Events without which timelines lack evidence": quiet(45, func(_ *fleet, nodes []*target) func(int) {
+			return during(early, 45, func() {
+				nodes[0].count("podlapse_events_lost_total", `reason="Pulled"`, 2)
+				nodes[0].count("podlapse_evidence_incomplete_total", "", 2)
+			})
 		}),
 	}
 }

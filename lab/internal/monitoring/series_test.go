@@ -49,9 +49,9 @@ type metric struct {
 // catalog contains all metrics by name.
 type catalog map[string]metric
 
-// ofTarget lists the labels that Prometheus adds to all scraped series. The list includes the target's labels node and
-// cluster, which docs/monitoring.md requires.
-var ofTarget = []string{"job", "instance", "node", "cluster"}
+// ofTarget lists the labels that Prometheus adds to all scraped series. The list includes the target's labels node,
+// cluster and node_pool, which docs/monitoring.md explains.
+var ofTarget = []string{"job", "instance", "node", "cluster", "node_pool"}
 
 // exposed returns the metrics in docs/metrics.md, and the metrics that Prometheus and its client library add. A test of
 // the agent compares docs/metrics.md with the agent's metrics.

@@ -75,6 +75,32 @@ func (c Client) Exemplars(ctx context.Context, selector string, last time.Durati
 	return exemplars, nil
 }
 
+// Rule is the state of a recording rule or an alert.
+type Rule struct {
+	Type           string    `json:"type"` // "recording" or "alerting"
+	Name           string    `json:"name"`
+	Health         string    `json:"health"` // "ok", "err", or "unknown" before the first evaluation
+	LastError      string    `json:"lastError"`
+	LastEvaluation time.Time `json:"lastEvaluation"`
+}
+
+// Rules returns the state of all rules.
+func (c Client) Rules(ctx context.Context) ([]Rule, error) {
+	var answer struct {
+		Groups []struct {
+			Rules []Rule `json:"rules"`
+		} `json:"groups"`
+	}
+	if err := c.get(ctx, "/api/v1/rules", url.Values{}, &answer); err != nil {
+		return nil, err
+	}
+	var rules []Rule
+	for _, group := range answer.Groups {
+		rules = append(rules, group.Rules...)
+	}
+	return rules, nil
+}
+
 func (c Client) get(ctx context.Context, path string, arguments url.Values, data any) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

@@ -38,6 +38,20 @@ func TestQuery(t *testing.T) {
 	}
 }
 
+func TestRules(t *testing.T) {
+	client := serve(t, `{"status":"success","data":{"groups":[{"rules":[{"type":"alerting","name":"A","health":"ok",`+
+		`"lastEvaluation":"2026-01-01T00:00:00Z"}]},{"rules":[{"type":"recording","name":"b","health":"err",`+
+		`"lastError":"duplicate series"}]}]}}`)
+	rules, err := client.Rules(t.Context())
+	if err != nil || len(rules) != 2 || rules[0].Name != "A" || rules[0].LastEvaluation.IsZero() ||
+		rules[1].LastError != "duplicate series" {
+		t.Errorf("%+v, %v", rules, err)
+	}
+	if _, err := serve(t, `{"status":"error","error":"no rules"}`).Rules(t.Context()); err == nil {
+		t.Error("an error of the server is ignored")
+	}
+}
+
 func TestExemplars(t *testing.T) {
 	client := serve(
 		t,

@@ -59,9 +59,10 @@ type alarm struct {
 	then func(context.Context, *bench.Bench, *Verdict, prometheus.Client) error
 }
 
-// The scenario alerts runs a real Prometheus with an accelerated copy of the real rules for two nodes. It creates six
-// situations of docs/monitoring.md: a slow registry, fresh nodes, a slow node, one bad workload, a registry outage, and
-// a missing agent. While the registry is slow, both nodes are fresh, so all alerts about nodes must stay silent.
+// The scenario alerts runs a real Prometheus with an accelerated copy of the real rules for two nodes. It creates seven
+// situations of docs/monitoring.md: a slow registry, fresh nodes, a slow node, one bad workload, a registry that fails
+// on the only node that uses it, a missing agent, and a registry outage in a cluster with one node. While the registry
+// is slow, both nodes are fresh, so all alerts about nodes must stay silent.
 func alerts(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		rate  = 350 << 10 // bytes per second: an image of 2 MiB takes six seconds

@@ -22,10 +22,11 @@ const (
 	refused = "127.0.0.1:9"
 )
 
-// The function failures creates three situations after the slow node, with the same Prometheus:
+// The function failures creates four situations after the slow node, with the same Prometheus:
 //   - All pods of one workload wait for a registry that refuses connections.
-//   - Pods of three workloads wait for the lab's registry.
+//   - Pods of three workloads on one of two nodes wait for the lab's registry.
 //   - An agent is missing.
+//   - The cluster has only one node with an agent, and pods of three workloads wait for the lab's registry.
 func failures(ctx context.Context, b *bench.Bench, v *Verdict, client prometheus.Client) error {
 	const waiting = 3 // the minimum number of pulls for which the alert fires
 	pod := func(image string) corev1.PodSpec {
@@ -47,10 +48,7 @@ func failures(ctx context.Context, b *bench.Bench, v *Verdict, client prometheus
 			return err
 		}
 	}
-	broken := layout.Address(layout.RegistryPort)
-	outage := fmt.Sprintf(`ALERTS{alertname=%q, alertstate="firing", severity="critical", registry=%q}`,
-		registryFailing, broken)
-	if err := requireResult(ctx, b, v, client, "registry outage", outage); err != nil {
+	if err := requireResult(ctx, b, v, client, "registry that fails on one node", failingAlert("warning")); err != nil {
 		return err
 	}
 	// The alert stays silent about the registry that refuses connections. Without failing pulls, this would prove
@@ -72,11 +70,34 @@ func failures(ctx context.Context, b *bench.Bench, v *Verdict, client prometheus
 	for _, alert := range others {
 		v.Problem("one bad workload: %s was %s: %v", registryFailing, alert.Labels["alertstate"], alert.Labels)
 	}
+	return lastAgent(ctx, b, v, client)
+}
+
+// failingAlert returns a query for the alert about the lab's registry.
+func failingAlert(severity string) string {
+	return fmt.Sprintf(`ALERTS{alertname=%q, alertstate="firing", severity=%q, registry=%q}`, registryFailing,
+		severity, layout.Address(layout.RegistryPort))
+}
+
+// lastAgent stops the extra agent while pulls fail on the other node.
+func lastAgent(ctx context.Context, b *bench.Bench, v *Verdict, client prometheus.Client) error {
+	early, err := client.Query(ctx, fmt.Sprintf(`last_over_time(ALERTS{alertname=%q, severity="critical"}[10m])`,
+		registryFailing))
+	if err != nil {
+		return err
+	}
+	v.Compared++
+	for _, alert := range early {
+		v.Problem("registry that fails on one of two nodes: %s must not be critical, but was %s: %v", registryFailing,
+			alert.Labels["alertstate"], alert.Labels)
+	}
 	if err := b.Node.StopExtraAgents(); err != nil {
 		return err
 	}
 	gone := fmt.Sprintf(`ALERTS{alertname=%q, alertstate="firing", severity="warning", node=%q}`, agentDown, otherNode)
-	return errors.Join(requireResult(ctx, b, v, client, "agent gone", gone), b.ResetFaults(ctx))
+	return errors.Join(requireResult(ctx, b, v, client, "agent gone", gone),
+		requireResult(ctx, b, v, client, "registry outage in a cluster with one node", failingAlert("critical")),
+		b.ResetFaults(ctx))
 }
 
 // requireResult waits until a query has a result. If the query has no result in time, requireResult adds a problem to

@@ -50,8 +50,8 @@ func Table() []Scenario {
 			commandLine, true},
 		{"documentation", "every command in README.md and docs, except those marked as not run, works as documented",
 			documentation, true},
-		{"alerts", "six situations of docs/monitoring.md: Prometheus, with the rules of the manifests, fires exactly " +
-			"the right alerts", alerts, true},
+		{"alerts", "seven situations of docs/monitoring.md: Prometheus, with the rules of the manifests, fires " +
+			"exactly the right alerts", alerts, true},
 		{"first-light", "one pod with a slow network, a slow pull, an init container, a sidecar and late readiness",
 			firstLight, false},
 		{"network-failure", "the network plugin fails at first: the agent charges the network, not the volumes",
@@ -98,6 +98,8 @@ func Table() []Scenario {
 		{"blame", "the exam: start-ups with a known culprit; the agent must report the right cause for each second",
 			blameExam, false},
 		{"blame-soak", "the exam with randomly drawn faults; PODLAPSE_BLAME_ROWS sets their number", blameSoak, false},
+		{"churn", "half an hour of rollouts, jobs, crashes and cold images: Prometheus, with the rules of the " +
+			"manifests, fires no alert; PODLAPSE_CHURN_MINUTES sets the length", churn, false},
 		{"hostile-tenant", "honest pods alone and beside a tenant who attacks the agent: same timelines, limited " +
 			"memory", hostileTenant, false},
 		{Compare, "the agent beside another version, both with default flags: memory, requests and series", compare,
