@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// waits is a script that runs until a signal ends it. The script starts no other program, because a new program could
+// untilSignal is a script that runs until a signal ends it. The script starts no other program, because a new program could
 // lose an early signal. It reads with a time limit, because the shell runs a trap only between two commands.
-const waits = "mkfifo never; exec 3<>never; echo ready; while :; do read -r -t 0.05 -u 3; done"
+const untilSignal = "mkfifo never; exec 3<>never; echo ready; while :; do read -r -t 0.05 -u 3; done"
 
 // The scenario must fail for each command that does not work as documented.
 func TestDocumentedShell(t *testing.T) {
@@ -22,17 +22,17 @@ func TestDocumentedShell(t *testing.T) {
 		{name: "the first command of a pipeline fails", text: "false | cat", wrong: "exit status 1"},
 		{name: "a command prints nothing on standard output", text: "echo a >&2", wrong: "printed nothing",
 			run: documentedRun{shows: true}},
-		{name: "a command exits after the interrupt", text: "trap 'exit 0' INT; " + waits,
+		{name: "a command exits after the interrupt", text: "trap 'exit 0' INT; " + untilSignal,
 			run: documentedRun{until: ready, exits: true}},
-		{name: "a command fails after the interrupt", text: "trap 'exit 4' INT; " + waits,
+		{name: "a command fails after the interrupt", text: "trap 'exit 4' INT; " + untilSignal,
 			wrong: "exit status 4", run: documentedRun{until: ready, exits: true}},
 		{name: "a command dies of the interrupt and must exit", text: "echo ready; exec sleep 60",
 			wrong: "signal: interrupt", run: documentedRun{until: ready, exits: true}},
 		{name: "a command can die of the interrupt", text: "echo ready; exec sleep 60",
 			run: documentedRun{until: ready}},
-		{name: "a shell reports the interrupt", text: "trap 'exit 130' INT; " + waits,
+		{name: "a shell reports the interrupt", text: "trap 'exit 130' INT; " + untilSignal,
 			run: documentedRun{until: ready}},
-		{name: "another failure after the interrupt", text: "trap 'exit 1' INT; " + waits,
+		{name: "another failure after the interrupt", text: "trap 'exit 1' INT; " + untilSignal,
 			wrong: "exit status 1", run: documentedRun{until: ready}},
 		{name: "the text is only on standard error", text: "echo ready >&2",
 			wrong: "without the text \"ready\" on standard output", run: documentedRun{until: ready}},
@@ -56,7 +56,7 @@ func TestDocumentedShell(t *testing.T) {
 // A command in the background must run until the end of its block.
 func TestDocumentedBackground(t *testing.T) {
 	for _, test := range []struct{ name, text, wrong string }{
-		{"the command runs until the interrupt", "trap 'exit 0' INT; " + waits, ""},
+		{"the command runs until the interrupt", "trap 'exit 0' INT; " + untilSignal, ""},
 		{"the command ends before the interrupt", "echo ready", "ended before the interrupt"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
