@@ -36,7 +36,8 @@ func TestHelmReleases(t *testing.T) {
 		want  map[string]any
 		wrong string // part of the error of the last call
 	}{
-		{"the upgrade merges", []string{install, "helm upgrade p chart -n p --reset-then-reuse-values --set image.x=2,a=b"},
+		{"the upgrade merges",
+			[]string{install, "helm upgrade p chart -n p --reset-then-reuse-values --set image.x=2,a=b"},
 			map[string]any{"image": map[string]any{"tag": int64(1), "x": int64(2)}, "release": "kps", "a": "b"}, ""},
 		{"the upgrade changes a value", []string{install, "helm upgrade p chart -n p --reuse-values --set image.tag=2"},
 			map[string]any{"image": map[string]any{"tag": int64(2)}, "release": "kps"}, ""},
@@ -45,7 +46,8 @@ func TestHelmReleases(t *testing.T) {
 		{"three upgrades", []string{install, "helm upgrade p chart -n p --reset-then-reuse-values --set a=b",
 			"helm upgrade p chart -n p --reset-then-reuse-values --set c=d",
 			"helm upgrade p chart -n p --reuse-values --set e=f"},
-			map[string]any{"image": map[string]any{"tag": int64(1)}, "release": "kps", "a": "b", "c": "d", "e": "f"}, ""},
+			map[string]any{"image": map[string]any{"tag": int64(1)}, "release": "kps", "a": "b", "c": "d", "e": "f"},
+			""},
 		{"a second installation replaces the values", []string{install, "helm install p chart -n p --set a=b"},
 			map[string]any{"a": "b"}, ""},
 		{"a value is lost", []string{install, "helm upgrade p chart -n p --set image.tag=1"}, nil,

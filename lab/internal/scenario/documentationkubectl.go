@@ -87,8 +87,8 @@ func kubectlChange(call markdown.Call) (bool, error) {
 // namespaced reports whether a call of kubectl only concerns objects of one namespace. Objects in files count as
 // namespaced.
 func (c kubectlCall) namespaced() bool {
-	kinds := []string{"pod", "pods", "deploy", "deployment", "deployments", "sts", "statefulset", "ds", "daemonset", "job",
-		"cronjob", "configmap", "secret"}
+	kinds := []string{"pod", "pods", "deploy", "deployment", "deployments", "sts", "statefulset", "ds", "daemonset",
+		"job", "cronjob", "configmap", "secret"}
 	kind := strings.TrimPrefix(c.verb, "create ")
 	switch {
 	case c.verb == "apply":
@@ -104,8 +104,8 @@ func (c kubectlCall) namespaced() bool {
 func readsOnly(call markdown.Call) error {
 	if call[0] == "curl" {
 		for _, word := range call[1:] {
-			if name, _, _ := strings.Cut(word, "="); slices.Contains([]string{"-X", "--request", "-d", "--data", "--json",
-				"-F", "--form", "-T", "--upload-file"}, name) {
+			if name, _, _ := strings.Cut(word, "="); slices.Contains([]string{"-X", "--request", "-d", "--data",
+				"--json", "-F", "--form", "-T", "--upload-file"}, name) {
 				return fmt.Errorf("curl can change something with %s", name)
 			}
 		}

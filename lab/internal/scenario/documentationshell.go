@@ -117,7 +117,8 @@ func (p *documentedProcess) await() error {
 			return fmt.Errorf("the command ended (%v) without the text %q on standard output: %s", p.err, p.until,
 				p.lastLines())
 		case <-limit.C:
-			return fmt.Errorf("standard output did not contain %q within %s: %s", p.until, documentedLimit, p.lastLines())
+			return fmt.Errorf("standard output did not contain %q within %s: %s", p.until, documentedLimit,
+				p.lastLines())
 		}
 	}
 	return nil
