@@ -88,7 +88,8 @@ func TestUnreported(t *testing.T) {
 		const view = new PodView({ hear() {} }, () => '');
 		document.querySelector('main').append(view.root);
 		const sections = async (missing, unreported) => {
-			window.fetch = async () => Response.json({ ...record, missing, unreported, conflicts: [], lost_events: [] });
+			const changed = { ...record, missing, unreported, conflicts: [], lost_events: [] };
+			window.fetch = async () => Response.json(changed);
 			view.hide();
 			view.show({ namespace: record.namespace, name: record.name, uid: record.uid });
 			const drawn = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
