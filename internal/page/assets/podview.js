@@ -37,6 +37,7 @@ export class PodView {
   #events = element('ol', 'events');
   #milestones = element('tbody');
   #gaps = element('ul', 'gaps');
+  #unreported = element('ul', 'gaps');
   #links = { compare: link('Compare'), trace: link('Perfetto trace'), json: link('JSON') };
   #share;
   #body = element('div', 'pod-body');
@@ -55,8 +56,8 @@ export class PodView {
       this.#verdict, this.#facts, this.#notes,
       element('div', 'panel', this.#causes, this.#legend), element('div', 'panel', this.#waterfall.root), this.#ending.root,
       section('Images', table(['Container', 'Image', 'Registry', 'Outcome', '#Queue', '#Pull', '#Accuracy', '#Size', '#Speed'], this.#images)),
-      section('Events', this.#events), section('Missing evidence', this.#gaps),
-      folded('Evidence of each milestone', table(['Milestone', 'Container', '#Earliest', '#Latest', '#Range', 'Sources'], this.#milestones)));
+      section('Events', this.#events), section('Missing evidence', this.#gaps), section('This container runtime cannot report', this.#unreported),
+      element('details', 'section panel', element('summary', '', 'Evidence of each milestone'), table(['Milestone', 'Container', '#Earliest', '#Latest', '#Range', 'Sources'], this.#milestones)));
     this.root.append(back, this.#problem, this.#body, this.#detail.root);
   }
 
@@ -154,7 +155,7 @@ export class PodView {
   }
 
   #drawEvents(chart) {
-    this.#events.closest('.section').hidden = chart.events.length === 0;
+    this.#events.parentElement.hidden = chart.events.length === 0;
     sync(this.#events, chart.events, (e) => e.key, () => element('li', '', element('time'), element('b'), element('small'), element('span', 'words')), (node, e) => {
       const [time, reason, container, words] = node.children;
       say(time, Number.isFinite(e.at) ? '+' + exact(e.at) : '–');
@@ -166,10 +167,9 @@ export class PodView {
   }
 
   #drawEvidence(r, chart) {
-    const gaps = [...r.conflicts.map((c) => 'Conflict about ' + visible(c.milestone) + (c.container ? ' of ' + visible(c.container) : '') + ': ' + message(c.detail)),
-      ...r.missing.map((m) => 'No evidence for ' + visible(m)), ...(r.lost_events ?? []).map((e) => 'Lost kubelet Event: ' + visible(e))];
-    this.#gaps.closest('.section').hidden = gaps.length === 0;
-    list(this.#gaps, gaps);
+    fill(this.#gaps, [...r.conflicts.map((c) => 'Conflict about ' + visible(c.milestone) + (c.container ? ' of ' + visible(c.container) : '') + ': ' + message(c.detail)),
+      ...r.missing.map((m) => 'No evidence for ' + visible(m)), ...(r.lost_events ?? []).map((e) => 'Lost kubelet Event: ' + visible(e))]);
+    fill(this.#unreported, (r.unreported ?? []).map((m) => visible(m)));
     const since = (at) => (at ? '+' + exact((Date.parse(at) - chart.createdAt) / 1000) : '–');
     rows(this.#milestones, r.milestones.map((m) => ({
       key: m.milestone + ' ' + (m.container ?? '') + ' ' + (m.attempt ?? 0),
@@ -193,9 +193,12 @@ function link(text) {
 
 function section(name, ...children) { return element('div', 'section panel', element('h2', '', name), ...children); }
 
-function folded(name, ...children) { return element('details', 'section panel', element('summary', '', name), ...children); }
-
 function capital(text) { return text.charAt(0).toUpperCase() + text.slice(1); }
+
+function fill(host, texts) {
+  host.parentElement.hidden = texts.length === 0;
+  list(host, texts);
+}
 
 function list(host, texts) {
   host.hidden = texts.length === 0;

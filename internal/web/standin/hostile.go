@@ -67,7 +67,7 @@ func hostileStartUps() []timeline.Timeline {
 		for i := range t.Milestones {
 			t.Milestones[i].Container = attack
 		}
-		t.Missing, t.LostEvents = []string{attack}, []string{attack}
+		t.Missing, t.LostEvents, t.Unreported = []string{attack}, []string{attack}, []string{attack}
 		t.Conflicts = []timeline.Conflict{{Container: attack, Detail: megabyte(attack)}}
 		for i := range 4 {
 			t.EventMessage = append(t.EventMessage, timeline.EventMessage{

@@ -5,15 +5,21 @@ package markdown
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
 // Block is a fenced code block.
 type Block struct {
-	Language string // first word after the fence, or an empty string
+	Language string // first word after the fence: a result of Languages
 	Line     int    // line number of the first line of Text, counted from 1
 	Text     string // content of the block, without the indentation of the fence
 	NotRun   string // the reason in the comment directly above the fence, or an empty string
+}
+
+// Languages returns the languages that a code block can have. The language text is for output and drawings.
+func Languages() []string {
+	return []string{"sh", "bash", "shell", "console", "text", "yaml", "json", "promql", "diff", "go"}
 }
 
 var (
@@ -21,9 +27,9 @@ var (
 	notRun = regexp.MustCompile(`^\s*<!--\s*not run:\s*(.*?)\s*-->\s*$`)
 )
 
-// Blocks returns the code blocks of a document, in their order. A block without an end is an error. A comment "not run"
-// without a reason, or without a block directly below the comment, is also an error. Each error contains the line
-// number.
+// Blocks returns the code blocks of a document, in their order. A block without an end or without a known language is
+// an error. A comment "not run" without a reason, or without a block directly below the comment, is also an error.
+// Each error contains the line number.
 func Blocks(text string) ([]Block, error) {
 	var blocks []Block
 	var open *Block
@@ -40,6 +46,9 @@ func Blocks(text string) ([]Block, error) {
 			open = nil
 		case open != nil:
 			open.Text += strings.TrimPrefix(line, opening[1]) + "\n"
+		case match != nil && !slices.Contains(Languages(), match[3]):
+			return nil, fmt.Errorf("line %d: the code block has the unknown language %q: write one of these languages "+
+				"after the fence: %s", number, match[3], strings.Join(Languages(), ", "))
 		case match != nil:
 			open, opening = &Block{Language: match[3], Line: number + 1, NotRun: reason}, match
 			reason, reasonLine = "", 0

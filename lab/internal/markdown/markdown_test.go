@@ -37,7 +37,7 @@ the output is $ not a command
 kubectl: this is not a command
 ` + "```" + `
 
-` + "````" + `
+` + "````text" + `
 ` + "```sh" + `
 kubectl this is not a block
 ` + "```" + `
@@ -77,6 +77,8 @@ func TestMistakesAreErrors(t *testing.T) {
 		"a\n<!-- not run: x -->":                     `line 2: the comment "not run" is not directly above`,
 		"<!-- not run: -->\n```sh\na\n```":           "line 1: the comment \"not run\" gives no reason",
 		"<!-- not run: x -->\n```yaml\na: b\n```":    "line 3: the comment \"not run\" is above a block that is not",
+		"```\nkubectl get pods\n```":                 `line 1: the code block has the unknown language ""`,
+		"a\n```shel\nkubectl get pods\n```":          `line 2: the code block has the unknown language "shel"`,
 		"```sh\nkubectl get 'pods\n```":              "the shell block at line 2",
 		"\n```sh\nkubectl get\nkubectl $(get\n```\n": "the shell block at line 3",
 	} {

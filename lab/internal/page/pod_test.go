@@ -1,6 +1,7 @@
 package page
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -75,5 +76,33 @@ func TestTermination(t *testing.T) {
 	}
 	if reported[1] != "" {
 		t.Errorf("for a pod that does not terminate, the table is %s", reported[1])
+	}
+}
+
+// TestUnreported checks that the page separates missing evidence from milestones that the runtime can never report.
+func TestUnreported(t *testing.T) {
+	tab := modules(t)
+	shown := ask[[][]string](t, tab, `(async () => {
+		const { PodView } = `+module("podview.js")+`;
+		const record = (await (await fetch('api/v1/pods')).json()).items[0];
+		const view = new PodView({ hear() {} }, () => '');
+		document.querySelector('main').append(view.root);
+		const sections = async (missing, unreported) => {
+			const changed = { ...record, missing, unreported, conflicts: [], lost_events: [] };
+			window.fetch = async () => Response.json(changed);
+			view.hide();
+			view.show({ namespace: record.namespace, name: record.name, uid: record.uid });
+			const drawn = () => new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
+			while (view.root.querySelector('.pod-body').hidden) await drawn();
+			return [...view.root.querySelectorAll('.section')].filter((s) => !s.hidden && s.querySelector('.gaps'))
+				.map((s) => s.innerText.replaceAll(/\s+/g, ' ').trim().toLowerCase());
+		};
+		return [await sections(['scheduled'], undefined), await sections([], ['network_ready', 'sandbox_created']),
+			await sections(['scheduled'], ['network_ready']), await sections([], undefined)]; })()`)
+	const missing, unreported = "missing evidence no evidence for scheduled", "this container runtime cannot report "
+	want := [][]string{{missing}, {unreported + "network_ready sandbox_created"},
+		{missing, unreported + "network_ready"}, {}}
+	if !slices.EqualFunc(shown, want, slices.Equal) {
+		t.Errorf("the sections are %q, want %q", shown, want)
 	}
 }

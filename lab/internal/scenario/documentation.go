@@ -193,9 +193,10 @@ func openDocumentedShell(ctx context.Context, p plugin, repository string) (docu
 	if err != nil {
 		return documentedShell{}, fmt.Errorf("prepare the documents' commands: %w", err)
 	}
-	return documentedShell{b: b, dir: clone, names: documentedNames(agentPod.Name), environment: append(os.Environ(),
-		"PATH="+p.dir+string(os.PathListSeparator)+os.Getenv("PATH"), "HOME="+p.dir,
-		"KUBECONFIG="+b.Node.AdminKubeconfig(), "NO_COLOR=1", "NODE_NAME="+layout.NodeName)}, nil
+	return documentedShell{b: b, dir: clone, names: documentedNames(agentPod.Name),
+		releases: &helmReleases{}, environment: append(os.Environ(),
+			"PATH="+p.dir+string(os.PathListSeparator)+os.Getenv("PATH"), "HOME="+p.dir,
+			"KUBECONFIG="+b.Node.AdminKubeconfig(), "NO_COLOR=1", "NODE_NAME="+layout.NodeName)}, nil
 }
 
 func copyFile(from, to string) error {
@@ -210,12 +211,17 @@ func copyFile(from, to string) error {
 func runDocumented(ctx context.Context, v *Verdict, shell documentedShell, commands []markdown.Command) error {
 	marked, ran := 0, map[string]bool{}
 	var background []*documentedProcess // processes of the block of the last command
-	defer func() { stopAll(background) }()
 	last := markdown.Command{}
+	endBlock := func() {
+		if err := stopAll(background); err != nil {
+			v.Problem("%s:%d: a command in the background: %v", last.File, last.Line, err)
+		}
+		background = nil
+	}
+	defer endBlock()
 	for _, command := range commands {
 		if command.File != last.File || command.Block != last.Block {
-			stopAll(background)
-			background = nil
+			endBlock()
 		}
 		last = command
 		if command.NotRun != "" {
@@ -227,12 +233,12 @@ func runDocumented(ctx context.Context, v *Verdict, shell documentedShell, comma
 			v.Problem("%v", err)
 			continue
 		}
-		if ran[run.text] && !run.stays {
-			continue // another document contains the same command
+		if ran[run.text] && !run.stays && run.helm == nil {
+			continue // another document contains the same command; the result of helm depends on earlier commands
 		}
 		ran[run.text] = true
 		v.Compared++
-		process, err := shell.run(ctx, run)
+		process, err := shell.run(ctx, command.File, run)
 		if err != nil {
 			v.Problem("%s:%d: %s: %v", command.File, command.Line, firstLine(run.text), err)
 		}

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/podlapse/podlapse/lab/internal/markdown"
 )
 
@@ -25,13 +23,14 @@ func TestDocumentedCommandsRunOrSayWhyNot(t *testing.T) {
 		t.Fatal(err)
 	}
 	ran := 0
+	var releases helmReleases
 	for _, command := range commands {
 		if command.NotRun != "" {
 			continue
 		}
 		run, err := planDocumented(command, documentedNames("podlapse-agent-abcde"))
 		if err == nil && run.helm != nil {
-			if _, err = renderHelm(run.helm, repositoryRoot); err != nil {
+			if _, err = releases.render(command.File, run.helm, repositoryRoot); err != nil {
 				err = fmt.Errorf("%s:%d: %w", command.File, command.Line, err)
 			}
 		}
@@ -45,18 +44,24 @@ func TestDocumentedCommandsRunOrSayWhyNot(t *testing.T) {
 	}
 }
 
-// A code block with commands must name its language. Otherwise, the scenario would not find the commands.
+// The scenario finds commands only in blocks with a shell language. So no other block can contain commands.
 func TestDocumentedCommandsAreInShellBlocks(t *testing.T) {
-	program := regexp.MustCompile(`(?m)^(\$ )?(kubectl|helm|podlapse-agent|curl|make|git|docker|install) `)
+	program := regexp.MustCompile(`(?m)^(\$ )?(kubectl|helm|podlapse-agent|curl|make|git|docker|install|sudo|go) `)
+	indented := regexp.MustCompile(`(?m)^(?: {4,}|\t)(kubectl|helm|podlapse-agent|curl|make|git|docker|sudo) `)
 	for file, text := range documents(t) {
 		blocks, err := markdown.Blocks(text)
 		if err != nil {
 			t.Fatalf("%s: %v", file, err)
 		}
+		outside := text
 		for _, block := range blocks {
-			if found := program.FindString(block.Text); block.Language == "" && found != "" {
+			outside = strings.Replace(outside, block.Text, "", 1)
+			if found := program.FindString(block.Text); block.Language == "text" && found != "" {
 				t.Errorf("%s:%d: a code block with the command %s needs the language sh", file, block.Line, found)
 			}
+		}
+		if found := indented.FindString(outside); found != "" {
+			t.Errorf("%s: the command %s is in an indented block: use a block with the language sh", file, found)
 		}
 	}
 }
@@ -199,74 +204,4 @@ func (h programHelp) problem(program string, arguments []string) string {
 		}
 	}
 	return ""
-}
-
-func TestPlanDocumented(t *testing.T) {
-	plan := func(text string) (documentedRun, error) {
-		commands, err := markdown.Commands("a.md", "```sh\n"+text+"\n```\n")
-		if err != nil || len(commands) != 1 {
-			t.Fatalf("%s: %d commands, %v", text, len(commands), err)
-		}
-		return planDocumented(commands[0], documentedNames("agent-x"))
-	}
-	for text, want := range map[string]string{
-		"kubectl podlapse explain POD -n NS":                  "kubectl podlapse explain web-0 -n shop",
-		"kubectl podlapse explain NAMESPACE/POD":              "kubectl podlapse explain shop/web-0",
-		"kubectl podlapse explain cart-b --node worker-2":     "kubectl podlapse explain web-0 --node node-1",
-		"kubectl podlapse explain deploy/auth":                "kubectl podlapse explain deploy/shop",
-		"kubectl podlapse top --node=NODE":                    "kubectl podlapse top --node=node-1",
-		"kubectl -n podlapse describe pod POD":                "kubectl -n podlapse describe pod agent-x",
-		"kubectl -n podlapse port-forward POD 9717":           "kubectl -n podlapse port-forward agent-x :9717",
-		"kubectl -n podlapse port-forward AGENT-POD 1:9717 &": "kubectl -n podlapse port-forward agent-x 1:9717",
-		"kubectl apply -k manifests/base":                     "kubectl apply -k manifests/base --dry-run=server",
-		"kubectl -n podlapse delete pod x":                    "kubectl -n podlapse delete pod x --dry-run=server",
-		"kubectl -n shop annotate pod web-0 a=b":              "kubectl -n shop annotate pod web-0 a=b",
-		"podlapse-agent explain \"$POD\"":                     "podlapse-agent explain \"$POD\"",
-	} {
-		if run, err := plan(text); err != nil || run.text != want {
-			t.Errorf("%s: got %q, %v, want %q", text, run.text, err, want)
-		}
-	}
-	for text, want := range map[string]string{
-		"make up":                               "has no program make",
-		"kubectl drain NODE":                    "kubectl drain is not supported",
-		"kubectl -n podlapse scale deploy/x":    "would change the lab",
-		"kubectl get pods -o name | helm ls":    "helm must be the only program",
-		"kubectl delete pod $(kubectl get pod)": "must call only kubectl",
-		"kubectl podlapse explain THING":        "placeholder THING",
-		"kubectl get pods &":                    "documentedEnd",
-	} {
-		if run, err := plan(text); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: got %q and error %v, want an error with %q", text, run.text, err, want)
-		}
-	}
-	for text, want := range map[string]bool{
-		"kubectl podlapse top -w": true, "kubectl podlapse page NODE": true, "kubectl get pods -n shop": false,
-		"kubectl -n podlapse logs daemonset/podlapse-agent -f": true, "curl -N http://127.0.0.1:9717/": true,
-		"kubectl podlapse top": false, "kubectl proxy": true, "curl -w x http://127.0.0.1:9717/": false,
-	} {
-		if run, err := plan(text); err != nil || (run.until != nil) != want {
-			t.Errorf("%s: interrupted: %t, %v, want %t", text, run.until != nil, err, want)
-		}
-	}
-}
-
-func TestParseHelm(t *testing.T) {
-	got, err := parseHelm(strings.Fields("helm upgrade --install podlapse manifests/chart/podlapse -n podlapse "+
-		"--create-namespace --set kubePrometheusStack.release=kps,stateDir.enabled=true"), ".")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := helmCall{release: "podlapse", chart: "manifests/chart/podlapse", namespace: "podlapse",
-		values: map[string]any{"kubePrometheusStack": map[string]any{"release": "kps"},
-			"stateDir": map[string]any{"enabled": true}}}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(helmCall{})); diff != "" {
-		t.Error("differences, - wanted, + got:\n" + diff)
-	}
-	for _, wrong := range []string{"helm uninstall podlapse", "helm upgrade podlapse", "helm install a b --surprise",
-		"helm install a b -f"} {
-		if _, err := parseHelm(strings.Fields(wrong), "."); err == nil {
-			t.Errorf("%s must be an error", wrong)
-		}
-	}
 }

@@ -9,7 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"helm.sh/helm/v4/pkg/chart/common/util"
 	"helm.sh/helm/v4/pkg/strvals"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/yaml"
 
 	"github.com/podlapse/podlapse/lab/internal/manifests"
@@ -20,12 +22,76 @@ import (
 type helmCall struct {
 	release, chart, namespace string
 	values                    map[string]any
+	installs                  bool // install, or upgrade --install
+	renders                   bool // template, which has no release in the cluster
+	reuses                    bool // --reuse-values or --reset-then-reuse-values
 }
 
-// The method helm renders the chart of a call with Helm's own engine, because the lab does not have the program helm.
-// The API server then checks each object in a dry run.
-func (s documentedShell) helm(ctx context.Context, call markdown.Call) error {
-	documents, err := renderHelm(call, s.dir)
+// helmReleases computes the values of Helm releases, because the lab does not have the program helm.
+type helmReleases struct {
+	first map[string]map[string]any // values of each release after the first command that installs it
+	now   map[string]map[string]any // values of each release after the latest command
+	file  string                    // the document of the latest command
+}
+
+// apply returns the values that a release has after a call of helm. Each document starts with the releases that the
+// first documented installation creates, because documents describe alternatives. Within a document, apply follows
+// Helm's rules. If an upgrade drops values of the release, apply returns an error.
+func (r *helmReleases) apply(file string, call helmCall) (map[string]any, error) {
+	if r.now == nil || r.file != file {
+		r.file, r.now = file, map[string]map[string]any{}
+		for key, values := range r.first {
+			r.now[key] = values
+		}
+	}
+	key := call.namespace + "/" + call.release
+	before, exists := r.now[key]
+	values := call.values
+	switch {
+	case call.renders:
+		return values, nil
+	case call.installs && !call.reuses: // the document describes a new installation
+	case !exists && !call.installs:
+		return nil, fmt.Errorf("helm upgrade needs the release %s, but no earlier command installs this release", key)
+	case call.reuses:
+		// Helm's function changes both tables.
+		values = util.CoalesceTables(values, runtime.DeepCopyJSON(before))
+	case len(values) == 0:
+		values = before // Helm keeps the values if the call has no values of its own
+	}
+	if lost := missingValue(values, before, ""); lost != "" && !call.installs {
+		return nil, fmt.Errorf("helm upgrade drops the value %s of the release: add --reset-then-reuse-values", lost)
+	}
+	if r.first == nil {
+		r.first = map[string]map[string]any{key: values}
+	}
+	r.now[key] = values
+	return values, nil
+}
+
+// missingValue returns the path of a value that is in before but not in after. If after has all values, missingValue
+// returns an empty string.
+func missingValue(after, before map[string]any, prefix string) string {
+	for name, old := range before {
+		value, ok := after[name]
+		if !ok {
+			return prefix + name
+		}
+		oldTable, isTable := old.(map[string]any)
+		table, stays := value.(map[string]any)
+		if isTable && stays {
+			if lost := missingValue(table, oldTable, prefix+name+"."); lost != "" {
+				return lost
+			}
+		}
+	}
+	return ""
+}
+
+// The method helm renders the chart with the values that the release has after a call in a document. The API server
+// then checks each object in a dry run.
+func (s documentedShell) helm(ctx context.Context, file string, call markdown.Call) error {
+	documents, err := s.releases.render(file, call, s.dir)
 	if err != nil {
 		return err
 	}
@@ -36,18 +102,22 @@ func (s documentedShell) helm(ctx context.Context, call markdown.Call) error {
 	return errors.Join(failures...)
 }
 
-// renderHelm returns the objects that a call of helm renders. Paths are relative to dir.
-func renderHelm(call markdown.Call, dir string) ([][]byte, error) {
+// The method render returns the objects of a release after a call in a document. Helm's own engine renders the chart.
+// Paths are relative to dir.
+func (r *helmReleases) render(file string, call markdown.Call, dir string) ([][]byte, error) {
 	parsed, err := parseHelm(call, dir)
 	if err != nil {
 		return nil, err
 	}
-	values, err := yaml.Marshal(parsed.values)
+	values, err := r.apply(file, parsed)
+	if err != nil {
+		return nil, err
+	}
+	text, err := yaml.Marshal(values)
 	if err != nil {
 		return nil, fmt.Errorf("encode the values: %w", err)
 	}
-	chart := filepath.Join(dir, parsed.chart)
-	rendered, err := manifests.Chart(chart, parsed.release, parsed.namespace, string(values))
+	rendered, err := manifests.Chart(filepath.Join(dir, parsed.chart), parsed.release, parsed.namespace, string(text))
 	if err != nil {
 		return nil, err
 	}
@@ -58,14 +128,20 @@ func renderHelm(call markdown.Call, dir string) ([][]byte, error) {
 	return documents, err
 }
 
-// parseHelm reads the arguments of helm install, upgrade --install or template. Paths are relative to dir.
+// parseHelm reads the arguments of helm install, upgrade or template. Paths are relative to dir.
 func parseHelm(call markdown.Call, dir string) (helmCall, error) {
 	parsed := helmCall{namespace: "default", values: map[string]any{}}
 	var words []string
 	for i := 1; i < len(call); i++ {
 		name, value, joined := strings.Cut(call[i], "=")
 		switch name {
-		case "--install", "--create-namespace", "--reuse-values", "--reset-then-reuse-values", "--wait":
+		case "--install", "-i":
+			parsed.installs = true
+			continue
+		case "--reuse-values", "--reset-then-reuse-values":
+			parsed.reuses = true
+			continue
+		case "--create-namespace", "--wait":
 			continue
 		case "-n", "--namespace", "--set", "--set-string", "-f", "--values":
 		default:
@@ -89,6 +165,7 @@ func parseHelm(call markdown.Call, dir string) (helmCall, error) {
 		return helmCall{}, fmt.Errorf("the scenario only runs helm install, upgrade or template RELEASE CHART, got %q",
 			words)
 	}
+	parsed.installs, parsed.renders = parsed.installs || words[0] == "install", words[0] == "template"
 	parsed.release, parsed.chart = words[1], words[2]
 	return parsed, nil
 }

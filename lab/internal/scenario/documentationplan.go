@@ -11,13 +11,15 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// documentedRun describes the execution of a documented command.
+// documentedRun describes the execution of a documented command. The pattern until is nil if the command ends on its
+// own.
 type documentedRun struct {
 	text  string         // text of the command, with the lab's names instead of placeholders
 	helm  markdown.Call  // arguments of helm, if the command calls helm; the scenario renders the chart itself
-	until *regexp.Regexp // after this output, the scenario interrupts the command; nil if the command ends on its own
+	until *regexp.Regexp // after this text on standard output, the scenario interrupts the command
+	exits bool           // after an interrupt, the command must exit with status 0; otherwise, it can die of the signal
 	stays bool           // the command keeps running until the end of its block
-	shows bool           // the command must print some output
+	shows bool           // the command must print some text on standard output
 }
 
 // documentedPrograms returns the programs that documented commands can call.
@@ -83,16 +85,20 @@ func planDocumented(command markdown.Command, names map[string]string) (document
 			if err != nil {
 				return fail("%v: %s", err, mark)
 			}
-			if change && !single {
-				return fail("a command that changes objects must call only kubectl: %s", mark)
+			if change && (!single || strings.Contains(run.text, "<<")) {
+				return fail("a command that changes objects must call only kubectl, without a here document: %s", mark)
 			}
 			if change {
 				run.text += " --dry-run=server"
 			}
-			run.shows = len(call) > 1 && call[1] == "podlapse"
+			run.shows = readKubectl(call).verb == "podlapse"
+		case "podlapse-agent", "curl":
+			if err := readsOnly(call); err != nil {
+				return fail("%v: %s", err, mark)
+			}
 		}
-		if until := documentedEnd(call); until != "" {
-			run.until = regexp.MustCompile(until)
+		if until, exits := documentedEnd(call); until != "" {
+			run.until, run.exits = regexp.MustCompile(until), exits
 		}
 	}
 	if run.stays && run.until == nil {
@@ -131,65 +137,33 @@ func replacePlaceholders(text string, names map[string]string) (replaced, unknow
 	return replaced, unknown
 }
 
-// kubectlChange reports whether a call of kubectl changes objects that the lab needs. For such a call, the API server
-// must only check the change, in a dry run. Changes in the documents' namespace are real. If kubectl has no dry run for
-// a change, kubectlChange returns an error.
-func kubectlChange(call markdown.Call) (bool, error) {
-	verb := kubectlVerb(call)
-	inShop := slices.Contains(call, documentedNamespace) || slices.Contains(call, "--namespace="+documentedNamespace)
-	switch verb {
-	case "apply", "create", "delete", "label", "patch", "cordon", "uncordon":
-		if verb == "create" && slices.Contains(call, "token") {
-			return false, nil
-		}
-		return !inShop, nil
-	case "annotate", "scale", "set", "rollout restart":
-		if !inShop {
-			return false, fmt.Errorf("kubectl %s would change the lab", verb)
-		}
-	case "drain", "edit", "replace", "taint", "debug", "cp":
-		return false, fmt.Errorf("kubectl %s is not supported", verb)
-	}
-	return false, nil
-}
-
-// kubectlVerb returns the command of a call of kubectl. It skips flags before the command.
-func kubectlVerb(call markdown.Call) string {
-	withValue := []string{"-n", "--namespace", "--context", "--kubeconfig", "--as", "--as-group"}
-	for i := 1; i < len(call); i++ {
-		switch word := call[i]; {
-		case slices.Contains(withValue, word):
-			i++
-		case strings.HasPrefix(word, "-"):
-		case word == "rollout" && i+1 < len(call):
-			return word + " " + call[i+1]
-		default:
-			return word
-		}
-	}
-	return ""
-}
-
-// documentedEnd returns a pattern for the output of a command that does not end on its own. When the output matches,
-// the scenario can interrupt the command. For all other commands, documentedEnd returns an empty string.
-func documentedEnd(call markdown.Call) string {
+// documentedEnd returns a pattern for the standard output of a command that does not end on its own. When the output
+// matches, the scenario can interrupt the command. If exits is true, the program handles the interrupt and must exit
+// with status 0. For all other commands, documentedEnd returns an empty string.
+func documentedEnd(call markdown.Call) (until string, exits bool) {
 	const anyLine = `\n`
 	has := func(words ...string) bool {
 		return slices.ContainsFunc(words, func(word string) bool { return slices.Contains(call, word) })
 	}
+	verb := readKubectl(call).verb
+	own := call[0] == "podlapse-agent" || verb == "podlapse"
 	switch {
 	case call[0] == "curl" && has("-N", "--no-buffer"):
-		return `(?m)^data:` // curl also prints lines about its progress
-	case call[0] != "kubectl" && call[0] != "podlapse-agent":
-		return ""
-	case kubectlVerb(call) == "port-forward":
-		return `Forwarding from`
-	case kubectlVerb(call) == "proxy":
-		return `Starting to serve on`
-	case has("podlapse") && has("page"):
-		return `http://\S+`
+		return `(?m)^data:`, false
+	case call[0] != "kubectl" && !own:
+		return "", false
+	case own && has("page"):
+		return `http://\S+`, true
 	case has("-w", "--watch"), has("logs") && has("-f", "--follow"):
-		return anyLine
+		return anyLine, own
+	case own:
+		return "", false
 	}
-	return ""
+	switch verb {
+	case "port-forward":
+		return `Forwarding from`, true
+	case "proxy":
+		return `Starting to serve on`, false
+	}
+	return "", false
 }

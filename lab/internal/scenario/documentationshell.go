@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -21,28 +20,30 @@ type documentedShell struct {
 	dir         string            // the working directory
 	environment []string          // environment variables of the commands
 	names       map[string]string // the lab's names for the placeholders
+	releases    *helmReleases     // the Helm releases after the commands so far
 }
 
 const (
-	documentedLimit = 30 * time.Second // maximum duration of one command
+	documentedLimit = 30 * time.Second // maximum duration of a command, or of the wait for its output
 	interruptLimit  = 5 * time.Second  // maximum time until a command ends after an interrupt
 )
 
-// The method run runs a command. It returns an error if the command does not work as documented. If the command keeps
-// running, run returns the process.
-func (s documentedShell) run(ctx context.Context, run documentedRun) (*documentedProcess, error) {
+// The method run runs a command of a document. It returns an error if the command does not work as documented. If the
+// command keeps running, run returns the process.
+func (s documentedShell) run(ctx context.Context, file string, run documentedRun) (*documentedProcess, error) {
 	if run.helm != nil {
-		return nil, s.helm(ctx, run.helm)
+		return nil, s.helm(ctx, file, run.helm)
 	}
-	process, err := s.start(ctx, run.text)
+	process, err := s.start(ctx, run)
 	if err != nil {
 		return nil, err
 	}
 	if run.until == nil {
-		return nil, process.finish(run.shows)
+		return nil, process.finish()
 	}
-	if err := process.await(run.until); err != nil {
-		return nil, errors.Join(err, process.stop())
+	if err := process.await(); err != nil {
+		process.kill()
+		return nil, err
 	}
 	if run.stays {
 		return process, nil
@@ -52,24 +53,25 @@ func (s documentedShell) run(ctx context.Context, run documentedRun) (*documente
 
 // documentedProcess is a running command.
 type documentedProcess struct {
-	cmd    *exec.Cmd
-	output *documentedOutput
-	ended  chan struct{} // closed when the command has ended
-	err    error         // result of the command; read err only after ended is closed
-	end    context.CancelFunc
+	documentedRun
+	cmd            *exec.Cmd
+	stdout, stderr *documentedOutput
+	ended          chan struct{} // closed when the command has ended
+	err            error         // result of the command; read err only after ended is closed
+	end            context.CancelFunc
 }
 
 // start starts a command in a separate process group, because the shell does not forward signals.
-func (s documentedShell) start(ctx context.Context, text string) (*documentedProcess, error) {
-	ctx, cancel := context.WithTimeout(ctx, documentedLimit)
-	cmd := exec.CommandContext(ctx, "bash", "-o", "pipefail", "-c", text)
+func (s documentedShell) start(ctx context.Context, run documentedRun) (*documentedProcess, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	cmd := exec.CommandContext(ctx, "bash", "-o", "pipefail", "-c", run.text)
 	cmd.Dir, cmd.Env = s.dir, s.environment
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = time.Second
-	p := &documentedProcess{cmd: cmd, output: &documentedOutput{grown: make(chan struct{}, 1)},
+	p := &documentedProcess{documentedRun: run, cmd: cmd, stdout: newDocumentedOutput(), stderr: newDocumentedOutput(),
 		ended: make(chan struct{}), end: cancel}
-	cmd.Stdout, cmd.Stderr = p.output, p.output
+	cmd.Stdout, cmd.Stderr = p.stdout, p.stderr
 	if err := cmd.Start(); err != nil {
 		cancel()
 		return nil, fmt.Errorf("start the command: %w", err)
@@ -82,64 +84,117 @@ func (s documentedShell) start(ctx context.Context, text string) (*documentedPro
 }
 
 // finish waits until the command has ended. It returns an error if the command failed.
-func (p *documentedProcess) finish(shows bool) error {
+func (p *documentedProcess) finish() error {
 	defer p.end()
-	<-p.ended
-	switch text := p.output.String(); {
+	limit := time.NewTimer(documentedLimit)
+	defer limit.Stop()
+	select {
+	case <-p.ended:
+	case <-limit.C:
+		p.kill()
+		return fmt.Errorf("the command did not end within %s: %s", documentedLimit, p.lastLines())
+	}
+	switch {
 	case p.err != nil:
-		return fmt.Errorf("%w: %s", p.err, lastLines(text))
-	case shows && strings.TrimSpace(text) == "":
-		return errors.New("the command printed nothing")
+		return fmt.Errorf("%w: %s", p.err, p.lastLines())
+	case p.shows && strings.TrimSpace(p.stdout.String()) == "":
+		return fmt.Errorf("the command printed nothing on standard output: %s", p.lastLines())
 	}
 	return nil
 }
 
-// await waits until the output matches.
-func (p *documentedProcess) await(until *regexp.Regexp) error {
-	for {
-		if until.MatchString(p.output.String()) {
-			return nil
-		}
+// await waits until the standard output matches.
+func (p *documentedProcess) await() error {
+	limit := time.NewTimer(documentedLimit)
+	defer limit.Stop()
+	for !p.until.MatchString(p.stdout.String()) {
 		select {
-		case <-p.output.grown:
+		case <-p.stdout.grown:
 		case <-p.ended:
-			if until.MatchString(p.output.String()) {
+			if p.until.MatchString(p.stdout.String()) {
 				return nil
 			}
-			return fmt.Errorf("the command ended (%v) without the output %q: %s", p.err, until,
-				lastLines(p.output.String()))
+			return fmt.Errorf("the command ended (%v) without the text %q on standard output: %s", p.err, p.until,
+				p.lastLines())
+		case <-limit.C:
+			return fmt.Errorf("standard output did not contain %q within %s: %s", p.until, documentedLimit,
+				p.lastLines())
 		}
 	}
+	return nil
 }
 
-// stop interrupts the command like Ctrl-C and requires that the command ends.
+// stop interrupts the command like Ctrl-C. It returns an error if the command ended before the interrupt, or did not
+// react to the interrupt as documentedRun requires.
 func (p *documentedProcess) stop() error {
 	defer p.end()
-	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGINT) // the command might have ended already
+	select {
+	case <-p.ended:
+		return fmt.Errorf("the command ended before the interrupt (%v): %s", p.err, p.lastLines())
+	default:
+	}
+	if err := syscall.Kill(-p.cmd.Process.Pid, syscall.SIGINT); err != nil {
+		p.kill()
+		return fmt.Errorf("interrupt the command: %w", err)
+	}
 	limit := time.NewTimer(interruptLimit)
 	defer limit.Stop()
 	select {
 	case <-p.ended:
-		return nil
 	case <-limit.C:
-		p.end()
-		<-p.ended
+		p.kill()
 		return fmt.Errorf("the command did not end within %s after an interrupt", interruptLimit)
 	}
+	if p.err == nil || !p.exits && diedOfInterrupt(p.err) {
+		return nil
+	}
+	return fmt.Errorf("the command failed after an interrupt: %w: %s", p.err, p.lastLines())
+}
+
+// diedOfInterrupt reports whether SIGINT ended a command. A shell that waits for the command returns the status 130.
+func diedOfInterrupt(err error) bool {
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		return false
+	}
+	status, ok := exit.Sys().(syscall.WaitStatus)
+	const interrupted = 128 + int(syscall.SIGINT)
+	return ok && (status.Signaled() && status.Signal() == syscall.SIGINT || exit.ExitCode() == interrupted)
+}
+
+// kill ends the command at once.
+func (p *documentedProcess) kill() {
+	p.end()
+	<-p.ended
 }
 
 // stopAll stops commands whose block has ended.
-func stopAll(processes []*documentedProcess) {
+func stopAll(processes []*documentedProcess) error {
+	var failures []error
 	for _, process := range processes {
-		_ = process.stop() // await has judged the command
+		if err := process.stop(); err != nil {
+			failures = append(failures, fmt.Errorf("%s: %w", firstLine(process.text), err))
+		}
 	}
+	return errors.Join(failures...)
 }
 
-// documentedOutput collects what a command prints on standard output and standard error.
+// lastLines returns the last lines of the output.
+func (p *documentedProcess) lastLines() string {
+	const most = 8
+	lines := strings.Split(strings.TrimSpace(p.stdout.String()+"\n"+p.stderr.String()), "\n")
+	return strings.Join(lines[max(0, len(lines)-most):], "\n")
+}
+
+// documentedOutput collects the text that a command prints on standard output or on standard error.
 type documentedOutput struct {
 	mutex sync.Mutex
 	text  bytes.Buffer
 	grown chan struct{} // receives a value after a write; one value can represent several writes
+}
+
+func newDocumentedOutput() *documentedOutput {
+	return &documentedOutput{grown: make(chan struct{}, 1)}
 }
 
 // documentedOutputLimit is the maximum size of the collected output, in bytes. documentedOutput drops further output.
@@ -164,11 +219,4 @@ func (o *documentedOutput) String() string {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	return o.text.String()
-}
-
-// lastLines returns the last lines of an output.
-func lastLines(text string) string {
-	const most = 8
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	return strings.Join(lines[max(0, len(lines)-most):], "\n")
 }

@@ -1,0 +1,120 @@
+package scenario
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/podlapse/podlapse/lab/internal/markdown"
+)
+
+// kubectlCall contains the parts of a call of kubectl.
+type kubectlCall struct {
+	verb      string   // kubectl's command, with the sub-command if kubectl requires one, such as "rollout status"
+	namespace string   // value of the flag --namespace, or an empty string
+	words     []string // arguments after the command that are not flags
+	program   []string // the program after --, with its arguments
+}
+
+// readKubectl reads a call of kubectl. For a call without a command, the verb is empty.
+func readKubectl(call markdown.Call) kubectlCall {
+	withValue := []string{"--namespace", "--context", "--kubeconfig", "--as", "--as-group", "-f", "--filename", "-k",
+		"--kustomize", "-l", "--selector", "-o", "--output", "--field-selector", "--tail", "-c", "--container",
+		"--timeout", "--for", "--from", "--type", "-p", "--patch", "--raw", "--subresource"}
+	groups := []string{"rollout", "auth", "config", "create", "set", "top"}
+	var read kubectlCall
+	for i := 1; i < len(call); i++ {
+		word := call[i]
+		name, value, joined := strings.Cut(word, "=")
+		if short, ok := strings.CutPrefix(word, "-n"); ok && !strings.HasPrefix(word, "--") {
+			name, value, joined = "--namespace", strings.TrimPrefix(short, "="), short != ""
+		}
+		switch {
+		case word == "--":
+			read.program = call[i+1:]
+			return read
+		case slices.Contains(withValue, name):
+			if !joined && i+1 < len(call) {
+				i++
+				value = call[i]
+			}
+			if name == "--namespace" {
+				read.namespace = value
+			}
+		case strings.HasPrefix(word, "-") && word != "-":
+		case read.verb == "":
+			read.verb = word
+		case slices.Contains(groups, read.verb):
+			read.verb += " " + word
+		default:
+			read.words = append(read.words, word)
+		}
+	}
+	return read
+}
+
+// kubectlChange reports whether a call of kubectl changes objects that the lab needs. For such a call, the API server
+// must only check the change, in a dry run. Changes of namespaced objects in the documents' namespace are real. If
+// kubectlChange does not know the command, or if the scenario cannot run the command, kubectlChange returns an error.
+func kubectlChange(call markdown.Call) (bool, error) {
+	read := readKubectl(call)
+	inShop := read.namespace == documentedNamespace && read.namespaced()
+	verb, _, _ := strings.Cut(read.verb, " ")
+	switch {
+	case read.verb == "podlapse" || read.verb == "exec":
+		own := markdown.Call(append([]string{"podlapse-agent"}, read.words...))
+		if read.verb == "exec" {
+			own = slices.Clone(read.program)
+			if len(own) == 0 || own[0] != "/podlapse-agent" {
+				return false, fmt.Errorf("kubectl exec can only run /podlapse-agent")
+			}
+		}
+		return false, readsOnly(own)
+	case slices.Contains([]string{"get", "describe", "logs", "wait", "port-forward", "proxy", "version",
+		"api-resources", "explain", "auth can-i", "rollout status", "rollout history", "create token"}, read.verb):
+		return false, nil
+	case slices.Contains([]string{"apply", "create", "delete", "label", "patch", "cordon", "uncordon"}, verb):
+		return !inShop, nil
+	case slices.Contains([]string{"annotate", "scale", "set", "rollout restart"}, read.verb), verb == "set":
+		if !inShop {
+			return false, fmt.Errorf("kubectl %s would change the lab", read.verb)
+		}
+		return false, nil
+	}
+	return false, fmt.Errorf("the scenario does not know the command kubectl %s", read.verb)
+}
+
+// namespaced reports whether a call of kubectl only concerns objects of one namespace. Objects in files count as
+// namespaced.
+func (c kubectlCall) namespaced() bool {
+	kinds := []string{"pod", "pods", "deploy", "deployment", "deployments", "sts", "statefulset", "ds", "daemonset",
+		"job", "cronjob", "configmap", "secret"}
+	kind := strings.TrimPrefix(c.verb, "create ")
+	switch {
+	case c.verb == "apply":
+		return len(c.words) == 0
+	case kind == c.verb && len(c.words) > 0:
+		kind, _, _ = strings.Cut(c.words[0], "/")
+	}
+	return slices.Contains(kinds, kind)
+}
+
+// readsOnly returns an error if a call of podlapse's program or of curl can change something, or if readsOnly does not
+// know its command.
+func readsOnly(call markdown.Call) error {
+	if call[0] == "curl" {
+		for _, word := range call[1:] {
+			if name, _, _ := strings.Cut(word, "="); slices.Contains([]string{"-X", "--request", "-d", "--data",
+				"--json", "-F", "--form", "-T", "--upload-file"}, name) {
+				return fmt.Errorf("curl can change something with %s", name)
+			}
+		}
+		return nil
+	}
+	commands := []string{"check", "explain", "top", "pulls", "nodes", "registries", "page", "replay", "version", "help",
+		"completion"}
+	if len(call) > 1 && !strings.HasPrefix(call[1], "-") && !slices.Contains(commands, call[1]) {
+		return fmt.Errorf("the scenario does not know the command podlapse-agent %s", call[1])
+	}
+	return nil
+}
