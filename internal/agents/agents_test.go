@@ -283,13 +283,14 @@ func TestEachStopsWithTheCommand(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	var asked atomic.Int32
-	answers := Each(ctx, make([]Agent, 3*AtOnce), time.Minute, func(ctx context.Context, _ client.Client) (string, error) {
+	ask := func(ctx context.Context, _ client.Client) (string, error) {
 		if asked.Add(1) == AtOnce {
 			stop()
 		}
 		<-ctx.Done()
 		return "", ctx.Err()
-	})
+	}
+	answers := Each(ctx, make([]Agent, 3*AtOnce), time.Minute, ask)
 	late := 0
 	for _, answer := range answers {
 		if errors.Is(answer.Err, ErrNotQueried) {

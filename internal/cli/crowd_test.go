@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -66,7 +67,8 @@ func newCrowd(t *testing.T) *crowd {
 		totals.Registries = append(totals.Registries, r)
 	}
 	// an old agent has one start-up with one phase
-	record := pulled(startUp("web", "n", "", time.Minute, phase{timeline.PhaseNetwork, 0.5}), "registry-00.example", 2, 1)
+	record := startUp("web", "n", "", time.Minute, phase{timeline.PhaseNetwork, 0.5})
+	record = pulled(record, "registry-00.example", 2, 1)
 	for target, value := range map[*[]byte]any{
 		&c.totals: totals, &c.records: api.PodList{Items: []api.Record{record}},
 		&c.evidence: api.EvidenceRecord{Parts: []api.PartRecord{{Part: "cri", Up: true}}},
@@ -229,27 +231,31 @@ func (c *crowd) checkErrors(t *testing.T, stderr string, failed int) {
 	}
 }
 
-// TestOldAgents has agents of a version without totals. The output is the same.
-func TestOldAgents(t *testing.T) {
+// TestAgentsWithoutTotals has agents of a version without totals, and users without permission for totals. The output
+// is the same.
+func TestAgentsWithoutTotals(t *testing.T) {
 	cluster := shop()
 	cluster[0].records = append(cluster[0].records,
 		pulled(startUp("before-0", "worker-1", "", 3*time.Hour, phase{timeline.PhasePull, 5}), "quay.example", 5, 40))
 	for _, command := range []string{"nodes", "registries"} {
 		want := atNoon(t, clusterOf(t, cluster), command, "-o", "json")
 		want.must(t, ExitOK, `"factor"`, "")
-		for _, agent := range cluster {
-			agent.old = true
-		}
-		server := clusterOf(t, cluster)
-		if got := atNoon(t, server, command, "-o", "json"); got != want {
-			t.Errorf("%s: exit %d\n%s%s\nwant\n%s", command, got.code, got.stderr, got.stdout, want.stdout)
-		}
-		since := url.QueryEscape(noon.Add(-time.Hour).Format(time.RFC3339))
-		if asked := strings.Join(server.Asked(), "\n"); !strings.Contains(asked, "/pods?since="+since) {
-			t.Errorf("%s: the records were not read:\n%s", command, asked)
-		}
-		for _, agent := range cluster {
-			agent.old = false
+		for _, reason := range []string{"not_found", "forbidden"} {
+			limited := slices.Clone(cluster)
+			for i := range limited {
+				agent := *cluster[i]
+				agent.refusal = &api.Problem{Error: reason, Reason: "no totals for you"}
+				limited[i] = &agent
+			}
+			server := clusterOf(t, limited)
+			if got := atNoon(t, server, command, "-o", "json"); got != want {
+				t.Errorf("%s, %s: exit %d\n%s%s\nwant\n%s", command, reason, got.code, got.stderr, got.stdout,
+					want.stdout)
+			}
+			since := url.QueryEscape(noon.Add(-time.Hour).Format(time.RFC3339))
+			if asked := strings.Join(server.Asked(), "\n"); !strings.Contains(asked, "/pods?since="+since) {
+				t.Errorf("%s, %s: the records were not read:\n%s", command, reason, asked)
+			}
 		}
 	}
 }

@@ -30,7 +30,7 @@ type fakeAgent struct {
 	down    string            // a source that is down
 	labels  map[string]string // one label of each pod, by the pod's name
 	skew    *api.SkewRecord
-	old     bool // whether the agent is too old to serve totals
+	refusal *api.Problem // why the agent serves no totals
 }
 
 // ServeHTTP implements http.Handler.
@@ -52,7 +52,14 @@ func (f *fakeAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer = f.pulls
 	case path == "node":
 		answer = f.summary()
-	case path == "totals" && !f.old:
+	case path == "totals" && f.refusal != nil:
+		code := http.StatusNotFound
+		if f.refusal.Error == "forbidden" {
+			code = http.StatusForbidden
+		}
+		w.WriteHeader(code)
+		answer = f.refusal
+	case path == "totals":
 		answer = f.totals(r)
 	case path == "evidence":
 		evidence := api.EvidenceRecord{ClockSkew: f.skew, Parts: []api.PartRecord{{Part: "pod_watch", Up: true}}}

@@ -46,7 +46,8 @@ func TestPodsOfJobs(t *testing.T) {
 	long := strings.Repeat("x", 57)
 	agent := &fakeAgent{node: "worker-1", labels: map[string]string{}}
 	add := func(pod, owner, job string) {
-		agent.records = append(agent.records, startUp(pod, "worker-1", owner, time.Minute, phase{timeline.PhasePull, 1}))
+		record := startUp(pod, "worker-1", owner, time.Minute, phase{timeline.PhasePull, 1})
+		agent.records = append(agent.records, record)
 		agent.labels[pod] = "job-name=" + job
 	}
 	indexed := long[:54] + "-12-abcde" // the Job controller shortens the name to make room for the index
@@ -93,8 +94,8 @@ func TestLongListsAreCut(t *testing.T) {
 	}
 	got := atNoon(t, agentstest.Start(t, pods...), "explain", "--no-headers", "--timeout=10m")
 	got.must(t, ExitPartial, "shop/web", "2 more pods are not shown: select fewer pods with -n, -l or --node")
-	if lines := strings.Count(got.stdout, "\n"); lines != maxListed || strings.Count(got.stderr, "node worker-3") != 1 ||
-		strings.Contains(got.stderr, "more agents") {
+	lines, failures := strings.Count(got.stdout, "\n"), strings.Count(got.stderr, "node worker-3")
+	if lines != maxListed || failures != 1 || strings.Contains(got.stderr, "more agents") {
 		t.Errorf("%d lines, want %d\n%s", lines, maxListed, got.stderr)
 	}
 }
