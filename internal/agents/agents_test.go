@@ -276,3 +276,31 @@ func TestEachLimitsConcurrencyAndTime(t *testing.T) {
 		t.Errorf("%d at once", most.Load())
 	}
 }
+
+// TestEachStopsWithTheCommand ends the command while as many agents as possible are queried. Their answers differ from
+// the answers of the agents that were never queried.
+func TestEachStopsWithTheCommand(t *testing.T) {
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var asked atomic.Int32
+	ask := func(ctx context.Context, _ client.Client) (string, error) {
+		if asked.Add(1) == AtOnce {
+			stop()
+		}
+		<-ctx.Done()
+		return "", ctx.Err()
+	}
+	answers := Each(ctx, make([]Agent, 3*AtOnce), time.Minute, ask)
+	late := 0
+	for _, answer := range answers {
+		if errors.Is(answer.Err, ErrNotQueried) {
+			late++
+		}
+		if !errors.Is(answer.Err, context.Canceled) {
+			t.Errorf("error %v, want the end of the command", answer.Err)
+		}
+	}
+	if queried := int(asked.Load()); queried != AtOnce || late != len(answers)-AtOnce {
+		t.Errorf("%d agents queried and %d not queried, want %d and %d", queried, late, AtOnce, len(answers)-AtOnce)
+	}
+}

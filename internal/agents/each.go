@@ -2,6 +2,8 @@ package agents
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -13,6 +15,9 @@ import (
 // a few requests at the same time, and a large cluster still answers within seconds.
 const AtOnce = 16
 
+// ErrNotQueried means that the context ended before Each queried the agent.
+var ErrNotQueried = errors.New("the agent was not queried in time")
+
 // Answer is the result of querying one agent.
 type Answer[A any] struct {
 	Agent Agent
@@ -22,7 +27,7 @@ type Answer[A any] struct {
 
 // Each queries all agents. It queries at most AtOnce agents at the same time, and waits for each agent at most for
 // the duration limit. It returns the answers in the order of the agents. If ctx ends before Each queries an agent,
-// the answer of this agent contains the error of ctx.
+// the answer of this agent contains ErrNotQueried and the error of ctx.
 func Each[A any](
 	ctx context.Context, agents []Agent, limit time.Duration, ask func(context.Context, client.Client) (A, error),
 ) []Answer[A] {
@@ -41,8 +46,10 @@ func EachDone[A any](
 	group.SetLimit(AtOnce)
 	for i, agent := range agents {
 		group.Go(func() error {
-			answer := Answer[A]{Agent: agent, Err: ctx.Err()}
-			if answer.Err == nil {
+			answer := Answer[A]{Agent: agent}
+			if err := ctx.Err(); err != nil {
+				answer.Err = fmt.Errorf("%w: %w", ErrNotQueried, err)
+			} else {
 				asked, cancel := context.WithTimeout(ctx, limit)
 				answer.Value, answer.Err = ask(asked, agent.Client)
 				cancel()

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"sync"
 
 	"github.com/podlapse/podlapse/internal/agents"
@@ -73,15 +72,38 @@ func (a agentQuery) write(text string) int {
 	return ExitOK
 }
 
-// noteFailed writes the errors of agents that did not answer to standard error.
+// noteFailed writes the errors of agents that did not answer to standard error. It also writes the number of agents
+// that the command could not query in time, and the number of pods that a list omits.
 func (a agentQuery) noteFailed(failed []error) {
-	for i, err := range failed {
-		if i == maxFailures {
-			a.note(fmt.Errorf("%d more agents did not answer", len(failed)-i))
-			return
+	unanswered, late := 0, 0
+	for _, err := range failed {
+		var o *omitted
+		switch {
+		case errors.As(err, &o):
+			a.note(o)
+		case errors.Is(err, agents.ErrNotQueried):
+			late++
+		default:
+			if unanswered++; unanswered <= maxFailures {
+				a.note(err)
+			}
 		}
-		a.note(err)
 	}
+	if more := unanswered - maxFailures; more > 0 {
+		a.note(fmt.Errorf("%d more agents did not answer", more))
+	}
+	if late > 0 {
+		a.note(fmt.Errorf("%d agents were not queried within the time limit %s: set a longer --timeout", late,
+			a.target.limit))
+	}
+}
+
+// omitted is the note that a list does not contain all pods. It is not the error of an agent.
+type omitted struct{ pods int }
+
+// Error implements error.
+func (o *omitted) Error() string {
+	return fmt.Sprintf("%d more pods are not shown: select fewer pods with -n, -l or --node", o.pods)
 }
 
 // noteFallback writes a note to standard error if the command used port-forwards because the API server's proxy
@@ -118,16 +140,12 @@ func ofAgents[A any](ctx context.Context, a agentQuery, ask func(context.Context
 	return answers, failed, nil
 }
 
-// eachAgent queries the agent of a node, or all agents if node is empty. It passes each answer to take immediately,
-// so that memory does not hold the answers of all agents at the same time. It calls take for one answer at a time,
-// in any order.
+// eachAgent queries agents. It passes each answer to take immediately, so that memory does not hold the answers of
+// all agents at the same time. It calls take for one answer at a time, in any order. It returns the agents that
+// answered, and the errors of the other agents. It fails if no agent answers.
 func eachAgent[A any](
-	ctx context.Context, a agentQuery, node string, ask func(context.Context, client.Client) (A, error),
-	take func(agents.Answer[A])) (failed []error, err error) {
-	found, err := a.agents(ctx, node)
-	if err != nil {
-		return nil, err
-	}
+	ctx context.Context, found []agents.Agent, ask func(context.Context, client.Client) (A, error),
+	take func(agents.Answer[A])) (answered []agents.Agent, failed []error, err error) {
 	var mu sync.Mutex
 	errs := make([]error, len(found))
 	agents.EachDone(ctx, found, agentLimit, ask, func(i int, answer agents.Answer[A]) {
@@ -137,11 +155,17 @@ func eachAgent[A any](
 			take(answer)
 		}
 	})
-	failed = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
-	if len(failed) == len(found) {
-		return nil, noneAnswered(failed)
+	for i, err := range errs {
+		if err == nil {
+			answered = append(answered, found[i])
+		} else {
+			failed = append(failed, err)
+		}
 	}
-	return failed, nil
+	if len(answered) == 0 {
+		return nil, nil, noneAnswered(failed)
+	}
+	return answered, failed, nil
 }
 
 // noneAnswered combines the errors of all agents into one error.

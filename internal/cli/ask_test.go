@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -11,7 +13,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/podlapse/podlapse/internal/agents"
 	"github.com/podlapse/podlapse/internal/agents/agentstest"
 )
 
@@ -197,6 +201,28 @@ func TestHostileAnswersAreEscaped(t *testing.T) {
 					t.Errorf("%s: %d bytes", args, len(out))
 				}
 			}
+		}
+	}
+}
+
+// TestFailuresAreSummedUp prints a few agents that did not answer, and numbers for all further notes.
+func TestFailuresAreSummedUp(t *testing.T) {
+	var failed []error
+	for n := range 3 * maxFailures {
+		failed = append(failed, &nodeError{fmt.Sprint("silent-", n), errors.New("refused")},
+			&nodeError{fmt.Sprint("late-", n), fmt.Errorf("%w: %w", agents.ErrNotQueried, context.DeadlineExceeded)})
+	}
+	failed = append(failed, &omitted{pods: 7})
+	var stderr strings.Builder
+	query := agentQuery{Call: Call{Program: programOf(PluginProgram), Command: "top", Stderr: &stderr},
+		agentAccess: agentAccess{target: target{limit: 30 * time.Second}}}
+	query.noteFailed(failed)
+	for text, times := range map[string]int{
+		"node silent-": maxFailures, "node late-": 0, "20 more agents did not answer": 1, "7 more pods are not shown": 1,
+		"30 agents were not queried within the time limit 30s: set a longer --timeout": 1,
+	} {
+		if got := strings.Count(stderr.String(), text); got != times {
+			t.Errorf("%q appears %d times, want %d:\n%s", text, got, times, stderr.String())
 		}
 	}
 }

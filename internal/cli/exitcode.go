@@ -20,7 +20,7 @@ const (
 	ExitNotFound    = 3   // the agents or the API server do not know the resource
 	ExitUnreachable = 4   // the API server or the agent is unreachable, or cannot answer at the moment
 	ExitForbidden   = 5   // the credentials are missing, wrong or not sufficient
-	ExitPartial     = 6   // some agents did not answer; the command printed the answers of the other agents
+	ExitPartial     = 6   // some agents did not answer, or a list omits pods; the command printed all other data
 	ExitInterrupted = 130 // SIGINT stopped the command; shells use the same code
 )
 

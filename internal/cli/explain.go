@@ -167,7 +167,7 @@ func (a agentQuery) onNode(ctx context.Context, r resource) ([]api.Record, error
 
 // ofWorkload returns the start-ups of the pods that a workload owns.
 func (a agentQuery) ofWorkload(ctx context.Context, r resource) ([]api.Record, []error, error) {
-	records, failed, err := a.records(ctx, r.workloadFilter())
+	records, failed, err := a.records(ctx, r.workloadFilters()...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -245,7 +245,7 @@ func mayBeGone(err error) bool {
 	return errors.As(err, &refused) && (refused.Status == http.StatusNotFound || refused.Status == http.StatusForbidden)
 }
 
-// unknownToAgent reports whether the error is the answer of an agent that does not know the pod.
+// unknownToAgent reports whether the error is the answer of an agent that does not know the requested pod or path.
 func unknownToAgent(err error) bool {
 	var refused *client.Refusal
 	return errors.As(err, &refused) && refused.Status == http.StatusNotFound && !refused.Kubernetes &&

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/podlapse/podlapse/internal/agents/agentstest"
+	"github.com/podlapse/podlapse/internal/factor"
 	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
@@ -20,12 +21,16 @@ import (
 // noon is the time of the commands in these tests.
 var noon = time.Date(2026, time.March, 2, 12, 0, 0, 0, time.UTC)
 
-// fakeAgent answers like the agent of one node. Of the filters, it knows namespace, name and owner.
+// fakeAgent answers like the agent of one node. Of the filters, it knows namespace, name, owner, and a selector with
+// one label.
 type fakeAgent struct {
 	node    string
 	records []api.Record
 	pulls   api.PullList
-	down    string // a source that is down
+	down    string            // a source that is down
+	labels  map[string]string // one label of each pod, by the pod's name
+	skew    *api.SkewRecord
+	refusal *api.Problem // why the agent serves no totals
 }
 
 // ServeHTTP implements http.Handler.
@@ -47,8 +52,17 @@ func (f *fakeAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer = f.pulls
 	case path == "node":
 		answer = f.summary()
+	case path == "totals" && f.refusal != nil:
+		code := http.StatusNotFound
+		if f.refusal.Error == "forbidden" {
+			code = http.StatusForbidden
+		}
+		w.WriteHeader(code)
+		answer = f.refusal
+	case path == "totals":
+		answer = f.totals(r)
 	case path == "evidence":
-		evidence := api.EvidenceRecord{Parts: []api.PartRecord{{Part: "pod_watch", Up: true}}}
+		evidence := api.EvidenceRecord{ClockSkew: f.skew, Parts: []api.PartRecord{{Part: "pod_watch", Up: true}}}
 		if f.down != "" {
 			evidence.Parts = append(evidence.Parts, api.PartRecord{Part: f.down})
 		}
@@ -71,12 +85,26 @@ func (f *fakeAgent) selected(r *http.Request) []api.Record {
 		if n := query.Get("namespace"); n != "" && n != record.Namespace ||
 			owner != "" && record.Owner != (api.OwnerRecord{Kind: kind, Name: owner}) ||
 			prefix && !strings.HasPrefix(record.Name, begin) ||
-			query.Get("labelSelector") == "app=none" {
+			query.Get("labelSelector") != "" && query.Get("labelSelector") != f.labels[record.Name] {
 			continue
 		}
 		items = append(items, record)
 	}
 	return items
+}
+
+func (f *fakeAgent) totals(r *http.Request) api.TotalsRecord {
+	var window factor.Span
+	for name, at := range map[string]*time.Time{"since": &window.Since, "until": &window.Until} {
+		if text := r.URL.Query().Get(name); text != "" {
+			*at, _ = time.Parse(time.RFC3339Nano, text)
+		}
+	}
+	totals := factor.NewTotals(f.node, window)
+	for _, record := range f.records {
+		totals.Add(record)
+	}
+	return totals.Record()
 }
 
 func (f *fakeAgent) summary() api.NodeRecord {
@@ -171,8 +199,9 @@ func shop() []*fakeAgent {
 	for i, network := range []float64{0.2, 6.5, 0.2} {
 		node := []string{"worker-1", "worker-2", "worker-3"}[i]
 		agent := &fakeAgent{
-			node:  node,
-			pulls: api.PullList{Items: []api.LivePullRecord{}, Recent: []api.RecentPullRecord{}},
+			node:   node,
+			labels: map[string]string{},
+			pulls:  api.PullList{Items: []api.LivePullRecord{}, Recent: []api.RecentPullRecord{}},
 		}
 		names := []string{"web-7d4b9-x2x8k", "web-7d4b9-lq5tp", "cart-0", "mail-1", "auth-6f6c-9zvwr", "feed-2"}
 		owners := []string{"Deployment/web", "Deployment/web", "StatefulSet/cart", "StatefulSet/mail",
@@ -180,6 +209,9 @@ func shop() []*fakeAgent {
 		for k, name := range names {
 			owner := owners[k]
 			name = name[:len(name)-1] + string(rune('a'+i))
+			if parts := strings.Split(name, "-"); len(parts) == 3 {
+				agent.labels[name] = "pod-template-hash=" + parts[1]
+			}
 			registry, pull := "registry.example", 2.1
 			if k%2 == 1 {
 				registry, pull = "quay.example", 9.4

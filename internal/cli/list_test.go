@@ -5,8 +5,12 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/podlapse/podlapse/internal/agents/agentstest"
+	"github.com/podlapse/podlapse/internal/terminal"
+	"github.com/podlapse/podlapse/pkg/api"
+	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
 // TestResources names resources in kubectl's forms. Each row says which pods the command shows, in any order.
@@ -33,6 +37,106 @@ func TestResources(t *testing.T) {
 		if joined := strings.Join(strings.Fields(got.stdout), " "); joined != test.want ||
 			(got.code == ExitOK) != (test.want != "") {
 			t.Errorf("%s: exit %d, %s, want %s\n%s", test.args, got.code, joined, test.want, got.stderr)
+		}
+	}
+}
+
+// TestPodsOfJobs has names of pods that Kubernetes shortened, and two Jobs of one CronJob.
+func TestPodsOfJobs(t *testing.T) {
+	long := strings.Repeat("x", 57)
+	agent := &fakeAgent{node: "worker-1", labels: map[string]string{}}
+	add := func(pod, owner, job string) {
+		record := startUp(pod, "worker-1", owner, time.Minute, phase{timeline.PhasePull, 1})
+		agent.records = append(agent.records, record)
+		agent.labels[pod] = "job-name=" + job
+	}
+	indexed := long[:54] + "-12-abcde" // the Job controller shortens the name to make room for the index
+	add(indexed, "Job/"+long, long)
+	add(long[:54]+"-13-abcde", "Job/"+long[:54]+"yyy", long[:54]+"yyy")
+	add("backup-29000000-4-abcde", "CronJob/backup", "backup-29000000")
+	add("backup-29000060-4-abcde", "CronJob/backup", "backup-29000060")
+	server := clusterOf(t, []*fakeAgent{agent})
+	for args, want := range map[string]string{
+		"job/" + long:             "pod/" + indexed,
+		"job/backup-29000000":     "pod/backup-29000000-4-abcde",
+		"cronjob/backup":          "pod/backup-29000000-4-abcde pod/backup-29000060-4-abcde",
+		"job/backup-29000001":     "",
+		"job/backup":              "",
+		"rs/backup-29000000":      "",
+		"job/" + long[:54] + "zz": "",
+	} {
+		got := atNoon(t, server, "explain", args, "-n", "shop", "-o", "name")
+		if joined := strings.Join(strings.Fields(got.stdout), " "); joined != want {
+			t.Errorf("%s: exit %d, %q, want %q\n%s", args, got.code, joined, want, got.stderr)
+		}
+	}
+}
+
+// TestLongListsAreCut has more pods than a list shows. The note about these pods is not the error of an agent.
+func TestLongListsAreCut(t *testing.T) {
+	var cluster []*fakeAgent
+	for _, node := range []string{"worker-1", "worker-2"} {
+		record := api.Record{Namespace: "shop", Name: "web", UID: node, Node: node, State: timeline.StateReady}
+		agent := &fakeAgent{node: node, records: make([]api.Record, maxListed/2+1)}
+		for i := range agent.records {
+			agent.records[i] = record
+		}
+		cluster = append(cluster, agent)
+	}
+	cluster = append(cluster, &fakeAgent{node: "worker-3"})
+	var pods []agentstest.Pod
+	for _, agent := range cluster {
+		pod := agentOn(agent.node, "")
+		if len(agent.records) > 0 {
+			pod.Handler = agent
+		}
+		pods = append(pods, pod)
+	}
+	got := atNoon(t, agentstest.Start(t, pods...), "explain", "--no-headers", "--timeout=10m")
+	got.must(t, ExitPartial, "shop/web", "2 more pods are not shown: select fewer pods with -n, -l or --node")
+	lines, failures := strings.Count(got.stdout, "\n"), strings.Count(got.stderr, "node worker-3")
+	if lines != maxListed || failures != 1 || strings.Contains(got.stderr, "more agents") {
+		t.Errorf("%d lines, want %d\n%s", lines, maxListed, got.stderr)
+	}
+}
+
+// TestClockSkew shows the clocks of a node in both forms of the output.
+func TestClockSkew(t *testing.T) {
+	cluster := shop()
+	skew := &api.SkewRecord{Least: api.Seconds(-1900 * time.Millisecond), Most: api.Seconds(-time.Second)}
+	cluster[1].skew = skew
+	cluster[1].records[0].ClockSkew = skew
+	server := clusterOf(t, cluster)
+	rows := strings.Split(atNoon(t, server, "nodes", "-o", "wide").stdout, "\n")
+	if !strings.Contains(rows[0], "CLOCK SKEW") || !strings.Contains(rows[2], "-1.900 s to -1.000 s") ||
+		strings.Contains(rows[1], "-1.900 s") {
+		t.Errorf("nodes:\n%s", strings.Join(rows, "\n"))
+	}
+	atNoon(t, server, "nodes", "--node=worker-2", "-o", "json").must(t, ExitOK, `"least_seconds": -1.9`, "")
+	atNoon(t, server, "explain", "web-7d4b9-x2x8b", "-n", "shop").must(t, ExitOK,
+		"clock skew: the control plane's clock minus the node's clock is -1.900 s to -1.000 s\n", "")
+	if got := atNoon(t, server, "explain", "web-7d4b9-x2x8a", "-n", "shop"); strings.Contains(got.stdout, "skew") {
+		t.Errorf("a skew that is not proven:\n%s", got.stdout)
+	}
+}
+
+// TestWidthCutsLines has the flag --width cut the verdicts, although the output is not a terminal.
+func TestWidthCutsLines(t *testing.T) {
+	cluster := shop()
+	for i := range cluster[0].records {
+		cluster[0].records[i].Verdict = strings.Repeat("very slow, ", 30)
+	}
+	server := clusterOf(t, cluster)
+	for _, command := range []string{"top", "explain -o wide"} {
+		whole := atNoon(t, server, strings.Fields(command)...)
+		cut := atNoon(t, server, append(strings.Fields(command), "--width=120")...)
+		for line := range strings.Lines(cut.stdout) {
+			if terminal.Cells(strings.TrimSuffix(line, "\n")) > 120 {
+				t.Errorf("%s: %q is wider than 120", command, line)
+			}
+		}
+		if !strings.Contains(whole.stdout, strings.Repeat("very slow, ", 29)) || !strings.Contains(cut.stdout, "…") {
+			t.Errorf("%s:\n%s\n%s", command, whole.stdout, cut.stdout)
 		}
 	}
 }

@@ -48,6 +48,7 @@ type nodeItem struct {
 	WorstPhase   *api.StartingRecord `json:"worst_phase,omitempty"`
 	Evidence     api.EvidenceCounts  `json:"evidence"`
 	SourcesDown  []string            `json:"sources_down"`
+	ClockSkew    *api.SkewRecord     `json:"clock_skew,omitempty"`
 	AgentVersion string              `json:"agent_version"`
 }
 
@@ -65,17 +66,20 @@ func runNodes(ctx context.Context, call Call) int {
 type nodeAnswer struct {
 	node     api.NodeRecord
 	evidence api.EvidenceRecord
-	records  []api.Record
+	totals   api.TotalsRecord
 }
 
 // The method nodes queries all agents, because the node factor compares a node with the other nodes. If the flag
 // --node names a node, the result contains only this node.
 func (a agentQuery) nodes(ctx context.Context) ([]listedNode, []error, error) {
-	now := a.Now()
-	since := now.Add(-factor.Window)
-	fleet := factor.NewFleet(now)
+	found, err := a.agents(ctx, "")
+	if err != nil {
+		return nil, nil, err
+	}
+	window := factor.Span{Since: a.Now().Add(-factor.Window)}
+	fleet := factor.NewFleet()
 	var rows []listedNode
-	failed, err := eachAgent(ctx, a, "", func(ctx context.Context, c client.Client) (nodeAnswer, error) {
+	_, failed, err := eachAgent(ctx, found, func(ctx context.Context, c client.Client) (nodeAnswer, error) {
 		var answer nodeAnswer
 		var err error
 		if answer.node, err = c.Node(ctx); err != nil {
@@ -84,14 +88,11 @@ func (a agentQuery) nodes(ctx context.Context) ([]listedNode, []error, error) {
 		if answer.evidence, err = c.Evidence(ctx); err != nil {
 			return answer, err
 		}
-		answer.records, err = all(ctx, c, client.Filter{Since: since})
+		answer.totals, err = totalsOf(ctx, c, window)
 		return answer, err
 	}, func(answer agents.Answer[nodeAnswer]) {
 		node := answer.Value.node
-		fleet.AddNode(node.Node)
-		for _, record := range answer.Value.records {
-			fleet.Add(node.Node, record)
-		}
+		fleet.Add(node.Node, answer.Value.totals)
 		if a.target.node == "" || a.target.node == node.Node {
 			rows = append(rows, listedNode{node: node, evidence: answer.Value.evidence})
 		}
@@ -134,6 +135,8 @@ func nodesView() view[listedNode] {
 			{title: "START-UPS", wide: true, right: true,
 				cell: func(n listedNode) string { return fmt.Sprint(n.factor.StartUps) }},
 			{title: "LOST", wide: true, right: true, cell: listedNode.lost},
+			{title: "CLOCK SKEW", wide: true, right: true,
+				cell: func(n listedNode) string { return render.SkewText(n.evidence.ClockSkew) }},
 			{title: "AGENT", wide: true, cell: func(n listedNode) string {
 				return cmp.Or(terminal.Clean(n.node.Agent.Version), "-")
 			}},
@@ -243,7 +246,7 @@ func (n listedNode) item() nodeItem {
 	item := nodeItem{
 		Node: n.node.Node, Factor: n.factor.Factor, FactorNote: n.factor.Why, StartUps: n.factor.StartUps,
 		Lost: api.Seconds(n.factor.Lost), Starting: n.starting(), Evidence: n.evidence.StartUps,
-		SourcesDown: n.sourcesDown(), AgentVersion: n.node.Agent.Version,
+		SourcesDown: n.sourcesDown(), ClockSkew: n.evidence.ClockSkew, AgentVersion: n.node.Agent.Version,
 	}
 	if worst := n.worstPhase(); worst.Phase != "" {
 		item.WorstPhase = &worst

@@ -53,7 +53,8 @@ func (o *output) table(formats ...string) flags.Table {
 		},
 		{
 			Name: "width", Value: "COLUMNS",
-			Help: "width of the output, 1 to 1023. The default is the terminal's width, or 110 without a terminal",
+			Help: "width to which lines are cut, 1 to 1023 columns. The default is the terminal's width. " +
+				"Without a terminal and without this flag, lines are not cut",
 			Set: func(value string) error {
 				if value == "" {
 					return nil
@@ -85,7 +86,7 @@ func (o output) page(out io.Writer, getenv func(string) string) terminal.Page {
 		page.Color = page.Color || o.color == colorAuto && getenv("NO_COLOR") == "" && getenv("TERM") != "dumb"
 	}
 	if o.width > 0 {
-		page.Columns = o.width
+		page.Columns, page.Fit = o.width, true
 	}
 	return page
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,13 +54,26 @@ func runRegistries(ctx context.Context, call Call) int {
 	return show(ctx, agentQuery, registriesView(), c.listOutput, c.limit, agentQuery.registries)
 }
 
-// The method registries queries the start-ups of the past hour. If a registry has too few other pulls for a
-// comparison, the method also queries the start-ups of the day before.
+// The method registries queries the totals of the past hour. If a registry has too few other pulls for a comparison,
+// the method also queries the totals of the day before. It queries them only from agents that have answered, so that
+// each agent that does not answer costs time only once.
 func (a agentQuery) registries(ctx context.Context) ([]factor.Registry, []error, error) {
-	now := a.Now()
-	fleet, failed, err := a.fleet(ctx, now, factor.Window)
+	found, err := a.agents(ctx, a.target.node)
+	if err != nil {
+		return nil, nil, err
+	}
+	hourAgo := a.Now().Add(-factor.Window)
+	fleet := factor.NewFleet()
+	found, failed, err := eachAgent(ctx, found, totalsIn(factor.Span{Since: hourAgo}),
+		func(answer agents.Answer[api.TotalsRecord]) {
+			fleet.Add(cmp.Or(answer.Agent.Node, answer.Value.Node), answer.Value)
+		})
 	if err == nil && fleet.NeedsPast() {
-		fleet, failed, err = a.fleet(ctx, now, factor.Window+factor.Past)
+		var failedPast []error
+		_, failedPast, err = eachAgent(ctx, found,
+			totalsIn(factor.Span{Since: hourAgo.Add(-factor.Past), Until: hourAgo}),
+			func(answer agents.Answer[api.TotalsRecord]) { fleet.AddPast(answer.Value) })
+		failed = append(failed, failedPast...)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -67,18 +81,9 @@ func (a agentQuery) registries(ctx context.Context) ([]factor.Registry, []error,
 	return fleet.Registries(), failed, nil
 }
 
-// fleet returns the totals of the start-ups in the given time before now.
-func (a agentQuery) fleet(ctx context.Context, now time.Time, length time.Duration) (*factor.Fleet, []error, error) {
-	filter := client.Filter{Since: now.Add(-length)}
-	fleet := factor.NewFleet(now)
-	failed, err := eachAgent(ctx, a, a.target.node, func(ctx context.Context, c client.Client) ([]api.Record, error) {
-		return all(ctx, c, filter)
-	}, func(answer agents.Answer[[]api.Record]) {
-		for _, record := range answer.Value {
-			fleet.Add(record.Node, record)
-		}
-	})
-	return fleet, failed, err
+// totalsIn returns the function that queries the totals of one agent.
+func totalsIn(window factor.Span) func(context.Context, client.Client) (api.TotalsRecord, error) {
+	return func(ctx context.Context, c client.Client) (api.TotalsRecord, error) { return totalsOf(ctx, c, window) }
 }
 
 func registriesView() view[factor.Registry] {

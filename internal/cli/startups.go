@@ -123,10 +123,19 @@ func stateStyle(r api.Record) terminal.Style {
 	return terminal.Vermillion
 }
 
-// The method records queries the agents for start-ups.
-func (a agentQuery) records(ctx context.Context, filter client.Filter) ([]api.Record, []error, error) {
+// The method records queries the agents for the start-ups that match one of the filters. No start-up must match
+// several filters.
+func (a agentQuery) records(ctx context.Context, filters ...client.Filter) ([]api.Record, []error, error) {
 	answers, failed, err := ofAgents(ctx, a, func(ctx context.Context, c client.Client) ([]api.Record, error) {
-		return all(ctx, c, filter)
+		var records []api.Record
+		for _, filter := range filters {
+			found, err := all(ctx, c, filter)
+			if err != nil {
+				return nil, err
+			}
+			records = append(records, found...)
+		}
+		return records, nil
 	})
 	if err != nil {
 		return nil, nil, err
@@ -137,7 +146,7 @@ func (a agentQuery) records(ctx context.Context, filter client.Filter) ([]api.Re
 	}
 	if more := len(records) - maxListed; more > 0 {
 		records = records[:maxListed]
-		failed = append(failed, fmt.Errorf("%d more pods are not shown: select fewer pods with -n, -l or --node", more))
+		failed = append(failed, &omitted{pods: more})
 	}
 	return records, failed, nil
 }
@@ -154,28 +163,44 @@ func all(ctx context.Context, c client.Client, filter client.Filter) ([]api.Reco
 	return records, nil
 }
 
-// workloadFilter selects the pods of a workload. If a controller owns a ReplicaSet or a Job, agents know only this
-// controller, for example the Deployment. For ReplicaSets and Jobs, the filter therefore selects pods by name, and
-// ownedBy checks each answer.
-func (r resource) workloadFilter() client.Filter {
-	filter := client.Filter{Namespaces: []string{r.namespace}}
-	switch r.kind {
-	case "ReplicaSet", "Job":
-		// The API server cuts the name of a workload at 58 characters before it adds a suffix for the pod.
-		const maxPrefix = 58
-		filter.Name = (r.name + "-")[:min(len(r.name)+1, maxPrefix)] + "*"
-	default:
-		filter.Owner = r.kind + "/" + r.name
+// The labels that the controllers of ReplicaSets and Jobs set on each pod.
+const (
+	hashLabel = "pod-template-hash" // the suffix of the ReplicaSet's name
+	jobLabel  = "job-name"          // the name of the Job
+)
+
+// workloadFilters selects the pods of a workload. If a Deployment owns a ReplicaSet, or a CronJob owns a Job, agents
+// know only the Deployment or the CronJob. So a second filter selects the pods of such an owner by the label of the
+// ReplicaSet or the Job. Names of pods do not prove the owner, because Kubernetes shortens long names.
+func (r resource) workloadFilters() []client.Filter {
+	namespaces := []string{r.namespace}
+	filters := []client.Filter{{Namespaces: namespaces, Owner: r.kind + "/" + r.name}}
+	above, suffix := r.above()
+	switch above.Kind {
+	case "Deployment":
+		return append(filters, client.Filter{Namespaces: namespaces, Owner: above.Kind + "/" + above.Name,
+			LabelSelector: hashLabel + "=" + suffix})
+	case "CronJob":
+		return append(filters, client.Filter{Namespaces: namespaces, Owner: above.Kind + "/" + above.Name,
+			LabelSelector: jobLabel + "=" + r.name})
 	}
-	return filter
+	return filters
 }
 
-// ownedBy reports whether the workload owns the pod of a record. For a ReplicaSet's pod, the owner in the record
-// can be the Deployment. For a Job's pod, the owner can be the CronJob. The names then show whether the workload
-// owns the pod.
+// above returns the Deployment or the CronJob that can own the workload, and the suffix that this owner added to the
+// workload's name. It returns the zero value for other workloads.
+func (r resource) above() (owner api.OwnerRecord, suffix string) {
+	kind := map[string]string{"ReplicaSet": "Deployment", "Job": "CronJob"}[r.kind]
+	i := strings.LastIndexByte(r.name, '-')
+	if kind == "" || i <= 0 || i == len(r.name)-1 {
+		return api.OwnerRecord{}, ""
+	}
+	return api.OwnerRecord{Kind: kind, Name: r.name[:i]}, r.name[i+1:]
+}
+
+// ownedBy reports whether the workload, or the owner of the workload, owns the pod of a record.
 func (r resource) ownedBy(record api.Record) bool {
-	above := map[string]string{"ReplicaSet": "Deployment", "Job": "CronJob"}[r.kind]
-	return record.Owner.Kind == r.kind && record.Owner.Name == r.name ||
-		above != "" && record.Owner.Kind == above && strings.HasPrefix(r.name, record.Owner.Name+"-") &&
-			!strings.Contains(strings.TrimPrefix(r.name, record.Owner.Name+"-"), "-")
+	above, _ := r.above()
+	return record.Owner == api.OwnerRecord{Kind: r.kind, Name: r.name} ||
+		above.Kind != "" && record.Owner == above
 }

@@ -15,6 +15,9 @@ const (
 	leastUnits = 5
 	// unpackUnit is one unit of the work unpack, in downloaded bytes.
 	unpackUnit = 20 << 20
+	// maxUnreported is the maximum number of milestones for each start-up that the container runtime can never
+	// report. A node with more of these milestones has no factor, because the factor would not show a slow network.
+	maxUnreported = 0.5
 )
 
 // The kinds of work. The first four kinds of work have the same names as their phases.
@@ -47,12 +50,7 @@ func (n *nodeSums) work(name string) *workSums {
 	return w
 }
 
-func (n *nodeSums) addPhase(phase api.PhaseRecord) {
-	for _, merged := range phase.MergedWith {
-		if work := workOf(merged); work != "" {
-			n.merged[work] = true
-		}
-	}
+func (n *nodeSums) addPhase(phase api.PhaseTotals) {
 	name := workOf(phase.Phase)
 	if name == "" {
 		return
@@ -60,7 +58,7 @@ func (n *nodeSums) addPhase(phase api.PhaseRecord) {
 	work := n.work(name)
 	work.seconds += phase.Length.Duration().Seconds()
 	if name != workContainers || phase.Phase == timeline.PhaseContainerStart {
-		work.units++
+		work.units += float64(phase.Steps)
 	}
 }
 
@@ -73,8 +71,8 @@ type Node struct {
 	Factor *float64
 	Lost   time.Duration // observed time minus expected time, for each start-up
 	Why    string
-	// Unreported lists the kinds of work that the node's runtime does not report separately. Factor excludes them.
-	Unreported []string
+	// Merged lists the kinds of work that the node's evidence never separated from other work. Factor excludes them.
+	Merged []string
 }
 
 // Nodes returns the results of all nodes, sorted by the nodes' names.
@@ -97,7 +95,12 @@ func (f *Fleet) Nodes() []Node {
 
 func (f *Fleet) nodeResult(name string, total map[string]workSums) Node {
 	n := f.nodes[name]
-	result := Node{Node: name, StartUps: n.startUps, Unreported: n.unreported()}
+	result := Node{Node: name, StartUps: n.startUps}
+	if float64(n.unreported) > maxUnreported*float64(n.ended) {
+		result.Why = "this container runtime cannot report when the network of a pod was ready"
+		return result
+	}
+	result.Merged = n.neverSeparated()
 	observed, expected, worked := 0.0, 0.0, false
 	for _, work := range slices.Sorted(maps.Keys(n.works)) {
 		w := n.works[work]
@@ -117,14 +120,14 @@ func (f *Fleet) nodeResult(name string, total map[string]workSums) Node {
 		}
 	case len(f.nodes) < 2:
 		result.Why = "a single node has no other nodes to compare with"
-	case !worked && len(result.Unreported) > 0:
+	case !worked && len(result.Merged) > 0:
 	case !worked:
 		result.Why = "no start-up ended in the past hour"
 	default:
 		result.Why = "the other nodes did too little of the same work in the past hour"
 	}
-	if len(result.Unreported) > 0 {
-		text := "the runtime does not report separate timestamps for " + strings.Join(result.Unreported, ", ")
+	if len(result.Merged) > 0 {
+		text := "the evidence does not separate " + strings.Join(result.Merged, ", ")
 		if result.Why != "" {
 			text = result.Why + "; " + text
 		}
@@ -133,9 +136,9 @@ func (f *Fleet) nodeResult(name string, total map[string]workSums) Node {
 	return result
 }
 
-// unreported lists the kinds of work that the node's start-ups contained, but that the node's evidence never
+// neverSeparated lists the kinds of work that the node's start-ups contained, but that the node's evidence never
 // separated from other work.
-func (n *nodeSums) unreported() []string {
+func (n *nodeSums) neverSeparated() []string {
 	var works []string
 	for _, work := range []string{workPickup, workVolumes, workNetwork, workSandbox, workContainers} {
 		if n.merged[work] && (n.works[work] == nil || n.works[work].units == 0) {

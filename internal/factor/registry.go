@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/podlapse/podlapse/pkg/api"
-	"github.com/podlapse/podlapse/pkg/imagepull"
-	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
 const (
@@ -21,11 +19,24 @@ const (
 
 // registrySums contains the totals of the pulls from one registry on all nodes.
 type registrySums struct {
-	past       pullSums        // pulls in the day before the window
-	durations  []time.Duration // durations of completed pulls in the window
+	past       pullSums  // pulls in the day before the window
+	durations  durations // durations of completed pulls in the window
+	nodes      int       // number of nodes with a use of the registry in the window
+	pulls      int
+	bytes      int64
 	failures   int
 	inProgress int
-	nodes      map[string]bool
+}
+
+func (r *registrySums) add(totals api.RegistryTotals) {
+	r.nodes++
+	r.pulls += totals.Pulls
+	r.bytes += totals.Bytes
+	r.failures += totals.Failures
+	r.inProgress += totals.InProgress
+	for _, bucket := range totals.Durations {
+		r.durations.merge(bucket)
+	}
 }
 
 // Registry contains the registry factor of one registry, and the data of this factor.
@@ -36,36 +47,11 @@ type Registry struct {
 	Failures   int
 	InProgress int
 	Bytes      int64
-	P50, P90   time.Duration // quantiles of the pulls' durations; 0 without pulls
+	P50, P90   time.Duration // quantiles of the pulls' durations, see durations.quantile; 0 without pulls
 	// Factor is the time of the registry's pulls, divided by the expected time for the same number of bytes. Factor
 	// is nil if no comparison is possible, and the field Why then contains the reason.
 	Factor *float64
 	Why    string
-}
-
-// addLive counts pulls in progress and failed pulls. It includes failed pulls of start-ups in progress.
-func (f *Fleet) addLive(node string, record api.Record) {
-	starting := record.State == timeline.StateStarting
-	if !starting && f.now.Sub(record.SettledAt.Time) >= Window {
-		return
-	}
-	for _, pull := range record.Pulls {
-		if pull.Outcome == imagepull.OutcomePresent {
-			continue
-		}
-		r := f.registry(pull.Registry)
-		if r.nodes == nil {
-			r.nodes = map[string]bool{}
-		}
-		r.nodes[node] = true
-		switch {
-		case pull.Outcome == imagepull.OutcomePulling && starting:
-			r.inProgress++
-		case pull.Outcome == imagepull.OutcomeFailed &&
-			(pull.FinishedAt.IsZero() || f.now.Sub(pull.FinishedAt.Time) < Window):
-			r.failures++
-		}
-	}
 }
 
 // NeedsPast reports whether a registry on some node has too few other pulls in the window for a comparison. The
@@ -93,11 +79,9 @@ func (n *nodeSums) allPulls() pullSums {
 // Registries returns the results of all registries, sorted by the registries' names.
 func (f *Fleet) Registries() []Registry {
 	observed, expected := map[string]float64{}, map[string]float64{}
-	bytes := map[string]float64{}
 	for _, name := range slices.Sorted(maps.Keys(f.nodes)) {
 		n := f.nodes[name]
 		for registry, p := range n.pulls {
-			bytes[registry] += p.bytes
 			o, e := f.compare(n, registry, *p)
 			observed[registry] += o
 			expected[registry] += e
@@ -106,16 +90,16 @@ func (f *Fleet) Registries() []Registry {
 	var results []Registry
 	for _, name := range slices.Sorted(maps.Keys(f.registries)) {
 		r := f.registries[name]
-		if len(r.nodes) == 0 {
+		if r.nodes == 0 {
 			continue // the registry has pulls only before the window
 		}
-		slices.Sort(r.durations)
 		result := Registry{
-			Registry: name, Nodes: len(r.nodes), Pulls: len(r.durations), Failures: r.failures,
-			InProgress: r.inProgress, Bytes: int64(bytes[name]), P50: quantile(r.durations, 0.5),
-			P90: quantile(r.durations, 0.9),
+			Registry: name, Nodes: r.nodes, Pulls: r.pulls, Failures: r.failures, InProgress: r.inProgress,
+			Bytes: r.bytes, P50: r.durations.quantile(0.5), P90: r.durations.quantile(0.9),
 		}
 		switch {
+		case name == api.OtherRegistries:
+			result.Why = "several registries with few pulls"
 		case expected[name] > 0:
 			result.Factor = new(observed[name] / expected[name])
 		case result.Pulls == 0:
@@ -148,14 +132,4 @@ func (f *Fleet) compare(n *nodeSums, registry string, p pullSums) (observed, exp
 		return 0, 0
 	}
 	return observed, expected
-}
-
-// quantile returns a quantile of sorted values. It is the smallest value that is not less than the given share of
-// the values.
-func quantile(sorted []time.Duration, share float64) time.Duration {
-	if len(sorted) == 0 {
-		return 0
-	}
-	rank := int(share*float64(len(sorted)) + 0.999999)
-	return sorted[min(max(rank, 1), len(sorted))-1]
 }

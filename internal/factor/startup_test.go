@@ -58,14 +58,16 @@ func slow() map[timeline.Phase]int {
 	return phases
 }
 
-// merged is a start-up on a node whose runtime has one timestamp for each sandbox.
-func merged(name string, ago time.Duration) timeline.Timeline {
+// merged is a start-up whose evidence does not separate volumes, network and sandbox. The argument unreported lists
+// the milestones that the container runtime can never report.
+func merged(name string, ago time.Duration, unreported ...string) timeline.Timeline {
 	phases := normal()
 	delete(phases, timeline.PhaseVolumes)
 	delete(phases, timeline.PhaseNetwork)
 	delete(phases, timeline.PhaseSandbox)
 	phases[timeline.PhaseUnattributed] = 800
 	t := startUp(name, ago, phases)
+	t.Unreported = unreported
 	for i := range t.Phases {
 		if t.Phases[i].Phase == timeline.PhaseUnattributed {
 			t.Phases[i].MergedWith = []timeline.Phase{

@@ -66,18 +66,9 @@ var parsers = map[string]func(f *Filter, value string, now time.Time) error{
 		f.SlowerThan = length
 		return nil
 	},
-	"since": func(f *Filter, value string, now time.Time) error {
-		if ago, err := time.ParseDuration(value); err == nil && ago >= 0 {
-			f.Since = now.Add(-ago)
-			return nil
-		}
-		at, err := time.Parse(time.RFC3339Nano, value)
-		if err != nil {
-			return fmt.Errorf("must be a time, for example 2026-03-01T12:00:00Z, or a duration, for example 15m (15 " +
-				"minutes ago)")
-		}
-		f.Since = at
-		return nil
+	"since": func(f *Filter, value string, now time.Time) (err error) {
+		f.Since, err = ParseTime(value, now)
+		return err
 	},
 	"gone": func(f *Filter, value string, _ time.Time) error {
 		gone, err := strconv.ParseBool(value)
@@ -87,6 +78,19 @@ var parsers = map[string]func(f *Filter, value string, now time.Time) error{
 		f.Gone = &gone
 		return nil
 	},
+}
+
+// ParseTime parses a time, or a duration before now. The error has an example of a valid value.
+func ParseTime(value string, now time.Time) (time.Time, error) {
+	if ago, err := time.ParseDuration(value); err == nil && ago >= 0 {
+		return now.Add(-ago), nil
+	}
+	at, err := time.Parse(time.RFC3339Nano, value)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("must be a time, for example 2026-03-01T12:00:00Z, or a duration, for example " +
+			"15m (15 minutes ago)")
+	}
+	return at, nil
 }
 
 // States returns the states of a start-up.

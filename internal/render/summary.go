@@ -1,6 +1,8 @@
 package render
 
 import (
+	"fmt"
+
 	"github.com/podlapse/podlapse/internal/terminal"
 	"github.com/podlapse/podlapse/pkg/api"
 )
@@ -25,4 +27,13 @@ func PhaseText(phase api.PhaseRecord) string {
 		text += " of " + AttemptText(phase.Container, phase.Attempt)
 	}
 	return text
+}
+
+// SkewText formats the interval that contains the difference between the control plane's clock and the node's clock.
+// The difference is positive if the control plane's clock is ahead. SkewText returns "-" if no difference is proven.
+func SkewText(skew *api.SkewRecord) string {
+	if skew == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%+.3f s to %+.3f s", skew.Least.Duration().Seconds(), skew.Most.Duration().Seconds())
 }

@@ -77,6 +77,9 @@ func origin(record api.Record) string {
 	if record.Reconstructed {
 		text += "\nreconstructed: the agent started after this start-up"
 	}
+	if record.ClockSkew != nil {
+		text += "\nclock skew: the control plane's clock minus the node's clock is " + SkewText(record.ClockSkew)
+	}
 	return text
 }
 

@@ -68,6 +68,8 @@ func TestBadParameters(t *testing.T) {
 		"/api/v1/node?x=1":                      "has no parameters",
 		"/api/v1/registries?x=1":                "has no parameters",
 		"/api/v1/evidence?x=1":                  "has no parameters",
+		"/api/v1/totals?x=1":                    "must be one of namespace, since, until",
+		"/api/v1/totals?until=yesterday":        "until: invalid value \"yesterday\": must be a time",
 		"/api/v1/pulls?state=x":                 "must be one of limit, namespace, registry",
 		"/api/v1/pulls?limit=1000":              "must be 1 to 500",
 		"/api/v1/stream?gone=true":              "must be one of labelSelector, last_event_id",

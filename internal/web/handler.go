@@ -77,6 +77,7 @@ const indexText = `podlapse agent
 /api/v1/pods/NAMESPACE/NAME     start-up of one pod; append /trace to get a Chrome trace
 /api/v1/pulls                   image pulls in progress, and recent image pulls
 /api/v1/registries              pull totals of each registry
+/api/v1/totals                  totals of the start-ups in a time window
 /api/v1/evidence                quality of the agent's evidence
 /api/v1/objects/pods            pod objects; requires --serve-objects
 /api/v1/stream                  changes as Server-Sent Events

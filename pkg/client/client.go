@@ -131,6 +131,21 @@ func (c Client) Registries(ctx context.Context) (api.RegistryList, error) {
 	return get[api.RegistryList](ctx, c, nil, "registries")
 }
 
+// Totals returns the totals of the start-ups that ended between two times, and of the start-ups in progress if until
+// is zero. If since is zero, the totals contain all start-ups that the agent remembers. The totals contain only the
+// given namespaces, or all namespaces without any. An agent of an older version responds with status 404.
+func (c Client) Totals(ctx context.Context, since, until time.Time, namespaces ...string) (api.TotalsRecord, error) {
+	query := Filter{Since: since, Namespaces: namespaces}.query()
+	if !until.IsZero() {
+		query.Set("until", until.Format(time.RFC3339Nano))
+	}
+	totals, err := get[api.TotalsRecord](ctx, c, query, "totals")
+	if err == nil && totals.Registries == nil {
+		err = c.isNone("the answer contains no totals")
+	}
+	return totals, err
+}
+
 // Evidence returns the quality of the agent's evidence.
 func (c Client) Evidence(ctx context.Context) (api.EvidenceRecord, error) {
 	return get[api.EvidenceRecord](ctx, c, nil, "evidence")

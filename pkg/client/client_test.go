@@ -51,6 +51,31 @@ func TestPodsOfSeveralPages(t *testing.T) {
 	}
 }
 
+func TestTotals(t *testing.T) {
+	var asked []string
+	c := agent(t, func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.URL.String())
+		if r.URL.RawQuery == "" {
+			fmt.Fprint(w, `{}`) // some other server
+			return
+		}
+		fmt.Fprint(w, `{"node":"a","ended":3,"registries":[]}`)
+	})
+	since := time.Unix(0, 5).UTC()
+	got, err := c.Totals(t.Context(), since, since.Add(time.Hour), "x", "y")
+	if err != nil || got.Ended != 3 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	const want = "/proxy/api/v1/totals?namespace=x%2Cy&since=1970-01-01T00%3A00%3A00.000000005Z&" +
+		"until=1970-01-01T01%3A00%3A00.000000005Z"
+	if asked[0] != want {
+		t.Errorf("asked %s, want %s", asked[0], want)
+	}
+	if _, err := c.Totals(t.Context(), time.Time{}, time.Time{}); !errors.Is(err, ErrNotAnAgent) {
+		t.Errorf("an answer without totals: %v", err)
+	}
+}
+
 func TestRefusal(t *testing.T) {
 	c := agent(t, func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotFound)

@@ -165,7 +165,7 @@ func (p plugin) awaitPull(ctx context.Context, v *Verdict, pod string) error {
 						strings.Contains(line, " %)") {
 						v.Note("%s during the pull: %s", command, strings.Join(strings.Fields(line), " "))
 						if command == "top" {
-							return saveTopPicture("kubectl podlapse top", got.stdout)
+							return p.takeTopPicture(ctx)
 						}
 						return nil
 					}
@@ -179,6 +179,15 @@ func (p plugin) awaitPull(ctx context.Context, v *Verdict, pod string) error {
 		v.Compared++
 	}
 	return nil
+}
+
+// takeTopPicture replaces the documents' picture of top. The picture has the width of a terminal.
+func (p plugin) takeTopPicture(ctx context.Context) error {
+	got, err := p.podlapse(ctx, "top", "--width=120")
+	if err != nil {
+		return err
+	}
+	return saveTopPicture("kubectl podlapse top", got.stdout)
 }
 
 // judgeGone requires that explain shows a deleted pod. The output must have the verdict and the durations that the

@@ -1,0 +1,180 @@
+package factor
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/api"
+	"github.com/podlapse/podlapse/pkg/imagepull"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// Span is a time window. A zero Since is the beginning of all time. A zero Until is the present.
+type Span struct{ Since, Until time.Time }
+
+// Contains reports whether a start-up ended in the window. A start-up in progress has no end. It is in the window
+// only if the window ends at the present.
+func (s Span) Contains(settledAt time.Time) bool {
+	if settledAt.IsZero() {
+		return s.Until.IsZero()
+	}
+	return !settledAt.Before(s.Since) && (s.Until.IsZero() || settledAt.Before(s.Until))
+}
+
+// Totals adds up the start-ups of one node. Its memory grows with the number of registries, but not with the number
+// of start-ups.
+type Totals struct {
+	window     Span
+	sums       api.TotalsRecord
+	phases     map[timeline.Phase]api.PhaseTotals
+	merged     map[timeline.Phase]bool
+	registries map[string]*registryTotals
+}
+
+type registryTotals struct {
+	api.RegistryTotals
+	durations durations
+}
+
+// NewTotals returns the totals of a node without start-ups.
+func NewTotals(node string, window Span) *Totals {
+	return &Totals{
+		window: window, sums: api.TotalsRecord{Node: node}, phases: map[timeline.Phase]api.PhaseTotals{},
+		merged: map[timeline.Phase]bool{}, registries: map[string]*registryTotals{},
+	}
+}
+
+// Add adds a start-up if it is in the window. The caller must add each start-up only once.
+func (t *Totals) Add(record api.Record) {
+	starting := record.State == timeline.StateStarting
+	if starting != record.SettledAt.IsZero() || !t.window.Contains(record.SettledAt.Time) {
+		return
+	}
+	t.addState(record)
+	if starting || record.Reconstructed {
+		return
+	}
+	t.sums.Ended++
+	t.sums.Unreported += len(record.Unreported)
+	if record.State == timeline.StateReady || record.State == timeline.StateSucceeded {
+		t.sums.Started++
+		for _, phase := range record.Phases {
+			t.addPhase(phase)
+		}
+	}
+	for _, pull := range record.Pulls {
+		if pull.Outcome != imagepull.OutcomePresent {
+			t.addContent(pull)
+		}
+	}
+}
+
+// addState adds the registries of a start-up with their pulls in progress and their failed pulls.
+func (t *Totals) addState(record api.Record) {
+	for _, pull := range record.Pulls {
+		if pull.Outcome == imagepull.OutcomePresent {
+			continue
+		}
+		r := t.registry(pull.Registry)
+		switch {
+		case pull.Outcome == imagepull.OutcomePulling && record.State == timeline.StateStarting:
+			r.InProgress++
+		case pull.Outcome == imagepull.OutcomeFailed && (pull.FinishedAt.IsZero() ||
+			t.window.Contains(pull.FinishedAt.Time)):
+			r.Failures++
+		}
+	}
+}
+
+func (t *Totals) addPhase(phase api.PhaseRecord) {
+	sum := t.phases[phase.Phase]
+	t.phases[phase.Phase] = api.PhaseTotals{Phase: phase.Phase, Length: sum.Length + phase.Length, Steps: sum.Steps + 1}
+	for _, merged := range phase.MergedWith {
+		t.merged[merged] = true
+	}
+}
+
+// addContent adds the contribution of a pull to the metrics
+// podlapse_image_pull_duration_seconds{outcome="downloaded"}, podlapse_image_pull_bytes_total and
+// podlapse_image_unpack_duration_seconds.
+func (t *Totals) addContent(pull api.PullRecord) {
+	r := t.registry(pull.Registry)
+	if pull.Unpack != nil {
+		r.Unpack += pull.Unpack.Busy
+	}
+	if pull.Resumed {
+		return
+	}
+	if pull.Download != nil && pull.Download.Bytes > 0 {
+		r.Bytes += pull.Download.Bytes
+	}
+	if pull.Outcome == imagepull.OutcomeDownloaded && pull.Pull != nil {
+		r.Pulls++
+		r.Length += *pull.Pull
+		r.durations.add(pull.Pull.Duration())
+	}
+}
+
+func (t *Totals) registry(name string) *registryTotals {
+	name = cmp.Or(name, imagepull.UnknownRegistry)
+	r := t.registries[name]
+	if r == nil {
+		r = &registryTotals{RegistryTotals: api.RegistryTotals{Registry: name}, durations: durations{}}
+		t.registries[name] = r
+	}
+	return r
+}
+
+// Record returns the totals as a response of the API.
+func (t *Totals) Record() api.TotalsRecord {
+	sums := t.sums
+	sums.Phases, sums.Merged = []api.PhaseTotals{}, slices.Sorted(maps.Keys(t.merged))
+	if sums.Merged == nil {
+		sums.Merged = []timeline.Phase{}
+	}
+	for _, phase := range slices.Sorted(maps.Keys(t.phases)) {
+		sums.Phases = append(sums.Phases, t.phases[phase])
+	}
+	sums.Registries = []api.RegistryTotals{}
+	for _, r := range t.bounded() {
+		r.Durations = r.durations.list()
+		sums.Registries = append(sums.Registries, r.RegistryTotals)
+	}
+	return sums
+}
+
+// The method bounded returns the registries sorted by name. It adds up the registries with the fewest pulls if the
+// number of registries exceeds the limit.
+func (t *Totals) bounded() []*registryTotals {
+	all := slices.Collect(maps.Values(t.registries))
+	slices.SortFunc(all, func(x, y *registryTotals) int {
+		return cmp.Or(cmp.Compare(y.uses(), x.uses()), cmp.Compare(x.Registry, y.Registry))
+	})
+	if len(all) > api.MaxRegistryTotals {
+		other := &registryTotals{
+			RegistryTotals: api.RegistryTotals{Registry: api.OtherRegistries}, durations: durations{},
+		}
+		for _, r := range all[api.MaxRegistryTotals:] {
+			other.merge(r)
+		}
+		all = append(all[:api.MaxRegistryTotals], other)
+	}
+	slices.SortFunc(all, func(x, y *registryTotals) int { return cmp.Compare(x.Registry, y.Registry) })
+	return all
+}
+
+func (r *registryTotals) uses() int { return r.Pulls + r.Failures + r.InProgress }
+
+func (r *registryTotals) merge(from *registryTotals) {
+	r.Pulls += from.Pulls
+	r.Length += from.Length
+	r.Bytes += from.Bytes
+	r.Unpack += from.Unpack
+	r.Failures += from.Failures
+	r.InProgress += from.InProgress
+	for _, b := range from.durations {
+		r.durations.merge(b)
+	}
+}

@@ -1,0 +1,46 @@
+package web
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/podlapse/podlapse/internal/factor"
+	"github.com/podlapse/podlapse/internal/filter"
+	"github.com/podlapse/podlapse/pkg/api"
+)
+
+// totals serves the totals of the start-ups that ended in a time window. The agent computes the totals for each
+// request from the timelines and the history, and keeps nothing between requests.
+func (a readAPI) totals(w http.ResponseWriter, r *http.Request) {
+	f, ok := a.parseQuery(w, r, []string{"namespace", "since"}, "until")
+	if !ok {
+		return
+	}
+	window := factor.Span{Since: f.Since}
+	if text := r.URL.Query().Get("until"); text != "" {
+		until, err := filter.ParseTime(text, a.API.Now())
+		if err != nil {
+			badRequest(w, fmt.Sprintf("until: invalid value %.80q: %v", text, err))
+			return
+		}
+		window.Until = until
+	}
+	all, ok := a.startUps(w, r, func(k filter.Key, _ string) bool {
+		return f.MayMatch(k) && window.Contains(k.SettledAt)
+	})
+	if !ok {
+		return
+	}
+	totals := factor.NewTotals(a.API.Node, window)
+	for _, s := range all {
+		record, err := s.record()
+		if err != nil {
+			a.internalError(w, err)
+			return
+		}
+		totals.Add(record)
+	}
+	answer := totals.Record()
+	answer.At = api.InstantOf(a.API.Now())
+	a.answer(w, r, answer)
+}

@@ -1,0 +1,59 @@
+package api
+
+import "github.com/podlapse/podlapse/pkg/timeline"
+
+// TotalsRecord contains the totals of a node's start-ups that ended in a time window. It contains everything that
+// the node factor and the registry factors need.
+type TotalsRecord struct {
+	Node string  `json:"node"`
+	At   Instant `json:"at"`
+	// Ended is the number of start-ups that ended with any result. Started is the number of start-ups that became
+	// ready or succeeded.
+	Ended   int `json:"ended"`
+	Started int `json:"started"`
+	// Unreported is the number of milestones that the container runtime can never report, in all ended start-ups.
+	Unreported int `json:"unreported_milestones"`
+	// Phases contains the phases of the started start-ups, sorted by name.
+	Phases []PhaseTotals `json:"phases"`
+	// Merged lists the phases that the evidence could not separate from another phase, sorted by name.
+	Merged []timeline.Phase `json:"merged"`
+	// Registries contains the registries of the pulls, sorted by name. Images that were on the node cause no pull.
+	Registries []RegistryTotals `json:"registries"`
+}
+
+// PhaseTotals contains the totals of one phase.
+type PhaseTotals struct {
+	Phase  timeline.Phase `json:"phase"`
+	Length Seconds        `json:"seconds"`
+	Steps  int            `json:"steps"` // number of spans. A pod with three containers can have three spans of a phase
+}
+
+// OtherRegistries is the name of the common totals of all registries beyond the first MaxRegistryTotals registries.
+const OtherRegistries = "other"
+
+// MaxRegistryTotals is the maximum number of registries with their own totals. Registries with more pulls come
+// first.
+const MaxRegistryTotals = 100
+
+// RegistryTotals contains the totals of the pulls from one registry.
+type RegistryTotals struct {
+	Registry string `json:"registry"`
+	// Pulls is the number of timed pulls that downloaded content. Length and Durations concern these pulls.
+	Pulls     int              `json:"pulls"`
+	Length    Seconds          `json:"seconds"`
+	Durations []DurationBucket `json:"durations"` // sorted by Bucket
+	Bytes     int64            `json:"bytes"`
+	Unpack    Seconds          `json:"unpack_seconds"`
+	Failures  int              `json:"failures"`
+	// InProgress is the number of pulls in progress. It is 0 if the window ends before the present.
+	InProgress int `json:"in_progress"`
+}
+
+// DurationBucket contains the pulls with similar durations. Bucket i is the bucket i of a Prometheus native
+// histogram with schema 3. It contains the durations over 2^((i-1)/8) s, and at most 2^(i/8) s. The first bucket
+// contains all shorter durations, and the last bucket contains all longer durations.
+type DurationBucket struct {
+	Bucket int     `json:"bucket"`
+	Pulls  int     `json:"pulls"`
+	Length Seconds `json:"seconds"` // total duration of the pulls
+}
