@@ -84,7 +84,7 @@ func TestInvalidStartUpAffectsNoOther(t *testing.T) {
 						roots++
 					}
 					longest := longestText(s)
-					if len(longest) > maxText || len(longest) == maxText && !strings.HasSuffix(longest, cutMilestone) {
+					if len(longest) > maxText || len(longest) == maxText && !strings.HasSuffix(longest, cutMark) {
 						t.Errorf("%s has a text of %d bytes, that ends with %q", s.Name, len(longest),
 							longest[maxText-8:])
 					}
@@ -157,8 +157,8 @@ func TestValid(t *testing.T) {
 	for given, want := range map[string]string{
 		"": "", "é": "é", "a\xff": "a\uFFFD",
 		strings.Repeat("a", maxText):       strings.Repeat("a", maxText),
-		strings.Repeat("a", maxText+1):     strings.Repeat("a", maxText-len(cutMilestone)) + cutMilestone,
-		"a" + strings.Repeat("é", maxText): "a" + strings.Repeat("é", (maxText-len(cutMilestone)-1)/2) + cutMilestone,
+		strings.Repeat("a", maxText+1):     strings.Repeat("a", maxText-len(cutMark)) + cutMark,
+		"a" + strings.Repeat("é", maxText): "a" + strings.Repeat("é", (maxText-len(cutMark)-1)/2) + cutMark,
 	} {
 		if got := validText(given); got != want || !utf8.ValidString(got) {
 			t.Errorf("%.20q… of %d bytes is %d bytes, want %d", given, len(given), len(got), len(want))

@@ -76,7 +76,8 @@ type Run struct {
 }
 
 // Fault is a fault that the scenario injected. Causes contains the true causes for the time from the field From until
-// the repair of the fault. The field Then contains the true causes for the rest of the stretch that contains the repair.
+// the repair of the fault. The field Then contains the true causes for the rest of the stretch that contains the
+// repair.
 type Fault struct {
 	Causes  []Cause
 	From    time.Time // if zero, the fault starts with the stretch that contains FixedAt
