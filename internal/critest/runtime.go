@@ -212,8 +212,8 @@ func (r *Runtime) enter(ctx context.Context, method string) error {
 	return fault(ctx, method)
 }
 
-// The function sorted lists values by key. The agent must not depend on any order.
-func sorted[V any](m map[string]V) []V {
+// sortedByKey lists values by key. The agent must not depend on any order.
+func sortedByKey[V any](m map[string]V) []V {
 	values := make([]V, 0, len(m))
 	for _, key := range slices.Sorted(maps.Keys(m)) {
 		values = append(values, m[key])

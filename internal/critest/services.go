@@ -41,7 +41,7 @@ func (s runtimeService) ListPodSandbox(
 	s.r.mu.Lock()
 	defer s.r.mu.Unlock()
 	answer := &runtimeapi.ListPodSandboxResponse{}
-	for _, sandbox := range sorted(s.r.sandboxes) {
+	for _, sandbox := range sortedByKey(s.r.sandboxes) {
 		if matches(sandbox.Labels, request.GetFilter().GetLabelSelector()) {
 			answer.Items = append(answer.Items, sandbox)
 		}
@@ -55,7 +55,7 @@ func (s runtimeService) ListContainers(
 	s.r.mu.Lock()
 	defer s.r.mu.Unlock()
 	answer := &runtimeapi.ListContainersResponse{}
-	for _, c := range sorted(s.r.containers) {
+	for _, c := range sortedByKey(s.r.containers) {
 		if matches(c.Labels, request.GetFilter().GetLabelSelector()) {
 			answer.Containers = append(answer.Containers, &runtimeapi.Container{
 				Id: c.Id, PodSandboxId: s.r.owners[c.Id], Metadata: c.Metadata, State: c.State,

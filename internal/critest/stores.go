@@ -86,7 +86,7 @@ func (s contentStore) List(request *contentapi.ListContentRequest, stream conten
 		wanted = append(wanted, m[1])
 	}
 	s.r.mu.Lock()
-	blobs := sorted(s.r.blobs)
+	blobs := sortedByKey(s.r.blobs)
 	s.r.mu.Unlock()
 	answer := &contentapi.ListContentResponse{}
 	for _, blob := range blobs {
@@ -123,7 +123,7 @@ func (s contentStore) ListStatuses(
 	s.r.mu.Lock()
 	defer s.r.mu.Unlock()
 	answer := &contentapi.ListStatusesResponse{}
-	for _, i := range sorted(s.r.ingests) {
+	for _, i := range sortedByKey(s.r.ingests) {
 		answer.Statuses = append(answer.Statuses, &contentapi.Status{
 			Ref: i.Ref, Offset: i.Offset, Total: i.Total,
 			StartedAt: timestamppb.New(i.StartedAt), UpdatedAt: timestamppb.New(i.UpdatedAt),

@@ -42,8 +42,8 @@ type Table []Flag
 // ErrHelp means that the arguments request help.
 var ErrHelp = errors.New("help requested")
 
-// The type given contains the value of a flag and the source of the value.
-type given struct {
+// givenValue contains the value of a flag and the source of the value.
+type givenValue struct {
 	value string
 	from  string // name of the flag; includes the variable's name if the value comes from the variable
 }
@@ -71,7 +71,7 @@ func (t Table) Parse(args []string, getenv func(string) string, maxArguments int
 				problems = append(problems, fmt.Errorf("%s is required", f.names()))
 				continue
 			}
-			g = given{value: f.Default, from: withDashes(f.Name)}
+			g = givenValue{value: f.Default, from: withDashes(f.Name)}
 		}
 		if err := f.Set(g.value); err != nil {
 			problems = append(problems, fmt.Errorf("%s: %w", g.from, err))
@@ -80,12 +80,12 @@ func (t Table) Parse(args []string, getenv func(string) string, maxArguments int
 	return rest, list(problems)
 }
 
-func (f Flag) fromEnvironment(getenv func(string) string) (given, bool) {
+func (f Flag) fromEnvironment(getenv func(string) string) (givenValue, bool) {
 	if f.Variable == "" {
-		return given{}, false
+		return givenValue{}, false
 	}
 	value := getenv(f.Variable)
-	return given{value: value, from: fmt.Sprintf("%s (from %s)", withDashes(f.Name), f.Variable)}, value != ""
+	return givenValue{value: value, from: fmt.Sprintf("%s (from %s)", withDashes(f.Name), f.Variable)}, value != ""
 }
 
 // The method names returns the name of a missing flag for errors.
@@ -107,9 +107,9 @@ func withDashes(name string) string {
 // parse reads --flag value, --flag=value, the same forms with one dash, and arguments after --. If a flag is repeated,
 // the last value applies. The method continues after a problem, so that it reports all problems. If the command accepts
 // arguments, a word after a switch is an argument, unless the word is a valid value of a switch.
-func (t Table) parse(args []string, arguments bool) (parsed map[string]given, rest []string, problems []error) {
+func (t Table) parse(args []string, arguments bool) (parsed map[string]givenValue, rest []string, problems []error) {
 	known := t.known()
-	parsed = make(map[string]given)
+	parsed = make(map[string]givenValue)
 	for len(args) > 0 {
 		arg := args[0]
 		args = args[1:]
@@ -146,7 +146,7 @@ func (t Table) parse(args []string, arguments bool) (parsed map[string]given, re
 		if before, ok := parsed[f.Name]; ok && f.Many {
 			value = before.value + "\n" + value
 		}
-		parsed[f.Name] = given{value: value, from: withDashes(name)}
+		parsed[f.Name] = givenValue{value: value, from: withDashes(name)}
 	}
 	return parsed, rest, problems
 }

@@ -9,27 +9,27 @@ import (
 	"github.com/klauspost/compress/flate"
 )
 
-// The variable typical is a typical record. Text that a record has in common with typical, such as field names, takes
-// no space when compressed.
+// typicalRecord is a typical record. Text that a record has in common with typical, such as field names, takes no space
+// when compressed.
 //
 //go:embed typical.txt
-var typical []byte
+var typicalRecord []byte
 
 // pack compresses a text. It keeps no memory between calls. The result has no spare capacity.
 func pack(text []byte) ([]byte, error) {
 	var out bytes.Buffer
-	if err := flate.StatelessDeflate(&out, text, true, typical); err != nil {
+	if err := flate.StatelessDeflate(&out, text, true, typicalRecord); err != nil {
 		return nil, err
 	}
 	return bytes.Clone(out.Bytes())[:out.Len():out.Len()], nil
 }
 
-var unpackers = sync.Pool{New: func() any { return flate.NewReaderDict(bytes.NewReader(nil), typical) }}
+var unpackers = sync.Pool{New: func() any { return flate.NewReaderDict(bytes.NewReader(nil), typicalRecord) }}
 
 func unpack(packed []byte) ([]byte, error) {
 	reader := unpackers.Get().(io.Reader)
 	defer unpackers.Put(reader)
-	if err := reader.(flate.Resetter).Reset(bytes.NewReader(packed), typical); err != nil {
+	if err := reader.(flate.Resetter).Reset(bytes.NewReader(packed), typicalRecord); err != nil {
 		return nil, err
 	}
 	return io.ReadAll(reader)

@@ -205,7 +205,7 @@ func (h *Hub) flush(ctx context.Context) {
 		}
 		for _, t := range timelines {
 			events = h.encode(events, newEvent(KindPod, t), api.NewRecord(t))
-			if pulls(t) {
+			if waitsForImage(t) {
 				h.pullsGoOn()
 			}
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The function pulls reports whether a starting pod or an ephemeral container waits for an image.
-func pulls(t timeline.Timeline) bool {
+// waitsForImage reports whether a starting pod or an ephemeral container waits for an image.
+func waitsForImage(t timeline.Timeline) bool {
 	waited := t.EphemeralPulls
 	if t.State == timeline.StateStarting {
 		waited = slices.Concat(t.Pulls, t.EphemeralPulls)

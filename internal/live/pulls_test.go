@@ -27,7 +27,7 @@ func TestWaitsForImage(t *testing.T) {
 		{timeline.Timeline{State: timeline.StateReady,
 			EphemeralPulls: []timeline.Pull{{Outcome: imagepull.OutcomePresent}}}, false},
 	} {
-		if got := pulls(test.of); got != test.want {
+		if got := waitsForImage(test.of); got != test.want {
 			t.Errorf("%+v: %t", test.of, got)
 		}
 	}

@@ -139,8 +139,8 @@ func (w *wantedPull) take(d imagepull.Download, now time.Time) {
 	w.matched, w.State, w.DoneBytes, w.TotalBytes = true, stateOf(d), d.DoneBytes, d.TotalBytes
 }
 
-// The method has reports whether a known download belongs to the pull.
-func (w *wantedPull) has() bool { return w.matched && w.State != "" }
+// hasDownload reports whether a known download belongs to the pull.
+func (w *wantedPull) hasDownload() bool { return w.matched && w.State != "" }
 
 // pullsFitting lists the pulls to which a download can belong according to the evidence.
 func (s Snapshot) pullsFitting(wanted []wantedPull, d imagepull.Download) (fitting []*wantedPull) {
@@ -152,7 +152,7 @@ func (s Snapshot) pullsFitting(wanted []wantedPull, d imagepull.Download) (fitti
 		func(w *wantedPull) bool { return d.Repository == "" && w.State == api.PullStateQueued },
 	} {
 		for i := range wanted {
-			if w := &wanted[i]; !w.has() && w.mayBe(d, s.Now) && fits(w) {
+			if w := &wanted[i]; !w.hasDownload() && w.mayBe(d, s.Now) && fits(w) {
 				fitting = append(fitting, w)
 			}
 		}

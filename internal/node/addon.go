@@ -14,8 +14,8 @@ type Addon struct {
 	Controller    string // Deployment, DaemonSet, StatefulSet, Node for a static pod, …
 }
 
-// The constant unnamed is the name of an add-on whose pods have no name in a label and no controller with a name.
-const unnamed = "unnamed"
+// unnamedAddon is the name of an add-on whose pods have no name in a label and no controller with a name.
+const unnamedAddon = "unnamed"
 
 // GKE writes the names and versions of its components into annotations. GKE's gke-prober reads only these
 // annotations.
@@ -33,7 +33,7 @@ func addonOf(pod *corev1.Pod) Addon {
 	}
 	return Addon{
 		Name: text(cmp.Or(pod.Annotations[componentName], pod.Labels["app.kubernetes.io/name"], pod.Labels["k8s-app"],
-			pod.Labels["component"], owner.Name, unnamed)),
+			pod.Labels["component"], owner.Name, unnamedAddon)),
 		Version: text(cmp.Or(pod.Annotations[componentVersion], pod.Labels["app.kubernetes.io/version"],
 			pod.Labels["version"])),
 		Controller: text(owner.Kind),

@@ -107,16 +107,16 @@ func anyOf(err error, such func(error) bool) bool {
 	return false
 }
 
-// The type answers derives the status for the health board from a collector's responses. The type answers logs a
-// warning when the collector's warning changes.
-type answers struct {
+// healthReporter derives the status for the health board from a collector's responses. healthReporter logs a warning
+// when the collector's warning changes.
+type healthReporter struct {
 	endpoint string
 	logger   *zap.Logger
 	warning  string // latest warning of the collector
 }
 
 // read returns whether the collector accepted all data, and the status for people.
-func (a *answers) read(err error) (taken bool, detail string) {
+func (a *healthReporter) read(err error) (taken bool, detail string) {
 	warning, warned := warningOf(err)
 	if err != nil && !warned {
 		return false, err.Error()

@@ -148,7 +148,7 @@ func TestRefused(t *testing.T) {
 // A warning is logged when it appears, when it changes, and when it reappears.
 func TestWarningIsLoggedOnce(t *testing.T) {
 	core, logged := observer.New(zap.WarnLevel)
-	a := answers{endpoint: there, logger: zap.New(core)}
+	a := healthReporter{endpoint: there, logger: zap.New(core)}
 	for i, step := range []struct {
 		err    error
 		detail string

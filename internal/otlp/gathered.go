@@ -5,17 +5,17 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// The type gathered is a gatherer for the bridge. If a gatherer returns an error, the bridge sends nothing and
-// reports the error only to a global handler. So gathered returns the metrics without an error, and keeps the error.
-// The type gathered is not safe for concurrent use.
-type gathered struct {
+// gatheredMetrics is a gatherer for the bridge. If a gatherer returns an error, the bridge sends nothing and reports
+// the error only to a global handler. So gathered returns the metrics without an error, and keeps the error.
+// gatheredMetrics is not safe for concurrent use.
+type gatheredMetrics struct {
 	from        prometheus.Gatherer
 	exponential bool  // send native histograms instead of classic buckets
 	err         error // error of the latest Gather
 }
 
 // Gather implements prometheus.Gatherer; the error is always nil.
-func (g *gathered) Gather() ([]*dto.MetricFamily, error) {
+func (g *gatheredMetrics) Gather() ([]*dto.MetricFamily, error) {
 	families, err := g.from.Gather()
 	g.err = err
 	if !g.exponential {

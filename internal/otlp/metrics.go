@@ -35,12 +35,12 @@ type MetricsConfig struct {
 // The SDK's periodic reader is unsuitable, because it reports failures only to a global handler.
 type Metrics struct {
 	config   MetricsConfig
-	gathered *gathered
+	gathered *gatheredMetrics
 	reader   *sdkmetric.ManualReader
 	provider *sdkmetric.MeterProvider
 	exporter sdkmetric.Exporter
 	failures prometheus.Counter
-	answers  answers
+	answers  healthReporter
 }
 
 // NewMetrics creates a sink. The sink does not connect before the end of the first interval. NewMetrics panics if
@@ -54,7 +54,7 @@ func NewMetrics(ctx context.Context, config MetricsConfig) (*Metrics, error) {
 	if err != nil {
 		return nil, err
 	}
-	from := &gathered{from: config.Gatherer, exponential: config.Exponential}
+	from := &gatheredMetrics{from: config.Gatherer, exponential: config.Exponential}
 	reader := sdkmetric.NewManualReader(sdkmetric.WithProducer(bridge.NewMetricProducer(bridge.WithGatherer(from))))
 	failures := prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "podlapse_otlp_metrics_failures_total",
@@ -63,7 +63,7 @@ func NewMetrics(ctx context.Context, config MetricsConfig) (*Metrics, error) {
 	})
 	config.Registerer.MustRegister(failures)
 	return &Metrics{
-		failures: failures, answers: answers{endpoint: config.Signal.Endpoint, logger: config.Logger},
+		failures: failures, answers: healthReporter{endpoint: config.Signal.Endpoint, logger: config.Logger},
 		config: config, gathered: from, reader: reader, exporter: exporter,
 		provider: sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader), sdkmetric.WithResource(who)),
 	}, nil
@@ -86,7 +86,7 @@ func (m *Metrics) Run(ctx context.Context) error {
 		}
 	}
 	m.send(limit)
-	ended, release := context.WithTimeout(context.WithoutCancel(ctx), closing)
+	ended, release := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer release()
 	_ = m.provider.Shutdown(ended)
 	_ = m.exporter.Shutdown(ended)

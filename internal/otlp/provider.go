@@ -41,13 +41,13 @@ func newResource(ctx context.Context, node, version string) (*resource.Resource,
 // is not safe for concurrent use.
 type tracer struct {
 	trace.Tracer
-	ended    *ended
+	ended    *endedSpans
 	rollouts *rollouts // nil if each start-up has its own trace
 }
 
 // newTracer creates a tracer. If ofRollouts is true, the pods of a rollout share one trace.
 func newTracer(of *resource.Resource, version string, ofRollouts bool) *tracer {
-	var spans ended
+	var spans endedSpans
 	provider := sdktrace.NewTracerProvider(
 		sdktrace.WithResource(of), sdktrace.WithIDGenerator(generator{}), sdktrace.WithSpanProcessor(&spans))
 	made := &tracer{
@@ -102,10 +102,10 @@ func (t *tracer) spans(i item) (spans []sdktrace.ReadOnlySpan, bytes int) {
 		under[rootKey], _ = t.Start(withNaming(above, naming{own, of.ID(), rootKey}), rootKey)
 	case rollout != nil && rollout.IsRecording() && t.rollouts.isNew(rollout.SpanContext().TraceID()):
 		rollout.End(trace.WithTimestamp(of.SettledAt))
-		bytes += rolloutSpanOf(of).bytes()
+		bytes += rolloutSpanOf(of).sizeBytes()
 	}
 	for _, s := range i.spans() {
-		bytes += s.bytes()
+		bytes += s.sizeBytes()
 		options := []trace.SpanStartOption{trace.WithTimestamp(s.start), trace.WithAttributes(s.attributes...)}
 		parent := under[s.parent]
 		if s.key == rootKey {
@@ -131,10 +131,10 @@ func (t *tracer) spans(i item) (spans []sdktrace.ReadOnlySpan, bytes int) {
 	return spans, bytes
 }
 
-// The type ended collects the spans that have ended. The type ended implements sdktrace.SpanProcessor.
-type ended struct{ spans []sdktrace.ReadOnlySpan }
+// endedSpans collects the spans that have ended. endedSpans implements sdktrace.SpanProcessor.
+type endedSpans struct{ spans []sdktrace.ReadOnlySpan }
 
-func (e *ended) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
-func (e *ended) OnEnd(s sdktrace.ReadOnlySpan)                   { e.spans = append(e.spans, s) }
-func (e *ended) Shutdown(context.Context) error                  { return nil }
-func (e *ended) ForceFlush(context.Context) error                { return nil }
+func (e *endedSpans) OnStart(context.Context, sdktrace.ReadWriteSpan) {}
+func (e *endedSpans) OnEnd(s sdktrace.ReadOnlySpan)                   { e.spans = append(e.spans, s) }
+func (e *endedSpans) Shutdown(context.Context) error                  { return nil }
+func (e *endedSpans) ForceFlush(context.Context) error                { return nil }

@@ -57,8 +57,8 @@ func limitSpans(spans []span) []span {
 		}
 	}
 	kept, bytes := 0, 0
-	for kept < min(len(spans), maxSpans) && (kept == 0 || bytes+spans[kept].bytes() <= maxTrace) {
-		bytes += spans[kept].bytes()
+	for kept < min(len(spans), maxSpans) && (kept == 0 || bytes+spans[kept].sizeBytes() <= maxTrace) {
+		bytes += spans[kept].sizeBytes()
 		kept++
 	}
 	if left := len(spans) - kept; left > 0 {

@@ -65,8 +65,8 @@ const (
 	attributeBytes = 32
 )
 
-// The method bytes returns an upper estimate of the size of a span in a request.
-func (s span) bytes() int {
+// sizeBytes returns an upper estimate of the size of a span in a request.
+func (s span) sizeBytes() int {
 	n := spanBytes + len(s.name) + len(s.failure) + bytesOf(s.attributes)
 	for _, e := range s.events {
 		n += eventBytes + len(e.name) + bytesOf(e.attributes)

@@ -145,7 +145,7 @@ func TestSpanSizeEstimate(t *testing.T) {
 		sendAll(t, tl)
 		thought := 0
 		for _, s := range spansOf(tl) {
-			thought += s.bytes()
+			thought += s.sizeBytes()
 		}
 		if needed := proto.Size(collector.traces[0]); thought < needed || thought > 2*needed {
 			t.Errorf("actual size %d bytes, estimate %d", needed, thought)

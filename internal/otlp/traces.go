@@ -27,8 +27,8 @@ const (
 	batchBytes = 2 << 20
 	// flush is the time for which Run still sends queued start-ups after its context is done.
 	flush = 800 * time.Millisecond
-	// The constant closing is the time limit for the shutdown of an exporter without requests in progress.
-	closing = 50 * time.Millisecond
+	// closeTimeout is the time limit for the shutdown of an exporter without requests in progress.
+	closeTimeout = 50 * time.Millisecond
 )
 
 // TracesConfig configures a Traces. Every field except Done and Stopping is required.
@@ -58,7 +58,7 @@ type Traces struct {
 	tracer   *tracer
 	exporter sdktrace.SpanExporter
 
-	answers answers
+	answers healthReporter
 
 	batch []sdktrace.ReadOnlySpan
 	bytes int             // approximate size of the batch
@@ -90,7 +90,7 @@ func newTraces(config TracesConfig, tracer *tracer, exporter sdktrace.SpanExport
 	}
 	return &Traces{
 		config: config, tracer: tracer, exporter: exporter,
-		answers: answers{endpoint: config.Signal.Endpoint, logger: config.Logger},
+		answers: healthReporter{endpoint: config.Signal.Endpoint, logger: config.Logger},
 		queue: sink.NewQueue[item](sink.Config{
 			Name: "otlp", Capacity: tracesQueue, Drain: flush, Registerer: config.Registerer,
 		}),
@@ -127,7 +127,7 @@ func (s *Traces) Run(ctx context.Context) error {
 	if err != nil {
 		s.config.Report(false, err.Error())
 	}
-	ended, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
+	ended, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
 	_ = s.exporter.Shutdown(ended)
 	return nil

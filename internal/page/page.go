@@ -29,8 +29,8 @@ const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src
 	"frame-ancestors 'none'; base-uri 'none'; form-action 'none'; " +
 	"require-trusted-types-for 'script'; trusted-types 'none'"
 
-// The variable types contains the content types of the files, by file name extension.
-var types = map[string]string{
+// contentTypes contains the content types of the files, by file name extension.
+var contentTypes = map[string]string{
 	".html": "text/html; charset=utf-8",
 	".js":   "text/javascript; charset=utf-8",
 	".css":  "text/css; charset=utf-8",
@@ -68,7 +68,7 @@ func read(from fs.FS) (Page, error) {
 		if err != nil {
 			return Page{}, fmt.Errorf("read the page's files: %w", err)
 		}
-		kind, ok := types[path.Ext(name)]
+		kind, ok := contentTypes[path.Ext(name)]
 		if !ok {
 			return Page{}, fmt.Errorf("read the page's files: unknown file type of %s", name)
 		}

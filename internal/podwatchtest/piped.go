@@ -13,7 +13,7 @@ func StartPiped(t testing.TB) *Server {
 	t.Helper()
 	s := newServer()
 	s.url = "http://piped"
-	pipes := &pipes{calls: make(chan net.Conn), closed: make(chan struct{})}
+	pipes := &pipeListener{calls: make(chan net.Conn), closed: make(chan struct{})}
 	s.connect.DialContext = pipes.dial
 	server := &http.Server{Handler: http.HandlerFunc(s.serve)}
 	served := make(chan struct{})
@@ -31,13 +31,13 @@ func StartPiped(t testing.TB) *Server {
 	return s
 }
 
-// The type pipes is a net.Listener with a dialer.
-type pipes struct {
+// pipeListener is a net.Listener with a dialer.
+type pipeListener struct {
 	calls  chan net.Conn // unbuffered
 	closed chan struct{}
 }
 
-func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+func (p *pipeListener) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	here, there := net.Pipe()
 	select {
 	case p.calls <- there:
@@ -50,7 +50,7 @@ func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 }
 
 // Accept implements net.Listener.
-func (p *pipes) Accept() (net.Conn, error) {
+func (p *pipeListener) Accept() (net.Conn, error) {
 	select {
 	case call := <-p.calls:
 		return call, nil
@@ -60,10 +60,10 @@ func (p *pipes) Accept() (net.Conn, error) {
 }
 
 // Close implements net.Listener. The caller can call Close only once.
-func (p *pipes) Close() error {
+func (p *pipeListener) Close() error {
 	close(p.closed)
 	return nil
 }
 
 // Addr implements net.Listener.
-func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "piped", Net: "pipe"} }
+func (p *pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "piped", Net: "pipe"} }

@@ -37,7 +37,7 @@ type pod struct {
 	idle      []timeline.IdleContainer    // set when the start-up is settled
 
 	postStartup *timeline.PostStartupRuns // nil during the start-up, and without Follow.PostStartup
-	terminating *terminating              // nil before the deletion request, and without Follow.Terminations
+	terminating *terminatingPod           // nil before the deletion request, and without Follow.Terminations
 
 	watching bool // an Event watch was requested
 	// requestsEvents and ephemeralRequestsEvents are true if the start-up or an ephemeral container requires the

@@ -124,7 +124,7 @@ type Reconciler struct {
 	stopped chan struct{}
 
 	eventsUsed    atomic.Uint64
-	reconstructed reconstructed
+	reconstructed reconstructedCounts
 
 	// Only the goroutine in Run uses the fields below.
 	clocks       timeline.Clocks

@@ -2,15 +2,15 @@ package reconcile
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// The type reconstructed counts completed start-ups whose timeline was reconstructed. Each start-up counts once:
+// reconstructedCounts counts completed start-ups whose timeline was reconstructed. Each start-up counts once:
 //
 //   - over: the start-up completed before the agent started (timeline.Timeline.Reconstructed).
 //   - restored: the start-up was reported as Settled, and a previous agent saw its start.
 //   - late: the start-up was reported as Settled, was not restored, and the agent first saw the pod in a list.
-type reconstructed struct{ over, restored, late prometheus.Counter }
+type reconstructedCounts struct{ over, restored, late prometheus.Counter }
 
 // newReconstructed creates the counters, and registers them unless the registerer is nil.
-func newReconstructed(registerer prometheus.Registerer) reconstructed {
+func newReconstructed(registerer prometheus.Registerer) reconstructedCounts {
 	how := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_evidence_reconstructed_total",
 		Help: "Completed start-ups with a reconstructed timeline. how=\"over\": the start-up was complete before the " +
@@ -21,13 +21,13 @@ func newReconstructed(registerer prometheus.Registerer) reconstructed {
 	if registerer != nil {
 		registerer.MustRegister(how)
 	}
-	return reconstructed{
+	return reconstructedCounts{
 		over: how.WithLabelValues("over"), restored: how.WithLabelValues("restored"), late: how.WithLabelValues("late"),
 	}
 }
 
 // count counts a settled pod. It skips start-ups that a previous agent reported, because that agent counted them.
-func (c reconstructed) count(p *pod) {
+func (c reconstructedCounts) count(p *pod) {
 	switch {
 	case p.reported:
 	case p.settled.Reconstructed:

@@ -7,9 +7,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The constant lingering is the time after a start-up for which a pod still counts as starting. The reason is that
-// other data can be older than the end of the start-up.
-const lingering = 5 * time.Second
+// lingerTime is the time after a start-up for which a pod still counts as starting. The reason is that other data can
+// be older than the end of the start-up.
+const lingerTime = 5 * time.Second
 
 // Starting returns the pods that are starting or completed their start-up within the last seconds. Callers share
 // the result and must not change it.
@@ -38,5 +38,5 @@ func (r *Reconciler) startingTimelines() []timeline.Timeline {
 }
 
 func (p *pod) startedLately(now time.Time) bool {
-	return p.evidence != nil || now.Sub(p.settled.SettledAt) < lingering
+	return p.evidence != nil || now.Sub(p.settled.SettledAt) < lingerTime
 }

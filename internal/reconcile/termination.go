@@ -7,8 +7,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The type terminating follows a pod from its deletion request until its object is gone.
-type terminating struct {
+// terminatingPod follows a pod from its deletion request until its object is gone.
+type terminatingPod struct {
 	evidence *timeline.TerminationEvidence
 	askedAt  time.Time // time of the last query to the runtime
 }
@@ -46,7 +46,7 @@ func (r *Reconciler) applyToTermination(p *pod, o timeline.Observation) (news bo
 	if evidence == nil {
 		return false
 	}
-	p.terminating = &terminating{evidence: evidence}
+	p.terminating = &terminatingPod{evidence: evidence}
 	r.terminations++
 	return true
 }

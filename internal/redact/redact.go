@@ -22,9 +22,8 @@ const (
 	leastSecret = 8
 )
 
-// The constant combined is the prefix that client-go (tools/record) adds to an Event that combines several similar
-// Events.
-const combined = "(combined from similar events): "
+// combinedPrefix is the prefix that client-go (tools/record) adds to an Event that combines several similar Events.
+const combinedPrefix = "(combined from similar events): "
 
 // The list quoting contains the reasons of Events in which the kubelet quotes the output of a container, or a command
 // that the kubelet ran.
@@ -35,14 +34,14 @@ func Message(reason, message string) string {
 	if !slices.Contains(quoting, reason) {
 		return Text(message)
 	}
-	text, isCombined := strings.CutPrefix(message, combined)
+	text, isCombined := strings.CutPrefix(message, combinedPrefix)
 	at := strings.IndexAny(text, ":(")
 	if at < 0 {
 		return Text(message)
 	}
 	text = text[:at+1] + " …"
 	if isCombined {
-		return combined + text
+		return combinedPrefix + text
 	}
 	return text
 }
@@ -55,29 +54,30 @@ const keys = `(?:[a-z0-9_.-]*[_.-])?(?:pass(?:word|wd|phrase)|pwd|secret|client_
 	`private[_-]?key|googleaccessid)`
 
 var (
-	// The variable assigned matches key=value, as in queries, mount options and environments.
-	assigned = regexp.MustCompile(`(?i)(^|[^a-z0-9_.-])(--?)?(` + keys + `=)` +
+	// assignmentPattern matches key=value, as in queries, mount options and environments.
+	assignmentPattern = regexp.MustCompile(`(?i)(^|[^a-z0-9_.-])(--?)?(` + keys + `=)` +
 		`("[^"]*"|'[^']*'|\\"[^"\\]*\\"|[^\s"'\\&;,)\]]*[^\s"'\\&;,)\]:.])`)
-	// The variable option matches --key value, as in command lines.
-	option = regexp.MustCompile(`(?i)(--?` + keys + `\s+)([^\s"',-][^\s"',]*)`)
-	// The variable member matches "key":"value", as in JSON and in JSON within a quoted text.
-	member = regexp.MustCompile(`(?i)(\\?"` + keys + `\\?"\s*:\s*\\?")([^"\\]+)`)
-	// The variable header matches an HTTP header with credentials.
-	header = regexp.MustCompile(`(?i)((?:proxy-)?authorization|` +
+	// optionPattern matches --key value, as in command lines.
+	optionPattern = regexp.MustCompile(`(?i)(--?` + keys + `\s+)([^\s"',-][^\s"',]*)`)
+	// memberPattern matches "key":"value", as in JSON and in JSON within a quoted text.
+	memberPattern = regexp.MustCompile(`(?i)(\\?"` + keys + `\\?"\s*:\s*\\?")([^"\\]+)`)
+	// headerPattern matches an HTTP header with credentials.
+	headerPattern = regexp.MustCompile(`(?i)((?:proxy-)?authorization|` +
 		`x-(?:auth|vault|amz-security|registry|gitlab|api)-?(?:token|auth|key)|(?:set-)?cookie)(` +
 		`\\?"?\s*:\s*\[?\\?"?)` +
 		`((?:basic|bearer|digest|negotiate|token)\s+)?([^\s"'\\,\]]+)`)
-	// The variable scheme matches bearer and basic credentials (RFC 9110) outside a header. withoutToken decides
-	// whether the text after the scheme is a credential.
-	scheme = regexp.MustCompile(`(?i)\b(bearer|basic)(\s+)([a-z0-9._~+/-]+=*)`)
+	// schemePattern matches bearer and basic credentials (RFC 9110) outside a header. withoutToken decides whether the
+	// text after the scheme is a credential.
+	schemePattern = regexp.MustCompile(`(?i)\b(bearer|basic)(\s+)([a-z0-9._~+/-]+=*)`)
 	// The expression known matches tokens with a known prefix: JSON Web Tokens, and tokens of GitHub, GitLab, Slack,
 	// npm and Docker Hub.
 	known = regexp.MustCompile(`\b(?:eyJ[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*){1,4}|gh[pousr]_[A-Za-z0-9]{16,}|` +
 		`github_pat_[A-Za-z0-9_]{16,}|glpat-[A-Za-z0-9_-]{16,}|xox[a-z]-[A-Za-z0-9-]{10,}|` +
 		`npm_[A-Za-z0-9]{30,}|dckr_[a-z]+_[A-Za-z0-9_-]{16,})`)
-	// The variable address matches the part of a URL after its scheme.
-	address    = regexp.MustCompile(`//[^\s"'<>\\]+`)
-	privateKey = regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`)
+	// addressPattern matches the part of a URL after its scheme.
+	addressPattern = regexp.MustCompile(`//[^\s"'<>\\]+`)
+	privateKey     = regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE ` +
+		`KEY-----|$)`)
 )
 
 // The rules apply in this order. The hints make it unnecessary to search most texts.
@@ -86,12 +86,15 @@ var rules = []struct {
 	redact func(string) string
 }{
 	{[]string{"private key-----"}, replacing(privateKey, Marker)},
-	{[]string{"//"}, func(text string) string { return address.ReplaceAllStringFunc(text, withoutUser) }},
-	{[]string{"authorization", "cookie", "x-"}, replacing(header, "${1}${2}${3}"+Marker)},
-	{[]string{"bearer", "basic"}, func(text string) string { return scheme.ReplaceAllStringFunc(text, withoutToken) }},
-	{[]string{`":`, `" :`}, replacing(member, "${1}"+Marker)},
-	{[]string{"="}, replacing(assigned, "${1}${2}${3}"+Marker)},
-	{[]string{"-"}, replacing(option, "${1}"+Marker)},
+	{[]string{"//"}, func(text string) string { return addressPattern.ReplaceAllStringFunc(text, withoutUser) }},
+	{[]string{"authorization", "cookie", "x-"}, replacing(headerPattern, "${1}${2}${3}"+Marker)},
+	{[]string{"bearer", "basic"}, func(text string) string {
+		return schemePattern.ReplaceAllStringFunc(text,
+			withoutToken)
+	}},
+	{[]string{`":`, `" :`}, replacing(memberPattern, "${1}"+Marker)},
+	{[]string{"="}, replacing(assignmentPattern, "${1}${2}${3}"+Marker)},
+	{[]string{"-"}, replacing(optionPattern, "${1}"+Marker)},
 	{[]string{"eyj", "gh", "glpat-", "xox", "npm_", "dckr_"}, replacing(known, Marker)},
 }
 
@@ -173,7 +176,7 @@ var words = []string{
 }
 
 func withoutToken(found string) string {
-	parts := scheme.FindStringSubmatch(found)
+	parts := schemePattern.FindStringSubmatch(found)
 	token := parts[3]
 	switch {
 	case slices.Contains(words, strings.ToLower(token)):

@@ -54,7 +54,8 @@ func TestText(t *testing.T) {
 func TestMessage(t *testing.T) {
 	for _, c := range []struct{ reason, given, want string }{
 		{"Unhealthy", "Readiness probe failed: it said hunter2", "Readiness probe failed: …"},
-		{"Unhealthy", combined + "Readiness probe failed: it said hunter2", combined + "Readiness probe failed: …"},
+		{"Unhealthy", combinedPrefix + "Readiness probe failed: it said hunter2", combinedPrefix +
+			"Readiness probe failed: …"},
 		{"FailedPostStartHook", "Exec lifecycle hook ([sh -c login hunter2]) failed", "Exec lifecycle hook ( …"},
 		{"FailedPostStartHook", "PostStartHook failed", "PostStartHook failed"},
 		{"Failed", "Error: https://u:p@h: EOF", "Error: https://REDACTED@h: EOF"},

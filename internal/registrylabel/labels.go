@@ -30,8 +30,8 @@ const (
 	halveAfter = 1024
 )
 
-// The constant other is the common label of all registries without their own label.
-const other = "other"
+// otherLabel is the common label of all registries without their own label.
+const otherLabel = "other"
 
 // Help is appended to the help of metrics with the label registry.
 const Help = " The label registry is the host in the image reference. The content can come from a mirror of this host."
@@ -87,12 +87,12 @@ func (l *Labels) confirmedLabel(registry string, confirmed bool) (label, lost st
 		}
 		return registry, ""
 	case had: // all confirmed labels are taken, so the registry loses its claimed label
-		return other, registry
+		return otherLabel, registry
 	case c.certain() > takeover*l.confirmed.counted[least].pulls:
 		c.own, l.confirmed.counted[least].own = true, false
 		return registry, least
 	}
-	return other, ""
+	return otherLabel, ""
 }
 
 func (l *Labels) claimedLabel(registry, namespace string) (label, lost string) {
@@ -112,5 +112,5 @@ func (l *Labels) claimedLabel(registry, namespace string) (label, lost string) {
 		c.own, c.namespace, l.claimed.counted[least].own = true, namespace, false
 		return registry, least
 	}
-	return other, ""
+	return otherLabel, ""
 }

@@ -27,7 +27,7 @@ func TestMostUsedRegistriesHaveLabels(t *testing.T) {
 		t.Errorf("of %d pulls only %d had the label of their registry", 100*maxConfirmed, own)
 	}
 	for i := range 20 * maxCandidates { // invented names
-		if label, lost := l.Label(fmt.Sprintf("invented-%d.example", i), "shop", true); label != other {
+		if label, lost := l.Label(fmt.Sprintf("invented-%d.example", i), "shop", true); label != otherLabel {
 			t.Fatalf("after %d others, an invented name has a label, taken from %s", i, lost)
 		}
 		if i%10 == 0 {
@@ -58,11 +58,11 @@ func TestLabelsOfCurrentPulls(t *testing.T) {
 	}
 	add("shop", "twice", "twice", "", imagepull.UnknownRegistry)
 	label := OfMoment(pulls)
-	for registry, want := range map[string]string{"twice": "twice", "once-00": "once-00", "once-31": other,
+	for registry, want := range map[string]string{"twice": "twice", "once-00": "once-00", "once-31": otherLabel,
 		"":                              imagepull.UnknownRegistry,
 		imagepull.UnknownRegistry:       imagepull.UnknownRegistry,
 		fmt.Sprintf("once-%02d", Max-2): fmt.Sprintf("once-%02d", Max-2),
-		fmt.Sprintf("once-%02d", Max-1): other} {
+		fmt.Sprintf("once-%02d", Max-1): otherLabel} {
 		if got := label(registry); got != want {
 			t.Errorf("%q is labeled %s, want %s", registry, got, want)
 		}

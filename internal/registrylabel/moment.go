@@ -47,7 +47,7 @@ func OfMoment(pulls []Pull) func(registry string) string {
 		case slices.Contains(names, registry):
 			return registry
 		}
-		return other
+		return otherLabel
 	}
 }
 

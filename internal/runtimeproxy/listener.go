@@ -47,14 +47,14 @@ func listen(path string) (net.Listener, error) {
 	return listener, nil
 }
 
-// The type bounded closes new connections immediately while maxConnections are open.
-type bounded struct {
+// boundedListener closes new connections immediately while maxConnections are open.
+type boundedListener struct {
 	net.Listener
 	open chan struct{} // capacity maxConnections; one element for each open connection
 }
 
 // Accept implements net.Listener.
-func (l *bounded) Accept() (net.Conn, error) {
+func (l *boundedListener) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()
 		if err != nil {
@@ -62,21 +62,21 @@ func (l *bounded) Accept() (net.Conn, error) {
 		}
 		select {
 		case l.open <- struct{}{}:
-			return &counted{conn, sync.OnceFunc(func() { <-l.open })}, nil
+			return &countedConn{conn, sync.OnceFunc(func() { <-l.open })}, nil
 		default:
 			_ = conn.Close()
 		}
 	}
 }
 
-// The type counted is a connection that calls the function left when the connection is closed.
-type counted struct {
+// countedConn is a connection that calls the function left when the connection is closed.
+type countedConn struct {
 	net.Conn
 	left func()
 }
 
 // Close implements net.Conn.
-func (c *counted) Close() error {
+func (c *countedConn) Close() error {
 	c.left()
 	return c.Conn.Close()
 }

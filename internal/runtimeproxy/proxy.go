@@ -50,17 +50,17 @@ type Config struct {
 // Proxy forwards calls. Listen creates a Proxy.
 type Proxy struct {
 	config   Config
-	listener *bounded
+	listener *boundedListener
 	server   *grpc.Server
 	runtime  *grpc.ClientConn
 	calls    *semaphore.Weighted
-	refused  refused
+	refused  refusedCalls
 }
 
 // Listen creates a proxy that listens but does not serve yet. The runtime does not have to run. The caller must
 // call Run.
 func Listen(config Config) (*Proxy, error) {
-	p := &Proxy{config: config, calls: semaphore.NewWeighted(maxCalls), refused: refused{logger: config.Logger}}
+	p := &Proxy{config: config, calls: semaphore.NewWeighted(maxCalls), refused: refusedCalls{logger: config.Logger}}
 	var err error
 	p.runtime, err = grpc.NewClient("unix://"+config.Runtime,
 		grpc.WithTransportCredentials(insecure.NewCredentials()), // the mode of the socket protects the connection
@@ -88,7 +88,7 @@ func Listen(config Config) (*Proxy, error) {
 		_ = p.runtime.Close()
 		return nil, err
 	}
-	p.listener = &bounded{socket, make(chan struct{}, maxConnections)}
+	p.listener = &boundedListener{socket, make(chan struct{}, maxConnections)}
 	p.server = grpc.NewServer(
 		grpc.ForceServerCodecV2(codec{}),
 		grpc.UnknownServiceHandler(p.forward), // the only handler, so it receives every call

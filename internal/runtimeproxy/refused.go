@@ -17,8 +17,8 @@ const (
 	maxMethodName = 128
 )
 
-// The type refused counts the refused calls and logs the first call of each method.
-type refused struct {
+// refusedCalls counts the refused calls and logs the first call of each method.
+type refusedCalls struct {
 	logger *zap.Logger
 
 	mu      sync.Mutex
@@ -27,7 +27,7 @@ type refused struct {
 }
 
 // refuse counts a refused call and returns its status.
-func (r *refused) refuse(method string, why error) error {
+func (r *refusedCalls) refuse(method string, why error) error {
 	method = method[:min(len(method), maxMethodName)]
 	if r.countCall(method) {
 		r.logger.Warn("refused a call to the container runtime: the agent never makes this call, so another process "+
@@ -38,7 +38,7 @@ func (r *refused) refuse(method string, why error) error {
 }
 
 // countCall counts a call and reports whether it is the first call of its method.
-func (r *refused) countCall(method string) bool {
+func (r *refusedCalls) countCall(method string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.methods == nil {
@@ -54,7 +54,7 @@ func (r *refused) countCall(method string) bool {
 }
 
 // sum logs the numbers of refused calls if any call was refused.
-func (r *refused) sum() {
+func (r *refusedCalls) sum() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.methods) > 0 {

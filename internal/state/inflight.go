@@ -20,7 +20,7 @@ const (
 // inFlight is the saved data of one pod that is starting or being deleted. The lock of the keeper guards the first
 // group of fields. Only the goroutine that saves uses the second group.
 type inFlight struct {
-	fresh []fresh
+	fresh []freshObservation
 	news  int  // number of new observations
 	full  bool // an observation was omitted
 	gone  bool // the object was removed, so the data is dropped after the report
@@ -32,8 +32,8 @@ type inFlight struct {
 	bytes  int    // total size of the fields lines and latest, in bytes
 }
 
-// The type fresh is an observation that is not encoded yet.
-type fresh struct {
+// freshObservation is an observation that is not encoded yet.
+type freshObservation struct {
 	observation timeline.Observation
 	// The field passing marks a pod object that is kept only until the next pod object arrives.
 	passing bool
@@ -48,19 +48,19 @@ func (p *inFlight) take(o timeline.Observation, news bool) bool {
 	switch {
 	case news && room:
 		p.news++
-		p.fresh = append(p.fresh, fresh{o, false})
+		p.fresh = append(p.fresh, freshObservation{o, false})
 	case seen:
 		if last := len(p.fresh) - 1; last >= 0 && p.fresh[last].passing {
 			p.fresh = p.fresh[:last]
 		}
-		p.fresh = append(p.fresh, fresh{o, true})
+		p.fresh = append(p.fresh, freshObservation{o, true})
 	}
 	return room || !news
 }
 
 // encode encodes fresh observations up to the limit. It returns the number of omitted observations and the number of
 // added bytes.
-func (p *inFlight) encode(observations []fresh, room int) (lost, added int) {
+func (p *inFlight) encode(observations []freshObservation, room int) (lost, added int) {
 	before := p.bytes
 	for _, f := range observations {
 		line, err := record.Encode(f.observation)

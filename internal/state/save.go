@@ -43,7 +43,7 @@ func (k *Keeper) note(pods []*inFlight, err error) {
 func (k *Keeper) lines() ([][]byte, []*inFlight, error) {
 	type batch struct {
 		pod   *inFlight
-		fresh []fresh
+		fresh []freshObservation
 	}
 	var batches []batch
 	k.mu.Lock()

@@ -59,9 +59,9 @@ func (m Micros) MarshalJSON() ([]byte, error) {
 // onlyProcess is the ID of the only process of a trace: the pod.
 const onlyProcess = 1
 
-// The type tracing lays out a record. The phases share one lane, because they do not overlap. The pulls of each
-// container have one lane, and one more lane for each kind of overlapping part.
-type tracing struct {
+// layout lays out a record. The phases share one lane, because they do not overlap. The pulls of each container have
+// one lane, and one more lane for each kind of overlapping part.
+type layout struct {
 	record api.Record
 	lanes  map[string]int
 	trace  Trace
@@ -69,7 +69,7 @@ type tracing struct {
 
 // New converts a record to a trace.
 func New(record api.Record) Trace {
-	t := &tracing{record: record, lanes: map[string]int{}, trace: Trace{Unit: "ms", OtherData: map[string]string{
+	t := &layout{record: record, lanes: map[string]int{}, trace: Trace{Unit: "ms", OtherData: map[string]string{
 		"id": record.ID, "node": record.Node, "created_at": record.CreatedAt.UTC().Format(api.InstantLayout),
 		"state": string(record.State), "verdict": record.Verdict,
 	}}}
@@ -85,13 +85,13 @@ func New(record api.Record) Trace {
 	return t.trace
 }
 
-func (t *tracing) describe(what string, lane int, args map[string]any) {
+func (t *layout) describe(what string, lane int, args map[string]any) {
 	t.trace.Events = append(t.trace.Events,
 		Event{Kind: kindMetadata, Name: what, Process: onlyProcess, Thread: lane, Args: args})
 }
 
 // lane returns the thread with the given name. Threads have numbers from 1 in the order of their first use.
-func (t *tracing) lane(name string) int {
+func (t *layout) lane(name string) int {
 	lane, ok := t.lanes[name]
 	if !ok {
 		lane = len(t.lanes) + 1
@@ -102,9 +102,9 @@ func (t *tracing) lane(name string) int {
 	return lane
 }
 
-func (t *tracing) since(at api.Instant) *Micros { return new(Micros(at.Sub(t.record.CreatedAt.Time))) }
+func (t *layout) since(at api.Instant) *Micros { return new(Micros(at.Sub(t.record.CreatedAt.Time))) }
 
-func (t *tracing) stretch(lane int, name, category string, from, to api.Instant, args map[string]any) {
+func (t *layout) stretch(lane int, name, category string, from, to api.Instant, args map[string]any) {
 	if from.IsZero() || to.Before(from.Time) {
 		return
 	}
@@ -114,7 +114,7 @@ func (t *tracing) stretch(lane int, name, category string, from, to api.Instant,
 	})
 }
 
-func (t *tracing) phase(lane int, p api.PhaseRecord) {
+func (t *layout) phase(lane int, p api.PhaseRecord) {
 	args := map[string]any{"cause": p.Cause, "error_seconds": p.Error, "sources": p.Sources}
 	name := string(p.Phase)
 	if p.Container != "" {
@@ -133,7 +133,7 @@ func (t *tracing) phase(lane int, p api.PhaseRecord) {
 	t.stretch(lane, name, string(p.Cause), p.StartAt, p.EndAt, args)
 }
 
-func (t *tracing) pull(p api.PullRecord) {
+func (t *layout) pull(p api.PullRecord) {
 	args := map[string]any{"image": p.Image, "registry": p.Registry, "outcome": p.Outcome, "attempt": p.Attempt}
 	if p.Failure != "" {
 		args["failure"] = p.Failure
@@ -168,7 +168,7 @@ func (t *tracing) pull(p api.PullRecord) {
 	}
 }
 
-func (t *tracing) instant(lane, name string, at api.Instant, args map[string]any) {
+func (t *layout) instant(lane, name string, at api.Instant, args map[string]any) {
 	if at.IsZero() {
 		return
 	}

@@ -25,8 +25,8 @@ const (
 	changeDeleted change = "deleted"
 )
 
-// The function changes returns all values of change.
-func changes() []change {
+// allChanges returns all values of change.
+func allChanges() []change {
 	return []change{changeBound, changeModified, changeDeleting, changeDeleted}
 }
 

@@ -37,7 +37,7 @@ func New(registerer prometheus.Registerer) *Delays {
 			"API server removed the object after a request from the kubelet. The timestamps for change=\"bound\" and "+
 			"change=\"deleting\" come from the control plane's clock. All other timestamps come from the clock of "+
 			"the kubelet or of the control plane. Only with --watch-delays.", podBuckets), []string{"change"})
-	for _, c := range changes() {
+	for _, c := range allChanges() {
 		pods.WithLabelValues(string(c))
 	}
 	d := &Delays{

@@ -119,7 +119,7 @@ func (f *follower) connect(ctx context.Context) error {
 		return err
 	}
 	quiet.Reset(silence)
-	reader := frames{lines: bufio.NewScanner(response.Body)}
+	reader := frameReader{lines: bufio.NewScanner(response.Body)}
 	reader.lines.Buffer(nil, maxEvent)
 	for {
 		got, err := reader.next(func() { quiet.Reset(silence) })
@@ -209,14 +209,14 @@ type frame struct {
 	data     []byte
 }
 
-// The type frames parses an event stream
-// (https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream). The type frames supports
-// only the parts of the format that an agent uses.
-type frames struct{ lines *bufio.Scanner }
+// frameReader parses an event stream
+// (https://html.spec.whatwg.org/multipage/server-sent-events.html#parsing-an-event-stream). frameReader supports only
+// the parts of the format that an agent uses.
+type frameReader struct{ lines *bufio.Scanner }
 
 // next reads the stream up to the next event with data. It calls the function alive for each
 // line.
-func (r frames) next(alive func()) (frame, error) {
+func (r frameReader) next(alive func()) (frame, error) {
 	var f frame
 	for r.lines.Scan() {
 		alive()

@@ -99,7 +99,7 @@ func TestFollowReturnsWhenContextEnds(t *testing.T) {
 func FuzzFrames(f *testing.F) {
 	f.Add("id: a\nevent: pod\ndata: {}\n\n:\n\ndata\ndata: x\n\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		r := frames{lines: bufio.NewScanner(strings.NewReader(text))}
+		r := frameReader{lines: bufio.NewScanner(strings.NewReader(text))}
 		for {
 			got, err := r.next(func() {})
 			if err != nil {

@@ -14,9 +14,9 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// The variable allowed lists every permitted unary method with its permitted requests. All these methods only read
-// and have no side effect in the runtime. The agent's client and the runtime proxy use this table.
-var allowed = map[string]rule{
+// allowedMethods lists every permitted unary method with its permitted requests. All these methods only read and have
+// no side effect in the runtime. The agent's client and the runtime proxy use this table.
+var allowedMethods = map[string]rule{
 	"/runtime.v1.RuntimeService/Version": {request: &runtimeapi.VersionRequest{}},
 	"/runtime.v1.RuntimeService/Status":  {request: &runtimeapi.StatusRequest{}},
 	"/runtime.v1.RuntimeService/ListPodSandbox": {
@@ -68,7 +68,7 @@ func allowUnary(
 	ctx context.Context, method string, request, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker,
 	options ...grpc.CallOption,
 ) error {
-	r, ok := allowed[method]
+	r, ok := allowedMethods[method]
 	if !ok {
 		return fmt.Errorf("call %s: %w", method, errRefused)
 	}
@@ -121,7 +121,7 @@ type Call struct{ rule rule }
 // Allowed returns the permitted call for a full method name. Allowed returns false for every method that the
 // agent does not call.
 func Allowed(method string) (Call, bool) {
-	r, ok := allowed[method]
+	r, ok := allowedMethods[method]
 	if !ok {
 		r, ok = allowedStreams[method]
 	}

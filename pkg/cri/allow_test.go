@@ -135,7 +135,7 @@ func TestEveryMethodIsAllowedOrRefused(t *testing.T) {
 // tries.
 func TestAllowedMethodsExist(t *testing.T) {
 	methods := readMethods(t)
-	for _, table := range []map[string]rule{allowed, allowedStreams} {
+	for _, table := range []map[string]rule{allowedMethods, allowedStreams} {
 		for name := range table {
 			if methods[name].word != "called" {
 				t.Errorf("%s is allowed but testdata/methods.txt has %q", name, methods[name].word)

@@ -12,10 +12,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The type stores records which of containerd's own stores the runtime provides. The runtime's version determines the
-// initial values. A store is disabled when the runtime rejects its method as unknown. Each session has its own
-// stores.
-type stores struct {
+// storeSet records which of containerd's own stores the runtime provides. The runtime's version determines the initial
+// values. A store is disabled when the runtime rejects its method as unknown. Each session has its own stores.
+type storeSet struct {
 	// unstamped says that the runtime's name or version proves that it has no timestamps of sandboxes.
 	unstamped bool
 	sandboxes degradable // containerd ≥ 2.0
@@ -26,8 +25,8 @@ type stores struct {
 
 // storesOf selects the stores by the runtime's version, because the meaning of timestamps depends on the
 // version. containerd 1.7 also has a sandbox store, but it sets CRI's created_at before the network plugins run.
-func storesOf(version *runtimeapi.VersionResponse, logger *zap.Logger) *stores {
-	s := &stores{}
+func storesOf(version *runtimeapi.VersionResponse, logger *zap.Logger) *storeSet {
+	s := &storeSet{}
 	containerd := version.GetRuntimeName() == "containerd"
 	major, known := majorVersion(version.GetRuntimeVersion())
 	s.unstamped = version.GetRuntimeName() != "" && !containerd || containerd && known && major < 2
@@ -40,12 +39,12 @@ func storesOf(version *runtimeapi.VersionResponse, logger *zap.Logger) *stores {
 	return s
 }
 
-func (s *stores) all() []*degradable {
+func (s *storeSet) all() []*degradable {
 	return []*degradable{&s.sandboxes, &s.images, &s.content, &s.snapshots}
 }
 
 // absentStores returns the names of the absent stores, and the effects of each absence.
-func (s *stores) absentStores() (names, costs []string) {
+func (s *storeSet) absentStores() (names, costs []string) {
 	for _, store := range s.all() {
 		if !store.on() {
 			names, costs = append(names, store.name), append(costs, store.costs)

@@ -17,8 +17,8 @@ const (
 	maxTries = 4
 )
 
-// The type contents lists the parts of an image. The image's digest determines the contents, so they never change.
-type contents struct {
+// imageContents lists the parts of an image. The image's digest determines the contents, so they never change.
+type imageContents struct {
 	manifest digest.Digest // empty if the image is invalid
 	config   blob
 	layers   []layer // the bottom layer first, at most maxLayers
@@ -49,13 +49,13 @@ var errAbsent = errors.New("not found")
 
 // contents returns the contents of an image. It returns errAbsent if no manifest for this machine is present, unless
 // the image is known to be invalid.
-func (c catalog) contents(ctx context.Context, target digest.Digest) (contents, error) {
+func (c catalog) contents(ctx context.Context, target digest.Digest) (imageContents, error) {
 	if known, ok := c.known.Get(target); ok {
-		return known.(contents), nil
+		return known.(imageContents), nil
 	}
 	found, err := c.resolve(ctx, target, maxIndexes)
 	if err != nil {
-		return contents{}, err
+		return imageContents{}, err
 	}
 	if found.complete || found.manifest == "" {
 		c.known.Add(target, found)
@@ -65,26 +65,26 @@ func (c catalog) contents(ctx context.Context, target digest.Digest) (contents, 
 
 // resolve follows indexes to a manifest. The argument depth limits the nesting, because a corrupt store can contain
 // cycles.
-func (c catalog) resolve(ctx context.Context, target digest.Digest, depth int) (contents, error) {
+func (c catalog) resolve(ctx context.Context, target digest.Digest, depth int) (imageContents, error) {
 	data, err := c.read(ctx, target)
 	if errors.Is(err, errTooLarge) {
-		return contents{}, nil
+		return imageContents{}, nil
 	}
 	if errors.Is(err, errCorrupt) {
-		return contents{}, errAbsent
+		return imageContents{}, errAbsent
 	}
 	if err != nil {
-		return contents{}, err
+		return imageContents{}, err
 	}
 	d, err := parseDocument(data)
 	if err != nil {
-		return contents{}, nil
+		return imageContents{}, nil
 	}
 	if len(d.Manifests) == 0 {
 		return c.describe(ctx, target, d)
 	}
 	if depth == 0 {
-		return contents{}, nil
+		return imageContents{}, nil
 	}
 	fit := d.forPlatform(c.machine)
 	for _, manifest := range fit[:min(len(fit), maxTries)] {
@@ -93,12 +93,12 @@ func (c catalog) resolve(ctx context.Context, target digest.Digest, depth int) (
 			return found, err
 		}
 	}
-	return contents{}, errAbsent
+	return imageContents{}, errAbsent
 }
 
 // describe adds the facts from a manifest's config.
-func (c catalog) describe(ctx context.Context, manifest digest.Digest, d document) (contents, error) {
-	found := contents{manifest: manifest, config: blob{d.Config.Digest, d.Config.Size}}
+func (c catalog) describe(ctx context.Context, manifest digest.Digest, d document) (imageContents, error) {
+	found := imageContents{manifest: manifest, config: blob{d.Config.Digest, d.Config.Size}}
 	for _, l := range d.Layers[:min(len(d.Layers), maxLayers)] {
 		found.layers = append(found.layers, layer{blob: blob{l.Digest, l.Size}})
 	}
@@ -110,7 +110,7 @@ func (c catalog) describe(ctx context.Context, manifest digest.Digest, d documen
 		found.complete = true
 		return found, nil
 	case err != nil:
-		return contents{}, err
+		return imageContents{}, err
 	}
 	found.complete = true
 	diffIDs, err := parseDiffIDs(data)

@@ -120,7 +120,7 @@ func TestMissingContentIsNotCached(t *testing.T) {
 		t.Errorf("found %+v, %v without a config", found, err)
 	}
 	put(configData)
-	want := contents{manifest: manifest, config: blob{config, 9}, layers: []layer{{blob{diff, 0}, diff}},
+	want := imageContents{manifest: manifest, config: blob{config, 9}, layers: []layer{{blob{diff, 0}, diff}},
 		complete: true}
 	if found, err := c.contents(t.Context(), index); err != nil || !reflect.DeepEqual(found, want) {
 		t.Errorf("found %+v, %v\nwant %+v", found, err, want)

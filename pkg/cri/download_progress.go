@@ -22,7 +22,7 @@ type look struct {
 // progressOf returns the progress of one image, and the running blobs that belong to the image. If no blob belongs to
 // the image, progressOf returns an empty Download, unless a pull of the image is in progress.
 func (l *look) progressOf(
-	ctx context.Context, image contents, begun bool,
+	ctx context.Context, image imageContents, begun bool,
 ) (imagepull.Download, map[digest.Digest]ingest, error) {
 	own, err := l.ownBlobs(ctx, image)
 	if err != nil {
@@ -60,7 +60,7 @@ func (l *look) progressOf(
 
 // isOver reports whether an image without running blobs has no pull in progress. The result is true if no pull began,
 // or if a label on the config says that all layers are unpacked.
-func (l *look) isOver(ctx context.Context, image contents, begun bool) (bool, error) {
+func (l *look) isOver(ctx context.Context, image imageContents, begun bool) (bool, error) {
 	if !begun || image.manifest == "" {
 		return true, nil
 	}
@@ -78,7 +78,7 @@ func (l *look) isOver(ctx context.Context, image contents, begun bool) (bool, er
 
 // ownBlobs selects the running blobs that an image needs. An image does not need blobs that containerd has unpacked for
 // the image and then discarded. A download of such a blob is for another image.
-func (l *look) ownBlobs(ctx context.Context, image contents) (map[digest.Digest]ingest, error) {
+func (l *look) ownBlobs(ctx context.Context, image imageContents) (map[digest.Digest]ingest, error) {
 	own := map[digest.Digest]ingest{}
 	for _, part := range image.parts() {
 		i, runs := l.running[part.digest]
@@ -97,7 +97,7 @@ func (l *look) ownBlobs(ctx context.Context, image contents) (map[digest.Digest]
 }
 
 // parts returns the config and the layers of an image, each blob once.
-func (c contents) parts() []blob {
+func (c imageContents) parts() []blob {
 	if c.manifest == "" {
 		return nil
 	}
@@ -115,7 +115,7 @@ func (c contents) parts() []blob {
 // isPresent reports whether a blob is complete or unpacked. containerd does not download such a blob
 // (core/unpack/unpacker.go). isPresent does not query a blob again that was complete in the previous look, because a
 // running pull does not remove blobs.
-func (l *look) isPresent(ctx context.Context, image contents, blob digest.Digest) (bool, error) {
+func (l *look) isPresent(ctx context.Context, image imageContents, blob digest.Digest) (bool, error) {
 	if l.session.arrived[blob] || l.arrived[blob] {
 		l.arrived[blob] = true
 		return true, nil
@@ -132,7 +132,7 @@ func (l *look) isPresent(ctx context.Context, image contents, blob digest.Digest
 }
 
 // isUnpacked reports whether a layer is unpacked in all places where the image uses the layer.
-func (l *look) isUnpacked(ctx context.Context, image contents, blob digest.Digest) (bool, error) {
+func (l *look) isUnpacked(ctx context.Context, image imageContents, blob digest.Digest) (bool, error) {
 	used := false
 	for _, layer := range image.layers {
 		if layer.digest != blob {

@@ -29,7 +29,7 @@ const (
 func (l *lookUp) layers(ctx context.Context, wanted []string, images []timeline.Image) error {
 	ctx, cancel := context.WithTimeout(ctx, l.client.timeout)
 	defer cancel()
-	found := make([]contents, len(images))
+	found := make([]imageContents, len(images))
 	for i := range images {
 		if !slices.Contains(wanted, images[i].Ref) {
 			continue
@@ -66,19 +66,19 @@ func markIncomplete(image *timeline.Image, err error) error {
 //
 // In the content store, created_at is the time when containerd committed the complete blob
 // (core/metadata/content.go).
-func (l *lookUp) stampBlobs(ctx context.Context, image *timeline.Image) (contents, error) {
+func (l *lookUp) stampBlobs(ctx context.Context, image *timeline.Image) (imageContents, error) {
 	target := digest.Digest(image.Digest)
 	if !image.Present || target.Validate() != nil {
-		return contents{}, nil
+		return imageContents{}, nil
 	}
 	info, err := l.blob(ctx, target)
 	if err != nil || info == nil {
-		return contents{}, markIncomplete(image, err)
+		return imageContents{}, markIncomplete(image, err)
 	}
 	image.ResolvedAt = fromTimestamp(info.GetCreatedAt())
 	found, err := l.catalog.contents(ctx, target)
 	if err != nil {
-		return contents{}, markIncomplete(image, err)
+		return imageContents{}, markIncomplete(image, err)
 	}
 	image.Layers = make([]timeline.Layer, len(found.layers))
 	for i, layer := range found.layers {
@@ -96,7 +96,7 @@ func (l *lookUp) stampBlobs(ctx context.Context, image *timeline.Image) (content
 
 // stampSnapshots sets the time when each layer was unpacked. This is the snapshot's created_at, which containerd
 // sets at the commit (core/metadata/snapshot.go).
-func (l *lookUp) stampSnapshots(ctx context.Context, layers []timeline.Layer, found contents) error {
+func (l *lookUp) stampSnapshots(ctx context.Context, layers []timeline.Layer, found imageContents) error {
 	snapshotter, err := l.snapshotter(ctx, found.config.digest)
 	if err != nil {
 		return err

@@ -15,7 +15,7 @@ import (
 // lookUp answers questions about pods with one connection. lookUp is safe for concurrent use.
 type lookUp struct {
 	client   *client
-	stores   *stores
+	stores   *storeSet
 	stamps   *lru.Cache // sandboxStamps of ready sandboxes, by sandbox ID
 	statuses *lru.Cache // *runtimeapi.ContainerStatus of running and exited containers, by container ID
 	catalog  catalog

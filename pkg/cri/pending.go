@@ -124,7 +124,7 @@ func (p *pending) fail(q *question, lookUp timeline.LookUp, now time.Time) (give
 	}
 	q.lookUp = lookUp
 	q.failures++
-	q.notBefore = now.Add(retries.Delay(q.failures))
+	q.notBefore = now.Add(connectRetries.Delay(q.failures))
 	p.queue = append(p.queue, q)
 	p.nudge()
 	return false

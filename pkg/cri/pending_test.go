@@ -61,7 +61,7 @@ func TestPendingMergesLayers(t *testing.T) {
 	p.ask(timeline.LookUp{UID: "a", Layers: []string{"1"}}, now)
 	p.ask(timeline.LookUp{UID: "a", Layers: []string{"2"}}, now)
 	p.fail(q, lookUp, now) // the request is still open
-	q, lookUp, _ = p.take(now.Add(retries.Max))
+	q, lookUp, _ = p.take(now.Add(connectRetries.Max))
 	check(lookUp, []string{"x", "y", "z", "w", "1", "2"}, []string{"y", "w", "1", "2"})
 	p.finish(q, lookUp)
 }
@@ -78,7 +78,7 @@ func TestPendingRetriesAndGivesUp(t *testing.T) {
 	if again != nil {
 		t.Fatal("retried at once")
 	}
-	if wait <= 0 || wait > retries.Max {
+	if wait <= 0 || wait > connectRetries.Max {
 		t.Fatalf("waits %v", wait)
 	}
 	now = now.Add(wait)

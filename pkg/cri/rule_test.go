@@ -18,7 +18,7 @@ import (
 // testdata/methods.txt lists the field.
 func TestOtherRequestFieldsAreRefused(t *testing.T) {
 	methods := readMethods(t)
-	for _, table := range []map[string]rule{allowed, allowedStreams} {
+	for _, table := range []map[string]rule{allowedMethods, allowedStreams} {
 		for name, r := range table {
 			if !slices.Equal(r.fields, methods[name].fields) {
 				t.Errorf("%s may set %v, but testdata/methods.txt has %v", name, r.fields, methods[name].fields)

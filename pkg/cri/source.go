@@ -26,9 +26,9 @@ const (
 	maxStatuses    = 8192 // cached running and exited containers
 )
 
-// The variable retries limits the rate of connection attempts to an absent runtime, and the delay until the agent
-// detects that the runtime is back.
-var retries = backoff.Policy{First: 200 * time.Millisecond, Max: 5 * time.Second}
+// connectRetries limits the rate of connection attempts to an absent runtime, and the delay until the agent detects
+// that the runtime is back.
+var connectRetries = backoff.Policy{First: 200 * time.Millisecond, Max: 5 * time.Second}
 
 // Config configures a Source. Sockets and Timeout have defaults.
 type Config struct {
@@ -126,7 +126,7 @@ func (s *Source) Run(ctx context.Context) error {
 			failures = 0
 		}
 		s.silence.watched = s.latestWatch()
-		if !backoff.Sleep(ctx, retries.Delay(failures)) {
+		if !backoff.Sleep(ctx, connectRetries.Delay(failures)) {
 			return nil
 		}
 	}

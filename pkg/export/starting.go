@@ -7,8 +7,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The type starting reads the starting pods at each scrape.
-type starting struct {
+// startingPods reads the starting pods at each scrape.
+type startingPods struct {
 	now          func() []timeline.Timeline
 	pods, oldest *prometheus.Desc
 }
@@ -17,7 +17,7 @@ type starting struct {
 // pods are stuck.
 func NewStarting(now func() []timeline.Timeline) prometheus.Collector {
 	phase := []string{"phase"}
-	return &starting{
+	return &startingPods{
 		now: now,
 		pods: prometheus.NewDesc("podlapse_pods_starting",
 			"Pods of this node that are starting, by current phase.", phase, nil),
@@ -29,13 +29,13 @@ func NewStarting(now func() []timeline.Timeline) prometheus.Collector {
 }
 
 // Describe implements prometheus.Collector.
-func (c *starting) Describe(descs chan<- *prometheus.Desc) {
+func (c *startingPods) Describe(descs chan<- *prometheus.Desc) {
 	descs <- c.pods
 	descs <- c.oldest
 }
 
 // Collect implements prometheus.Collector. Several goroutines can call Collect at the same time.
-func (c *starting) Collect(metrics chan<- prometheus.Metric) {
+func (c *startingPods) Collect(metrics chan<- prometheus.Metric) {
 	in := map[timeline.Phase]api.StartingRecord{}
 	for _, r := range api.StartingRecords(c.now()) {
 		in[r.Phase] = r

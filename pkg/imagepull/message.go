@@ -55,9 +55,9 @@ type Message struct {
 // (tools/record).
 const CombinedPrefix = "(combined from similar events): "
 
-// The variable sentences lists the kubelet's messages in pkg/kubelet/images/image_manager.go, from 1.20 to 1.36. Each
-// row has the reason, the words before the quoted reference, the first words after the reference, and the kind.
-var sentences = []struct {
+// messagePatterns lists the kubelet's messages in pkg/kubelet/images/image_manager.go, from 1.20 to 1.36. Each row has
+// the reason, the words before the quoted reference, the first words after the reference, and the kind.
+var messagePatterns = []struct {
 	reason, before, after string
 	kind                  Kind
 }{
@@ -73,7 +73,7 @@ var sentences = []struct {
 // ParseMessage omits durations and size if the text does not contain them.
 func ParseMessage(reason, message string) Message {
 	text, combined := strings.CutPrefix(message, CombinedPrefix)
-	for _, s := range sentences {
+	for _, s := range messagePatterns {
 		if s.reason != reason {
 			continue
 		}

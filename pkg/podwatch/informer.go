@@ -66,7 +66,7 @@ type Config struct {
 type Pods struct {
 	config   Config
 	resource podResource
-	restarts *restarts
+	restarts *restartCounter
 	store    *store
 	synced   atomic.Bool  // a list or the initial events of a watch were processed
 	proven   atomic.Bool  // synced is true, and a watch has stayed open for some time since then
@@ -101,7 +101,7 @@ func NewPods(config Config) *Pods {
 // Restarts returns the number of times that the kubelet restarted containers since the agent first saw their
 // pods. An absent pair of kind and reason means zero. The counts do not include restarts while no agent ran. Any
 // goroutine can call Restarts.
-func (p *Pods) Restarts() map[RestartKey]uint64 { return p.restarts.counts() }
+func (p *Pods) Restarts() map[RestartKey]uint64 { return p.restarts.currentCounts() }
 
 // Run observes pods until ctx ends, and always returns nil. Callers must call Run only once.
 func (p *Pods) Run(ctx context.Context) error {

@@ -91,10 +91,10 @@ type Restart struct {
 	Times    int
 }
 
-// The type restarts counts how often the kubelet restarted containers. The type restarts keeps the highest restart
-// count of each container, so a status that goes back and forth counts once. Only the goroutine of Run writes the
-// counts. Any goroutine can read them.
-type restarts struct {
+// restartCounter counts how often the kubelet restarted containers. restartCounter keeps the highest restart count of
+// each container, so a status that goes back and forth counts once. Only the goroutine of Run writes the counts. Any
+// goroutine can read them.
+type restartCounter struct {
 	report func(*corev1.Pod, Restart)
 
 	mu sync.Mutex
@@ -103,12 +103,12 @@ type restarts struct {
 	highest map[string]map[string]int32 // by pod UID and container; only the goroutine of Run uses it
 }
 
-func newRestarts(report func(*corev1.Pod, Restart)) *restarts {
-	return &restarts{report: report, of: map[RestartKey]uint64{}, highest: map[string]map[string]int32{}}
+func newRestarts(report func(*corev1.Pod, Restart)) *restartCounter {
+	return &restartCounter{report: report, of: map[RestartKey]uint64{}, highest: map[string]map[string]int32{}}
 }
 
 // The method counts returns a copy of the current counts. Absent values are zero.
-func (r *restarts) counts() map[RestartKey]uint64 {
+func (r *restartCounter) currentCounts() map[RestartKey]uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	counts := make(map[RestartKey]uint64, len(r.of))
@@ -120,7 +120,7 @@ func (r *restarts) counts() map[RestartKey]uint64 {
 
 // observe counts the new restarts in a pod's status. If before is true, the pod is older than the agent. In this case,
 // observe does not count the pod's earlier restarts, because a previous agent can have counted them.
-func (r *restarts) observe(pod *corev1.Pod, before bool) {
+func (r *restartCounter) observe(pod *corev1.Pod, before bool) {
 	for i := range pod.Status.InitContainerStatuses {
 		status := &pod.Status.InitContainerStatuses[i]
 		r.container(pod, status, initKind(pod, status.Name), before)
@@ -130,7 +130,7 @@ func (r *restarts) observe(pod *corev1.Pod, before bool) {
 	}
 }
 
-func (r *restarts) container(
+func (r *restartCounter) container(
 	pod *corev1.Pod, status *corev1.ContainerStatus, kind timeline.ContainerKind, before bool,
 ) {
 	uid := string(pod.UID)
@@ -156,7 +156,7 @@ func (r *restarts) container(
 	}
 }
 
-func (r *restarts) count(pod *corev1.Pod, restart Restart) {
+func (r *restartCounter) count(pod *corev1.Pod, restart Restart) {
 	r.mu.Lock()
 	r.of[restart.RestartKey] += uint64(restart.Times)
 	r.mu.Unlock()
@@ -173,4 +173,4 @@ func initKind(pod *corev1.Pod, name string) timeline.ContainerKind {
 	return timeline.KindInit
 }
 
-func (r *restarts) forget(uid string) { delete(r.highest, uid) }
+func (r *restartCounter) forget(uid string) { delete(r.highest, uid) }

@@ -10,8 +10,8 @@ import (
 
 // compareSightings orders sightings by time. At equal times, a sighting before the end of the start-up comes
 // first, so that no start-up is missed.
-func compareSightings(a, b sighting) int {
-	rank := func(s sighting) int {
+func compareSightings(a, b firstSighting) int {
+	rank := func(s firstSighting) int {
 		switch {
 		case !s.over:
 			return 0

@@ -51,7 +51,7 @@ type Evidence struct {
 
 	pod       Pod // the latest pod object
 	podSeenAt time.Time
-	firstSeen sighting
+	firstSeen firstSighting
 	gone      bool
 	waiting   waitingReason
 
@@ -63,31 +63,32 @@ type Evidence struct {
 	ignoreMessages bool            // if true, Events are not kept as text, because nothing reports them
 	// networkDowns holds the earliest times at which the runtime reported that its network was not ready, in order.
 	networkDowns     []instant
-	networkUp        instant   // when the runtime first reported that its network was ready; zero for never
-	imageKnown       attempts  // the sandboxes for which the runtime reported whether it pulled the sandbox image
-	unstamped        attempts  // the sandboxes whose timestamps the runtime can never report
-	kubelet133       bool      // the kubelet has version 1.33 or later
-	generation       int64     // the lowest observed generation of the spec; 0 if unknown
-	watchFirstOpened time.Time // when the first Event watch opened
-	watchLastOpened  instant   // when the latest Event watch opened; zero for never
-	watchLost        instant   // when the agent last lost an Event watch; zero for never
-	overflow         bool      // the limits above caused evidence to be dropped
-	changed          bool      // the current observation changed the evidence
+	networkUp        instant    // when the runtime first reported that its network was ready; zero for never
+	imageKnown       attemptSet // the sandboxes for which the runtime reported whether it pulled the sandbox image
+	unstamped        attemptSet // the sandboxes whose timestamps the runtime can never report
+	kubelet133       bool       // the kubelet has version 1.33 or later
+	generation       int64      // the lowest observed generation of the spec; 0 if unknown
+	watchFirstOpened time.Time  // when the first Event watch opened
+	watchLastOpened  instant    // when the latest Event watch opened; zero for never
+	watchLost        instant    // when the agent last lost an Event watch; zero for never
+	overflow         bool       // the limits above caused evidence to be dropped
+	changed          bool       // the current observation changed the evidence
 
 	runtimeAskedAt time.Time // the time of the question that led to the runtime's latest answer
 
 	cached *cachedTimeline // nil if the timeline must be folded
 }
 
-// The type attempts is a set of the first 64 attempts.
-type attempts uint64
+// attemptSet is a set of the first 64 attempts.
+type attemptSet uint64
 
-func (a attempts) with(attempt uint16) attempts { return a | 1<<attempt } // no effect for attempts after the first 64
+// with has no effect for attempts after the 64th.
+func (a attemptSet) with(attempt uint16) attemptSet { return a | 1<<attempt }
 
-func (a attempts) has(attempt uint16) bool { return a&(1<<attempt) != 0 }
+func (a attemptSet) has(attempt uint16) bool { return a&(1<<attempt) != 0 }
 
-// The type sighting is the agent's first observation of the pod.
-type sighting struct {
+// firstSighting is the agent's first observation of the pod.
+type firstSighting struct {
 	at   time.Time
 	live bool
 	over bool // the start-up was already over

@@ -86,7 +86,7 @@ func (e *Evidence) applyLost(o PodSeen, c Condition) {
 }
 
 func (e *Evidence) keepFirstSighting(o PodSeen) {
-	seen := sighting{o.ArrivedAt, o.Live, wasReady(o.Pod), o.Pod.AcknowledgedAt.IsZero() && o.Pod.ReadAt.IsZero()}
+	seen := firstSighting{o.ArrivedAt, o.Live, wasReady(o.Pod), o.Pod.AcknowledgedAt.IsZero() && o.Pod.ReadAt.IsZero()}
 	if e.firstSeen.at.IsZero() || compareSightings(seen, e.firstSeen) < 0 {
 		e.firstSeen, e.changed = seen, true
 	}

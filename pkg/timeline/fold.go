@@ -167,7 +167,7 @@ func (f *fold) assemble() Timeline {
 		t.Reason = cmp.Or(t.Reason, f.e.waiting.reason)
 	}
 	t.CreatedAt = start.estimate().time()
-	t.Phases = f.spans(path, start, end, state)
+	t.Phases = f.spansBetween(path, start, end, state)
 	f.markLoading(t.Phases)
 	if len(t.Phases) > 0 {
 		t.Total = t.Phases[len(t.Phases)-1].EndAt.Sub(t.CreatedAt)

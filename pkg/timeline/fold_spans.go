@@ -32,9 +32,9 @@ func (f *fold) end(path []boundary) (State, *bound) {
 	return StateStarting, &bound{earliest: f.asOf, latest: f.asOf}
 }
 
-// The method spans partitions the time from start to end. Each stretch between two neighboring boundaries is one
-// phase. A step without duration is also a phase, and its error shows how certain the duration is.
-func (f *fold) spans(path []boundary, start, end *bound, state State) []Span {
+// spansBetween partitions the time from start to end. Each stretch between two neighboring boundaries is one phase. A
+// step without duration is also a phase, and its error shows how certain the duration is.
+func (f *fold) spansBetween(path []boundary, start, end *bound, state State) []Span {
 	spans := make([]Span, 0, len(path)+1)
 	from := start
 	to := max(end.estimate(), start.estimate())

@@ -64,8 +64,8 @@ func (a *agreement) checkPod() {
 	if !p.CreatedAt.Equal(a.want.CreatedAt) {
 		a.Errorf("creation is %s, want %s as in the timeline", p.CreatedAt, a.want.CreatedAt)
 	}
-	a.within("scheduled", p.ScheduledAt, "", timeline.MilestoneScheduled)
-	a.within("ready", p.ReadyAt, "", timeline.MilestoneReady)
+	a.checkWithin("scheduled", p.ScheduledAt, "", timeline.MilestoneScheduled)
+	a.checkWithin("ready", p.ReadyAt, "", timeline.MilestoneReady)
 	a.length("creation to scheduled", p.CreationToScheduled, p.CreatedAt, p.ScheduledAt)
 	a.length("creation to initialized", p.CreationToInitialized, p.CreatedAt, p.InitializedAt)
 	a.length("scheduled to initialized", p.ScheduledToInitialized, p.ScheduledAt, p.InitializedAt)
@@ -99,14 +99,14 @@ func (a *agreement) checkContainers() {
 		if m.ContainerName != known[i].Name || c.InitContainer != isInit {
 			a.Errorf("container %d is %s, want the container of the timeline", i, m.ContainerName)
 		}
-		a.within("running", c.RunningAt, m.ContainerName, timeline.MilestoneRunning)
-		a.within("started", c.StartedAt, m.ContainerName, timeline.MilestoneRunning, timeline.MilestonePostStarted,
+		a.checkWithin("running", c.RunningAt, m.ContainerName, timeline.MilestoneRunning)
+		a.checkWithin("started", c.StartedAt, m.ContainerName, timeline.MilestoneRunning, timeline.MilestonePostStarted,
 			timeline.MilestoneStarted)
 		ready := timeline.MilestoneContainerReady
 		if kind == timeline.KindInit {
 			ready = timeline.MilestoneFinished
 		}
-		a.within("ready", c.ReadyAt, m.ContainerName, ready)
+		a.checkWithin("ready", c.ReadyAt, m.ContainerName, ready)
 		a.length("running to started", c.RunningToStarted, c.RunningAt, c.StartedAt)
 		a.length("running to ready", c.RunningToReady, c.RunningAt, c.ReadyAt)
 		a.length("started to ready", c.StartedToReady, c.StartedAt, c.ReadyAt)

@@ -5,8 +5,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The method within checks that a time lies within the bound of one of the milestones.
-func (a *agreement) within(what string, at api.Instant, container string, milestones ...timeline.Milestone) {
+// checkWithin checks that a time lies within the bound of one of the milestones.
+func (a *agreement) checkWithin(what string, at api.Instant, container string, milestones ...timeline.Milestone) {
 	if at.IsZero() {
 		return
 	}

@@ -76,7 +76,8 @@ type Run struct {
 }
 
 // Fault is a fault that the scenario injected. Causes contains the true causes for the time from the field From until
-// the repair of the fault. The field Then contains the true causes for the rest of the stretch that contains the repair.
+// the repair of the fault. The field Then contains the true causes for the rest of the stretch that contains the
+// repair.
 type Fault struct {
 	Causes  []Cause
 	From    time.Time // if zero, the fault starts with the stretch that contains FixedAt
@@ -92,9 +93,9 @@ const Slack = 50 * time.Millisecond
 // the plugin's process exits and the runtime reads the result.
 const pluginEnds = 200 * time.Millisecond
 
-// The constant arrives is the longest time from the last byte that the registry sends until the runtime has verified
-// this byte.
-const arrives = 200 * time.Millisecond
+// maxArrivalDelay is the longest time from the last byte that the registry sends until the runtime has verified this
+// byte.
+const maxArrivalDelay = 200 * time.Millisecond
 
 // Stretches returns the stretches of the start-up for which the account shows the cause. If the kubelet does not wait
 // for another party, the kubelet is the cause.
@@ -166,10 +167,10 @@ func (a Account) addCall(s *stretches, c Call) {
 		last := earlier(c.LastByteAt, c.To)
 		s.add(c.From, last, "registry's log", Registry)
 		s.add(last, c.To, "registry's and containerd's logs", Disk)
-		s.add(last, earlier(last.Add(arrives), c.To), "registry's and containerd's logs", Disk, Registry)
+		s.add(last, earlier(last.Add(maxArrivalDelay), c.To), "registry's and containerd's logs", Disk, Registry)
 		for _, away := range a.Stopped { // after the stop, the runtime reads the data that arrived during the stop
 			if !last.Before(away.From) && last.Before(away.To) {
-				read := earlier(away.To.Add(arrives), c.To)
+				read := earlier(away.To.Add(maxArrivalDelay), c.To)
 				s.add(away.To, read, "registry's and containerd's logs", Disk, Registry, Runtime)
 			}
 		}

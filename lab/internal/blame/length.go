@@ -52,7 +52,7 @@ func (a Account) Lengths() []Length {
 		case c.Kind == Sandbox && len(c.Network) == 1:
 			add("network", "", Span{c.From, c.Network[0].To}, pluginEnds)
 		case c.Kind == Pull && !c.LastByteAt.IsZero():
-			add("pull", c.Container, Span{c.From, earlier(c.LastByteAt, c.To)}, arrives)
+			add("pull", c.Container, Span{c.From, earlier(c.LastByteAt, c.To)}, maxArrivalDelay)
 		case c.Kind == Start:
 			if i := a.runOf(c); i >= 0 && a.Runs[i].Init && !a.Runs[i].ExitedAt.IsZero() {
 				add("init_run", c.Container, Span{c.To, a.Runs[i].ExitedAt}, 0)

@@ -45,7 +45,7 @@ func Commands(file, text string) ([]Command, error) {
 		}
 		for _, statement := range parsed.Stmts {
 			command := Command{File: file, Line: block.Line + int(statement.Pos().Line()) - 1, Block: i,
-				Background: statement.Background, NotRun: block.NotRun, Calls: calls(statement)}
+				Background: statement.Background, NotRun: block.NotRun, Calls: callsIn(statement)}
 			statement.Background = false
 			if command.Text, err = source(statement); err != nil {
 				return nil, fmt.Errorf("%s: line %d: %w", file, command.Line, err)
@@ -65,8 +65,8 @@ func source(node syntax.Node) (string, error) {
 	return strings.TrimSpace(text.String()), nil
 }
 
-// The function calls returns all calls of programs in a statement.
-func calls(statement *syntax.Stmt) []Call {
+// callsIn returns all calls of programs in a statement.
+func callsIn(statement *syntax.Stmt) []Call {
 	var all []Call
 	syntax.Walk(statement, func(node syntax.Node) bool {
 		call, ok := node.(*syntax.CallExpr)

@@ -15,9 +15,9 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// The type blobs stores blobs as files. The upstream disk store hashes a blob at every request. Hashing would delay the
+// blobStore stores blobs as files. The upstream disk store hashes a blob at every request. Hashing would delay the
 // first byte of a large blob and distort the measurements. blobs is safe for concurrent use.
-type blobs struct {
+type blobStore struct {
 	dir   string
 	limit int64 // maximum total of bytes
 
@@ -27,7 +27,7 @@ type blobs struct {
 	total int64
 }
 
-func newBlobs(dir string, limit int64) (*blobs, error) {
+func newBlobs(dir string, limit int64) (*blobStore, error) {
 	// Manifests are only in memory, so no client would ever request the blobs of an earlier run.
 	if err := os.RemoveAll(dir); err != nil {
 		return nil, fmt.Errorf("empty blob directory: %w", err)
@@ -35,13 +35,13 @@ func newBlobs(dir string, limit int64) (*blobs, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("create blob directory: %w", err)
 	}
-	return &blobs{dir: dir, limit: limit, owner: make(map[v1.Hash]string), size: make(map[v1.Hash]int64)}, nil
+	return &blobStore{dir: dir, limit: limit, owner: make(map[v1.Hash]string), size: make(map[v1.Hash]int64)}, nil
 }
 
-func (b *blobs) path(h v1.Hash) string { return filepath.Join(b.dir, h.Algorithm+"-"+h.Hex) }
+func (b *blobStore) path(h v1.Hash) string { return filepath.Join(b.dir, h.Algorithm+"-"+h.Hex) }
 
 // Stat implements upstream.BlobStatHandler.
-func (b *blobs) Stat(_ context.Context, _ string, h v1.Hash) (int64, error) {
+func (b *blobStore) Stat(_ context.Context, _ string, h v1.Hash) (int64, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	size, ok := b.size[h]
@@ -52,7 +52,7 @@ func (b *blobs) Stat(_ context.Context, _ string, h v1.Hash) (int64, error) {
 }
 
 // Get implements upstream.BlobHandler.
-func (b *blobs) Get(_ context.Context, _ string, h v1.Hash) (io.ReadCloser, error) {
+func (b *blobStore) Get(_ context.Context, _ string, h v1.Hash) (io.ReadCloser, error) {
 	file, err := os.Open(b.path(h))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, upstream.ErrNotFound
@@ -64,7 +64,7 @@ func (b *blobs) Get(_ context.Context, _ string, h v1.Hash) (io.ReadCloser, erro
 }
 
 // Put implements upstream.BlobPutHandler.
-func (b *blobs) Put(_ context.Context, repository string, h v1.Hash, content io.ReadCloser) error {
+func (b *blobStore) Put(_ context.Context, repository string, h v1.Hash, content io.ReadCloser) error {
 	defer content.Close()
 	file, err := os.CreateTemp(b.dir, "upload-*")
 	if err != nil {
@@ -95,7 +95,7 @@ func (b *blobs) Put(_ context.Context, repository string, h v1.Hash, content io.
 }
 
 // forget removes the blobs of the repositories that match the pattern.
-func (b *blobs) forget(pattern string) {
+func (b *blobStore) forget(pattern string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for h, repository := range b.owner {

@@ -18,7 +18,7 @@ import (
 type Server struct {
 	rules    rules
 	accesses accessLog
-	blobs    *blobs
+	blobs    *blobStore
 	inner    http.Handler
 }
 

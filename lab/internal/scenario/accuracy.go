@@ -44,7 +44,7 @@ func accuracy(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	}
 	defer busy.stop()
 	arrivals, stop := b.Watch(ctx)
-	timelines, truths := make([]agent.Timeline, len(plans)), make([]known, len(plans))
+	timelines, truths := make([]agent.Timeline, len(plans)), make([]knownStartUp, len(plans))
 	// one pod at a time, because two concurrent pods would disturb the measurements of each other on a small machine
 	for i, p := range plans {
 		if timelines[i], truths[i], err = p.measure(ctx, b, arrivals, images[i]); err != nil {
@@ -135,21 +135,21 @@ func injectInto(ctx context.Context, b *bench.Bench, plans []plan) error {
 // measure runs the plan and returns the agent's timeline and the true times. Then measure deletes the pod, because the
 // pod's probes would keep the machine busy.
 func (p plan) measure(ctx context.Context, b *bench.Bench, arrivals *bench.Arrivals,
-	image string) (agent.Timeline, known, error) {
+	image string) (agent.Timeline, knownStartUp, error) {
 	c, err := p.carryOut(ctx, b, arrivals, image)
 	if err != nil {
-		return agent.Timeline{}, known{}, err
+		return agent.Timeline{}, knownStartUp{}, err
 	}
 	timeline, err := b.AwaitSettled(ctx, p.name)
 	if err != nil {
-		return agent.Timeline{}, known{}, err
+		return agent.Timeline{}, knownStartUp{}, err
 	}
 	if err := keep(b, timeline); err != nil {
-		return agent.Timeline{}, known{}, err
+		return agent.Timeline{}, knownStartUp{}, err
 	}
 	k, err := p.ask(ctx, b, arrivals.Of(p.name), c)
 	if err != nil {
-		return agent.Timeline{}, known{}, err
+		return agent.Timeline{}, knownStartUp{}, err
 	}
 	return timeline, k, b.DeletePod(ctx, p.name)
 }

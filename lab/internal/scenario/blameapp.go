@@ -26,7 +26,7 @@ func crashRows() []examRow {
 	return []examRow{
 		{"exits-with-0", "a container repeatedly exits with code 0: back-off",
 			endless(mainName, 3, func(_ *examPod, spec *corev1.PodSpec) {
-				variable(&spec.Containers[0], workload.RunFor, 1500*time.Millisecond)
+				setVariable(&spec.Containers[0], workload.RunFor, 1500*time.Millisecond)
 			})},
 		{"exits-with-1", "a container fails repeatedly: back-off",
 			endless(mainName, 3, func(_ *examPod, spec *corev1.PodSpec) { crash(&spec.Containers[0], 2*time.Second) })},
@@ -45,15 +45,15 @@ func crashRows() []examRow {
 		{"out-of-memory", "the kernel repeatedly kills the container for exceeding its memory limit: application, " +
 			"then back-off",
 			endless(mainName, 2, func(_ *examPod, spec *corev1.PodSpec) {
-				variable(&spec.Containers[0], workload.FillAfter, 2*time.Second)
+				setVariable(&spec.Containers[0], workload.FillAfter, 2*time.Second)
 				limit := corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("64Mi")}
 				spec.Containers[0].Resources.Limits = limit
 			})},
 	}
 }
 
-// The function variable sets an environment variable of a container, which the workload program reads.
-func variable(c *corev1.Container, name string, value time.Duration) {
+// setVariable sets an environment variable of a container, which the workload program reads.
+func setVariable(c *corev1.Container, name string, value time.Duration) {
 	c.Env = append(c.Env, corev1.EnvVar{Name: name, Value: value.String()})
 }
 

@@ -73,7 +73,7 @@ func compare(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	defer func() { end(); err = errors.Join(err, alive.Wait()) }()
 	var whole, own []size
 	for round := range compareRounds {
-		c := compared{bench: b, runtime: runtime, versions: versions}
+		c := comparedRound{bench: b, runtime: runtime, versions: versions}
 		if err := c.play(living, round); err != nil {
 			return err
 		}
@@ -116,8 +116,8 @@ func (t *version) prepare(ctx context.Context, b *bench.Bench) error {
 	return err
 }
 
-// The type compared is one round, in which agents of the two programs alternate.
-type compared struct {
+// comparedRound is one round, in which agents of the two programs alternate.
+type comparedRound struct {
 	bench    *bench.Bench
 	runtime  *synthetic.Runtime
 	versions []version
@@ -126,7 +126,7 @@ type compared struct {
 	series      []map[string]bool
 }
 
-func (c *compared) play(ctx context.Context, round int) (err error) {
+func (c *comparedRound) play(ctx context.Context, round int) (err error) {
 	var agents []node.ExtraAgent
 	for range comparePairs {
 		for _, t := range c.versions {
@@ -176,7 +176,7 @@ func (c *compared) play(ctx context.Context, round int) (err error) {
 
 // start runs the load: first pods with present images at a constant rate, and then pods with cold images one by one.
 // Each pod with a cold image requires its own Event watch.
-func (c *compared) start(ctx context.Context, namespace string) error {
+func (c *comparedRound) start(ctx context.Context, namespace string) error {
 	kubelet := synthetic.Kubelet{Kube: c.bench.Kube, Runtime: c.runtime, Node: costNode, Pace: synthetic.Usual()}
 	images := func(pod string) []string {
 		return []string{"images.invalid/" + namespace + "/" + pod + "-a:1",
@@ -248,7 +248,7 @@ func judgeSeries(v *Verdict, before, now map[string]bool) {
 
 // judgeMemory requires, with 95 % confidence, that the new program uses at most moreMemory more than the old program.
 // An inconclusive measurement is also a problem.
-func judgeMemory(v *Verdict, what string, more paired[size]) {
+func judgeMemory(v *Verdict, what string, more pairedDifferences[size]) {
 	v.Compared++
 	v.Note("%s: the difference is %v, standard error %v, so at most %v with 95 %% confidence (%d pairs)", what,
 		more.mean, more.standardError, more.atMost(), more.pairs)

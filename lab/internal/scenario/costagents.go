@@ -55,11 +55,11 @@ func (c *costRun) agentsUsage(ctx context.Context) (u agentsUsage, err error) {
 }
 
 // countWatches adds up the Event watches of all agents.
-func (c *costRun) countWatches(ctx context.Context) (all watches, err error) {
+func (c *costRun) countWatches(ctx context.Context) (all watchCounts, err error) {
 	for extra := range c.kind.agents {
 		one, err := countWatches(ctx, c.bench, c.bench.Node.Extra(extra))
 		if err != nil {
-			return watches{}, err
+			return watchCounts{}, err
 		}
 		one.opened, one.agentOpen, one.openSeconds = one.opened+all.opened, one.agentOpen+all.agentOpen,
 			one.openSeconds+all.openSeconds
@@ -71,7 +71,7 @@ func (c *costRun) countWatches(ctx context.Context) (all watches, err error) {
 
 // judgeAgents checks the agents' requests to the API server during the blocks on the agents' node. The parameter events
 // is the number of Events that were created during these blocks.
-func (c *costRun) judgeAgents(u agentsUsage, w watches, events int) error {
+func (c *costRun) judgeAgents(u agentsUsage, w watchCounts, events int) error {
 	v, kind := c.verdict, c.kind
 	pods := float64(kind.pairs * kind.pods * kind.agents)
 	v.Note("%s: an agent used %.2f ms of CPU per start, and at most %d MiB; %d agents opened %v Event watches "+

@@ -70,7 +70,7 @@ func (c *costRun) measure(ctx context.Context) (err error) {
 		}
 		per := func(d time.Duration) time.Duration { return d / time.Duration(c.kind.pods) }
 		differences = append(differences,
-			per(blocks[costNode].apiServer-blocks[plainNode].apiServer)/time.Duration(c.kind.times()))
+			per(blocks[costNode].apiServer-blocks[plainNode].apiServer)/time.Duration(c.kind.agentCount()))
 		without = append(without, per(blocks[plainNode].apiServer))
 		agents = agents.plus(blocks[costNode].agents)
 		events += blocks[costNode].events
@@ -85,7 +85,7 @@ func (c *costRun) measure(ctx context.Context) (err error) {
 		"%d times; the pairs: %v)",
 		c.kind.name, milliseconds(load.mean), milliseconds(load.standardError), milliseconds(cost.mean),
 		milliseconds(cost.standardError),
-		milliseconds(cost.atMost()), c.kind.pairs, c.kind.pods, c.kind.times(), differences)
+		milliseconds(cost.atMost()), c.kind.pairs, c.kind.pods, c.kind.agentCount(), differences)
 	judgeCost(c.verdict, c.kind, cost)
 	return c.judgeAgents(agents, after.growthSince(before), events)
 }

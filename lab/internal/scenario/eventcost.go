@@ -35,8 +35,8 @@ type costKind struct {
 	target time.Duration // greatest CPU time of the API server for each start and agent
 }
 
-// The method times returns the number of agents whose cost a block on costNode contains.
-func (k costKind) times() int { return k.agents + k.counterparts }
+// agentCount returns the number of agents whose cost a block on costNode contains.
+func (k costKind) agentCount() int { return k.agents + k.counterparts }
 
 // costKinds returns the loads. The scenario measures each load separately.
 //
@@ -131,7 +131,7 @@ func (c *byteCount) Write(p []byte) (int, error) {
 
 // judgeCost requires, with 95 % confidence, that the cost is below the target. An inconclusive measurement is also a
 // problem.
-func judgeCost(v *Verdict, kind costKind, cost paired[time.Duration]) {
+func judgeCost(v *Verdict, kind costKind, cost pairedDifferences[time.Duration]) {
 	v.Compared++
 	switch {
 	case cost.mean > kind.target:

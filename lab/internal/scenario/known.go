@@ -10,8 +10,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-// The type known contains the true times of one pod's start-up, from sources other than the agent.
-type known struct {
+// knownStartUp contains the true times of one pod's start-up, from sources other than the agent.
+type knownStartUp struct {
 	pod        string
 	lengths    []knownLength
 	milestones []knownMilestone
@@ -67,38 +67,38 @@ type accounts struct {
 
 // ask collects the true times of a started pod. The pod must still exist, because the kubelet deletes the pod's log
 // with the pod.
-func (p plan) ask(ctx context.Context, b *bench.Bench, seen bench.Arrival, c calls) (known, error) {
+func (p plan) ask(ctx context.Context, b *bench.Bench, seen bench.Arrival, c calls) (knownStartUp, error) {
 	a := accounts{seen: seen, calls: c, stated: make(map[string]map[string]time.Time)}
 	var err error
 	if a.takenUpAt, err = b.TakenUpAt(p.name); err != nil {
-		return known{}, err
+		return knownStartUp{}, err
 	}
 	if a.boundAt, err = b.BoundAt(ctx, p.name); err != nil {
-		return known{}, err
+		return knownStartUp{}, err
 	}
 	if a.pullsAt, err = b.PullRequestedAt(ctx, p.name); err != nil {
-		return known{}, err
+		return knownStartUp{}, err
 	}
 	if a.runtime, err = b.RuntimeLog(p.name, seen.UID); err != nil {
-		return known{}, err
+		return knownStartUp{}, err
 	}
 	if a.network, err = b.NetworkTruth(p.name); err != nil {
-		return known{}, err
+		return knownStartUp{}, err
 	}
 	for _, container := range []string{initName, p.hookedContainer(), mainName} {
 		if container == "" || a.stated[container] != nil {
 			continue
 		}
 		if a.stated[container], err = b.WorkloadLog(p.name, seen.UID, container); err != nil {
-			return known{}, err
+			return knownStartUp{}, err
 		}
 	}
 	if passed := a.stated[mainName][workload.WordReady]; !passed.IsZero() {
 		if a.heardReadyAt, err = b.HeardReadyAt(p.name, passed); err != nil {
-			return known{}, err
+			return knownStartUp{}, err
 		}
 	}
-	k := known{pod: p.name, lengths: p.lengths(a)}
+	k := knownStartUp{pod: p.name, lengths: p.lengths(a)}
 	k.milestones, k.spans = p.controlPlane(a)
 	return k, nil
 }

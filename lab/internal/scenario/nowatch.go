@@ -69,7 +69,7 @@ func noWatch(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		return err
 	}
 	v.requireDownload(timeline, mainName)
-	var after watches
+	var after watchCounts
 	err = b.Node.Report.Wait(ctx, "the agent to close its Event watch", 30*time.Second, 200*time.Millisecond,
 		func(ctx context.Context) error {
 			if after, err = countWatches(ctx, b, b.Agent); err != nil {
@@ -134,7 +134,7 @@ func lateSandbox(timeline agent.Timeline) bool {
 }
 
 // compareWatches compares the number of opened Event watches with the expected range.
-func (v *Verdict) compareWatches(what string, between watches, least, most float64) {
+func (v *Verdict) compareWatches(what string, between watchCounts, least, most float64) {
 	v.Compared += 2
 	wanted := fmt.Sprint(most)
 	if least != most {

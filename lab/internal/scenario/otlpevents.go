@@ -19,9 +19,9 @@ const (
 	longestWords = 256 // bytes
 )
 
-// The constant combined is the first part of an Event's message if the kubelet combined several Events. Such an Event
-// can be about several containers.
-const combined = "(combined from similar events)"
+// combinedMarker is the first part of an Event's message if the kubelet combined several Events. Such an Event can be
+// about several containers.
+const combinedMarker = "(combined from similar events)"
 
 // judgeEvents requires the kubelet's Events on the root span. The span must have the Events on which the record's
 // milestones are based. The span must also have all earlier Events about containers, because an Event watch was open.
@@ -89,7 +89,7 @@ func (v *Verdict) requireEvent(root otlp.Span, t agent.Timeline, m agent.Milesto
 	}
 	for _, e := range root.Events {
 		if e.Name == reason && e.Attributes["k8s.container.name"] == container && lies.holds(e.At) ||
-			strings.HasPrefix(e.Attributes["podlapse.message"], combined) {
+			strings.HasPrefix(e.Attributes["podlapse.message"], combinedMarker) {
 			return
 		}
 	}

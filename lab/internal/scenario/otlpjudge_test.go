@@ -189,7 +189,7 @@ func TestSpanEvents(t *testing.T) {
 		}, ""},
 		"combined Events": {func(_ *agent.Timeline, s []otlp.Span) {
 			s[0].Events[3].Attributes["podlapse.message"],
-				s[0].Events[3].Attributes["k8s.container.name"] = combined+": words", "other"
+				s[0].Events[3].Attributes["k8s.container.name"] = combinedMarker+": words", "other"
 		}, ""},
 		"ephemeral container": {func(t *agent.Timeline, _ []otlp.Span) {
 			t.Milestones = append(t.Milestones, agent.Milestone{Milestone: "pull_requested", Container: "debug",

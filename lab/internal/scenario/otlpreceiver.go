@@ -33,7 +33,7 @@ func (t *tracedRun) withoutReceiver(ctx context.Context) error {
 	if _, err := t.bench.AwaitSettled(ctx, dropped); err != nil {
 		return err
 	}
-	during, err := t.awaitCounted(ctx, func(c delivered) bool { return c.dropped > before.dropped })
+	during, err := t.awaitCounted(ctx, func(c deliveredCounters) bool { return c.dropped > before.dropped })
 	if err != nil {
 		return err
 	}
@@ -54,15 +54,15 @@ func (t *tracedRun) withoutReceiver(ctx context.Context) error {
 	if _, _, err := t.awaitReport(ctx, received); err != nil {
 		return err
 	}
-	after, err := t.awaitCounted(ctx, func(c delivered) bool { return c.sent > during.sent })
+	after, err := t.awaitCounted(ctx, func(c deliveredCounters) bool { return c.sent > during.sent })
 	if err != nil {
 		return err
 	}
 	t.verdict.Compared += 2
-	if want := (delivered{before.sent, before.dropped + 1, before.printed + 1}); during != want {
+	if want := (deliveredCounters{before.sent, before.dropped + 1, before.printed + 1}); during != want {
 		t.verdict.Problem("after a pod started without a receiver, the counters are %+v, want %+v", during, want)
 	}
-	if want := (delivered{before.sent + 1, before.dropped + 1, before.printed + 2}); after != want {
+	if want := (deliveredCounters{before.sent + 1, before.dropped + 1, before.printed + 2}); after != want {
 		t.verdict.Problem("after one more pod started with a receiver, the counters are %+v, want %+v", after, want)
 	}
 	if lost, err := tracesOf(t.bench, dropped); err != nil {
@@ -73,21 +73,22 @@ func (t *tracedRun) withoutReceiver(ctx context.Context) error {
 	return nil
 }
 
-// The type delivered contains the agent's counters of start-ups.
-type delivered struct{ sent, dropped, printed float64 }
+// deliveredCounters contains the agent's counters of start-ups.
+type deliveredCounters struct{ sent, dropped, printed float64 }
 
-func (t *tracedRun) counted(ctx context.Context) (delivered, error) {
+func (t *tracedRun) counted(ctx context.Context) (deliveredCounters, error) {
 	text, err := t.bench.Agent.Metrics(ctx)
 	if err != nil {
-		return delivered{}, err
+		return deliveredCounters{}, err
 	}
 	sent, err := metrics.Sum(text, "podlapse_sink_sent_total", `sink="otlp"`)
 	dropped, droppedErr := metrics.Sum(text, "podlapse_sink_dropped_total", `sink="otlp"`)
 	printed, printedErr := metrics.Sum(text, "podlapse_sink_sent_total", `sink="records"`)
-	return delivered{sent, dropped, printed}, errors.Join(err, droppedErr, printedErr)
+	return deliveredCounters{sent, dropped, printed}, errors.Join(err, droppedErr, printedErr)
 }
 
-func (t *tracedRun) awaitCounted(ctx context.Context, enough func(delivered) bool) (counted delivered, err error) {
+func (t *tracedRun) awaitCounted(ctx context.Context, enough func(deliveredCounters) bool) (counted deliveredCounters,
+	err error) {
 	err = t.bench.Node.Report.Wait(ctx, "the agent's counters", deliveryLimit+5*time.Second, 100*time.Millisecond,
 		func(ctx context.Context) error {
 			var err error

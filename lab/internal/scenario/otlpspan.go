@@ -12,8 +12,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/otlp"
 )
 
-// The type wanted is a span that the trace of a record must contain.
-type wanted struct {
+// wantedSpan is a span that the trace of a record must contain.
+type wantedSpan struct {
 	kind, name string
 	start, end stretch
 	failed     bool
@@ -21,9 +21,9 @@ type wanted struct {
 	texts map[string]string
 	// attributes that are durations; an attribute with an empty value must be absent
 	seconds    map[string]json.Number
-	downloaded time.Time // for a layer: the time of the layer's event; zero if there is no such event
-	parts      []wanted  // the child spans
-	doubtful   bool      // the span is omitted if its end would precede its start
+	downloaded time.Time    // for a layer: the time of the layer's event; zero if there is no such event
+	parts      []wantedSpan // the child spans
+	doubtful   bool         // the span is omitted if its end would precede its start
 }
 
 // stretch is the interval in which an instant lies. An unknown end of the interval is zero.
@@ -40,7 +40,7 @@ var commonAttributes = []string{"k8s.namespace.name", "k8s.pod.name", "k8s.pod.u
 
 // requireSpans requires exactly these spans under a parent. Spans of one kind must be in order. Only containers are
 // exempt.
-func (v *Verdict) requireSpans(r otlp.Report, parent string, all ...wanted) {
+func (v *Verdict) requireSpans(r otlp.Report, parent string, all ...wantedSpan) {
 	there := slices.DeleteFunc(slices.Clone(r.Spans), func(s otlp.Span) bool {
 		if parent == "" {
 			return s.Attributes["podlapse.kind"] != "startup"
@@ -68,7 +68,7 @@ func (v *Verdict) requireSpans(r otlp.Report, parent string, all ...wanted) {
 	}
 }
 
-func (v *Verdict) span(pod string, s otlp.Span, w wanted) {
+func (v *Verdict) span(pod string, s otlp.Span, w wantedSpan) {
 	if s.Name != w.name || !w.start.holds(s.StartAt) || !w.end.holds(s.EndAt) {
 		v.Problem("trace of %s: %s %s is from %s to %s, but in the record %s starts between %s and %s and ends "+
 			"between %s and "+

@@ -23,8 +23,8 @@ var ownerKeys = map[string]string{"Deployment": "k8s.deployment.name", "ReplicaS
 
 // wantedOf returns the expected trace of a record. wantedOf takes the owner's revision from the root span, because a
 // record does not contain the revision.
-func wantedOf(t agent.Timeline, root otlp.Span) wanted {
-	w := wanted{kind: "startup", name: "pod startup " + t.Namespace + "/" + t.Name, start: exactly(t.CreatedAt),
+func wantedOf(t agent.Timeline, root otlp.Span) wantedSpan {
+	w := wantedSpan{kind: "startup", name: "pod startup " + t.Namespace + "/" + t.Name, start: exactly(t.CreatedAt),
 		end:    exactly(t.SettledAt),
 		failed: t.State == agent.Failed || t.State == agent.GivenUp,
 		texts: map[string]string{"podlapse.startup.id": t.ID, "podlapse.state": t.State, "podlapse.verdict": t.Verdict,
@@ -57,14 +57,14 @@ func wantedOf(t agent.Timeline, root otlp.Span) wanted {
 	return w
 }
 
-func wantedPhases(t agent.Timeline) (all []wanted) {
+func wantedPhases(t agent.Timeline) (all []wantedSpan) {
 	for _, p := range t.Phases {
 		texts := map[string]string{"podlapse.cause": p.Cause, "podlapse.attempt": strconv.Itoa(p.Attempt),
 			"podlapse.sources":     strings.Join(p.Sources, ","),
 			"podlapse.merged_with": strings.Join(p.MergedWith, ",")}
 		containerTexts(texts, p.Container)
 		openText(texts, p.Open)
-		all = append(all, wanted{kind: "phase", name: p.Phase, start: exactly(p.StartAt), end: exactly(p.EndAt),
+		all = append(all, wantedSpan{kind: "phase", name: p.Phase, start: exactly(p.StartAt), end: exactly(p.EndAt),
 			texts:   texts,
 			seconds: map[string]json.Number{"podlapse.error_seconds": p.Error}})
 	}
@@ -91,7 +91,7 @@ func openText(texts map[string]string, open bool) {
 // container. The span ends when the container becomes ready. If the container never becomes ready, the span ends when
 // the container's latest run ends. If this run does not end, the span ends with the start-up. In the record, each of
 // these instants is the interval of a milestone.
-func wantedContainers(t agent.Timeline) (all []wanted) {
+func wantedContainers(t agent.Timeline) (all []wantedSpan) {
 	var names []string
 	for _, m := range t.Milestones {
 		if m.Container != "" && !slices.Contains(names, m.Container) {
@@ -116,7 +116,8 @@ func wantedContainers(t agent.Timeline) (all []wanted) {
 		if pulls := t.PullsOf(name); len(pulls) > 0 {
 			imageTexts(texts, pulls[0].Image)
 		}
-		all = append(all, wanted{kind: "container", name: "container " + name, start: l.begunIn, end: end, texts: texts,
+		all = append(all, wantedSpan{kind: "container", name: "container " + name, start: l.begunIn, end: end,
+			texts:    texts,
 			doubtful: l.begunIn.to.IsZero() || l.begunIn.to.After(end.from)})
 	}
 	return all
@@ -181,7 +182,7 @@ func laterStretch(two bool, a, b stretch) stretch {
 }
 
 // wantedPulls returns a span with child spans for each pull whose start and end are known.
-func wantedPulls(t agent.Timeline) (all []wanted) {
+func wantedPulls(t agent.Timeline) (all []wantedSpan) {
 	for _, p := range t.Pulls {
 		from, to := p.RequestedAt, p.FinishedAt
 		if from.IsZero() {
@@ -205,7 +206,7 @@ func wantedPulls(t agent.Timeline) (all []wanted) {
 		if p.SizeBytes > 0 {
 			texts["podlapse.size_bytes"] = strconv.FormatInt(p.SizeBytes, 10)
 		}
-		w := wanted{kind: "pull", name: "image pull of " + p.Container, start: exactly(from), end: exactly(to),
+		w := wantedSpan{kind: "pull", name: "image pull of " + p.Container, start: exactly(from), end: exactly(to),
 			failed: p.Outcome == agent.Failed,
 			texts:  texts, seconds: map[string]json.Number{"podlapse.error_seconds": ""}, parts: wantedParts(p)}
 		if w.failed {
@@ -221,8 +222,8 @@ func wantedPulls(t agent.Timeline) (all []wanted) {
 
 // wantedParts returns the child spans of a pull: the wait in the queue, the download, the unpacking, and one span for
 // each layer. The span of a layer starts when the runtime receives the request.
-func wantedParts(p agent.Pull) (all []wanted) {
-	add := func(w wanted, from, to time.Time) {
+func wantedParts(p agent.Pull) (all []wantedSpan) {
+	add := func(w wantedSpan, from, to time.Time) {
 		if from.IsZero() || to.IsZero() || to.Before(from) {
 			return
 		}
@@ -230,7 +231,7 @@ func wantedParts(p agent.Pull) (all []wanted) {
 		all = append(all, w)
 	}
 	if p.QueueSeconds != "" {
-		queue := wanted{kind: "queue"}
+		queue := wantedSpan{kind: "queue"}
 		if b := p.BlockedBy; b != nil {
 			queue.texts = map[string]string{"podlapse.blocked_by": b.Namespace + "/" + b.Pod + " " + b.Container + " " +
 				b.Image}
@@ -242,10 +243,10 @@ func wantedParts(p agent.Pull) (all []wanted) {
 	if p.Download != nil {
 		bytes = p.Download.Bytes
 	}
-	add(wanted{kind: "download", texts: map[string]string{"podlapse.size_bytes": strconv.FormatInt(bytes, 10)}},
+	add(wantedSpan{kind: "download", texts: map[string]string{"podlapse.size_bytes": strconv.FormatInt(bytes, 10)}},
 		p.StartedAt, p.DownloadedAt)
 	if u := p.Unpack; u != nil {
-		add(wanted{kind: "unpack", seconds: map[string]json.Number{"podlapse.busy_seconds": u.Seconds}}, u.StartAt,
+		add(wantedSpan{kind: "unpack", seconds: map[string]json.Number{"podlapse.busy_seconds": u.Seconds}}, u.StartAt,
 			u.EndAt)
 	}
 	for _, l := range p.Layers {
@@ -253,7 +254,7 @@ func wantedParts(p agent.Pull) (all []wanted) {
 		if l.DownloadedAt.After(end) {
 			end = l.DownloadedAt
 		}
-		add(wanted{kind: "layer", downloaded: l.DownloadedAt,
+		add(wantedSpan{kind: "layer", downloaded: l.DownloadedAt,
 			texts: map[string]string{"podlapse.digest": l.Digest,
 				"podlapse.size_bytes": strconv.FormatInt(l.SizeBytes, 10)}}, p.StartedAt, end)
 	}

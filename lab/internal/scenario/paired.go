@@ -2,15 +2,15 @@ package scenario
 
 import "math"
 
-// The type paired summarizes the differences within pairs of measurements. Each pair has one measurement with the cost
-// and one measurement without the cost. The values are durations or bytes.
-type paired[T ~int64] struct {
+// pairedDifferences summarizes the differences within pairs of measurements. Each pair has one measurement with the
+// cost and one measurement without the cost. The values are durations or bytes.
+type pairedDifferences[T ~int64] struct {
 	mean, standardError T
 	pairs               int
 }
 
 // pair summarizes at least two differences.
-func pair[T ~int64](differences []T) paired[T] {
+func pair[T ~int64](differences []T) pairedDifferences[T] {
 	n := float64(len(differences))
 	var sum, squares float64
 	for _, d := range differences {
@@ -19,12 +19,13 @@ func pair[T ~int64](differences []T) paired[T] {
 	for _, d := range differences {
 		squares += (float64(d) - sum/n) * (float64(d) - sum/n)
 	}
-	return paired[T]{mean: T(sum / n), standardError: T(math.Sqrt(squares / (n - 1) / n)), pairs: len(differences)}
+	return pairedDifferences[T]{mean: T(sum / n), standardError: T(math.Sqrt(squares / (n - 1) / n)),
+		pairs: len(differences)}
 }
 
 // atMost returns an upper limit of the true difference with 95 % confidence. atMost assumes that the pairs vary only by
 // chance.
-func (p paired[T]) atMost() T {
+func (p pairedDifferences[T]) atMost() T {
 	return p.mean + T(student95(p.pairs-1)*float64(p.standardError))
 }
 

@@ -108,11 +108,11 @@ func (w *pressureWitness) waitedBetween(from, to time.Time) time.Duration {
 	return w.stalled[last] - w.stalled[max(0, first-1)]
 }
 
-// The type waits contains one observer for each resource.
-type waits []*pressureWitness
+// waitObservers contains one observer for each resource.
+type waitObservers []*pressureWitness
 
-func witnessWaits() (waits, error) {
-	var all waits
+func witnessWaits() (waitObservers, error) {
+	var all waitObservers
 	for _, resource := range []string{"cpu", "io"} {
 		w, err := witnessPressure(resource)
 		if err != nil {
@@ -124,7 +124,7 @@ func witnessWaits() (waits, error) {
 	return all, nil
 }
 
-func (all waits) stop() {
+func (all waitObservers) stop() {
 	for _, w := range all {
 		w.stop()
 	}
@@ -135,7 +135,7 @@ func (all waits) stop() {
 const longestWait = 150 * time.Millisecond
 
 // waitedNear returns the time for which tasks waited near the ends of an interval, at most longestWait.
-func (all waits) waitedNear(s bench.Span) (waited time.Duration) {
+func (all waitObservers) waitedNear(s bench.Span) (waited time.Duration) {
 	const around = 100 * time.Millisecond
 	for _, w := range all {
 		if s.EndAt.Sub(s.StartAt) <= 2*around {

@@ -68,16 +68,16 @@ func TestWaitsNearEndsOfPhase(t *testing.T) {
 		"busy in between":   {200 * time.Millisecond, 2500 * time.Millisecond, 0},
 		"after the samples": {5 * time.Second, 6 * time.Second, 0},
 	} {
-		if got := (waits{w}).waitedNear(bench.Span{StartAt: after(test.from),
+		if got := (waitObservers{w}).waitedNear(bench.Span{StartAt: after(test.from),
 			EndAt: after(test.to)}); got != test.want {
 			t.Errorf("%s: tasks waited %s, want %s", name, got, test.want)
 		}
 	}
 	span := bench.Span{StartAt: after(1200 * time.Millisecond), EndAt: after(1800 * time.Millisecond)}
-	if got := (waits{w, w}).waitedNear(span); got != longestWait {
+	if got := (waitObservers{w, w}).waitedNear(span); got != longestWait {
 		t.Errorf("two witnesses: tasks waited %s, want %s", got, longestWait)
 	}
-	if got := (waits)(nil).waitedNear(span); got != 0 {
+	if got := (waitObservers)(nil).waitedNear(span); got != 0 {
 		t.Errorf("no witness: tasks waited %s", got)
 	}
 }

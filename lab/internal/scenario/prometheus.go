@@ -25,7 +25,7 @@ const (
 // the agent. Then scrape sends typical queries.
 func scrape(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const initRun = 300 * time.Millisecond
-	pods := []scraped{ // the start-ups take about 7, 14 and 24 seconds
+	pods := []scrapedPod{ // the start-ups take about 7, 14 and 24 seconds
 		{plan: plan{name: "short", initRun: initRun, readyAfter: 5500 * time.Millisecond}},
 		{plan: plan{name: "middle", initRun: initRun, readyAfter: 10500 * time.Millisecond, throttled: true}},
 		{plan: plan{name: "long", initRun: initRun, readyAfter: 20500 * time.Millisecond, throttled: true}},
@@ -43,7 +43,7 @@ func scrape(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := startScraped(ctx, b, pods); err != nil {
 		return err
 	}
-	slices.SortFunc(pods, func(a, b scraped) int { return int(a.truth - b.truth) })
+	slices.SortFunc(pods, func(a, b scrapedPod) int { return int(a.truth - b.truth) })
 	p := &promRun{bench: b, verdict: v, pods: pods,
 		classic: prometheus.Client{Server: "http://" + layout.Address(layout.PrometheusPort)},
 		native:  prometheus.Client{Server: "http://" + layout.Address(layout.NativePort)}}
@@ -62,7 +62,7 @@ type promRun struct {
 	bench           *bench.Bench
 	verdict         *Verdict
 	classic, native prometheus.Client
-	pods            []scraped // in the order of their durations
+	pods            []scrapedPod // in the order of their durations
 }
 
 // scrapeLimit is the longest time until Prometheus has the agent's current metrics.
@@ -129,8 +129,8 @@ func (p *promRun) sum() (seconds float64) {
 	return seconds
 }
 
-// The constant rounding is the largest rounding error of floating-point sums of a few seconds.
-const rounding = 1e-6
+// roundingError is the largest rounding error of floating-point sums of a few seconds.
+const roundingError = 1e-6
 
 // judgeClassic requires that each quantile lies in the same bucket as the true duration.
 func (p *promRun) judgeClassic(ctx context.Context) error {
@@ -159,7 +159,7 @@ func (p *promRun) judgeClassic(ctx context.Context) error {
 		p.verdict.Contract(pod.timeline)
 		p.verdict.requireDownload(pod.timeline, mainName)
 	}
-	return p.expect(ctx, p.classic, startupHistogram+"_sum", p.sum(), rounding)
+	return p.expect(ctx, p.classic, startupHistogram+"_sum", p.sum(), roundingError)
 }
 
 // The edges of the agent's buckets in seconds. The histogram of pulls has fewer buckets than the histogram of
@@ -193,7 +193,7 @@ func (p *promRun) judgeNative(ctx context.Context) error {
 		}
 		p.verdict.Note("pod %s: the quantile from native buckets is %.3f", pod.plan.name, got)
 	}
-	return p.expect(ctx, p.native, "histogram_sum("+startupHistogram+")", p.sum(), rounding)
+	return p.expect(ctx, p.native, "histogram_sum("+startupHistogram+")", p.sum(), roundingError)
 }
 
 // judgeExemplars requires that each bucket's exemplar refers to the trace of a pod in the bucket.
@@ -224,7 +224,7 @@ func (p *promRun) judgeExemplars(ctx context.Context) error {
 		leads := slices.ContainsFunc(exemplars, func(e prometheus.Exemplar) bool {
 			length, err := e.Value.Float64()
 			return err == nil && e.Labels["trace_id"] == root[0].TraceID &&
-				math.Abs(length-pod.total.Seconds()) < rounding
+				math.Abs(length-pod.total.Seconds()) < roundingError
 		})
 		if !leads {
 			p.verdict.Problem("an exemplar of %s must refer to trace %s of pod %s, but the exemplars are: %+v",

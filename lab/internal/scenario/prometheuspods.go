@@ -14,8 +14,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/prometheus"
 )
 
-// The type scraped is one pod whose metrics Prometheus must store.
-type scraped struct {
+// scrapedPod is one pod whose metrics Prometheus must store.
+type scrapedPod struct {
 	plan     plan
 	truth    time.Duration // from the request to create the pod until the watch delivered the ready pod
 	timeline agent.Timeline
@@ -24,7 +24,7 @@ type scraped struct {
 
 // startScraped starts the pods, and starts each pod only after the pull of the previous pod. startScraped waits until
 // the agent has reported all pods.
-func startScraped(ctx context.Context, b *bench.Bench, pods []scraped) error {
+func startScraped(ctx context.Context, b *bench.Bench, pods []scrapedPod) error {
 	var plans []plan
 	for _, p := range pods {
 		plans = append(plans, p.plan)
@@ -74,7 +74,7 @@ func (p *promRun) judgePodSeries(ctx context.Context) error {
 			return err
 		}
 		p.verdict.Compared++
-		if len(samples) != 1 || math.Abs(samples[0].Value-pod.total.Seconds()) > rounding ||
+		if len(samples) != 1 || math.Abs(samples[0].Value-pod.total.Seconds()) > roundingError ||
 			samples[0].Labels["state"] != agent.Ready {
 			p.verdict.Problem("want one series of the ready pod %s with the value %s, but got %+v", pod.plan.name,
 				seconds(pod.total),

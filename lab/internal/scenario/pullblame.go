@@ -23,7 +23,7 @@ func (j *pullJudge) judgeBlame(what, container string, truth []bench.Attempt, ti
 		slack += exact
 		// the end of the queue is known only from Events; without Events, the agent never reports the queue
 		if j.view.events {
-			slack += j.view.worstError(a, neighbors{})
+			slack += j.view.worstError(a, neighborInstants{})
 		}
 	}
 	reported, _, err := timeline.In("pull_queue", container)

@@ -12,8 +12,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// The type unseen is a pull that took longer for the runtime than for the registry.
-type unseen struct {
+// unseenPull is a pull that took longer for the runtime than for the registry.
+type unseenPull struct {
 	what string
 	took time.Duration // difference between the two durations
 }
@@ -59,7 +59,7 @@ func (j *pullJudge) attemptsOf(ctx context.Context, pod string, want wantedPull)
 }
 
 // judgeImage checks the agent's entire report about one image of a pod.
-func (j *pullJudge) judgeImage(c pullCase, want wantedPull, truth []bench.Attempt, near neighbors,
+func (j *pullJudge) judgeImage(c pullCase, want wantedPull, truth []bench.Attempt, near neighborInstants,
 	timeline agent.Timeline) {
 	v, what := j.verdict, c.pod
 	if want.container != mainName {
@@ -173,10 +173,10 @@ func (j *pullJudge) judgeWords(what string, want wantedPull, outcome string, pul
 
 // judgeLengths checks the duration of the queue and of the pull for one attempt. For a failed attempt, no evidence
 // separates the two durations.
-func (j *pullJudge) judgeLengths(what string, truth bench.Attempt, near neighbors, pull agent.Pull) {
+func (j *pullJudge) judgeLengths(what string, truth bench.Attempt, near neighborInstants, pull agent.Pull) {
 	happened, byRegistry := truth.Pull(seenByRegistry)
 	if !byRegistry && !truth.Failed() {
-		j.unseen = append(j.unseen, unseen{what, truth.Call.Length() - truth.Asked.Length()})
+		j.unseen = append(j.unseen, unseenPull{what, truth.Call.Length() - truth.Asked.Length()})
 	}
 	limit := j.limit(what, pull.Error, j.view.worstLength(truth, near))
 	if truth.Failed() {
@@ -258,7 +258,7 @@ func (j *pullJudge) judgeNoPull(what string, pull agent.Pull) {
 }
 
 // judgeStartUp checks the report about the pod's entire start-up.
-func (j *pullJudge) judgeStartUp(c pullCase, truths [][]bench.Attempt, near neighbors, timeline agent.Timeline) {
+func (j *pullJudge) judgeStartUp(c pullCase, truths [][]bench.Attempt, near neighborInstants, timeline agent.Timeline) {
 	v := j.verdict
 	if !c.endless() {
 		v.Contract(timeline)
@@ -275,7 +275,7 @@ func (j *pullJudge) judgeStartUp(c pullCase, truths [][]bench.Attempt, near neig
 }
 
 // judgeBackoff compares the time between the attempts. The kubelet's wait between two attempts belongs to no pull.
-func (j *pullJudge) judgeBackoff(c pullCase, truth []bench.Attempt, near neighbors, timeline agent.Timeline) {
+func (j *pullJudge) judgeBackoff(c pullCase, truth []bench.Attempt, near neighborInstants, timeline agent.Timeline) {
 	if c.endless() || len(truth) < 2 {
 		return
 	}
@@ -305,7 +305,7 @@ func (j *pullJudge) noteUnseen() {
 	if len(j.unseen) == 0 {
 		return
 	}
-	longest := slices.MaxFunc(j.unseen, func(a, b unseen) int { return int(a.took - b.took) })
+	longest := slices.MaxFunc(j.unseen, func(a, b unseenPull) int { return int(a.took - b.took) })
 	j.verdict.Note("%d pulls took more than %s longer than in the registry's log, mostly because of unpacking, "+
 		"at most %s (%s): "+
 		"for these pulls, containerd's log of PullImage is the truth",

@@ -28,7 +28,7 @@ type pullJudge struct {
 	mu      sync.Mutex
 	verdict *Verdict
 	going   []realPull // the real pulls, with their times
-	unseen  []unseen
+	unseen  []unseenPull
 }
 
 // watchPulls starts two additional agents. The node's own agent has all sources. One additional agent has no Events,

@@ -49,7 +49,7 @@ func retried() (pullCase, []bench.Attempt, agent.Timeline) {
 var fullView, viewWithoutRuntime, viewWithoutEvents = view{events: true, runtime: true}, view{events: true},
 	view{runtime: true}
 
-var nearPulls = neighbors{after(-100 * time.Millisecond), after(13400 * time.Millisecond)}
+var nearPulls = neighborInstants{after(-100 * time.Millisecond), after(13400 * time.Millisecond)}
 
 // pullVerdicts are the cases of TestPullVerdict.
 var pullVerdicts = map[string]struct {
@@ -174,7 +174,8 @@ func TestJudgePullWithoutEvents(t *testing.T) {
 		c.atLeast = test.atLeast
 		test.edit(&timeline)
 		j := &pullJudge{verdict: &Verdict{}, view: view{runtime: true}}
-		j.judgeImage(c, c.wants[0], truth, neighbors{after(-100 * time.Millisecond), after(13400 * time.Millisecond)},
+		j.judgeImage(c, c.wants[0], truth, neighborInstants{after(-100 * time.Millisecond),
+			after(13400 * time.Millisecond)},
 			timeline)
 		if got := strings.Join(j.verdict.Problems, "\n"); (got != "") != (test.want != "") ||
 			!strings.Contains(got, test.want) {

@@ -196,7 +196,7 @@ func (j *pullJudge) judgeSame(ctx context.Context, how, reference string, pods [
 		if err != nil {
 			return err
 		}
-		near := neighbors{log.SandboxReadyAt, log.RunningAt[mainName]} // the pod has no other container
+		near := neighborInstants{log.SandboxReadyAt, log.RunningAt[mainName]} // the pod has no other container
 		j.judgeLengths(a.Pod, a, near, pull)
 		j.going = append(j.going, realPull{pod: a.Pod, container: mainName, image: reference, outcome: agent.Pulling,
 			span: bench.Span{StartAt: a.RequestedAt, EndAt: a.ReportedAt}})
@@ -212,7 +212,7 @@ func (j *pullJudge) judgeSame(ctx context.Context, how, reference string, pods [
 }
 
 // judgeBlocker requires that the report about a queued pull names the pull that delayed the queued pull.
-func (j *pullJudge) judgeBlocker(waited bench.Attempt, all []bench.Attempt, near neighbors, pull agent.Pull) {
+func (j *pullJudge) judgeBlocker(waited bench.Attempt, all []bench.Attempt, near neighborInstants, pull agent.Pull) {
 	const long = time.Second
 	queue := waited.Call.StartAt.Sub(waited.RequestedAt)
 	by := pull.BlockedBy

@@ -26,10 +26,10 @@ const (
 	lengthsOff = 15 * time.Millisecond
 )
 
-// The type neighbors contains two instants from the runtime. At the instant in the field before, the kubelet had not
-// yet reached the container. At the instant in the field after, the kubelet had the image. An instant is zero if the
-// step did not happen.
-type neighbors struct{ before, after time.Time }
+// neighborInstants contains two instants from the runtime. At the instant in the field before, the kubelet had not yet
+// reached the container. At the instant in the field after, the kubelet had the image. An instant is zero if the step
+// did not happen.
+type neighborInstants struct{ before, after time.Time }
 
 // runtimeLog returns containerd's log about a pod if the agent has no Events. Otherwise, runtimeLog returns an empty
 // log.
@@ -41,7 +41,7 @@ func (j *pullJudge) runtimeLog(of agent.Timeline) (bench.RuntimeLog, error) {
 }
 
 // neighborsIn returns the neighbors of the pull for a container, or for the image of a volume.
-func neighborsIn(log bench.RuntimeLog, spec corev1.PodSpec, container string) (b neighbors) {
+func neighborsIn(log bench.RuntimeLog, spec corev1.PodSpec, container string) (b neighborInstants) {
 	b.before = log.SandboxReadyAt
 	volume := strings.HasPrefix(container, "image:")
 	for _, c := range slices.Concat(spec.InitContainers, spec.Containers) {
@@ -59,7 +59,7 @@ func neighborsIn(log bench.RuntimeLog, spec corev1.PodSpec, container string) (b
 // worstError returns the largest error that an agent's evidence allows for one attempt. An agent that states a larger
 // error has not used its evidence. Without Events, the agent knows when the manifest arrived, when the image was
 // stored, and what the runtime did before and after the pull. Without the runtime, the agent has the kubelet's Events.
-func (s view) worstError(a bench.Attempt, near neighbors) time.Duration {
+func (s view) worstError(a bench.Attempt, near neighborInstants) time.Duration {
 	switch {
 	case s.isFull():
 		return lateAnswer(a)
@@ -83,7 +83,7 @@ func (s view) worstError(a bench.Attempt, near neighbors) time.Duration {
 
 // worstLength is like worst, for the duration of an attempt. The runtime does not list failed pulls. If an attempt
 // failed, its Events are therefore the only evidence, and repeated Events have a low precision.
-func (s view) worstLength(a bench.Attempt, near neighbors) time.Duration {
+func (s view) worstLength(a bench.Attempt, near neighborInstants) time.Duration {
 	switch {
 	case s.isFull() && a.Failed() && a.Number > 0:
 		return eventLate + answerLate + 2*stampUnit
@@ -104,7 +104,7 @@ func lateAnswer(a bench.Attempt) time.Duration {
 
 // worstBackoff is like worst, for the sum of all waits between attempts. Each wait starts at the end of an attempt and
 // ends with the next request.
-func (s view) worstBackoff(attempts []bench.Attempt, near neighbors) (worst time.Duration) {
+func (s view) worstBackoff(attempts []bench.Attempt, near neighborInstants) (worst time.Duration) {
 	if !s.events { // the pod's status shows failures; the runtime shows the steps before and after
 		if near.after.IsZero() {
 			return 0

@@ -48,7 +48,7 @@ func startDisturbed(ctx context.Context, b *bench.Bench, v *Verdict, random *ran
 		return agent.Records{}, err
 	}
 	watched, stop := b.Watch(ctx)
-	truths := make([]known, len(plans))
+	truths := make([]knownStartUp, len(plans))
 	work, together := errgroup.WithContext(ctx)
 	work.Go(func() error { return d.disturb(together) })
 	dismissing, dismissed := context.WithCancel(ctx)
@@ -188,7 +188,7 @@ func missing(plans []plan, timelines []agent.Timeline) (names []string) {
 
 // judgeRestarts requires that each pod is reported once, with its true phases. Repeated records with the same ID are
 // allowed.
-func judgeRestarts(plans []plan, truths []known, records agent.Records, v *Verdict) {
+func judgeRestarts(plans []plan, truths []knownStartUp, records agent.Records, v *Verdict) {
 	for _, name := range missing(plans, records.Timelines) {
 		v.Problem("pod %s was never reported, want one record", name)
 	}

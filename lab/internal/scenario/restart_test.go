@@ -29,7 +29,7 @@ func TestRestartVerdict(t *testing.T) {
 			TotalSeconds: "1", TotalError: "0", Phases: []agent.Phase{reported("pull", 0, time.Second, 0)}}
 	}
 	plans := []plan{{name: "a"}, {name: "b", runFor: 1}}
-	truths := []known{
+	truths := []knownStartUp{
 		{pod: "a", lengths: []knownLength{{phase: "pull", truth: span(0, time.Second)}}},
 		{pod: "b", lengths: []knownLength{{phase: "pull", truth: span(0, time.Second)}}},
 	}

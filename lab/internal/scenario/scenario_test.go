@@ -46,12 +46,12 @@ func TestEmptyVerdictFails(t *testing.T) {
 func start() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 // queue returns n pods that were pulled one after the other, five seconds each, with correct timelines.
-func queue(n int) []queued {
-	var pods []queued
+func queue(n int) []queuedPod {
+	var pods []queuedPod
 	for i := range n {
 		from := start().Add(time.Duration(i) * 5 * time.Second)
 		to := from.Add(5 * time.Second)
-		pods = append(pods, queued{
+		pods = append(pods, queuedPod{
 			name: fmt.Sprintf("pod-%d", i), requestedAt: start(), pull: bench.Span{StartAt: from, EndAt: to},
 			timeline: agent.Timeline{Name: fmt.Sprintf("pod-%d", i), State: agent.Ready, CreatedAt: start(),
 				SettledAt:    to,
@@ -68,19 +68,20 @@ func queue(n int) []queued {
 
 func TestQueueVerdict(t *testing.T) {
 	for name, test := range map[string]struct {
-		edit func([]queued)
+		edit func([]queuedPod)
 		want string // in the output; empty if it passes
 	}{
-		"unchanged":                    {func([]queued) {}, ""},
-		"queue reported as pull":       {func(p []queued) { p[2].timeline.Pulls[0].PullSeconds = "15" }, "WRONG"},
-		"no queue":                     {func(p []queued) { p[3].timeline.Pulls[0].QueueSeconds = "0" }, "WRONG"},
-		"no pull":                      {func(p []queued) { p[1].timeline.Pulls = nil }, "no pull for container main"},
-		"no pull time":                 {func(p []queued) { p[1].timeline.Pulls[0].PullSeconds = "" }, "nothing"},
-		"download reported as present": {func(p []queued) { p[0].timeline.Pulls[0].Outcome = "present" }, "present"},
-		"wrong total": {func(p []queued) { p[0].timeline.TotalSeconds = "5.000000001" },
+		"unchanged":              {func([]queuedPod) {}, ""},
+		"queue reported as pull": {func(p []queuedPod) { p[2].timeline.Pulls[0].PullSeconds = "15" }, "WRONG"},
+		"no queue":               {func(p []queuedPod) { p[3].timeline.Pulls[0].QueueSeconds = "0" }, "WRONG"},
+		"no pull": {func(p []queuedPod) { p[1].timeline.Pulls = nil },
+			"no pull for container main"},
+		"no pull time":                 {func(p []queuedPod) { p[1].timeline.Pulls[0].PullSeconds = "" }, "nothing"},
+		"download reported as present": {func(p []queuedPod) { p[0].timeline.Pulls[0].Outcome = "present" }, "present"},
+		"wrong total": {func(p []queuedPod) { p[0].timeline.TotalSeconds = "5.000000001" },
 			"total_seconds"},
-		"pod that has not settled": {func(p []queued) { p[0].timeline.State = agent.Starting }, "starting"},
-		"overlapping pulls": {func(p []queued) {
+		"pod that has not settled": {func(p []queuedPod) { p[0].timeline.State = agent.Starting }, "starting"},
+		"overlapping pulls": {func(p []queuedPod) {
 			p[1].pull.StartAt = p[1].pull.StartAt.Add(-100 * time.Millisecond)
 		}, "overlap"},
 	} {

@@ -14,8 +14,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// The type queued is one pod of the queue, with the truth about its pull.
-type queued struct {
+// queuedPod is one pod of the queue, with the truth about its pull.
+type queuedPod struct {
 	name        string
 	requestedAt time.Time  // time when the kubelet queued the pull
 	pull        bench.Span // time of the pull according to the registry's log
@@ -26,7 +26,7 @@ type queued struct {
 // so the last pod waits for three pulls. The agent must report this wait as queue time and not as pull time.
 func serialQueue(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const count = 4
-	pods := make([]queued, count)
+	pods := make([]queuedPod, count)
 	images := make([]string, count)
 	for i := range pods {
 		pods[i].name = fmt.Sprintf("pod-%d", i+1)
@@ -61,7 +61,7 @@ func serialQueue(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(pods, func(a, b queued) int { return a.pull.StartAt.Compare(b.pull.StartAt) })
+	slices.SortFunc(pods, func(a, b queuedPod) int { return a.pull.StartAt.Compare(b.pull.StartAt) })
 	judgeQueue(pods, v)
 	var truth time.Duration
 	for _, pod := range pods {
@@ -73,7 +73,7 @@ func serialQueue(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return nil
 }
 
-func (q *queued) observe(ctx context.Context, b *bench.Bench) error {
+func (q *queuedPod) observe(ctx context.Context, b *bench.Bench) error {
 	if err := b.AwaitReady(ctx, q.name, 2*time.Minute); err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (q *queued) observe(ctx context.Context, b *bench.Bench) error {
 }
 
 // judgeQueue compares the pulls, which are in the order of the registry's log.
-func judgeQueue(pods []queued, v *Verdict) {
+func judgeQueue(pods []queuedPod, v *Verdict) {
 	for i, pod := range pods {
 		// The next pull also waits until the previous image is resolved and unpacked.
 		const besides = 70 * time.Millisecond
@@ -110,7 +110,7 @@ func judgeQueue(pods []queued, v *Verdict) {
 }
 
 // pull compares one duration of the pull of a pod's main container.
-func (v *Verdict) pull(pod queued, what string, injected, truth time.Duration,
+func (v *Verdict) pull(pod queuedPod, what string, injected, truth time.Duration,
 	measure func(agent.Pull) (time.Duration, error)) {
 	entry, there := pod.timeline.PullOf("main")
 	var measured time.Duration

@@ -9,8 +9,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/metrics"
 )
 
-// The type truth contains the agent's counters about its watch.
-type truth struct {
+// watchTruth contains the agent's counters about its watch.
+type watchTruth struct {
 	complete, failed, skipped float64
 	missing, extra, stale     float64
 	boundCount, boundSeconds  float64
@@ -19,10 +19,10 @@ type truth struct {
 	verifiedAt                     time.Time
 }
 
-func readTruth(ctx context.Context, b *bench.Bench) (now truth, err error) {
+func readTruth(ctx context.Context, b *bench.Bench) (now watchTruth, err error) {
 	text, err := b.Agent.Metrics(ctx)
 	if err != nil {
-		return truth{}, err
+		return watchTruth{}, err
 	}
 	read := func(into *float64, name string, labels ...string) {
 		var wrong error
@@ -47,8 +47,8 @@ func readTruth(ctx context.Context, b *bench.Bench) (now truth, err error) {
 
 // growthSince returns the growth of the counters since the earlier values. The time of the last verification is not a
 // counter, so it stays unchanged.
-func (t truth) growthSince(before truth) truth {
-	return truth{
+func (t watchTruth) growthSince(before watchTruth) watchTruth {
+	return watchTruth{
 		t.complete - before.complete, t.failed - before.failed, t.skipped - before.skipped,
 		t.missing - before.missing, t.extra - before.extra, t.stale - before.stale,
 		t.boundCount - before.boundCount, t.boundSeconds - before.boundSeconds,

@@ -82,8 +82,8 @@ func testOutage(ctx context.Context, b *bench.Bench, v *Verdict) error {
 
 // judgeOutage requires that the comparisons during the outage failed, and that no comparison found an error of the
 // watch.
-func judgeOutage(ctx context.Context, b *bench.Bench, v *Verdict, before truth, servesAt time.Time) {
-	var after truth
+func judgeOutage(ctx context.Context, b *bench.Bench, v *Verdict, before watchTruth, servesAt time.Time) {
+	var after watchTruth
 	err := b.Node.Report.Wait(ctx, "a comparison after the outage", 3*verifyInterval, 200*time.Millisecond,
 		func(ctx context.Context) error {
 			now, err := readTruth(ctx, b)

@@ -213,7 +213,7 @@ func dropAndDelayEvents(ctx context.Context, b *bench.Bench, v *Verdict,
 		map[string]any{"metadata": map[string]any{"labels": map[string]string{"changed": "yes"}}}); err != nil {
 		return nil, err
 	}
-	var found truth
+	var found watchTruth
 	err = b.Node.Report.Wait(ctx, "the agent to find the events that the watch did not deliver", 40*time.Second,
 		200*time.Millisecond,
 		func(ctx context.Context) error {
@@ -248,8 +248,8 @@ func dropAndDelayEvents(ctx context.Context, b *bench.Bench, v *Verdict,
 }
 
 // judgeDelay waits for the delayed events. The agent must report this delay, or at most a second more.
-func judgeDelay(ctx context.Context, b *bench.Bench, v *Verdict, before truth, created bench.Span) error {
-	var reported truth
+func judgeDelay(ctx context.Context, b *bench.Bench, v *Verdict, before watchTruth, created bench.Span) error {
+	var reported watchTruth
 	err := b.Node.Report.Wait(ctx, "the watch to deliver the delayed events", 2*watchBehind, 200*time.Millisecond,
 		func(ctx context.Context) error {
 			now, err := readTruth(ctx, b)

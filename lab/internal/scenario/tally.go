@@ -12,9 +12,9 @@ import (
 // tally compares many timelines with the known truth about their pods.
 type tally struct {
 	readings []reading
-	waits    waits    // if empty, every phase must be as accurate as on an idle machine
-	stamps   int      // number of compared milestones and spans on the control plane's clock
-	refuted  []string // compared values that are wrong, because the agent's interval excludes the truth
+	waits    waitObservers // if empty, every phase must be as accurate as on an idle machine
+	stamps   int           // number of compared milestones and spans on the control plane's clock
+	refuted  []string      // compared values that are wrong, because the agent's interval excludes the truth
 	problems []string
 
 	widestMilestone time.Duration // widest interval that the agent states for a milestone
@@ -30,7 +30,7 @@ const (
 )
 
 // add compares one timeline.
-func (t *tally) add(timeline agent.Timeline, k known) {
+func (t *tally) add(timeline agent.Timeline, k knownStartUp) {
 	under := "" // the phase into which the timeline merges the next phase; empty if there is no such phase
 	for i, length := range k.lengths {
 		t.problem(k.pod, length.happenedOtherwise())

@@ -88,7 +88,7 @@ func TestReadingOfSplitPhase(t *testing.T) {
 
 func TestMergedPhases(t *testing.T) {
 	const s = time.Second
-	k := known{pod: "p", lengths: []knownLength{
+	k := knownStartUp{pod: "p", lengths: []knownLength{
 		{phase: "startup_probe", container: "main", with: "readiness_probe", truth: span(0, s)},
 		{phase: "readiness_probe", container: "main", truth: span(s, 3*s)}}}
 	of := func(p agent.Phase, merged ...string) agent.Phase {
@@ -197,7 +197,7 @@ func TestTallyControlPlane(t *testing.T) {
 	timeline := agent.Timeline{TotalSeconds: "3", TotalError: "0.5",
 		Phases:     []agent.Phase{reported("scheduling", 0, time.Second, time.Second)},
 		Milestones: []agent.Milestone{{Milestone: "created", Earliest: after(0), Latest: after(time.Second)}}}
-	right := known{pod: "p",
+	right := knownStartUp{pod: "p",
 		milestones: []knownMilestone{{"created", span(500*time.Millisecond, 600*time.Millisecond)}},
 		spans: []knownSpan{
 			// At least 2 s, but the agent reports at most 2 s.
@@ -209,7 +209,7 @@ func TestTallyControlPlane(t *testing.T) {
 	if len(good.refuted) != 0 || len(good.problems) != 0 || good.stamps != 3 {
 		t.Errorf("got %+v", good)
 	}
-	wrong := known{pod: "p",
+	wrong := knownStartUp{pod: "p",
 		milestones: []knownMilestone{{"created", span(1001*time.Millisecond, 2*time.Second)},
 			{"scheduled", span(0, 1)}},
 		spans: []knownSpan{
@@ -284,7 +284,7 @@ func TestFaultNotInjectedAsPlanned(t *testing.T) {
 		test.length.phase = "network"
 		var counted tally
 		counted.add(agent.Timeline{Phases: []agent.Phase{reported("network", 0, test.length.truth.Length(), 0)}},
-			known{pod: "p", lengths: []knownLength{test.length}})
+			knownStartUp{pod: "p", lengths: []knownLength{test.length}})
 		if got := len(counted.problems) > 0; got != test.problem {
 			t.Errorf("%s: problems %q", name, counted.problems)
 		}
@@ -325,7 +325,7 @@ func TestStatedErrorsAreLimited(t *testing.T) {
 			Milestones: []agent.Milestone{{Milestone: "created", Earliest: after(test.earliest),
 				Latest: after(test.latest)}}}
 		var counted tally
-		counted.add(timeline, known{pod: "p", milestones: []knownMilestone{{"created", span(0, 1)}},
+		counted.add(timeline, knownStartUp{pod: "p", milestones: []knownMilestone{{"created", span(0, 1)}},
 			spans: []knownSpan{{"", span(0, 0), span(0, time.Second)}}})
 		if len(counted.problems) != test.problems || len(counted.refuted) > 0 {
 			t.Errorf("%s: problems %q, refuted %q", name, counted.problems, counted.refuted)
@@ -333,7 +333,7 @@ func TestStatedErrorsAreLimited(t *testing.T) {
 	}
 	var open tally
 	open.add(agent.Timeline{Milestones: []agent.Milestone{{Milestone: "created", Latest: after(time.Second)}}},
-		known{pod: "p", milestones: []knownMilestone{{"created", span(0, 1)}}})
+		knownStartUp{pod: "p", milestones: []knownMilestone{{"created", span(0, 1)}}})
 	if len(open.problems) != 1 {
 		t.Errorf("milestone without an end: problems %q", open.problems)
 	}

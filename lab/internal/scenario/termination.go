@@ -14,21 +14,21 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// The type ended describes the expected stop of one container. The agent must not report a container that never starts,
+// expectedStop describes the expected stop of one container. The agent must not report a container that never starts,
 // even if the kubelet reports an exit code. For such a container, code is -1 and how is empty.
-type ended struct {
+type expectedStop struct {
 	container, how string
 	code, signal   int
 }
 
-func (e ended) never() bool { return e.how == "" }
+func (e expectedStop) never() bool { return e.how == "" }
 
 // endingPod is a pod that is deleted, with its expected termination.
 type endingPod struct {
 	name   string
 	grace  int64 // seconds
 	spec   corev1.PodSpec
-	ends   []ended
+	ends   []expectedStop
 	phases []string // names in order; for an unattributed phase, the names of its candidates
 	says   string   // expected part of the verdict
 }
@@ -40,24 +40,24 @@ func endingPods(b *bench.Bench) []endingPod {
 	one := func(c corev1.Container) corev1.PodSpec { return corev1.PodSpec{Containers: []corev1.Container{c}} }
 	usual := []string{"kubelet_pickup", "grace", "sandbox_stop", "object_deletion"}
 	return []endingPod{
-		{"deaf", 3, one(bench.WithStop(container("main"), never, 0)), []ended{{"main", "killed", 137, 9}},
+		{"deaf", 3, one(bench.WithStop(container("main"), never, 0)), []expectedStop{{"main", "killed", 137, 9}},
 			[]string{"kubelet_pickup", "grace", "kill", "sandbox_stop", "object_deletion"},
 			"main ignored its stop signal for 3."},
-		{"quick", 30, one(container("main")), []ended{{"main", "exited", 0, 0}}, usual, ""},
+		{"quick", 30, one(container("main")), []expectedStop{{"main", "exited", 0, 0}}, usual, ""},
 		{"hooked", 30, one(bench.WithPreStop(bench.WithStop(container("main"), 0, 7), hook)),
-			[]ended{{"main", "exited", 7, 0}},
+			[]expectedStop{{"main", "exited", 7, 0}},
 			[]string{"kubelet_pickup", "pre_stop_hook", "sandbox_stop", "object_deletion"},
 			"in the pre-stop hook and stop of main"},
 		{"family", 30, corev1.PodSpec{
 			InitContainers: []corev1.Container{bench.InitContainer("init", b.BaseImage, 0),
 				bench.WithStop(bench.Sidecar("proxy", b.BaseImage), slow, 0)},
 			Containers: []corev1.Container{bench.WithStop(container("main"), slower, 143), container("quick")},
-		}, []ended{{"proxy", "exited", 0, 0}, {"main", "signalled", 143, 15}, {"quick", "exited", 0, 0}},
+		}, []expectedStop{{"proxy", "exited", 0, 0}, {"main", "signalled", 143, 15}, {"quick", "exited", 0, 0}},
 			[]string{"kubelet_pickup", "grace", "grace", "sandbox_stop", "object_deletion"}, "until main stopped"},
 		{"beside", 30,
 			corev1.PodSpec{Containers: []corev1.Container{bench.WithStop(container(mainName), slow, 0),
 				{Name: "never", Image: b.BaseImage + "-never"}}},
-			[]ended{{mainName, "exited", 0, 0}, {"never", "", -1, 0}}, usual, "until main stopped"},
+			[]expectedStop{{mainName, "exited", 0, 0}, {"never", "", -1, 0}}, usual, "until main stopped"},
 	}
 }
 
@@ -76,7 +76,7 @@ func termination(ctx context.Context, b *bench.Bench, v *Verdict) error {
 			if err := b.CreatePod(together, p.name, p.spec); err != nil {
 				return err
 			}
-			if slices.ContainsFunc(p.ends, ended.never) {
+			if slices.ContainsFunc(p.ends, expectedStop.never) {
 				return b.AwaitRunning(together, p.name, mainName, startLimit)
 			}
 			return b.AwaitReady(together, p.name, startLimit)

@@ -9,8 +9,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/metrics"
 )
 
-// The type watches contains the API server's counts of Event watches and the agent's own counters.
-type watches struct {
+// watchCounts contains the API server's counts of Event watches and the agent's own counters.
+type watchCounts struct {
 	ended, open      float64 // watches that the API server counted
 	opened           float64 // watches that the agent counted
 	agentOpen        float64
@@ -19,25 +19,25 @@ type watches struct {
 }
 
 // openedWatches returns the number of opened watches, according to the API server.
-func (w watches) openedWatches() float64 { return w.ended + w.open }
+func (w watchCounts) openedWatches() float64 { return w.ended + w.open }
 
 // growthSince returns the growth of the counts since the earlier counts.
-func (w watches) growthSince(before watches) watches {
-	return watches{ended: w.ended - before.ended, open: w.open - before.open, opened: w.opened - before.opened,
+func (w watchCounts) growthSince(before watchCounts) watchCounts {
+	return watchCounts{ended: w.ended - before.ended, open: w.open - before.open, opened: w.opened - before.opened,
 		agentOpen: w.agentOpen - before.agentOpen, openSeconds: w.openSeconds - before.openSeconds,
 		received: w.received - before.received, itUsed: w.itUsed - before.itUsed}
 }
 
-func countWatches(ctx context.Context, b *bench.Bench, of agent.Client) (watches, error) {
+func countWatches(ctx context.Context, b *bench.Bench, of agent.Client) (watchCounts, error) {
 	server, err := b.Kube.Text(ctx, "/metrics")
 	if err != nil {
-		return watches{}, fmt.Errorf("read the API server's metrics: %w", err)
+		return watchCounts{}, fmt.Errorf("read the API server's metrics: %w", err)
 	}
 	own, err := of.Metrics(ctx)
 	if err != nil {
-		return watches{}, err
+		return watchCounts{}, err
 	}
-	var w watches
+	var w watchCounts
 	events := []string{`resource="events"`, `verb="WATCH"`, `group=""`}
 	for _, number := range []struct {
 		to         *float64
@@ -53,7 +53,7 @@ func countWatches(ctx context.Context, b *bench.Bench, of agent.Client) (watches
 		{&w.itUsed, own, "podlapse_events_used_total", nil},
 	} {
 		if *number.to, err = metrics.Sum(number.text, number.name, number.labels...); err != nil {
-			return watches{}, err
+			return watchCounts{}, err
 		}
 	}
 	return w, nil

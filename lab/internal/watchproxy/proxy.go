@@ -97,7 +97,7 @@ func (p *Proxy) change(response *http.Response) error {
 		return nil
 	}
 	reader, writer := io.Pipe()
-	events := make(chan due, 4096) // sufficient for a minute; if the channel is full, the API server waits
+	events := make(chan dueEvent, 4096) // sufficient for a minute; if the channel is full, the API server waits
 	upstream := response.Body
 	go func() {
 		defer close(events)
@@ -130,13 +130,13 @@ func (p *Proxy) change(response *http.Response) error {
 	return nil
 }
 
-// The type due is an event, with the time at which the proxy forwards it.
-type due struct {
+// dueEvent is an event, with the time at which the proxy forwards it.
+type dueEvent struct {
 	text []byte
 	at   time.Time
 }
 
-func (p *Proxy) judge(text json.RawMessage) (next due, lost bool) {
+func (p *Proxy) judge(text json.RawMessage) (next dueEvent, lost bool) {
 	var event struct {
 		Type   watch.EventType
 		Object corev1.Pod
@@ -144,7 +144,7 @@ func (p *Proxy) judge(text json.RawMessage) (next due, lost bool) {
 	p.mu.Lock()
 	fault := p.fault
 	p.mu.Unlock()
-	next = due{text, time.Now()}
+	next = dueEvent{text, time.Now()}
 	if fault == nil || json.Unmarshal(text, &event) != nil || event.Type == watch.Bookmark ||
 		event.Type == watch.Error {
 		return next, false
