@@ -8,13 +8,15 @@ import (
 	"github.com/podlapse/podlapse/internal/reconcile"
 	"github.com/podlapse/podlapse/internal/record"
 	"github.com/podlapse/podlapse/internal/state"
+	"github.com/podlapse/podlapse/pkg/cri"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// core connects the reconciler with the sources and with the parts that query the reconciler. serve sets the field
-// reconciler before any component runs.
+// core connects the reconciler with the sources and with the parts that query the reconciler. serve sets the fields
+// reconciler and runtime before any component runs.
 type core struct {
 	reconciler *reconcile.Reconciler
+	runtime    *cri.Source      // nil with --cri-endpoint=off
 	recorder   *record.Recorder // nil without a recording
 	seen       sourceTimes
 }
@@ -42,6 +44,15 @@ func (k *core) observe(ctx context.Context, o timeline.Observation) {
 func (k *core) some(ctx context.Context, uids []string) ([]timeline.Timeline, error) {
 	return k.reconciler.Some(ctx, uids)
 }
+
+// The method present returns the timelines of all pods of the node. The method present works only while the reconciler
+// runs.
+func (k *core) present(ctx context.Context) ([]timeline.Timeline, error) {
+	return k.reconciler.Present(ctx)
+}
+
+// pingRuntime sends a request to the container runtime. pingRuntime requires a source that queries the runtime.
+func (k *core) pingRuntime(ctx context.Context) error { return k.runtime.Ping(ctx) }
 
 // The method latest returns the writer of the latest observations. Without --debug-observations, the method latest
 // returns nil.

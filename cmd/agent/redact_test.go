@@ -14,7 +14,6 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/podlapse/podlapse/internal/agents/agentstest"
-	"github.com/podlapse/podlapse/internal/annotate"
 	"github.com/podlapse/podlapse/internal/podwatchtest"
 )
 
@@ -41,7 +40,7 @@ func TestNoOutputHoldsCredentials(t *testing.T) {
 	sent := startCollector(t)
 	cluster := podwatchtest.Start(t)
 	pod := web0(time.Now().Add(-8 * time.Second))
-	pod.Annotations = map[string]string{annotate.AskStartUp: "true"}
+	pod.Annotations = map[string]string{"podlapse.dev/annotate": "true"}
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
 		Name: "app",
 		State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull",
@@ -82,7 +81,7 @@ func TestNoOutputHoldsCredentials(t *testing.T) {
 	}
 	outputs["records"] = written
 	root := sent.root(t)
-	annotated := func() bool { return cluster.Pod("shop", "web-0").Annotations[annotate.StartUp] != "" }
+	annotated := func() bool { return cluster.Pod("shop", "web-0").Annotations["podlapse.dev/startup"] != "" }
 	for deadline := time.Now().Add(10 * time.Second); !annotated(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the pod was not annotated")

@@ -1,4 +1,4 @@
-package podwatch
+package podverify
 
 import (
 	"slices"
@@ -11,35 +11,29 @@ import (
 const maxTombstones = 256
 
 // ledger records the version of each pod in the store. The versions allow comparisons of the store with a list.
-// The versions also prevent late watch events from undoing changes from a list. A nil ledger records nothing and
-// knows no version.
+// The versions also prevent late watch events from undoing changes from a list.
 type ledger struct {
 	versions   map[string]string // by UID
 	tombstones []string          // UIDs, the oldest first
 }
 
-// The method older reports whether a version of a pod is older than the known version, or whether the pod has a
+// Older reports whether a version of a pod is older than the known version, or whether the pod has a
 // tombstone.
-func (l *ledger) older(uid, version string) bool {
-	if l == nil {
-		return false
-	}
+func (l *ledger) Older(uid, version string) bool {
 	return slices.Contains(l.tombstones, uid) || before(version, l.versions[uid])
 }
 
-// newerThan reports whether the known version of a pod is newer than a list.
-func (l *ledger) newerThan(uid, list string) bool { return l != nil && before(list, l.versions[uid]) }
+// NewerThan reports whether the known version of a pod is newer than a list.
+func (l *ledger) NewerThan(uid, list string) bool { return before(list, l.versions[uid]) }
 
-func (l *ledger) note(uid, version string) {
-	if l != nil {
-		l.versions[uid] = version
-	}
+// Note records a version of a pod that the store contains.
+func (l *ledger) Note(uid, version string) {
+	l.versions[uid] = version
 }
 
-func (l *ledger) gone(uid string) {
-	if l != nil {
-		delete(l.versions, uid)
-	}
+// Gone forgets the version of a pod.
+func (l *ledger) Gone(uid string) {
+	delete(l.versions, uid)
 }
 
 // addTombstone records that a comparison found a pod to be gone. Later watch events about the pod are outdated.
@@ -48,11 +42,9 @@ func (l *ledger) addTombstone(uid string) {
 	l.tombstones = l.tombstones[max(0, len(l.tombstones)-maxTombstones):]
 }
 
-// removeTombstone removes the tombstone of a pod after the watch has also reported its removal.
-func (l *ledger) removeTombstone(uid string) {
-	if l != nil {
-		l.tombstones = slices.DeleteFunc(l.tombstones, func(buried string) bool { return buried == uid })
-	}
+// Deleted removes the tombstone of a pod, because the watch has now reported the removal of this pod.
+func (l *ledger) Deleted(uid string) {
+	l.tombstones = slices.DeleteFunc(l.tombstones, func(tombstone string) bool { return tombstone == uid })
 }
 
 // The function before compares versions of pods. Versions grow (KEP-5504; earlier versions are etcd's revisions). A

@@ -1,4 +1,4 @@
-package podwatch
+package podobjects
 
 import (
 	"bytes"
@@ -16,7 +16,7 @@ import (
 
 // Objects keeps the pod objects of the node that the watch delivered, without fields that can contain secrets.
 // Objects keeps each object in the API server's encoding, compressed, and decompresses it on request. Objects is
-// safe for concurrent use. A nil Objects keeps nothing.
+// safe for concurrent use. Objects implements podwatch.Keeper.
 type Objects struct {
 	now func() time.Time
 
@@ -34,37 +34,36 @@ type packedPod struct {
 	object                  []byte // protobuf, compressed with deflate
 }
 
-// NewObjects creates an empty cache, which Pods fills.
-func NewObjects(now func() time.Time) *Objects {
+// New creates an empty cache, which a podwatch.Pods fills.
+func New(now func() time.Time) *Objects {
 	return &Objects{now: now, pods: map[string]packedPod{}}
 }
 
-// The method keep stores an object.
-func (o *Objects) keep(pod *arrival) {
-	if o == nil {
-		return
+// Pack implements podwatch.Keeper. Pack compresses the object, and the function keep stores the result.
+func (o *Objects) Pack(pod *corev1.Pod, labels string) (keep func(), err error) {
+	packed, err := packPod(pod, labels)
+	if err != nil {
+		return nil, err
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.pods[string(pod.UID)] = pod.packed
-	o.hear(pod.ResourceVersion)
+	uid, version := string(pod.UID), pod.ResourceVersion
+	return func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.pods[uid] = packed
+		o.hear(version)
+	}, nil
 }
 
-func (o *Objects) forget(uid string) {
-	if o == nil {
-		return
-	}
+// Forget implements podwatch.Keeper.
+func (o *Objects) Forget(uid string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.pods, uid)
 	o.hear("")
 }
 
-// The method heard records that the API server reported all changes up to a version.
-func (o *Objects) heard(version string) {
-	if o == nil {
-		return
-	}
+// Received implements podwatch.Keeper.
+func (o *Objects) Received(version string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.hear(version)
@@ -74,27 +73,21 @@ func (o *Objects) hear(version string) {
 	o.version, o.heardAt = cmp.Or(version, o.version), o.now()
 }
 
-// The method connect records whether the watch is open.
-func (o *Objects) connect(connected bool) {
-	if o == nil {
-		return
-	}
+// Connected implements podwatch.Keeper.
+func (o *Objects) Connected(connected bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.connected = connected
 }
 
-// The method verify records when a comparison last confirmed that the objects match the API server.
-func (o *Objects) verify(at time.Time) {
-	if o == nil {
-		return
-	}
+// Verified implements podwatch.Keeper.
+func (o *Objects) Verified(at time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.verifiedAt = at
 }
 
-func packPod(pod *corev1.Pod) (packedPod, error) {
+func packPod(pod *corev1.Pod, labels string) (packedPod, error) {
 	text, err := redacted(pod).Marshal()
 	if err != nil {
 		return packedPod{}, fmt.Errorf("encode pod %s/%s: %w", pod.Namespace, pod.Name, err)
@@ -104,7 +97,7 @@ func packPod(pod *corev1.Pod) (packedPod, error) {
 		return packedPod{}, fmt.Errorf("compress pod %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
 	return packedPod{
-		namespace: pod.Namespace, name: pod.Name, labels: convertLabels(pod.Labels),
+		namespace: pod.Namespace, name: pod.Name, labels: labels,
 		object: bytes.Clone(packed.Bytes()),
 	}, nil
 }

@@ -1,4 +1,4 @@
-package podwatch
+package podverify
 
 import (
 	"bytes"
@@ -11,45 +11,78 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
 
+	"github.com/podlapse/podlapse/internal/kubeclient"
 	"github.com/podlapse/podlapse/internal/kubeclient/kubeclienttest"
+	"github.com/podlapse/podlapse/internal/podobjects"
 	"github.com/podlapse/podlapse/internal/podwatchtest"
+	"github.com/podlapse/podlapse/pkg/podwatch"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// verified is a source whose comparisons a test triggers.
-type verified struct {
-	*harness
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const nodeName = "node-a"
+
+func pod(name, uid string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(uid)},
+		Spec:       corev1.PodSpec{NodeName: nodeName, Containers: []corev1.Container{{Name: "app", Image: "app:1"}}},
+	}
+}
+
+// storeOf returns the store of the watch, to which a test delivers events that the server does not send.
+func storeOf(t *testing.T, pods *podwatch.Pods) (store cache.ReflectorStore) {
+	t.Helper()
+	pods.Change(func(now podwatch.Changes) {
+		var ok bool
+		if store, ok = now.(cache.ReflectorStore); !ok {
+			t.Fatalf("%T is not the store of a reflector", now)
+		}
+	})
+	return store
+}
+
+// harness is a source whose comparisons a test triggers.
+type harness struct {
+	*kubeclienttest.Source
+	t        *testing.T
 	server   *podwatchtest.Server
-	pods     *Pods
-	store    *store
+	verifier *Verifier
+	pods     *podwatch.Pods
+	objects  *podobjects.Objects
+	store    cache.ReflectorStore
 	reported []string // the reports of comparisons
 }
 
 // startVerified runs the source until its watch has been open for long enough.
-func startVerified(t *testing.T, pods ...*corev1.Pod) *verified {
-	v := &verified{harness: newHarness(t), server: podwatchtest.Start(t)}
+func startVerified(t *testing.T, pods ...*corev1.Pod) *harness {
+	v := &harness{Source: kubeclienttest.NewSource(t), t: t, server: podwatchtest.Start(t)}
 	for _, p := range pods {
 		v.server.Put(p)
 	}
-	v.pods = NewPods(Config{
-		Client: clientFor(t, v.server.URL()), NodeName: nodeName, Observe: v.Observe, Report: v.Report,
-		Now: v.Clock.Now, Objects: NewObjects(v.Clock.Now),
-		Verify: Verify{Interval: time.Hour, Registerer: prometheus.NewRegistry(), Report: func(up bool, detail string) {
-			v.reported = append(v.reported, fmt.Sprint(up, " ", detail))
-		}},
+	v.objects = podobjects.New(v.Clock.Now)
+	v.verifier = New(Config{
+		Interval: time.Hour, Registerer: prometheus.NewRegistry(), Now: v.Clock.Now,
+		Report: func(up bool, detail string) { v.reported = append(v.reported, fmt.Sprint(up, " ", detail)) },
 	})
-	v.pods.patience = 50 * time.Millisecond
-	v.store = v.pods.store
+	v.verifier.patience = 50 * time.Millisecond
+	v.pods = podwatch.NewPods(podwatch.Config{
+		Client: kubeclienttest.Client(t, v.server.URL(), kubeclient.New), NodeName: nodeName, Observe: v.Observe,
+		Report: v.Report, Now: v.Clock.Now, Keeper: v.objects, Verifier: v.verifier,
+	})
+	v.store = storeOf(t, v.pods)
 	v.Run(v.pods.Run)
 	for range pods {
 		v.Next()
 	}
-	kubeclienttest.Eventually(t, "watching", func() bool {
-		return v.pods.synced.Load() && v.pods.open.Load() && v.server.Watches() == 1
-	})
+	kubeclienttest.Eventually(t, "watching", func() bool { return v.pods.OpenFor(0) && v.server.Watches() == 1 })
 	v.Clock.Advance(time.Hour)
 	return v
 }
@@ -60,8 +93,8 @@ type verdict struct {
 	VerifiedAt                                       time.Time // zero means never
 }
 
-func verdictOf(pods *Pods) verdict {
-	v := pods.verified
+func verdictOf(verifier *Verifier) verdict {
+	v := verifier.verified
 	count := func(c prometheus.Counter) uint64 { return uint64(testutil.ToFloat64(c)) }
 	found := verdict{
 		Complete: count(v.complete), Failed: count(v.failed), Skipped: count(v.skipped),
@@ -73,14 +106,14 @@ func verdictOf(pods *Pods) verdict {
 	return found
 }
 
-func (v *verified) verify() verdict {
-	v.pods.verifyOnce(v.t.Context())
-	return verdictOf(v.pods)
+func (v *harness) verify() verdict {
+	v.verifier.verify(v.t.Context(), v.pods)
+	return verdictOf(v.verifier)
 }
 
-func (v *verified) served() string {
+func (v *harness) served() string {
 	var text bytes.Buffer
-	if err := v.pods.config.Objects.WriteList(&text, func(string, string, string) bool { return true }); err != nil {
+	if err := v.objects.WriteList(&text, func(string, string, string) bool { return true }); err != nil {
 		v.t.Fatal(err)
 	}
 	return text.String()
@@ -196,8 +229,8 @@ func TestWatchDoesNotUndoRepair(t *testing.T) {
 		t.Fatal(err)
 	}
 	v.Nothing()
-	if len(v.store.ledger.tombstones) != 0 {
-		t.Errorf("tombstones %q", v.store.ledger.tombstones)
+	if len(v.verifier.tombstones) != 0 {
+		t.Errorf("tombstones %q", v.verifier.tombstones)
 	}
 }
 
@@ -205,7 +238,7 @@ func TestWatchDoesNotUndoRepair(t *testing.T) {
 // there is no difference.
 func TestSlowWatchIsNotADifference(t *testing.T) {
 	v := startVerified(t, pod("a", "1"), pod("b", "2"))
-	v.pods.patience = 2 * time.Second
+	v.verifier.patience = 2 * time.Second
 	v.server.Lose(func(string, metav1.Object) bool { return true })
 	a := pod("a", "1")
 	a.Status.Phase = corev1.PodRunning
@@ -237,11 +270,11 @@ func TestChangesDuringVerifyAreNotDifferences(t *testing.T) {
 	version := v.server.Pod("ns", "b").ResourceVersion
 	open := map[string]bool{"1": true, "2": true, "3": true, "4": true}
 	var found findings
-	v.store.repair(
+	v.verifier.repair(v.pods,
 		listing{version: version, versions: map[string]string{"1": "999", "2": version, "4": version}},
 		// By now, the first and fourth pods were deleted, and the third pod was created after the list.
 		listing{version: version, versions: map[string]string{"2": version}, keep: open,
-			objects: map[string]*arrival{"2": v.pods.arrive(v.server.Pod("ns", "b"))}},
+			objects: map[string]runtime.Object{"2": v.pods.Compact(v.server.Pod("ns", "b"))}},
 		&found)
 	v.Nothing()
 	if found.missing+found.extra+found.stale != 0 {
@@ -265,29 +298,13 @@ func TestVerifyFails(t *testing.T) {
 	}
 	v.server.Heal()
 	v.Until(true, "watching")
-	kubeclienttest.Eventually(t, "watching", func() bool { return v.pods.synced.Load() && v.pods.open.Load() })
+	kubeclienttest.Eventually(t, "watching", func() bool { return v.pods.OpenFor(0) })
 	if got := v.verify(); got.Skipped != 2 {
 		t.Errorf("with a new watch: %+v", got)
 	}
 	v.Clock.Advance(time.Minute)
 	if got := v.verify(); got.Complete != 1 || got.Missing+got.Extra+got.Stale != 0 {
 		t.Errorf("without differences: %+v", got)
-	}
-}
-
-func TestVerifyIsOffByDefault(t *testing.T) {
-	h := newHarness(t)
-	server := podwatchtest.Start(t)
-	server.Put(pod("a", "1"))
-	pods := NewPods(Config{Client: clientFor(t, server.URL()), NodeName: nodeName, Observe: h.Observe, Report: h.Report,
-		Now: h.Clock.Now})
-	h.Run(pods.Run)
-	h.nextPod("a", false)
-	if pods.store.ledger != nil {
-		t.Error("versions are stored")
-	}
-	if pods.verified != nil {
-		t.Error("comparisons have metrics")
 	}
 }
 

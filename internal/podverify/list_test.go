@@ -1,4 +1,4 @@
-package podwatch
+package podverify
 
 import (
 	"context"
@@ -17,12 +17,15 @@ import (
 
 	"github.com/podlapse/podlapse/internal/kubeclient"
 	"github.com/podlapse/podlapse/internal/kubeclient/kubeclienttest"
+	"github.com/podlapse/podlapse/pkg/podwatch"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// listed is a source whose watch has been open for long. A test answers its lists page by page.
+// listed is a source of two pods. A test answers its lists page by page.
 type listed struct {
-	pods     *Pods
+	*podwatch.Pods
+	closed   bool // whether the watch is closed
+	verifier *Verifier
 	reported []string // the reports of comparisons
 
 	mu    sync.Mutex
@@ -56,6 +59,19 @@ func (p page) String() string {
 		next, strings.Join(items, ","))
 }
 
+// OpenFor replaces the state of the watch, because the source does not run.
+func (l *listed) OpenFor(time.Duration) bool { return !l.closed }
+
+// The method count returns the number of watched pods.
+func (l *listed) count() (pods int) {
+	l.Change(func(now podwatch.Changes) {
+		for range now.UIDs() {
+			pods++
+		}
+	})
+	return pods
+}
+
 func answerLists(t *testing.T, answer func(asked int) page) *listed {
 	l := &listed{}
 	client,
@@ -76,23 +92,22 @@ func answerLists(t *testing.T, answer func(asked int) page) *listed {
 		t.Fatal(err)
 	}
 	now := kubeclienttest.Begun()
-	l.pods = NewPods(Config{
-		Client: client, NodeName: nodeName, Observe: func(context.Context, timeline.Observation) {},
-		Report: func(bool, string) {}, Now: func() time.Time { return now },
-		Verify: Verify{Interval: time.Hour, Registerer: prometheus.NewRegistry(), Report: func(up bool, detail string) {
-			l.reported = append(l.reported, fmt.Sprint(up, " ", detail))
-		}},
+	l.verifier = New(Config{
+		Interval: time.Hour, Registerer: prometheus.NewRegistry(), Now: func() time.Time { return now },
+		Report: func(up bool, detail string) { l.reported = append(l.reported, fmt.Sprint(up, " ", detail)) },
 	})
-	l.pods.patience = time.Millisecond
+	l.verifier.patience = time.Millisecond
+	l.Pods = podwatch.NewPods(podwatch.Config{
+		Client: client, NodeName: nodeName, Observe: func(context.Context, timeline.Observation) {},
+		Report: func(bool, string) {}, Now: func() time.Time { return now }, Verifier: l.verifier,
+	})
 	first := pod("first", "first")
 	first.ResourceVersion = "5"
 	second := pod("second", "second")
 	second.ResourceVersion = "6"
-	if err := l.pods.store.Replace([]any{first, second}, "6"); err != nil {
+	if err := storeOf(t, l.Pods).Replace([]any{first, second}, "6"); err != nil {
 		t.Fatal(err)
 	}
-	l.pods.open.Store(true)
-	now = now.Add(time.Minute)
 	return l
 }
 
@@ -107,9 +122,9 @@ func TestPartialListIsIgnored(t *testing.T) {
 			}
 			return page{status: status}
 		})
-		l.pods.verifyOnce(t.Context())
-		if got := verdictOf(l.pods); got != (verdict{Failed: 1}) || len(l.pods.store.seen) != 2 {
-			t.Errorf("%d: found %+v, and %d pods are left", status, got, len(l.pods.store.seen))
+		l.verifier.verify(t.Context(), l)
+		if got := verdictOf(l.verifier); got != (verdict{Failed: 1}) || l.count() != 2 {
+			t.Errorf("%d: found %+v, and %d pods are left", status, got, l.count())
 		}
 		if len(l.reported) != 1 || l.reported[0][:5] != "false" {
 			t.Errorf("reported %q", l.reported)
@@ -122,9 +137,9 @@ func TestPartialListIsIgnored(t *testing.T) {
 		}
 		return page{status: http.StatusInternalServerError}
 	})
-	l.pods.verifyOnce(t.Context())
-	if got := verdictOf(l.pods); got != (verdict{Failed: 1}) || len(l.pods.store.seen) != 2 {
-		t.Errorf("found %+v, and %d pods are left", got, len(l.pods.store.seen))
+	l.verifier.verify(t.Context(), l)
+	if got := verdictOf(l.verifier); got != (verdict{Failed: 1}) || l.count() != 2 {
+		t.Errorf("found %+v, and %d pods are left", got, l.count())
 	}
 }
 
@@ -134,9 +149,9 @@ func TestEndlessListIsAborted(t *testing.T) {
 		l = answerLists(t, func(int) page {
 			return page{status: http.StatusOK, names: []string{"first", "second"}, version: "9", more: true}
 		})
-		l.pods.verifyOnce(t.Context())
+		l.verifier.verify(t.Context(), l)
 	})
-	if got := verdictOf(l.pods); got != (verdict{Failed: 1}) || len(l.asked) != verifyPages {
+	if got := verdictOf(l.verifier); got != (verdict{Failed: 1}) || len(l.asked) != verifyPages {
 		t.Errorf("found %+v after %d pages", got, len(l.asked))
 	}
 	for i, asked := range l.asked {
@@ -154,11 +169,11 @@ func TestEndlessListIsAborted(t *testing.T) {
 func TestWatchEndsDuringVerify(t *testing.T) {
 	var l *listed
 	l = answerLists(t, func(int) page {
-		l.pods.open.Store(false)
+		l.closed = true
 		return page{status: http.StatusOK, names: []string{"first"}, version: "9"}
 	})
-	l.pods.verifyOnce(t.Context())
-	if got := verdictOf(l.pods); got != (verdict{Skipped: 1}) || len(l.asked) != 1 {
+	l.verifier.verify(t.Context(), l)
+	if got := verdictOf(l.verifier); got != (verdict{Skipped: 1}) || len(l.asked) != 1 {
 		t.Errorf("found %+v after %d lists", got, len(l.asked))
 	}
 }
@@ -170,19 +185,19 @@ func TestVerifyIntervalIsJittered(t *testing.T) {
 	for range 20 {
 		synctest.Test(t, func(t *testing.T) {
 			const interval = 10 * time.Minute
-			pods := NewPods(Config{NodeName: nodeName, Observe: func(context.Context, timeline.Observation) {},
-				Report: func(bool, string) {}, Now: time.Now,
-				Verify: Verify{Interval: interval, Report: func(bool, string) {},
-					Registerer: prometheus.NewRegistry()}})
+			verifier := New(Config{Interval: interval, Report: func(bool, string) {},
+				Registerer: prometheus.NewRegistry(), Now: time.Now})
+			pods := podwatch.NewPods(podwatch.Config{NodeName: nodeName, Verifier: verifier, Now: time.Now,
+				Observe: func(context.Context, timeline.Observation) {}, Report: func(bool, string) {}})
 			ctx, stop := context.WithCancel(t.Context())
 			ended := make(chan struct{})
 			begunAt := time.Now()
-			go func() { defer close(ended); pods.verify(ctx) }()
+			go func() { defer close(ended); verifier.Run(ctx, pods) }()
 			var at []time.Duration // each comparison is skipped, because there is no watch
 			for len(at) < 4 && time.Since(begunAt) < 5*interval {
 				time.Sleep(time.Second)
 				synctest.Wait()
-				if verdictOf(pods).Skipped > uint64(len(at)) {
+				if verdictOf(verifier).Skipped > uint64(len(at)) {
 					at = append(at, time.Since(begunAt))
 				}
 			}
@@ -209,8 +224,8 @@ func TestDeletedPodsAreForgotten(t *testing.T) {
 	for i := range 2 * maxTombstones {
 		l.addTombstone(fmt.Sprint(i))
 	}
-	if len(l.tombstones) != maxTombstones || l.older(fmt.Sprint(maxTombstones-1), "1") ||
-		!l.older(fmt.Sprint(maxTombstones), "1") {
+	if len(l.tombstones) != maxTombstones || l.Older(fmt.Sprint(maxTombstones-1), "1") ||
+		!l.Older(fmt.Sprint(maxTombstones), "1") {
 		t.Errorf("%d tombstones, the first of them %s", len(l.tombstones), l.tombstones[0])
 	}
 }

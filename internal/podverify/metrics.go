@@ -1,4 +1,4 @@
-package podwatch
+package podverify
 
 import "github.com/prometheus/client_golang/prometheus"
 
@@ -37,8 +37,8 @@ func newVerification(registerer prometheus.Registerer) *verification {
 		stale:    repairs.WithLabelValues("stale"),
 		verifiedAt: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "podlapse_pod_cache_verified_timestamp_seconds",
-			Help: "Time of the latest complete comparison of the watched pods with a list from the API server. The time " +
-				"is the start of the comparison by this node's clock, in seconds since the Unix epoch. Absent " +
+			Help: "Time of the latest complete comparison of the watched pods with a list from the API server. The " +
+				"time is the start of the comparison by this node's clock, in seconds since the Unix epoch. Absent " +
 				"before the first complete comparison. " +
 				"Only with --verify-interval.",
 		}, nil),

@@ -1,11 +1,13 @@
-package podwatch
+package podobjects
 
 import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -163,18 +165,18 @@ func all(_, _, _ string) bool { return true }
 
 func TestObjectsAreThoseOfTheWatch(t *testing.T) {
 	now := time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
-	o := NewObjects(func() time.Time { return now })
+	o := New(func() time.Time { return now })
 	if got := list(t, o, all); len(got.Items) != 0 || got.Cache["connected"] != false ||
 		got.Cache["age_seconds"] != nil || got.Kind != "PodList" || got.APIVersion != "v1" {
 		t.Errorf("%+v", got)
 	}
-	o.connect(true)
+	o.Connected(true)
 	for n := range 3 {
 		if err := keep(o, podWithSecrets(n)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	o.forget("uid-1")
+	o.Forget("uid-1")
 	now = now.Add(1500 * time.Millisecond)
 	got := list(t, o, all)
 	if got.Metadata.ResourceVersion != "102" || got.Cache["connected"] != true || got.Cache["age_seconds"] != 1.5 ||
@@ -191,7 +193,7 @@ func TestObjectsAreThoseOfTheWatch(t *testing.T) {
 	if string(gotText) != string(wantText) {
 		t.Errorf("got\n%s\nwant\n%s", gotText, wantText)
 	}
-	o.heard("200") // a bookmark
+	o.Received("200") // a bookmark
 	got = list(t, o, func(namespace, name, labels string) bool {
 		return namespace == "shop" && name == "web-2" && labels == "app=web,n=0"
 	})
@@ -204,7 +206,7 @@ func TestObjectsAreThoseOfTheWatch(t *testing.T) {
 // than most pods.
 func TestObjectsAreSmall(t *testing.T) {
 	const pods = 500
-	o := NewObjects(time.Now)
+	o := New(time.Now)
 	_ = keep(o, podWithSecrets(pods)) // fills the pools of buffers
 	heap := func() int {
 		runtime.GC()
@@ -228,7 +230,7 @@ func TestObjectsAreSmall(t *testing.T) {
 }
 
 func BenchmarkKeepObject(b *testing.B) {
-	o := NewObjects(time.Now)
+	o := New(time.Now)
 	pod := podWithSecrets(1)
 	b.ReportAllocs()
 	for b.Loop() {
@@ -240,7 +242,13 @@ func BenchmarkKeepObject(b *testing.B) {
 
 // keep passes a pod to the cache in the same way as the watch.
 func keep(o *Objects, pod *corev1.Pod) error {
-	a := NewPods(Config{Objects: o}).arrive(pod)
-	o.keep(a)
-	return a.packing
+	labels := make([]string, 0, len(pod.Labels))
+	for _, key := range slices.Sorted(maps.Keys(pod.Labels)) {
+		labels = append(labels, key+"="+pod.Labels[key])
+	}
+	store, err := o.Pack(pod, strings.Join(labels, ","))
+	if err == nil {
+		store()
+	}
+	return err
 }
