@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/podlapse/podlapse/internal/reconcile"
-	"github.com/podlapse/podlapse/internal/record"
+	"github.com/podlapse/podlapse/internal/recording"
 	"github.com/podlapse/podlapse/internal/state"
 	"github.com/podlapse/podlapse/pkg/cri"
 	"github.com/podlapse/podlapse/pkg/timeline"
@@ -16,8 +16,8 @@ import (
 // reconciler and runtime before any component runs.
 type core struct {
 	reconciler *reconcile.Reconciler
-	runtime    *cri.Source      // nil with --cri-endpoint=off
-	recorder   *record.Recorder // nil without a recording
+	runtime    *cri.Source         // nil with --cri-endpoint=off
+	recorder   *recording.Recorder // nil without a recording
 	seen       sourceTimes
 }
 
@@ -25,7 +25,7 @@ type core struct {
 // is complete.
 func newCore(d deps, scope timeline.Scope, before []timeline.Observation) (*core, error) {
 	k := &core{seen: newSourceTimes(d.registry)}
-	header := record.Header{Agent: d.build.version, Scope: scope, Ends: d.config.termination}
+	header := recording.Header{Agent: d.build.version, Scope: scope, Ends: d.config.termination}
 	var err error
 	k.recorder, err = newRecorder(d, header, before)
 	return k, err

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/podlapse/podlapse/internal/record"
+	"github.com/podlapse/podlapse/internal/recording"
 	"github.com/podlapse/podlapse/internal/state"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -41,7 +41,7 @@ func newMemory(d deps, scope *timeline.Scope) (memory, error) {
 	}
 	scope.Since = carriedOn(dir.Since, scope.Since)
 	keeper, err := dir.Keeper(state.Config{
-		Node: c.nodeName, Header: record.Header{Agent: d.build.version, Scope: *scope}, Now: time.Now,
+		Node: c.nodeName, Header: recording.Header{Agent: d.build.version, Scope: *scope}, Now: time.Now,
 		Report: d.board.Register(partState, "not saved yet"), Registerer: d.registry, Logger: logger,
 	})
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/podlapse/podlapse/internal/record"
+	"github.com/podlapse/podlapse/internal/recording"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -99,7 +99,7 @@ func parse(text []byte, node string) (Contents, error) {
 		c.Reported = append(c.Reported, l.UID)
 		body = rest
 	}
-	return c, c.read(record.NewReader(bytes.NewReader(body)))
+	return c, c.read(recording.NewReader(bytes.NewReader(body)))
 }
 
 func readHeader(line []byte, node string) (h header, err error) {
@@ -134,7 +134,7 @@ func unseal(text []byte) ([]byte, error) {
 
 // The method read reads the recording. Observations of reported pods concern their deletion, so the method read adds
 // these observations to Ends.
-func (c *Contents) read(reader *record.Reader) error {
+func (c *Contents) read(reader *recording.Reader) error {
 	reported := make(map[string]bool, len(c.Reported))
 	for _, uid := range c.Reported {
 		reported[uid] = true

@@ -1,7 +1,7 @@
 package state
 
 import (
-	"github.com/podlapse/podlapse/internal/record"
+	"github.com/podlapse/podlapse/internal/recording"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -63,7 +63,7 @@ func (p *inFlight) take(o timeline.Observation, news bool) bool {
 func (p *inFlight) encode(observations []fresh, room int) (lost, added int) {
 	before := p.bytes
 	for _, f := range observations {
-		line, err := record.Encode(f.observation)
+		line, err := recording.Encode(f.observation)
 		_, seen := f.observation.(timeline.PodSeen)
 		replaced := 0
 		if seen {

@@ -1,4 +1,4 @@
-package record_test
+package recording_test
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/podlapse/podlapse/internal/jsonlines"
-	"github.com/podlapse/podlapse/internal/record"
+	"github.com/podlapse/podlapse/internal/recording"
 	"github.com/podlapse/podlapse/internal/render"
 	"github.com/podlapse/podlapse/internal/startuptest"
 	"github.com/podlapse/podlapse/internal/terminal"
@@ -33,7 +33,7 @@ func TestRecordings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		timelines, err := record.Replay(record.NewReader(file))
+		timelines, err := recording.Replay(recording.NewReader(file))
 		file.Close()
 		if err != nil {
 			t.Fatalf("%s, %v", path, err)
@@ -67,7 +67,7 @@ func recorded(t *testing.T) (all []timeline.Timeline) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		timelines, err := record.Replay(record.NewReader(file))
+		timelines, err := recording.Replay(recording.NewReader(file))
 		file.Close()
 		if err != nil {
 			t.Fatalf("%s, %v", path, err)
@@ -110,18 +110,18 @@ func ready(at float64) timeline.Condition {
 
 func replay(t *testing.T, observations ...timeline.Observation) []timeline.Timeline {
 	t.Helper()
-	text, err := record.EncodeHeader(record.Header{})
+	text, err := recording.EncodeHeader(recording.Header{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, o := range observations {
-		line, err := record.Encode(o)
+		line, err := recording.Encode(o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		text = append(text, line...)
 	}
-	timelines, err := record.Replay(record.NewReader(strings.NewReader(string(text))))
+	timelines, err := recording.Replay(recording.NewReader(strings.NewReader(string(text))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,8 +178,8 @@ func TestReplayReturnsTimelinesBeforeError(t *testing.T) {
 	const text = `{"kind":"header","version":1}
 {"kind":"pod_seen","arrived_at":"2026-03-01T12:00:04Z","pod":{"uid":"a","name":"a","created_at":"2026-03-01T12:00:00Z"}}
 {"kind":"pod_g`
-	timelines, err := record.Replay(record.NewReader(strings.NewReader(text)))
-	if !errors.Is(err, record.ErrTruncated) || len(timelines) != 1 || timelines[0].Name != "a" {
+	timelines, err := recording.Replay(recording.NewReader(strings.NewReader(text)))
+	if !errors.Is(err, recording.ErrTruncated) || len(timelines) != 1 || timelines[0].Name != "a" {
 		t.Errorf("got %+v, %v", timelines, err)
 	}
 }

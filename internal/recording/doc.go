@@ -1,4 +1,4 @@
-// Package record stores observations as text, so that another machine can compute the same timelines from them. A
+// Package recording stores observations as text, so that another machine can compute the same timelines from them. A
 // recording in a bug report can become a test.
 //
 // A recording consists of lines of JSON. The first line is a header with the version of the format. Each other line
@@ -19,4 +19,4 @@
 // never renamed, never changes its meaning, and never becomes required. Every other change, and every new kind of
 // observation, raises the version. Readers can read every older version. A reader reports an unknown kind or
 // version as an error.
-package record
+package recording
