@@ -58,10 +58,10 @@ func newRuntime(d deps, observe func(context.Context, timeline.Observation)) *cr
 	})
 }
 
-// AskRuntime implements reconcile.Sources.
-func (s sources) AskRuntime(l timeline.LookUp) {
+// RequestRuntime implements reconcile.Sources.
+func (s sources) RequestRuntime(request timeline.RuntimeRequest) {
 	if s.runtime != nil {
-		s.runtime.Ask(l)
+		s.runtime.Request(request)
 	}
 }
 

@@ -71,7 +71,7 @@ func (r *Reconciler) advanceTermination(p *pod) {
 		return
 	}
 	p.terminating.askedAt = now
-	r.askRuntime(p.terminating.evidence.Pod(), timeline.Requests{})
+	r.requestRuntime(p.terminating.evidence.Pod(), timeline.Requests{})
 }
 
 // The method termination returns the pod's termination as of now. The method termination returns nil before the

@@ -114,7 +114,8 @@ func (d *disk) agent(t *testing.T, world []life, ends time.Time) {
 		Registerer: registry, Logger: zap.NewNop(), Done: func(tl timeline.Timeline) { keeper.Reported(tl.UID) }})
 	var r *reconcile.Reconciler
 	n := &node{ctx: ctx, world: world, observe: func(o timeline.Observation) { r.Observe(ctx, o) },
-		questions: make(chan timeline.LookUp, 1000), watches: map[string]context.CancelFunc{}, known: map[string]bool{}}
+		requests: make(chan timeline.RuntimeRequest, 1000), watches: map[string]context.CancelFunc{},
+		known: map[string]bool{}}
 	for _, o := range left.InFlight {
 		n.known[o.PodUID()] = true
 	}

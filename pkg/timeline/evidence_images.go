@@ -58,7 +58,7 @@ func (e *Evidence) applyImage(askedAt time.Time, image Image, beforeSandbox bool
 }
 
 // The method before reports whether this answer comes before another answer. Answers are ordered by the time of their
-// question, then by an arbitrary total order.
+// request, then by an arbitrary total order.
 func (a *imageAnswer) before(askedAt time.Time, image *Image) bool {
 	return cmp.Or(a.askedAt.Compare(askedAt), compareImages(&a.Image, image)) < 0
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// lookUp answers questions about pods with one connection. lookUp is safe for concurrent use.
-type lookUp struct {
+// answerer answers requests about pods with one connection. answerer is safe for concurrent use.
+type answerer struct {
 	client   *client
 	stores   *stores
 	stamps   *lru.Cache // sandboxStamps of ready sandboxes, by sandbox ID
@@ -25,37 +25,37 @@ type lookUp struct {
 	now func() time.Time
 }
 
-// The method answer runs all queries of one question. If a query fails, the whole question fails. A partial answer
+// The method answer runs all queries of one request. If a query fails, the whole request fails. A partial answer
 // would look as if the pod had lost a sandbox or container.
-func (l *lookUp) answer(ctx context.Context, question timeline.LookUp) (timeline.RuntimeSeen, error) {
-	seen := timeline.RuntimeSeen{UID: question.UID, AskedAt: l.now()}
-	sandboxes, err := l.client.listSandboxes(ctx, question.RuntimeUID)
+func (a *answerer) answer(ctx context.Context, request timeline.RuntimeRequest) (timeline.RuntimeSeen, error) {
+	seen := timeline.RuntimeSeen{UID: request.UID, AskedAt: a.now()}
+	sandboxes, err := a.client.listSandboxes(ctx, request.RuntimeUID)
 	if err != nil {
 		return timeline.RuntimeSeen{}, err
 	}
 	var containers []*runtimeapi.Container
 	if len(sandboxes) > 0 { // the kubelet removes containers before their sandbox (kuberuntime_gc.go)
-		if containers, err = l.client.listContainers(ctx, question.RuntimeUID); err != nil {
+		if containers, err = a.client.listContainers(ctx, request.RuntimeUID); err != nil {
 			return timeline.RuntimeSeen{}, err
 		}
 	}
 	for _, listed := range sandboxes {
 		sandbox := convertSandbox(listed)
 		createdAt, firstContainerAt := fromNanos(listed.GetCreatedAt()), earliestCreated(containers, sandbox.ID)
-		if err := l.stampSandbox(ctx, &sandbox, createdAt, firstContainerAt); err != nil {
+		if err := a.stampSandbox(ctx, &sandbox, createdAt, firstContainerAt); err != nil {
 			return timeline.RuntimeSeen{}, err
 		}
 		seen.Sandboxes = append(seen.Sandboxes, sandbox)
 	}
 	for _, listed := range containers {
-		state, err := l.containerStatus(ctx, listed)
+		state, err := a.containerStatus(ctx, listed)
 		if err != nil {
 			return timeline.RuntimeSeen{}, err
 		}
 		seen.Containers = append(seen.Containers, convertContainer(listed, state))
 	}
-	for _, ref := range question.Images {
-		image, known, err := l.image(ctx, ref)
+	for _, ref := range request.Images {
+		image, known, err := a.image(ctx, ref)
 		if err != nil {
 			return timeline.RuntimeSeen{}, err
 		}
@@ -63,17 +63,17 @@ func (l *lookUp) answer(ctx context.Context, question timeline.LookUp) (timeline
 			seen.Images = append(seen.Images, image)
 		}
 	}
-	if err := l.layers(ctx, question.Layers, seen.Images); err != nil {
+	if err := a.layers(ctx, request.Layers, seen.Images); err != nil {
 		return timeline.RuntimeSeen{}, err
 	}
-	if question.Network {
-		ready, known, err := l.client.networkReady(ctx)
+	if request.Network {
+		ready, known, err := a.client.networkReady(ctx)
 		if ifBroken(err) != nil {
 			return timeline.RuntimeSeen{}, err
 		}
 		seen.NetworkUp, seen.NetworkDown = known && ready, known && !ready
 	}
-	seen.ArrivedAt = l.now()
+	seen.ArrivedAt = a.now()
 	sortAnswer(&seen)
 	return seen, nil
 }
@@ -81,16 +81,16 @@ func (l *lookUp) answer(ctx context.Context, question timeline.LookUp) (timeline
 // containerStatus returns the status of a container, or nil if the container was removed after it was listed.
 // The start of a running container and the exit of an exited container never change. So containerStatus queries
 // them once. The list shows the current state.
-func (l *lookUp) containerStatus(
+func (a *answerer) containerStatus(
 	ctx context.Context, listed *runtimeapi.Container,
 ) (*runtimeapi.ContainerStatus, error) {
-	cached, _ := l.statuses.Get(listed.GetId())
+	cached, _ := a.statuses.Get(listed.GetId())
 	known, ok := cached.(*runtimeapi.ContainerStatus)
 	if ok && (known.GetState() == runtimeapi.ContainerState_CONTAINER_EXITED ||
 		listed.GetState() == runtimeapi.ContainerState_CONTAINER_RUNNING) {
 		return known, nil
 	}
-	state, err := l.client.containerStatus(ctx, listed.GetId())
+	state, err := a.client.containerStatus(ctx, listed.GetId())
 	if status.Code(err) == codes.NotFound {
 		return nil, nil
 	}
@@ -99,7 +99,7 @@ func (l *lookUp) containerStatus(
 	}
 	switch state.GetState() {
 	case runtimeapi.ContainerState_CONTAINER_RUNNING, runtimeapi.ContainerState_CONTAINER_EXITED:
-		l.statuses.Add(listed.GetId(), &runtimeapi.ContainerStatus{ // the other fields are large
+		a.statuses.Add(listed.GetId(), &runtimeapi.ContainerStatus{ // the other fields are large
 			State: state.GetState(), StartedAt: state.GetStartedAt(), FinishedAt: state.GetFinishedAt(),
 			ExitCode: state.GetExitCode(),
 		})
@@ -118,8 +118,8 @@ func ifBroken(err error) error {
 }
 
 // The method image returns known = false if the runtime rejects the reference.
-func (l *lookUp) image(ctx context.Context, ref string) (image timeline.Image, known bool, err error) {
-	answer, err := l.client.imageStatus(ctx, ref)
+func (a *answerer) image(ctx context.Context, ref string) (image timeline.Image, known bool, err error) {
+	answer, err := a.client.imageStatus(ctx, ref)
 	switch status.Code(err) {
 	case codes.OK:
 	case codes.NotFound: // some runtimes deviate from CRI and return this code
@@ -128,7 +128,7 @@ func (l *lookUp) image(ctx context.Context, ref string) (image timeline.Image, k
 		return timeline.Image{}, false, ifBroken(err)
 	}
 	image = convertImage(ref, answer)
-	if err := l.stampImage(ctx, &image); err != nil {
+	if err := a.stampImage(ctx, &image); err != nil {
 		return timeline.Image{}, false, err
 	}
 	return image, true, nil

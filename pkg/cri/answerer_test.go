@@ -23,8 +23,8 @@ func second(s float64) time.Time {
 	return time.Unix(1_700_000_000, 0).Add(time.Duration(s * float64(time.Second))).UTC()
 }
 
-// newLookUp connects to a fake runtime in the same way as a session.
-func newLookUp(t *testing.T, fake *critest.Runtime) (*lookUp, *observer.ObservedLogs) {
+// newAnswerer connects to a fake runtime in the same way as a session.
+func newAnswerer(t *testing.T, fake *critest.Runtime) (*answerer, *observer.ObservedLogs) {
 	t.Helper()
 	c, err := dial(fake.Endpoint()[len("unix://"):], time.Second)
 	if err != nil {
@@ -36,7 +36,7 @@ func newLookUp(t *testing.T, fake *critest.Runtime) (*lookUp, *observer.Observed
 		t.Fatal(err)
 	}
 	core, logs := observer.New(zap.InfoLevel)
-	l := &lookUp{
+	l := &answerer{
 		client: c, stores: storesOf(version, zap.New(core)),
 		stamps: lru.New(8), statuses: lru.New(8),
 		now: func() time.Time { return second(99) },
@@ -45,9 +45,9 @@ func newLookUp(t *testing.T, fake *critest.Runtime) (*lookUp, *observer.Observed
 	return l, logs
 }
 
-func answer(t *testing.T, l *lookUp, images ...string) timeline.RuntimeSeen {
+func answer(t *testing.T, l *answerer, images ...string) timeline.RuntimeSeen {
 	t.Helper()
-	seen, err := l.answer(t.Context(), timeline.LookUp{UID: "pod", RuntimeUID: "runtime-pod", Images: images})
+	seen, err := l.answer(t.Context(), timeline.RuntimeRequest{UID: "pod", RuntimeUID: "runtime-pod", Images: images})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestAnswer(t *testing.T) {
 	fake.PutImage("app", 20)
 	fake.StoreImage("docker.io/library/app:latest",
 		critest.Stored{Stamps: critest.Stamps{CreatedAt: second(-9), UpdatedAt: second(8)}, Digest: "sha256:aa"})
-	l, _ := newLookUp(t, fake)
+	l, _ := newAnswerer(t, fake)
 
 	got := answer(t, l, "app", "absent:1", "Not A Ref")
 	want := timeline.RuntimeSeen{
@@ -109,7 +109,7 @@ func TestAnswer(t *testing.T) {
 func TestChangedContainerIsReadAgain(t *testing.T) {
 	fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
 	fake.PutSandbox(critest.Sandbox{ID: "s", PodUID: "runtime-pod", CreatedAt: second(3)})
-	l, _ := newLookUp(t, fake)
+	l, _ := newAnswerer(t, fake)
 	if got := answer(t, l); len(got.Containers) > 0 || fake.Calls()["/runtime.v1.RuntimeService/ListContainers"] != 1 {
 		t.Errorf("got %+v, calls %v", got, fake.Calls())
 	}
@@ -137,7 +137,7 @@ func TestChangedContainerIsReadAgain(t *testing.T) {
 
 func TestNoContainersWithoutSandbox(t *testing.T) {
 	fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
-	l, _ := newLookUp(t, fake)
+	l, _ := newAnswerer(t, fake)
 	got := answer(t, l)
 	if len(got.Sandboxes)+len(got.Containers) > 0 || fake.Calls()["/runtime.v1.RuntimeService/ListContainers"] > 0 {
 		t.Errorf("got %+v, calls %v", got, fake.Calls())
@@ -190,7 +190,7 @@ func TestSandboxTimestamps(t *testing.T) {
 				fake.PutContainer(critest.Container{ID: "c", SandboxID: "s", PodUID: "runtime-pod", Name: "app",
 					CreatedAt: test.firstContainerAt})
 			}
-			l, _ := newLookUp(t, fake)
+			l, _ := newAnswerer(t, fake)
 			for range 2 {
 				if got := answer(t, l).Sandboxes; len(got) != 1 || got[0] != test.want {
 					t.Errorf("got %+v\nwant %+v", got, test.want)
@@ -204,7 +204,7 @@ func TestFirstRunningTimestampIsKept(t *testing.T) {
 	fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
 	fake.PutSandbox(critest.Sandbox{ID: "s", PodUID: "runtime-pod", CreatedAt: second(3)})
 	fake.StoreSandbox("s", critest.Stamps{CreatedAt: second(1), UpdatedAt: second(3.5)})
-	l, _ := newLookUp(t, fake)
+	l, _ := newAnswerer(t, fake)
 	answer(t, l)
 
 	// the resources of the pod changed
@@ -219,7 +219,7 @@ func TestMissingStoreIsLoggedOnce(t *testing.T) {
 	fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{NoStores: true})
 	fake.PutSandbox(critest.Sandbox{ID: "s", PodUID: "runtime-pod", CreatedAt: second(3)})
 	fake.PutImage("app", 1)
-	l, logs := newLookUp(t, fake)
+	l, logs := newAnswerer(t, fake)
 	for range 3 {
 		answer(t, l, "app")
 	}
@@ -261,7 +261,7 @@ func TestFaultsOfTheRuntime(t *testing.T) {
 			fake.PutContainer(critest.Container{ID: "c", SandboxID: "s", PodUID: "runtime-pod", Name: "app",
 				CreatedAt: second(4)})
 			fake.PutImage("app", 1)
-			l, _ := newLookUp(t, fake)
+			l, _ := newAnswerer(t, fake)
 			fake.Fault(func(_ context.Context, method string) error {
 				if method == test.method {
 					return status.Error(test.code, "fault")
@@ -269,7 +269,7 @@ func TestFaultsOfTheRuntime(t *testing.T) {
 				return nil
 			})
 			_, err := l.answer(t.Context(),
-				timeline.LookUp{UID: "pod", RuntimeUID: "runtime-pod", Images: []string{"app"}})
+				timeline.RuntimeRequest{UID: "pod", RuntimeUID: "runtime-pod", Images: []string{"app"}})
 			if (err != nil) != test.fails {
 				t.Errorf("got %v, want an error: %t", err, test.fails)
 			}
@@ -280,10 +280,11 @@ func TestFaultsOfTheRuntime(t *testing.T) {
 func TestNetworkIsReadOnlyOnRequest(t *testing.T) {
 	const method = "/runtime.v1.RuntimeService/Status"
 	fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
-	l, _ := newLookUp(t, fake)
+	l, _ := newAnswerer(t, fake)
 	for _, ready := range []bool{true, false} {
 		fake.SetNetworkReady(ready)
-		seen, err := l.answer(t.Context(), timeline.LookUp{UID: "pod", RuntimeUID: "runtime-pod", Network: true})
+		request := timeline.RuntimeRequest{UID: "pod", RuntimeUID: "runtime-pod", Network: true}
+		seen, err := l.answer(t.Context(), request)
 		if err != nil || seen.NetworkDown == ready || seen.NetworkUp != ready {
 			t.Errorf("ready %t: got %+v, %v", ready, seen, err)
 		}
@@ -298,8 +299,8 @@ func TestNetworkIsReadOnlyOnRequest(t *testing.T) {
 		}
 		return nil
 	})
-	question := timeline.LookUp{UID: "pod", RuntimeUID: "runtime-pod", Network: true}
-	if seen, err := l.answer(t.Context(), question); err != nil || seen.NetworkDown || seen.NetworkUp {
+	request := timeline.RuntimeRequest{UID: "pod", RuntimeUID: "runtime-pod", Network: true}
+	if seen, err := l.answer(t.Context(), request); err != nil || seen.NetworkDown || seen.NetworkUp {
 		t.Errorf("a runtime without a status: %+v, %v", seen, err)
 	}
 }
