@@ -73,7 +73,7 @@ func (k *core) components() []component {
 
 // newReconciler connects the reconciler with the outputs, the sources and the state file. newReconciler passes the
 // previous agent's state to the reconciler.
-func newReconciler(d deps, scope timeline.Scope, kept *memory, out outputs, from sources, shown *served,
+func newReconciler(d deps, scope timeline.Scope, kept *savedState, out outputs, from sources, shown *served,
 	changed func(uid string)) *reconcile.Reconciler {
 	left := kept.left
 	kept.left = state.Contents{} // so that only the reconciler refers to the contents and can release them

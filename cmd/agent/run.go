@@ -47,7 +47,7 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 	records io.Writer) error {
 	d := newDeps(c, api, registry, logger)
 	scope := timeline.Scope{Runtime: !c.criEndpoint.Off(), Events: c.events != eventsOff, Since: time.Now()}
-	kept, err := newMemory(d, &scope)
+	kept, err := newSavedState(d, &scope)
 	if err != nil {
 		return err
 	}

@@ -118,7 +118,7 @@ func TestEventFromOtherNamespaceIsIgnored(t *testing.T) {
 			if len(*observed) != 1 {
 				t.Errorf("observed %+v, want only the first", *observed)
 			}
-			for _, past := range r.memory.of(victim) {
+			for _, past := range r.cache.of(victim) {
 				if past.seen.Reason == "Forged" {
 					t.Error("the forged Event is stored for the pod")
 				}
@@ -137,11 +137,11 @@ func TestEventOfOtherNodeEvictsNothing(t *testing.T) {
 	forged := eventAbout(own, "Forged", 2)
 	forged.Source.Host = "node-b"
 	r.give(forged)
-	if past := r.memory.of(victim); len(past) != 1 || r.memory.forgot(victim) {
-		t.Errorf("the other pod: stored %+v, forgotten %t", past, r.memory.forgot(victim))
+	if past := r.cache.of(victim); len(past) != 1 || r.cache.forgot(victim) {
+		t.Errorf("the other pod: stored %+v, forgotten %t", past, r.cache.forgot(victim))
 	}
 	if !r.knowsKubelet() {
-		t.Error("the memory is not trusted although the kubelet sent an Event with the node's name")
+		t.Error("the cache is not trusted although the kubelet sent an Event with the node's name")
 	}
 }
 
@@ -157,8 +157,8 @@ func TestFloodEvictsOnlyItsOwnNamespace(t *testing.T) {
 				created := timeline.EventWatch{UID: uid, InvolvedUID: uid, Namespace: "tenant", Name: uid}
 				r.give(eventAbout(created, "Flood", n+1))
 			}
-			if past := r.memory.of(victim); len(past) != 1 || r.memory.forgot(victim) {
-				t.Errorf("the other namespace's pod: stored %+v, forgotten %t", past, r.memory.forgot(victim))
+			if past := r.cache.of(victim); len(past) != 1 || r.cache.forgot(victim) {
+				t.Errorf("the other namespace's pod: stored %+v, forgotten %t", past, r.cache.forgot(victim))
 			}
 		})
 	}

@@ -18,7 +18,7 @@ type reading struct {
 	observe  func(timeline.Observation)
 	openedAt time.Time
 	members  []*member
-	memory   *memory // remembered Events of a shared watch; nil for the watch of one pod
+	cache    *eventCache // remembered Events of a shared watch; nil for the watch of one pod
 	proof    *proof
 	proven   bool // the watch has delivered all existing Events
 
@@ -44,7 +44,7 @@ func (s *Source) begin(ctx context.Context, f *follower) *reading {
 		observe: func(o timeline.Observation) { s.config.Observe(ctx, o) },
 	}
 	if f.alone == nil {
-		r.memory = newMemory(s.remember)
+		r.cache = newEventCache(s.remember)
 	}
 	for _, one := range s.standings(f) {
 		r.members = append(r.members, &member{pod: one.pod, since: r.openedAt})
@@ -75,10 +75,10 @@ func (r *reading) meet() {
 		m := known[s.pod]
 		if m == nil {
 			m = &member{pod: s.pod}
-			for _, past := range r.memory.of(s.pod.watch) {
+			for _, past := range r.cache.of(s.pod.watch) {
 				s.pod.deliver(past.key, past.seen, true, r.observe)
 			}
-			if !r.memory.forgot(s.pod.watch) && r.knowsKubelet() {
+			if !r.cache.forgot(s.pod.watch) && r.knowsKubelet() {
 				m.since = r.openedAt
 			}
 		}
@@ -121,9 +121,9 @@ func (r *reading) hand(over func()) {
 	}
 }
 
-// knowsKubelet reports whether the memory can be complete. The memory holds only Events whose host is this node's
+// knowsKubelet reports whether the cache can be complete. The cache holds only Events whose host is this node's
 // name. If the kubelet uses another name, the Events of requested pods show this name. One forged host does not
-// make the memory incomplete, because the kubelet's next Event about a requested pod shows the real host.
+// make the cache incomplete, because the kubelet's next Event about a requested pod shows the real host.
 func (r *reading) knowsKubelet() bool { return r.named || !r.renamed }
 
 // The method take observes an Event. A shared watch also remembers the Event if the Event comes from this node. The
@@ -154,8 +154,8 @@ func (r *reading) take(event watch.Event) {
 	if here && event.Type == watch.Added {
 		r.late(seen)
 	}
-	if r.memory != nil && here && ofPod {
-		r.memory.add(pod, key, seen)
+	if r.cache != nil && here && ofPod {
+		r.cache.add(pod, key, seen)
 	}
 	for _, m := range r.members {
 		if m.pod.watch.InvolvedUID != pod.uid {

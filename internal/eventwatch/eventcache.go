@@ -53,11 +53,11 @@ func keyOf(event *corev1.Event) eventKey {
 	return eventKey{maphash.String(seed, event.Name), maphash.String(seed, event.ResourceVersion)}
 }
 
-// memory holds the latest state of the Events that a shared watch received about this node's pods, including pods
-// that nobody requested yet. A pod that reconcile requests later gets these Events. At the limit, the type memory
+// eventCache holds the latest state of the Events that a shared watch received about this node's pods, including pods
+// that nobody requested yet. A pod that reconcile requests later gets these Events. At the limit, eventCache
 // forgets pods of the namespace that takes the most memory, starting with the pod whose latest Event is the oldest.
-// memory records which pods it forgot. So a namespace with many Events does not affect other namespaces.
-type memory struct {
+// eventCache records which pods it forgot. So a namespace with many Events does not affect other namespaces.
+type eventCache struct {
 	namespaces map[string]*share
 	full       bool // a namespace did not fit, so only the namespaces in the map are complete
 	limit      int  // maximum number of Events
@@ -85,24 +85,24 @@ type pastEvent struct {
 	seen timeline.EventSeen // without the pod's UID
 }
 
-func newMemory(limit int) *memory {
-	return &memory{namespaces: map[string]*share{}, limit: limit}
+func newEventCache(limit int) *eventCache {
+	return &eventCache{namespaces: map[string]*share{}, limit: limit}
 }
 
-// The method of returns the remembered Events of a pod. For a nil memory, the method of returns no Events.
-func (m *memory) of(w timeline.EventWatch) []pastEvent {
+// The method of returns the remembered Events of a pod. For a nil eventCache, the method of returns no Events.
+func (c *eventCache) of(w timeline.EventWatch) []pastEvent {
 	pod := involvedOf(w)
-	if s := m.namespaces[pod.namespace]; s != nil && s.pods[pod] != nil {
+	if s := c.namespaces[pod.namespace]; s != nil && s.pods[pod] != nil {
 		return s.pods[pod].events
 	}
 	return nil
 }
 
-// The method forgot reports whether the memory might lack Events of the pod.
-func (m *memory) forgot(w timeline.EventWatch) bool {
+// The method forgot reports whether the cache might lack Events of the pod.
+func (c *eventCache) forgot(w timeline.EventWatch) bool {
 	pod := involvedOf(w)
-	s := m.namespaces[pod.namespace]
-	return s == nil && m.full || s != nil && s.forgot(pod)
+	s := c.namespaces[pod.namespace]
+	return s == nil && c.full || s != nil && s.forgot(pod)
 }
 
 func (s *share) forgot(pod involved) bool {
@@ -110,8 +110,8 @@ func (s *share) forgot(pod involved) bool {
 	return ok || s.blank
 }
 
-func (m *memory) add(pod involved, key eventKey, seen timeline.EventSeen) {
-	s := m.share(pod.namespace)
+func (c *eventCache) add(pod involved, key eventKey, seen timeline.EventSeen) {
+	s := c.share(pod.namespace)
 	if s == nil || s.forgot(pod) {
 		return
 	}
@@ -119,55 +119,55 @@ func (m *memory) add(pod involved, key eventKey, seen timeline.EventSeen) {
 	if past == nil {
 		past = &pastOf{}
 		s.pods[pod] = past
-		m.grow(s, 0, pod.size())
+		c.grow(s, 0, pod.size())
 	}
-	m.added++
-	past.latest = m.added
+	c.added++
+	past.latest = c.added
 	// Without clones, the longer original texts would stay in memory.
 	seen.Message, seen.Reason, seen.Container = strings.Clone(seen.Message), strings.Clone(seen.Reason),
 		strings.Clone(seen.Container)
 	event := pastEvent{key, seen}
 	if old := past.find(key.name); old != nil {
-		m.grow(s, 0, event.size()-old.size())
+		c.grow(s, 0, event.size()-old.size())
 		*old = event
 	} else {
-		m.grow(s, 1, event.size())
+		c.grow(s, 1, event.size())
 		past.events = append(past.events, event)
 	}
 	if len(past.events) > maxOfPod {
-		m.forget(s, pod)
+		c.forget(s, pod)
 	}
-	for m.events > m.limit {
-		m.forgetOldest(m.largest(func(s *share) int { return s.events }))
+	for c.events > c.limit {
+		c.forgetOldest(c.largest(func(s *share) int { return s.events }))
 	}
-	for m.bytes > maxRememberedBytes {
-		m.forgetOldest(m.largest(func(s *share) int { return s.bytes }))
+	for c.bytes > maxRememberedBytes {
+		c.forgetOldest(c.largest(func(s *share) int { return s.bytes }))
 	}
 }
 
 // The method share returns the share of a namespace. The method share returns nil if the number of namespaces has
 // reached its limit.
-func (m *memory) share(namespace string) *share {
-	s := m.namespaces[namespace]
-	if s == nil && len(m.namespaces) < maxNamespaces {
+func (c *eventCache) share(namespace string) *share {
+	s := c.namespaces[namespace]
+	if s == nil && len(c.namespaces) < maxNamespaces {
 		s = &share{pods: map[involved]*pastOf{}, forgotten: map[uint64]struct{}{}}
-		m.namespaces[namespace] = s
+		c.namespaces[namespace] = s
 	}
-	m.full = m.full || s == nil
+	c.full = c.full || s == nil
 	return s
 }
 
-func (m *memory) grow(s *share, events, bytes int) {
-	m.events += events
-	m.bytes += bytes
+func (c *eventCache) grow(s *share, events, bytes int) {
+	c.events += events
+	c.bytes += bytes
 	s.events += events
 	s.bytes += bytes
 }
 
 // The method largest returns the namespace with the largest size.
-func (m *memory) largest(size func(*share) int) (largest *share) {
+func (c *eventCache) largest(size func(*share) int) (largest *share) {
 	most := -1
-	for _, s := range m.namespaces {
+	for _, s := range c.namespaces {
 		if n := size(s); n > most {
 			largest, most = s, n
 		}
@@ -185,39 +185,39 @@ func (p *pastOf) find(name uint64) *pastEvent {
 }
 
 // forgetOldest forgets the pod of the namespace whose latest Event is the oldest.
-func (m *memory) forgetOldest(s *share) {
+func (c *eventCache) forgetOldest(s *share) {
 	var oldest involved
-	latest := m.added + 1
+	latest := c.added + 1
 	for pod, past := range s.pods {
 		if past.latest < latest {
 			oldest, latest = pod, past.latest
 		}
 	}
-	m.forget(s, oldest)
+	c.forget(s, oldest)
 }
 
 // The method forget removes a pod and records its hash. If the record is full, the method forget marks the namespace
 // with the most forgotten pods as incomplete. Each pod of an incomplete namespace then gets its own watch, like a
 // forgotten pod.
-func (m *memory) forget(s *share, pod involved) {
-	m.drop(s, pod)
+func (c *eventCache) forget(s *share, pod involved) {
+	c.drop(s, pod)
 	s.forgotten[maphash.Comparable(seed, pod)] = struct{}{}
-	m.forgotten++
-	if m.forgotten <= maxForgotten {
+	c.forgotten++
+	if c.forgotten <= maxForgotten {
 		return
 	}
-	most := m.largest(func(s *share) int { return len(s.forgotten) })
+	most := c.largest(func(s *share) int { return len(s.forgotten) })
 	for pod := range most.pods {
-		m.drop(most, pod)
+		c.drop(most, pod)
 	}
-	m.forgotten -= len(most.forgotten)
+	c.forgotten -= len(most.forgotten)
 	most.blank, most.forgotten = true, nil
 }
 
-func (m *memory) drop(s *share, pod involved) {
-	m.grow(s, 0, -pod.size())
+func (c *eventCache) drop(s *share, pod involved) {
+	c.grow(s, 0, -pod.size())
 	for _, event := range s.pods[pod].events {
-		m.grow(s, -1, -event.size())
+		c.grow(s, -1, -event.size())
 	}
 	delete(s.pods, pod)
 }

@@ -31,33 +31,33 @@ const (
 // collisions.
 type digest [sha256.Size]byte
 
-// memory caches the answers to one kind of review.
-type memory[A any] struct {
+// answerCache caches the answers to one kind of review.
+type answerCache[A any] struct {
 	yes, no       *cache.LRUExpireCache
 	yesFor, noFor time.Duration
 }
 
-func newMemory[A any](size int, yesFor, noFor time.Duration, clock cache.Clock) memory[A] {
+func newAnswerCache[A any](size int, yesFor, noFor time.Duration, clock cache.Clock) answerCache[A] {
 	yes, no := cache.NewLRUExpireCacheWithClock(size, clock), cache.NewLRUExpireCacheWithClock(size, clock)
-	return memory[A]{yes, no, yesFor, noFor}
+	return answerCache[A]{yes, no, yesFor, noFor}
 }
 
 // The method recall returns a cached answer. The result known is true if the cache contains an answer. For a cached
 // rejection, the result yes is false, and the result answer is the zero value.
-func (m memory[A]) recall(key digest) (answer A, yes, known bool) {
-	if value, ok := m.yes.Get(key); ok {
+func (c answerCache[A]) recall(key digest) (answer A, yes, known bool) {
+	if value, ok := c.yes.Get(key); ok {
 		return value.(A), true, true
 	}
-	_, known = m.no.Get(key)
+	_, known = c.no.Get(key)
 	return answer, false, known
 }
 
-func (m memory[A]) remember(key digest, answer A, yes bool) {
+func (c answerCache[A]) remember(key digest, answer A, yes bool) {
 	if yes {
-		m.yes.Add(key, answer, m.yesFor)
+		c.yes.Add(key, answer, c.yesFor)
 		return
 	}
-	m.no.Add(key, struct{}{}, m.noFor)
+	c.no.Add(key, struct{}{}, c.noFor)
 }
 
 // The type digests creates digests with a random key. The key is valid until the agent stops.

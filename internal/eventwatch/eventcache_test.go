@@ -21,7 +21,7 @@ func keyBy(name, version string) eventKey {
 }
 
 func TestMemory(t *testing.T) {
-	m := newMemory(3)
+	m := newEventCache(3)
 	of := func(uid string) []pastEvent { return m.of(watchIn("ns", uid)) }
 	forgot := func(uid string) bool { return m.forgot(watchIn("ns", uid)) }
 	add := func(uid, name, version string) {
@@ -51,7 +51,7 @@ func TestMemory(t *testing.T) {
 }
 
 func TestMemoryIsBounded(t *testing.T) {
-	m := newMemory(maxRemembered)
+	m := newEventCache(maxRemembered)
 	long := timeline.EventSeen{Message: strings.Repeat("m", untrusted.MaxMessage)}
 	name := strings.Repeat("n", untrusted.MaxName)
 	in := func(pod int) string { return fmt.Sprint("ns-", pod%2) }
@@ -80,8 +80,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// check compares the counters of a memory with its contents.
-func (m *memory) check(t *testing.T) {
+// check compares the counters of an eventCache with its contents.
+func (m *eventCache) check(t *testing.T) {
 	t.Helper()
 	events, bytes, forgotten := 0, 0, 0
 	for _, s := range m.namespaces {
@@ -106,7 +106,7 @@ func (m *memory) check(t *testing.T) {
 }
 
 func TestMemoryOfManyNamespaces(t *testing.T) {
-	m := newMemory(maxRemembered)
+	m := newEventCache(maxRemembered)
 	for n := range 2 * maxNamespaces {
 		w := watchIn(fmt.Sprint("ns-", n), "a")
 		m.add(involvedOf(w), keyBy("e", "1"), timeline.EventSeen{})
