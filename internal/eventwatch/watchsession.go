@@ -10,9 +10,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The type reading is one open watch connection. The connection begins with the API server's response and ends when
-// the stream closes. Only the goroutine in the method follow uses the type reading.
-type reading struct {
+// The type watchSession is one open watch connection. The connection begins with the API server's response and ends
+// when the stream closes. Only the goroutine in the method follow uses the type watchSession.
+type watchSession struct {
 	source   *Source
 	f        *follower
 	observe  func(timeline.Observation)
@@ -38,22 +38,22 @@ type member struct {
 
 // The method begin adds the present pods. The watch starts with all Events that the API server holds about these
 // pods.
-func (s *Source) begin(ctx context.Context, f *follower) *reading {
-	r := &reading{
+func (s *Source) begin(ctx context.Context, f *follower) *watchSession {
+	r := &watchSession{
 		source: s, f: f, openedAt: s.opened(f), proof: newProof(),
 		observe: func(o timeline.Observation) { s.config.Observe(ctx, o) },
 	}
 	if f.alone == nil {
 		r.cache = newEventCache(s.remember)
 	}
-	for _, one := range s.standings(f) {
+	for _, one := range s.podStates(f) {
 		r.members = append(r.members, &member{pod: one.pod, since: r.openedAt})
 	}
 	return r
 }
 
 // The method end revokes the EventsWatched observations of the watch.
-func (r *reading) end(ctx context.Context) {
+func (r *watchSession) end(ctx context.Context) {
 	r.source.closed(r.f)
 	for _, m := range r.members {
 		if m.vouched {
@@ -64,14 +64,14 @@ func (r *reading) end(ctx context.Context) {
 
 // The method meet updates the list of pods that a shared watch serves, and the state of the pods' own watches. A new
 // pod gets the Events that the shared watch has received about the pod.
-func (r *reading) meet() {
+func (r *watchSession) meet() {
 	known := make(map[*request]*member, len(r.members))
 	for _, m := range r.members {
 		known[m.pod] = m
 	}
-	standings := r.source.standings(r.f)
-	members := make([]*member, 0, len(standings))
-	for _, s := range standings {
+	states := r.source.podStates(r.f)
+	members := make([]*member, 0, len(states))
+	for _, s := range states {
 		m := known[s.pod]
 		if m == nil {
 			m = &member{pod: s.pod}
@@ -94,7 +94,7 @@ func (r *reading) meet() {
 
 // The method settle runs when a watch has delivered all existing Events. The watch vouches for the pods without
 // missing Events. The other pods get their own watches.
-func (r *reading) settle() {
+func (r *watchSession) settle() {
 	for _, m := range r.members {
 		if m.since.IsZero() {
 			r.source.notEnough(m.pod)
@@ -113,7 +113,7 @@ func (r *reading) settle() {
 
 // The method hand calls the function over, which passes observations and can take a long time. Existing Events can
 // still arrive during this time, so the method hand postpones the proof.
-func (r *reading) hand(over func()) {
+func (r *watchSession) hand(over func()) {
 	began := time.Now()
 	over()
 	if !r.proven {
@@ -124,14 +124,14 @@ func (r *reading) hand(over func()) {
 // knowsKubelet reports whether the cache can be complete. The cache holds only Events whose host is this node's
 // name. If the kubelet uses another name, the Events of requested pods show this name. One forged host does not
 // make the cache incomplete, because the kubelet's next Event about a requested pod shows the real host.
-func (r *reading) knowsKubelet() bool { return r.named || !r.renamed }
+func (r *watchSession) knowsKubelet() bool { return r.named || !r.renamed }
 
 // The method take observes an Event. A shared watch also remembers the Event if the Event comes from this node. The
 // watch event DELETED means that the API server deleted the Event after the Event's time to live. A bookmark contains
 // no Event. A client that can create Events in a namespace chooses all fields of these Events. So the method take
 // refuses an Event that is longer than any Event of the kubelet. The method take also refuses an Event that has a
 // requested pod's UID but concerns another object.
-func (r *reading) take(event watch.Event) {
+func (r *watchSession) take(event watch.Event) {
 	object, ok := event.Object.(*corev1.Event)
 	switch {
 	case !ok:
@@ -174,7 +174,7 @@ func (r *reading) take(event watch.Event) {
 
 // The method late reports the delay of an Event. An Event that is newer than the watch is not a repetition, so its
 // delay is real.
-func (r *reading) late(seen timeline.EventSeen) {
+func (r *watchSession) late(seen timeline.EventSeen) {
 	if delay := r.source.config.Delay; delay != nil && seen.NamedAt.After(r.openedAt) {
 		delay(max(0, seen.ArrivedAt.Sub(seen.NamedAt)))
 	}
