@@ -80,12 +80,12 @@ func (s sources) UnwatchEvents(uid string) {
 }
 
 // SampleNode implements reconcile.Sources.
-func (s sources) SampleNode(wanted bool) {
+func (s sources) SampleNode(on bool) {
 	if s.pressure != nil {
-		s.pressure.Want(wanted)
+		s.pressure.Sample(on)
 	}
 	if s.runtime != nil {
-		s.runtime.Watch(wanted)
+		s.runtime.Watch(on)
 	}
 }
 

@@ -21,30 +21,30 @@ func NewCollector(now func() Snapshot) prometheus.Collector {
 	registry := []string{"registry"}
 	return &collector{
 		now: now,
-		active: prometheus.NewDesc("podlapse_image_requestedactive",
+		active: prometheus.NewDesc("podlapse_image_pulls_active",
 			"Image pulls that are downloading content. Includes pulls by other clients of the "+
 				"runtime."+registrylabel.Help,
 			registry, nil),
-		queued: prometheus.NewDesc("podlapse_image_requestedqueued",
+		queued: prometheus.NewDesc("podlapse_image_pulls_queued",
 			"Image pulls that the kubelet has requested and that have not received content yet. These pulls wait in "+
 				"the node's pull queue, or for the registry's first response. If the runtime does not report "+
 				"progress, this metric counts all pulls in progress."+registrylabel.Help, registry, nil),
-		unpacking: prometheus.NewDesc("podlapse_image_requestedunpacking",
+		unpacking: prometheus.NewDesc("podlapse_image_pulls_unpacking",
 			"Image pulls that have received all content. The runtime is unpacking this content, so these pulls wait "+
 				"for the disk, not for the registry.", nil, nil),
-		bytes: prometheus.NewDesc("podlapse_image_requestedactive_bytes",
-			"Bytes that the pulls in podlapse_image_requestedactive have received so far."+
+		bytes: prometheus.NewDesc("podlapse_image_pulls_active_bytes",
+			"Bytes that the pulls in podlapse_image_pulls_active have received so far."+
 				registrylabel.Help, registry, nil),
-		oldest: prometheus.NewDesc("podlapse_image_requestedoldest_age_seconds",
+		oldest: prometheus.NewDesc("podlapse_image_pulls_oldest_age_seconds",
 			"Age of the oldest image pull in progress. The age starts with the request for the pull."+
 				registrylabel.Help, registry, nil),
-		failing: prometheus.NewDesc("podlapse_image_requestedfailing",
+		failing: prometheus.NewDesc("podlapse_image_pulls_failing",
 			"Failing image pulls of starting pods, by the reason in the runtime's error. The latest completed "+
 				"attempt of such a pull failed. The pull still counts while its next attempt is in progress."+
 				registrylabel.ReasonHelp+registrylabel.Help,
 			[]string{"registry", "reason"}, nil),
-		workloads: prometheus.NewDesc("podlapse_image_requestedfailing_workloads",
-			"Whether pods of any workload in a group wait for a pull in podlapse_image_requestedfailing: always 1. "+
+		workloads: prometheus.NewDesc("podlapse_image_pulls_failing_workloads",
+			"Whether pods of any workload in a group wait for a pull in podlapse_image_pulls_failing: always 1. "+
 				"Workloads (owners, or pods without an owner) are divided into 64 groups by a hash, in the same way on "+
 				"all nodes. The number of different groups is the least number of workloads that are affected."+
 				registrylabel.ReasonHelp+registrylabel.Help,

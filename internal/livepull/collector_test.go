@@ -20,53 +20,53 @@ func TestUnpackingPullIsNotQueued(t *testing.T) {
 		Downloads: []imagepull.Download{{Complete: true, Registry: "r.example", Repository: "big",
 			StartedAt: after(2 * time.Second)},
 			{Blobs: 1, Registry: "o.example", Repository: "big", StartedAt: after(2 * time.Second)}}}
-	want := `# HELP podlapse_image_requestedqueued Image pulls that the kubelet has requested and that have not ` +
+	want := `# HELP podlapse_image_pulls_queued Image pulls that the kubelet has requested and that have not ` +
 		`received content yet. These pulls wait in the node's pull queue, or for the registry's first response. If ` +
 		`the runtime does not report progress, this metric counts all pulls in progress. The label registry is the ` +
 		`host in the image reference. The content can come from a mirror of this host.
-# TYPE podlapse_image_requestedqueued gauge
-podlapse_image_requestedqueued{registry="o.example"} 0
-podlapse_image_requestedqueued{registry="r.example"} 0
-# HELP podlapse_image_requestedunpacking Image pulls that have received all content. The runtime is unpacking this ` +
+# TYPE podlapse_image_pulls_queued gauge
+podlapse_image_pulls_queued{registry="o.example"} 0
+podlapse_image_pulls_queued{registry="r.example"} 0
+# HELP podlapse_image_pulls_unpacking Image pulls that have received all content. The runtime is unpacking this ` +
 		`content, so these pulls wait for the disk, not for the registry.
-# TYPE podlapse_image_requestedunpacking gauge
-podlapse_image_requestedunpacking 1
+# TYPE podlapse_image_pulls_unpacking gauge
+podlapse_image_pulls_unpacking 1
 `
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(NewCollector(func() Snapshot { return now }))
-	err := testutil.GatherAndCompare(registry, strings.NewReader(want), "podlapse_image_requestedqueued",
-		"podlapse_image_requestedunpacking")
+	err := testutil.GatherAndCompare(registry, strings.NewReader(want), "podlapse_image_pulls_queued",
+		"podlapse_image_pulls_unpacking")
 	if err != nil {
 		t.Error(err)
 	}
 }
 
 func TestLivePullMetrics(t *testing.T) {
-	want := `# HELP podlapse_image_requestedactive Image pulls that are downloading content. Includes pulls by other ` +
+	want := `# HELP podlapse_image_pulls_active Image pulls that are downloading content. Includes pulls by other ` +
 		`clients of the runtime. The label registry is the host in the image reference. The content can come from a ` +
 		`mirror of this host.
-# TYPE podlapse_image_requestedactive gauge
-podlapse_image_requestedactive{registry="docker.io"} 0
-podlapse_image_requestedactive{registry="ghcr.io"} 1
-podlapse_image_requestedactive{registry="r.example:5000"} 1
-# HELP podlapse_image_requestedactive_bytes Bytes that the pulls in podlapse_image_requestedactive have received so far. ` +
+# TYPE podlapse_image_pulls_active gauge
+podlapse_image_pulls_active{registry="docker.io"} 0
+podlapse_image_pulls_active{registry="ghcr.io"} 1
+podlapse_image_pulls_active{registry="r.example:5000"} 1
+# HELP podlapse_image_pulls_active_bytes Bytes that the pulls in podlapse_image_pulls_active have received so far. ` +
 		`The label registry is the host in the image reference. The content can come from a mirror of this host.
-# TYPE podlapse_image_requestedactive_bytes gauge
-podlapse_image_requestedactive_bytes{registry="docker.io"} 0
-podlapse_image_requestedactive_bytes{registry="ghcr.io"} 7
-podlapse_image_requestedactive_bytes{registry="r.example:5000"} 30
-# HELP podlapse_image_requestedoldest_age_seconds Age of the oldest image pull in progress. The age starts with the ` +
+# TYPE podlapse_image_pulls_active_bytes gauge
+podlapse_image_pulls_active_bytes{registry="docker.io"} 0
+podlapse_image_pulls_active_bytes{registry="ghcr.io"} 7
+podlapse_image_pulls_active_bytes{registry="r.example:5000"} 30
+# HELP podlapse_image_pulls_oldest_age_seconds Age of the oldest image pull in progress. The age starts with the ` +
 		`request for the pull. The label registry is the host in the image reference. The content can come from a ` +
 		`mirror of this host.
-# TYPE podlapse_image_requestedoldest_age_seconds gauge
-podlapse_image_requestedoldest_age_seconds{registry="docker.io"} 5
-podlapse_image_requestedoldest_age_seconds{registry="ghcr.io"} 1
-podlapse_image_requestedoldest_age_seconds{registry="r.example:5000"} 6
+# TYPE podlapse_image_pulls_oldest_age_seconds gauge
+podlapse_image_pulls_oldest_age_seconds{registry="docker.io"} 5
+podlapse_image_pulls_oldest_age_seconds{registry="ghcr.io"} 1
+podlapse_image_pulls_oldest_age_seconds{registry="r.example:5000"} 6
 `
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(NewCollector(busy))
-	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "podlapse_image_requestedactive",
-		"podlapse_image_requestedactive_bytes", "podlapse_image_requestedoldest_age_seconds"); err != nil {
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "podlapse_image_pulls_active",
+		"podlapse_image_pulls_active_bytes", "podlapse_image_pulls_oldest_age_seconds"); err != nil {
 		t.Error(err)
 	}
 }

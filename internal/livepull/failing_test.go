@@ -37,16 +37,16 @@ func TestFailingPulls(t *testing.T) {
 	}
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(NewCollector(func() Snapshot { return Snapshot{Starting: timelines, Now: after(0)} }))
-	want := `# HELP podlapse_image_requestedfailing Failing image pulls of starting pods, by the reason in the ` +
+	want := `# HELP podlapse_image_pulls_failing Failing image pulls of starting pods, by the reason in the ` +
 		`runtime's error. The latest completed attempt of such a pull failed. The pull still counts while its next ` +
 		`attempt is in progress. reason="unconfirmed": Events report the failure, but the pod's status does not. ` +
 		`The label registry is the host in the image reference. The content can come from a mirror of this host.
-# TYPE podlapse_image_requestedfailing gauge
-podlapse_image_requestedfailing{reason="dns",registry="r.example"} 2
-podlapse_image_requestedfailing{reason="other",registry="r.example"} 1
-podlapse_image_requestedfailing{reason="unconfirmed",registry="r.example"} 1
+# TYPE podlapse_image_pulls_failing gauge
+podlapse_image_pulls_failing{reason="dns",registry="r.example"} 2
+podlapse_image_pulls_failing{reason="other",registry="r.example"} 1
+podlapse_image_pulls_failing{reason="unconfirmed",registry="r.example"} 1
 `
-	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "podlapse_image_requestedfailing"); err != nil {
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "podlapse_image_pulls_failing"); err != nil {
 		t.Error(err)
 	}
 }
@@ -62,7 +62,7 @@ func TestFailingPullsAreGroupedByWorkload(t *testing.T) {
 	groups := func(pods ...timeline.Timeline) int {
 		registry := prometheus.NewPedanticRegistry()
 		registry.MustRegister(NewCollector(func() Snapshot { return Snapshot{Starting: pods, Now: after(0)} }))
-		n, err := testutil.GatherAndCount(registry, "podlapse_image_requestedfailing_workloads")
+		n, err := testutil.GatherAndCount(registry, "podlapse_image_pulls_failing_workloads")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,14 +24,14 @@ const (
 	defaultSnapshotter = "overlayfs"
 )
 
-// The method layers adds layers to the images whose references are in wanted. All queries together take at most the
+// The method layers adds layers to the images whose references are in refs. All queries together take at most the
 // timeout of one call, even if the stores are slow. An answer without layers is valid and is marked as incomplete.
-func (a *answerer) layers(ctx context.Context, wanted []string, images []timeline.Image) error {
+func (a *answerer) layers(ctx context.Context, refs []string, images []timeline.Image) error {
 	ctx, cancel := context.WithTimeout(ctx, a.client.timeout)
 	defer cancel()
 	found := make([]contents, len(images))
 	for i := range images {
-		if !slices.Contains(wanted, images[i].Ref) {
+		if !slices.Contains(refs, images[i].Ref) {
 			continue
 		}
 		images[i].Layered = true
@@ -44,16 +44,16 @@ func (a *answerer) layers(ctx context.Context, wanted []string, images []timelin
 		if len(found[i].layers) == 0 {
 			continue
 		}
-		if err := untold(&images[i], a.stampSnapshots(ctx, images[i].Layers, found[i])); err != nil {
+		if err := markIncomplete(&images[i], a.stampSnapshots(ctx, images[i].Layers, found[i])); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// The function untold marks an image's layers as incomplete if err only means that the store was slow or does not
-// have an object. The function untold returns any other error.
-func untold(image *timeline.Image, err error) error {
+// markIncomplete marks an image's layers as incomplete if err only means that the store was slow or does not have an
+// object. markIncomplete returns any other error.
+func markIncomplete(image *timeline.Image, err error) error {
 	if err != nil {
 		image.Incomplete = true
 	}
@@ -73,12 +73,12 @@ func (a *answerer) stampBlobs(ctx context.Context, image *timeline.Image) (conte
 	}
 	info, err := a.blob(ctx, target)
 	if err != nil || info == nil {
-		return contents{}, untold(image, err)
+		return contents{}, markIncomplete(image, err)
 	}
 	image.ResolvedAt = fromTimestamp(info.GetCreatedAt())
 	found, err := a.catalog.contents(ctx, target)
 	if err != nil {
-		return contents{}, untold(image, err)
+		return contents{}, markIncomplete(image, err)
 	}
 	image.Layers = make([]timeline.Layer, len(found.layers))
 	for i, layer := range found.layers {
@@ -87,7 +87,7 @@ func (a *answerer) stampBlobs(ctx context.Context, image *timeline.Image) (conte
 	for i, layer := range found.layers {
 		info, err := a.blob(ctx, layer.digest)
 		if err != nil {
-			return found, untold(image, err)
+			return found, markIncomplete(image, err)
 		}
 		image.Layers[i].DownloadedAt = fromTimestamp(info.GetCreatedAt())
 	}

@@ -102,12 +102,12 @@ func (s *Source) Request(request timeline.RuntimeRequest) {
 
 // Watch turns the observation of the runtime's silences on or off. While pods start, the agent requests the runtime's
 // version once a second. Watch does not block. Only one goroutine at a time can call Watch.
-func (s *Source) Watch(wanted bool) {
+func (s *Source) Watch(on bool) {
 	select {
 	case <-s.watch: // drop the older value
 	default:
 	}
-	s.watch <- wanted
+	s.watch <- on
 }
 
 // Run looks for the runtime and queries it until ctx ends. Run always returns nil. Callers must call Run only once.
@@ -224,8 +224,8 @@ func (s *Source) Ping(ctx context.Context) error {
 // latestWatch returns the latest value of Watch when no session is running.
 func (s *Source) latestWatch() bool {
 	select {
-	case wanted := <-s.watch:
-		return wanted
+	case on := <-s.watch:
+		return on
 	default:
 		return s.silence.watched
 	}

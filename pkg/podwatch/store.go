@@ -114,7 +114,7 @@ func (s *store) Replace(list []any, version string) error {
 		}
 	}
 	s.known = nil
-	// Pods that are not mirrors come first, so that no mirror can claim their UIDs.
+	// Pods that are not mirrors come first, so that no mirror can get their UIDs.
 	slices.SortStableFunc(pods, func(a, b *arrival) int {
 		switch isMirror(a.converted) {
 		case isMirror(b.converted):
@@ -158,7 +158,7 @@ func (s *store) observe(pod *arrival, now time.Time, live bool) {
 	} else {
 		pod.keep()
 	}
-	converted := s.claim(pod.converted, now)
+	converted := s.assignUID(pod.converted, now)
 	known, ok := s.seen[converted.UID]
 	// The kubelet can recreate the mirror of a static pod with the restart counts of the previous mirror.
 	s.pods.restarts.observe(pod.Pod, !ok && (!s.listed || isMirror(converted)))
@@ -188,7 +188,7 @@ func (s *store) ignore(pod *arrival) {
 }
 
 func (s *store) gone(uid string, now time.Time, live bool) {
-	s.unclaim(s.seen[uid])
+	s.releaseUID(s.seen[uid])
 	delete(s.seen, uid)
 	s.pods.config.Verifier.Gone(uid)
 	s.pods.config.Keeper.Forget(uid)
