@@ -25,7 +25,7 @@ type core struct {
 // is complete.
 func newCore(d deps, scope timeline.Scope, before []timeline.Observation) (*core, error) {
 	k := &core{seen: newSourceTimes(d.registry)}
-	header := recording.Header{Agent: d.build.version, Scope: scope, Ends: d.config.termination}
+	header := recording.Header{Agent: d.build.version, Scope: scope, Terminations: d.config.termination}
 	var err error
 	k.recorder, err = newRecorder(d, header, before)
 	return k, err
@@ -96,7 +96,8 @@ func newReconciler(d deps, scope timeline.Scope, kept *savedState, out outputs, 
 			}
 		},
 		Restored: reconcile.Restored{
-			InFlight: left.InFlight, Reported: left.Reported, Ends: left.Ends, EventsUntil: left.EventsUntil,
+			InFlight: left.InFlight, Reported: left.Reported, Terminations: left.Terminations,
+			EventsUntil: left.EventsUntil,
 		},
 	}
 	if kept.keeper != nil {

@@ -34,7 +34,7 @@ func newSources(d deps, to sourcesConfig) sources {
 		Client: d.api.pods, AsNode: c.asNode, NodeName: c.nodeName, Observe: to.observe, Now: time.Now,
 		Report: d.registerSource(string(timeline.SourcePodWatch), "not connected to the API server yet"),
 		Known:  to.known,
-		Traits: c.recordsNeedTraits(), Ends: c.termination,
+		Traits: c.recordsNeedTraits(), Terminations: c.termination,
 		Follower: podFollowersOf(to.onNode, to.added),
 	}
 	to.added.podWatch(&pods)

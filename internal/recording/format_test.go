@@ -125,7 +125,7 @@ func TestFormat(t *testing.T) {
 			t.Errorf("%v, got\n%swant\n%s", err, line, test.want)
 		}
 	}
-	h, err := EncodeHeader(Header{Agent: "v1.2.3", Scope: timeline.Scope{Runtime: true}, Ends: true})
+	h, err := EncodeHeader(Header{Agent: "v1.2.3", Scope: timeline.Scope{Runtime: true}, Terminations: true})
 	if want := `{"kind":"header","version":2,"agent":"v1.2.3","runtime":true,"ends":true}` + "\n"; err != nil ||
 		string(h) != want {
 		t.Errorf("%v, got header\n%swant\n%s", err, h, want)

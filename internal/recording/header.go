@@ -10,26 +10,26 @@ import (
 
 // Header describes the agent that made the recording.
 type Header struct {
-	Agent string         // version of the agent
-	Scope timeline.Scope // sources that the agent could observe
-	Ends  bool           // the agent followed terminations
+	Agent        string         // version of the agent
+	Scope        timeline.Scope // sources that the agent could observe
+	Terminations bool           // the agent followed terminations
 }
 
 // header is the first line of a recording. A later header means that an agent restarted and continued in this file.
 type header struct {
-	Version int       `json:"version"`
-	Agent   string    `json:"agent,omitzero"`   // version of the agent that made the recording
-	Runtime bool      `json:"runtime,omitzero"` // the agent had this source; see timeline.Scope
-	Events  bool      `json:"events,omitzero"`
-	Since   time.Time `json:"since,omitzero"`
-	Ends    bool      `json:"ends,omitzero"` // the agent followed terminations
+	Version      int       `json:"version"`
+	Agent        string    `json:"agent,omitzero"`   // version of the agent that made the recording
+	Runtime      bool      `json:"runtime,omitzero"` // the agent had this source; see timeline.Scope
+	Events       bool      `json:"events,omitzero"`
+	Since        time.Time `json:"since,omitzero"`
+	Terminations bool      `json:"ends,omitzero"` // the agent followed terminations
 }
 
 // EncodeHeader encodes the first line of a recording.
 func EncodeHeader(h Header) ([]byte, error) {
 	return encodeLine(kindHeader, header{
 		Version: Version, Agent: h.Agent, Runtime: h.Scope.Runtime, Events: h.Scope.Events,
-		Since: h.Scope.Since.UTC(), Ends: h.Ends,
+		Since: h.Scope.Since.UTC(), Terminations: h.Terminations,
 	})
 }
 
@@ -57,5 +57,5 @@ func decodeHeader(line []byte) (Header, error) {
 		return Header{}, fmt.Errorf("invalid header: %w", err)
 	}
 	return Header{Agent: h.Agent, Scope: timeline.Scope{Runtime: h.Runtime, Events: h.Events, Since: h.Since},
-		Ends: h.Ends}, nil
+		Terminations: h.Terminations}, nil
 }

@@ -80,7 +80,7 @@ func Replay(r *Reader) ([]timeline.Timeline, error) {
 		if event, ok := o.(timeline.EventSeen); ok && p.evidence != nil {
 			node.pulls.Observe(event, p.evidence.Pod())
 		}
-		if r.Header().Ends {
+		if r.Header().Terminations {
 			p.follow(o)
 		}
 		p.observe(o, now, &node)

@@ -124,13 +124,13 @@ func (d *Dir) Keeper(config Config) (*Keeper, error) {
 	for _, uid := range d.Reported {
 		k.Reported(uid)
 	}
-	ends := map[string]*timeline.TerminationEvidence{}
-	for _, o := range d.Ends {
+	terminations := map[string]*timeline.TerminationEvidence{}
+	for _, o := range d.Terminations {
 		news := true
-		if e := ends[o.PodUID()]; e != nil {
+		if e := terminations[o.PodUID()]; e != nil {
 			news = e.Apply(o)
 		} else {
-			ends[o.PodUID()] = timeline.NewTerminationEvidence(o)
+			terminations[o.PodUID()] = timeline.NewTerminationEvidence(o)
 		}
 		k.KeepEnd(o, news)
 	}
@@ -192,7 +192,7 @@ func (k *Keeper) KeepEnd(o timeline.Observation, news bool) {
 			k.lost++
 			return
 		}
-		p = &inFlight{ends: true}
+		p = &inFlight{terminating: true}
 		k.inFlight[o.PodUID()] = p
 	}
 	if !p.take(o, news) {
@@ -229,7 +229,7 @@ func (k *Keeper) Reported(uid string) {
 func (k *Keeper) Gone(uid string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if p := k.inFlight[uid]; p != nil && !p.ends {
+	if p := k.inFlight[uid]; p != nil && !p.terminating {
 		p.gone = true
 		return
 	}

@@ -49,8 +49,8 @@ func (p *Pods) arrive(pod *corev1.Pod) *arrival {
 	if !p.config.Traits {
 		a.converted.Traits = nil
 	}
-	if p.config.Ends {
-		addEnd(&a.converted, pod)
+	if p.config.Terminations {
+		addDeletion(&a.converted, pod)
 	}
 	a.keep, a.packing = p.config.Keeper.Pack(pod, a.converted.Labels)
 	return a

@@ -32,7 +32,7 @@ const (
 	remedyAsNode = "allow impersonate:associated-node (Kubernetes 1.36 or newer), or use --impersonate-node=off"
 )
 
-// Config configures Pods. Every field is required except Known, AsNode, Traits, Ends, Keeper, Follower, Delays
+// Config configures Pods. Every field is required except Known, AsNode, Traits, Terminations, Keeper, Follower, Delays
 // and Verifier.
 type Config struct {
 	Client   rest.Interface
@@ -50,8 +50,9 @@ type Config struct {
 	AsNode bool
 	// Traits is true if PodSeen includes timeline.Pod.Traits, which only some records need.
 	Traits bool
-	// Ends is true if PodSeen includes the progress of deletion. Ends causes more observations for each pod.
-	Ends bool
+	// Terminations is true if PodSeen includes the progress of deletion. Terminations causes more observations for each
+	// pod.
+	Terminations bool
 	// Keeper keeps whole objects. Keeper can be nil.
 	Keeper Keeper
 	// Follower also receives the objects. Follower can be nil.

@@ -13,7 +13,7 @@ import (
 // TestRecordedObservationsFoldTheSame encodes and decodes the observations of every script, and random
 // observations. The observations and their timelines must not change.
 func TestRecordedObservationsFoldTheSame(t *testing.T) {
-	for _, script := range slices.Concat(timeline.Scripts(t), timeline.EndingScripts(t)) {
+	for _, script := range slices.Concat(timeline.Scripts(t), timeline.TerminationScripts(t)) {
 		before, after := timeline.NewEvidence(script.Scope), timeline.NewEvidence(script.Scope)
 		for i, o := range viaText(t, script.Scope, script.Observations) {
 			if !reflect.DeepEqual(o, script.Observations[i]) {
@@ -61,10 +61,10 @@ func TestReplayOfScripts(t *testing.T) {
 // TestReplayOfTerminationScripts replays the scripts of terminations. TestReplayOfTerminationScripts uses
 // recordings of an agent that follows terminations, and of an agent that does not.
 func TestReplayOfTerminationScripts(t *testing.T) {
-	for _, script := range timeline.EndingScripts(t) {
+	for _, script := range timeline.TerminationScripts(t) {
 		clock := timeline.PodSeen{ArrivedAt: script.AsOf, Pod: timeline.Pod{UID: "clock", Namespace: "zz"}}
 		for _, followed := range []bool{false, true} {
-			recorded := text(t, recording.Header{Ends: followed}, append(script.Observations, clock))
+			recorded := text(t, recording.Header{Terminations: followed}, append(script.Observations, clock))
 			timelines, err := recording.Replay(recording.NewReader(bytes.NewReader(recorded)))
 			if err != nil || len(timelines) != 2 {
 				t.Fatalf("%s: %d timelines, %v", script.Name, len(timelines), err)
@@ -76,7 +76,7 @@ func TestReplayOfTerminationScripts(t *testing.T) {
 				}
 				continue
 			}
-			e := timeline.EndingOf(script.Observations)
+			e := timeline.TerminationOf(script.Observations)
 			if e == nil {
 				if got != nil {
 					t.Errorf("%s: %+v", script.Name, got)

@@ -17,7 +17,7 @@ import (
 const endLimit = 50 * time.Millisecond
 
 // The method end compares the record of a termination with the independent sources.
-func (v *Verdict) end(p endingPod, end agent.End, w endWitness) {
+func (v *Verdict) end(p terminatingPod, end agent.End, w endWitness) {
 	reported := end.Termination
 	for _, problem := range reported.Problems() {
 		v.Problem("termination of pod %s: %s", p.name, problem)
@@ -115,7 +115,7 @@ func phaseOf(phases []agent.Phase, name string) agent.Phase {
 func (v *Verdict) goesOn(ctx context.Context, b *bench.Bench, pod string) error {
 	return b.Node.Report.Wait(ctx, "the agent to report that pod "+pod+" ends", startLimit, 100*time.Millisecond,
 		func(ctx context.Context) error {
-			reported, err := b.Agent.Ending(ctx, b.Namespace, pod)
+			reported, err := b.Agent.Termination(ctx, b.Namespace, pod)
 			if err != nil {
 				return err
 			}

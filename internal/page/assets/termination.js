@@ -1,12 +1,12 @@
 // The termination of a pod, if the agent follows it: a sentence, the phases, and the end of each container.
 
-import { element, say } from './dom.js';
+import { element, write } from './dom.js';
 import { exact, exactError } from './format.js';
 import { rows, table } from './table.js';
 import { message, visible } from './text.js';
 import { causeName, phaseName } from './words.js';
 
-export class Ending {
+export class Termination {
   root = element('div', 'section panel', element('h2', '', 'Termination'));
   #verdict = element('p');
   #phases = element('tbody');
@@ -21,7 +21,7 @@ export class Ending {
   draw(termination) {
     this.root.hidden = !termination;
     if (!termination) return;
-    say(this.#verdict, message(termination.verdict));
+    write(this.#verdict, message(termination.verdict));
     rows(this.#phases, termination.phases.map((p) => ({
       key: p.phase + ' ' + (p.container ?? ''),
       cells: [visible(phaseName(p.phase)), { text: visible(p.container), note: p.merged_with ? visible('or ' + p.merged_with.map(phaseName).join(', ')) : '' },
