@@ -45,4 +45,6 @@ func RandomObservations(seed uint64) []Observation {
 }
 
 // TerminationOf folds observations into the pod's termination. TerminationOf returns nil without a deletion request.
-func TerminationOf(observations []Observation) *TerminationEvidence { return terminationOf(observations) }
+func TerminationOf(observations []Observation) *TerminationEvidence {
+	return terminationOf(observations)
+}
