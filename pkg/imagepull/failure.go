@@ -139,7 +139,7 @@ func ClassifyFailure(text string) Failure {
 	text = spoken(text)
 	for _, row := range failureTable {
 		for _, words := range row.words {
-			if says(text, words) {
+			if containsWords(text, words) {
 				return row.failure
 			}
 		}
@@ -147,8 +147,8 @@ func ClassifyFailure(text string) Failure {
 	return FailureOther
 }
 
-// The function says reports whether the text contains the words in their order.
-func says(text, words string) bool {
+// containsWords reports whether the text contains the words in their order.
+func containsWords(text, words string) bool {
 	first, then, gap := strings.Cut(words, "…")
 	_, rest, found := strings.Cut(text, first)
 	return found && (!gap || strings.Contains(rest, then))

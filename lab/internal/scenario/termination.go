@@ -25,12 +25,12 @@ func (e ended) never() bool { return e.how == "" }
 
 // terminatingPod is a pod that is deleted, with its expected termination.
 type terminatingPod struct {
-	name   string
-	grace  int64 // seconds
-	spec   corev1.PodSpec
-	ends   []ended
-	phases []string // names in order; for an unattributed phase, the names of its candidates
-	says   string   // expected part of the verdict
+	name    string
+	grace   int64 // seconds
+	spec    corev1.PodSpec
+	ends    []ended
+	phases  []string // names in order; for an unattributed phase, the names of its candidates
+	verdict string   // expected part of the verdict
 }
 
 // terminatingPods returns pods that stop in every way that the kubelet supports.
@@ -113,8 +113,8 @@ func termination(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err != nil {
 		return err
 	}
-	if v.Compared++; len(records.Ends) != len(pods) {
-		v.Problem("the agent must print %d terminations, but printed %d", len(pods), len(records.Ends))
+	if v.Compared++; len(records.Terminations) != len(pods) {
+		v.Problem("the agent must print %d terminations, but printed %d", len(pods), len(records.Terminations))
 	}
 	return nil
 }

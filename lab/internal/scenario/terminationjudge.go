@@ -29,8 +29,8 @@ func (v *Verdict) end(p terminatingPod, end agent.End, w endWitness) {
 	if len(reported.Missing) > 0 {
 		v.Problem("termination of pod %s: the record lists missing evidence %s, want none", p.name, reported.Missing)
 	}
-	if !strings.Contains(reported.Verdict, p.says) {
-		v.Problem("termination of pod %s: verdict %q does not contain %q", p.name, reported.Verdict, p.says)
+	if !strings.Contains(reported.Verdict, p.verdict) {
+		v.Problem("termination of pod %s: verdict %q does not contain %q", p.name, reported.Verdict, p.verdict)
 	}
 	if names := phaseNames(reported.Phases); !slices.Equal(names, p.phases) {
 		v.Problem("termination of pod %s: its phases are %q, want %q", p.name, names, p.phases)
