@@ -8,15 +8,22 @@ import (
 	"time"
 
 	"github.com/podlapse/podlapse/internal/agents/agentstest"
-	"github.com/podlapse/podlapse/internal/annotate"
 	"github.com/podlapse/podlapse/internal/podwatchtest"
+)
+
+// The annotations that a user sets, and the annotations that the agent writes.
+const (
+	askStartUp        = "podlapse.dev/annotate"
+	startUpAnnotation = "podlapse.dev/startup"
+	askTime           = "addtime"
+	timeAnnotation    = "timestamp"
 )
 
 // The agent is killed while a pod starts, the next agent sees the start-up end, and a third starts long after that.
 func TestAgentAnnotatesOnceAcrossRestarts(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := web0(time.Now().Add(-3 * time.Second))
-	pod.Annotations = map[string]string{annotate.AskStartUp: "true", annotate.AskTime: ""}
+	pod.Annotations = map[string]string{askStartUp: "true", askTime: ""}
 	cluster.Put(pod)
 	run := func() *process {
 		return start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events",
@@ -32,7 +39,7 @@ func TestAgentAnnotatesOnceAcrossRestarts(t *testing.T) {
 		}
 	}
 	first := run()
-	await(annotate.Time)
+	await(timeAnnotation)
 	first.signal(syscall.SIGKILL)
 	first.wait()
 
@@ -40,8 +47,8 @@ func TestAgentAnnotatesOnceAcrossRestarts(t *testing.T) {
 	second.poll("/api/v1/pods/shop/web-0", `"state":"starting"`)
 	over := ready(cluster.Pod("shop", "web-0"), time.Now())
 	cluster.Put(over)
-	await(annotate.StartUp)
-	if got := held(annotate.StartUp); !strings.HasPrefix(got, `{"state":"ready",`) ||
+	await(startUpAnnotation)
+	if got := held(startUpAnnotation); !strings.HasPrefix(got, `{"state":"ready",`) ||
 		strings.Contains(got, "reconstructed") {
 		t.Errorf("annotated %s", got)
 	}
@@ -49,11 +56,11 @@ func TestAgentAnnotatesOnceAcrossRestarts(t *testing.T) {
 	second.mustEndCleanly()
 
 	again := cluster.Pod("shop", "web-0")
-	delete(again.Annotations, annotate.StartUp)
+	delete(again.Annotations, startUpAnnotation)
 	cluster.Put(again)
 	third := run()
-	await(annotate.StartUp)
-	if got := held(annotate.StartUp); !strings.Contains(got, `"reconstructed":true`) {
+	await(startUpAnnotation)
+	if got := held(startUpAnnotation); !strings.Contains(got, `"reconstructed":true`) {
 		t.Errorf("annotated %s", got)
 	}
 	third.poll("/metrics", `podlapse_annotation_requests_total{result="written"} 1`)
@@ -68,7 +75,7 @@ func TestAgentAnnotatesOnceAcrossRestarts(t *testing.T) {
 func TestAgentWithoutAnnotate(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := ready(web0(time.Now().Add(-3*time.Second)), time.Now())
-	pod.Annotations = map[string]string{annotate.AskStartUp: "true", annotate.AskTime: ""}
+	pod.Annotations = map[string]string{askStartUp: "true", askTime: ""}
 	cluster.Put(pod)
 	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off")
 	agent.poll("/api/v1/pods/shop/web-0", `"state":"ready"`)

@@ -41,14 +41,14 @@ func newAPIServer(c config) (apiServer, error) {
 	return api, nil
 }
 
-// podClient returns the client that reads pods. With --impersonate-node, this client impersonates the node. With
-// --serve-objects, this client decodes whole objects.
+// podClient returns the client that reads pods. With --impersonate-node, this client impersonates the node. If a
+// feature requires all fields of pod objects, this client decodes whole objects.
 func (api apiServer) podClient(c config) (rest.Interface, error) {
 	config := api.config
 	if c.asNode {
 		config = kubeclient.AsNode(config, c.nodeName)
 	}
-	if c.serveObjects {
+	if c.wholePods() {
 		return kubeclient.New(config)
 	}
 	return podwatch.NewClient(config)

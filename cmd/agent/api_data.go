@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"time"
 
 	"github.com/podlapse/podlapse/internal/history"
@@ -10,7 +11,6 @@ import (
 	"github.com/podlapse/podlapse/internal/page"
 	"github.com/podlapse/podlapse/internal/web"
 	"github.com/podlapse/podlapse/pkg/api"
-	"github.com/podlapse/podlapse/pkg/podwatch"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -22,12 +22,13 @@ type served struct {
 	startedAt api.Instant
 	history   *history.History
 	live      *live.Hub
-	objects   *podwatch.Objects // nil without --serve-objects
 	pulls     livePullsFunc
+	// The field writePods is nil if the agent keeps no pod objects: see web.API.
+	writePods func(w io.Writer, want func(namespace, name, labels string) bool) error
 }
 
-// newServed creates the parts that keep data for the read API. The caller sets the field pulls before any component
-// runs.
+// newServed creates the parts that keep data for the read API. The caller sets the fields pulls and writePods
+// before any component runs.
 func newServed(d deps, k *core) *served {
 	s := &served{startedAt: api.InstantOf(time.Now()), history: history.New(history.Config{
 		Pods: historyPods, Bytes: d.config.historyBytes, Now: time.Now,
@@ -38,9 +39,6 @@ func newServed(d deps, k *core) *served {
 		Pulls: func(ctx context.Context) (livepull.Snapshot, error) { return s.pulls(ctx) },
 		Now:   time.Now, Registerer: d.registry, Logger: d.logger.Named("stream"),
 	})
-	if d.config.serveObjects {
-		s.objects = podwatch.NewObjects(time.Now)
-	}
 	return s
 }
 
@@ -52,14 +50,10 @@ func (s *served) forgotten(t timeline.Timeline) {
 }
 
 func (s *served) api(d deps, skew func(context.Context) (timeline.Skew, error)) web.API {
-	readAPI := web.API{
-		Node: d.config.nodeName, Now: time.Now, Skew: skew, History: s.history, Live: s.live,
+	return web.API{
+		Node: d.config.nodeName, Now: time.Now, Skew: skew, History: s.history, Live: s.live, Objects: s.writePods,
 		Agent: api.AgentRecord{Version: d.build.version, Revision: d.build.revision, StartedAt: s.startedAt},
 	}
-	if s.objects != nil {
-		readAPI.Objects = s.objects.WriteList
-	}
-	return readAPI
 }
 
 // newServer returns a server that is already listening.

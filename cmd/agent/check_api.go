@@ -4,11 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	apiversion "k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/rest"
@@ -48,9 +46,7 @@ func checkControlPlane(ctx context.Context, c config) []finding {
 	if c.webAuth == webAuthKubernetes {
 		findings = append(findings, k.webAuth())
 	}
-	if k.c.annotate {
-		findings = append(findings, k.annotations())
-	}
+	findings = append(findings, k.checkFeatures()...)
 	return append(findings, k.clocks())
 }
 
@@ -239,7 +235,7 @@ type action struct{ verb, group, resource string }
 // The method may tests whether the agent's own identity has the required permissions.
 func (k controlPlane) may(subject, detail, remedy string, needed ...action) finding {
 	for _, a := range needed {
-		may, err := k.mayI(a)
+		may, err := k.mayI(k.ctx, a)
 		switch {
 		case err != nil:
 			return failedToAsk(subject, err)
@@ -250,8 +246,8 @@ func (k controlPlane) may(subject, detail, remedy string, needed ...action) find
 	return finding{subject, checkOK, detail, ""}
 }
 
-func (k controlPlane) mayI(a action) (bool, error) {
-	ctx, cancel := context.WithTimeout(k.ctx, checkLimit)
+func (k controlPlane) mayI(ctx context.Context, a action) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, checkLimit)
 	defer cancel()
 	return k.reviews.MayI(ctx, a.verb, a.group, a.resource)
 }
@@ -259,7 +255,7 @@ func (k controlPlane) mayI(a action) (bool, error) {
 // The method secrets verifies that the agent has no permission to read secrets.
 func (k controlPlane) secrets() finding {
 	f := finding{subject: "secrets", outcome: checkOK, detail: "cannot be read"}
-	may, err := k.mayI(action{"list", "", "secrets"})
+	may, err := k.mayI(k.ctx, action{"list", "", "secrets"})
 	switch {
 	case err != nil:
 		return failedToAsk(f.subject, err)
@@ -287,38 +283,6 @@ func (k controlPlane) clocks() finding {
 	case skew.Least > skewLimit || skew.Most < -skewLimit:
 		f.outcome, f.remedy = checkFailed, "synchronize the clocks of this node and of the control plane (chrony, "+
 			"systemd-timesyncd)"
-	}
-	return f
-}
-
-// The method annotations tests whether the agent can patch pods, and whether the API server supports policies that
-// limit this permission. The method annotations does not test that a policy exists, because reading policies requires
-// another permission. The annotator tests the policy before the first write.
-func (k controlPlane) annotations() finding {
-	f := k.may("annotations", "can patch pods; the agent tests before its first write that a policy limits this "+
-		"permission",
-		"install the component annotate (annotate.enabled in the chart), or use --annotate=off",
-		action{"patch", "", "pods"})
-	if f.outcome != checkOK {
-		return f
-	}
-	ctx, cancel := context.WithTimeout(k.ctx, checkLimit)
-	defer cancel()
-	body, err := k.api.own.Get().AbsPath("/apis/admissionregistration.k8s.io/v1").
-		SetHeader("Accept", "application/json").DoRaw(ctx)
-	var kinds metav1.APIResourceList
-	if err == nil {
-		err = json.Unmarshal(body, &kinds)
-	}
-	switch {
-	case err != nil && !apierrors.IsNotFound(err):
-		return failedToAsk(f.subject, err)
-	case !slices.ContainsFunc(kinds.APIResources,
-		func(r metav1.APIResource) bool { return r.Name == "validatingadmissionpolicies" }):
-		return finding{f.subject, checkFailed,
-			"can patch pods, but the API server does not support ValidatingAdmissionPolicy to limit this permission: " +
-				"the agent does not write annotations",
-			"use Kubernetes 1.30 or newer, or delete the role podlapse-agent-annotate and use --annotate=off"}
 	}
 	return f
 }

@@ -76,11 +76,3 @@ func checkPressure(c config) []finding {
 	}
 	return []finding{{"pressure", checkOK, "the kernel measures pressure", ""}}
 }
-
-// checkProbes reports the probes file that the flag parser has validated. checkProbes does not run the probes.
-func checkProbes(c config) []finding {
-	if c.probes.load == nil {
-		return nil
-	}
-	return []finding{{"probes", checkOK, c.probes.read.String(), ""}}
-}

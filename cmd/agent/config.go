@@ -7,12 +7,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"go.uber.org/zap/zapcore"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/podlapse/podlapse/internal/feature"
 	"github.com/podlapse/podlapse/internal/flags"
 	"github.com/podlapse/podlapse/internal/otlp"
 	"github.com/podlapse/podlapse/internal/web"
@@ -39,17 +39,11 @@ type config struct {
 
 	podSeries bool // export a metric series for each pod
 
-	historyBytes int  // memory limit of the history of deleted pods
-	serveObjects bool // also serve the pod objects
-
-	annotate bool // write annotations to pods that request annotations
+	historyBytes int // memory limit of the history of deleted pods
 
 	termination   bool // follow pods from the deletion request until their objects are removed
 	rolloutTraces bool // send the pods of a rollout as one trace
 	lifeTraces    bool // add later container runs and Events to the trace of a start-up
-
-	verifyInterval time.Duration // interval between comparisons of pods with a list; 0 means never
-	watchDelays    bool          // measure the delays of the watches
 
 	stateDir string // directory of the state file; empty means no state file
 
@@ -57,13 +51,14 @@ type config struct {
 	debugObservations  bool   // keep and serve the latest observations
 	profiles           bool   // serve Go profiles of the agent
 
-	node   nodeConfig
-	probes probeConfig
+	node nodeConfig
+
+	features []feature.Feature // set by table; the values of the flags of features belong to the features
 
 	otlp otlp.Settings // values of the OTEL_* variables, for which no flags exist
 }
 
-// The values of --events, --log-format, --records, --verify-interval and --web-auth.
+// The values of --events, --log-format, --records and --web-auth.
 const (
 	eventsAuto        = "auto"
 	eventsOff         = "off"
@@ -73,7 +68,6 @@ const (
 	recordsTimeline   = "timeline"
 	recordsBoth       = "both"
 	recordsNone       = "none"
-	verifyOff         = "off"
 	webAuthAuto       = "auto"
 	webAuthLocal      = "local"
 	webAuthNone       = "none"
@@ -114,7 +108,7 @@ func (c *config) table() flags.Table {
 			Name: "listen-address", Variable: "LISTEN_ADDRESS", Value: "[HOST]:PORT", Default: ":9717",
 			Help: "listen address for metrics, health checks and the API", Set: c.setListenAddress,
 		},
-	}, c.webTable(), c.reportTable(), c.keepTable(), c.nodeTable(), c.probeTable())
+	}, c.webTable(), c.reportTable(), c.keepTable(), c.nodeTable(), c.featureTable())
 }
 
 // reportTable lists the flags that select what the agent logs and reports.
@@ -130,14 +124,6 @@ func (c *config) reportTable() flags.Table {
 				"pod takes about 2 KiB; the agent keeps at most 1000 deleted pods, the latest ones; 0: the agent " +
 				"keeps no deleted pods", Set: c.setHistoryLimit,
 		},
-		flags.Switch("serve-objects", "SERVE_OBJECTS", &c.serveObjects,
-			"serve the objects of the node's pods at /api/v1/objects/pods, without the fields that can contain "+
-				"secrets; each pod takes about 2 KiB of memory"),
-		flags.Switch("annotate", "ANNOTATE", &c.annotate,
-			"annotate the pods that request annotations; a pod with the annotation podlapse.dev/annotate: \"true\" "+
-				"gets the annotation podlapse.dev/startup when its start-up is complete; a pod with the annotation "+
-				"\"addtime\" gets the annotation \"timestamp\" immediately; requires a ServiceAccount that can patch "+
-				"pods"),
 		flags.Switch("termination", "TERMINATION", &c.termination,
 			"measure the termination of each deleted pod: its containers, its sandbox and its object; the agent "+
 				"queries the runtime once per second for each terminating pod"),
@@ -147,16 +133,6 @@ func (c *config) reportTable() flags.Table {
 		flags.Switch("life-traces", "LIFE_TRACES", &c.lifeTraces,
 			"add facts from after the start-up to the OTLP trace of the pod: completed container runs and, only with "+
 				"--events=cluster, the kubelet's Events"),
-		{
-			Name: "verify-interval", Variable: "VERIFY_INTERVAL", Value: "off|DURATION", Default: verifyOff,
-			Help: "check the watched pods against a list from the API server at this interval (+/-10 %), and repair " +
-				"differences; \"off\", or 10s to 24h; before Kubernetes 1.34, each list makes the API server read " +
-				"all pods of the cluster",
-			Set: c.setVerifyInterval,
-		},
-		flags.Switch("watch-delays", "WATCH_DELAYS", &c.watchDelays,
-			"export metrics of the delays of the pod watch and the Event watches; the time of a change is the "+
-				"timestamp in the object"),
 	}
 }
 

@@ -6,16 +6,18 @@ import (
 	"time"
 
 	"github.com/podlapse/podlapse/internal/reconcile"
-	"github.com/podlapse/podlapse/internal/record"
+	"github.com/podlapse/podlapse/internal/recording"
 	"github.com/podlapse/podlapse/internal/state"
+	"github.com/podlapse/podlapse/pkg/cri"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// core connects the reconciler with the sources and with the parts that query the reconciler. serve sets the field
-// reconciler before any component runs.
+// core connects the reconciler with the sources and with the parts that query the reconciler. serve sets the fields
+// reconciler and runtime before any component runs.
 type core struct {
 	reconciler *reconcile.Reconciler
-	recorder   *record.Recorder // nil without a recording
+	runtime    *cri.Source         // nil with --cri-endpoint=off
+	recorder   *recording.Recorder // nil without a recording
 	seen       sourceTimes
 }
 
@@ -23,7 +25,7 @@ type core struct {
 // is complete.
 func newCore(d deps, scope timeline.Scope, before []timeline.Observation) (*core, error) {
 	k := &core{seen: newSourceTimes(d.registry)}
-	header := record.Header{Agent: d.build.version, Scope: scope, Ends: d.config.termination}
+	header := recording.Header{Agent: d.build.version, Scope: scope, Terminations: d.config.termination}
 	var err error
 	k.recorder, err = newRecorder(d, header, before)
 	return k, err
@@ -42,6 +44,15 @@ func (k *core) observe(ctx context.Context, o timeline.Observation) {
 func (k *core) some(ctx context.Context, uids []string) ([]timeline.Timeline, error) {
 	return k.reconciler.Some(ctx, uids)
 }
+
+// The method present returns the timelines of all pods of the node. The method present works only while the reconciler
+// runs.
+func (k *core) present(ctx context.Context) ([]timeline.Timeline, error) {
+	return k.reconciler.Present(ctx)
+}
+
+// pingRuntime sends a request to the container runtime. pingRuntime requires a source that queries the runtime.
+func (k *core) pingRuntime(ctx context.Context) error { return k.runtime.Ping(ctx) }
 
 // The method latest returns the writer of the latest observations. Without --debug-observations, the method latest
 // returns nil.
@@ -62,7 +73,7 @@ func (k *core) components() []component {
 
 // newReconciler connects the reconciler with the outputs, the sources and the state file. newReconciler passes the
 // previous agent's state to the reconciler.
-func newReconciler(d deps, scope timeline.Scope, kept *memory, out outputs, from sources, shown *served,
+func newReconciler(d deps, scope timeline.Scope, kept *savedState, out outputs, from sources, shown *served,
 	changed func(uid string)) *reconcile.Reconciler {
 	left := kept.left
 	kept.left = state.Contents{} // so that only the reconciler refers to the contents and can release them
@@ -85,7 +96,8 @@ func newReconciler(d deps, scope timeline.Scope, kept *memory, out outputs, from
 			}
 		},
 		Restored: reconcile.Restored{
-			InFlight: left.InFlight, Reported: left.Reported, Ends: left.Ends, EventsUntil: left.EventsUntil,
+			InFlight: left.InFlight, Reported: left.Reported, Terminations: left.Terminations,
+			EventsUntil: left.EventsUntil,
 		},
 	}
 	if kept.keeper != nil {

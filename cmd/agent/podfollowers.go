@@ -3,23 +3,19 @@ package main
 import (
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/podlapse/podlapse/internal/annotate"
 	"github.com/podlapse/podlapse/pkg/podwatch"
 )
 
 // podFollowers passes pod objects to several followers.
 type podFollowers []podwatch.Follower
 
-// podFollowersOf combines the followers of pod objects. podFollowersOf returns nil if node health and annotations
-// are off.
-func podFollowersOf(onNode *nodeHealth, annotator *annotate.Annotator) podwatch.Follower {
+// podFollowersOf combines the followers of pod objects. podFollowersOf returns nil if no part follows pod objects.
+func podFollowersOf(onNode *nodeHealth, added features) podwatch.Follower {
 	var all podFollowers
 	if onNode != nil {
 		all = append(all, onNode.addons)
 	}
-	if annotator != nil {
-		all = append(all, annotating{annotator})
-	}
+	all = append(all, added.followers()...)
 	if len(all) == 0 {
 		return nil
 	}
@@ -46,9 +42,3 @@ func (f podFollowers) Gone(uid string) {
 		one.Gone(uid)
 	}
 }
-
-// The type annotating makes an annotator a follower.
-type annotating struct{ *annotate.Annotator }
-
-// Restarted implements podwatch.Follower. Restarted does nothing, because the annotator ignores restarts.
-func (annotating) Restarted(*corev1.Pod, podwatch.Restart) {}

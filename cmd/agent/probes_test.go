@@ -9,17 +9,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/rest"
 
 	"github.com/podlapse/podlapse/internal/agents/agentstest"
-	"github.com/podlapse/podlapse/internal/kubeclient"
 	"github.com/podlapse/podlapse/internal/podwatchtest"
-	"github.com/podlapse/podlapse/pkg/imagepull"
-	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
 // probesFile writes a probes file with the API server and registries as targets.
@@ -61,7 +56,7 @@ func tracesOfParts(t *testing.T, a inside, cluster *podwatchtest.Server) (gorout
 		}
 		for _, m := range f.GetMetric() {
 			for _, l := range m.GetLabel() {
-				if l.GetValue() == partNode || l.GetValue() == partPressure || l.GetValue() == partProbes ||
+				if l.GetValue() == partNode || l.GetValue() == partPressure || l.GetValue() == "probes" ||
 					l.GetValue() == "nodes" {
 					seen = append(seen, f.GetName()+" of "+l.GetValue())
 				}
@@ -103,95 +98,6 @@ func TestDisabledFeaturesCostNothing(t *testing.T) {
 	if !slices.Contains(seen, "podlapse_node_available") ||
 		!slices.Contains(seen, "request list /api/v1/nodes metadata.name=node-a") || more <= goroutines {
 		t.Errorf("every feature on: %d goroutines, off: %d, and %q", more, goroutines, seen)
-	}
-}
-
-func TestRuntimeProbesNeedRuntime(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "probes.yaml")
-	if err := os.WriteFile(path, []byte("probes: [{name: cri, kind: cri}]"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for endpoint, want := range map[string]string{"off": "--probes-file: probes of kind cri require a container " +
-		"runtime",
-		"auto": ""} {
-		var c config
-		_, err := c.table().Parse([]string{"--node-name=a", "--cri-endpoint=" + endpoint, "--probes-file=" + path},
-			func(string) string { return "" }, 0)
-		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%s: %v", endpoint, err)
-		}
-	}
-}
-
-// A reloaded probes file is validated like the first one.
-func TestProbesFileIsValidatedOnReload(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "probes.yaml")
-	write := func(text string) {
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("probes: [{name: a, kind: tcp, target: '$(NODE_ADDRESS):1'}]")
-	var c config
-	args := []string{"--node-name=node-a", "--cri-endpoint=off", "--node-address=fd00::7", "--probes-file=" + path}
-	if _, err := c.table().Parse(args, func(string) string { return "" }, 0); err != nil {
-		t.Fatal(err)
-	}
-	if got := c.probes.read.Probes[0].Target; got != "[fd00::7]:1" {
-		t.Errorf("probes %s", got)
-	}
-	write("probes: [{name: a, kind: dns, target: $(NODE_NAME)}]")
-	if got, err := c.probes.load(); err != nil || got.Probes[0].Target != "node-a" {
-		t.Errorf("probes %+v, %v", got, err)
-	}
-	write("probes: [{name: a, kind: cri}]")
-	if _, err := c.probes.load(); err == nil ||
-		!strings.Contains(err.Error(), "probes of kind cri require a container runtime") {
-		t.Errorf("accepted: %v", err)
-	}
-}
-
-func TestNodeAddress(t *testing.T) {
-	for given, want := range map[string]bool{"": true, "10.0.0.7": true, "fd00::7": true, "node-a": false,
-		"10.0.0.7:53": false, "fe80::1%eth0": false} {
-		var c config
-		if err := c.setNodeAddress(given); (err == nil) != want || c.probes.node.IsValid() != (want && given != "") {
-			t.Errorf("%q: %v, %v", given, c.probes.node, err)
-		}
-	}
-}
-
-// Round trips bypass the client's rate limit of ten requests at once and then five per second.
-func TestRoundTripsAreNotRateLimited(t *testing.T) {
-	cluster := podwatchtest.Start(t)
-	client, err := kubeclient.New(&rest.Config{Host: cluster.URL()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ask, begunAt := askVersion(client), time.Now()
-	for range 30 {
-		if err := ask(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if took := time.Since(begunAt); took > 2*time.Second { // with the client's limit it would take four
-		t.Errorf("30 round trips took %s", took)
-	}
-}
-
-func TestPulledFrom(t *testing.T) {
-	pull := func(registry string, outcome imagepull.Outcome) timeline.Timeline {
-		return timeline.Timeline{Pulls: []timeline.Pull{{Registry: registry, Outcome: outcome,
-			Confirmed: registry != "forged"}}}
-	}
-	got := pulledFrom([]timeline.Timeline{
-		pull("b", imagepull.OutcomeDownloaded), pull("c", imagepull.OutcomeDownloaded),
-		pull("c", imagepull.OutcomeVerified), pull("a", imagepull.OutcomeJoined),
-		pull("invented", imagepull.OutcomeFailed), pull("forged", imagepull.OutcomeDownloaded),
-		pull("present", imagepull.OutcomePresent), pull("unknown", imagepull.OutcomeDownloaded),
-	})
-	if want := []string{"c", "a", "b"}; !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
 	}
 }
 

@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 
-	"github.com/podlapse/podlapse/internal/record"
+	"github.com/podlapse/podlapse/internal/recording"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -11,22 +11,22 @@ import (
 const partRecording = "recording"
 
 // newRecorder returns the recorder of observations. newRecorder returns nil if no flag requests a recording.
-func newRecorder(d deps, header record.Header, before []timeline.Observation) (*record.Recorder, error) {
+func newRecorder(d deps, header recording.Header, before []timeline.Observation) (*recording.Recorder, error) {
 	c := d.config
 	if c.recordObservations == "" && !c.debugObservations {
 		return nil, nil
 	}
-	parts := record.Config{
+	parts := recording.Config{
 		Header: header, Before: before, Latest: c.debugObservations,
 		Registerer: d.registry, Logger: d.logger.Named(partRecording),
 	}
 	if c.recordObservations != "" {
-		file, err := record.OpenFile(c.recordObservations)
+		file, err := recording.OpenFile(c.recordObservations)
 		if err != nil {
 			return nil, fmt.Errorf("--record-observations: %w", err)
 		}
 		parts.File = file
 		parts.Report = d.board.Register(partRecording, "not started yet")
 	}
-	return record.New(parts)
+	return recording.New(parts)
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/podlapse/podlapse/internal/jsonlines"
-	"github.com/podlapse/podlapse/internal/transition"
 )
 
 // recordFormat is a format of the records on standard output.
@@ -20,12 +19,10 @@ type recordFormat struct {
 
 // recordFormats returns the formats of records.
 func recordFormats() []recordFormat {
-	return []recordFormat{
+	return append([]recordFormat{
 		{name: recordsTimeline, content: "the timeline of the start-up", lines: jsonlines.TimelineLines,
 			terminations: true},
-		{name: "transition", content: "the records of kube-transition-metrics", lines: transition.Lines,
-			traits: true},
-	}
+	}, compatibilityRecords()...)
 }
 
 // recordChoices returns the values of --records. The last value selects no format.

@@ -16,7 +16,6 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/podlapse/podlapse/internal/agents/agentstest"
-	"github.com/podlapse/podlapse/internal/annotate"
 	"github.com/podlapse/podlapse/internal/podwatchtest"
 )
 
@@ -43,7 +42,7 @@ func TestNoOutputHoldsCredentials(t *testing.T) {
 	sent := startCollector(t)
 	cluster := podwatchtest.Start(t)
 	pod := web0(time.Now().Add(-8 * time.Second))
-	pod.Annotations = map[string]string{annotate.AskStartUp: "true"}
+	pod.Annotations = map[string]string{"podlapse.dev/annotate": "true"}
 	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
 		Name: "app",
 		State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull",
@@ -117,7 +116,7 @@ func TestNoOutputHoldsCredentials(t *testing.T) {
 // awaitAnnotation waits until the agent has annotated the pod shop/web-0.
 func awaitAnnotation(t *testing.T, cluster *podwatchtest.Server) {
 	t.Helper()
-	annotated := func() bool { return cluster.Pod("shop", "web-0").Annotations[annotate.StartUp] != "" }
+	annotated := func() bool { return cluster.Pod("shop", "web-0").Annotations["podlapse.dev/startup"] != "" }
 	for deadline := time.Now().Add(10 * time.Second); !annotated(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the pod was not annotated")

@@ -10,7 +10,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
-	"github.com/podlapse/podlapse/internal/annotate"
 	"github.com/podlapse/podlapse/internal/cli"
 	"github.com/podlapse/podlapse/internal/otlp"
 	"github.com/podlapse/podlapse/pkg/timeline"
@@ -48,7 +47,7 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 	records io.Writer) error {
 	d := newDeps(c, api, registry, logger)
 	scope := timeline.Scope{Runtime: !c.criEndpoint.Off(), Events: c.events != eventsOff, Since: time.Now()}
-	kept, err := newMemory(d, &scope)
+	kept, err := newSavedState(d, &scope)
 	if err != nil {
 		return err
 	}
@@ -63,14 +62,17 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 	}
 	shown := newServed(d, k)
 	onNode := newNodeHealth(d)
-	annotator := newAnnotator(d, k)
-	from := newSources(d, sourcesConfig{
-		observe: k.observe, known: kept.known(), objects: shown.objects, follower: podFollowersOf(onNode, annotator),
+	added := startFeatures(d, k)
+	shown.writePods = added.writePods()
+	from := newSources(d, sourcesConfig{observe: k.observe, known: kept.known(), onNode: onNode, added: added})
+	k.runtime = from.runtime
+	k.reconciler = newReconciler(d, scope, &kept, out, from, shown, func(uid string) {
+		shown.live.Changed(uid)
+		added.changed(uid)
 	})
-	k.reconciler = newReconciler(d, scope, &kept, out, from, shown, changedOf(shown, annotator))
 	shown.pulls = livePulls(k.reconciler, from.runtime)
 	registerReadings(ctx, d, k.reconciler, from, shown.pulls)
-	probes := newProbes(d, from.runtime, k.reconciler)
+	addedComponents := added.components()
 	server, err := newServer(ctx, d, k, shown)
 	if err != nil {
 		return err
@@ -84,23 +86,7 @@ func serve(ctx context.Context, c config, api apiServer, registry *prometheus.Re
 		[]component{{"web", stageRest, server.Run}, {"stream", stageRest, shown.live.Run}},
 		kept.components(), out.components(), k.components(), from.components(), onNode.components(),
 		[]component{{"clock", stageSources, func(ctx context.Context) error { return api.clock.Run(ctx, k.observe) }}},
+		addedComponents,
 	)
-	if annotator != nil {
-		components = append(components, component{partAnnotations, stageSinks, annotator.Run})
-	}
-	if probes != nil {
-		components = append(components, component{partProbes, stageSources, probes.Run})
-	}
 	return runAll(ctx, logger, agentStages(), components)
-}
-
-// changedOf returns a function that the reconciler calls with the UID of each changed pod.
-func changedOf(s *served, annotator *annotate.Annotator) func(uid string) {
-	if annotator == nil {
-		return s.live.Changed
-	}
-	return func(uid string) {
-		s.live.Changed(uid)
-		annotator.Changed(uid)
-	}
 }

@@ -13,20 +13,20 @@ import (
 	"go.uber.org/zap"
 )
 
-// endings lists the parts that have ended, in order.
-type endings struct {
+// stopOrder lists the parts that have ended, in order.
+type stopOrder struct {
 	mu    sync.Mutex
 	names []string
 }
 
-func (e *endings) add(name string) {
+func (e *stopOrder) add(name string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.names = append(e.names, name)
 }
 
 // until returns a part that runs until its context ends, then takes a while to stop.
-func until(name string, takes time.Duration, ended *endings) func(context.Context) error {
+func until(name string, takes time.Duration, ended *stopOrder) func(context.Context) error {
 	return func(ctx context.Context) error {
 		<-ctx.Done()
 		time.Sleep(takes)
@@ -42,7 +42,7 @@ func threeStages() []stageInfo {
 
 func TestStagesStopInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var ended endings
+		var ended stopOrder
 		ctx, stop := context.WithCancel(t.Context())
 		time.AfterFunc(time.Hour, stop)
 		began := time.Now()
@@ -66,7 +66,7 @@ func TestStagesStopInOrder(t *testing.T) {
 
 func TestFailedPartStopsOthersInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var ended endings
+		var ended stopOrder
 		err := runAll(t.Context(), zap.NewNop(), threeStages(), []component{
 			{"a", 0, until("a", 100*time.Millisecond, &ended)},
 			{"b", 1, func(context.Context) error { return errors.New("broke") }},
@@ -94,7 +94,7 @@ func TestPartThatReturnsEarlyFails(t *testing.T) {
 
 func TestStuckStageIsAbandoned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var ended endings
+		var ended stopOrder
 		release := make(chan struct{})
 		ctx, stop := context.WithCancel(t.Context())
 		stop()

@@ -23,7 +23,7 @@ func registerReadings(ctx context.Context, d deps, r *reconcile.Reconciler, from
 			starting, _ := r.Starting(ctx)
 			return starting
 		}),
-		d.api.traffic, newRestarts(from.pods.Restarts),
+		d.api.traffic, from.pods.RestartMetrics(),
 	)
 	if d.config.podSeries {
 		d.registry.MustRegister(export.NewPodSeries(func() []timeline.Timeline {

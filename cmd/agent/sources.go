@@ -6,7 +6,6 @@ import (
 
 	"github.com/podlapse/podlapse/internal/eventwatch"
 	"github.com/podlapse/podlapse/internal/node"
-	"github.com/podlapse/podlapse/internal/watchdelay"
 	"github.com/podlapse/podlapse/pkg/cri"
 	"github.com/podlapse/podlapse/pkg/podwatch"
 	"github.com/podlapse/podlapse/pkg/timeline"
@@ -22,10 +21,10 @@ type sources struct {
 
 // sourcesConfig connects the sources to the rest of the agent.
 type sourcesConfig struct {
-	observe  func(context.Context, timeline.Observation)
-	known    []string          // UIDs of pods whose deletion the pod watch must report, even if it never saw them
-	objects  *podwatch.Objects // nil without --serve-objects
-	follower podwatch.Follower // nil if no part follows pod objects
+	observe func(context.Context, timeline.Observation)
+	known   []string    // UIDs of pods whose deletion the pod watch must report, even if it never saw them
+	onNode  *nodeHealth // nil with --node-health=off
+	added   features
 }
 
 func newSources(d deps, to sourcesConfig) sources {
@@ -35,16 +34,12 @@ func newSources(d deps, to sourcesConfig) sources {
 		Client: d.api.pods, AsNode: c.asNode, NodeName: c.nodeName, Observe: to.observe, Now: time.Now,
 		Report: d.registerSource(string(timeline.SourcePodWatch), "not connected to the API server yet"),
 		Known:  to.known,
-		Traits: c.recordsNeedTraits(), Ends: c.termination, Objects: to.objects,
-		Follower: to.follower, Verify: newVerify(d),
+		Traits: c.recordsNeedTraits(), Terminations: c.termination,
+		Follower: podFollowersOf(to.onNode, to.added),
 	}
-	var eventDelay func(time.Duration)
-	if c.watchDelays {
-		delays := watchdelay.New(d.registry)
-		pods.Delays, eventDelay = delays, delays.Event
-	}
+	to.added.podWatch(&pods)
 	s.pods = podwatch.NewPods(pods)
-	s.events = newEvents(d, to.observe, eventDelay)
+	s.events = newEvents(d, to.observe, to.added.eventDelay())
 	s.runtime = newRuntime(d, to.observe)
 	s.pressure = newPressure(d, to.observe)
 	return s
@@ -63,10 +58,10 @@ func newRuntime(d deps, observe func(context.Context, timeline.Observation)) *cr
 	})
 }
 
-// AskRuntime implements reconcile.Sources.
-func (s sources) AskRuntime(l timeline.LookUp) {
+// RequestRuntime implements reconcile.Sources.
+func (s sources) RequestRuntime(request timeline.RuntimeRequest) {
 	if s.runtime != nil {
-		s.runtime.Ask(l)
+		s.runtime.Request(request)
 	}
 }
 
@@ -85,12 +80,12 @@ func (s sources) UnwatchEvents(uid string) {
 }
 
 // SampleNode implements reconcile.Sources.
-func (s sources) SampleNode(wanted bool) {
+func (s sources) SampleNode(on bool) {
 	if s.pressure != nil {
-		s.pressure.Want(wanted)
+		s.pressure.Sample(on)
 	}
 	if s.runtime != nil {
-		s.runtime.Watch(wanted)
+		s.runtime.Watch(on)
 	}
 }
 

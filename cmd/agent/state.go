@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/podlapse/podlapse/internal/record"
+	"github.com/podlapse/podlapse/internal/recording"
 	"github.com/podlapse/podlapse/internal/state"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -17,9 +17,9 @@ const partState = "state"
 // if it is older than newsFor. By default, the API server also deletes Events after one hour.
 const newsFor = time.Hour
 
-// memory is the state that an agent receives from the previous agent and keeps for the next agent. Without
-// --state-dir, the memory is empty, and the function reported does nothing.
-type memory struct {
+// savedState is the state that an agent receives from the previous agent and keeps for the next agent. Without
+// --state-dir, savedState is empty, and the function reported does nothing.
+type savedState struct {
 	dir    *state.Dir // nil without the directory
 	left   state.Contents
 	keeper *state.Keeper // nil without the directory
@@ -27,45 +27,45 @@ type memory struct {
 	reported func(timeline.Timeline)
 }
 
-// newMemory opens the directory. newMemory moves scope.Since back to the time at which the previous agents began to
-// report.
-func newMemory(d deps, scope *timeline.Scope) (memory, error) {
+// newSavedState opens the directory. newSavedState moves scope.Since back to the time at which the previous agents
+// began to report.
+func newSavedState(d deps, scope *timeline.Scope) (savedState, error) {
 	c := d.config
 	if c.stateDir == "" {
-		return memory{reported: func(timeline.Timeline) {}}, nil
+		return savedState{reported: func(timeline.Timeline) {}}, nil
 	}
 	logger := d.logger.Named(partState)
 	dir, err := state.Open(c.stateDir, c.nodeName, logger)
 	if err != nil {
-		return memory{}, fmt.Errorf("--state-dir %s: %w", c.stateDir, err)
+		return savedState{}, fmt.Errorf("--state-dir %s: %w", c.stateDir, err)
 	}
 	scope.Since = carriedOn(dir.Since, scope.Since)
 	keeper, err := dir.Keeper(state.Config{
-		Node: c.nodeName, Header: record.Header{Agent: d.build.version, Scope: *scope}, Now: time.Now,
+		Node: c.nodeName, Header: recording.Header{Agent: d.build.version, Scope: *scope}, Now: time.Now,
 		Report: d.board.Register(partState, "not saved yet"), Registerer: d.registry, Logger: logger,
 	})
 	if err != nil {
-		return memory{}, fmt.Errorf("--state-dir %s: %w: make this directory writable for the agent's user, or "+
+		return savedState{}, fmt.Errorf("--state-dir %s: %w: make this directory writable for the agent's user, or "+
 			"choose another directory", c.stateDir, err)
 	}
-	return memory{
+	return savedState{
 		dir: dir, left: dir.Contents, keeper: keeper,
 		reported: func(t timeline.Timeline) { keeper.Reported(t.UID) },
 	}, nil
 }
 
 // The method close releases the directory for the next agent.
-func (m memory) close() {
-	if m.dir != nil {
-		_ = m.dir.Close()
+func (s savedState) close() {
+	if s.dir != nil {
+		_ = s.dir.Close()
 	}
 }
 
-func (m memory) components() []component {
-	if m.keeper == nil {
+func (s savedState) components() []component {
+	if s.keeper == nil {
 		return nil
 	}
-	return []component{{partState, stageRest, m.keeper.Run}}
+	return []component{{partState, stageRest, s.keeper.Run}}
 }
 
 // carriedOn returns the time from which the agent reports start-ups. This time is the start of the first agent in an
@@ -83,10 +83,10 @@ func carriedOn(since, now time.Time) time.Time {
 }
 
 // The method known lists the pods whose deletion the pod watch must report, even if the pod watch never saw the pod.
-func (m memory) known() []string {
-	known := slices.Clone(m.left.Reported)
+func (s savedState) known() []string {
+	known := slices.Clone(s.left.Reported)
 	listed := map[string]bool{}
-	for _, o := range m.left.InFlight {
+	for _, o := range s.left.InFlight {
 		if !listed[o.PodUID()] {
 			listed[o.PodUID()] = true
 			known = append(known, o.PodUID())

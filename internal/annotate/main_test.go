@@ -83,11 +83,6 @@ func (h *harness) settle(uid string, t timeline.Timeline) {
 	}
 }
 
-// follower implements podwatch.Follower with the agent.
-type follower struct{ *Annotator }
-
-func (follower) Restarted(*corev1.Pod, podwatch.Restart) {}
-
 // start runs an agent until stop, or until the test ends.
 func (h *harness) start() {
 	h.agent = New(Config{

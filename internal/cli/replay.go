@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/podlapse/podlapse/internal/flags"
-	"github.com/podlapse/podlapse/internal/record"
+	"github.com/podlapse/podlapse/internal/recording"
 	"github.com/podlapse/podlapse/internal/render"
 	"github.com/podlapse/podlapse/internal/terminal"
 	"github.com/podlapse/podlapse/pkg/api"
@@ -78,7 +78,7 @@ func runReplay(_ context.Context, call Call) int {
 		return call.FailUsage(errors.New("FILE is required: name a recording, or use - for standard input"))
 	}
 	timelines, err := replay(rest[0])
-	if errors.Is(err, record.ErrTruncated) {
+	if errors.Is(err, recording.ErrTruncated) {
 		call.note(fmt.Errorf("%w: ignored this line", err))
 		err = nil
 	}
@@ -96,7 +96,7 @@ func runReplay(_ context.Context, call Call) int {
 
 func replay(path string) ([]timeline.Timeline, error) {
 	if path == "-" {
-		timelines, err := record.Replay(record.NewReader(os.Stdin))
+		timelines, err := recording.Replay(recording.NewReader(os.Stdin))
 		return timelines, inFile("standard input", err)
 	}
 	file, err := os.Open(path)
@@ -104,7 +104,7 @@ func replay(path string) ([]timeline.Timeline, error) {
 		return nil, fmt.Errorf("open recording: %w", err)
 	}
 	defer file.Close()
-	timelines, err := record.Replay(record.NewReader(file))
+	timelines, err := recording.Replay(recording.NewReader(file))
 	return timelines, inFile(path, err)
 }
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-const coldStart = "../record/testdata/cold-start.jsonl"
+const coldStart = "../recording/testdata/cold-start.jsonl"
 
 func replayed(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
@@ -17,7 +17,7 @@ func replayed(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	return code, out.String(), errs.String()
 }
 
-func recording(t *testing.T, text string) string {
+func recordingFile(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "recording.jsonl")
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -59,7 +59,7 @@ func TestReplayOfManyPods(t *testing.T) {
 		t.Fatal(err)
 	}
 	// A second session of the agent saw another pod of that name.
-	path := recording(t, string(one)+strings.ReplaceAll(string(one), "uid-web-0", "uid-2"))
+	path := recordingFile(t, string(one)+strings.ReplaceAll(string(one), "uid-web-0", "uid-2"))
 	if code, stdout, stderr := replayed(t, path); code != ExitOK ||
 		strings.Count(stdout, "shop/web-0: 2.9 s to ready") != 2 ||
 		!strings.Contains(stdout, "\n\nshop/web-0") {
@@ -75,7 +75,7 @@ func TestReplayToleratesTruncatedLastLine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	code, stdout, stderr := replayed(t, recording(t, string(whole[:len(whole)-20])))
+	code, stdout, stderr := replayed(t, recordingFile(t, string(whole[:len(whole)-20])))
 	if code != ExitOK || !strings.Contains(stdout, " s to ready") ||
 		!strings.Contains(stderr, "line 7: the last line is incomplete") {
 		t.Errorf("exit %d, stderr %q, stdout\n%s", code, stderr, stdout)
@@ -98,15 +98,15 @@ func TestReplayFails(t *testing.T) {
 		"no such file": {[]string{"/does/not/exist"}, ExitFailed, "open recording: open /does/not/exist"},
 		"no such pod":  {[]string{"--pod=shop/web-1", coldStart}, ExitFailed, "does not contain pod shop/web-1"},
 		"not a recording": {
-			[]string{recording(t, `{"apiVersion":"v1"}`)}, ExitFailed, "recording.jsonl: line 1: not a recording: ",
+			[]string{recordingFile(t, `{"apiVersion":"v1"}`)}, ExitFailed, "recording.jsonl: line 1: not a recording: ",
 		},
 		"a broken line": {
-			[]string{recording(t, header+"{}}\n"+header)}, ExitFailed, "recording.jsonl: line 2: invalid character '}'",
+			[]string{recordingFile(t, header+"{}}\n"+header)}, ExitFailed, "recording.jsonl: line 2: invalid character '}'",
 		},
 		"a newer format": {
-			[]string{recording(t, `{"kind":"header","version":3}`)}, ExitFailed, "unknown format version 3",
+			[]string{recordingFile(t, `{"kind":"header","version":3}`)}, ExitFailed, "unknown format version 3",
 		},
-		"no pods": {[]string{recording(t, header)}, ExitFailed, "does not contain any pods"},
+		"no pods": {[]string{recordingFile(t, header)}, ExitFailed, "does not contain any pods"},
 	} {
 		code, stdout, stderr := replayed(t, test.args...)
 		if code != test.code || stdout != "" || !strings.Contains(stderr, test.want) {

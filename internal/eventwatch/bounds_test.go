@@ -36,7 +36,7 @@ func TestHostileEventsUseLittleMemory(t *testing.T) {
 	e := timeline.NewEvidence(timeline.Scope{Events: true})
 	e.Apply(timeline.PodSeen{ArrivedAt: at(0), Live: true, Pod: pod})
 	var log timeline.PullLog
-	seen := newMemory(maxRemembered)
+	seen := newEventCache(maxRemembered)
 	before := heap()
 	for i := range 40 {
 		name := fmt.Sprintf("%08d", i) + strings.Repeat("x", 1<<20)

@@ -16,8 +16,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// sharedReading is an open shared watch for pods, without a server.
-func sharedReading(t *testing.T, config Config, pods ...timeline.EventWatch) (*reading, *[]timeline.Observation) {
+// sharedSession is an open shared watch for pods, without a server.
+func sharedSession(t *testing.T, config Config, pods ...timeline.EventWatch) (*watchSession, *[]timeline.Observation) {
 	t.Helper()
 	config.NodeName, config.Now, config.Registerer = nodeName, time.Now, prometheus.NewRegistry()
 	events := New(config)
@@ -31,7 +31,7 @@ func sharedReading(t *testing.T, config Config, pods ...timeline.EventWatch) (*r
 	return r, &observed
 }
 
-func (r *reading) give(e *corev1.Event) { r.take(watch.Event{Type: watch.Added, Object: e}) }
+func (r *watchSession) give(e *corev1.Event) { r.take(watch.Event{Type: watch.Added, Object: e}) }
 
 // eventAbout is an Event of this node's kubelet about a requested pod.
 func eventAbout(w timeline.EventWatch, reason string, n int) *corev1.Event {
@@ -75,7 +75,7 @@ func TestOversizedEventsUseLittleMemory(t *testing.T) {
 			for i := range 4 {
 				pods = append(pods, watchIn("ns", fmt.Sprint(i)))
 			}
-			r, observed := sharedReading(t, Config{}, pods...)
+			r, observed := sharedSession(t, Config{}, pods...)
 			grown := heapAfter(func() {
 				for n := range 32 * len(pods) {
 					e := eventAbout(pods[n%len(pods)], "Pulling", n)
@@ -110,7 +110,7 @@ func TestEventFromOtherNamespaceIsIgnored(t *testing.T) {
 		"from elsewhere":                   func(e *corev1.Event) { e.Source.Host = "node-b" },
 	} {
 		t.Run(name, func(t *testing.T) {
-			r, observed := sharedReading(t, Config{Cluster: true}, victim)
+			r, observed := sharedSession(t, Config{Cluster: true}, victim)
 			r.give(eventAbout(victim, "Pulling", 0))
 			forged := eventAbout(victim, "Forged", 1)
 			forge(forged)
@@ -118,7 +118,7 @@ func TestEventFromOtherNamespaceIsIgnored(t *testing.T) {
 			if len(*observed) != 1 {
 				t.Errorf("observed %+v, want only the first", *observed)
 			}
-			for _, past := range r.memory.of(victim) {
+			for _, past := range r.cache.of(victim) {
 				if past.seen.Reason == "Forged" {
 					t.Error("the forged Event is stored for the pod")
 				}
@@ -131,17 +131,17 @@ func TestEventFromOtherNamespaceIsIgnored(t *testing.T) {
 func TestEventOfOtherNodeEvictsNothing(t *testing.T) {
 	own := timeline.EventWatch{UID: "own", InvolvedUID: "own", Namespace: "tenant", Name: "own"}
 	victim := timeline.EventWatch{UID: "uid", InvolvedUID: "uid", Namespace: "shop", Name: "web"}
-	r, _ := sharedReading(t, Config{Cluster: true}, own)
+	r, _ := sharedSession(t, Config{Cluster: true}, own)
 	r.give(eventAbout(victim, "Pulling", 0))
 	r.give(eventAbout(own, "Pulling", 1))
 	forged := eventAbout(own, "Forged", 2)
 	forged.Source.Host = "node-b"
 	r.give(forged)
-	if past := r.memory.of(victim); len(past) != 1 || r.memory.forgot(victim) {
-		t.Errorf("the other pod: stored %+v, forgotten %t", past, r.memory.forgot(victim))
+	if past := r.cache.of(victim); len(past) != 1 || r.cache.forgot(victim) {
+		t.Errorf("the other pod: stored %+v, forgotten %t", past, r.cache.forgot(victim))
 	}
 	if !r.knowsKubelet() {
-		t.Error("the memory is not trusted although the kubelet sent an Event with the node's name")
+		t.Error("the cache is not trusted although the kubelet sent an Event with the node's name")
 	}
 }
 
@@ -150,15 +150,15 @@ func TestFloodEvictsOnlyItsOwnNamespace(t *testing.T) {
 	victim := timeline.EventWatch{UID: "uid", InvolvedUID: "uid", Namespace: "shop", Name: "web"}
 	for name, pods := range map[string]int{"about many pods": 8 * maxRemembered, "about one": 1} {
 		t.Run(name, func(t *testing.T) {
-			r, _ := sharedReading(t, Config{Cluster: true})
+			r, _ := sharedSession(t, Config{Cluster: true})
 			r.give(eventAbout(victim, "Pulling", 0))
 			for n := range 8 * maxRemembered {
 				uid := fmt.Sprint("made-up-", n%pods)
 				created := timeline.EventWatch{UID: uid, InvolvedUID: uid, Namespace: "tenant", Name: uid}
 				r.give(eventAbout(created, "Flood", n+1))
 			}
-			if past := r.memory.of(victim); len(past) != 1 || r.memory.forgot(victim) {
-				t.Errorf("the other namespace's pod: stored %+v, forgotten %t", past, r.memory.forgot(victim))
+			if past := r.cache.of(victim); len(past) != 1 || r.cache.forgot(victim) {
+				t.Errorf("the other namespace's pod: stored %+v, forgotten %t", past, r.cache.forgot(victim))
 			}
 		})
 	}

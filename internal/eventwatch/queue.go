@@ -92,7 +92,7 @@ func (s *Source) othersWait() bool {
 // isOver reports whether a watch must release its slot. After a full lease, the watch releases the slot for any
 // waiting watch. After it has delivered all existing Events, the watch releases the slot for a watch that never had
 // a slot.
-func (s *Source) isOver(r *reading) bool {
+func (s *Source) isOver(r *watchSession) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.queue.waiting) == 0 {

@@ -67,7 +67,7 @@ func (s *Source) join(f *follower, p *request) {
 
 // The method share starts a shared watch. The pods' own watches that wait for a slot leave the queue, and the shared
 // watch takes the position of the first of these watches. Open watches continue until the shared watch has delivered
-// all existing Events (reading.settle). So every pod stays watched.
+// all existing Events (watchSession.settle). So every pod stays watched.
 func (s *Source) share(scope string) {
 	f := newFollower(scope, nil)
 	s.shared[scope] = f
@@ -109,24 +109,24 @@ func (s *Source) retire(f *follower) bool {
 	return true
 }
 
-// The type standing is a pod and the state of the pod's own watch.
-type standing struct {
+// The type podState is a pod and the state of the pod's own watch.
+type podState struct {
 	pod *request
 	// deliveredSince is the time at which the pod's own watch was opened. deliveredSince is zero unless that watch
 	// has delivered all existing Events.
 	deliveredSince time.Time
 }
 
-// The method standings returns the pods that a watch serves now. The method standings takes the lock.
-func (s *Source) standings(f *follower) []standing {
+// The method podStates returns the pods that a watch serves now. The method podStates takes the lock.
+func (s *Source) podStates(f *follower) []podState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if f.alone != nil {
-		return []standing{{pod: f.alone}}
+		return []podState{{pod: f.alone}}
 	}
-	list := make([]standing, 0, len(f.pods))
+	list := make([]podState, 0, len(f.pods))
 	for _, p := range f.pods {
-		one := standing{pod: p}
+		one := podState{pod: p}
 		if p.own != nil && p.own.proven {
 			one.deliveredSince = p.own.openedAt
 		}
@@ -146,8 +146,8 @@ func (s *Source) enough(p *request) {
 	s.stopAlone(p)
 }
 
-// besideShared counts the pods of a namespace that have their own watch in addition to the shared watch.
-func (s *Source) besideShared(namespace string) int {
+// withBothWatches counts the pods of a namespace that have their own watch in addition to the shared watch.
+func (s *Source) withBothWatches(namespace string) int {
 	count := 0
 	for _, p := range s.requests {
 		if p.own != nil && p.shared != nil && p.watch.Namespace == namespace {
@@ -163,7 +163,7 @@ func (s *Source) besideShared(namespace string) int {
 func (s *Source) notEnough(p *request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if p.own == nil && s.requests[p.watch.UID] == p && s.besideShared(p.watch.Namespace) < maxAlone {
+	if p.own == nil && s.requests[p.watch.UID] == p && s.withBothWatches(p.watch.Namespace) < maxAlone {
 		s.watchAlone(p)
 		s.nudge()
 	}

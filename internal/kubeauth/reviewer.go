@@ -31,8 +31,8 @@ type Reviewer struct {
 	report  health.Report
 	now     func() time.Time
 	digests digests
-	tokens  memory[authenticationv1.UserInfo]
-	access  memory[struct{}]
+	tokens  answerCache[authenticationv1.UserInfo]
+	access  answerCache[struct{}]
 
 	// The field authorized holds tokens whose owner was allowed to read at least one path. These tokens have a
 	// separate rate limit. So invented tokens cannot block a scraper. Valid tokens without permissions, which every
@@ -65,8 +65,8 @@ func New(config *rest.Config, report health.Report, now func() time.Time) (*Revi
 	clock := clock(now)
 	return &Reviewer{
 		client: client, report: report, now: now, digests: newDigests(),
-		tokens:         newMemory[authenticationv1.UserInfo](maxTokens, acceptedFor, refusedFor, clock),
-		access:         newMemory[struct{}](maxAccess, allowedFor, deniedFor, clock),
+		tokens:         newAnswerCache[authenticationv1.UserInfo](maxTokens, acceptedFor, refusedFor, clock),
+		access:         newAnswerCache[struct{}](maxAccess, allowedFor, deniedFor, clock),
 		authorized:     cache.NewLRUExpireCacheWithClock(maxTokens, clock),
 		authorizedRate: rate.NewLimiter(10, 20), unknownRate: rate.NewLimiter(5, 10),
 		clients: peer.NewLatest(maxClients, func() *rate.Limiter { return rate.NewLimiter(clientRate, clientBurst) }),
@@ -126,9 +126,10 @@ func (r *Reviewer) budget(who digest, client string) func() bool {
 // ask returns a cached answer. Without a cached answer, ask queries the API server and caches the result. It does not
 // cache errors.
 func ask[A any](
-	r *Reviewer, ctx context.Context, pay func() bool, m memory[A], key digest, review func() (A, bool, error),
+	r *Reviewer, ctx context.Context, pay func() bool, cached answerCache[A], key digest,
+	review func() (A, bool, error),
 ) (A, bool, error) {
-	if answer, yes, known := m.recall(key); known {
+	if answer, yes, known := cached.recall(key); known {
 		return answer, yes, nil
 	}
 	if !pay() {
@@ -141,7 +142,7 @@ func ask[A any](
 		return answer, false, err
 	}
 	r.report(true, "reviewing tokens")
-	m.remember(key, answer, yes)
+	cached.remember(key, answer, yes)
 	return answer, yes, nil
 }
 

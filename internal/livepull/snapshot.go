@@ -33,8 +33,8 @@ func stateOf(d imagepull.Download) string {
 	return api.PullStatePulling
 }
 
-// wantedPull is a pull that is in progress or might be in progress.
-type wantedPull struct {
+// requestedPull is a pull that is in progress or might be in progress.
+type requestedPull struct {
 	api.LivePullRecord
 	// failedAt and againAt are the time of a failure and of the kubelet's next attempt. A download that began
 	// between these times does not belong to this pull. Before againAt, the pull has no download, because the
@@ -58,7 +58,7 @@ const requestSlack = time.Second
 // if no pull is in progress. Downloads must include all pulls that the runtime started after this time, even pulls that
 // receive no content at the moment.
 func (s Snapshot) Since() (since time.Time) {
-	for _, w := range s.wantedPulls() {
+	for _, w := range s.requested() {
 		if !w.requestedAt.IsZero() && (since.IsZero() || w.requestedAt.Before(since)) {
 			since = w.requestedAt
 		}
@@ -70,7 +70,7 @@ func (s Snapshot) Since() (since time.Time) {
 }
 
 // mayBe reports whether a download can belong to this pull.
-func (w wantedPull) mayBe(d imagepull.Download, now time.Time) bool {
+func (w requestedPull) mayBe(d imagepull.Download, now time.Time) bool {
 	if d.StartedAt.Before(w.notBefore) || now.Before(w.againAt) {
 		return false
 	}
@@ -91,15 +91,17 @@ func (w wantedPull) mayBe(d imagepull.Download, now time.Time) bool {
 //   - A download with an unknown repository belongs to the only pull without content. If several pulls or another
 //     starting pod can be the owner, Records omits the download.
 func (s Snapshot) Records() []api.LivePullRecord {
-	wanted := s.wantedPulls()
-	slices.SortStableFunc(wanted, func(a, b wantedPull) int { return oldestFirst(a.LivePullRecord, b.LivePullRecord) })
-	wanted = append(wanted, s.idlePulls()...)
-	var external []wantedPull
-	for _, d := range s.certainFirst(wanted) {
+	requested := s.requested()
+	slices.SortStableFunc(requested, func(a, b requestedPull) int {
+		return oldestFirst(a.LivePullRecord, b.LivePullRecord)
+	})
+	requested = append(requested, s.idle()...)
+	var external []requestedPull
+	for _, d := range s.certainFirst(requested) {
 		if s.isOver(d) {
 			continue
 		}
-		fitting := s.pullsFitting(wanted, d)
+		fitting := s.fitting(requested, d)
 		switch {
 		case severalImages(fitting):
 			for _, w := range fitting {
@@ -110,7 +112,7 @@ func (s Snapshot) Records() []api.LivePullRecord {
 		case d.Blobs == 0, d.Repository == "" && s.mayBeOurs(d):
 			// Either this download is not in progress, or its image will be known soon.
 		default:
-			w := wantedPull{LivePullRecord: api.LivePullRecord{Outcome: imagepull.OutcomeExternal,
+			w := requestedPull{LivePullRecord: api.LivePullRecord{Outcome: imagepull.OutcomeExternal,
 				Registry: cmp.Or(d.Registry, imagepull.UnknownRegistry)}}
 			if d.Repository != "" {
 				w.Image = d.Registry + "/" + d.Repository
@@ -120,7 +122,7 @@ func (s Snapshot) Records() []api.LivePullRecord {
 		}
 	}
 	records := []api.LivePullRecord{}
-	for _, w := range append(wanted, external...) {
+	for _, w := range append(requested, external...) {
 		if w.Outcome == "" && w.State == "" {
 			continue
 		}
@@ -131,28 +133,28 @@ func (s Snapshot) Records() []api.LivePullRecord {
 	return records
 }
 
-// take assigns a download to the pull.
-func (w *wantedPull) take(d imagepull.Download, now time.Time) {
+// The method take assigns a download to the pull.
+func (w *requestedPull) take(d imagepull.Download, now time.Time) {
 	if w.Age == 0 { // the time of the request is unknown
 		w.Age = api.Seconds(max(0, now.Sub(d.StartedAt)))
 	}
 	w.matched, w.State, w.DoneBytes, w.TotalBytes = true, stateOf(d), d.DoneBytes, d.TotalBytes
 }
 
-// hasDownload reports whether a known download belongs to the pull.
-func (w *wantedPull) hasDownload() bool { return w.matched && w.State != "" }
+// The method has reports whether a known download belongs to the pull.
+func (w *requestedPull) has() bool { return w.matched && w.State != "" }
 
-// pullsFitting lists the pulls to which a download can belong according to the evidence.
-func (s Snapshot) pullsFitting(wanted []wantedPull, d imagepull.Download) (fitting []*wantedPull) {
-	for _, fits := range []func(*wantedPull) bool{
-		func(w *wantedPull) bool { return d.Of(w.Image) && d.Is(w.Image) },
-		func(w *wantedPull) bool { return d.Of(w.Image) && w.Outcome == imagepull.OutcomePulling },
-		func(w *wantedPull) bool { return d.Of(w.Image) && !w.idle },
-		func(w *wantedPull) bool { return d.Of(w.Image) },
-		func(w *wantedPull) bool { return d.Repository == "" && w.State == api.PullStateQueued },
+// The method fitting lists the pulls to which a download can belong according to the evidence.
+func (s Snapshot) fitting(requested []requestedPull, d imagepull.Download) (fitting []*requestedPull) {
+	for _, fits := range []func(*requestedPull) bool{
+		func(w *requestedPull) bool { return d.Of(w.Image) && d.Is(w.Image) },
+		func(w *requestedPull) bool { return d.Of(w.Image) && w.Outcome == imagepull.OutcomePulling },
+		func(w *requestedPull) bool { return d.Of(w.Image) && !w.idle },
+		func(w *requestedPull) bool { return d.Of(w.Image) },
+		func(w *requestedPull) bool { return d.Repository == "" && w.State == api.PullStateQueued },
 	} {
-		for i := range wanted {
-			if w := &wanted[i]; !w.hasDownload() && w.mayBe(d, s.Now) && fits(w) {
+		for i := range requested {
+			if w := &requested[i]; !w.has() && w.mayBe(d, s.Now) && fits(w) {
 				fitting = append(fitting, w)
 			}
 		}
@@ -164,9 +166,9 @@ func (s Snapshot) pullsFitting(wanted []wantedPull, d imagepull.Download) (fitti
 }
 
 // certainFirst sorts the downloads. Downloads with a digest that identifies their pull come first.
-func (s Snapshot) certainFirst(wanted []wantedPull) []imagepull.Download {
+func (s Snapshot) certainFirst(requested []requestedPull) []imagepull.Download {
 	uncertain := func(d imagepull.Download) int {
-		if slices.ContainsFunc(wanted, func(w wantedPull) bool { return d.Is(w.Image) }) {
+		if slices.ContainsFunc(requested, func(w requestedPull) bool { return d.Is(w.Image) }) {
 			return 0
 		}
 		return 1
@@ -177,8 +179,10 @@ func (s Snapshot) certainFirst(wanted []wantedPull) []imagepull.Download {
 }
 
 // severalImages reports whether the pulls request different images.
-func severalImages(pulls []*wantedPull) bool {
-	return slices.ContainsFunc(pulls, func(w *wantedPull) bool { return imageOf(w.Image) != imageOf(pulls[0].Image) })
+func severalImages(pulls []*requestedPull) bool {
+	return slices.ContainsFunc(pulls, func(w *requestedPull) bool {
+		return imageOf(w.Image) != imageOf(pulls[0].Image)
+	})
 }
 
 // imageOf returns a name that is equal for two references to the same image.
@@ -215,7 +219,7 @@ func (s Snapshot) mayBeOurs(d imagepull.Download) bool {
 	if d.Digest == "" && s.Now.Sub(d.StartedAt) > named {
 		return false
 	}
-	return slices.ContainsFunc(s.wantedPulls(), func(w wantedPull) bool { return w.mayBe(d, s.Now) }) ||
+	return slices.ContainsFunc(s.requested(), func(w requestedPull) bool { return w.mayBe(d, s.Now) }) ||
 		slices.ContainsFunc(s.Starting, func(t timeline.Timeline) bool {
 			return slices.ContainsFunc(slices.Concat(t.Pulls, t.EphemeralPulls), func(p timeline.Pull) bool {
 				return s.overLately(d, p)
@@ -225,24 +229,26 @@ func (s Snapshot) mayBeOurs(d imagepull.Download) bool {
 
 func oldestFirst(a, b api.LivePullRecord) int { return cmp.Compare(b.Age, a.Age) }
 
-// wantedPulls lists the images for which starting pods and ephemeral containers wait. If it is unknown whether the
-// kubelet has requested an image, the pull of this image has no outcome and no state. Such a pull is in progress only
-// if it has a download.
-func (s Snapshot) wantedPulls() []wantedPull {
-	var wanted []wantedPull
+// The method requested lists the images for which starting pods and ephemeral containers wait. If it is unknown whether
+// the kubelet has requested an image, the pull of this image has no outcome and no state. Such a pull is in progress
+// only if it has a download.
+func (s Snapshot) requested() []requestedPull {
+	var requested []requestedPull
 	for _, t := range s.Starting {
-		wanted = s.appendWanted(wanted, t, t.Pulls)
-		wanted = s.appendWanted(wanted, t, t.EphemeralPulls)
+		requested = s.appendRequested(requested, t, t.Pulls)
+		requested = s.appendRequested(requested, t, t.EphemeralPulls)
 	}
-	return wanted
+	return requested
 }
 
-func (s Snapshot) appendWanted(wanted []wantedPull, t timeline.Timeline, pulls []timeline.Pull) []wantedPull {
+func (s Snapshot) appendRequested(
+	requested []requestedPull, t timeline.Timeline, pulls []timeline.Pull,
+) []requestedPull {
 	for i, p := range pulls {
 		if i+1 < len(pulls) && pulls[i+1].Container == p.Container {
 			continue // the attempt is complete
 		}
-		w := wantedPull{LivePullRecord: api.LivePullRecord{
+		w := requestedPull{LivePullRecord: api.LivePullRecord{
 			Namespace: t.Namespace, Pod: t.Name, Container: p.Container, Kind: p.Kind, Image: p.Image,
 			Registry: p.Registry}}
 		switch p.Outcome {
@@ -257,25 +263,25 @@ func (s Snapshot) appendWanted(wanted []wantedPull, t timeline.Timeline, pulls [
 		default:
 			continue
 		}
-		wanted = append(wanted, w)
+		requested = append(requested, w)
 	}
-	return wanted
+	return requested
 }
 
-// idlePulls lists the images that the kubelet can pull outside start-ups.
-func (s Snapshot) idlePulls() []wantedPull {
-	var wanted []wantedPull
+// The method idle lists the images that the kubelet can pull outside start-ups.
+func (s Snapshot) idle() []requestedPull {
+	var pulls []requestedPull
 	for _, c := range s.Idle {
-		wanted = append(wanted, wantedPull{idle: true, notBefore: c.RanUntil,
+		pulls = append(pulls, requestedPull{idle: true, notBefore: c.RanUntil,
 			LivePullRecord: api.LivePullRecord{Namespace: c.Namespace, Pod: c.Pod,
 				Container: c.Container, Kind: c.Kind, Restart: !c.RanUntil.IsZero(), Image: c.Image,
 				Registry: imagepull.Registry(c.Image)}})
 	}
-	slices.SortFunc(wanted, func(a, b wantedPull) int {
+	slices.SortFunc(pulls, func(a, b requestedPull) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Pod, b.Pod),
 			cmp.Compare(a.Container, b.Container))
 	})
-	return wanted
+	return pulls
 }
 
 // stateBefore returns the state of a pull without a known download.

@@ -69,10 +69,10 @@ type addonPod struct {
 	running, ready bool
 }
 
-// compareClaim compares the claims of two pods on the name of an add-on, and sorts the stronger claim first. Pods
+// comparePriority compares two pods with the same add-on name, and sorts the pod first that gets the name. Pods
 // in Kubernetes' own namespaces come first, then pods with a controller, then older pods. The age counts because
 // the creator of a pod chooses its labels, but not its creation time.
-func (p addonPod) compareClaim(o addonPod) int {
+func (p addonPod) comparePriority(o addonPod) int {
 	return cmp.Or(cmp.Compare(p.rank(), o.rank()), p.createdAt.Compare(o.createdAt),
 		cmp.Compare(p.namespace, o.namespace))
 }
@@ -132,7 +132,7 @@ func (a *Addons) Restarted(pod *corev1.Pod, r podwatch.Restart) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.selector.AnyNamespace() {
-		if best, claimed := a.strongestClaims()[addon.Name]; claimed && best.namespace != pod.Namespace {
+		if best, held := a.holders()[addon.Name]; held && best.namespace != pod.Namespace {
 			a.dropped += uint64(r.Times)
 			return
 		}
@@ -148,11 +148,11 @@ func (a *Addons) Restarted(pod *corev1.Pod, r podwatch.Restart) {
 	a.restarts[kind] += uint64(r.Times)
 }
 
-// strongestClaims returns the pod with the strongest claim for each name.
-func (a *Addons) strongestClaims() map[string]addonPod {
+// The method holders returns the pod that gets each name.
+func (a *Addons) holders() map[string]addonPod {
 	best := map[string]addonPod{}
 	for _, pod := range a.pods {
-		if now, claimed := best[pod.addon.Name]; !claimed || pod.compareClaim(now) < 0 {
+		if now, held := best[pod.addon.Name]; !held || pod.comparePriority(now) < 0 {
 			best[pod.addon.Name] = pod
 		}
 	}
@@ -181,7 +181,7 @@ func (a *Addons) State() AddonsState {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	s := AddonsState{Restarts: maps.Clone(a.restarts), DroppedRestarts: a.dropped, Available: true}
-	of, best := map[Addon]*AddonState{}, a.strongestClaims()
+	of, best := map[Addon]*AddonState{}, a.holders()
 	foreign := map[Addon]bool{}
 	for uid, pod := range a.pods {
 		if a.selector.AnyNamespace() && pod.namespace != best[pod.addon.Name].namespace {
@@ -217,7 +217,7 @@ func (a *Addons) State() AddonsState {
 	s.DroppedAddons = len(foreign)
 	if over := len(s.Addons) - maxAddons; over > 0 {
 		slices.SortFunc(s.Addons, func(a, b AddonState) int {
-			return cmp.Or(best[a.Name].compareClaim(best[b.Name]), byName(a, b))
+			return cmp.Or(best[a.Name].comparePriority(best[b.Name]), byName(a, b))
 		})
 		s.Addons, s.DroppedAddons = s.Addons[:maxAddons], s.DroppedAddons+over
 	}

@@ -37,7 +37,7 @@ type PressureConfig struct {
 // Pressure observes timeline.PressureSeen while the reconciler requests samples.
 type Pressure struct {
 	config PressureConfig
-	wanted chan bool // capacity 1; holds the latest value
+	on     chan bool // capacity 1; holds the latest value
 }
 
 // NewPressure creates a Pressure. The Pressure does nothing before Run.
@@ -45,13 +45,13 @@ func NewPressure(config PressureConfig) *Pressure {
 	return &Pressure{config, make(chan bool, 1)}
 }
 
-// Want turns sampling on or off. Want does not block. Only one goroutine at a time can call Want.
-func (p *Pressure) Want(wanted bool) {
+// Sample turns sampling on or off. Sample does not block. Only one goroutine at a time can call Sample.
+func (p *Pressure) Sample(on bool) {
 	select {
-	case <-p.wanted: // drop the older value
+	case <-p.on: // drop the older value
 	default:
 	}
-	p.wanted <- wanted
+	p.on <- on
 }
 
 // Run observes until ctx is done and then returns nil. If the kernel does not measure pressure, Run reports this
@@ -70,9 +70,9 @@ func (p *Pressure) Run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case wanted := <-p.wanted:
+		case on := <-p.on:
 			ticker.Stop()
-			if wanted {
+			if on {
 				ticker.Reset(pressureEvery)
 				p.sample(ctx)
 			}

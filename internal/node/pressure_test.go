@@ -66,7 +66,7 @@ func TestPressureIsReadOnlyOnDemand(t *testing.T) {
 			want   int // samples so far
 		}{{false, time.Hour, 0}, {true, 0, 1}, {true, time.Second, 6}, {false, time.Hour, 6},
 			{true, 500 * time.Millisecond, 9}} {
-			p.Want(step.wanted)
+			p.Sample(step.wanted)
 			synctest.Wait()
 			time.Sleep(step.after)
 			synctest.Wait()
@@ -82,8 +82,8 @@ func TestPressureIsReadOnlyOnDemand(t *testing.T) {
 		}
 		stop()
 		<-ended
-		p.Want(true) // does not block
-		p.Want(false)
+		p.Sample(true) // does not block
+		p.Sample(false)
 	})
 }
 
@@ -99,7 +99,7 @@ func TestKernelWithoutPressureIsReportedOnce(t *testing.T) {
 		defer stop()
 		go func() { _ = p.Run(ctx) }()
 		for range 3 {
-			p.Want(true)
+			p.Sample(true)
 			time.Sleep(time.Minute)
 		}
 		synctest.Wait()

@@ -58,13 +58,13 @@ func TestTerminationJoinsStartUpTrace(t *testing.T) {
 			for _, s := range collector.spans() {
 				spans[s.Name] = s
 			}
-			root, ending := spans["pod startup shop/web-7d4b-x"], spans["pod termination shop/web-7d4b-x"]
-			if root == nil || ending == nil || string(ending.ParentSpanId) != string(root.SpanId) ||
-				string(ending.TraceId) != string(root.TraceId) {
-				t.Fatalf("root %v, end %v", root, ending)
+			root, termination := spans["pod startup shop/web-7d4b-x"], spans["pod termination shop/web-7d4b-x"]
+			if root == nil || termination == nil || string(termination.ParentSpanId) != string(root.SpanId) ||
+				string(termination.TraceId) != string(root.TraceId) {
+				t.Fatalf("root %v, end %v", root, termination)
 			}
 			for _, child := range []string{"grace", "object_deletion", "stop of app"} {
-				if s := spans[child]; s == nil || string(s.ParentSpanId) != string(ending.SpanId) {
+				if s := spans[child]; s == nil || string(s.ParentSpanId) != string(termination.SpanId) {
 					t.Errorf("%s is not below the termination: %v", child, s)
 				}
 			}

@@ -50,7 +50,7 @@ func (r *Reconciler) advanceEphemeral(p *pod) {
 	requests, object := p.ephemeral.Requests(now), p.ephemeral.Pod()
 	if requests.Runtime && now.Sub(p.ephemeralAskedAt) >= askAgainFirst {
 		p.ephemeralAskedAt = now
-		r.askRuntime(object, timeline.Requests{Images: requests.Images, Layers: requests.Layers})
+		r.requestRuntime(object, timeline.Requests{Images: requests.Images, Layers: requests.Layers})
 	}
 	p.ephemeralRequestsEvents = requests.Events
 	r.watchEvents(p, object)

@@ -44,8 +44,8 @@ func (d *desk) note(format string, args ...any) {
 	d.calls = append(d.calls, fmt.Sprintf(format, args...))
 }
 
-// AskRuntime implements Sources.
-func (d *desk) AskRuntime(q timeline.LookUp) {
+// RequestRuntime implements Sources.
+func (d *desk) RequestRuntime(q timeline.RuntimeRequest) {
 	if !d.mute {
 		d.note("ask %s %v", q.RuntimeUID, q.Images)
 	}

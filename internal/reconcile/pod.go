@@ -208,14 +208,14 @@ func (r *Reconciler) advance(p *pod) {
 	if requests.Runtime && p.mayAsk(requests, now) || refutable {
 		p.askedAt = now
 		p.asked++
-		r.askRuntime(object, requests)
+		r.requestRuntime(object, requests)
 	}
 	p.requestsEvents = requests.Events
 	r.watchEvents(p, object)
 }
 
-func (r *Reconciler) askRuntime(object timeline.Pod, requests timeline.Requests) {
-	r.config.Sources.AskRuntime(timeline.LookUp{
+func (r *Reconciler) requestRuntime(object timeline.Pod, requests timeline.Requests) {
+	r.config.Sources.RequestRuntime(timeline.RuntimeRequest{
 		UID: object.UID, RuntimeUID: object.RuntimeUID, Images: requests.Images, Layers: requests.Layers,
 		Network: requests.Network,
 	})

@@ -46,8 +46,8 @@ type Config struct {
 
 // Sources answer requests with observations.
 type Sources interface {
-	// AskRuntime requests one timeline.RuntimeSeen about the pod. Repeated requests are harmless.
-	AskRuntime(timeline.LookUp)
+	// RequestRuntime requests one timeline.RuntimeSeen about the pod. Repeated requests are harmless.
+	RequestRuntime(timeline.RuntimeRequest)
 	// WatchEvents starts the stream of timeline.EventSeen about a pod, and UnwatchEvents ends it.
 	WatchEvents(timeline.EventWatch)
 	UnwatchEvents(uid string)

@@ -12,8 +12,8 @@ import (
 type Restored struct {
 	InFlight []timeline.Observation
 	Reported []string
-	// Ends holds observations of reported pods that were being deleted.
-	Ends []timeline.Observation
+	// Terminations holds observations of reported pods that were being deleted.
+	Terminations []timeline.Observation
 	// EventsUntil is the time of the latest kubelet Event in a PostStartup report. If EventsUntil is zero, the agent
 	// reports only Events from now on.
 	EventsUntil time.Time
@@ -33,7 +33,7 @@ func (r *Reconciler) restore() {
 	scope.ResumedAt = r.config.Now()
 	gone := map[string]bool{}
 	var events []timeline.EventSeen
-	for _, o := range slices.Concat(r.config.Restored.InFlight, r.config.Restored.Ends) {
+	for _, o := range slices.Concat(r.config.Restored.InFlight, r.config.Restored.Terminations) {
 		r.silences.Observe(o)
 		uid := o.PodUID()
 		p := r.pods[uid]

@@ -18,9 +18,9 @@ type keeper struct {
 	gone []string
 	lost bool // saving failed
 
-	starts, ends int // observations of start-ups and of terminations
-	keptEnds     []timeline.Observation
-	eventsUntil  *time.Time // nil if the test ignores it
+	starts, terminations int // observations of start-ups and of terminations
+	keptTerminations     []timeline.Observation
+	eventsUntil          *time.Time // nil if the test ignores it
 }
 
 // Keep implements Keeper.
@@ -38,8 +38,8 @@ func (k *keeper) Gone(uid string) { k.gone = append(k.gone, uid) }
 
 // KeepEnd implements Keeper.
 func (k *keeper) KeepEnd(o timeline.Observation, news bool) {
-	if k.ends++; news {
-		k.keptEnds = append(k.keptEnds, o)
+	if k.terminations++; news {
+		k.keptTerminations = append(k.keptTerminations, o)
 	}
 }
 

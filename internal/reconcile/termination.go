@@ -71,7 +71,7 @@ func (r *Reconciler) advanceTermination(p *pod) {
 		return
 	}
 	p.terminating.askedAt = now
-	r.askRuntime(p.terminating.evidence.Pod(), timeline.Requests{})
+	r.requestRuntime(p.terminating.evidence.Pod(), timeline.Requests{})
 }
 
 // termination returns the pod's termination as of now. It returns nil before the deletion request, or if the agent does

@@ -147,8 +147,8 @@ func TestTerminationOfStartingPodIsSavedOnce(t *testing.T) {
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod})
 		pod.DeletedAt, pod.DeletionGrace = time.Now().Truncate(time.Second), 30*time.Second
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod})
-		if k.starts != 2 || k.ends != 0 {
-			t.Errorf("saved %d observations of the start-up and %d of the termination", k.starts, k.ends)
+		if k.starts != 2 || k.terminations != 0 {
+			t.Errorf("saved %d observations of the start-up and %d of the termination", k.starts, k.terminations)
 		}
 	})
 }
@@ -184,8 +184,8 @@ func TestTerminationAcrossRestart(t *testing.T) {
 		d := &desk{}
 		_, observe, stop := startWith(t, d, timeline.Scope{Runtime: true}, follow)
 		pod := longReady(d, observe)
-		if len(k.keptEnds) > 0 {
-			t.Errorf("saved %v of a pod that was not deleted", k.keptEnds)
+		if len(k.keptTerminations) > 0 {
+			t.Errorf("saved %v of a pod that was not deleted", k.keptTerminations)
 		}
 		requested := time.Now()
 		pod.DeletedAt, pod.DeletionGrace = requested.Truncate(time.Second), 30*time.Second
@@ -205,19 +205,19 @@ func TestTerminationAcrossRestart(t *testing.T) {
 		answer.Containers, answer.AskedAt, answer.ArrivedAt = []timeline.ContainerRun{run}, time.Now(), time.Now()
 		observe(answer)
 		stop()
-		if len(k.keptEnds) != 3 || len(ended) > 0 {
-			t.Fatalf("saved %d observations, reported %v", len(k.keptEnds), ended)
+		if len(k.keptTerminations) != 3 || len(ended) > 0 {
+			t.Fatalf("saved %d observations, reported %v", len(k.keptTerminations), ended)
 		}
 
 		time.Sleep(2 * time.Second)
 		_, observe, stop = startWith(t, &desk{}, timeline.Scope{Runtime: true, Since: time.Now()}, func(c *Config) {
 			follow(c)
-			c.Restored = Restored{Reported: []string{"uid-1"}, Ends: k.keptEnds}
+			c.Restored = Restored{Reported: []string{"uid-1"}, Terminations: k.keptTerminations}
 		})
 		defer stop()
 		synctest.Wait()
-		if len(k.keptEnds) != 3 {
-			t.Errorf("saved again %d times", len(k.keptEnds)-3)
+		if len(k.keptTerminations) != 3 {
+			t.Errorf("saved again %d times", len(k.keptTerminations)-3)
 		}
 		observe(timeline.PodGone{UID: "uid-1", ArrivedAt: time.Now()}) // as from the first list
 		if len(ended) != 1 {

@@ -16,9 +16,9 @@ const (
 	// maxConfirmed is the maximum number of labels for registries with a confirmed pull. The last label is for a
 	// registry that has been unavailable since the start of the agent.
 	maxConfirmed = Max - 1
-	// maxClaimed is the maximum number of labels for registries without a confirmed pull. Only pods and Events name
+	// maxUnconfirmed is the maximum number of labels for registries without a confirmed pull. Only pods and Events name
 	// such registries. Each namespace can have one of these labels.
-	maxClaimed = Max / 2
+	maxUnconfirmed = Max / 2
 	// maxCandidates is the maximum number of registries of each kind whose pulls are counted. The counts decide
 	// which registries get their own label.
 	maxCandidates = 8 * Max
@@ -47,12 +47,12 @@ const ReasonHelp = " reason=\"unconfirmed\": Events report the failure, but the 
 // pull compete only with each other, and they can take a label from a registry without a confirmed pull. Registries
 // without a confirmed pull compete for the remaining labels.
 type Labels struct {
-	confirmed, claimed *table
+	confirmed, unconfirmed *table
 }
 
 // New returns Labels without pulls.
 func New() *Labels {
-	return &Labels{confirmed: newTable(), claimed: newTable()}
+	return &Labels{confirmed: newTable(), unconfirmed: newTable()}
 }
 
 // Label returns the label for one pull from a registry for a pod of a namespace. The result lost is the registry that
@@ -66,7 +66,7 @@ func (l *Labels) Label(registry, namespace string, confirmed bool) (label, lost 
 	case confirmed || l.confirmed.counted[registry] != nil:
 		return l.confirmedLabel(registry, confirmed)
 	}
-	return l.claimedLabel(registry, namespace)
+	return l.unconfirmedLabel(registry, namespace)
 }
 
 func (l *Labels) confirmedLabel(registry string, confirmed bool) (label, lost string) {
@@ -74,19 +74,19 @@ func (l *Labels) confirmedLabel(registry string, confirmed bool) (label, lost st
 	if c.own {
 		return registry, ""
 	}
-	had := l.claimed.counted[registry] != nil && l.claimed.counted[registry].own
-	delete(l.claimed.counted, registry)
+	had := l.unconfirmed.counted[registry] != nil && l.unconfirmed.counted[registry].own
+	delete(l.unconfirmed.counted, registry)
 	own, least := l.confirmed.ownLabels()
-	claimed, leastClaimed := l.claimed.ownLabels()
+	unconfirmed, leastUnconfirmed := l.unconfirmed.ownLabels()
 	switch {
 	case own < maxConfirmed:
 		c.own = true
-		if !had && own+claimed == Max {
-			l.claimed.counted[leastClaimed].own = false
-			return registry, leastClaimed
+		if !had && own+unconfirmed == Max {
+			l.unconfirmed.counted[leastUnconfirmed].own = false
+			return registry, leastUnconfirmed
 		}
 		return registry, ""
-	case had: // all confirmed labels are taken, so the registry loses its claimed label
+	case had: // all confirmed labels are taken, so the registry loses its unconfirmed label
 		return otherLabel, registry
 	case c.certain() > takeover*l.confirmed.counted[least].pulls:
 		c.own, l.confirmed.counted[least].own = true, false
@@ -95,21 +95,21 @@ func (l *Labels) confirmedLabel(registry string, confirmed bool) (label, lost st
 	return otherLabel, ""
 }
 
-func (l *Labels) claimedLabel(registry, namespace string) (label, lost string) {
-	c := l.claimed.count(registry, true)
+func (l *Labels) unconfirmedLabel(registry, namespace string) (label, lost string) {
+	c := l.unconfirmed.count(registry, true)
 	if c.own {
 		return registry, ""
 	}
 	confirmed, _ := l.confirmed.ownLabels()
-	claimed, least := l.claimed.ownLabels()
-	if of := l.claimed.ownOf(namespace); of != "" {
+	unconfirmed, least := l.unconfirmed.ownLabels()
+	if of := l.unconfirmed.ownOf(namespace); of != "" {
 		least = of
-	} else if claimed < min(maxClaimed, Max-confirmed) {
+	} else if unconfirmed < min(maxUnconfirmed, Max-confirmed) {
 		c.own, c.namespace = true, namespace
 		return registry, ""
 	}
-	if least != "" && c.certain() > takeover*l.claimed.counted[least].pulls {
-		c.own, c.namespace, l.claimed.counted[least].own = true, namespace, false
+	if least != "" && c.certain() > takeover*l.unconfirmed.counted[least].pulls {
+		c.own, c.namespace, l.unconfirmed.counted[least].own = true, namespace, false
 		return registry, least
 	}
 	return otherLabel, ""

@@ -36,8 +36,8 @@ func TestMostUsedRegistriesHaveLabels(t *testing.T) {
 			}
 		}
 	}
-	if len(l.confirmed.counted) > maxCandidates || len(l.claimed.counted) > maxCandidates {
-		t.Errorf("counting %d and %d registries", len(l.confirmed.counted), len(l.claimed.counted))
+	if len(l.confirmed.counted) > maxCandidates || len(l.unconfirmed.counted) > maxCandidates {
+		t.Errorf("counting %d and %d registries", len(l.confirmed.counted), len(l.unconfirmed.counted))
 	}
 	for _, registry := range []string{"", imagepull.UnknownRegistry} {
 		if label, _ := l.Label(registry, "shop", true); label != imagepull.UnknownRegistry {

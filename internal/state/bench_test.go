@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
-	"github.com/podlapse/podlapse/internal/record"
+	"github.com/podlapse/podlapse/internal/recording"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -19,7 +19,7 @@ func BenchmarkSave(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			k, err := d.Keeper(Config{Node: "node-1", Header: record.Header{Scope: timeline.Scope{Since: created}},
+			k, err := d.Keeper(Config{Node: "node-1", Header: recording.Header{Scope: timeline.Scope{Since: created}},
 				Now:    created.Local,
 				Report: func(bool, string) {}, Registerer: prometheus.NewRegistry(), Logger: zap.NewNop()})
 			if err != nil {

@@ -17,7 +17,7 @@ import (
 
 	"github.com/podlapse/podlapse/internal/jsonlines"
 	"github.com/podlapse/podlapse/internal/reconcile"
-	"github.com/podlapse/podlapse/internal/record"
+	"github.com/podlapse/podlapse/internal/recording"
 	"github.com/podlapse/podlapse/internal/state"
 	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/timeline"
@@ -103,7 +103,7 @@ func (d *disk) agent(t *testing.T, world []life, ends time.Time) {
 		scope.Since = time.Now()
 	}
 	registry := prometheus.NewRegistry()
-	keeper, err := left.Keeper(state.Config{Node: "node-1", Header: record.Header{Agent: "v1", Scope: scope},
+	keeper, err := left.Keeper(state.Config{Node: "node-1", Header: recording.Header{Agent: "v1", Scope: scope},
 		Now:    time.Now,
 		Report: func(bool, string) {}, Registerer: registry, Logger: zap.NewNop()})
 	if err != nil {
@@ -114,7 +114,8 @@ func (d *disk) agent(t *testing.T, world []life, ends time.Time) {
 		Registerer: registry, Logger: zap.NewNop(), Done: func(tl timeline.Timeline) { keeper.Reported(tl.UID) }})
 	var r *reconcile.Reconciler
 	n := &node{ctx: ctx, world: world, observe: func(o timeline.Observation) { r.Observe(ctx, o) },
-		questions: make(chan timeline.LookUp, 1000), watches: map[string]context.CancelFunc{}, known: map[string]bool{}}
+		requests: make(chan timeline.RuntimeRequest, 1000), watches: map[string]context.CancelFunc{},
+		known: map[string]bool{}}
 	for _, o := range left.InFlight {
 		n.known[o.PodUID()] = true
 	}

@@ -16,7 +16,7 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/podlapse/podlapse/internal/record"
+	"github.com/podlapse/podlapse/internal/recording"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -28,7 +28,8 @@ func keeperIn(path string) (*Dir, *Keeper, *observer.ObservedLogs, error) {
 		return nil, nil, logs, err
 	}
 	defer d.Close()
-	k, err := d.Keeper(Config{Node: "node-1", Header: record.Header{Agent: "v1", Scope: timeline.Scope{Since: created}},
+	k, err := d.Keeper(Config{Node: "node-1",
+		Header: recording.Header{Agent: "v1", Scope: timeline.Scope{Since: created}},
 		Now:    time.Now,
 		Report: func(bool, string) {}, Registerer: prometheus.NewRegistry(), Logger: zap.New(core)})
 	return d, k, logs, err

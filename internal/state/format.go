@@ -9,7 +9,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/podlapse/podlapse/internal/record"
+	"github.com/podlapse/podlapse/internal/recording"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -51,8 +51,8 @@ type Contents struct {
 	// InFlight holds the silences of the runtime, followed by the observations of each pod in the order of arrival.
 	InFlight []timeline.Observation
 	Reported []string // UIDs of reported pods, in the order of the reports
-	// Ends holds observations of reported pods that were being deleted, by pod in the order of arrival.
-	Ends []timeline.Observation
+	// Terminations holds observations of reported pods that were being deleted, by pod in the order of arrival.
+	Terminations []timeline.Observation
 	// EventsUntil is the time of the latest reported kubelet Event after a start-up. EventsUntil is zero without
 	// such an Event.
 	EventsUntil time.Time
@@ -99,7 +99,7 @@ func parse(text []byte, node string) (Contents, error) {
 		c.Reported = append(c.Reported, l.UID)
 		body = rest
 	}
-	return c, c.read(record.NewReader(bytes.NewReader(body)))
+	return c, c.read(recording.NewReader(bytes.NewReader(body)))
 }
 
 func readHeader(line []byte, node string) (h header, err error) {
@@ -132,9 +132,9 @@ func unseal(text []byte) ([]byte, error) {
 	return text[:begin], nil
 }
 
-// read reads the recording. Observations of reported pods concern their deletion, so read adds these observations to
-// Ends.
-func (c *Contents) read(reader *record.Reader) error {
+// The method read reads the recording. Observations of reported pods concern their deletion, so the method read adds
+// these observations to Terminations.
+func (c *Contents) read(reader *recording.Reader) error {
 	reported := make(map[string]bool, len(c.Reported))
 	for _, uid := range c.Reported {
 		reported[uid] = true
@@ -151,7 +151,7 @@ func (c *Contents) read(reader *record.Reader) error {
 		switch {
 		case !outlivesAgent(o):
 		case reported[o.PodUID()]:
-			c.Ends = append(c.Ends, o)
+			c.Terminations = append(c.Terminations, o)
 		default:
 			c.InFlight = append(c.InFlight, o)
 		}

@@ -1,7 +1,7 @@
 package state
 
 import (
-	"github.com/podlapse/podlapse/internal/record"
+	"github.com/podlapse/podlapse/internal/recording"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -20,12 +20,12 @@ const (
 // inFlight is the saved data of one pod that is starting or being deleted. The lock of the keeper guards the first
 // group of fields. Only the goroutine that saves uses the second group.
 type inFlight struct {
-	fresh []freshObservation
-	news  int  // number of new observations
-	full  bool // an observation was omitted
-	gone  bool // the object was removed, so the data is dropped after the report
-	ends  bool // the start-up was reported, and the pod is being deleted
-	saved bool // the file contains data of the pod, so the next agent can continue
+	fresh       []freshObservation
+	news        int  // number of new observations
+	full        bool // an observation was omitted
+	gone        bool // the object was removed, so the data is dropped after the report
+	terminating bool // the start-up was reported, and the pod is being deleted
+	saved       bool // the file contains data of the pod, so the next agent can continue
 
 	lines  [][]byte
 	latest []byte // latest pod object, unless it is already in lines
@@ -63,7 +63,7 @@ func (p *inFlight) take(o timeline.Observation, news bool) bool {
 func (p *inFlight) encode(observations []freshObservation, room int) (lost, added int) {
 	before := p.bytes
 	for _, f := range observations {
-		line, err := record.Encode(f.observation)
+		line, err := recording.Encode(f.observation)
 		_, seen := f.observation.(timeline.PodSeen)
 		replaced := 0
 		if seen {

@@ -11,7 +11,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/podlapse/podlapse/internal/backoff"
-	"github.com/podlapse/podlapse/internal/record"
+	"github.com/podlapse/podlapse/internal/recording"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -33,7 +33,7 @@ var retries = backoff.Policy{First: 500 * time.Millisecond, Max: 15 * time.Secon
 // Config configures a Keeper. Every field is required.
 type Config struct {
 	Node       string
-	Header     record.Header // header of the running agent; the file keeps its Scope.Since
+	Header     recording.Header // header of the running agent; the file keeps its Scope.Since
 	Now        func() time.Time
 	Report     func(up bool, detail string)
 	Registerer prometheus.Registerer // registers podlapse_state_dropped_total
@@ -43,12 +43,12 @@ type Config struct {
 // Keeper holds the data that must survive the agent. Keep, KeepEnd, Kept, Reported, Gone and EventsUntil never wait
 // for the disk and are safe to call from any goroutine.
 type Keeper struct {
-	config    Config
-	recording []byte // header line of the recording
-	file      string
-	replace   func(lines [][]byte) error
-	dropped   prometheus.Counter
-	changed   chan struct{} // capacity 1, drops signals when full; signals unsaved changes
+	config  Config
+	header  []byte // header line of the recording
+	file    string
+	replace func(lines [][]byte) error
+	dropped prometheus.Counter
+	changed chan struct{} // capacity 1, drops signals when full; signals unsaved changes
 
 	mu       sync.Mutex
 	inFlight map[string]*inFlight // by pod UID
@@ -93,12 +93,12 @@ func (d *Dir) Close() error { return d.locked.Close() }
 // disk and stores the time from which the next agent must report start-ups. Keeper panics if its metric is already
 // registered.
 func (d *Dir) Keeper(config Config) (*Keeper, error) {
-	recording, err := record.EncodeHeader(config.Header)
+	header, err := recording.EncodeHeader(config.Header)
 	if err != nil {
 		return nil, err
 	}
 	k := &Keeper{
-		config: config, recording: recording, file: d.file, replace: d.replace,
+		config: config, header: header, file: d.file, replace: d.replace,
 		dropped: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_state_dropped_total",
 			Help: "Items that are missing from the state file in --state-dir because the file is full: observations " +
@@ -124,13 +124,13 @@ func (d *Dir) Keeper(config Config) (*Keeper, error) {
 	for _, uid := range d.Reported {
 		k.Reported(uid)
 	}
-	ends := map[string]*timeline.TerminationEvidence{}
-	for _, o := range d.Ends {
+	terminations := map[string]*timeline.TerminationEvidence{}
+	for _, o := range d.Terminations {
 		news := true
-		if e := ends[o.PodUID()]; e != nil {
+		if e := terminations[o.PodUID()]; e != nil {
 			news = e.Apply(o)
 		} else {
-			ends[o.PodUID()] = timeline.NewTerminationEvidence(o)
+			terminations[o.PodUID()] = timeline.NewTerminationEvidence(o)
 		}
 		k.KeepEnd(o, news)
 	}
@@ -192,7 +192,7 @@ func (k *Keeper) KeepEnd(o timeline.Observation, news bool) {
 			k.lost++
 			return
 		}
-		p = &inFlight{ends: true}
+		p = &inFlight{terminating: true}
 		k.inFlight[o.PodUID()] = p
 	}
 	if !p.take(o, news) {
@@ -229,7 +229,7 @@ func (k *Keeper) Reported(uid string) {
 func (k *Keeper) Gone(uid string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if p := k.inFlight[uid]; p != nil && !p.ends {
+	if p := k.inFlight[uid]; p != nil && !p.terminating {
 		p.gone = true
 		return
 	}

@@ -321,7 +321,7 @@ func TestTerminationsAreKeptUntilPodIsGone(t *testing.T) {
 	b.KeepEnd(asked, true)
 	b.KeepEnd(asked, false)
 	b.KeepEnd(observed, true)
-	want := Contents{Since: created, Reported: []string{"a"}, Ends: []timeline.Observation{asked, observed}}
+	want := Contents{Since: created, Reported: []string{"a"}, Terminations: []timeline.Observation{asked, observed}}
 	left := b.saved(t)
 	if !reflect.DeepEqual(left, want) {
 		t.Fatalf("left\n%+v\nwant\n%+v", left, want)

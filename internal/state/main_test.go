@@ -12,7 +12,7 @@ import (
 	"go.uber.org/zap/zapcore"
 	"go.uber.org/zap/zaptest/observer"
 
-	"github.com/podlapse/podlapse/internal/record"
+	"github.com/podlapse/podlapse/internal/recording"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -76,7 +76,7 @@ func newBench(t *testing.T, left Contents) *bench {
 	b := &bench{logs: logs}
 	d := &Dir{Contents: left, file: "memory", replace: func([][]byte) error { return nil }}
 	k, err := d.Keeper(Config{
-		Node: "node-1", Header: record.Header{Agent: "v1", Scope: timeline.Scope{Since: created}}, Now: time.Now,
+		Node: "node-1", Header: recording.Header{Agent: "v1", Scope: timeline.Scope{Since: created}}, Now: time.Now,
 		Report: b.report, Registerer: prometheus.NewRegistry(), Logger: zap.New(core),
 	})
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/podlapse/podlapse/internal/record"
+	"github.com/podlapse/podlapse/internal/recording"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -113,12 +113,12 @@ func (k *Keeper) content() (lines [][]byte, pods []*inFlight, err error) {
 		}
 		lines = append(lines, line)
 	}
-	lines = append(lines, k.recording)
+	lines = append(lines, k.header)
 	if len(k.inFlight) == 0 {
 		k.silences = timeline.SilenceLog{} // later start-ups do not need earlier silences
 	}
 	for _, silent := range k.silences.Silences() {
-		line, err := record.Encode(silent)
+		line, err := recording.Encode(silent)
 		if err != nil {
 			return nil, nil, err
 		}

@@ -110,7 +110,7 @@ func (l life) object(now time.Time) timeline.Pod {
 }
 
 // runtime returns the container runtime's answer about the pod.
-func (l life) runtime(q timeline.LookUp, now time.Time) timeline.RuntimeSeen {
+func (l life) runtime(q timeline.RuntimeRequest, now time.Time) timeline.RuntimeSeen {
 	past := func(s float64) bool { return !now.Before(l.at(s)) && (l.deletedAt == 0 || s < l.deletedAt) }
 	seen := timeline.RuntimeSeen{UID: l.uid, AskedAt: now, ArrivedAt: now}
 	if past(sandboxRunsAt) {
@@ -160,11 +160,11 @@ func (l life) events() []timeline.EventSeen {
 
 // node reports a world to an agent as the sources do.
 type node struct {
-	ctx       context.Context // of the agent
-	world     []life
-	observe   func(timeline.Observation)
-	questions chan timeline.LookUp // capacity beyond the number of requests; answered one by one
-	known     map[string]bool      // pods of the previous agent
+	ctx      context.Context // of the agent
+	world    []life
+	observe  func(timeline.Observation)
+	requests chan timeline.RuntimeRequest // capacity beyond the number of requests; answered one by one
+	known    map[string]bool              // pods of the previous agent
 
 	mu        sync.Mutex
 	watches   map[string]context.CancelFunc
@@ -182,14 +182,14 @@ func (n *node) life(uid string) life {
 // SampleNode implements reconcile.Sources.
 func (n *node) SampleNode(bool) {}
 
-// AskRuntime implements reconcile.Sources.
-func (n *node) AskRuntime(q timeline.LookUp) { n.questions <- q }
+// RequestRuntime implements reconcile.Sources.
+func (n *node) RequestRuntime(q timeline.RuntimeRequest) { n.requests <- q }
 
 // answer answers requests to the runtime.
 func (n *node) answer() {
 	for {
 		select {
-		case q := <-n.questions:
+		case q := <-n.requests:
 			time.Sleep(delay)
 			n.observe(n.life(q.UID).runtime(q, time.Now()))
 		case <-n.ctx.Done():

@@ -68,7 +68,7 @@ func TestMissingCapabilitiesAreLoggedOnce(t *testing.T) {
 					t.Errorf("served: %v", served)
 				}
 				runtime.Stop()
-				source.Ask(timeline.LookUp{UID: "x"})
+				source.Request(timeline.RuntimeRequest{UID: "x"})
 				for up := true; up; {
 					up = <-reports
 				}

@@ -71,21 +71,21 @@ const podSandboxer = "podsandbox"
 // setup. CRI's created_at is set after the network setup, when the sandbox container is created. updated_at is
 // set last, immediately after the start of that container. Only a change of the pod's resources sets updated_at
 // again. So only the first observed value counts, and only if it is not later than the first container.
-func (l *lookUp) stampSandbox(
+func (a *answerer) stampSandbox(
 	ctx context.Context, sandbox *timeline.Sandbox, createdAt, firstContainerAt time.Time,
 ) error {
 	sandbox.CreatedAt = createdAt
-	if !l.stores.sandboxes.on() {
-		sandbox.Unstamped = l.stores.unstamped || l.stores.sandboxes.refused.Load()
+	if !a.stores.sandboxes.on() {
+		sandbox.Unstamped = a.stores.unstamped || a.stores.sandboxes.refused.Load()
 		return nil
 	}
-	cached, known := l.stamps.Get(sandbox.ID)
+	cached, known := a.stamps.Get(sandbox.ID)
 	stamps, _ := cached.(sandboxStamps)
 	if !known {
-		stored, err := l.client.storedSandbox(ctx, sandbox.ID)
+		stored, err := a.client.storedSandbox(ctx, sandbox.ID)
 		if err != nil {
-			err = l.stores.sandboxes.forgive(err)
-			sandbox.Unstamped = err == nil && l.stores.sandboxes.refused.Load()
+			err = a.stores.sandboxes.forgive(err)
+			sandbox.Unstamped = err == nil && a.stores.sandboxes.refused.Load()
 			return err
 		}
 		if stored.GetSandboxer() != podSandboxer {
@@ -93,12 +93,12 @@ func (l *lookUp) stampSandbox(
 			return nil
 		}
 		stamps.begunAt = fromTimestamp(stored.GetCreatedAt())
-		if err := l.stampSandboxImage(ctx, &stamps, createdAt); err != nil {
+		if err := a.stampSandboxImage(ctx, &stamps, createdAt); err != nil {
 			return err
 		}
 		if sandbox.Ready {
 			stamps.runningAt = fromTimestamp(stored.GetUpdatedAt())
-			l.stamps.Add(sandbox.ID, stamps)
+			a.stamps.Add(sandbox.ID, stamps)
 		}
 	}
 	if !firstContainerAt.IsZero() && stamps.runningAt.After(firstContainerAt) {
@@ -113,14 +113,14 @@ func (l *lookUp) stampSandbox(
 
 // stampImage sets the digest of an image on the node and the end of its latest pull. containerd writes the image
 // under its full name when a pull completes, even if the pull downloaded nothing.
-func (l *lookUp) stampImage(ctx context.Context, image *timeline.Image) error {
+func (a *answerer) stampImage(ctx context.Context, image *timeline.Image) error {
 	name, err := imagepull.Normalize(image.Ref)
-	if err != nil || !image.Present || !l.stores.images.on() {
+	if err != nil || !image.Present || !a.stores.images.on() {
 		return nil // for example, a bare image ID is not a name
 	}
-	stored, err := l.client.storedImage(ctx, name)
+	stored, err := a.client.storedImage(ctx, name)
 	if err != nil {
-		return l.stores.images.forgive(err)
+		return a.stores.images.forgive(err)
 	}
 	image.FirstPulledAt = fromTimestamp(stored.GetCreatedAt())
 	image.PulledAt = fromTimestamp(stored.GetUpdatedAt())

@@ -51,7 +51,7 @@ func TestHostileManifests(t *testing.T) {
 			fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
 			target := fake.PutBlob(critest.Blob{Data: test.data, CreatedAt: second(1)})
 			imageNamed(fake, target)
-			l, _ := newLookUp(t, fake)
+			l, _ := newAnswerer(t, fake)
 			for range 2 {
 				got := layersOf(t, l, "app")
 				if got.ResolvedAt != second(1) || len(got.Layers) != test.want {

@@ -17,7 +17,7 @@ import (
 // not report downloads, for example CRI-O. An error means that the runtime did not respond.
 func (s *Source) Downloads(ctx context.Context, since time.Time) ([]imagepull.Download, error) {
 	session := s.current.Load()
-	if session == nil || !session.lookUp.stores.content.on() {
+	if session == nil || !session.answerer.stores.content.on() {
 		return nil, nil
 	}
 	found, err := s.progress.get(ctx, func(ctx context.Context) ([]imagepull.Download, error) {

@@ -15,7 +15,7 @@ import (
 // look matches the running blobs to the manifests that name them. It also adds images whose pull began after the time
 // since, although none of their blobs is running. Two calls of look must not run at the same time.
 func (s *session) look(ctx context.Context, since time.Time) ([]imagepull.Download, error) {
-	content := &s.lookUp.stores.content
+	content := &s.answerer.stores.content
 	statuses, err := s.client.ingests(ctx)
 	if err != nil {
 		return nil, content.unlessMissing(err)
@@ -41,7 +41,7 @@ func (s *session) match(
 	now := &look{session: s, running: running, arrived: map[digest.Digest]bool{},
 		snapshotters: map[digest.Digest]string{}}
 	for _, manifest := range manifests {
-		image, err := s.lookUp.catalog.contents(ctx, manifest.digest)
+		image, err := s.answerer.catalog.contents(ctx, manifest.digest)
 		if errors.Is(err, errAbsent) {
 			continue
 		}

@@ -64,7 +64,7 @@ func (l *look) isOver(ctx context.Context, image imageContents, begun bool) (boo
 	if !begun || image.manifest == "" {
 		return true, nil
 	}
-	info, err := l.session.lookUp.blob(ctx, image.config.digest)
+	info, err := l.session.answerer.blob(ctx, image.config.digest)
 	if err != nil {
 		return false, err
 	}
@@ -120,7 +120,7 @@ func (l *look) isPresent(ctx context.Context, image imageContents, blob digest.D
 		l.arrived[blob] = true
 		return true, nil
 	}
-	info, err := l.session.lookUp.blob(ctx, blob)
+	info, err := l.session.answerer.blob(ctx, blob)
 	if err != nil {
 		return false, err
 	}
@@ -146,7 +146,7 @@ func (l *look) isUnpacked(ctx context.Context, image imageContents, blob digest.
 		if err != nil {
 			return false, err
 		}
-		at, _, err := l.session.lookUp.unpackedAt(ctx, snapshotter, layer.chainID)
+		at, _, err := l.session.answerer.unpackedAt(ctx, snapshotter, layer.chainID)
 		if err != nil || at.IsZero() {
 			return false, err
 		}
@@ -158,7 +158,7 @@ func (l *look) snapshotter(ctx context.Context, config digest.Digest) (string, e
 	if known, ok := l.snapshotters[config]; ok {
 		return known, nil
 	}
-	name, err := l.session.lookUp.snapshotter(ctx, config)
+	name, err := l.session.answerer.snapshotter(ctx, config)
 	if err == nil {
 		l.snapshotters[config] = name
 	}

@@ -24,19 +24,19 @@ const (
 	defaultSnapshotter = "overlayfs"
 )
 
-// The method layers adds layers to the images whose references are in wanted. All queries together take at most the
+// The method layers adds layers to the images whose references are in refs. All queries together take at most the
 // timeout of one call, even if the stores are slow. An answer without layers is valid and is marked as incomplete.
-func (l *lookUp) layers(ctx context.Context, wanted []string, images []timeline.Image) error {
-	ctx, cancel := context.WithTimeout(ctx, l.client.timeout)
+func (a *answerer) layers(ctx context.Context, refs []string, images []timeline.Image) error {
+	ctx, cancel := context.WithTimeout(ctx, a.client.timeout)
 	defer cancel()
 	found := make([]imageContents, len(images))
 	for i := range images {
-		if !slices.Contains(wanted, images[i].Ref) {
+		if !slices.Contains(refs, images[i].Ref) {
 			continue
 		}
 		images[i].Layered = true
 		var err error
-		if found[i], err = l.stampBlobs(ctx, &images[i]); err != nil {
+		if found[i], err = a.stampBlobs(ctx, &images[i]); err != nil {
 			return err
 		}
 	}
@@ -44,7 +44,7 @@ func (l *lookUp) layers(ctx context.Context, wanted []string, images []timeline.
 		if len(found[i].layers) == 0 {
 			continue
 		}
-		if err := markIncomplete(&images[i], l.stampSnapshots(ctx, images[i].Layers, found[i])); err != nil {
+		if err := markIncomplete(&images[i], a.stampSnapshots(ctx, images[i].Layers, found[i])); err != nil {
 			return err
 		}
 	}
@@ -66,17 +66,17 @@ func markIncomplete(image *timeline.Image, err error) error {
 //
 // In the content store, created_at is the time when containerd committed the complete blob
 // (core/metadata/content.go).
-func (l *lookUp) stampBlobs(ctx context.Context, image *timeline.Image) (imageContents, error) {
+func (a *answerer) stampBlobs(ctx context.Context, image *timeline.Image) (imageContents, error) {
 	target := digest.Digest(image.Digest)
 	if !image.Present || target.Validate() != nil {
 		return imageContents{}, nil
 	}
-	info, err := l.blob(ctx, target)
+	info, err := a.blob(ctx, target)
 	if err != nil || info == nil {
 		return imageContents{}, markIncomplete(image, err)
 	}
 	image.ResolvedAt = fromTimestamp(info.GetCreatedAt())
-	found, err := l.catalog.contents(ctx, target)
+	found, err := a.catalog.contents(ctx, target)
 	if err != nil {
 		return imageContents{}, markIncomplete(image, err)
 	}
@@ -85,7 +85,7 @@ func (l *lookUp) stampBlobs(ctx context.Context, image *timeline.Image) (imageCo
 		image.Layers[i] = timeline.Layer{Digest: layer.digest.String(), SizeBytes: layer.size}
 	}
 	for i, layer := range found.layers {
-		info, err := l.blob(ctx, layer.digest)
+		info, err := a.blob(ctx, layer.digest)
 		if err != nil {
 			return found, markIncomplete(image, err)
 		}
@@ -96,14 +96,14 @@ func (l *lookUp) stampBlobs(ctx context.Context, image *timeline.Image) (imageCo
 
 // stampSnapshots sets the time when each layer was unpacked. This is the snapshot's created_at, which containerd
 // sets at the commit (core/metadata/snapshot.go).
-func (l *lookUp) stampSnapshots(ctx context.Context, layers []timeline.Layer, found imageContents) error {
-	snapshotter, err := l.snapshotter(ctx, found.config.digest)
+func (a *answerer) stampSnapshots(ctx context.Context, layers []timeline.Layer, found imageContents) error {
+	snapshotter, err := a.snapshotter(ctx, found.config.digest)
 	if err != nil {
 		return err
 	}
 	for i, layer := range found.layers {
 		var labels map[string]string
-		if layers[i].UnpackedAt, labels, err = l.unpackedAt(ctx, snapshotter, layer.chainID); err != nil {
+		if layers[i].UnpackedAt, labels, err = a.unpackedAt(ctx, snapshotter, layer.chainID); err != nil {
 			return err
 		}
 		layers[i].Remote = isMounted(labels, layers[i].DownloadedAt.IsZero())
@@ -111,35 +111,36 @@ func (l *lookUp) stampSnapshots(ctx context.Context, layers []timeline.Layer, fo
 	return nil
 }
 
-// blob returns nil without an error if the blob is absent or incomplete.
-func (l *lookUp) blob(ctx context.Context, blob digest.Digest) (*contentapi.Info, error) {
-	if !l.stores.content.on() {
+// The method blob returns nil without an error if the blob is absent or incomplete.
+func (a *answerer) blob(ctx context.Context, blob digest.Digest) (*contentapi.Info, error) {
+	if !a.stores.content.on() {
 		return nil, nil
 	}
-	info, err := l.client.blobInfo(ctx, blob)
-	return info, l.stores.content.forgive(err)
+	info, err := a.client.blobInfo(ctx, blob)
+	return info, a.stores.content.forgive(err)
 }
 
 // readBlob is the read function of the catalog.
-func (l *lookUp) readBlob(ctx context.Context, blob digest.Digest) ([]byte, error) {
-	if !l.stores.content.on() {
+func (a *answerer) readBlob(ctx context.Context, blob digest.Digest) ([]byte, error) {
+	if !a.stores.content.on() {
 		return nil, errAbsent
 	}
-	data, err := l.client.readBlob(ctx, blob)
+	data, err := a.client.readBlob(ctx, blob)
 	switch {
 	case err == nil, errors.Is(err, errTooLarge), errors.Is(err, errCorrupt):
 		return data, err
-	case l.stores.content.forgive(err) != nil:
+	case a.stores.content.forgive(err) != nil:
 		return nil, err
 	}
 	return nil, errAbsent
 }
 
-// snapshotter returns the snapshotter that holds the image with the given config. Several snapshotters can hold the
-// image, because a runtime class can have its own snapshotter. In that case, snapshotter returns the default
-// snapshotter. If the default snapshotter does not hold the image, the result is the first snapshotter by name.
-func (l *lookUp) snapshotter(ctx context.Context, config digest.Digest) (string, error) {
-	info, err := l.blob(ctx, config)
+// The method snapshotter returns the snapshotter that holds the image with the given config. Several snapshotters can
+// hold the image, because a runtime class can have its own snapshotter. In that case, the method snapshotter returns
+// the default snapshotter. If the default snapshotter does not hold the image, the result is the first snapshotter by
+// name.
+func (a *answerer) snapshotter(ctx context.Context, config digest.Digest) (string, error) {
+	info, err := a.blob(ctx, config)
 	if err != nil {
 		return "", err
 	}
@@ -156,15 +157,15 @@ func (l *lookUp) snapshotter(ctx context.Context, config digest.Digest) (string,
 
 // unpackedAt returns the time when a layer was unpacked, and the labels of its snapshot. The time is zero if the
 // layer is not unpacked, or if the name of its snapshot is unknown.
-func (l *lookUp) unpackedAt(
+func (a *answerer) unpackedAt(
 	ctx context.Context, snapshotter string, chainID digest.Digest,
 ) (at time.Time, labels map[string]string, err error) {
-	if chainID == "" || !l.stores.snapshots.on() {
+	if chainID == "" || !a.stores.snapshots.on() {
 		return time.Time{}, nil, nil
 	}
-	info, err := l.client.snapshot(ctx, snapshotter, chainID.String())
+	info, err := a.client.snapshot(ctx, snapshotter, chainID.String())
 	if err != nil || info.GetKind() != snapshotsapi.Kind_COMMITTED {
-		return time.Time{}, nil, l.stores.snapshots.forgive(err)
+		return time.Time{}, nil, a.stores.snapshots.forgive(err)
 	}
 	return fromTimestamp(info.GetCreatedAt()), info.GetLabels(), nil
 }

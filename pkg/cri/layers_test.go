@@ -37,10 +37,10 @@ func imageNamed(fake *critest.Runtime, target string) {
 	fake.StoreImage("docker.io/library/app:latest", critest.Stored{Digest: target})
 }
 
-func layersOf(t *testing.T, l *lookUp, ref string) timeline.Image {
+func layersOf(t *testing.T, l *answerer, ref string) timeline.Image {
 	t.Helper()
 	seen, err := l.answer(t.Context(),
-		timeline.LookUp{UID: "pod", RuntimeUID: "runtime-pod", Images: []string{ref}, Layers: []string{ref}})
+		timeline.RuntimeRequest{UID: "pod", RuntimeUID: "runtime-pod", Images: []string{ref}, Layers: []string{ref}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -153,7 +153,7 @@ func TestLayers(t *testing.T) {
 			if test.want != nil {
 				want = test.want(want)
 			}
-			l, logs := newLookUp(t, fake)
+			l, logs := newAnswerer(t, fake)
 			for range 2 {
 				got := layersOf(t, l, "app")
 				if !slices.Equal(got.Layers, want) {
@@ -175,7 +175,7 @@ func TestLayers(t *testing.T) {
 func TestLayersAreReadOnce(t *testing.T) {
 	fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
 	pulled(fake, "overlayfs", critest.Layers{Source: "docker.io/library/app", Names: []string{"a", "b"}, Indexed: true})
-	l, _ := newLookUp(t, fake)
+	l, _ := newAnswerer(t, fake)
 	if image := answer(t, l, "app").Images[0]; len(image.Layers) != 0 || !image.ResolvedAt.IsZero() {
 		t.Errorf("got %+v without a request", image)
 	}
@@ -200,7 +200,7 @@ func TestAtMost128Layers(t *testing.T) {
 		names = append(names, fmt.Sprint(i))
 	}
 	built := pulled(fake, "overlayfs", critest.Layers{Source: "docker.io/library/app", Names: names})
-	l, _ := newLookUp(t, fake)
+	l, _ := newAnswerer(t, fake)
 	got := layersOf(t, l, "app").Layers
 	if len(got) != 128 {
 		t.Fatalf("%d layers", len(got))

@@ -2,20 +2,20 @@ package cri
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// The type metrics counts the queries of a Source by result. Any goroutine can use the counters.
+// The type metrics counts the requests to a Source by result. Any goroutine can use the counters.
 type metrics struct{ answered, dropped, givenUp prometheus.Counter }
 
 // newMetrics creates the metrics. If the registerer is not nil, newMetrics also registers them.
 func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 	ended := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_runtime_questions_total",
-		Help: "Queries to the container runtime about pods, by result. result=\"answered\": the runtime answered. " +
-			"result=\"dropped\": too many queries were open. result=\"given_up\": the runtime failed for too long. " +
-			"The agent repeats a query if it still needs the answer.",
+		Help: "Requests to the container runtime about pods, by result. result=\"answered\": the runtime answered. " +
+			"result=\"dropped\": too many requests were open. result=\"given_up\": the runtime failed for too long. " +
+			"The agent repeats a request if it still needs the answer.",
 	}, []string{"result"})
 	open := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "podlapse_runtime_questions_open",
-		Help: "Pods with an unanswered query to the container runtime.",
+		Help: "Pods with an open request to the container runtime.",
 	}, func() float64 { return float64(s.pending.count()) })
 	if registerer != nil {
 		registerer.MustRegister(ended, open, newStoresCollector(s.Stores))

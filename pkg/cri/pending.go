@@ -10,64 +10,64 @@ import (
 )
 
 const (
-	maxPending = 1024 // maximum number of pods with an open question
-	maxImages  = 256  // maximum number of references in one question; a pod has few
-	// giveUpAfter is the time after which a failing question is given up. A caller that still needs the answer must
+	maxPending = 1024 // maximum number of pods with an open request
+	maxImages  = 256  // maximum number of references in one request; a pod has few
+	// giveUpAfter is the time after which a failing request is given up. A caller that still needs the answer must
 	// ask again.
 	giveUpAfter = 30 * time.Second
 )
 
-// question is the open question about one pod. The lock of pending guards it.
-type question struct {
-	lookUp    timeline.LookUp // has no UID while a look-up runs, unless a caller has asked again
-	askedAt   time.Time       // time of the latest request
-	notBefore time.Time       // earliest time of the next attempt, after a failure
+// openRequest is the open request about one pod. The lock of pending guards it.
+type openRequest struct {
+	request   timeline.RuntimeRequest // has no UID while the request runs, unless a caller has repeated the request
+	askedAt   time.Time               // time of the latest request
+	notBefore time.Time               // earliest time of the next attempt, after a failure
 	failures  int
 }
 
-// The type pending holds at most one open question for each pod. The type pending merges further questions about the
-// pod into the open question, so the queue stays small even if pods change fast. The type pending is safe for
+// The type pending holds at most one open request for each pod. The type pending merges further requests about the
+// pod into the open request, so the queue stays small even if pods change fast. The type pending is safe for
 // concurrent use.
 type pending struct {
-	// The field wake signals that a question can be ready. The field wake has capacity 1, and senders drop the signal
+	// The field wake signals that a request can be ready. The field wake has capacity 1, and senders drop the signal
 	// if it is full.
 	wake chan struct{}
 
 	mu    sync.Mutex
-	byUID map[string]*question
-	queue []*question // questions that are not running, in the order of the requests
+	byUID map[string]*openRequest
+	queue []*openRequest // requests that are not running, in the order of the requests
 }
 
 func newPending() *pending {
-	return &pending{wake: make(chan struct{}, 1), byUID: map[string]*question{}}
+	return &pending{wake: make(chan struct{}, 1), byUID: map[string]*openRequest{}}
 }
 
-// ask adds a question, or merges it into the open question about the pod. If too many questions are open, ask drops the
-// question and returns false.
-func (p *pending) ask(lookUp timeline.LookUp, now time.Time) bool {
+// The method add adds a request, or merges it into the open request about the pod. If too many requests are open,
+// the method add drops the request and returns false.
+func (p *pending) add(request timeline.RuntimeRequest, now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	q := p.byUID[lookUp.UID]
-	if q == nil {
+	open := p.byUID[request.UID]
+	if open == nil {
 		if len(p.byUID) >= maxPending {
 			return false
 		}
-		q = &question{}
-		p.byUID[lookUp.UID] = q
-		p.queue = append(p.queue, q)
+		open = &openRequest{}
+		p.byUID[request.UID] = open
+		p.queue = append(p.queue, open)
 	}
-	q.lookUp, q.askedAt = merge(lookUp, q.lookUp), now
+	open.request, open.askedAt = merge(request, open.request), now
 	p.nudge()
 	return true
 }
 
-// next waits for a question that is ready, and removes this question from the queue. The look-up ends with a call to
-// finish or fail. next returns nil when ctx ends.
-func (p *pending) next(ctx context.Context, now func() time.Time) (*question, timeline.LookUp) {
+// The method next waits for a request that is ready, and removes this request from the queue. The request ends with
+// a call to done or failed. The method next returns nil when ctx ends.
+func (p *pending) next(ctx context.Context, now func() time.Time) (*openRequest, timeline.RuntimeRequest) {
 	for ctx.Err() == nil {
-		q, lookUp, wait := p.take(now())
-		if q != nil {
-			return q, lookUp
+		open, request, wait := p.take(now())
+		if open != nil {
+			return open, request
 		}
 		select {
 		case <-p.wake:
@@ -75,62 +75,62 @@ func (p *pending) next(ctx context.Context, now func() time.Time) (*question, ti
 		case <-ctx.Done():
 		}
 	}
-	return nil, timeline.LookUp{}
+	return nil, timeline.RuntimeRequest{}
 }
 
-// take removes the first question that is ready. If no question is ready, take returns the time until the first
-// question in the queue is ready.
-func (p *pending) take(now time.Time) (q *question, lookUp timeline.LookUp, wait time.Duration) {
+// The method take removes the first request that is ready. If no request is ready, the method take returns the time
+// until the first request in the queue is ready.
+func (p *pending) take(now time.Time) (open *openRequest, request timeline.RuntimeRequest, wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	wait = time.Hour
-	for i, q := range p.queue {
-		if left := q.notBefore.Sub(now); left > 0 {
+	for i, open := range p.queue {
+		if left := open.notBefore.Sub(now); left > 0 {
 			wait = min(wait, left)
 			continue
 		}
 		p.queue = slices.Delete(p.queue, i, i+1)
 		p.nudge() // wake another worker
-		lookUp, q.lookUp = q.lookUp, timeline.LookUp{}
-		return q, lookUp, 0
+		request, open.request = open.request, timeline.RuntimeRequest{}
+		return open, request, 0
 	}
-	return nil, timeline.LookUp{}, wait
+	return nil, timeline.RuntimeRequest{}, wait
 }
 
-// finish ends a look-up that was answered.
-func (p *pending) finish(q *question, lookUp timeline.LookUp) {
+// The method done ends a request that was answered.
+func (p *pending) done(open *openRequest, request timeline.RuntimeRequest) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if q.lookUp.UID == "" {
-		delete(p.byUID, lookUp.UID)
+	if open.request.UID == "" {
+		delete(p.byUID, request.UID)
 		return
 	}
-	q.failures, q.notBefore = 0, time.Time{}
-	p.queue = append(p.queue, q)
+	open.failures, open.notBefore = 0, time.Time{}
+	p.queue = append(p.queue, open)
 	p.nudge()
 }
 
-// fail ends a look-up without an answer. The question is either retried later or given up. The result givenUp is true
-// if the question is given up.
-func (p *pending) fail(q *question, lookUp timeline.LookUp, now time.Time) (givenUp bool) {
+// The method failed ends a request without an answer. The request is either retried later or given up. The result
+// givenUp is true if the request is given up.
+func (p *pending) failed(open *openRequest, request timeline.RuntimeRequest, now time.Time) (givenUp bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if now.Sub(q.askedAt) > giveUpAfter {
-		delete(p.byUID, lookUp.UID)
+	if now.Sub(open.askedAt) > giveUpAfter {
+		delete(p.byUID, request.UID)
 		return true
 	}
-	if q.lookUp.UID != "" {
-		lookUp = merge(q.lookUp, lookUp)
+	if open.request.UID != "" {
+		request = merge(open.request, request)
 	}
-	q.lookUp = lookUp
-	q.failures++
-	q.notBefore = now.Add(connectRetries.Delay(q.failures))
-	p.queue = append(p.queue, q)
+	open.request = request
+	open.failures++
+	open.notBefore = now.Add(connectRetries.Delay(open.failures))
+	p.queue = append(p.queue, open)
 	p.nudge()
 	return false
 }
 
-// count returns the number of open questions.
+// The method count returns the number of open requests.
 func (p *pending) count() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -144,13 +144,13 @@ func (p *pending) nudge() {
 	}
 }
 
-// merge adds the references of an earlier question about the pod, each once, in the order of the requests. A reference
-// in Layers is always also in Images.
-func merge(lookUp, earlier timeline.LookUp) timeline.LookUp {
-	lookUp.Network = lookUp.Network || earlier.Network
-	lookUp.Layers = union(earlier.Layers, lookUp.Layers)
-	lookUp.Images = union(earlier.Images, lookUp.Images, lookUp.Layers)
-	return lookUp
+// The function merge adds the references of an earlier request about the pod, each once, in the order of the
+// requests. A reference in Layers is always also in Images.
+func merge(request, earlier timeline.RuntimeRequest) timeline.RuntimeRequest {
+	request.Network = request.Network || earlier.Network
+	request.Layers = union(earlier.Layers, request.Layers)
+	request.Images = union(earlier.Images, request.Images, request.Layers)
+	return request
 }
 
 func union(lists ...[]string) []string {

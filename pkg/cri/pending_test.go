@@ -11,31 +11,31 @@ import (
 
 func TestPendingMerges(t *testing.T) {
 	p, now := newPending(), time.Unix(1000, 0)
-	p.ask(timeline.LookUp{UID: "a", RuntimeUID: "old", Images: []string{"x", "y"}}, now)
-	p.ask(timeline.LookUp{UID: "b", RuntimeUID: "b"}, now)
-	p.ask(timeline.LookUp{UID: "a", RuntimeUID: "new", Images: []string{"y", "z"}}, now)
+	p.add(timeline.RuntimeRequest{UID: "a", RuntimeUID: "old", Images: []string{"x", "y"}}, now)
+	p.add(timeline.RuntimeRequest{UID: "b", RuntimeUID: "b"}, now)
+	p.add(timeline.RuntimeRequest{UID: "a", RuntimeUID: "new", Images: []string{"y", "z"}}, now)
 
-	q, lookUp, _ := p.take(now)
-	if lookUp.UID != "a" || lookUp.RuntimeUID != "new" || !slices.Equal(lookUp.Images, []string{"x", "y", "z"}) {
-		t.Fatalf("took %+v", lookUp)
+	q, request, _ := p.take(now)
+	if request.UID != "a" || request.RuntimeUID != "new" || !slices.Equal(request.Images, []string{"x", "y", "z"}) {
+		t.Fatalf("took %+v", request)
 	}
 	// A request during a query can need a newer answer, so the query must be repeated once after the answer.
-	p.ask(timeline.LookUp{UID: "a", RuntimeUID: "new", Images: []string{"1"}}, now)
-	p.ask(timeline.LookUp{UID: "a", RuntimeUID: "new", Images: []string{"2"}}, now)
-	if other, lookUp, _ := p.take(now); lookUp.UID != "b" {
-		t.Fatalf("took %+v while a is running", lookUp)
+	p.add(timeline.RuntimeRequest{UID: "a", RuntimeUID: "new", Images: []string{"1"}}, now)
+	p.add(timeline.RuntimeRequest{UID: "a", RuntimeUID: "new", Images: []string{"2"}}, now)
+	if other, request, _ := p.take(now); request.UID != "b" {
+		t.Fatalf("took %+v while a is running", request)
 	} else {
-		p.finish(other, lookUp)
+		p.done(other, request)
 	}
 	if other, _, _ := p.take(now); other != nil {
 		t.Fatalf("took a while it is running")
 	}
-	p.finish(q, lookUp)
-	q, lookUp, _ = p.take(now)
-	if q == nil || !slices.Equal(lookUp.Images, []string{"1", "2"}) {
-		t.Fatalf("took %+v after the first answer", lookUp)
+	p.done(q, request)
+	q, request, _ = p.take(now)
+	if q == nil || !slices.Equal(request.Images, []string{"1", "2"}) {
+		t.Fatalf("took %+v after the first answer", request)
 	}
-	p.finish(q, lookUp)
+	p.done(q, request)
 	if open := p.count(); open != 0 {
 		t.Errorf("%d requests open at the end", open)
 	}
@@ -47,31 +47,31 @@ func TestPendingMerges(t *testing.T) {
 // TestPendingMergesLayers requests layers in every order in which requests can merge.
 func TestPendingMergesLayers(t *testing.T) {
 	p, now := newPending(), time.Unix(1000, 0)
-	check := func(lookUp timeline.LookUp, images, layers []string) {
+	check := func(request timeline.RuntimeRequest, images, layers []string) {
 		t.Helper()
-		if !slices.Equal(lookUp.Images, images) || !slices.Equal(lookUp.Layers, layers) {
-			t.Errorf("took %+v, want images %v and layers %v", lookUp, images, layers)
+		if !slices.Equal(request.Images, images) || !slices.Equal(request.Layers, layers) {
+			t.Errorf("took %+v, want images %v and layers %v", request, images, layers)
 		}
 	}
-	p.ask(timeline.LookUp{UID: "a", Images: []string{"x", "y"}, Layers: []string{"y"}}, now)
-	p.ask(timeline.LookUp{UID: "a", Images: []string{"z"}, Layers: []string{"y", "w"}}, now)
-	q, lookUp, _ := p.take(now)
-	check(lookUp, []string{"x", "y", "z", "w"}, []string{"y", "w"})
+	p.add(timeline.RuntimeRequest{UID: "a", Images: []string{"x", "y"}, Layers: []string{"y"}}, now)
+	p.add(timeline.RuntimeRequest{UID: "a", Images: []string{"z"}, Layers: []string{"y", "w"}}, now)
+	q, request, _ := p.take(now)
+	check(request, []string{"x", "y", "z", "w"}, []string{"y", "w"})
 
-	p.ask(timeline.LookUp{UID: "a", Layers: []string{"1"}}, now)
-	p.ask(timeline.LookUp{UID: "a", Layers: []string{"2"}}, now)
-	p.fail(q, lookUp, now) // the request is still open
-	q, lookUp, _ = p.take(now.Add(connectRetries.Max))
-	check(lookUp, []string{"x", "y", "z", "w", "1", "2"}, []string{"y", "w", "1", "2"})
-	p.finish(q, lookUp)
+	p.add(timeline.RuntimeRequest{UID: "a", Layers: []string{"1"}}, now)
+	p.add(timeline.RuntimeRequest{UID: "a", Layers: []string{"2"}}, now)
+	p.failed(q, request, now) // the request is still open
+	q, request, _ = p.take(now.Add(connectRetries.Max))
+	check(request, []string{"x", "y", "z", "w", "1", "2"}, []string{"y", "w", "1", "2"})
+	p.done(q, request)
 }
 
 func TestPendingRetriesAndGivesUp(t *testing.T) {
 	p, now := newPending(), time.Unix(1000, 0)
-	p.ask(timeline.LookUp{UID: "a"}, now)
-	q, lookUp, _ := p.take(now)
-	p.ask(timeline.LookUp{UID: "a", Images: []string{"x"}}, now)
-	if p.fail(q, lookUp, now) {
+	p.add(timeline.RuntimeRequest{UID: "a"}, now)
+	q, request, _ := p.take(now)
+	p.add(timeline.RuntimeRequest{UID: "a", Images: []string{"x"}}, now)
+	if p.failed(q, request, now) {
 		t.Fatal("gave up at the first failure")
 	}
 	again, _, wait := p.take(now)
@@ -82,12 +82,12 @@ func TestPendingRetriesAndGivesUp(t *testing.T) {
 		t.Fatalf("waits %v", wait)
 	}
 	now = now.Add(wait)
-	q, lookUp, _ = p.take(now)
-	if q == nil || !slices.Equal(lookUp.Images, []string{"x"}) {
-		t.Fatalf("took %+v after the wait", lookUp)
+	q, request, _ = p.take(now)
+	if q == nil || !slices.Equal(request.Images, []string{"x"}) {
+		t.Fatalf("took %+v after the wait", request)
 	}
 	now = now.Add(giveUpAfter + time.Second)
-	if !p.fail(q, lookUp, now) {
+	if !p.failed(q, request, now) {
 		t.Fatal("did not give up")
 	}
 	if open := p.count(); open != 0 {
@@ -98,14 +98,14 @@ func TestPendingRetriesAndGivesUp(t *testing.T) {
 func TestPendingIsBounded(t *testing.T) {
 	p, now := newPending(), time.Unix(1000, 0)
 	for i := range maxPending {
-		if !p.ask(timeline.LookUp{UID: fmt.Sprint(i)}, now) {
+		if !p.add(timeline.RuntimeRequest{UID: fmt.Sprint(i)}, now) {
 			t.Fatalf("dropped number %d", i)
 		}
 	}
-	if p.ask(timeline.LookUp{UID: "one more"}, now) {
+	if p.add(timeline.RuntimeRequest{UID: "one more"}, now) {
 		t.Error("took more than the limit")
 	}
-	if !p.ask(timeline.LookUp{UID: "0"}, now) {
+	if !p.add(timeline.RuntimeRequest{UID: "0"}, now) {
 		t.Error("dropped a request that merges with another")
 	}
 	if open := p.count(); open != maxPending {
@@ -115,7 +115,7 @@ func TestPendingIsBounded(t *testing.T) {
 	for i := range refs {
 		refs[i] = fmt.Sprint(i)
 	}
-	got := merge(timeline.LookUp{Images: refs, Layers: refs}, timeline.LookUp{})
+	got := merge(timeline.RuntimeRequest{Images: refs, Layers: refs}, timeline.RuntimeRequest{})
 	if len(got.Images) != maxImages || len(got.Layers) != maxImages {
 		t.Errorf("%d images and %d layers in one request", len(got.Images), len(got.Layers))
 	}

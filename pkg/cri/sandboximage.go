@@ -42,15 +42,15 @@ func (s *sandboxImage) pulledBefore(at time.Time) bool {
 // stampSandboxImage sets whether the sandbox image was pulled between the beginning of a sandbox and its sandbox
 // container. containerd pulls an absent image at this point, after the network setup (2.1 and later:
 // internal/cri/server/sandbox_run.go; 2.0: podsandbox/sandbox_run.go).
-func (l *lookUp) stampSandboxImage(ctx context.Context, stamps *sandboxStamps, createdAt time.Time) error {
-	if stamps.begunAt.IsZero() || createdAt.IsZero() || !l.stores.images.on() {
+func (a *answerer) stampSandboxImage(ctx context.Context, stamps *sandboxStamps, createdAt time.Time) error {
+	if stamps.begunAt.IsZero() || createdAt.IsZero() || !a.stores.images.on() {
 		return nil
 	}
-	if createdAt.Sub(stamps.begunAt) < shortStart && l.sandboxImage.pulledBefore(stamps.begunAt) {
+	if createdAt.Sub(stamps.begunAt) < shortStart && a.sandboxImage.pulledBefore(stamps.begunAt) {
 		stamps.imageKnown = true
 		return nil
 	}
-	pinned, err := l.client.pinnedImages(ctx)
+	pinned, err := a.client.pinnedImages(ctx)
 	if err != nil {
 		return ifBroken(err)
 	}
@@ -60,25 +60,25 @@ func (l *lookUp) stampSandboxImage(ctx context.Context, stamps *sandboxStamps, c
 	}
 	stamps.imageKnown = true
 	latest := candidates[len(candidates)-1]
-	l.sandboxImage.pulled(fromTimestamp(latest.GetCreatedAt()))
+	a.sandboxImage.pulled(fromTimestamp(latest.GetCreatedAt()))
 	for _, image := range candidates {
 		pulledAt := fromTimestamp(image.GetCreatedAt())
 		if !pulledAt.After(stamps.begunAt) || pulledAt.After(createdAt) {
 			continue
 		}
 		stamps.imagePulledAt = pulledAt
-		return l.stampResolved(ctx, stamps, digest.Digest(image.GetTarget().GetDigest()))
+		return a.stampResolved(ctx, stamps, digest.Digest(image.GetTarget().GetDigest()))
 	}
 	return nil
 }
 
 // stampResolved sets the time when the manifest of the sandbox image arrived, if it arrived during the creation
 // of the sandbox.
-func (l *lookUp) stampResolved(ctx context.Context, stamps *sandboxStamps, blob digest.Digest) error {
+func (a *answerer) stampResolved(ctx context.Context, stamps *sandboxStamps, blob digest.Digest) error {
 	if blob.Validate() != nil {
 		return nil
 	}
-	info, err := l.blob(ctx, blob)
+	info, err := a.blob(ctx, blob)
 	if err != nil {
 		return ifBroken(err)
 	}

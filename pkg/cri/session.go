@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// workers is the number of questions that are answered in parallel. It is small, because the kubelet uses the same
-	// runtime.
+	// The constant workers is the number of requests that are answered in parallel. The constant workers is small,
+	// because the kubelet uses the same runtime.
 	workers = 2
 	// heartbeat is the interval at which the agent requests the version of an otherwise idle runtime.
 	heartbeat = 10 * time.Second
@@ -27,34 +27,34 @@ const (
 // session covers the time with one runtime, from the first successful call until its connection breaks. The
 // runtime's version is valid for one session, because an upgrade breaks the connection.
 type session struct {
-	source  *Source
-	client  *client
-	lookUp  *lookUp
-	runtime string     // name and version, for people
-	broken  chan error // capacity 1; errors are dropped when full, because only the first counts
+	source   *Source
+	client   *client
+	answerer *answerer
+	runtime  string     // name and version, for people
+	broken   chan error // capacity 1; errors are dropped when full, because only the first counts
 	// The field arrived holds the blobs that were complete at the previous query for downloads. Only the goroutine
 	// that queries downloads uses it.
 	arrived map[digest.Digest]bool
 }
 
 func newSession(s *Source, client *client, version *runtimeapi.VersionResponse) *session {
-	lookUp := &lookUp{
+	answerer := &answerer{
 		client: client, stores: storesOf(version, s.config.Logger),
 		stamps: s.stamps, statuses: s.statuses, now: s.config.Now,
 	}
-	lookUp.catalog = catalog{read: lookUp.readBlob, machine: platforms.Default(), known: s.contents}
+	answerer.catalog = catalog{read: answerer.readBlob, machine: platforms.Default(), known: s.contents}
 	return &session{
-		source:  s,
-		client:  client,
-		lookUp:  lookUp,
-		runtime: describe(version),
-		broken:  make(chan error, 1),
+		source:   s,
+		client:   client,
+		answerer: answerer,
+		runtime:  describe(version),
+		broken:   make(chan error, 1),
 	}
 }
 
 func (s *session) close() { s.client.close() }
 
-// serve answers questions until ctx ends or the connection breaks. It returns the reason.
+// The method serve answers requests until ctx ends or the connection breaks. The method serve returns the reason.
 func (s *session) serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -103,27 +103,27 @@ func (s *session) beat(ctx context.Context) error {
 // answerAll is the loop of one worker.
 func (s *session) answerAll(ctx context.Context) {
 	for {
-		q, lookUp := s.source.pending.next(ctx, s.source.config.Now)
-		if q == nil {
+		open, request := s.source.pending.next(ctx, s.source.config.Now)
+		if open == nil {
 			return
 		}
-		s.answer(ctx, q, lookUp)
+		s.answer(ctx, open, request)
 	}
 }
 
-func (s *session) answer(ctx context.Context, q *question, lookUp timeline.LookUp) {
+func (s *session) answer(ctx context.Context, open *openRequest, request timeline.RuntimeRequest) {
 	source := s.source
-	seen, err := s.lookUp.answer(ctx, lookUp)
+	seen, err := s.answerer.answer(ctx, request)
 	if err == nil {
 		source.config.Report(true, s.runtime)
 		source.metrics.answered.Inc()
 		source.config.Observe(ctx, seen)
-		source.pending.finish(q, lookUp)
+		source.pending.done(open, request)
 		return
 	}
-	if source.pending.fail(q, lookUp, source.config.Now()) {
+	if source.pending.failed(open, request, source.config.Now()) {
 		source.metrics.givenUp.Inc()
-		source.config.Logger.Warn("gave up a query to the container runtime", zap.String("uid", lookUp.UID),
+		source.config.Logger.Warn("gave up a request to the container runtime", zap.String("uid", request.UID),
 			zap.Error(err))
 	}
 	if ctx.Err() == nil && !s.isLost(err) { // the end of the session is not a failure of the runtime

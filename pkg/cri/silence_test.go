@@ -61,7 +61,7 @@ func TestSilences(t *testing.T) {
 	// The source does not report silences while no pod starts.
 	h.source.Watch(false)
 	fake.Stop()
-	h.source.Ask(timeline.LookUp{UID: "u", RuntimeUID: "u"}) // the source detects the stop by this question
+	h.source.Request(timeline.RuntimeRequest{UID: "u", RuntimeUID: "u"}) // the source detects the stop by this request
 	h.until(false, "")
 	critest.Start(t, path, critest.Options{})
 	h.until(true, "containerd")

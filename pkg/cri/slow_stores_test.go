@@ -48,7 +48,7 @@ func TestLayersOfSlowOrMissingStores(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
 			pulled(fake, "overlayfs", critest.Layers{Source: "docker.io/library/app", Names: []string{"a", "b", "c"}})
-			l, logs := newLookUp(t, fake)
+			l, logs := newAnswerer(t, fake)
 			l.client.timeout = 300 * time.Millisecond
 			fake.Fault(func(ctx context.Context, method string) error {
 				if strings.HasPrefix(method, test.prefix) {
@@ -89,7 +89,7 @@ func TestLayersOfSlowOrMissingStores(t *testing.T) {
 func TestBrokenConnectionIsAnError(t *testing.T) {
 	fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
 	pulled(fake, "overlayfs", critest.Layers{Source: "docker.io/library/app", Names: []string{"a"}})
-	l, _ := newLookUp(t, fake)
+	l, _ := newAnswerer(t, fake)
 	fake.Fault(func(_ context.Context, method string) error {
 		if strings.HasPrefix(method, snapshotsPrefix) {
 			return status.Error(codes.Unavailable, "gone")
@@ -97,7 +97,7 @@ func TestBrokenConnectionIsAnError(t *testing.T) {
 		return nil
 	})
 	_, err := l.answer(t.Context(),
-		timeline.LookUp{UID: "pod", RuntimeUID: "pod", Images: []string{"app"}, Layers: []string{"app"}})
+		timeline.RuntimeRequest{UID: "pod", RuntimeUID: "pod", Images: []string{"app"}, Layers: []string{"app"}})
 	if status.Code(err) != codes.Unavailable {
 		t.Errorf("got %v, want an error", err)
 	}
@@ -121,7 +121,7 @@ func TestSlowStoresAnswerDownloadsFirst(t *testing.T) {
 			fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
 			pulled(fake, "overlayfs",
 				critest.Layers{Source: "docker.io/library/app", Names: []string{"a", "b", "c", "d"}})
-			l, _ := newLookUp(t, fake)
+			l, _ := newAnswerer(t, fake)
 			l.client.timeout = 300 * time.Millisecond
 			var calls atomic.Int32 // the calls that were answered in time
 			fake.Fault(func(ctx context.Context, method string) error {

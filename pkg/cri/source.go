@@ -47,19 +47,19 @@ type Config struct {
 	Timeout time.Duration // the timeout of one call; 2 s if zero
 }
 
-// Source answers questions about pods from the node's container runtime.
+// Source answers requests about pods from the node's container runtime.
 type Source struct {
 	config   Config
 	pending  *pending
-	stamps   *lru.Cache              // see lookUp.stamps
-	statuses *lru.Cache              // see lookUp.statuses
+	stamps   *lru.Cache              // see answerer.stamps
+	statuses *lru.Cache              // see answerer.statuses
 	contents *lru.Cache              // see catalog.known
 	current  atomic.Pointer[session] // the current session; nil if there is none
 	watch    chan bool               // capacity 1; holds the latest value of Watch
 	silence  silence                 // used by the goroutine in Run
 	progress *sharedDownloads
 	logged   string      // the runtime in the latest log message about missing stores; used by the goroutine in Run
-	full     atomic.Bool // the queue was full for the latest question
+	full     atomic.Bool // the queue was full for the latest request
 	metrics  metrics
 }
 
@@ -82,31 +82,32 @@ func New(config Config) *Source {
 	return s
 }
 
-// Ask requests one RuntimeSeen about a pod. Ask does not block. Any goroutine can call Ask, also before Run. The
-// source merges unanswered questions about one pod into one question about all their images. If more than 1024 pods
-// have open questions, the source drops and counts new questions. If the runtime keeps failing, the source gives up a
-// question 30 s after its latest request. A caller that still needs the answer must ask again.
-func (s *Source) Ask(lookUp timeline.LookUp) {
+// Request makes the source observe one RuntimeSeen about a pod. Request does not block. Any goroutine can call
+// Request, also before Run. The source merges open requests about one pod into one request about all their images. If
+// more than 1024 pods have open requests, the source drops and counts new requests. If the runtime keeps failing, the
+// source gives up a request 30 s after the latest call of Request. A caller that still needs the answer must call
+// Request again.
+func (s *Source) Request(request timeline.RuntimeRequest) {
 	if s.config.Endpoint.Off() {
 		return
 	}
-	taken := s.pending.ask(lookUp, s.config.Now())
+	taken := s.pending.add(request, s.config.Now())
 	if !taken {
 		s.metrics.dropped.Inc()
 	}
 	if s.full.Swap(!taken) == taken && !taken {
-		s.config.Logger.Warn("dropped a query to the container runtime: too many queries are open")
+		s.config.Logger.Warn("dropped a request to the container runtime: too many requests are open")
 	}
 }
 
 // Watch turns the observation of the runtime's silences on or off. While pods start, the agent requests the runtime's
 // version once a second. Watch does not block. Only one goroutine at a time can call Watch.
-func (s *Source) Watch(wanted bool) {
+func (s *Source) Watch(on bool) {
 	select {
 	case <-s.watch: // drop the older value
 	default:
 	}
-	s.watch <- wanted
+	s.watch <- on
 }
 
 // Run looks for the runtime and queries it until ctx ends. Run always returns nil. Callers must call Run only once.
@@ -183,7 +184,7 @@ func (s *Source) connect(ctx context.Context, path string) (*session, error) {
 // logCoarse logs the facts that the runtime's version cannot report. logCoarse logs once for each runtime, even
 // if the connection breaks repeatedly.
 func (s *Source) logCoarse(session *session) {
-	missing, costs := session.lookUp.stores.absentStores()
+	missing, costs := session.answerer.stores.absentStores()
 	if len(missing) == 0 || s.logged == session.runtime {
 		return
 	}
@@ -200,7 +201,7 @@ func (s *Source) Stores() map[string]bool {
 		return nil
 	}
 	served := map[string]bool{}
-	for _, store := range session.lookUp.stores.all() {
+	for _, store := range session.answerer.stores.all() {
 		served[store.name] = store.on()
 	}
 	return served
@@ -223,8 +224,8 @@ func (s *Source) Ping(ctx context.Context) error {
 // latestWatch returns the latest value of Watch when no session is running.
 func (s *Source) latestWatch() bool {
 	select {
-	case wanted := <-s.watch:
-		return wanted
+	case on := <-s.watch:
+		return on
 	default:
 		return s.silence.watched
 	}

@@ -84,7 +84,7 @@ func (h *harness) counted(open float64, ended map[string]float64) {
 			return
 		}
 		if time.Now().After(deadline) {
-			h.t.Fatalf("%v queries are open, want %v; they ended %v, want %v", gotOpen, open, got, ended)
+			h.t.Fatalf("%v requests are open, want %v; they ended %v, want %v", gotOpen, open, got, ended)
 		}
 	}
 }
@@ -171,7 +171,7 @@ func TestRuntimeAppearsLater(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := run(t, config)
 			h.until(false, path)
-			h.source.Ask(timeline.LookUp{UID: "pod", RuntimeUID: "runtime-pod"})
+			h.source.Request(timeline.RuntimeRequest{UID: "pod", RuntimeUID: "runtime-pod"})
 			fake := critest.Start(t, path, critest.Options{})
 			put(fake, "runtime-pod")
 			h.until(true, "containerd 2.4.2")
@@ -188,13 +188,13 @@ func TestRuntimeRestarts(t *testing.T) {
 	put(old, "pod")
 	h := run(t, cri.Config{Endpoint: explicit(t, path)})
 	h.until(true, "containerd 1.7.27")
-	h.source.Ask(timeline.LookUp{UID: "pod", RuntimeUID: "pod"})
+	h.source.Request(timeline.RuntimeRequest{UID: "pod", RuntimeUID: "pod"})
 	if seen := h.next(); seen.Sandboxes[0].CreatedAt.IsZero() {
 		t.Errorf("1.7 answered %+v", seen)
 	}
 
 	old.Stop()
-	h.source.Ask(timeline.LookUp{UID: "pod", RuntimeUID: "pod"})
+	h.source.Request(timeline.RuntimeRequest{UID: "pod", RuntimeUID: "pod"})
 	h.until(false, "")
 	upgraded := critest.Start(t, path, critest.Options{})
 	put(upgraded, "pod")
@@ -206,7 +206,7 @@ func TestRuntimeRestarts(t *testing.T) {
 		if len(seen.Sandboxes) == 1 && !seen.Sandboxes[0].BegunAt.IsZero() {
 			return
 		}
-		h.source.Ask(timeline.LookUp{UID: "pod", RuntimeUID: "pod"})
+		h.source.Request(timeline.RuntimeRequest{UID: "pod", RuntimeUID: "pod"})
 	}
 }
 
@@ -230,7 +230,7 @@ func TestHangingRuntime(t *testing.T) {
 	h := run(t, cri.Config{Endpoint: explicit(t, path), Timeout: 100 * time.Millisecond})
 	h.until(true, "containerd")
 	fake.Fault(critest.Hang)
-	h.source.Ask(timeline.LookUp{UID: "pod", RuntimeUID: "pod"})
+	h.source.Request(timeline.RuntimeRequest{UID: "pod", RuntimeUID: "pod"})
 	h.until(false, "list sandboxes")
 	fake.Fault(nil)
 	if seen := h.next(); seen.UID != "pod" {
@@ -238,7 +238,7 @@ func TestHangingRuntime(t *testing.T) {
 	}
 	h.until(true, "containerd")
 	fake.Fault(critest.Hang) // the hanging runtime must not keep Run from returning
-	h.source.Ask(timeline.LookUp{UID: "pod", RuntimeUID: "pod"})
+	h.source.Request(timeline.RuntimeRequest{UID: "pod", RuntimeUID: "pod"})
 }
 
 func TestRequestIsKeptWhenRuntimeFails(t *testing.T) {
@@ -248,7 +248,7 @@ func TestRequestIsKeptWhenRuntimeFails(t *testing.T) {
 	h := run(t, cri.Config{Endpoint: explicit(t, path)})
 	h.until(true, "containerd")
 	fake.Fault(func(context.Context, string) error { return status.Error(codes.Internal, "disk full") })
-	h.source.Ask(timeline.LookUp{UID: "pod", RuntimeUID: "pod"})
+	h.source.Request(timeline.RuntimeRequest{UID: "pod", RuntimeUID: "pod"})
 	h.until(false, "disk full")
 	h.counted(1, map[string]float64{"answered": 0, "dropped": 0, "given_up": 0})
 	fake.Fault(nil)
@@ -284,7 +284,7 @@ func TestConcurrentRequestsAreLimited(t *testing.T) {
 	h := run(t, cri.Config{Endpoint: explicit(t, path), Timeout: patience})
 	const pods = 10
 	for _, uid := range strings.Split("abcdefghij", "") {
-		h.source.Ask(timeline.LookUp{UID: uid, RuntimeUID: uid})
+		h.source.Request(timeline.RuntimeRequest{UID: uid, RuntimeUID: uid})
 	}
 	<-entered
 	<-entered
@@ -304,6 +304,6 @@ func TestOff(t *testing.T) {
 	}
 	h := run(t, cri.Config{Endpoint: endpoint})
 	h.until(false, "disabled")
-	h.source.Ask(timeline.LookUp{UID: "pod"})
+	h.source.Request(timeline.RuntimeRequest{UID: "pod"})
 	h.counted(0, map[string]float64{"answered": 0, "dropped": 0, "given_up": 0})
 }

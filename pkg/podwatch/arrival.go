@@ -33,8 +33,8 @@ const maxContainers = 256
 type arrival struct {
 	*corev1.Pod // only the parts that followers, restarts and delays need
 	converted   timeline.Pod
-	packed      packedPod // set only with Objects
-	packing     error
+	keep        func() // passes the whole object to the Keeper
+	packing     error  // why the Keeper cannot keep the object
 	containers  int
 }
 
@@ -48,12 +48,10 @@ func (p *Pods) arrive(pod *corev1.Pod) *arrival {
 	if !p.config.Traits {
 		a.converted.Traits = nil
 	}
-	if p.config.Ends {
-		addEnd(&a.converted, pod)
+	if p.config.Terminations {
+		addDeletion(&a.converted, pod)
 	}
-	if p.config.Objects != nil {
-		a.packed, a.packing = packPod(pod)
-	}
+	a.keep, a.packing = p.config.Keeper.Pack(pod, a.converted.Labels)
 	return a
 }
 

@@ -12,8 +12,8 @@ import (
 // maxGrace is the longest accepted grace period in seconds, a year.
 const maxGrace = 365 * 24 * 3600
 
-// addEnd adds the object's facts about its deletion, if the deletion was requested.
-func addEnd(converted *timeline.Pod, pod *corev1.Pod) {
+// addDeletion adds the object's facts about its deletion, if the deletion was requested.
+func addDeletion(converted *timeline.Pod, pod *corev1.Pod) {
 	if converted.DeletedAt.IsZero() {
 		return
 	}

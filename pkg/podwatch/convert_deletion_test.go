@@ -26,7 +26,7 @@ func TestConvertDeletion(t *testing.T) {
 	}
 	convert := func() timeline.Pod {
 		converted := convertPod(pod)
-		addEnd(&converted, pod)
+		addDeletion(&converted, pod)
 		return converted
 	}
 	if got := convert(); got.DeletionObserved || got.DeletionGrace != 0 || got.Disruption != "" || got.Finalizers {
@@ -65,7 +65,7 @@ func TestTerminationChangesReachFollowers(t *testing.T) {
 	h := newHarness(t)
 	h.Run(NewPods(Config{
 		Client: clientFor(t, server.URL()), NodeName: nodeName, Observe: h.Observe, Report: h.Report, Now: h.Clock.Now,
-		Ends: true,
+		Terminations: true,
 	}).Run)
 	ends := pod("a", "1")
 	ends.Generation = 2

@@ -32,8 +32,8 @@ const (
 	remedyAsNode = "allow impersonate:associated-node (Kubernetes 1.36 or newer), or use --impersonate-node=off"
 )
 
-// Config configures Pods. Every field is required except Known, AsNode, Traits, Ends, Objects, Follower, Delays
-// and Verify.
+// Config configures Pods. Every field is required except Known, AsNode, Traits, Terminations, Keeper, Follower, Delays
+// and Verifier.
 type Config struct {
 	Client   rest.Interface
 	NodeName string // the node whose pods are observed
@@ -50,16 +50,17 @@ type Config struct {
 	AsNode bool
 	// Traits is true if PodSeen includes timeline.Pod.Traits, which only some records need.
 	Traits bool
-	// Ends is true if PodSeen includes the progress of deletion. Ends causes more observations for each pod.
-	Ends bool
-	// Objects also keeps the objects. Objects can be nil.
-	Objects *Objects
+	// Terminations is true if PodSeen includes the progress of deletion. Terminations causes more observations for each
+	// pod.
+	Terminations bool
+	// Keeper keeps whole objects. Keeper can be nil.
+	Keeper Keeper
 	// Follower also receives the objects. Follower can be nil.
 	Follower Follower
 	// Delays receives the changes that the watch delivers. Delays can be nil.
 	Delays Delays
-	// If Verify contains an interval, Pods compares the watch with lists.
-	Verify Verify
+	// Verifier compares the watch with lists. Verifier can be nil.
+	Verifier Verifier
 }
 
 // Pods observes the pods of one node. Pods keeps only the fields of timeline.Pod.
@@ -72,9 +73,7 @@ type Pods struct {
 	proven   atomic.Bool  // synced is true, and a watch has stayed open for some time since then
 	openedAt atomic.Int64 // when the current watch opened, on the agent's clock in Unix nanoseconds
 
-	open     atomic.Bool // whether the watch is open
-	patience time.Duration
-	verified *verification // nil if the watch is not compared with lists
+	open atomic.Bool // whether the watch is open
 }
 
 // NewPods creates a source of PodSeen and PodGone.
@@ -85,14 +84,17 @@ func NewPods(config Config) *Pods {
 	if config.Delays == nil {
 		config.Delays = noDelays{}
 	}
+	whole := config.Keeper != nil
+	if !whole {
+		config.Keeper = noKeeper{}
+	}
+	if config.Verifier == nil {
+		config.Verifier = noVerifier{}
+	}
 	p := &Pods{
 		config:   config,
-		resource: newPodResource(config.Client, config.Objects != nil),
+		resource: newPodResource(config.Client, whole),
 		restarts: newRestarts(config.Follower.Restarted),
-		patience: verifyPatience,
-	}
-	if config.Verify.Interval > 0 {
-		p.verified = newVerification(config.Verify.Registerer)
 	}
 	p.store = newStore(p)
 	return p
@@ -109,9 +111,9 @@ func (p *Pods) Run(ctx context.Context) error {
 	ctx = klog.NewContext(ctx, logr.Discard())
 	discard := logr.Discard()
 	p.store.ctx = ctx
-	if p.config.Verify.Interval > 0 {
+	if p.config.Verifier != (noVerifier{}) {
 		var verifier sync.WaitGroup
-		verifier.Go(func() { p.verify(ctx) })
+		verifier.Go(func() { p.config.Verifier.Run(ctx, p) })
 		defer verifier.Wait()
 	}
 	retries := kubeclient.Retries()
@@ -124,7 +126,7 @@ func (p *Pods) Run(ctx context.Context) error {
 		p.synced.Store(false)
 		p.proven.Store(false)
 		err := reflector.ListAndWatchWithContext(ctx)
-		p.config.Objects.connect(false)
+		p.config.Keeper.Connected(false)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -145,7 +147,7 @@ func (p *Pods) Run(ctx context.Context) error {
 // onSynced receives the number of pods in a list or in the initial events of a watch.
 func (p *Pods) onSynced(count int) {
 	p.synced.Store(true)
-	p.config.Objects.connect(true)
+	p.config.Keeper.Connected(true)
 	p.config.Report(true, fmt.Sprintf("watching: the latest list had %d pods", count))
 }
 
@@ -169,7 +171,7 @@ func (p *Pods) WatchWithContext(ctx context.Context, options metav1.ListOptions)
 	options.FieldSelector = p.selector()
 	w, err := p.resource.Watch(ctx, options)
 	if err != nil {
-		p.config.Objects.connect(false)
+		p.config.Keeper.Connected(false)
 		if ctx.Err() == nil {
 			p.config.Report(false, "watch pods: "+kubeclient.Explain(err, p.remedy()))
 		}
@@ -182,7 +184,7 @@ func (p *Pods) WatchWithContext(ctx context.Context, options metav1.ListOptions)
 	}
 	p.openedAt.Store(p.config.Now().UnixNano())
 	p.open.Store(true)
-	p.config.Objects.connect(true)
+	p.config.Keeper.Connected(true)
 	proof := time.AfterFunc(kubeclient.ProvenAfter, func() {
 		if ctx.Err() == nil && p.synced.Load() {
 			p.proven.Store(true)

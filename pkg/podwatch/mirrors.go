@@ -51,12 +51,12 @@ func ownUID(pod timeline.Pod) timeline.Pod {
 	return pod
 }
 
-// claim decides which pod belongs to a UID in the runtime. That pod receives the evidence of the runtime and the
-// kubelet. A pod whose object has this UID takes precedence over any mirror. Among mirrors with the same name, the
-// latest wins, because the kubelet recreates mirrors. Among mirrors with different names, the mirror that was created
-// first wins. It returns the pod with the UID that it can use. If another pod had the UID before, claim takes the UID
-// away from that pod.
-func (s *store) claim(pod timeline.Pod, now time.Time) timeline.Pod {
+// assignUID decides which pod belongs to a UID in the runtime. That pod receives the evidence of the runtime
+// and the kubelet. A pod whose object has this UID takes precedence over any mirror. Among mirrors with the same
+// name, the latest wins, because the kubelet recreates mirrors. Among mirrors with different names, the mirror that
+// was created first wins. assignUID returns the pod with the UID that it can use. If another pod had the UID
+// before, assignUID takes the UID away from that pod.
+func (s *store) assignUID(pod timeline.Pod, now time.Time) timeline.Pod {
 	if !isMirror(pod) {
 		s.takeFrom(s.mirrors[pod.UID], now)
 		return pod
@@ -75,19 +75,19 @@ func (s *store) claim(pod timeline.Pod, now time.Time) timeline.Pod {
 	return pod
 }
 
-// takeFrom observes that a pod no longer uses the runtime UID that it claimed. takeFrom does nothing if the pod
-// is absent.
+// takeFrom observes that a pod no longer has the runtime UID of another pod. takeFrom does nothing if the pod is
+// absent.
 func (s *store) takeFrom(uid string, now time.Time) {
 	pod, ok := s.seen[uid]
 	if !ok {
 		return
 	}
-	s.unclaim(pod)
+	s.releaseUID(pod)
 	s.seen[uid] = ownUID(pod)
 	s.pods.config.Observe(s.ctx, timeline.PodSeen{ArrivedAt: now, Pod: s.seen[uid]})
 }
 
-func (s *store) unclaim(pod timeline.Pod) {
+func (s *store) releaseUID(pod timeline.Pod) {
 	if isMirror(pod) && s.mirrors[pod.RuntimeUID] == pod.UID {
 		delete(s.mirrors, pod.RuntimeUID)
 	}

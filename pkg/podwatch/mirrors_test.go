@@ -42,8 +42,8 @@ func TestMirrorBelongsToNode(t *testing.T) {
 	}
 }
 
-// TestForgedMirrorCannotClaimUID creates a forged mirror that claims another pod's UID to receive its evidence.
-func TestForgedMirrorCannotClaimUID(t *testing.T) {
+// TestForgedMirrorCannotGetUID creates a forged mirror with another pod's UID to receive its evidence.
+func TestForgedMirrorCannotGetUID(t *testing.T) {
 	older := func(p *corev1.Pod, second int) *corev1.Pod {
 		p.CreationTimestamp = stamp(second)
 		return p
@@ -101,7 +101,7 @@ func TestForgedMirrorCannotClaimUID(t *testing.T) {
 				_ = pods.store.Delete(p)
 			}
 			if len(pods.store.mirrors) > 0 {
-				t.Errorf("claims of deleted pods remain: %v", pods.store.mirrors)
+				t.Errorf("UIDs of deleted pods remain: %v", pods.store.mirrors)
 			}
 		})
 	}

@@ -17,8 +17,7 @@ import (
 // store is the store that the reflector updates. store converts changes to observations and holds the latest
 // observation of each pod. The reflector calls Replace with a list, and Add, Update and Delete with the events
 // of a watch, all on one goroutine. So the store can distinguish changes from a list and from a watch. The
-// handlers of an informer could not do this. If Verify is on, another goroutine repairs the store after
-// comparisons with lists.
+// handlers of an informer could not do this. A Verifier can repair the store on another goroutine.
 type store struct {
 	ctx  context.Context // set by Run, because the reflector's interface has no parameter for a context
 	pods *Pods
@@ -30,17 +29,12 @@ type store struct {
 	known []string
 	// The field listed is true if the first list was processed. Pods that appear later are new.
 	listed bool
-	ledger *ledger // nil unless the store is compared with lists
 
-	mu sync.Mutex // held during each change, including changes by a comparison
+	mu sync.Mutex // held during each change, including changes by the Verifier
 }
 
 func newStore(pods *Pods) *store {
-	s := &store{pods: pods, seen: map[string]timeline.Pod{}, mirrors: map[string]string{}, known: pods.config.Known}
-	if pods.config.Verify.Interval > 0 {
-		s.ledger = &ledger{versions: map[string]string{}}
-	}
-	return s
+	return &store{pods: pods, seen: map[string]timeline.Pod{}, mirrors: map[string]string{}, known: pods.config.Known}
 }
 
 var _ cache.TransformingStore = (*store)(nil)
@@ -63,7 +57,7 @@ func (s *store) take(obj any, added bool) error {
 	if added {
 		s.pods.config.Delays.Added(pod.Pod, now)
 	}
-	if s.ledger.isOlder(string(pod.UID), pod.ResourceVersion) {
+	if s.pods.config.Verifier.Older(string(pod.UID), pod.ResourceVersion) {
 		return nil
 	}
 	if known, ok := s.seen[string(pod.UID)]; ok {
@@ -81,7 +75,7 @@ func (s *store) Delete(obj any) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ledger.removeTombstone(string(pod.UID))
+	s.pods.config.Verifier.Deleted(string(pod.UID))
 	now := s.pods.config.Now()
 	s.pods.config.Delays.Deleted(pod.Pod, now)
 	if _, known := s.seen[string(pod.UID)]; !known {
@@ -109,7 +103,7 @@ func (s *store) Replace(list []any, version string) error {
 		pods = append(pods, pod)
 	}
 	for uid := range s.seen {
-		if !listed[uid] && !s.ledger.newerThan(uid, version) {
+		if !listed[uid] && !s.pods.config.Verifier.NewerThan(uid, version) {
 			s.gone(uid, now, false)
 		}
 	}
@@ -119,7 +113,7 @@ func (s *store) Replace(list []any, version string) error {
 		}
 	}
 	s.known = nil
-	// Pods that are not mirrors come first, so that no mirror can claim their UIDs.
+	// Pods that are not mirrors come first, so that no mirror can get their UIDs.
 	slices.SortStableFunc(pods, func(a, b *arrival) int {
 		switch isMirror(a.converted) {
 		case isMirror(b.converted):
@@ -130,11 +124,11 @@ func (s *store) Replace(list []any, version string) error {
 		return -1
 	})
 	for _, pod := range pods {
-		if !s.ledger.isOlder(string(pod.UID), pod.ResourceVersion) {
+		if !s.pods.config.Verifier.Older(string(pod.UID), pod.ResourceVersion) {
 			s.observe(pod, now, false)
 		}
 	}
-	s.pods.config.Objects.recordVersion(version)
+	s.pods.config.Keeper.Received(version)
 	s.listed = true
 	s.pods.onSynced(len(list))
 	return nil
@@ -142,7 +136,7 @@ func (s *store) Replace(list []any, version string) error {
 
 // UpdateResourceVersion implements cache.ResourceVersionUpdater. The reflector calls it for every event,
 // including bookmarks.
-func (s *store) UpdateResourceVersion(version string) { s.pods.config.Objects.recordVersion(version) }
+func (s *store) UpdateResourceVersion(version string) { s.pods.config.Keeper.Received(version) }
 
 // Resync implements cache.ReflectorStore. Resync does nothing.
 func (s *store) Resync() error { return nil }
@@ -153,7 +147,7 @@ func (s *store) isLive(now time.Time) bool {
 }
 
 func (s *store) observe(pod *arrival, now time.Time, live bool) {
-	s.ledger.note(string(pod.UID), pod.ResourceVersion)
+	s.pods.config.Verifier.Note(string(pod.UID), pod.ResourceVersion)
 	if pod.containers > maxContainers {
 		s.ignore(pod)
 		return
@@ -161,9 +155,9 @@ func (s *store) observe(pod *arrival, now time.Time, live bool) {
 	if pod.packing != nil {
 		s.pods.config.Report(true, pod.packing.Error()) // continue, because the pod's timeline is more important
 	} else {
-		s.pods.config.Objects.keep(pod)
+		pod.keep()
 	}
-	converted := s.claim(pod.converted, now)
+	converted := s.assignUID(pod.converted, now)
 	known, ok := s.seen[converted.UID]
 	// The kubelet can recreate the mirror of a static pod with the restart counts of the previous mirror.
 	s.pods.restarts.observe(pod.Pod, !ok && (!s.listed || isMirror(converted)))
@@ -193,10 +187,10 @@ func (s *store) ignore(pod *arrival) {
 }
 
 func (s *store) gone(uid string, now time.Time, live bool) {
-	s.unclaim(s.seen[uid])
+	s.releaseUID(s.seen[uid])
 	delete(s.seen, uid)
-	s.ledger.gone(uid)
-	s.pods.config.Objects.forget(uid)
+	s.pods.config.Verifier.Gone(uid)
+	s.pods.config.Keeper.Forget(uid)
 	s.pods.restarts.forget(uid)
 	s.pods.config.Follower.Gone(uid)
 	s.pods.config.Observe(s.ctx, timeline.PodGone{UID: uid, ArrivedAt: now, Live: live})

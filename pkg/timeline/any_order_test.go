@@ -34,18 +34,18 @@ func TestEvidenceIsAJoin(t *testing.T) {
 // TestTerminationsInAnyOrder checks the same property for terminations. The runtime's answers keep their order.
 // The first report of the deletion stays first, because the evidence begins with it.
 func TestTerminationsInAnyOrder(t *testing.T) {
-	for _, path := range scriptPaths(t, "testdata/endings/*.script") {
+	for _, path := range scriptPaths(t, "testdata/terminations/*.script") {
 		input, _ := readScript(t, path)
 		s := parseScript(t, input)
-		if endingOf(s.observations) == nil {
+		if terminationOf(s.observations) == nil {
 			continue // without a pod object, there is no timeline
 		}
-		want := endingOf(s.observations).Termination(s.asOf, s.skew)
+		want := terminationOf(s.observations).Termination(s.asOf, s.skew)
 		random := rand.New(rand.NewPCG(1, 2))
 		for range 50 {
 			again := append([]Observation{s.observations[0]},
 				shuffledButTheRuntime(random, append(slices.Clone(s.observations), s.observations...))...)
-			if got := endingOf(again).Termination(s.asOf, s.skew); !reflect.DeepEqual(got, want) {
+			if got := terminationOf(again).Termination(s.asOf, s.skew); !reflect.DeepEqual(got, want) {
 				t.Fatalf("%s: order changes the termination:\n%+v\nwant\n%+v", path, got, want)
 			}
 		}

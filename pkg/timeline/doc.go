@@ -18,7 +18,7 @@
 //	phase        a stretch of start-up between two neighboring milestones
 //	cause        the party that is responsible for a phase
 //	timeline     milestones, phases, pulls and causes of one pod: a pure function of its evidence
-//	request      a question to a source for evidence that the timeline lacks
+//	request      a message to a source that names evidence that the timeline lacks
 //	settled      the start-up is over: ready, succeeded, failed, deleted or given up
 //	attempt      one try of a step that can be repeated: a pull, a container run
 //

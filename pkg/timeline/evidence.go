@@ -16,7 +16,7 @@ const (
 	maxContainers = 256
 	maxFailures   = 16
 	// maxNetworkDowns is larger than the number of times that the agent asks about the network for one pod in an
-	// hour. The intervals between these questions grow.
+	// hour. The intervals between these requests grow.
 	maxNetworkDowns = 256
 	// maxUnknownContainers limits the number of container names that are absent from the pod's known spec. An
 	// ephemeral container's Event can arrive before the spec that contains the container. Anyone who can create
@@ -74,7 +74,7 @@ type Evidence struct {
 	overflow         bool       // the limits above caused evidence to be dropped
 	changed          bool       // the current observation changed the evidence
 
-	runtimeAskedAt time.Time // the time of the question that led to the runtime's latest answer
+	runtimeAskedAt time.Time // the time of the request that led to the runtime's latest answer
 
 	cached *cachedTimeline // nil if the timeline must be folded
 }
@@ -251,7 +251,7 @@ func (c *containerEvidence) registryOf(image string) string {
 
 // Apply adds an observation. The caller must not pass observations about other pods. Apply reports whether the
 // evidence changed. If the evidence did not change, only two values can differ: the latest pod object and the
-// time of the latest question to the runtime.
+// time of the latest request to the runtime.
 func (e *Evidence) Apply(o Observation) (changed bool) {
 	e.changed = false
 	switch o := o.(type) {

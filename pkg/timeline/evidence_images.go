@@ -57,8 +57,8 @@ func (e *Evidence) applyImage(askedAt time.Time, image Image, beforeSandbox bool
 	e.changed = true
 }
 
-// isBefore reports whether this answer comes before another answer. Answers are ordered by the time of their question,
-// then by an arbitrary total order.
+// isBefore reports whether this answer comes before another answer. Answers are ordered by the time of their
+// request, then by an arbitrary total order.
 func (a *imageAnswer) isBefore(askedAt time.Time, image *Image) bool {
 	return cmp.Or(a.askedAt.Compare(askedAt), compareImages(&a.Image, image)) < 0
 }

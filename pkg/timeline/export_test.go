@@ -22,10 +22,10 @@ func Scripts(t testing.TB) []Script {
 	return scripts(t, "testdata/*.script")
 }
 
-// EndingScripts reads all scripts of terminations.
-func EndingScripts(t testing.TB) []Script {
+// TerminationScripts reads all scripts of terminations.
+func TerminationScripts(t testing.TB) []Script {
 	t.Helper()
-	return scripts(t, "testdata/endings/*.script")
+	return scripts(t, "testdata/terminations/*.script")
 }
 
 func scripts(t testing.TB, pattern string) []Script {
@@ -44,5 +44,7 @@ func RandomObservations(seed uint64) []Observation {
 	return randomObservations(rand.New(rand.NewPCG(seed, 7)))
 }
 
-// EndingOf folds observations into the pod's termination. EndingOf returns nil without a deletion request.
-func EndingOf(observations []Observation) *TerminationEvidence { return endingOf(observations) }
+// TerminationOf folds observations into the pod's termination. TerminationOf returns nil without a deletion request.
+func TerminationOf(observations []Observation) *TerminationEvidence {
+	return terminationOf(observations)
+}

@@ -78,14 +78,14 @@ type EventsLost struct {
 // RuntimeSeen is the container runtime's answer about one pod.
 type RuntimeSeen struct {
 	UID        string         `json:"uid"`                 // the pod object's UID, also for static pods
-	AskedAt    time.Time      `json:"asked_at,omitzero"`   // agent's clock, immediately before the first question
+	AskedAt    time.Time      `json:"asked_at,omitzero"`   // agent's clock, immediately before the first request
 	ArrivedAt  time.Time      `json:"arrived_at,omitzero"` // agent's clock, after the last answer
 	Sandboxes  []Sandbox      `json:"sandboxes,omitempty"`
 	Containers []ContainerRun `json:"containers,omitempty"`
-	Images     []Image        `json:"images,omitempty"` // answers to LookUp.Images, in no particular order
+	Images     []Image        `json:"images,omitempty"` // answers to RuntimeRequest.Images, in no particular order
 	// NetworkDown is true if the runtime's network was not ready, for example because no network plugin is
-	// configured. NetworkUp is true if the network was ready. Both fields are false if LookUp.Network did not request
-	// this information.
+	// configured. NetworkUp is true if the network was ready. Both fields are false if RuntimeRequest.Network did not
+	// request this information.
 	NetworkDown bool `json:"network_down,omitzero"`
 	NetworkUp   bool `json:"network_up,omitzero"`
 }

@@ -6,14 +6,14 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/podlapse/podlapse/internal/record"
+	"github.com/podlapse/podlapse/internal/recording"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
 // TestRecordedObservationsFoldTheSame encodes and decodes the observations of every script, and random
 // observations. The observations and their timelines must not change.
 func TestRecordedObservationsFoldTheSame(t *testing.T) {
-	for _, script := range slices.Concat(timeline.Scripts(t), timeline.EndingScripts(t)) {
+	for _, script := range slices.Concat(timeline.Scripts(t), timeline.TerminationScripts(t)) {
 		before, after := timeline.NewEvidence(script.Scope), timeline.NewEvidence(script.Scope)
 		for i, o := range viaText(t, script.Scope, script.Observations) {
 			if !reflect.DeepEqual(o, script.Observations[i]) {
@@ -40,8 +40,8 @@ func TestRecordedObservationsFoldTheSame(t *testing.T) {
 func TestReplayOfScripts(t *testing.T) {
 	for _, script := range timeline.Scripts(t) {
 		clock := timeline.PodSeen{ArrivedAt: script.AsOf, Pod: timeline.Pod{UID: "clock", Namespace: "zz"}}
-		recording := text(t, record.Header{Scope: script.Scope}, append(script.Observations, clock))
-		timelines, err := record.Replay(record.NewReader(bytes.NewReader(recording)))
+		recorded := text(t, recording.Header{Scope: script.Scope}, append(script.Observations, clock))
+		timelines, err := recording.Replay(recording.NewReader(bytes.NewReader(recorded)))
 		if err != nil || len(timelines) != 2 {
 			t.Errorf("%s: %d timelines, %v", script.Name, len(timelines), err)
 			continue
@@ -61,11 +61,11 @@ func TestReplayOfScripts(t *testing.T) {
 // TestReplayOfTerminationScripts replays the scripts of terminations. TestReplayOfTerminationScripts uses
 // recordings of an agent that follows terminations, and of an agent that does not.
 func TestReplayOfTerminationScripts(t *testing.T) {
-	for _, script := range timeline.EndingScripts(t) {
+	for _, script := range timeline.TerminationScripts(t) {
 		clock := timeline.PodSeen{ArrivedAt: script.AsOf, Pod: timeline.Pod{UID: "clock", Namespace: "zz"}}
 		for _, followed := range []bool{false, true} {
-			recording := text(t, record.Header{Ends: followed}, append(script.Observations, clock))
-			timelines, err := record.Replay(record.NewReader(bytes.NewReader(recording)))
+			recorded := text(t, recording.Header{Terminations: followed}, append(script.Observations, clock))
+			timelines, err := recording.Replay(recording.NewReader(bytes.NewReader(recorded)))
 			if err != nil || len(timelines) != 2 {
 				t.Fatalf("%s: %d timelines, %v", script.Name, len(timelines), err)
 			}
@@ -76,7 +76,7 @@ func TestReplayOfTerminationScripts(t *testing.T) {
 				}
 				continue
 			}
-			e := timeline.EndingOf(script.Observations)
+			e := timeline.TerminationOf(script.Observations)
 			if e == nil {
 				if got != nil {
 					t.Errorf("%s: %+v", script.Name, got)
@@ -92,14 +92,14 @@ func TestReplayOfTerminationScripts(t *testing.T) {
 	}
 }
 
-func text(t *testing.T, header record.Header, observations []timeline.Observation) []byte {
+func text(t *testing.T, header recording.Header, observations []timeline.Observation) []byte {
 	t.Helper()
-	text, err := record.EncodeHeader(header)
+	text, err := recording.EncodeHeader(header)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, o := range observations {
-		line, err := record.Encode(o)
+		line, err := recording.Encode(o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,7 +110,7 @@ func text(t *testing.T, header record.Header, observations []timeline.Observatio
 
 func viaText(t *testing.T, scope timeline.Scope, observations []timeline.Observation) []timeline.Observation {
 	t.Helper()
-	reader := record.NewReader(bytes.NewReader(text(t, record.Header{Scope: scope}, observations)))
+	reader := recording.NewReader(bytes.NewReader(text(t, recording.Header{Scope: scope}, observations)))
 	var read []timeline.Observation
 	for range observations {
 		o, err := reader.Next()

@@ -6,8 +6,6 @@ import (
 
 	"github.com/podlapse/podlapse/internal/jsonlines"
 	"github.com/podlapse/podlapse/internal/startuptest"
-	"github.com/podlapse/podlapse/internal/transition"
-	"github.com/podlapse/podlapse/internal/transition/transitiontest"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -35,21 +33,6 @@ func everyMoment(t *testing.T, check func(t *testing.T, tl timeline.Timeline, no
 			if tl, ok := e.Timeline(now, timeline.Skew{}); ok {
 				check(t, tl, now)
 			}
-		}
-	})
-}
-
-func TestTransitionRecordsAgreeWithTimelines(t *testing.T) {
-	everyMoment(t, func(t *testing.T, tl timeline.Timeline, now time.Time) {
-		transitiontest.Agree(t, tl, startuptest.Lines(t, transition.Lines, tl, now), now)
-	})
-}
-
-func TestTransitionRecordsMatchSchema(t *testing.T) {
-	schema := transitiontest.Schema(t)
-	everyMoment(t, func(t *testing.T, tl timeline.Timeline, now time.Time) {
-		for _, line := range startuptest.Lines(t, transition.Lines, tl, now) {
-			schema.Check(t, line)
 		}
 	})
 }

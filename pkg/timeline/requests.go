@@ -229,8 +229,8 @@ func (e *Evidence) mayBePulled(c Container) bool {
 	return !image.beforeSandbox && !e.pulledBefore(image)
 }
 
-// LookUp is one question to the runtime.
-type LookUp struct {
+// RuntimeRequest is a request to the runtime for facts about one pod.
+type RuntimeRequest struct {
 	UID        string // the pod object's UID; the answer repeats it
 	RuntimeUID string // the pod's UID in the runtime
 	Images     []string

@@ -59,11 +59,11 @@ type Image struct {
 	Digest    string `json:"digest,omitzero"` // repository digest, e.g. sha256:…; empty if unknown
 	// ResolvedAt is the time when the image's manifest or index first arrived on the node. This time is soon after
 	// the start of the first pull (containerd: created_at of the image's target in the content store). ResolvedAt is
-	// zero unless LookUp.Layers requested the layers.
+	// zero unless RuntimeRequest.Layers requested the layers.
 	ResolvedAt time.Time `json:"resolved_at,omitzero"`
-	// Layers lists the bottom layer first. Layers is empty unless LookUp.Layers requested the layers.
+	// Layers lists the bottom layer first. Layers is empty unless RuntimeRequest.Layers requested the layers.
 	Layers []Layer `json:"layers,omitempty"`
-	// Layered is true if LookUp.Layers requested the layers, even if the runtime could not provide them.
+	// Layered is true if RuntimeRequest.Layers requested the layers, even if the runtime could not provide them.
 	Layered bool `json:"layered,omitzero"`
 	// Incomplete is true if the runtime did not report some layers in time. A later answer can contain these layers.
 	Incomplete bool `json:"untold,omitzero"`

@@ -80,7 +80,7 @@ func (s *script) runtimeLine(at time.Time, rest string) error {
 				PulledAt: stamps["pulled"],
 				Digest:   numbers["digest"], SizeBytes: size, ResolvedAt: stamps["resolved"],
 				Layered: slices.Contains(words, "layers"), Layers: layersOf(words),
-				Incomplete: slices.Contains(words, "untold"),
+				Incomplete: slices.Contains(words, "incomplete"),
 			})
 		default:
 			o.Containers = append(o.Containers, ContainerRun{

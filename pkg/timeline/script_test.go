@@ -45,7 +45,7 @@ var update = flag.Bool("update", false, "rewrite the expected part of the script
 //	    sandbox [ready] [attempt=N] begun@S network@S running@S created@S [imageresolved@S]
 //	        [imagepulled@S] [imageunknown] [unstamped]
 //	    NAME created@S started@S finished@S [attempt=N] [exit=N] [died=R]
-//	    image REF absent|present [first@S] [pulled@S] [digest=D] [size=N] [resolved@S] [layers] [untold]
+//	    image REF absent|present [first@S] [pulled@S] [digest=D] [size=N] [resolved@S] [layers] [incomplete]
 //	        [LAYER,SIZE,DOWNLOADED,UNPACKED[,remote]]…
 //	at AT                                          fold as of
 //	verdict                                        the expected part begins with the verdict

@@ -131,7 +131,7 @@ func TestContainerTerminationErrorsContainTruth(t *testing.T) {
 	for n := range 5000 {
 		truth := randomContainers(random, grace)
 		observations := truth.observed(random, grace)
-		end := endingOf(observations).Termination(truth.gone.Add(time.Minute), Skew{})
+		end := terminationOf(observations).Termination(truth.gone.Add(time.Minute), Skew{})
 		checkEnd(t, end)
 		within := func(what string, got, want, bound time.Duration) {
 			if off := (got - want).Abs(); off > bound {

@@ -36,7 +36,7 @@ type TerminationEvidence struct {
 	stops         []stopEvidence
 	overflow      bool
 
-	sandboxReady instant // the latest question whose answer contained a ready sandbox; zero for never
+	sandboxReady instant // the latest request whose answer contained a ready sandbox; zero for never
 	sandboxDown  instant // the first later answer without a ready sandbox; zero for never
 
 	gone     instant // zero while the object exists
@@ -47,7 +47,7 @@ type TerminationEvidence struct {
 type stopEvidence struct {
 	name        string
 	attempt     int
-	seenRunning instant // the latest question whose answer showed the container running; zero for never
+	seenRunning instant // the latest request whose answer showed the container running; zero for never
 	killingAt   instant // the time in the name of the kubelet's Killing Event; zero without such an Event
 
 	finished instant // the runtime's end timestamp; zero if there is none

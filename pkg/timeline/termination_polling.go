@@ -6,10 +6,10 @@ import (
 )
 
 const (
-	// askStopping is the interval between questions to the runtime while a change is likely. A change is likely in
+	// askStopping is the interval between requests to the runtime while a change is likely. A change is likely in
 	// the first seconds and from the end of the grace period. The kubelet soon removes stopped containers.
 	askStopping = time.Second
-	// askWaiting is the interval between questions during a long grace period.
+	// askWaiting is the interval between requests during a long grace period.
 	askWaiting = 5 * time.Second
 	// stopsSoon is the time after the deletion in which most containers stop.
 	stopsSoon = 10 * time.Second
@@ -19,7 +19,7 @@ const (
 	askStuck, askStuckAfter = time.Minute, 10 * time.Minute
 )
 
-// AskEvery returns a useful interval between questions to the runtime. AskEvery returns 0 if the runtime has
+// AskEvery returns a useful interval between requests to the runtime. AskEvery returns 0 if the runtime has
 // reported all facts.
 func (e *TerminationEvidence) AskEvery(now time.Time) time.Duration {
 	if e.Over() || e.sandboxDown != 0 && !slices.ContainsFunc(e.stops, stopEvidence.open) {

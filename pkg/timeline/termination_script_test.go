@@ -7,14 +7,14 @@ import (
 	"testing"
 )
 
-// TestTerminationScripts folds each script in testdata/endings and compares the termination with the part below
+// TestTerminationScripts folds each script in testdata/terminations and compares the termination with the part below
 // "---". TestScripts describes the format.
 func TestTerminationScripts(t *testing.T) {
-	runScripts(t, "testdata/endings/*.script", (*script).printEnding)
+	runScripts(t, "testdata/terminations/*.script", (*script).printTermination)
 }
 
-// endingOf folds observations into the pod's termination. endingOf returns nil without a deletion request.
-func endingOf(observations []Observation) (e *TerminationEvidence) {
+// terminationOf folds observations into the pod's termination. terminationOf returns nil without a deletion request.
+func terminationOf(observations []Observation) (e *TerminationEvidence) {
 	for _, o := range observations {
 		if e == nil {
 			e = NewTerminationEvidence(o)
@@ -25,9 +25,9 @@ func endingOf(observations []Observation) (e *TerminationEvidence) {
 	return e
 }
 
-func (s *script) printEnding(t testing.TB) string {
+func (s *script) printTermination(t testing.TB) string {
 	t.Helper()
-	e := endingOf(s.observations)
+	e := terminationOf(s.observations)
 	if e == nil {
 		return "no termination\n"
 	}

@@ -1,5 +1,4 @@
-// The address of a view. The whole address is in the fragment. So an address works behind every proxy, no server receives the
-// fragment, and a link shows what its sender saw.
+// The address of a view is in the fragment, so it works behind every proxy, and no server receives it.
 
 const views = ['startups', 'workloads', 'images', 'pulls', 'registries', 'node', 'quality', 'compare'];
 

@@ -7,7 +7,7 @@ export function chartOf(record, grown, open) {
   const createdAt = Date.parse(record.created_at);
   const since = (instant) => (instant ? (Date.parse(instant) - createdAt) / 1000 : NaN);
   const rows = [];
-  const told = new Set();
+  const drawn = new Set();
   let at = 0;
   record.phases.forEach((p, i) => {
     const more = i === record.phases.length - 1 && record.state === 'starting' ? grown : 0;
@@ -19,8 +19,8 @@ export function chartOf(record, grown, open) {
     };
     at += p.seconds;
     const n = pullOf(record, p);
-    if (n >= 0 && !told.has(n)) {
-      told.add(n);
+    if (n >= 0 && !drawn.has(n)) {
+      drawn.add(n);
       row.pull = pull(record.pulls[n], since);
     }
     rows.push(row);

@@ -3,7 +3,7 @@
 import { idOf, ofComparison, ofPod, ofView, readID } from './address.js';
 import { chartOf } from './chart.js';
 import { compareCharts, largest } from './compare.js';
-import { element, mark, perFrame, say } from './dom.js';
+import { element, mark, perFrame, write } from './dom.js';
 import { brief, exact, exactError } from './format.js';
 import { explainPod, shareButtons } from './share.js';
 import { Source } from './source.js';
@@ -30,7 +30,7 @@ export class CompareView {
       element('div', 'panel', table(['Start-up', 'Pod', 'Workload', 'State', '#Took', 'Created', ''], this.#about)),
       element('div', 'panel', table(['Phase, cause', 'First', 'Second', '#Difference'], this.#rows)),
       element('p', 'facts', 'All bars have the same scale. A gray difference is smaller than its accuracy. Phases that the evidence of one start-up cannot separate share a row.'));
-    known.hear((change) => { if (this.#shown) for (const side of this.#sides) side.hear(change); });
+    known.listen((change) => { if (this.#shown) for (const side of this.#sides) side.apply(change); });
   }
 
   show(address) {
@@ -53,7 +53,7 @@ export class CompareView {
     rows(this.#about, this.#sides.map((side, i) => this.#aboutSide(side, i)));
     const charts = this.#sides.map((side) => chart(side));
     if (!charts.every(Boolean)) {
-      say(this.#verdict, this.#sides.map((side) => side.problem).filter(Boolean).join(' ') || 'Loading …');
+      write(this.#verdict, this.#sides.map((side) => side.problem).filter(Boolean).join(' ') || 'Loading …');
       rows(this.#rows, []);
       return;
     }
@@ -70,7 +70,7 @@ export class CompareView {
   #drawVerdict({ rows: all, totals }) {
     const more = totals[1] - totals[0];
     const top = largest(all);
-    say(this.#verdict, 'The second start-up took ' + brief(Math.abs(more)) + (more < 0 ? ' less' : ' more') + ' than the first. ' + (top && Math.abs(top.difference) > top.accuracy ?
+    write(this.#verdict, 'The second start-up took ' + brief(Math.abs(more)) + (more < 0 ? ' less' : ' more') + ' than the first. ' + (top && Math.abs(top.difference) > top.accuracy ?
       'The largest difference is in ' + top.names.map(phaseName).join(' + ') + (top.container ? ' of ' + top.container : '') + ': ' + signed(top.difference, brief) + ' (cause: ' + top.causes.map(causeName).join(' or ') + ').' :
       'No phase differs by more than its accuracy.'));
   }

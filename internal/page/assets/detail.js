@@ -1,6 +1,6 @@
 // The box with details of the element at the pointer or the focus.
 
-import { element, lay, say, sync } from './dom.js';
+import { element, lay, write, sync } from './dom.js';
 
 export class Detail {
   root = element('div', 'detail');
@@ -18,12 +18,12 @@ export class Detail {
 
   show(anchor, { title, words, facts }) {
     this.#of = anchor;
-    say(this.#title, title);
-    say(this.#words, words ?? '');
+    write(this.#title, title);
+    write(this.#words, words ?? '');
     this.#words.hidden = !words;
     sync(this.#facts, facts.filter(([, value]) => value), ([name]) => name, () => element('div', '', element('dt'), element('dd')), (node, [name, value]) => {
-      say(node.firstChild, name);
-      say(node.lastChild, value);
+      write(node.firstChild, name);
+      write(node.lastChild, value);
     });
     this.root.hidden = false;
     this.#place(anchor);

@@ -7,8 +7,8 @@ export function element(tag, style = '', ...children) {
   return made;
 }
 
-// say sets a text. It skips an equal text, which would cost a layout.
-export function say(node, text) {
+// write sets a text. It skips an equal text to avoid a layout.
+export function write(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 

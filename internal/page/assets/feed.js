@@ -10,16 +10,16 @@ const HIDDEN = 20000; // milliseconds until a hidden page disconnects: a browser
 
 export class Feed {
   #known;
-  #says; // called with the state 'connecting', 'live', 'waiting' or 'away', and the reason
+  #onState; // called with the state 'connecting', 'live', 'waiting' or 'away', and the reason
   #source = null;
   #lastID = '';
   #listing = null; // AbortController of the current list
   #wait = LEAST_WAIT;
   #timers = new Map();
 
-  constructor(known, says) {
+  constructor(known, onState) {
     this.#known = known;
-    this.#says = says;
+    this.#onState = onState;
   }
 
   run() {
@@ -37,25 +37,25 @@ export class Feed {
 
   #open() {
     this.#stop('again');
-    this.#says('connecting', '');
+    this.#onState('connecting', '');
     const source = new EventSource('api/v1/stream' + (this.#lastID ? '?last_event_id=' + encodeURIComponent(this.#lastID) : ''));
     this.#source = source;
     this.#in('silence', SILENCE, () => { if (!this.#known.listed) this.#list(); });
     const on = (kind, does) => source.addEventListener(kind, (event) => {
       this.#lastID = event.lastEventId || this.#lastID;
       this.#wait = LEAST_WAIT;
-      this.#says('live', '');
+      this.#onState('live', '');
       does(JSON.parse(event.data));
     });
     on('reset', () => { this.#stop('silence'); this.#list(); });
-    on('pod', (record) => this.#known.told(record, performance.now()));
+    on('pod', (record) => this.#known.update(record, performance.now()));
     on('gone', ({ uid }) => this.#known.gone(uid));
     on('pulls', ({ items }) => this.#known.pulling(items, performance.now()));
-    source.onopen = () => this.#says('live', '');
+    source.onopen = () => this.#onState('live', '');
     source.onerror = () => {
       if (source !== this.#source) return;
       if (source.readyState === EventSource.CLOSED) this.#refused();
-      else this.#says('connecting', 'the connection was lost');
+      else this.#onState('connecting', 'the connection was lost');
     };
   }
 
@@ -65,13 +65,13 @@ export class Feed {
     const wait = this.#wait;
     this.#wait = Math.min(2 * wait, MOST_WAIT);
     this.#in('again', wait, () => this.#open());
-    this.#says('waiting', 'the agent refuses the stream');
+    this.#onState('waiting', 'the agent refuses the stream');
     await this.#list();
   }
 
   #leave() {
     this.#close();
-    this.#says('away', 'the tab is hidden');
+    this.#onState('away', 'the tab is hidden');
   }
 
   #close() {
@@ -93,15 +93,15 @@ export class Feed {
       for (let page = ''; ;) {
         const list = await ask('api/v1/pods?limit=' + PAGE + (page ? '&continue=' + encodeURIComponent(page) : ''), listing.signal);
         if (listing.signal.aborted) return;
-        this.#known.tellSome(list.items, performance.now());
+        this.#known.addPage(list.items, performance.now());
         page = list.continue ?? '';
         if (!page) break;
       }
-      this.#known.tellAll();
-      if (this.#source?.readyState === EventSource.OPEN) this.#says('live', ''); // an earlier list can have failed
+      this.#known.completeList();
+      if (this.#source?.readyState === EventSource.OPEN) this.#onState('live', ''); // an earlier list can have failed
     } catch (error) {
       if (listing.signal.aborted) return;
-      this.#says('waiting', error instanceof Refusal ? error.message : 'the agent does not respond');
+      this.#onState('waiting', error instanceof Refusal ? error.message : 'the agent does not respond');
       this.#in('list', this.#wait, () => this.#list());
     }
   }

@@ -2,7 +2,7 @@
 
 import { ofPod, ofView, readID } from './address.js';
 import { lengths } from './choice.js';
-import { element, mark, say, sync } from './dom.js';
+import { element, mark, write, sync } from './dom.js';
 import { visible } from './text.js';
 import { atOf, fieldOf, zoneOf } from './zone.js';
 
@@ -39,13 +39,13 @@ export class Filters {
     if (chosen || this.#select.value !== 'custom' || document.activeElement !== this.#select) this.#select.value = chosen;
     this.#custom.hidden = this.#select.value !== 'custom';
     for (const [field, at] of [[this.#from, from], [this.#to, to]]) if (document.activeElement !== field) field.value = fieldOf(at);
-    say(this.#zone, ' ' + zoneOf(Number.isFinite(from) ? from : Date.now()));
+    write(this.#zone, ' ' + zoneOf(Number.isFinite(from) ? from : Date.now()));
     const tokens = [['owner', 'workload', 'workloads'], ['registry', 'registry', 'registries'], ['image', 'image', 'images'], ['a', 'compare with', ''], ['b', 'compare with', '']].filter(([name]) => choice[name]);
     sync(this.#tokens, tokens, ([name]) => name, makeToken, (node, [name, kind, view]) => {
       const [link, remove] = node.children;
       const other = view ? null : readID(choice[name]);
       const text = kind + ' ' + visible(other?.name ?? choice[name], 400);
-      say(link, text);
+      write(link, text);
       mark(link, 'href', other ? ofPod(other.namespace, other.name, other.uid) : ofView(view, { [name]: choice[name] }));
       mark(remove, 'aria-label', 'Remove the filter: ' + text);
       remove.onclick = () => this.#change({ [name]: '' });

@@ -2,7 +2,7 @@
 
 import { ofPod, ofView } from './address.js';
 import { choiceOf, filtersOf, matcher } from './choice.js';
-import { element, say } from './dom.js';
+import { element, write } from './dom.js';
 import { Filters } from './filters.js';
 import { brief, bytes, count, percent } from './format.js';
 import { imagesOf, sorted, workloadsOf } from './groups.js';
@@ -67,7 +67,7 @@ export class GroupsView {
     this.#order.addEventListener('change', () => this.#choose({ sort: this.#order.value }));
     this.root.append(this.#verdict, element('div', 'tools', this.#search, this.#order, this.#filters.root, this.#share.root),
       element('div', 'panel', table(this.#kind.columns.map(([head]) => head), this.#body), this.#more), element('p', 'facts', this.#kind.facts));
-    known.hear((change) => { if (change.kind !== 'pulls') this.#stale = true; if (change.whole) this.tick(); });
+    known.listen((change) => { if (change.kind !== 'pulls') this.#stale = true; if (change.whole) this.tick(); });
   }
 
   show(address) {
@@ -93,10 +93,10 @@ export class GroupsView {
     this.#order.value = order;
     const groups = sorted(this.#kind.group(all, c, now), order);
     this.#stale = false;
-    say(this.#verdict, groups.length > 0 ? verdict(groups, this.#view) : this.#known.listed ? 'Nothing matches.' : 'Loading …');
+    write(this.#verdict, groups.length > 0 ? verdict(groups, this.#view) : this.#known.listed ? 'Nothing matches.' : 'Loading …');
     const list = (more) => ofView('startups', { ...filtersOf(this.#kind.startUps(c)), ...more });
     rows(this.#body, groups.slice(0, MOST).map((g) => ({ key: g.key, cells: this.#kind.columns.map(([, , cell]) => cell(g, list)) })));
-    say(this.#more, groups.length > MOST ? 'The table shows the first ' + MOST + '. Use the search to see others.' : '');
+    write(this.#more, groups.length > MOST ? 'The table shows the first ' + MOST + '. Use the search to see others.' : '');
   }
 
   #choose(change) {

@@ -1,4 +1,4 @@
-// The start-ups and pulls of the node, and the listeners for changes. Start-ups have the UIDs of their pods as keys.
+// The start-ups (by pod UID) and pulls of the node, and the listeners for changes.
 
 import { startUpOf } from './startup.js';
 
@@ -7,39 +7,38 @@ const MOST_GONE = 1000;
 
 export class Known {
   startUps = new Map();
-  pulls = { items: [], toldAt: 0 };
+  pulls = { items: [], seenAt: 0 };
   listed = false; // a list was complete
-  #hears = new Set();
+  #listeners = new Set();
   #fresh = null; // UIDs that arrived after the request for a list
 
-  // hear registers a listener. A change has the kind 'startup' (with the UID, and the record unless the pod is gone), 'pulls' or 'list'.
-  // The last change of a list is whole.
-  hear(listener) { this.#hears.add(listener); }
+  // A change has the kind 'startup' (with the UID, and the record unless the pod is gone), 'pulls' or 'list'. The last change of a list is whole.
+  listen(listener) { this.#listeners.add(listener); }
 
   // expectList notes what the stream reports from now on, because a list can be older.
   expectList() { this.#fresh = new Set(); }
 
-  tellSome(records, now) {
+  addPage(records, now) {
     for (const record of records) {
       if (!this.#fresh?.has(record.uid)) this.startUps.set(record.uid, startUpOf(record, now));
       else if (!this.startUps.has(record.uid)) this.startUps.set(record.uid, { ...startUpOf(record, now), gone: true }); // the stream reported that it is gone
       this.#fresh?.add(record.uid);
     }
-    this.#tell({ kind: 'list' });
+    this.#notify({ kind: 'list' });
   }
 
-  // tellAll completes the list. It removes start-ups that are not in the list.
-  tellAll() {
+  // completeList removes start-ups that are not in the list.
+  completeList() {
     for (const uid of this.startUps.keys()) if (!this.#fresh.has(uid)) this.startUps.delete(uid);
     this.#fresh = null;
     this.listed = true;
-    this.#tell({ kind: 'list', whole: true });
+    this.#notify({ kind: 'list', whole: true });
   }
 
-  told(record, now) {
+  update(record, now) {
     this.#fresh?.add(record.uid);
     this.startUps.set(record.uid, startUpOf(record, now));
-    this.#tell({ kind: 'startup', uid: record.uid, record });
+    this.#notify({ kind: 'startup', uid: record.uid, record });
   }
 
   gone(uid) {
@@ -50,12 +49,12 @@ export class Known {
     this.startUps.delete(uid);
     this.startUps.set(uid, { ...s, gone: true });
     this.#forget();
-    this.#tell({ kind: 'startup', uid });
+    this.#notify({ kind: 'startup', uid });
   }
 
   pulling(items, now) {
-    this.pulls = { items, toldAt: now };
-    this.#tell({ kind: 'pulls' });
+    this.pulls = { items, seenAt: now };
+    this.#notify({ kind: 'pulls' });
   }
 
   #forget() {
@@ -67,5 +66,5 @@ export class Known {
     }
   }
 
-  #tell(change) { for (const listener of this.#hears) listener(change); }
+  #notify(change) { for (const listener of this.#listeners) listener(change); }
 }

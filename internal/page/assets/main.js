@@ -2,7 +2,7 @@
 
 import { parse } from './address.js';
 import { CompareView } from './compareview.js';
-import { mark, restyle, say } from './dom.js';
+import { mark, restyle, write } from './dom.js';
 import { Feed } from './feed.js';
 import { GroupsView } from './groupsview.js';
 import { Health } from './health.js';
@@ -86,14 +86,14 @@ function drawTitle() {
 function drawHealth() {
   const { node } = health;
   if (node) {
-    say(at('node'), visible(node.node));
-    say(at('version'), 'agent ' + visible(node.agent.version));
+    write(at('node'), visible(node.node));
+    write(at('version'), 'agent ' + visible(node.agent.version));
   }
   drawTitle();
   const missing = health.complaint();
   const words = refused || trouble || (missing && 'A data source of the agent fails: ' + missing + ' is down. Start-ups are less precise.');
   at('alert').hidden = !words;
-  say(at('alert'), words);
+  write(at('alert'), words);
 }
 
 let refused = ''; // why the stream is closed
@@ -109,7 +109,7 @@ function connected(state, why) {
     drawHealth();
   }
   restyle(at('connection'), 'state ' + state);
-  say(at('connection').lastElementChild, words);
+  write(at('connection').lastElementChild, words);
   mark(at('connection'), 'title', why || words);
 }
 
@@ -139,7 +139,7 @@ function key(event) {
   }
 }
 
-known.hear((change) => { if (view === views.startups && change.kind !== 'pulls') view.changed(); });
+known.listen((change) => { if (view === views.startups && change.kind !== 'pulls') view.changed(); });
 at('skip').addEventListener('click', (event) => { event.preventDefault(); at('main').focus(); });
 themeButton(at('theme'));
 zoneButton(at('zone'), follow);

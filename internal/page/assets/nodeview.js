@@ -1,7 +1,7 @@
 // The view of the node: its start-ups by state, by cause and by registry.
 
 import { ofView } from './address.js';
-import { element, say } from './dom.js';
+import { element, write } from './dom.js';
 import { brief, count, percent } from './format.js';
 import { explainNode, shareButtons } from './share.js';
 import { byCause, pulled, starts } from './startup.js';
@@ -27,7 +27,7 @@ export class NodeView {
     this.root.append(this.#verdict, element('div', 'tools', this.#share.root),
       ...[table(['State', '#Start-ups'], this.#states), table(['Cause', '#Time', '#Share'], this.#causes), table(['Registry of pulled images', '#Pods'], this.#registries)].map((t) => element('div', 'panel', t)),
       element('p', 'facts', 'This page shows one node. To list all nodes, run: kubectl podlapse nodes. To open the page of another node, run: kubectl podlapse page NODE.'));
-    known.hear((change) => { if (change.whole) this.changed(); });
+    known.listen((change) => { if (change.whole) this.changed(); });
   }
 
   show() {
@@ -43,7 +43,7 @@ export class NodeView {
     if (!this.#shown) return;
     this.#share.draw();
     const all = [...this.#known.startUps.values()];
-    say(this.#verdict, this.#known.listed ? 'Node ' + visible(this.#nodeOf()) + ': ' + count(all.filter(starts).length, 'pod is', 'pods are') + ' starting. The agent knows ' + count(all.length, 'start-up', 'start-ups') + '.' : 'Loading …');
+    write(this.#verdict, this.#known.listed ? 'Node ' + visible(this.#nodeOf()) + ': ' + count(all.filter(starts).length, 'pod is', 'pods are') + ' starting. The agent knows ' + count(all.length, 'start-up', 'start-ups') + '.' : 'Loading …');
     rows(this.#states, countBy(all.map((s) => s.state)).map(([state, n]) => ({ key: state, cells: [{ text: stateName(visible(state)), link: ofView('startups', { state }) }, number(n)] })));
     const causes = byCause(all.flatMap((s) => s.causes)).filter(({ seconds }) => seconds > 0);
     const whole = causes.reduce((sum, { seconds }) => sum + seconds, 0);

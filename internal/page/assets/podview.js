@@ -3,8 +3,8 @@
 import { idOf, ofView, podPath } from './address.js';
 import { chartOf } from './chart.js';
 import { Detail } from './detail.js';
-import { element, lay, mark, perFrame, restyle, say, sync } from './dom.js';
-import { Ending } from './ending.js';
+import { element, lay, mark, perFrame, restyle, write, sync } from './dom.js';
+import { Termination } from './termination.js';
 import { brief, bytes, count, exact, exactError, percent, rate, running } from './format.js';
 import { explainPod, shareButtons } from './share.js';
 import { Source } from './source.js';
@@ -21,7 +21,7 @@ export class PodView {
   #source = new Source(() => this.changed());
   #detail = new Detail();
   #waterfall = new Waterfall(this.#detail, () => this.changed());
-  #ending = new Ending();
+  #termination = new Termination();
   #name = element('h1');
   #space = element('small');
   #state = element('span', 'badge');
@@ -45,7 +45,7 @@ export class PodView {
   changed = perFrame(() => this.#draw());
 
   constructor(known, nodeOf) {
-    known.hear((change) => { if (this.#shown) this.#source.hear(change); });
+    known.listen((change) => { if (this.#shown) this.#source.apply(change); });
     this.#share = shareButtons(() => (this.#source.id ? explainPod(this.#source.id.namespace, this.#source.id.name) : ''), nodeOf);
     this.#facts.append(this.#owner, this.#node, this.#details);
     this.#node.href = ofView('node');
@@ -54,7 +54,7 @@ export class PodView {
     this.#body.append(
       element('div', 'pod-head', element('div', 'pod-title', this.#space, this.#name), this.#state, element('span', 'pod-links', this.#share.root, this.#links.compare, this.#links.trace, this.#links.json)),
       this.#verdict, this.#facts, this.#notes,
-      element('div', 'panel', this.#causes, this.#legend), element('div', 'panel', this.#waterfall.root), this.#ending.root,
+      element('div', 'panel', this.#causes, this.#legend), element('div', 'panel', this.#waterfall.root), this.#termination.root,
       section('Images', table(['Container', 'Image', 'Registry', 'Outcome', '#Queue', '#Pull', '#Accuracy', '#Size', '#Speed'], this.#images)),
       section('Events', this.#events), section('Missing evidence', this.#gaps), section('This container runtime cannot report', this.#unreported),
       element('details', 'section panel', element('summary', '', 'Evidence of each milestone'), table(['Milestone', 'Container', '#Earliest', '#Latest', '#Range', 'Sources'], this.#milestones)));
@@ -67,7 +67,7 @@ export class PodView {
     this.#waterfall.forget();
     this.#body.hidden = true;
     this.#problem.hidden = false;
-    say(this.#problem, 'Loading …');
+    write(this.#problem, 'Loading …');
   }
 
   hide() {
@@ -86,7 +86,7 @@ export class PodView {
   #draw() {
     const { record: r, problem } = this.#source;
     if (!r) {
-      if (problem) say(this.#problem, problem);
+      if (problem) write(this.#problem, problem);
       return;
     }
     this.#problem.hidden = true;
@@ -97,24 +97,24 @@ export class PodView {
     this.#drawHead(r, chart, going);
     this.#drawCauses(r, grown, chart.total);
     this.#waterfall.draw(chart);
-    this.#ending.draw(r.termination);
+    this.#termination.draw(r.termination);
     this.#drawImages(chart.pulls);
     this.#drawEvents(chart);
     this.#drawEvidence(r, chart);
   }
 
   #drawHead(r, chart, going) {
-    say(this.#space, visible(r.namespace) + ' /');
-    say(this.#name, visible(r.name));
+    write(this.#space, visible(r.namespace) + ' /');
+    write(this.#name, visible(r.name));
     restyle(this.#state, 'badge state-' + stateStyle(r.state));
-    say(this.#state, stateSign(r.state) + ' ' + stateName(visible(r.state)) + (going ? ' ' + running(chart.total) : ''));
-    const s = startUpOf(r, this.#source.toldAt);
-    const now = this.#source.problem ? this.#source.toldAt : performance.now();
-    say(this.#verdict, going ? capital(stuckText(s, now, running)) + ', cause: ' + causeName(visible(stuckIn(s, now)?.cause)) + '.' : s.verdict);
-    say(this.#owner, r.owner ? 'owned by ' + visible(r.owner.kind) + '/' + visible(r.owner.name) : 'no owner');
+    write(this.#state, stateSign(r.state) + ' ' + stateName(visible(r.state)) + (going ? ' ' + running(chart.total) : ''));
+    const s = startUpOf(r, this.#source.seenAt);
+    const now = this.#source.problem ? this.#source.seenAt : performance.now();
+    write(this.#verdict, going ? capital(stuckText(s, now, running)) + ', cause: ' + causeName(visible(stuckIn(s, now)?.cause)) + '.' : s.verdict);
+    write(this.#owner, r.owner ? 'owned by ' + visible(r.owner.kind) + '/' + visible(r.owner.name) : 'no owner');
     mark(this.#owner, 'href', ofView('startups', { owner: workloadOf(r) }));
-    say(this.#node, 'on node ' + visible(r.node));
-    say(this.#details, ['created ' + stamp(chart.createdAt), 'took ' + exact(chart.total) + ' ' + exactError(r.total_error_seconds) + (going ? ' so far' : '')].join(' · '));
+    write(this.#node, 'on node ' + visible(r.node));
+    write(this.#details, ['created ' + stamp(chart.createdAt), 'took ' + exact(chart.total) + ' ' + exactError(r.total_error_seconds) + (going ? ' so far' : '')].join(' · '));
     this.#share.draw();
     mark(this.#links.compare, 'href', ofView('startups', { owner: workloadOf(r), a: idOf(r) }));
     const path = 'api/v1/pods/' + podPath(r);
@@ -137,9 +137,9 @@ export class PodView {
     sync(this.#legend, sums, (b) => b.cause, () => element('li', '', element('i', 'swatch'), element('span'), element('b'), element('small')), (node, b) => {
       const [, name, length, share] = node.children;
       restyle(node, 'c-' + causeStyle(b.cause));
-      say(name, causeName(visible(b.cause)));
-      say(length, brief(b.seconds));
-      say(share, percent(b.seconds, total));
+      write(name, causeName(visible(b.cause)));
+      write(length, brief(b.seconds));
+      write(share, percent(b.seconds, total));
     });
   }
 
@@ -158,11 +158,11 @@ export class PodView {
     this.#events.parentElement.hidden = chart.events.length === 0;
     sync(this.#events, chart.events, (e) => e.key, () => element('li', '', element('time'), element('b'), element('small'), element('span', 'words')), (node, e) => {
       const [time, reason, container, words] = node.children;
-      say(time, Number.isFinite(e.at) ? '+' + exact(e.at) : '–');
+      write(time, Number.isFinite(e.at) ? '+' + exact(e.at) : '–');
       mark(time, 'title', clockZone(chart.createdAt + 1000 * e.at));
-      say(reason, e.reason);
-      say(container, e.container);
-      say(words, e.message);
+      write(reason, e.reason);
+      write(container, e.container);
+      write(words, e.message);
     });
   }
 
@@ -202,5 +202,5 @@ function fill(host, texts) {
 
 function list(host, texts) {
   host.hidden = texts.length === 0;
-  sync(host, texts, (text, i) => i, () => element('li'), say);
+  sync(host, texts, (text, i) => i, () => element('li'), write);
 }

@@ -2,7 +2,7 @@
 
 import { Aggregate } from './ask.js';
 import { burstOf, lanesOf } from './burst.js';
-import { element, lay, mark, perFrame, place, restyle, say, sync } from './dom.js';
+import { element, lay, mark, perFrame, place, restyle, write, sync } from './dom.js';
 import { ago, brief, bytes, count, exact, exactError, rate, running } from './format.js';
 import { ofPod, ofView } from './address.js';
 import { choiceOf, filtersOf, hasRange, within } from './choice.js';
@@ -45,7 +45,7 @@ export class PullsView {
       this.#recent = list.recent;
       known.pulling(list.items, performance.now());
     }, fares);
-    known.hear((change) => {
+    known.listen((change) => {
       if (!this.#shown) return;
       if (change.kind === 'startup' || change.whole) this.#ask.want();
       this.changed();
@@ -82,8 +82,8 @@ export class PullsView {
 
   #draw() {
     if (!this.#shown) return;
-    const { items, toldAt } = this.#known.pulls;
-    const grown = (performance.now() - toldAt) / 1000;
+    const { items, seenAt } = this.#known.pulls;
+    const grown = (performance.now() - seenAt) / 1000;
     const live = this.#chosen(items).map((p) => ({ ...p, age: p.age_seconds + grown }));
     this.#drawNow(live);
     this.#drawLanes(live);
@@ -99,17 +99,17 @@ export class PullsView {
 
   #drawNow(live) {
     const waiting = live.filter((p) => p.state === 'queued');
-    say(this.#verdict, live.length === 0 ? 'No pulls in progress.' : count(live.length - waiting.length, 'image is', 'images are') + ' being pulled' +
+    write(this.#verdict, live.length === 0 ? 'No pulls in progress.' : count(live.length - waiting.length, 'image is', 'images are') + ' being pulled' +
       (waiting.length > 0 ? ', ' + waiting.length + (waiting.length === 1 ? ' waits in the queue, for ' : ' wait in the queue, the longest for ') + running(Math.max(...waiting.map((p) => p.age))) : '') + '.');
     this.#now.hidden = live.length === 0;
     sync(this.#now, live, (p, i) => [p.namespace, p.pod, p.container, p.image, i].join(' '), makePulling, (node, p) => {
       const [who, image, bar, much] = node.children;
-      say(who, p.pod ? visible(p.namespace) + '/' + visible(p.pod) + ' ' + visible(p.container) : 'not requested by a pod on this node');
+      write(who, p.pod ? visible(p.namespace) + '/' + visible(p.pod) + ' ' + visible(p.container) : 'not requested by a pod on this node');
       if (p.pod) mark(who, 'href', ofPod(p.namespace, p.pod, ''));
-      say(image, visible(p.image || p.registry, 400));
+      write(image, visible(p.image || p.registry, 400));
       restyle(bar, 'progress ' + (CAUSES[p.state] ?? 'c-unknown') + (p.total_bytes ? '' : ' endless'));
       lay(bar.firstChild, 'width', (p.total_bytes ? Math.min(100, 100 * (p.done_bytes ?? 0) / p.total_bytes) : 100) + '%');
-      say(much, (p.state === 'pulling' && p.total_bytes ? bytes(p.done_bytes) + ' of ' + bytes(p.total_bytes) : p.state ?? 'queued or pulling') + ' · ' + running(p.age) + (p.restart ? ' · restart' : ''));
+      write(much, (p.state === 'pulling' && p.total_bytes ? bytes(p.done_bytes) + ' of ' + bytes(p.total_bytes) : p.state ?? 'queued or pulling') + ' · ' + running(p.age) + (p.restart ? ' · restart' : ''));
     });
   }
 
@@ -122,7 +122,7 @@ export class PullsView {
     const to = Math.max(...burst.map((p) => p.to));
     const length = Math.max(to - from, 1);
     const lanes = lanesOf(burst);
-    say(this.#span, count(burst.length, 'pull', 'pulls') + ' in ' + brief(length / 1000) + ', from ' + clock(from) + ' to ' + clockZone(to) + ', ' +
+    write(this.#span, count(burst.length, 'pull', 'pulls') + ' in ' + brief(length / 1000) + ', from ' + clock(from) + ' to ' + clockZone(to) + ', ' +
       (lanes.length > 1 ? 'up to ' + lanes.length + ' at once.' : 'one at a time.'));
     sync(this.#lanes, lanes.slice(0, MOST_LANES), (l, i) => i, () => element('div', 'lane'), (node, lane) => {
       sync(node, lane, (p) => p.key, () => element('i'), (block, p) => {
@@ -134,7 +134,7 @@ export class PullsView {
     sync(this.#waits, burst, (p) => p.key, makeWait, (node, p) => {
       const [who, track, long] = node.children;
       const [wait, pull] = track.children;
-      say(who, p.who);
+      write(who, p.who);
       mark(who, 'title', p.image);
       const startedAt = Number.isFinite(p.startedAt) ? p.startedAt : p.failed ? p.from : p.to;
       place(wait, (p.from - from) / length, (startedAt - from) / length);
@@ -142,7 +142,7 @@ export class PullsView {
       restyle(pull, (p.failed ? 'c-backoff' : 'c-registry') + (p.goes ? ' goes-on' : ''));
       const queued = (startedAt - p.from) / 1000;
       const pulled = p.failed ? 'failed' : startedAt < p.to ? brief((p.to - startedAt) / 1000) + ' pull' : p.goes ? 'still waits' : '';
-      say(long, [queued >= 0.05 && brief(queued) + ' queued', pulled].filter(Boolean).join(', '));
+      write(long, [queued >= 0.05 && brief(queued) + ' queued', pulled].filter(Boolean).join(', '));
     });
   }
 }

@@ -2,7 +2,7 @@
 
 import { ofView } from './address.js';
 import { Aggregate } from './ask.js';
-import { element, lay, mark, perFrame, say, sync } from './dom.js';
+import { element, lay, mark, perFrame, write, sync } from './dom.js';
 import { ago, bytes, count, rate } from './format.js';
 import { imagesOf } from './groups.js';
 import { shareButtons } from './share.js';
@@ -29,7 +29,7 @@ export class RegistriesView {
     this.#share = shareButtons(() => '', nodeOf);
     this.#all.href = ofView('registries');
     this.#ask = new Aggregate('api/v1/registries', 5000, (list) => { this.#items = list.items; this.changed(); }, fares);
-    known.hear((change) => { if (this.#shown && (change.kind !== 'list' || change.whole)) this.#ask.want(); });
+    known.listen((change) => { if (this.#shown && (change.kind !== 'list' || change.whole)) this.#ask.want(); });
     this.root.append(this.#verdict, element('div', 'tools', this.#all, this.#share.root), this.#list, element('p', 'facts',
       'Covers all pods that the agent knows, including deleted pods. The speed is the number of bytes divided by the download time. An image that was present on the node is not a pull.'));
   }
@@ -56,15 +56,15 @@ export class RegistriesView {
     const fastest = Math.max(...this.#items.map(speed), 0);
     const slowest = items.filter((r) => speed(r) > 0).sort((a, b) => speed(a) - speed(b))[0];
     const failed = items.reduce((sum, r) => sum + (r.outcomes.failed ?? 0), 0);
-    say(this.#verdict, items.length === 0 ? (this.#chosen ? 'The agent knows no pull from ' + visible(this.#chosen) + '.' : 'No image was pulled.') : (slowest ? (items.length > 1 ? 'The slowest registry is ' : 'Images come from ') + visible(slowest.registry) + ' or its mirror, at ' + rate(slowest.bytes, slowest.download_seconds) + '. ' : '') +
+    write(this.#verdict, items.length === 0 ? (this.#chosen ? 'The agent knows no pull from ' + visible(this.#chosen) + '.' : 'No image was pulled.') : (slowest ? (items.length > 1 ? 'The slowest registry is ' : 'Images come from ') + visible(slowest.registry) + ' or its mirror, at ' + rate(slowest.bytes, slowest.download_seconds) + '. ' : '') +
       (failed === 0 ? 'No pull failed.' : count(failed, 'pull', 'pulls') + ' failed.'));
     const all = [...this.#known.startUps.values()];
     sync(this.#list, items, (r) => r.registry, makeCard, (node, r) => {
       const p = node.parts;
-      say(p.name, visible(r.registry));
-      say(p.speed, rate(r.bytes, r.download_seconds));
+      write(p.name, visible(r.registry));
+      write(p.speed, rate(r.bytes, r.download_seconds));
       lay(p.bar, 'width', (fastest > 0 ? 100 * speed(r) / fastest : 0) + '%');
-      say(p.facts, [bytes(r.bytes) + ' received', r.going_on > 0 && count(r.going_on, 'pull', 'pulls') + ' in progress', r.last_at && 'last ' + ago((this.#clock() - Date.parse(r.last_at)) / 1000)].filter(Boolean).join(' · '));
+      write(p.facts, [bytes(r.bytes) + ' received', r.going_on > 0 && count(r.going_on, 'pull', 'pulls') + ' in progress', r.last_at && 'last ' + ago((this.#clock() - Date.parse(r.last_at)) / 1000)].filter(Boolean).join(' · '));
       const registry = visible(r.registry);
       const pods = all.filter((s) => s.images.some((i) => i.registry === registry && pulled(i)));
       lead(p.pods, count(pods.length, 'pod', 'pods'), ofView('startups', { registry }), registry);
@@ -85,15 +85,15 @@ function makeCard() {
 }
 
 function lead(link, text, href, registry) {
-  say(link, text);
+  write(link, text);
   mark(link, 'href', href);
   mark(link, 'aria-label', text + ' of ' + registry);
 }
 
 function tallies(host, counts, style) {
   sync(host, Object.entries(counts), ([name]) => name, () => element('span', 'tally ' + style, element('b'), element('span')), (node, [name, n]) => {
-    say(node.firstChild, String(n));
-    say(node.lastChild, visible(name).replaceAll('_', ' '));
+    write(node.firstChild, String(n));
+    write(node.lastChild, visible(name).replaceAll('_', ' '));
   });
 }
 

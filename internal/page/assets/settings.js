@@ -1,6 +1,6 @@
 // Settings of the reader, which the browser keeps, and the theme.
 
-import { say } from './dom.js';
+import { write } from './dom.js';
 
 const THEME = 'podlapse-theme';
 const order = ['system', 'dark', 'light'];
@@ -10,7 +10,7 @@ export function themeButton(button) {
   const apply = () => {
     if (theme === 'system') delete document.documentElement.dataset.theme;
     else document.documentElement.dataset.theme = theme;
-    say(button, 'theme: ' + theme);
+    write(button, 'theme: ' + theme);
   };
   button.addEventListener('click', () => {
     theme = order[(order.indexOf(theme) + 1) % order.length];

@@ -1,6 +1,6 @@
 // Buttons that copy a command or a link.
 
-import { element, mark, say } from './dom.js';
+import { element, mark, write } from './dom.js';
 
 const kinds = { Deployment: 'deploy', StatefulSet: 'sts', DaemonSet: 'ds', ReplicaSet: 'rs', Job: 'job', CronJob: 'cronjob' };
 
@@ -48,10 +48,10 @@ function copyButton(label, textOf) {
   button.addEventListener('click', async () => {
     try {
       await navigator.clipboard.writeText(textOf());
-      say(button, 'Copied');
-      setTimeout(() => say(button, label), 2000);
+      write(button, 'Copied');
+      setTimeout(() => write(button, label), 2000);
     } catch { // browsers allow copying only over TLS and on loopback
-      say(text, textOf());
+      write(text, textOf());
     }
   });
   return element('span', 'copy', button, text);

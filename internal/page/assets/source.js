@@ -7,7 +7,7 @@ export class Source {
   id = null; // namespace, name and UID
   record = null;
   problem = ''; // why the record is missing, or no longer follows the agent
-  toldAt = 0;
+  seenAt = 0;
   #asking = null;
   #changed;
 
@@ -24,21 +24,21 @@ export class Source {
 
   close() { this.#asking?.abort(); }
 
-  hear(change) {
+  apply(change) {
     if (change.whole) this.#load(); // the stream can have missed changes
     else if (change.kind !== 'startup' || change.uid !== this.record?.uid) return;
-    else if (change.record) this.#tell(change.record);
+    else if (change.record) this.#receive(change.record);
     else this.#load(); // the object is gone: the record has the time
   }
 
-  grown() { return this.record.state === 'starting' && !this.problem ? (performance.now() - this.toldAt) / 1000 : 0; }
+  grown() { return this.record.state === 'starting' && !this.problem ? (performance.now() - this.seenAt) / 1000 : 0; }
 
   async #load() {
     this.close();
     if (!this.id) return;
     const asking = this.#asking = new AbortController();
     try {
-      this.#tell(await ask('api/v1/pods/' + podPath(this.id), asking.signal));
+      this.#receive(await ask('api/v1/pods/' + podPath(this.id), asking.signal));
     } catch (error) {
       if (asking.signal.aborted) return;
       const why = error instanceof Refusal ? error.message : 'The agent does not respond.';
@@ -48,10 +48,10 @@ export class Source {
     }
   }
 
-  #tell(record) {
+  #receive(record) {
     this.record = record;
     this.problem = '';
-    this.toldAt = performance.now();
+    this.seenAt = performance.now();
     this.#changed();
   }
 }

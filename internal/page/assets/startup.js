@@ -6,7 +6,7 @@ import { phaseName } from './words.js';
 const VERDICT = 400;
 
 // startUpOf reads a record that arrived at an instant of performance.now().
-export function startUpOf(record, toldAt) {
+export function startUpOf(record, seenAt) {
   const owner = record.owner ? visible(record.owner.kind) + '/' + visible(record.owner.name) : '';
   const s = {
     uid: record.uid, namespace: record.namespace, name: record.name,
@@ -16,7 +16,7 @@ export function startUpOf(record, toldAt) {
     total: record.total_seconds, error: record.total_error_seconds, verdict: visible(record.verdict, VERDICT),
     stretches: record.phases.map((p) => ({ phase: p.phase, cause: p.cause, container: visible(p.container), attempt: p.attempt ?? 0, seconds: p.seconds })),
     images: record.pulls.filter((p) => p.kind !== 'ephemeral').map(imageOf),
-    refused: refusal(record), toldAt,
+    refused: refusal(record), seenAt,
   };
   s.workload = workloadOf(record);
   s.causes = byCause(s.stretches);
@@ -45,7 +45,7 @@ function refusal(record) {
 
 export function starts(s) { return s.state === 'starting'; }
 
-export function grown(s, now) { return starts(s) ? Math.max(0, now - s.toldAt) / 1000 : 0; }
+export function grown(s, now) { return starts(s) ? Math.max(0, now - s.seenAt) / 1000 : 0; }
 
 export function age(s, now) { return s.total + grown(s, now); }
 

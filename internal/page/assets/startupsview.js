@@ -2,7 +2,7 @@
 
 import { drawCauses } from './causebar.js';
 import { choiceOf, choose, settingsOf } from './choice.js';
-import { element, mark, perFrame, restyle, say } from './dom.js';
+import { element, mark, perFrame, restyle, write } from './dom.js';
 import { Filters } from './filters.js';
 import { ago, brief, count, running } from './format.js';
 import { idOf, ofPod, ofView, readID } from './address.js';
@@ -111,7 +111,7 @@ export class StartUpsView {
     const items = [...part(' going', 'Starting now', going), ...part(' over', 'Recent start-ups', over)];
     this.#empty.hidden = items.length > 0;
     this.#heads.hidden = items.length === 0;
-    if (items.length === 0) say(this.#empty, this.#emptyText(all));
+    if (items.length === 0) write(this.#empty, this.#emptyText(all));
     this.#rows.show(items);
   }
 
@@ -123,27 +123,27 @@ export class StartUpsView {
   #drawVerdict(all, now) {
     const other = readID(this.#choice.a || this.#choice.b);
     if (other) {
-      say(this.#verdict, 'Choose the start-up to compare with ' + visible(other.namespace) + '/' + visible(other.name) + '.');
-      say(this.#stuck, '');
+      write(this.#verdict, 'Choose the start-up to compare with ' + visible(other.namespace) + '/' + visible(other.name) + '.');
+      write(this.#stuck, '');
       return;
     }
     const going = all.filter(starts);
     if (going.length === 0) {
-      say(this.#verdict, this.#known.listed ? 'No pods are starting.' : 'Loading …');
-      say(this.#stuck, this.#lately(all));
+      write(this.#verdict, this.#known.listed ? 'No pods are starting.' : 'Loading …');
+      write(this.#stuck, this.#lately(all));
       return;
     }
     const oldest = going.reduce((a, b) => (age(b, now) > age(a, now) ? b : a));
     const stretch = stuckIn(oldest, now);
     const since = running(age(oldest, now));
-    say(this.#verdict, (going.length > 1 ? going.length + ' pods are starting; the longest, ' + oldest.shownName + ', for ' + since : oldest.shownName + ' is starting, for ' + since) +
+    write(this.#verdict, (going.length > 1 ? going.length + ' pods are starting; the longest, ' + oldest.shownName + ', for ' + since : oldest.shownName + ' is starting, for ' + since) +
       (stretch ? ': ' + stuckText(oldest, now, running) + ', cause: ' + causeName(visible(stretch.cause)) : '') + '.');
     const phases = new Map();
     for (const s of going) {
       const phase = visible(s.stretches.at(-1)?.phase ?? 'nothing known');
       phases.set(phase, (phases.get(phase) ?? 0) + 1);
     }
-    say(this.#stuck, going.length < 2 ? this.#lately(all) : [...phases].sort((a, b) => b[1] - a[1]).map(([phase, n]) => n + ' in ' + phaseName(phase)).join(' · '));
+    write(this.#stuck, going.length < 2 ? this.#lately(all) : [...phases].sort((a, b) => b[1] - a[1]).map(([phase, n]) => n + ' in ' + phaseName(phase)).join(' · '));
   }
 
   #lately(all) {
@@ -170,8 +170,8 @@ export class StartUpsView {
     for (const chip of this.#states.children) {
       const state = chip.dataset.state;
       const n = state === '' ? all.length : counts.get(state) ?? 0;
-      say(chip.firstChild, state === '' ? 'all' : stateName(state));
-      say(chip.lastChild, String(n));
+      write(chip.firstChild, state === '' ? 'all' : stateName(state));
+      write(chip.lastChild, String(n));
       mark(chip, 'aria-pressed', String(this.#choice.state === state));
       chip.hidden = n === 0 && state !== '' && this.#choice.state !== state;
     }
@@ -187,8 +187,8 @@ export class StartUpsView {
 
   #fill(node, item) {
     if (item.kind !== 'row') {
-      say(node.firstChild, item.name);
-      say(node.lastChild, String(item.count));
+      write(node.firstChild, item.name);
+      write(node.lastChild, String(item.count));
       return;
     }
     const { s } = item;
@@ -199,20 +199,20 @@ export class StartUpsView {
     const { a, b } = this.#choice;
     mark(node, 'href', a || b ? ofView('compare', { a: a || idOf(s), b: a ? idOf(s) : b }) : ofPod(s.namespace, s.name, s.uid));
     mark(node, 'data-uid', s.uid);
-    say(p.name, s.shownName);
-    say(p.of, s.shownNamespace + (s.owner ? ' · ' + s.owner : ''));
-    say(p.sign, stateSign(s.state));
-    say(p.state, stateName(visible(s.state)));
-    say(p.note, s.gone ? 'pod gone' : '');
-    say(p.took, going ? running(age(s, now)) : brief(s.total));
-    say(p.error, going || s.error < 0.0005 ? '' : '±' + brief(s.error));
+    write(p.name, s.shownName);
+    write(p.of, s.shownNamespace + (s.owner ? ' · ' + s.owner : ''));
+    write(p.sign, stateSign(s.state));
+    write(p.state, stateName(visible(s.state)));
+    write(p.note, s.gone ? 'pod gone' : '');
+    write(p.took, going ? running(age(s, now)) : brief(s.total));
+    write(p.error, going || s.error < 0.0005 ? '' : '±' + brief(s.error));
     drawCauses(p.bar, s, now);
     const cause = going ? stuckIn(s, now)?.cause ?? 'unknown' : mainCause(s);
     restyle(p.cause, 'cause c-' + causeStyle(cause));
-    say(p.causeName, shortCause(cause));
-    say(p.verdict, going ? stuckText(s, now, running) : withoutTotal(s.verdict));
+    write(p.causeName, shortCause(cause));
+    write(p.verdict, going ? stuckText(s, now, running) : withoutTotal(s.verdict));
     mark(p.verdict, 'title', s.verdict);
-    say(p.ended, going ? '' : ago((this.#clock() - (s.settledAt || s.createdAt)) / 1000));
+    write(p.ended, going ? '' : ago((this.#clock() - (s.settledAt || s.createdAt)) / 1000));
   }
 
   #walk(event) {

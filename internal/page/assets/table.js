@@ -1,6 +1,6 @@
 // Tables of texts, links and bars.
 
-import { element, mark, place, restyle, say, sync } from './dom.js';
+import { element, mark, place, restyle, write, sync } from './dom.js';
 
 // table makes a table. A head that begins with "#" is the head of a column of numbers.
 export function table(heads, body) {
@@ -20,8 +20,8 @@ export function rows(body, items) {
       item.cells.forEach((cell, i) => {
         const td = node.children[i];
         restyle(td, cell.style ?? '');
-        say(td.firstChild, String(cell.text ?? cell));
-        say(td.children[1], cell.note ?? '');
+        write(td.firstChild, String(cell.text ?? cell));
+        write(td.children[1], cell.note ?? '');
         if (linkOf(cell)) mark(td.firstChild, 'href', cell.link);
         if (cell.bars) drawBars(td, cell.bars);
       });

@@ -1,7 +1,7 @@
 // The waterfall of one start-up: a row for each phase on one axis, with the accuracy of its length and the layers of its pull. The
 // kubelet's Events are above the rows.
 
-import { element, lay, mark, place, restyle, say, sync } from './dom.js';
+import { element, lay, mark, place, restyle, write, sync } from './dom.js';
 import { bytes, count, exact, exactError, percent, rate } from './format.js';
 import { causeName, causeStyle, phaseMeans, phaseName, shortCause } from './words.js';
 import { clockZone } from './zone.js';
@@ -22,7 +22,7 @@ export class Waterfall {
     this.#again = again;
     this.#rows.setAttribute('role', 'tree');
     this.#rows.setAttribute('aria-label', 'Phases');
-    const events = element('div', 'wf-row wf-said', element('span', 'wf-label', 'Events'), element('div', 'wf-track', this.#events));
+    const events = element('div', 'wf-row wf-dated', element('span', 'wf-label', 'Events'), element('div', 'wf-track', this.#events));
     this.root.append(element('div', 'wf-head', element('span', 'wf-label', 'Phase'), element('div', 'wf-track', this.#axis), element('span', 'wf-length', 'Time'), element('span', 'wf-error', 'Accuracy'), element('span', 'wf-cause', 'Cause')),
       element('div', 'wf-body', element('div', 'wf-gridholder', this.#grid), events, this.#rows));
     this.root.addEventListener('keydown', (event) => this.#key(event));
@@ -47,14 +47,14 @@ export class Waterfall {
     const { total } = chart;
     const all = ticks(total, window.innerWidth < 800 ? 4 : 8);
     sync(this.#axis, all, (t) => t, () => element('span', 'tick'), (node, t) => {
-      say(node, tickText(t, total));
+      write(node, tickText(t, total));
       lay(node, 'left', percentOf(t, total));
       restyle(node, 'tick' + (t / total > 0.94 ? ' last' : ''));
     });
     sync(this.#grid, all, (t) => t, () => element('i'), (node, t) => lay(node, 'left', percentOf(t, total)));
-    const said = chart.events.filter((e) => Number.isFinite(e.at));
-    this.#events.closest('.wf-row').hidden = said.length === 0;
-    sync(this.#events, said, (e) => e.key, () => { const node = element('button', 'wf-event'); node.type = 'button'; return node; }, (node, e) => {
+    const dated = chart.events.filter((e) => Number.isFinite(e.at));
+    this.#events.closest('.wf-row').hidden = dated.length === 0;
+    sync(this.#events, dated, (e) => e.key, () => { const node = element('button', 'wf-event'); node.type = 'button'; return node; }, (node, e) => {
       node.about = e;
       lay(node, 'left', percentOf(e.at, total));
       restyle(node, 'wf-event' + (/fail|backoff|error|unhealthy/i.test(e.reason) ? ' bad' : ''));
@@ -123,13 +123,13 @@ function fillRow(node, r, total, open) {
   restyle(node, 'wf-row wf-' + r.kind + ' c-' + causeStyle(r.cause ?? 'registry') + (r.open ? ' goes-on' : '') + (canOpen ? ' can-open' : ''));
   mark(node, 'aria-level', phase ? '1' : '2');
   if (canOpen) mark(node, 'aria-expanded', String(open));
-  say(p.sign, canOpen ? (open ? '▾' : '▸') : '');
-  say(p.name, nameOf(r));
-  say(p.of, phase ? r.container + (r.attempt > 0 ? ' #' + (r.attempt + 1) : '') : '');
-  say(p.when, remark(r));
-  say(p.length, Number.isFinite(r.seconds) ? exact(r.seconds) : '–');
-  say(p.error, phase ? exactError(r.error) : '');
-  say(p.causeName, phase ? shortCause(r.cause) : '');
+  write(p.sign, canOpen ? (open ? '▾' : '▸') : '');
+  write(p.name, nameOf(r));
+  write(p.of, phase ? r.container + (r.attempt > 0 ? ' #' + (r.attempt + 1) : '') : '');
+  write(p.when, remark(r));
+  write(p.length, Number.isFinite(r.seconds) ? exact(r.seconds) : '–');
+  write(p.error, phase ? exactError(r.error) : '');
+  write(p.causeName, phase ? shortCause(r.cause) : '');
   place(p.bar, r.from / total, r.to / total);
   const spread = phase && r.error > 0 ? r.error : 0;
   p.whisker.hidden = spread === 0;

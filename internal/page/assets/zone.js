@@ -1,6 +1,6 @@
 // Instants as text, in UTC or in the browser's local time. Instants are in milliseconds since 1970.
 
-import { mark, say } from './dom.js';
+import { mark, write } from './dom.js';
 import { keep, kept } from './settings.js';
 
 const KEY = 'podlapse-time';
@@ -10,7 +10,7 @@ let local = kept(KEY) === 'local';
 
 export function zoneButton(button, changed) {
   const apply = () => {
-    say(button, local ? 'time: local' : 'time: UTC');
+    write(button, local ? 'time: local' : 'time: UTC');
     mark(button, 'aria-label', (local ? 'Times are in local time' : 'Times are in UTC') + '. Switch to ' + (local ? 'UTC' : 'local time') + '.');
   };
   button.addEventListener('click', () => {

@@ -31,8 +31,8 @@ func (c Client) Timeline(ctx context.Context, namespace, name string) (Timeline,
 	return timeline, nil
 }
 
-// Ending returns the termination of a pod from the agent's response about the pod.
-func (c Client) Ending(ctx context.Context, namespace, name string) (end Termination, err error) {
+// Termination returns the termination of a pod from the agent's response about the pod.
+func (c Client) Termination(ctx context.Context, namespace, name string) (end Termination, err error) {
 	data, err := c.get(ctx, "/api/v1/pods/"+namespace+"/"+name)
 	if err != nil {
 		return Termination{}, err

@@ -12,11 +12,11 @@ func TestTerminationRecords(t *testing.T) {
 	const other = `{"id":"v/0","namespace":"other","name":"b","uid":"v","node":"n","termination":{"verdict":"gone"}}` +
 		"\n"
 	records := readRecords([]byte(startUp+end+other), "ns")
-	if len(records.Timelines) != 1 || records.Timelines[0].State != "ready" || len(records.Ends) != 1 ||
+	if len(records.Timelines) != 1 || records.Timelines[0].State != "ready" || len(records.Terminations) != 1 ||
 		records.Torn != 0 || records.Strays != 0 {
 		t.Fatalf("%+v", records)
 	}
-	if got := records.Ends[0].Termination; got.TotalSeconds != "31.5" || *got.Of("app").ExitCode != 137 ||
+	if got := records.Terminations[0].Termination; got.TotalSeconds != "31.5" || *got.Of("app").ExitCode != 137 ||
 		len(got.Containers) != 1 || got.Of("app").How != "killed" || got.Of("other").How != "" {
 		t.Errorf("%+v", got)
 	}

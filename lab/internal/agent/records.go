@@ -11,10 +11,10 @@ import (
 
 // Records contains the records that the agent printed about the pods of one namespace.
 type Records struct {
-	Timelines []Timeline // records in the order of printing, including repeated records
-	Strays    int        // number of transition records that do not follow a timeline of their pod
-	Torn      int        // number of lines that are incomplete because an agent was killed
-	Ends      []End      // terminations of deleted pods, in the order of printing
+	Timelines    []Timeline // records in the order of printing, including repeated records
+	Strays       int        // number of transition records that do not follow a timeline of their pod
+	Torn         int        // number of lines that are incomplete because an agent was killed
+	Terminations []End      // terminations of deleted pods, in the order of printing
 }
 
 // Output names the files to which the node's agents print.
@@ -71,7 +71,7 @@ func readRecords(data []byte, namespace string) Records {
 		}
 		if r.end.Namespace != "" {
 			if r.end.Namespace == namespace {
-				records.Ends = append(records.Ends, r.end)
+				records.Terminations = append(records.Terminations, r.end)
 			}
 			continue
 		}

@@ -45,7 +45,7 @@ func (o Observer) AwaitSettled(ctx context.Context, name string) (agent.Timeline
 // AwaitEnd waits until the agent has reported the termination of a pod, and returns the report.
 func (o Observer) AwaitEnd(ctx context.Context, name string) (agent.End, error) {
 	return awaitPrinted(ctx, o, "the agent to report the termination of pod "+name,
-		func(r agent.Records) []agent.End { return r.Ends }, func(e agent.End) bool { return e.Name == name })
+		func(r agent.Records) []agent.End { return r.Terminations }, func(e agent.End) bool { return e.Name == name })
 }
 
 // awaitPrinted waits for the first matching record.

@@ -38,8 +38,8 @@ func TestPodDeletedDuringList(t *testing.T) {
 		const known = new Known();
 		known.expectList();
 		known.gone(record.uid);
-		known.tellSome([record], 0);
-		known.tellAll();
+		known.addPage([record], 0);
+		known.completeList();
 		return known.startUps.get(record.uid)?.gone === true; })()`); !gone {
 		t.Error("the page must show the pod and mark it as gone")
 	}
@@ -52,7 +52,7 @@ func TestDeletedPodsAreLimited(t *testing.T) {
 		const { Known } = `+module("known.js")+`;
 		const record = (await (await fetch('api/v1/pods')).json()).items[0];
 		const known = new Known();
-		for (let i = 0; i < 1100; i++) known.told({ ...record, uid: 'u' + i }, 0);
+		for (let i = 0; i < 1100; i++) known.update({ ...record, uid: 'u' + i }, 0);
 		for (let i = 1099; i >= 10; i--) known.gone('u' + i);
 		const uids = [...known.startUps.keys()];
 		return [String(uids.length), uids[0], uids[10], uids.at(-1)]; })()`)

@@ -56,18 +56,18 @@ func TestPressure(t *testing.T) {
 func TestTermination(t *testing.T) {
 	tab := modules(t)
 	reported := ask[[]string](t, tab, `(async () => {
-		const { Ending } = `+module("ending.js")+`;
-		const ending = new Ending();
-		document.querySelector('main').append(ending.root);
-		ending.draw({ verdict: 'gone after 30.5 s: app ignored its stop signal', phases: [
+		const { Termination } = `+module("termination.js")+`;
+		const termination = new Termination();
+		document.querySelector('main').append(termination.root);
+		termination.draw({ verdict: 'gone after 30.5 s: app ignored its stop signal', phases: [
 			{ phase: 'grace', cause: 'app', container: 'app', seconds: 30, error_seconds: 0.001 },
 			{ phase: 'unattributed', cause: 'unknown', seconds: 0.5, error_seconds: 0.25,
 				merged_with: ['kill', 'sandbox_stop'] }],
 			containers: [{ container: 'app', how: 'killed', exit_code: 137, reason: 'Error',
 				grace_used_seconds: 30.012, error_seconds: 0.002 }, { container: 'side', how: 'running' }] });
-		const shown = ending.root.innerText;
-		ending.draw(undefined);
-		return [shown, ending.root.checkVisibility() ? 'shown' : '']; })()`)
+		const shown = termination.root.innerText;
+		termination.draw(undefined);
+		return [shown, termination.root.checkVisibility() ? 'shown' : '']; })()`)
 	for _, want := range []string{"ignored its stop signal", "30.000 s", "±0.001 s", "the application",
 		"or kill, sandbox stop", "137 Error", "30.012 s", "running"} {
 		if !strings.Contains(reported[0], want) {

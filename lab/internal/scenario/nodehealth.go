@@ -181,8 +181,8 @@ func (h healthRun) notReady(ctx context.Context) error {
 	if err != nil {
 		h.verdict.Problem("%v", err)
 	}
-	const kubeletSays = 20 * time.Second // the kubelet checks its status every 10 s
-	if err := h.awaitSamples(ctx, "the kubelet to report that it is ready", kubeletSays,
+	const reportLimit = 20 * time.Second // the kubelet checks its status every 10 s
+	if err := h.awaitSamples(ctx, "the kubelet to report that it is ready", reportLimit,
 		sample{"podlapse_node_available", nil, 1}, sample{"podlapse_node_unavailable", nil, 0}); err != nil {
 		h.verdict.Problem("%v", err)
 	}

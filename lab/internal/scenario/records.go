@@ -46,7 +46,7 @@ func (v *Verdict) records(records agent.Records, schemas agent.Schemas) {
 			v.Problem("the timeline and the transition records of %s contradict each other: %s", timeline.Name, problem)
 		}
 	}
-	for _, end := range records.Ends {
+	for _, end := range records.Terminations {
 		if err := agent.Validate(schemas.End, end.Raw); err != nil {
 			v.Problem("termination record of %s: %v", end.Name, err)
 		}

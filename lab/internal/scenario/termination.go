@@ -23,23 +23,23 @@ type expectedStop struct {
 
 func (e expectedStop) never() bool { return e.how == "" }
 
-// endingPod is a pod that is deleted, with its expected termination.
-type endingPod struct {
-	name   string
-	grace  int64 // seconds
-	spec   corev1.PodSpec
-	ends   []expectedStop
-	phases []string // names in order; for an unattributed phase, the names of its candidates
-	says   string   // expected part of the verdict
+// terminatingPod is a pod that is deleted, with its expected termination.
+type terminatingPod struct {
+	name    string
+	grace   int64 // seconds
+	spec    corev1.PodSpec
+	ends    []expectedStop
+	phases  []string // names in order; for an unattributed phase, the names of its candidates
+	verdict string   // expected part of the verdict
 }
 
-// endingPods returns pods that stop in every way that the kubelet supports.
-func endingPods(b *bench.Bench) []endingPod {
+// terminatingPods returns pods that stop in every way that the kubelet supports.
+func terminatingPods(b *bench.Bench) []terminatingPod {
 	const hook, slow, slower, never = 1200 * time.Millisecond, 400 * time.Millisecond, 700 * time.Millisecond, time.Hour
 	container := func(name string) corev1.Container { return corev1.Container{Name: name, Image: b.BaseImage} }
 	one := func(c corev1.Container) corev1.PodSpec { return corev1.PodSpec{Containers: []corev1.Container{c}} }
 	usual := []string{"kubelet_pickup", "grace", "sandbox_stop", "object_deletion"}
-	return []endingPod{
+	return []terminatingPod{
 		{"deaf", 3, one(bench.WithStop(container("main"), never, 0)), []expectedStop{{"main", "killed", 137, 9}},
 			[]string{"kubelet_pickup", "grace", "kill", "sandbox_stop", "object_deletion"},
 			"main ignored its stop signal for 3."},
@@ -67,7 +67,7 @@ func termination(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := b.Node.RestartAgentWith(ctx, node.AgentChange{Flags: []string{"--termination"}}); err != nil {
 		return err
 	}
-	pods := endingPods(b)
+	pods := terminatingPods(b)
 	arrivals, stop := b.Watch(ctx)
 	work, together := errgroup.WithContext(ctx)
 	for _, p := range pods {
@@ -113,8 +113,8 @@ func termination(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err != nil {
 		return err
 	}
-	if v.Compared++; len(records.Ends) != len(pods) {
-		v.Problem("the agent must print %d terminations, but printed %d", len(pods), len(records.Ends))
+	if v.Compared++; len(records.Terminations) != len(pods) {
+		v.Problem("the agent must print %d terminations, but printed %d", len(pods), len(records.Terminations))
 	}
 	return nil
 }
@@ -128,8 +128,8 @@ type endWitness struct {
 	goneAt     time.Time // time when the bench's watch delivered the deletion of the object
 }
 
-// end deletes the pod, waits until the pod's object no longer exists, and collects the evidence.
-func (p endingPod) end(ctx context.Context, b *bench.Bench, v *Verdict,
+// The method end deletes the pod, waits until the pod's object no longer exists, and collects the evidence.
+func (p terminatingPod) end(ctx context.Context, b *bench.Bench, v *Verdict,
 	arrivals *bench.Arrivals) (w endWitness, err error) {
 	if w.asked, err = bench.Dated(func() error { return b.DeletePod(ctx, p.name) }); err != nil {
 		return w, err

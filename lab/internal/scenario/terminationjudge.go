@@ -16,8 +16,8 @@ import (
 // endLimit is the largest accepted error of the agent for steps with a timestamp.
 const endLimit = 50 * time.Millisecond
 
-// end compares the record of a termination with the independent sources.
-func (v *Verdict) end(p endingPod, end agent.End, w endWitness) {
+// The method end compares the record of a termination with the independent sources.
+func (v *Verdict) end(p terminatingPod, end agent.End, w endWitness) {
 	reported := end.Termination
 	for _, problem := range reported.Problems() {
 		v.Problem("termination of pod %s: %s", p.name, problem)
@@ -29,8 +29,8 @@ func (v *Verdict) end(p endingPod, end agent.End, w endWitness) {
 	if len(reported.Missing) > 0 {
 		v.Problem("termination of pod %s: the record lists missing evidence %s, want none", p.name, reported.Missing)
 	}
-	if !strings.Contains(reported.Verdict, p.says) {
-		v.Problem("termination of pod %s: verdict %q does not contain %q", p.name, reported.Verdict, p.says)
+	if !strings.Contains(reported.Verdict, p.verdict) {
+		v.Problem("termination of pod %s: verdict %q does not contain %q", p.name, reported.Verdict, p.verdict)
 	}
 	if names := phaseNames(reported.Phases); !slices.Equal(names, p.phases) {
 		v.Problem("termination of pod %s: its phases are %q, want %q", p.name, names, p.phases)
@@ -115,7 +115,7 @@ func phaseOf(phases []agent.Phase, name string) agent.Phase {
 func (v *Verdict) goesOn(ctx context.Context, b *bench.Bench, pod string) error {
 	return b.Node.Report.Wait(ctx, "the agent to report that pod "+pod+" ends", startLimit, 100*time.Millisecond,
 		func(ctx context.Context) error {
-			reported, err := b.Agent.Ending(ctx, b.Namespace, pod)
+			reported, err := b.Agent.Termination(ctx, b.Namespace, pod)
 			if err != nil {
 				return err
 			}

@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/podlapse/podlapse/internal/feature"
+	"github.com/podlapse/podlapse/internal/flags"
+	"github.com/podlapse/podlapse/pkg/podwatch"
+)
+
+// featureTable lists the flags of the removable features. featureTable must follow --node-name and --cri-endpoint in
+// the table.
+func (c *config) featureTable() (table flags.Table) {
+	c.features = c.compatibility()
+	for _, f := range c.features {
+		table = append(table, f.Flags...)
+	}
+	return table
+}
+
+// forFeatures returns the configuration that flags of features use. The values are complete only after the agent has
+// parsed --node-name and --cri-endpoint.
+func (c *config) forFeatures() feature.Node {
+	return feature.Node{Name: c.nodeName, Runtime: !c.criEndpoint.Off()}
+}
+
+// wholePods reports whether a feature requires all fields of pod objects.
+func (c config) wholePods() bool {
+	for _, f := range c.features {
+		if f.WholePods != nil && f.WholePods() {
+			return true
+		}
+	}
+	return false
+}
+
+// The type features holds the hooks of the running features.
+type features []feature.Hooks
+
+func startFeatures(d deps, k *core) features {
+	agent := feature.Agent{
+		NodeName: d.config.nodeName, Client: d.api.own, Registerer: d.registry, Health: d.board, Logger: d.logger,
+		Timelines: k.some, Present: k.present,
+	}
+	if !d.config.criEndpoint.Off() {
+		agent.PingRuntime = k.pingRuntime
+	}
+	var started features
+	for _, f := range d.config.features {
+		started = append(started, f.Start(agent))
+	}
+	return started
+}
+
+// The method followers returns the features that follow pod objects.
+func (all features) followers() (list podFollowers) {
+	for _, f := range all {
+		if f.Follower != nil {
+			list = append(list, f.Follower)
+		}
+	}
+	return list
+}
+
+// podWatch lets the features change the configuration of the pod watch.
+func (all features) podWatch(config *podwatch.Config) {
+	for _, f := range all {
+		if f.PodWatch != nil {
+			f.PodWatch(config)
+		}
+	}
+}
+
+// eventDelay returns the function that receives the delay of each Event, or nil if no feature uses the delays.
+func (all features) eventDelay() func(late time.Duration) {
+	for _, f := range all {
+		if f.EventDelay != nil {
+			return f.EventDelay
+		}
+	}
+	return nil
+}
+
+// The method changed passes the UID of a changed pod to the features.
+func (all features) changed(uid string) {
+	for _, f := range all {
+		if f.Changed != nil {
+			f.Changed(uid)
+		}
+	}
+}
+
+// writePods returns the function that writes the pod objects for the read API, or nil if no feature keeps the objects.
+func (all features) writePods() func(w io.Writer, want func(namespace, name, labels string) bool) error {
+	for _, f := range all {
+		if f.WritePods != nil {
+			return f.WritePods
+		}
+	}
+	return nil
+}
+
+func (all features) components() (list []component) {
+	for _, f := range all {
+		if f.Components == nil {
+			continue
+		}
+		for _, c := range f.Components() {
+			part := component{c.Name, stageSources, c.Run}
+			if c.Last {
+				part.stage = stageSinks
+			}
+			list = append(list, part)
+		}
+	}
+	return list
+}
+
+// The method checkFeatures returns the findings about the permissions of the features.
+func (k controlPlane) checkFeatures() (findings []finding) {
+	api := feature.APIServer{
+		Client: k.api.own,
+		May: func(ctx context.Context, verb, group, resource string) (bool, error) {
+			return k.mayI(ctx, action{verb, group, resource})
+		},
+		Unanswered: func(subject string, err error) feature.Finding {
+			f := failedToAsk(subject, err)
+			return feature.Finding{Subject: f.subject, Failed: true, Detail: f.detail, Remedy: f.remedy}
+		},
+	}
+	for _, f := range k.c.features {
+		if f.CheckAPI != nil {
+			findings = append(findings, ofFeature(f.CheckAPI(k.ctx, api))...)
+		}
+	}
+	return findings
+}
+
+// The function checkFeatures returns the findings about the requirements of the features other than permissions.
+func checkFeatures(c config) (findings []finding) {
+	for _, f := range c.features {
+		if f.Check != nil {
+			findings = append(findings, ofFeature(f.Check())...)
+		}
+	}
+	return findings
+}
+
+func ofFeature(found []feature.Finding) (findings []finding) {
+	for _, f := range found {
+		outcome := checkOK
+		if f.Failed {
+			outcome = checkFailed
+		}
+		findings = append(findings, finding{f.Subject, outcome, f.Detail, f.Remedy})
+	}
+	return findings
+}

@@ -1,0 +1,227 @@
+package eventwatch
+
+import (
+	"hash/maphash"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// Limits on the Events that a shared watch remembers. A node has some hundred pods, and the kubelet creates about ten
+// Events of a few hundred bytes for each start-up. So the Events of all pods that started in the last hour fit.
+const (
+	maxRemembered      = 1024
+	maxRememberedBytes = 512 << 10
+	// maxOfPod is the maximum number of remembered Events per pod. The kubelet aggregates Events, so a pod has far
+	// fewer.
+	maxOfPod     = 128
+	maxForgotten = 1024
+	// maxNamespaces is larger than the number of namespaces that have pods on one node within an hour.
+	maxNamespaces = 1024
+	// rememberedBytes is the memory for one Event in addition to its texts, and for one pod in addition to its
+	// names.
+	rememberedBytes = 256
+)
+
+// The type involved identifies the pod of an Event. All fields must match, because access control protects only the
+// namespace of an Event. A client that can write Events in this namespace chooses all other fields.
+type involved struct{ namespace, name, uid string }
+
+// involvedIn returns the pod of an Event, and whether the Event concerns a pod. If eventTime is set, the API server
+// accepts an involvedObject.namespace that differs from the Event's own namespace (kubernetes:
+// pkg/apis/core/validation, legacyValidateEvent).
+func involvedIn(event *corev1.Event) (involved, bool) {
+	about := event.InvolvedObject
+	pod := involved{event.Namespace, about.Name, string(about.UID)}
+	return pod, about.Kind == "Pod" && about.Namespace == event.Namespace
+}
+
+func involvedOf(w timeline.EventWatch) involved { return involved{w.Namespace, w.Name, w.InvolvedUID} }
+
+// The method size returns the memory in bytes for the identity of a remembered pod.
+func (i involved) size() int { return rememberedBytes + len(i.namespace) + len(i.name) + len(i.uid) }
+
+// The variable seed makes the hashes unpredictable for clients that write Events.
+var seed = maphash.MakeSeed()
+
+// eventKey identifies one state of an Event. Its size does not depend on the length of the Event's name.
+type eventKey struct{ name, version uint64 }
+
+func keyOf(event *corev1.Event) eventKey {
+	return eventKey{maphash.String(seed, event.Name), maphash.String(seed, event.ResourceVersion)}
+}
+
+// eventCache holds the latest state of the Events that a shared watch received about this node's pods, including pods
+// that nobody requested yet. A pod that reconcile requests later gets these Events. At the limit, eventCache
+// forgets pods of the namespace that takes the most memory, starting with the pod whose latest Event is the oldest.
+// eventCache records which pods it forgot. So a namespace with many Events does not affect other namespaces.
+type eventCache struct {
+	namespaces map[string]*share
+	full       bool // a namespace did not fit, so only the namespaces in the map are complete
+	limit      int  // maximum number of Events
+	events     int
+	bytes      int
+	forgotten  int
+	added      uint64 // number of additions so far
+}
+
+// The type share holds the remembered Events of one namespace.
+type share struct {
+	pods          map[involved]*pastOf
+	forgotten     map[uint64]struct{} // hashes of the forgotten pods; nil if blank is true
+	blank         bool                // the namespace is incomplete: the hashes of its forgotten pods were dropped
+	events, bytes int
+}
+
+type pastOf struct {
+	events []pastEvent
+	latest uint64 // number of the latest addition
+}
+
+type pastEvent struct {
+	key  eventKey
+	seen timeline.EventSeen // without the pod's UID
+}
+
+func newEventCache(limit int) *eventCache {
+	return &eventCache{namespaces: map[string]*share{}, limit: limit}
+}
+
+// The method of returns the remembered Events of a pod. For a nil eventCache, the method of returns no Events.
+func (c *eventCache) of(w timeline.EventWatch) []pastEvent {
+	pod := involvedOf(w)
+	if s := c.namespaces[pod.namespace]; s != nil && s.pods[pod] != nil {
+		return s.pods[pod].events
+	}
+	return nil
+}
+
+// The method forgot reports whether the cache might lack Events of the pod.
+func (c *eventCache) forgot(w timeline.EventWatch) bool {
+	pod := involvedOf(w)
+	s := c.namespaces[pod.namespace]
+	return s == nil && c.full || s != nil && s.forgot(pod)
+}
+
+func (s *share) forgot(pod involved) bool {
+	_, ok := s.forgotten[maphash.Comparable(seed, pod)]
+	return ok || s.blank
+}
+
+func (c *eventCache) add(pod involved, key eventKey, seen timeline.EventSeen) {
+	s := c.share(pod.namespace)
+	if s == nil || s.forgot(pod) {
+		return
+	}
+	past := s.pods[pod]
+	if past == nil {
+		past = &pastOf{}
+		s.pods[pod] = past
+		c.grow(s, 0, pod.size())
+	}
+	c.added++
+	past.latest = c.added
+	// Without clones, the longer original texts would stay in memory.
+	seen.Message, seen.Reason, seen.Container = strings.Clone(seen.Message), strings.Clone(seen.Reason),
+		strings.Clone(seen.Container)
+	event := pastEvent{key, seen}
+	if old := past.find(key.name); old != nil {
+		c.grow(s, 0, event.size()-old.size())
+		*old = event
+	} else {
+		c.grow(s, 1, event.size())
+		past.events = append(past.events, event)
+	}
+	if len(past.events) > maxOfPod {
+		c.forget(s, pod)
+	}
+	for c.events > c.limit {
+		c.forgetOldest(c.largest(func(s *share) int { return s.events }))
+	}
+	for c.bytes > maxRememberedBytes {
+		c.forgetOldest(c.largest(func(s *share) int { return s.bytes }))
+	}
+}
+
+// The method share returns the share of a namespace. The method share returns nil if the number of namespaces has
+// reached its limit.
+func (c *eventCache) share(namespace string) *share {
+	s := c.namespaces[namespace]
+	if s == nil && len(c.namespaces) < maxNamespaces {
+		s = &share{pods: map[involved]*pastOf{}, forgotten: map[uint64]struct{}{}}
+		c.namespaces[namespace] = s
+	}
+	c.full = c.full || s == nil
+	return s
+}
+
+func (c *eventCache) grow(s *share, events, bytes int) {
+	c.events += events
+	c.bytes += bytes
+	s.events += events
+	s.bytes += bytes
+}
+
+// The method largest returns the namespace with the largest size.
+func (c *eventCache) largest(size func(*share) int) (largest *share) {
+	most := -1
+	for _, s := range c.namespaces {
+		if n := size(s); n > most {
+			largest, most = s, n
+		}
+	}
+	return largest
+}
+
+func (p *pastOf) find(name uint64) *pastEvent {
+	for i := range p.events {
+		if p.events[i].key.name == name {
+			return &p.events[i]
+		}
+	}
+	return nil
+}
+
+// forgetOldest forgets the pod of the namespace whose latest Event is the oldest.
+func (c *eventCache) forgetOldest(s *share) {
+	var oldest involved
+	latest := c.added + 1
+	for pod, past := range s.pods {
+		if past.latest < latest {
+			oldest, latest = pod, past.latest
+		}
+	}
+	c.forget(s, oldest)
+}
+
+// The method forget removes a pod and records its hash. If the record is full, the method forget marks the namespace
+// with the most forgotten pods as incomplete. Each pod of an incomplete namespace then gets its own watch, like a
+// forgotten pod.
+func (c *eventCache) forget(s *share, pod involved) {
+	c.drop(s, pod)
+	s.forgotten[maphash.Comparable(seed, pod)] = struct{}{}
+	c.forgotten++
+	if c.forgotten <= maxForgotten {
+		return
+	}
+	most := c.largest(func(s *share) int { return len(s.forgotten) })
+	for pod := range most.pods {
+		c.drop(most, pod)
+	}
+	c.forgotten -= len(most.forgotten)
+	most.blank, most.forgotten = true, nil
+}
+
+func (c *eventCache) drop(s *share, pod involved) {
+	c.grow(s, 0, -pod.size())
+	for _, event := range s.pods[pod].events {
+		c.grow(s, -1, -event.size())
+	}
+	delete(s.pods, pod)
+}
+
+func (e *pastEvent) size() int {
+	return rememberedBytes + len(e.seen.Message) + len(e.seen.Reason) + len(e.seen.Container)
+}

@@ -1,0 +1,181 @@
+package eventwatch
+
+import (
+	"context"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// The type watchSession is one open watch connection. The connection begins with the API server's response and ends
+// when the stream closes. Only the goroutine in the method follow uses the type watchSession.
+type watchSession struct {
+	source   *Source
+	f        *follower
+	observe  func(timeline.Observation)
+	openedAt time.Time
+	members  []*member
+	cache    *eventCache // remembered Events of a shared watch; nil for the watch of one pod
+	proof    *proof
+	proven   bool // the watch has delivered all existing Events
+
+	// The field named is true if a pod of this node had an Event whose host is this node's name. The field renamed is
+	// true if a pod of this node had an Event with another host.
+	named, renamed bool
+}
+
+// member is a pod that an open watch serves.
+type member struct {
+	pod *request
+	// The field since is the time from which this watch and a previous watch together have delivered all Events of
+	// the pod. The field since is zero if Events are missing.
+	since   time.Time
+	vouched bool
+}
+
+// The method begin adds the present pods. The watch starts with all Events that the API server holds about these
+// pods.
+func (s *Source) begin(ctx context.Context, f *follower) *watchSession {
+	r := &watchSession{
+		source: s, f: f, openedAt: s.opened(f), proof: newProof(),
+		observe: func(o timeline.Observation) { s.config.Observe(ctx, o) },
+	}
+	if f.alone == nil {
+		r.cache = newEventCache(s.remember)
+	}
+	for _, one := range s.podStates(f) {
+		r.members = append(r.members, &member{pod: one.pod, since: r.openedAt})
+	}
+	return r
+}
+
+// The method end revokes the EventsWatched observations of the watch.
+func (r *watchSession) end(ctx context.Context) {
+	r.source.closed(r.f)
+	for _, m := range r.members {
+		if m.vouched {
+			m.pod.retract(ctx, r.f, timeline.EventsLost{ArrivedAt: r.source.config.Now()}, r.observe)
+		}
+	}
+}
+
+// The method meet updates the list of pods that a shared watch serves, and the state of the pods' own watches. A new
+// pod gets the Events that the shared watch has received about the pod.
+func (r *watchSession) meet() {
+	known := make(map[*request]*member, len(r.members))
+	for _, m := range r.members {
+		known[m.pod] = m
+	}
+	states := r.source.podStates(r.f)
+	members := make([]*member, 0, len(states))
+	for _, s := range states {
+		m := known[s.pod]
+		if m == nil {
+			m = &member{pod: s.pod}
+			for _, past := range r.cache.of(s.pod.watch) {
+				s.pod.deliver(past.key, past.seen, true, r.observe)
+			}
+			if !r.cache.forgot(s.pod.watch) && r.knowsKubelet() {
+				m.since = r.openedAt
+			}
+		}
+		if m.since.IsZero() {
+			// The pod's own watch delivered the Events that the shared watch forgot. Both watches deliver later
+			// Events.
+			m.since = s.deliveredSince
+		}
+		members = append(members, m)
+	}
+	r.members = members
+}
+
+// The method settle runs when a watch has delivered all existing Events. The watch vouches for the pods without
+// missing Events. The other pods get their own watches.
+func (r *watchSession) settle() {
+	for _, m := range r.members {
+		if m.since.IsZero() {
+			r.source.notEnough(m.pod)
+			continue
+		}
+		if m.vouched {
+			continue
+		}
+		m.vouched = true
+		m.pod.vouch(r.f, timeline.EventsWatched{ArrivedAt: r.source.config.Now(), OpenedAt: m.since}, r.observe)
+		if r.f.alone == nil {
+			r.source.enough(m.pod)
+		}
+	}
+}
+
+// The method hand calls the function over, which passes observations and can take a long time. Existing Events can
+// still arrive during this time, so the method hand postpones the proof.
+func (r *watchSession) hand(over func()) {
+	began := time.Now()
+	over()
+	if !r.proven {
+		r.proof.postpone(time.Since(began))
+	}
+}
+
+// knowsKubelet reports whether the cache can be complete. The cache holds only Events whose host is this node's
+// name. If the kubelet uses another name, the Events of requested pods show this name. One forged host does not
+// make the cache incomplete, because the kubelet's next Event about a requested pod shows the real host.
+func (r *watchSession) knowsKubelet() bool { return r.named || !r.renamed }
+
+// The method take observes an Event. A shared watch also remembers the Event if the Event comes from this node. The
+// watch event DELETED means that the API server deleted the Event after the Event's time to live. A bookmark contains
+// no Event. A client that can create Events in a namespace chooses all fields of these Events. So the method take
+// refuses an Event that is longer than any Event of the kubelet. The method take also refuses an Event that has a
+// requested pod's UID but concerns another object.
+func (r *watchSession) take(event watch.Event) {
+	object, ok := event.Object.(*corev1.Event)
+	switch {
+	case !ok:
+		return
+	case isTooLarge(event.Type, object):
+		r.source.metrics.refused.oversized.Inc()
+		return
+	case event.Type != watch.Added && event.Type != watch.Modified:
+		return
+	}
+	r.source.metrics.received.Inc()
+	r.proof.see(object.ResourceVersion)
+	if oversized(object) {
+		r.source.metrics.refused.oversized.Inc()
+		return
+	}
+	pod, ofPod := involvedIn(object)
+	here := object.Source.Host == r.source.config.NodeName
+	key, seen := keyOf(object), convertEvent(object, "", r.openedAt, r.source.config.Now())
+	if here && event.Type == watch.Added {
+		r.late(seen)
+	}
+	if r.cache != nil && here && ofPod {
+		r.cache.add(pod, key, seen)
+	}
+	for _, m := range r.members {
+		if m.pod.watch.InvolvedUID != pod.uid {
+			continue
+		}
+		if !ofPod || involvedOf(m.pod.watch) != pod {
+			r.source.metrics.refused.pod.Inc()
+			continue
+		}
+		r.named, r.renamed = r.named || here, r.renamed || !here
+		if !m.pod.deliver(key, seen, here, r.observe) {
+			r.source.metrics.refused.host.Inc()
+		}
+	}
+}
+
+// The method late reports the delay of an Event. An Event that is newer than the watch is not a repetition, so its
+// delay is real.
+func (r *watchSession) late(seen timeline.EventSeen) {
+	if delay := r.source.config.Delay; delay != nil && seen.NamedAt.After(r.openedAt) {
+		delay(max(0, seen.ArrivedAt.Sub(seen.NamedAt)))
+	}
+}

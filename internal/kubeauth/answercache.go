@@ -1,0 +1,80 @@
+package kubeauth
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/cache"
+)
+
+// Lifetimes of cached answers. The lifetimes equal the lifetimes in the kubelet's webhooks, except for rejected
+// tokens. A rejected token is cached for less time, because the API server also rejects tokens that it is temporarily
+// unable to check. After a token is revoked, the token still works for at most two minutes. After a permission is
+// revoked, the permission still applies for at most five minutes.
+const (
+	acceptedFor = 2 * time.Minute
+	refusedFor  = 10 * time.Second
+	allowedFor  = 5 * time.Minute
+	deniedFor   = 30 * time.Second
+)
+
+// Maximum numbers of cached answers of each kind. At the limit, the cache drops the least recently used answer.
+// Rejections have a separate cache, so that invented tokens cannot evict valid tokens.
+const (
+	maxTokens = 256
+	maxAccess = 1024
+)
+
+// digest is a keyed hash that replaces a secret text in the cache. Because of the key, attackers cannot construct
+// collisions.
+type digest [sha256.Size]byte
+
+// answerCache caches the answers to one kind of review.
+type answerCache[A any] struct {
+	yes, no       *cache.LRUExpireCache
+	yesFor, noFor time.Duration
+}
+
+func newAnswerCache[A any](size int, yesFor, noFor time.Duration, clock cache.Clock) answerCache[A] {
+	yes, no := cache.NewLRUExpireCacheWithClock(size, clock), cache.NewLRUExpireCacheWithClock(size, clock)
+	return answerCache[A]{yes, no, yesFor, noFor}
+}
+
+// The method recall returns a cached answer. The result known is true if the cache contains an answer. For a cached
+// rejection, the result yes is false, and the result answer is the zero value.
+func (c answerCache[A]) recall(key digest) (answer A, yes, known bool) {
+	if value, ok := c.yes.Get(key); ok {
+		return value.(A), true, true
+	}
+	_, known = c.no.Get(key)
+	return answer, false, known
+}
+
+func (c answerCache[A]) remember(key digest, answer A, yes bool) {
+	if yes {
+		c.yes.Add(key, answer, c.yesFor)
+		return
+	}
+	c.no.Add(key, struct{}{}, c.noFor)
+}
+
+// digests creates digests with a random key. The key is valid until the agent stops.
+type digests struct{ key [32]byte }
+
+func newDigests() digests {
+	var d digests
+	_, _ = rand.Read(d.key[:]) // rand.Read never fails
+	return d
+}
+
+func (d digests) of(parts ...string) (sum digest) {
+	mac := hmac.New(sha256.New, d.key[:])
+	for _, part := range parts {
+		_, _ = mac.Write([]byte(part))
+		_, _ = mac.Write([]byte{0}) // no part contains a zero byte, because parts come from HTTP headers
+	}
+	mac.Sum(sum[:0])
+	return sum
+}

@@ -1,0 +1,57 @@
+package podverify
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// verification counts the results of comparisons.
+type verification struct {
+	complete prometheus.Counter // comparisons with a result
+	failed   prometheus.Counter // comparisons that got no response from the API server
+	skipped  prometheus.Counter // comparisons during which the watch was not open for long enough
+	// The fields missing, extra and stale count repaired differences: pods, removals and changes that the watch never
+	// reported.
+	missing, extra, stale prometheus.Counter
+	// verifiedAt is a vector without labels, so that the metric is absent until a value is set.
+	verifiedAt *prometheus.GaugeVec
+}
+
+func newVerification(registerer prometheus.Registerer) *verification {
+	comparisons := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "podlapse_pod_cache_verifications_total",
+		Help: "Comparisons of the watched pods with a list from the API server, by result. result=\"complete\": the " +
+			"agent compared all pods. result=\"failed\": the API server did not return a list. result=\"skipped\": " +
+			"the watch was not open for long enough. Only with --verify-interval.",
+	}, []string{"result"})
+	repairs := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "podlapse_pod_cache_repairs_total",
+		Help: "Pods whose watched state was wrong and was repaired. Two lists from the API server, at least five " +
+			"seconds apart, proved the difference. difference=\"missing\": the watch had not reported the pod. " +
+			"difference=\"extra\": the watch had not reported the deletion of the pod. difference=\"stale\": the " +
+			"watch had not reported a change of the pod. Only with --verify-interval.",
+	}, []string{"difference"})
+	v := &verification{
+		complete: comparisons.WithLabelValues("complete"),
+		failed:   comparisons.WithLabelValues("failed"),
+		skipped:  comparisons.WithLabelValues("skipped"),
+		missing:  repairs.WithLabelValues("missing"),
+		extra:    repairs.WithLabelValues("extra"),
+		stale:    repairs.WithLabelValues("stale"),
+		verifiedAt: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "podlapse_pod_cache_verified_timestamp_seconds",
+			Help: "Time of the latest complete comparison of the watched pods with a list from the API server. The " +
+				"time is the start of the comparison by this node's clock, in seconds since the Unix epoch. Absent " +
+				"before the first complete comparison. " +
+				"Only with --verify-interval.",
+		}, nil),
+	}
+	registerer.MustRegister(comparisons, repairs, v.verifiedAt)
+	return v
+}
+
+// add counts a complete comparison.
+func (v *verification) add(found findings) {
+	v.complete.Inc()
+	v.missing.Add(float64(found.missing))
+	v.extra.Add(float64(found.extra))
+	v.stale.Add(float64(found.stale))
+	v.verifiedAt.WithLabelValues().Set(float64(found.at.UnixNano()) / 1e9)
+}

@@ -1,0 +1,82 @@
+package podverify
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/podlapse/podlapse/pkg/podwatch"
+)
+
+// The type listing holds the pods that the API server listed.
+type listing struct {
+	version  string            // version of the list
+	versions map[string]string // versions of the pods, by UID
+	keep     map[string]bool   // UIDs of the pods whose objects are needed
+	objects  map[string]runtime.Object
+}
+
+// The type findings holds the results of one comparison.
+type findings struct {
+	at                    time.Time
+	pods                  int
+	missing, extra, stale int
+}
+
+// The method differences returns the UIDs of pods for which the list shows a state that the watch has not reported.
+func (v *Verifier) differences(pods watched, list listing) map[string]bool {
+	open := map[string]bool{}
+	pods.Change(func(now podwatch.Changes) {
+		for uid := range list.versions {
+			if missing(now, uid, list) || v.stale(now, uid, list) {
+				open[uid] = true
+			}
+		}
+		for uid := range now.UIDs() {
+			if v.extra(uid, list) {
+				open[uid] = true
+			}
+		}
+	})
+	return open
+}
+
+// The function missing reports whether a list contains a pod that the watch has not reported. The watch can also have
+// reported the removal of the pod after the list. A second list decides.
+func missing(now podwatch.Changes, uid string, list listing) bool {
+	_, listed := list.versions[uid]
+	return listed && !now.Has(uid)
+}
+
+// The method stale reports whether a list contains a later version of a pod than the watch has reported.
+func (v *Verifier) stale(now podwatch.Changes, uid string, list listing) bool {
+	return now.Has(uid) && isBefore(v.versions[uid], list.versions[uid])
+}
+
+// The method extra reports whether a list lacks a pod that the watch had reported before.
+func (v *Verifier) extra(uid string, list listing) bool {
+	_, listed := list.versions[uid]
+	return !listed && isBefore(v.versions[uid], list.version)
+}
+
+// The method repair applies the differences that two lists show and that the watch did not report in the meantime.
+func (v *Verifier) repair(pods watched, first, second listing, found *findings) {
+	pods.Change(func(now podwatch.Changes) {
+		for uid := range second.keep {
+			object := second.objects[uid]
+			switch {
+			case missing(now, uid, first) && object != nil:
+				found.missing++
+				v.Deleted(uid)
+				now.Observe(object)
+			case v.stale(now, uid, first) && object != nil:
+				found.stale++
+				now.Observe(object)
+			case v.extra(uid, first) && v.extra(uid, second):
+				found.extra++
+				now.Remove(uid)
+				v.addTombstone(uid)
+			}
+		}
+	})
+}

@@ -1,0 +1,154 @@
+package podverify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/podlapse/podlapse/internal/backoff"
+	"github.com/podlapse/podlapse/internal/health"
+	"github.com/podlapse/podlapse/pkg/podwatch"
+)
+
+const (
+	// verifyPage and verifyPages limit the pods in one comparison. A kubelet runs several hundred pods.
+	verifyPage, verifyPages = 100, 50
+	// verifyPatience is the maximum delay of the watch behind a list. After a longer delay, the watch counts as
+	// wrong.
+	verifyPatience = 5 * time.Second
+)
+
+// Config configures a Verifier. Every field is required.
+type Config struct {
+	// Interval is the mean time between comparisons. Each interval varies by up to a tenth. The first comparison is
+	// at a random time within the first interval.
+	Interval   time.Duration
+	Report     health.Report // receives the result of each comparison
+	Registerer prometheus.Registerer
+	Now        func() time.Time
+}
+
+// Verifier implements podwatch.Verifier.
+type Verifier struct {
+	*ledger
+	config   Config
+	verified *verification
+	patience time.Duration
+}
+
+// The type watched is the part of podwatch.Pods that a Verifier uses.
+type watched interface {
+	OpenFor(atLeast time.Duration) bool
+	ListPage(ctx context.Context, options metav1.ListOptions, take func(*corev1.Pod)) (metav1.ListMeta, error)
+	Compact(pod *corev1.Pod) runtime.Object
+	Change(change func(podwatch.Changes))
+	Verified(at time.Time)
+	Explain(err error) string
+}
+
+// New creates a Verifier, and registers its metrics.
+func New(config Config) *Verifier {
+	return &Verifier{
+		ledger: &ledger{versions: map[string]string{}}, config: config,
+		verified: newVerification(config.Registerer), patience: verifyPatience,
+	}
+}
+
+// Run implements podwatch.Verifier. Run compares at intervals until ctx ends.
+func (v *Verifier) Run(ctx context.Context, pods *podwatch.Pods) { v.run(ctx, pods) }
+
+func (v *Verifier) run(ctx context.Context, pods watched) {
+	interval := v.config.Interval
+	wait := rand.N(interval) // spreads the requests of agents that start at the same time
+	for backoff.Sleep(ctx, wait) {
+		v.verify(ctx, pods)
+		wait = interval*9/10 + rand.N(interval/5)
+	}
+}
+
+var errWatchNotOpen = errors.New("the watch was not open for long enough to compare the pods")
+
+// The method verify compares once and reports the result.
+func (v *Verifier) verify(ctx context.Context, pods watched) {
+	found, err := v.compare(ctx, pods)
+	switch {
+	case ctx.Err() != nil:
+	case errors.Is(err, errWatchNotOpen):
+		v.verified.skipped.Inc()
+	case err != nil:
+		v.verified.failed.Inc()
+		v.config.Report(false, "compare pods with a list: "+pods.Explain(err))
+	default:
+		v.verified.add(found)
+		pods.Verified(found.at)
+		if found.missing+found.extra+found.stale > 0 {
+			v.config.Report(false, fmt.Sprintf("repaired: the watch missed %d pods, %d deletions and %d changes",
+				found.missing, found.extra, found.stale))
+			return
+		}
+		v.config.Report(true, fmt.Sprintf("%d pods match the API server's list", found.pods))
+	}
+}
+
+// The method compare lists the pods and finds changes that the watch has not reported. The method compare waits for
+// the watch, and then lists again the pods that still differ. The method compare counts and observes the differences
+// that the two lists show and that the watch did not report in the meantime.
+func (v *Verifier) compare(ctx context.Context, pods watched) (findings, error) {
+	if !pods.OpenFor(v.patience) {
+		return findings{}, errWatchNotOpen
+	}
+	found := findings{at: v.config.Now()}
+	first := listing{versions: map[string]string{}}
+	if err := v.listPages(ctx, pods, &first); err != nil {
+		return findings{}, err
+	}
+	found.pods = len(first.versions)
+	if open := v.differences(pods, first); len(open) == 0 {
+		return found, nil
+	}
+	if !backoff.Sleep(ctx, v.patience) {
+		return findings{}, ctx.Err()
+	}
+	if !pods.OpenFor(v.patience) {
+		return findings{}, errWatchNotOpen
+	}
+	open := v.differences(pods, first)
+	if len(open) == 0 {
+		return found, nil
+	}
+	second := listing{versions: map[string]string{}, keep: open, objects: map[string]runtime.Object{}}
+	if err := v.listPages(ctx, pods, &second); err != nil {
+		return findings{}, err
+	}
+	v.repair(pods, first, second, &found)
+	return found, nil
+}
+
+// listPages requests the list of pods as of the time of the request or later. Without a resource version, the API
+// server checks whether its watch cache is behind. The API server makes no such check for a watch.
+func (v *Verifier) listPages(ctx context.Context, pods watched, into *listing) error {
+	options := metav1.ListOptions{Limit: verifyPage}
+	for range verifyPages {
+		page, err := pods.ListPage(ctx, options, func(pod *corev1.Pod) {
+			into.versions[string(pod.UID)] = pod.ResourceVersion
+			if into.keep[string(pod.UID)] {
+				into.objects[string(pod.UID)] = pods.Compact(pod)
+			}
+		})
+		if err != nil {
+			return err
+		}
+		into.version = page.ResourceVersion
+		if options.Continue = page.Continue; options.Continue == "" {
+			return nil
+		}
+	}
+	return fmt.Errorf("list pods: the node has more pods than the limit of %d", verifyPage*verifyPages)
+}

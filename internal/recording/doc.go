@@ -1,0 +1,22 @@
+// Package recording stores observations as text, so that another machine can compute the same timelines from them. A
+// recording in a bug report can become a test.
+//
+// A recording consists of lines of JSON. The first line is a header with the version of the format. Each other line
+// is one observation with its kind. Encode, EncodeHeader, Reader and Replay are pure. A Recorder runs in parallel
+// to reconcile. Every source passes its observations to the Recorder, from any goroutine and without waiting. The
+// goroutine in Run encodes the observations, keeps the latest lines in a ring and appends all lines to a file.
+//
+// # What a recording contains
+//
+// A recording contains exactly the fields of timeline's observations: names, images, states, times, and the
+// kubelet's messages about pulls and failures from its Events. Environment, commands, annotations, volumes and
+// credentials of a pod never become observations. The same is true for labels, except the recommended
+// app.kubernetes.io labels. So recordings contain none of these data.
+//
+// # Promise
+//
+// Within a version of the format, the agent can add fields and values. A reader ignores unknown fields. A field is
+// never renamed, never changes its meaning, and never becomes required. Every other change, and every new kind of
+// observation, raises the version. Readers can read every older version. A reader reports an unknown kind or
+// version as an error.
+package recording

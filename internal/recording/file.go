@@ -1,0 +1,117 @@
+package recording
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+const (
+	// MaxFile is the maximum size of a file in bytes. A recorder stops before a line that would exceed this size.
+	MaxFile = 256 << 20
+	// fileBuffer is the number of bytes of one write. A write is smaller if no observation waits.
+	fileBuffer = 64 << 10
+)
+
+// File is a file to which a recorder appends observations. File is not safe for concurrent use.
+type File struct {
+	out   io.WriteCloser
+	limit int64
+
+	size    int64 // size of the file and the buffer
+	buffer  []byte
+	waiting int // number of lines in the buffer
+}
+
+// OpenFile creates the file, which only its owner can read, or opens an existing recording to append to it.
+// OpenFile removes an incomplete last line, which an agent leaves if it is killed during a write.
+func OpenFile(path string) (*File, error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	size, err := whereToGoOn(file)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s %w", path, err), file.Close())
+	}
+	return &File{out: file, limit: MaxFile, size: size}, nil
+}
+
+func whereToGoOn(file *os.File) (int64, error) {
+	info, err := file.Stat()
+	if err != nil {
+		return 0, fmt.Errorf("cannot be inspected: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return 0, errors.New("is not a regular file")
+	}
+	size := info.Size()
+	if size == 0 {
+		return 0, nil
+	}
+	first, err := bufio.NewReaderSize(io.NewSectionReader(file, 0, size), MaxLine).ReadSlice('\n')
+	if err == nil {
+		_, err = decodeHeader(first)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("exists but is not a recording that the agent can continue, choose another file: %w", err)
+	}
+	tail := make([]byte, min(size, MaxLine))
+	if _, err := file.ReadAt(tail, size-int64(len(tail))); err != nil {
+		return 0, fmt.Errorf("cannot be read: %w", err)
+	}
+	end := bytes.LastIndexByte(tail, '\n')
+	if end < 0 {
+		return 0, fmt.Errorf("has a last line of more than %d bytes, choose another file", MaxLine)
+	}
+	half := int64(len(tail) - 1 - end)
+	if half > 0 {
+		if err := file.Truncate(size - half); err != nil {
+			return 0, fmt.Errorf("has an incomplete last line that the agent cannot remove: %w", err)
+		}
+	}
+	return size - half, nil
+}
+
+// begin writes a header immediately.
+func (f *File) begin(header []byte) error {
+	if !f.fits(header) {
+		return f.full()
+	}
+	f.size += int64(len(header))
+	_, err := f.out.Write(header)
+	return err
+}
+
+// write appends a line that fits. It returns the number of lines that were written to the file.
+func (f *File) write(line []byte) (taken int, err error) {
+	f.size += int64(len(line))
+	f.buffer = append(f.buffer, line...)
+	f.waiting++
+	if len(f.buffer) < fileBuffer {
+		return 0, nil
+	}
+	return f.flush()
+}
+
+func (f *File) fits(line []byte) bool { return f.size+int64(len(line)) <= f.limit }
+
+func (f *File) full() error {
+	return fmt.Errorf("the file has reached its limit of %d MiB: record to another file", f.limit>>20)
+}
+
+// flush writes the lines in the buffer and returns their number.
+func (f *File) flush() (taken int, err error) {
+	if f.waiting == 0 {
+		return 0, nil
+	}
+	if _, err := f.out.Write(f.buffer); err != nil {
+		return 0, err
+	}
+	taken = f.waiting
+	f.buffer, f.waiting = f.buffer[:0], 0
+	return taken, nil
+}

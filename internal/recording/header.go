@@ -1,0 +1,61 @@
+package recording
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// Header describes the agent that made the recording.
+type Header struct {
+	Agent        string         // version of the agent
+	Scope        timeline.Scope // sources that the agent could observe
+	Terminations bool           // the agent followed terminations
+}
+
+// header is the first line of a recording. A later header means that an agent restarted and continued in this file.
+type header struct {
+	Version      int       `json:"version"`
+	Agent        string    `json:"agent,omitzero"`   // version of the agent that made the recording
+	Runtime      bool      `json:"runtime,omitzero"` // the agent had this source; see timeline.Scope
+	Events       bool      `json:"events,omitzero"`
+	Since        time.Time `json:"since,omitzero"`
+	Terminations bool      `json:"ends,omitzero"` // the agent followed terminations
+}
+
+// EncodeHeader encodes the first line of a recording.
+func EncodeHeader(h Header) ([]byte, error) {
+	return encodeLine(kindHeader, header{
+		Version: Version, Agent: h.Agent, Runtime: h.Scope.Runtime, Events: h.Scope.Events,
+		Since: h.Scope.Since.UTC(), Terminations: h.Terminations,
+	})
+}
+
+// decodeHeader parses the first line of a recording.
+func decodeHeader(line []byte) (Header, error) {
+	var h struct {
+		tag
+		header
+	}
+	if err := json.Unmarshal(line, &h); err != nil {
+		return Header{}, fmt.Errorf("invalid header: %w", err)
+	}
+	switch {
+	case h.Kind != kindHeader:
+		return Header{}, fmt.Errorf(`invalid header: must be {"kind":"header","version":%d}, got kind %.40q`,
+			Version, h.Kind)
+	case h.Version < 1:
+		return Header{}, fmt.Errorf("the header has no version: must be 1 to %d", Version)
+	case h.Version > Version:
+		return Header{}, fmt.Errorf("unknown format version %d: must be 1 to %d: use the podlapse-agent "+
+			"version that made this recording, or a newer one",
+			h.Version, Version)
+	}
+	if err := setUTC(&h.header); err != nil {
+		return Header{}, fmt.Errorf("invalid header: %w", err)
+	}
+	return Header{Agent: h.Agent, Scope: timeline.Scope{Runtime: h.Runtime, Events: h.Events, Since: h.Since},
+		Terminations: h.Terminations}, nil
+}

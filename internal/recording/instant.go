@@ -1,0 +1,52 @@
+package recording
+
+import (
+	"fmt"
+	"reflect"
+	"time"
+)
+
+// Valid years. The core counts nanoseconds since 1970 in an int64, so it cannot represent years after 2261. Earlier
+// years do not occur, because sources treat such timestamps as absent.
+const (
+	firstYear = 1970
+	lastYear  = 2261
+)
+
+// checkInstants checks every time in a value. checkInstants does not change the value, so other goroutines can read
+// it. The zero time means absent.
+func checkInstants(value any) error { return checkValue(reflect.ValueOf(value), false) }
+
+// setUTC checks every time in the value behind a pointer and converts it to UTC.
+func setUTC(pointer any) error { return checkValue(reflect.ValueOf(pointer), true) }
+
+func checkValue(v reflect.Value, utc bool) error {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if !v.IsNil() {
+			return checkValue(v.Elem(), utc)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			if err := checkValue(v.Index(i), utc); err != nil {
+				return err
+			}
+		}
+	case reflect.Struct:
+		if t, ok := reflect.TypeAssert[time.Time](v); ok {
+			if year := t.Year(); !t.IsZero() && (year < firstYear || year > lastYear) {
+				return fmt.Errorf("invalid year %d of an instant: must be %d to %d", year, firstYear, lastYear)
+			}
+			if utc && t.Location() != time.UTC {
+				v.Set(reflect.ValueOf(t.UTC()))
+			}
+			return nil
+		}
+		for i := range v.NumField() {
+			if err := checkValue(v.Field(i), utc); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

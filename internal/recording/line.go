@@ -1,0 +1,136 @@
+package recording
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/podlapse/podlapse/internal/redact"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+const (
+	// Version is the version of the format that this package writes. The package reads this version and every older
+	// version.
+	Version = 2
+	// MaxLine is the maximum length of a line in bytes, including its end. A pod with a hundred containers needs a
+	// tenth of this length.
+	MaxLine = 1 << 20
+)
+
+const kindHeader = "header"
+
+// The variable kinds lists the kinds of lines except the header. The fields of a line are the fields of the
+// observation, under the names in their tags. Fields that are false, zero, empty or absent are omitted.
+var kinds = []kind{
+	kindOf[timeline.PodSeen]("pod_seen"),
+	kindOf[timeline.PodGone]("pod_gone"),
+	kindOf[timeline.EventSeen]("event_seen"),
+	kindOf[timeline.EventsWatched]("events_watched"),
+	kindOf[timeline.EventsLost]("events_lost"),
+	kindOf[timeline.RuntimeSeen]("runtime_seen"),
+	kindOf[timeline.ClockSeen]("clock_seen"),
+	kindOf[timeline.PressureSeen]("pressure_seen"),
+	kindOf[timeline.RuntimeSilent]("runtime_silent"),
+}
+
+type kind struct {
+	name        string
+	observation reflect.Type
+	parse       func(line []byte) (timeline.Observation, error)
+}
+
+func kindOf[O timeline.Observation](name string) kind {
+	return kind{name, reflect.TypeFor[O](), parse[O]}
+}
+
+// tag is the common part of all lines.
+type tag struct {
+	Kind string `json:"kind"`
+}
+
+// Encode encodes an observation as one line. Invalid UTF-8 becomes U+FFFD, and an empty list becomes absent.
+// Decoding restores all other values. Encode fails for a year that the core cannot represent, and for a line longer
+// than MaxLine.
+func Encode(o timeline.Observation) ([]byte, error) {
+	i := slices.IndexFunc(kinds, func(k kind) bool { return k.observation == reflect.TypeOf(o) })
+	if i < 0 {
+		return nil, fmt.Errorf("encode observation: unknown type %T", o)
+	}
+	if err := checkInstants(o); err != nil {
+		return nil, fmt.Errorf("encode observation: %w", err)
+	}
+	return encodeLine(kinds[i].name, o)
+}
+
+// encodeLine encodes a value as a line of the given kind.
+func encodeLine(kind string, value any) ([]byte, error) {
+	var line bytes.Buffer
+	encoder := json.NewEncoder(&line)
+	encoder.SetEscapeHTML(false) // keeps messages and image references readable
+	if err := encoder.Encode(value); err != nil {
+		return nil, fmt.Errorf("encode observation: %w", err)
+	}
+	// A line is never empty, so its first byte is the opening brace.
+	encoded := append([]byte(`{"kind":"`+kind+`",`), line.Bytes()[1:]...)
+	if len(encoded) > MaxLine {
+		return nil, fmt.Errorf("encode observation: %d bytes exceed the limit of %d per line", len(encoded), MaxLine)
+	}
+	return encoded, nil
+}
+
+// decode parses one observation.
+func decode(name string, line []byte) (timeline.Observation, error) {
+	for _, kind := range kinds {
+		if kind.name == name {
+			return kind.parse(line)
+		}
+	}
+	return nil,
+		fmt.Errorf("observation of unknown kind %.40q: use the podlapse-agent version that made this recording, or "+
+			"a newer one", name)
+}
+
+func parse[O timeline.Observation](line []byte) (timeline.Observation, error) {
+	var o O
+	if err := json.Unmarshal(line, &o); err != nil {
+		return nil, err
+	}
+	if err := setUTC(&o); err != nil {
+		return nil, err
+	}
+	if o.PodUID() == "" && !ofNoPod(o) {
+		return nil, errors.New("the observation has no uid of a pod")
+	}
+	if o.Arrived().IsZero() {
+		return nil, errors.New("the observation has no arrived_at")
+	}
+	return redacted(o), nil
+}
+
+// The function redacted removes credentials, because agents up to v0.1 recorded messages and image references
+// unchanged.
+func redacted(o timeline.Observation) timeline.Observation {
+	switch o := o.(type) {
+	case timeline.PodSeen:
+		for i := range o.Pod.Containers {
+			o.Pod.Containers[i].Image = redact.Text(o.Pod.Containers[i].Image)
+		}
+	case timeline.EventSeen:
+		o.Message = redact.Message(o.Reason, o.Message)
+		return o
+	}
+	return o
+}
+
+// ofNoPod reports whether an observation concerns the node or the control plane.
+func ofNoPod(o timeline.Observation) bool {
+	switch o.(type) {
+	case timeline.ClockSeen, timeline.PressureSeen, timeline.RuntimeSilent:
+		return true
+	}
+	return false
+}

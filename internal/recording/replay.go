@@ -1,0 +1,143 @@
+package recording
+
+import (
+	"errors"
+	"io"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// The type replayed is one pod of a recording.
+type replayed struct {
+	evidence *timeline.Evidence // nil after the start-up is settled
+	settled  timeline.Timeline
+	again    bool // another mirror of the static pod already reported this start-up
+
+	termination *timeline.TerminationEvidence // nil until the pod's deletion is requested
+}
+
+// node is the state of the node without the evidence of its pods.
+type node struct {
+	clocks   timeline.Clocks
+	pulls    timeline.PullLog
+	silences timeline.SilenceLog
+	pressure timeline.PressureLog
+}
+
+func (n *node) observe(o timeline.Observation) {
+	n.clocks.Observe(o)
+	n.silences.Observe(o)
+	if answer, ok := o.(timeline.RuntimeSeen); ok {
+		n.pulls.ObserveRuntime(answer)
+	}
+	n.pressure.Observe(o)
+}
+
+func (n *node) complete(t *timeline.Timeline) {
+	n.pulls.Complete(t)
+	n.silences.Complete(t)
+	n.pressure.Complete(t)
+}
+
+// Replay folds a recording in the same way as package reconcile. Replay keeps one Evidence for each UID, from the
+// pod's first observation until its start-up is settled. If the agent that made the recording followed terminations,
+// Replay also keeps one TerminationEvidence for each UID. Replay uses the latest arrival time so far as the current
+// time. Pods that do not settle are folded as of the last arrival. Timelines are in the order of timeline.Sorted.
+//
+// A restarted agent continues with the evidence of the previous agent. After a read error, Replay also returns the
+// timelines of the observations before the error. The error wraps ErrTruncated if only the end is missing.
+func Replay(r *Reader) ([]timeline.Timeline, error) {
+	pods, started := map[string]*replayed{}, map[string]bool{}
+	var node node
+	var now time.Time
+	for {
+		o, err := r.Next()
+		if err != nil {
+			if errors.Is(err, io.EOF) {
+				err = nil
+			}
+			return timelines(pods, now, &node), err
+		}
+		if ofNoPod(o) {
+			node.observe(o)
+			continue
+		}
+		if at := o.Arrived(); at.After(now) {
+			now = at // several sources write concurrently, so arrival times can be out of order
+		}
+		node.observe(o)
+		p := pods[o.PodUID()]
+		if p == nil {
+			first, seen := o.(timeline.PodSeen)
+			if !seen {
+				continue // the pod of the answer is gone
+			}
+			id := first.Pod.StartUpID()
+			p = &replayed{evidence: timeline.NewEvidence(r.Header().Scope), again: started[id]}
+			pods[o.PodUID()], started[id] = p, true
+		}
+		if event, ok := o.(timeline.EventSeen); ok && p.evidence != nil {
+			node.pulls.Observe(event, p.evidence.Pod())
+		}
+		if r.Header().Terminations {
+			p.follow(o)
+		}
+		p.observe(o, now, &node)
+	}
+}
+
+// follow applies an observation to the evidence of the pod's termination.
+func (p *replayed) follow(o timeline.Observation) {
+	if p.termination == nil {
+		p.termination = timeline.NewTerminationEvidence(o)
+	} else {
+		p.termination.Apply(o)
+	}
+}
+
+func (p *replayed) observe(o timeline.Observation, now time.Time, node *node) {
+	p.settle(now, node) // the start-up can settle by time alone, before this observation
+	if p.evidence == nil {
+		return
+	}
+	p.evidence.Apply(o)
+	if _, gone := o.(timeline.PodGone); gone {
+		p.end(now, node)
+		return
+	}
+	p.settle(now, node)
+}
+
+func (p *replayed) settle(now time.Time, node *node) {
+	if p.evidence != nil && p.evidence.Settled(now) {
+		p.end(now, node)
+	}
+}
+
+func (p *replayed) end(now time.Time, node *node) {
+	p.settled, _ = p.evidence.Timeline(now, node.clocks.Skew())
+	node.complete(&p.settled)
+	node.pulls.Settle(p.settled)
+	p.evidence = nil
+}
+
+func timelines(pods map[string]*replayed, now time.Time, node *node) []timeline.Timeline {
+	all := make([]timeline.Timeline, 0, len(pods))
+	for _, p := range pods {
+		t := p.settled
+		if p.evidence != nil {
+			t, _ = p.evidence.Timeline(now, node.clocks.Skew())
+			t.Partial = true
+			node.silences.Complete(&t)
+			node.pressure.Complete(&t)
+		}
+		t.Reconstructed = t.Reconstructed || p.again
+		node.pulls.Complete(&t)
+		if p.termination != nil {
+			t.Termination = new(p.termination.Termination(now, node.clocks.Skew()))
+		}
+		all = append(all, t)
+	}
+	return timeline.Sorted(all)
+}

@@ -1,0 +1,209 @@
+package recording_test
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/podlapse/podlapse/internal/jsonlines"
+	"github.com/podlapse/podlapse/internal/recording"
+	"github.com/podlapse/podlapse/internal/render"
+	"github.com/podlapse/podlapse/internal/startuptest"
+	"github.com/podlapse/podlapse/internal/terminal"
+	"github.com/podlapse/podlapse/pkg/api"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+var update = flag.Bool("update", false, "rewrite the pictures in testdata")
+
+// TestRecordings replays each recording in testdata and compares the waterfall with the file beside it. Recordings of
+// bugs belong there.
+func TestRecordings(t *testing.T) {
+	paths, err := filepath.Glob("testdata/*.jsonl")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no recordings: %v", err)
+	}
+	for _, path := range paths {
+		file, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		timelines, err := recording.Replay(recording.NewReader(file))
+		file.Close()
+		if err != nil {
+			t.Fatalf("%s, %v", path, err)
+		}
+		var pictures []string
+		for _, tl := range timelines {
+			pictures = append(pictures, render.Waterfall(api.NewRecord(tl), terminal.Page{Columns: 110}))
+		}
+		got := strings.Join(pictures, "\n")
+		golden := strings.TrimSuffix(path, "jsonl") + "txt"
+		if *update {
+			if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if want, err := os.ReadFile(golden); err != nil || got != string(want) {
+			t.Errorf("%s: %v, shows\n%s", path, err, got)
+		}
+	}
+}
+
+// recorded replays all recordings in testdata.
+func recorded(t *testing.T) (all []timeline.Timeline) {
+	t.Helper()
+	paths, err := filepath.Glob("testdata/*.jsonl")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no recordings: %v", err)
+	}
+	for _, path := range paths {
+		file, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		timelines, err := recording.Replay(recording.NewReader(file))
+		file.Close()
+		if err != nil {
+			t.Fatalf("%s, %v", path, err)
+		}
+		all = append(all, timelines...)
+	}
+	return all
+}
+
+// TestRecordingsAsRecords checks the agent's records for each recording against the schema.
+func TestRecordingsAsRecords(t *testing.T) {
+	schema := startuptest.TimelineSchema(t)
+	for _, tl := range recorded(t) {
+		schema.Check(t, startuptest.Lines(t, jsonlines.TimelineLines, tl, created)[0])
+	}
+}
+
+var created = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
+
+func after(s float64) time.Time { return created.Add(time.Duration(s * float64(time.Second))) }
+
+// seen is a pod object without containers; ready adds the condition.
+func seen(uid string, at float64, conditions ...timeline.Condition) timeline.PodSeen {
+	return timeline.PodSeen{ArrivedAt: after(at), Live: true, Pod: timeline.Pod{
+		UID: uid, RuntimeUID: uid, Namespace: "ns", Name: uid, Node: "node-1", CreatedAt: created, Phase: "Pending",
+		Conditions: conditions,
+	}}
+}
+
+// mirror is the object of a static pod, whose manifest the kubelet read at 0.2 s.
+func mirror(uid string, at float64, conditions ...timeline.Condition) timeline.PodSeen {
+	o := seen(uid, at, conditions...)
+	o.Pod.RuntimeUID, o.Pod.ReadAt = "manifest", after(0.2)
+	return o
+}
+
+func ready(at float64) timeline.Condition {
+	return timeline.Condition{Type: "Ready", True: true, TransitionAt: after(at)}
+}
+
+func replay(t *testing.T, observations ...timeline.Observation) []timeline.Timeline {
+	t.Helper()
+	text, err := recording.EncodeHeader(recording.Header{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range observations {
+		line, err := recording.Encode(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = append(text, line...)
+	}
+	timelines, err := recording.Replay(recording.NewReader(strings.NewReader(string(text))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return timelines
+}
+
+func TestReplayFollowsReconcile(t *testing.T) {
+	gone := timeline.PodGone{UID: "a", ArrivedAt: after(9), Live: true}
+	answer := timeline.RuntimeSeen{UID: "a", AskedAt: after(1), ArrivedAt: after(1)}
+	for name, test := range map[string]struct {
+		observations []timeline.Observation
+		want         []string // name, state and total of each pod; created is a floored second, so 0.5 s is its middle
+	}{
+		"nothing": {nil, nil},
+		"starting as of the latest instant": {
+			[]timeline.Observation{seen("b", 0.5), seen("a", 4), seen("b", 3)},
+			[]string{"a starting 3.5s", "b starting 3.5s"},
+		},
+		"ready": {[]timeline.Observation{seen("a", 1.2), seen("a", 2.5, ready(2))},
+			[]string{"a ready 2s"}},
+		"settled before its deletion": {[]timeline.Observation{seen("a", 2.5, ready(2)), gone},
+			[]string{"a ready 2s"}},
+		"deleted while starting":         {[]timeline.Observation{seen("a", 1.2), gone}, []string{"a deleted 8.5s"}},
+		"an answer about an unknown pod": {[]timeline.Observation{answer, gone}, nil},
+		"the first observation of a pod is not live: reconstructed": {
+			[]timeline.Observation{listed(seen("a", 60, ready(2))), gone}, []string{"a ready 2s reconstructed"},
+		},
+		"the mirror of a static pod is recreated": {
+			[]timeline.Observation{mirror("a", 0.5), mirror("a", 2.5, ready(2)), gone, mirror("b", 10),
+				mirror("b", 10.5, ready(2))},
+			[]string{"a ready 2.3s", "b ready 2.3s reconstructed"},
+		},
+	} {
+		var got []string
+		for _, tl := range replay(t, test.observations...) {
+			text := tl.Name + " " + string(tl.State) + " " + tl.Total.Round(100*time.Millisecond).String()
+			if tl.Reconstructed {
+				text += " reconstructed"
+			}
+			got = append(got, text)
+		}
+		if !reflect.DeepEqual(got, test.want) {
+			t.Errorf("%s: got %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+func listed(o timeline.PodSeen) timeline.PodSeen {
+	o.Live = false
+	return o
+}
+
+func TestReplayReturnsTimelinesBeforeError(t *testing.T) {
+	const text = `{"kind":"header","version":1}
+{"kind":"pod_seen","arrived_at":"2026-03-01T12:00:04Z","pod":{"uid":"a","name":"a","created_at":"2026-03-01T12:00:00Z"}}
+{"kind":"pod_g`
+	timelines, err := recording.Replay(recording.NewReader(strings.NewReader(text)))
+	if !errors.Is(err, recording.ErrTruncated) || len(timelines) != 1 || timelines[0].Name != "a" {
+		t.Errorf("got %+v, %v", timelines, err)
+	}
+}
+
+// Pressure belongs to the node: samples before the first pod, and between pods, count.
+func TestReplayIncludesPressure(t *testing.T) {
+	sample := func(at, io float64) timeline.PressureSeen {
+		return timeline.PressureSeen{ArrivedAt: after(at),
+			Stalled: timeline.Stalled{IO: time.Duration(io * float64(time.Second))}}
+	}
+	all := replay(t, sample(0.6, 0), seen("a", 1.2), sample(1.6, 0.5), sample(2.6, 1), seen("a", 5, ready(2)))
+	if len(all) != 1 || all[0].State != timeline.StateReady {
+		t.Fatalf("got %+v", all)
+	}
+	found := 0
+	for _, phase := range all[0].Phases {
+		if p := phase.Pressure; p != nil {
+			found++
+			if p.IO < 0.499 || p.IO > 0.501 || p.CPU != 0 {
+				t.Errorf("%s under %+v, want half of io", phase.Phase, *p)
+			}
+		}
+	}
+	if found == 0 {
+		t.Errorf("no phase has pressure: %+v", all[0].Phases)
+	}
+}

@@ -1,0 +1,39 @@
+package recording
+
+import (
+	"slices"
+	"sync"
+)
+
+// Limits on the lines in a ring. The limits are enough for some minutes of a busy node.
+const (
+	ringLines = 4096
+	ringBytes = 4 << 20
+)
+
+// ring keeps the latest lines. At a limit, ring drops the oldest line. ring is safe for concurrent use.
+type ring struct {
+	mu    sync.Mutex
+	lines [][]byte // oldest first
+	bytes int
+}
+
+// add keeps a line. The caller must not change the line afterwards.
+func (r *ring) add(line []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lines = append(r.lines, line)
+	r.bytes += len(line)
+	for len(r.lines) > ringLines || r.bytes > ringBytes {
+		r.bytes -= len(r.lines[0])
+		r.lines[0] = nil
+		r.lines = r.lines[1:]
+	}
+}
+
+// The method latest returns the lines, oldest first.
+func (r *ring) latest() [][]byte {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.lines)
+}

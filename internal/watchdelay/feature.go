@@ -1,0 +1,27 @@
+package watchdelay
+
+import (
+	"github.com/podlapse/podlapse/internal/feature"
+	"github.com/podlapse/podlapse/internal/flags"
+	"github.com/podlapse/podlapse/pkg/podwatch"
+)
+
+// Feature returns the removable feature: the flag --watch-delays and its metrics.
+func Feature() feature.Feature {
+	var on bool
+	return feature.Feature{
+		Flags: flags.Table{flags.Switch("watch-delays", "WATCH_DELAYS", &on,
+			"export metrics of the delays of the pod watch and the Event watches; the time of a change is the "+
+				"timestamp in the object")},
+		Start: func(agent feature.Agent) feature.Hooks {
+			if !on {
+				return feature.Hooks{}
+			}
+			delays := New(agent.Registerer)
+			return feature.Hooks{
+				PodWatch:   func(config *podwatch.Config) { config.Delays = delays },
+				EventDelay: delays.Event,
+			}
+		},
+	}
+}
