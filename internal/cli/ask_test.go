@@ -218,7 +218,8 @@ func TestFailuresAreSummedUp(t *testing.T) {
 		agentAccess: agentAccess{target: target{limit: 30 * time.Second}}}
 	query.noteFailed(failed)
 	for text, times := range map[string]int{
-		"node silent-": maxFailures, "node late-": 0, "20 more agents did not answer": 1, "7 more pods are not shown": 1,
+		"node silent-": maxFailures, "node late-": 0, "20 more agents did not answer": 1,
+		"7 more pods are not shown": 1,
 		"30 agents were not queried within the time limit 30s: set a longer --timeout": 1,
 	} {
 		if got := strings.Count(stderr.String(), text); got != times {

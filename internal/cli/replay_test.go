@@ -101,7 +101,8 @@ func TestReplayFails(t *testing.T) {
 			[]string{recordingFile(t, `{"apiVersion":"v1"}`)}, ExitFailed, "recording.jsonl: line 1: not a recording: ",
 		},
 		"a broken line": {
-			[]string{recordingFile(t, header+"{}}\n"+header)}, ExitFailed, "recording.jsonl: line 2: invalid character '}'",
+			[]string{recordingFile(t, header+"{}}\n"+header)}, ExitFailed,
+			"recording.jsonl: line 2: invalid character '}'",
 		},
 		"a newer format": {
 			[]string{recordingFile(t, `{"kind":"header","version":3}`)}, ExitFailed, "unknown format version 3",

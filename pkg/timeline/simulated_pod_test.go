@@ -331,7 +331,8 @@ func (l *simulatedPod) pull(c *simulatedContainer) bool {
 	l.images[c.Image].resolve(l.now)
 	l.step(PhasePull, c, MilestonePullFinished, n, length-resolving)
 	l.images[c.Image].pull(l.now.Add(-l.length(time.Microsecond, 15*time.Millisecond)))
-	answered := l.now.Add(l.length(time.Microsecond, 5*time.Millisecond) + l.late()) // the kubelet also asks for the size
+	size := l.length(time.Microsecond, 5*time.Millisecond) // the kubelet also asks for the size
+	answered := l.now.Add(size + l.late())
 	took, waited := answered.Sub(started), answered.Sub(requested)
 	message := fmt.Sprintf("Successfully pulled image %q", c.Image)
 	switch l.wording {
@@ -346,17 +347,4 @@ func (l *simulatedPod) pull(c *simulatedContainer) bool {
 	l.now = answered
 	l.event(c.Name, "Pulled", message)
 	return true
-}
-
-// late returns the time by which a kubelet without enough CPU receives the runtime's answer about a pull late, in
-// addition to the delay of the Event. The time comes from the clock, so that the random numbers of all other steps stay
-// the same.
-func (l *simulatedPod) late() time.Duration {
-	const longest = time.Duration(answerDelay-eventSlack) / time.Millisecond
-	n := time.Duration(l.now.Nanosecond())
-	if n%5 > 0 {
-		return 0
-	}
-	l.answeredLate = true
-	return n / 5 % longest * time.Millisecond
 }

@@ -151,3 +151,16 @@ func (l *simulatedPod) endsOnce() bool {
 	}
 	return true
 }
+
+// late returns the time by which a kubelet without enough CPU receives the runtime's answer about a pull late, in
+// addition to the delay of the Event. The time comes from the clock, so that the random numbers of all other steps stay
+// the same.
+func (l *simulatedPod) late() time.Duration {
+	const longest = time.Duration(answerDelay-eventSlack) / time.Millisecond
+	n := time.Duration(l.now.Nanosecond())
+	if n%5 > 0 {
+		return 0
+	}
+	l.answeredLate = true
+	return n / 5 % longest * time.Millisecond
+}
