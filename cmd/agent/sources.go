@@ -70,6 +70,13 @@ func (s sources) AskRuntime(l timeline.LookUp) {
 	}
 }
 
+// PodStarting implements reconcile.Sources.
+func (s sources) PodStarting() {
+	if s.events != nil {
+		s.events.PodStarting()
+	}
+}
+
 // WatchEvents implements reconcile.Sources.
 func (s sources) WatchEvents(w timeline.EventWatch) {
 	if s.events != nil {

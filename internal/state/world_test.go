@@ -181,6 +181,9 @@ func (n *node) life(uid string) life {
 // SampleNode implements reconcile.Sources.
 func (n *node) SampleNode(bool) {}
 
+// PodStarting implements reconcile.Sources.
+func (n *node) PodStarting() {}
+
 // AskRuntime implements reconcile.Sources.
 func (n *node) AskRuntime(q timeline.LookUp) { n.questions <- q }
 
