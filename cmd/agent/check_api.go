@@ -190,9 +190,9 @@ func (k controlPlane) events() finding {
 		return finding{"events", checkOff, "--events=off: the times of failed pulls, and of waits for volumes and " +
 			"the network, are less precise", ""}
 	}
-	return k.may("events", "can watch the kubelet's Events", "allow the ServiceAccount to watch events, or use "+
-		"--events=off",
-		action{"watch", "", "events"})
+	return k.may("events", "can watch the kubelet's Events", "allow the ServiceAccount to list and watch events, or "+
+		"use --events=off",
+		action{"watch", "", "events"}, action{"list", "", "events"})
 }
 
 // node lists and watches the node's object in the same way as the command `run`.

@@ -65,6 +65,13 @@ func (s sources) RequestRuntime(request timeline.RuntimeRequest) {
 	}
 }
 
+// PodStarting implements reconcile.Sources.
+func (s sources) PodStarting() {
+	if s.events != nil {
+		s.events.PodStarting()
+	}
+}
+
 // WatchEvents implements reconcile.Sources.
 func (s sources) WatchEvents(w timeline.EventWatch) {
 	if s.events != nil {

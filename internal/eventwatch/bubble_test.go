@@ -50,6 +50,7 @@ func inBubble(t *testing.T, config Config, test func(*bubble)) {
 			}
 		}
 		b.events = New(config)
+		b.events.jitter = 0
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() {
@@ -157,11 +158,13 @@ func (b *bubble) expect(uids string, whats ...string) {
 	}
 }
 
-// requests returns how often each request was sent.
+// requests returns how often each watch was requested.
 func (b *bubble) requests() map[string]int {
 	counts := map[string]int{}
 	for _, request := range b.server.Requests() {
-		counts[request]++
+		if strings.HasPrefix(request, "watch ") {
+			counts[request]++
+		}
 	}
 	return counts
 }

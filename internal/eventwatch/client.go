@@ -18,6 +18,9 @@ import (
 // while the watch is open. Up to DefaultWatches watches can be open.
 const maxFrame = 128 << 10
 
+// maxLists is the maximum number of lists per second. Each list costs the API server a few milliseconds at most.
+const maxLists = 10
+
 // tooLargeAnnotation marks the bookmark that replaces an event larger than maxFrame. An Event in the cluster cannot
 // imitate this bookmark, because only the API server sends bookmarks.
 const tooLargeAnnotation = "podlapse/too-large"
@@ -25,6 +28,8 @@ const tooLargeAnnotation = "podlapse/too-large"
 // NewClient creates a client only for Event watches. The client skips every Event that is larger than any Event of
 // the kubelet. The client does not allocate memory for a skipped Event.
 func NewClient(config *rest.Config) (rest.Interface, error) {
+	config = rest.CopyConfig(config)
+	config.QPS, config.Burst = maxLists, 2*maxLists
 	return kubeclient.NewWithFrames(config, func(info runtime.SerializerInfo) (kubeclient.Frames, error) {
 		instead, err := tooLargeFrame(info)
 		if err != nil {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/podlapse/podlapse/internal/backoff"
@@ -14,14 +13,14 @@ import (
 )
 
 // leaseTime is the time for which a watch can stay open while other watches wait in the queue. A lease consists of
-// several slices. The API server's cost of opening a watch again equals the cost of the first opening. With slices,
-// each of 100 pods gets a lease within the time for which the core waits for late Events (timeline, eventGrace).
+// several slices. With slices, each of 100 pods gets a lease within the time for which the core waits for late Events
+// (timeline, eventGrace).
 const (
 	leaseTime = 30 * time.Second
 	slice     = 3 * time.Second
 )
 
-const remedy = "allow the ServiceAccount to watch events, or use --events=off"
+const remedy = "allow the ServiceAccount to list and watch events, or use --events=off"
 
 var errClosedAtOnce = errors.New("the API server closed the watch immediately")
 
@@ -33,7 +32,7 @@ func (s *Source) follow(ctx, lease context.Context, f *follower) {
 		if !s.watchOnce(ctx, lease, f) {
 			f.failures++
 		}
-		if !backoff.Sleep(lease, kubeclient.Retries().Delay(f.failures)) || s.othersWait() {
+		if !backoff.Sleep(lease, kubeclient.Retries().Delay(f.failures)) || s.othersWait(f) {
 			return
 		}
 	}
@@ -42,15 +41,24 @@ func (s *Source) follow(ctx, lease context.Context, f *follower) {
 // watchOnce reports whether the watch ended without an error.
 func (s *Source) watchOnce(ctx, lease context.Context, f *follower) bool {
 	events := kubeclient.Resource{Client: s.config.Client, Namespace: f.namespace, Name: "events"}
-	// Without a resource version, the watch starts with all existing Events. So the watch also delivers Events from
-	// before the request, and from times without an open watch. The API server cannot reject the version as too old.
-	w, err := events.Watch(lease, metav1.ListOptions{FieldSelector: f.selector()})
-	if err != nil {
+	from, err := s.startOf(lease, f)
+	switch {
+	case errors.Is(err, errNotNeeded):
+		return true
+	case err != nil:
 		s.refused(lease, err)
 		return false
 	}
-	defer w.Stop()
-	return s.read(ctx, lease, f, w)
+	w, err := events.Watch(lease, from.options(f.selector()))
+	switch {
+	case err == nil:
+		defer w.Stop()
+		return s.read(ctx, lease, f, from, w)
+	case s.expired(f, from, err):
+		return true
+	}
+	s.refused(lease, err)
+	return false
 }
 
 // The method refused reports the reason why the API server refused the watch.
@@ -62,24 +70,24 @@ func (s *Source) refused(lease context.Context, err error) {
 
 // The method read processes a watch's events until the watch or its lease ends. The method read reports whether the
 // watch ended without an error.
-func (s *Source) read(ctx, lease context.Context, f *follower, w watch.Interface) bool {
-	r := s.begin(ctx, f)
+func (s *Source) read(ctx, lease context.Context, f *follower, from start, w watch.Interface) bool {
+	r := s.begin(ctx, f, from)
 	defer r.end(ctx)
 	ticker, idle := time.NewTicker(slice), time.NewTimer(f.linger())
 	defer r.proof.timer.Stop()
 	defer ticker.Stop()
 	defer idle.Stop()
-	accepted := false // true after the first event, or after a time without an error
 	for {
 		select {
 		case <-lease.Done():
 			return true
 		case <-r.proof.timer.C:
-			accepted, r.proven, f.failures = true, true, 0
-			s.config.Report(true, "watching")
+			r.accept()
+			r.proven, f.failures = true, 0
 			s.proved(f)
 			r.settle()
 		case <-ticker.C:
+			r.advanceAll()
 			if s.isOver(r) {
 				return true
 			}
@@ -95,23 +103,34 @@ func (s *Source) read(ctx, lease context.Context, f *follower, w watch.Interface
 			}
 		case event, ok := <-w.ResultChan():
 			if !ok {
-				if !accepted {
+				if !r.accepted {
 					s.refused(lease, errClosedAtOnce)
 				}
-				return accepted
+				return r.accepted
 			}
 			if event.Type == watch.Error {
 				// A later error ends only this watch, for example because the watch's history in etcd is gone (410).
-				if !accepted {
-					s.refused(lease, apierrors.FromObject(event.Object))
-				}
-				return false
+				return s.failed(lease, r, apierrors.FromObject(event.Object))
 			}
-			if !accepted {
-				accepted = true
-				s.config.Report(true, "watching")
-			}
+			r.accept()
 			r.hand(func() { r.take(event) })
+			if f.alone == nil && r.usage.wasteful() {
+				r.unshare()
+			}
 		}
 	}
+}
+
+// The method failed handles an error that ended a watch. A revision that expired is not a failure: the method failed
+// then returns true.
+func (s *Source) failed(lease context.Context, r *watchSession, err error) bool {
+	if r.accepted {
+		return false
+	}
+	if s.expired(r.f, r.from, err) {
+		r.members = nil // the watch has delivered nothing
+		return true
+	}
+	s.refused(lease, err)
+	return false
 }

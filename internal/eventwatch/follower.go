@@ -34,6 +34,14 @@ func (f *follower) hasSlot() bool { return f != nil && f.cancel != nil }
 
 func (f *follower) isOpen() bool { return !f.openedAt.IsZero() }
 
+// The method requests returns the pods that the watch serves. The caller must hold the lock of Source.
+func (f *follower) requests() []*request {
+	if f.alone != nil {
+		return []*request{f.alone}
+	}
+	return f.pods
+}
+
 // The method replaces reports whether the argument other is the own watch of a pod that also uses the shared watch f.
 func (f *follower) replaces(other *follower) bool {
 	return other.alone != nil && other.alone.shared == f

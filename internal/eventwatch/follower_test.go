@@ -52,7 +52,7 @@ func TestTurn(t *testing.T) {
 				breaking := time.AfterFunc(test.breaksAt, w.Stop)
 				defer breaking.Stop()
 				began := time.Now()
-				if !e.read(t.Context(), t.Context(), followerOf("pod"), w) {
+				if !e.read(t.Context(), t.Context(), followerOf("pod"), start{history: true}, w) {
 					t.Error("the turn ended with a fault")
 				}
 				want := []timeline.Observation{
@@ -96,7 +96,7 @@ func TestFaults(t *testing.T) {
 						"The resourceVersion for the provided watch is too old.").Status()
 					w.Error(&status)
 				}()
-				if e.read(t.Context(), t.Context(), followerOf("pod"), w) {
+				if e.read(t.Context(), t.Context(), followerOf("pod"), start{history: true}, w) {
 					t.Error("the watch ended without a fault")
 				}
 				if len(reports) != 1 || reports[0] != test.reports[0] {
@@ -132,7 +132,7 @@ func TestLongInitialBurst(t *testing.T) {
 			}
 			w.Stop()
 		}()
-		e.read(t.Context(), t.Context(), followerOf("pod"), w)
+		e.read(t.Context(), t.Context(), followerOf("pod"), start{history: true}, w)
 		if want := 6*300*time.Millisecond + kubeclient.ProvenAfter; len(watchedAt) != 1 || watchedAt[0] != want {
 			t.Errorf("complete after %v, want %v", watchedAt, want)
 		}

@@ -116,14 +116,14 @@ func TestQueueIsFairToSharedWatches(t *testing.T) {
 // TestSharedWatchReplacesItsOwnWatches fills all places with pods of the namespace that needs another one.
 func TestSharedWatchReplacesItsOwnWatches(t *testing.T) {
 	inBubble(t, Config{Limit: 4}, func(b *bubble) {
-		b.watch("ns", "abcd")
+		b.arrive("ns", "abcd")()
 		b.sleep(10 * time.Second)
 		b.expect("abcd", "watched")
-		b.watch("other", "x")
+		b.arrive("other", "x")()
 		if got := statsOf(b.events); got.Waiting != 1 {
 			t.Errorf("stats %+v", got)
 		}
-		b.watch("ns", "e")
+		b.arrive("ns", "e")()
 		b.sleep(kubeclient.Retries().First)
 		b.sleep(kubeclient.ProvenAfter)
 		lost := b.counts("abcdex")["lost"]

@@ -41,6 +41,7 @@ func (h *harness) runEvents(url string, limit int) *Source {
 		Client: clientFor(h.t, url), NodeName: nodeName, Limit: limit,
 		Observe: h.observe, Report: h.Report, Now: h.Clock.Now, Registerer: prometheus.NewRegistry(),
 	})
+	events.jitter = 0
 	h.Run(events.Run)
 	return events
 }
@@ -51,6 +52,10 @@ type stats struct {
 	Opened, Received uint64
 	OpenFor          time.Duration
 	Refused          [3]uint64 // oversized, pod, host
+	Starts           [3]uint64 // revision, history, gap
+	Samples, Expired uint64
+	Unshared         uint64
+	Unserved         uint64
 }
 
 // statsOf reads the metrics of a source.
@@ -76,6 +81,10 @@ func statsOf(s *Source) stats {
 		OpenFor: time.Duration(values["event_watch_open_seconds_total"] * float64(time.Second)),
 		Refused: [3]uint64{count("events_refused_total oversized"), count("events_refused_total pod"),
 			count("events_refused_total host")},
+		Starts: [3]uint64{count("event_watch_starts_total revision"), count("event_watch_starts_total history"),
+			count("event_watch_starts_total gap")},
+		Samples: count("event_revision_samples_total taken"), Expired: count("event_revisions_expired_total"),
+		Unshared: count("event_watches_unshared_total"), Unserved: count("event_requests_unserved_total"),
 	}
 }
 

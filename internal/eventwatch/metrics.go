@@ -7,7 +7,29 @@ type metrics struct {
 	opened, received prometheus.Counter
 	open             prometheus.Gauge
 	refused          refused
+	starts           starts
+	samples          samples
+	expired          prometheus.Counter
+	unshared         prometheus.Counter
+	unserved         prometheus.Counter
 }
+
+// The type starts counts opened watches by the point at which they begin.
+type starts struct{ revision, history, gap prometheus.Counter }
+
+func (c starts) count(from start) {
+	switch {
+	case from.history:
+		c.history.Inc()
+	case from.gap:
+		c.gap.Inc()
+	default:
+		c.revision.Inc()
+	}
+}
+
+// The type samples counts samples of the revision of the API server's Events.
+type samples struct{ taken, failed prometheus.Counter }
 
 // The type refused counts ignored Events by reason.
 type refused struct {
@@ -24,7 +46,37 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 			"the UID of a pod, but not the namespace, name or kind of this pod. reason=\"host\": the Event and the " +
 			"pod's earlier Events name different hosts.",
 	}, []string{"reason"})
+	byStart := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "podlapse_event_watch_starts_total",
+		Help: "Event watches that the API server accepted, by the first Event that the watch delivers. " +
+			"from=\"revision\": the first Event after the pod's arrival or after the previous watch. " +
+			"from=\"history\": all Events of a namespace with few Events. from=\"gap\": the first new Event, " +
+			"because the namespace has too many Events. In this case, the agent can have missed earlier Events.",
+	}, []string{"from"})
+	bySample := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "podlapse_event_revision_samples_total",
+		Help: "Lists that the agent requested to learn the current revision of the API server's Events, by result. " +
+			"Such a list contains no Event.",
+	}, []string{"result"})
 	m := metrics{
+		starts: starts{byStart.WithLabelValues("revision"), byStart.WithLabelValues("history"),
+			byStart.WithLabelValues("gap")},
+		samples: samples{bySample.WithLabelValues("taken"), bySample.WithLabelValues("failed")},
+		expired: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "podlapse_event_revisions_expired_total",
+			Help: "Revisions at which an Event watch could not begin, because the API server no longer held the " +
+				"changes since this revision (status 410).",
+		}),
+		unserved: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "podlapse_event_requests_unserved_total",
+			Help: "Pods that needed Events for more than 5 seconds, and for which no Event watch delivered anything " +
+				"in this time. The timelines of these pods can lack evidence about image pulls.",
+		}),
+		unshared: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "podlapse_event_watches_unshared_total",
+			Help: "Shared Event watches that the agent replaced by Event watches on single pods, because most Events " +
+				"of the namespace did not concern pods that need Events on this node.",
+		}),
 		opened: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_watches_opened_total",
 			Help: "Event watches that the agent opened and that the API server accepted.",
@@ -43,7 +95,7 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 			host:      byReason.WithLabelValues("host"),
 		},
 	}
-	registerer.MustRegister(m.opened, m.received, m.open, byReason,
+	registerer.MustRegister(m.opened, m.received, m.open, byReason, byStart, bySample, m.expired, m.unshared, m.unserved,
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "podlapse_event_watch_open_seconds_total",
 			Help: "Sum of the times for which Event watches were open. A watch that several pods share counts once.",

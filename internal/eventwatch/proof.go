@@ -1,7 +1,6 @@
 package eventwatch
 
 import (
-	"strconv"
 	"time"
 
 	"github.com/podlapse/podlapse/internal/kubeclient"
@@ -19,15 +18,17 @@ type proof struct {
 	newest uint64 // highest version so far
 }
 
-func newProof() *proof {
-	return &proof{timer: time.NewTimer(kubeclient.ProvenAfter), at: time.Now().Add(kubeclient.ProvenAfter)}
+// newProof returns the proof for a watch that begins at a revision, or with all Events up to at least this revision.
+func newProof(revision uint64) *proof {
+	return &proof{
+		timer: time.NewTimer(kubeclient.ProvenAfter), at: time.Now().Add(kubeclient.ProvenAfter), newest: revision,
+	}
 }
 
 // The method see processes the version of an Event. The method see ignores a version that is not a number.
 func (p *proof) see(version string) {
-	v, err := strconv.ParseUint(version, 10, 64)
-	switch {
-	case err != nil:
+	switch v := revisionOf(version); {
+	case v == 0:
 	case v < p.newest:
 		p.at = time.Now().Add(kubeclient.ProvenAfter)
 	default:

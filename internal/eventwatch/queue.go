@@ -39,16 +39,17 @@ func (s *Source) enqueue(f *follower) {
 	}
 }
 
-// The method admit gives a slot to the first watch in the queue. The method admit also returns a context that is
-// canceled when the lease ends. Without a free slot or a waiting watch, the method admit returns nil.
+// The method admit gives a slot to the first watch in the queue that can open. The method admit also returns a context
+// that is canceled when the lease ends. Without a free slot or a waiting watch, the method admit returns nil.
 func (s *Source) admit(ctx context.Context) (*follower, context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.queue.taken >= s.queue.limit || len(s.queue.waiting) == 0 {
+	i := s.next()
+	if i < 0 {
 		return nil, nil
 	}
-	f := s.queue.waiting[0]
-	s.queue.waiting = slices.Delete(s.queue.waiting, 0, 1)
+	f := s.queue.waiting[i]
+	s.queue.waiting = slices.Delete(s.queue.waiting, i, i+1)
 	s.queue.taken++
 	f.served = true
 	ctx, f.cancel = context.WithCancel(ctx)
@@ -82,11 +83,11 @@ func (s *Source) stop(f *follower) {
 	s.queue.remove(f)
 }
 
-// othersWait reports whether a watch waits for a slot.
-func (s *Source) othersWait() bool {
+// othersWait reports whether a watch waits for the slot of another watch.
+func (s *Source) othersWait(f *follower) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.queue.waiting) > 0
+	return s.successor(f) != nil
 }
 
 // isOver reports whether a watch must release its slot. After a full lease, the watch releases the slot for any
@@ -95,8 +96,6 @@ func (s *Source) othersWait() bool {
 func (s *Source) isOver(r *watchSession) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.queue.waiting) == 0 {
-		return false
-	}
-	return s.config.Now().Sub(r.openedAt) >= leaseTime || r.proven && !s.queue.waiting[0].served
+	other := s.successor(r.f)
+	return other != nil && (s.config.Now().Sub(r.openedAt) >= leaseTime || r.proven && !other.served)
 }

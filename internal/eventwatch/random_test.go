@@ -17,7 +17,8 @@ type witness struct {
 	t       *testing.T
 	created map[string]map[string]time.Time // creation time of each Event, by the pod's UID
 	seen    map[string]map[string]bool
-	watched map[string]bool // requested pods that are reported as watched
+	since   map[string]time.Time // field Since of the latest EventsWatched
+	watched map[string]bool      // requested pods that are reported as watched
 	seed    uint64
 	slow    bool              // to take observations; then they may be about an earlier request
 	wants   map[string]string // namespaces of the requested pods, by UID
@@ -39,7 +40,7 @@ func (w *witness) observe(b *bubble, o timeline.Observation) {
 		w.seen[uid][o.Reason] = true
 	case timeline.EventsWatched:
 		for reason, at := range w.created[uid] {
-			if at.Before(o.OpenedAt) && !w.seen[uid][reason] {
+			if at.Before(o.OpenedAt) && at.After(o.Since) && !w.seen[uid][reason] {
 				w.t.Errorf("seed %d: %s is reported as watched since %v without %s of %v", w.seed, uid, o.OpenedAt,
 					reason, at)
 			}
@@ -47,7 +48,7 @@ func (w *witness) observe(b *bubble, o timeline.Observation) {
 		if w.watched[uid] && !w.slow {
 			w.t.Errorf("%s is reported as watched twice", uid)
 		}
-		w.watched[uid] = w.wants[uid] != ""
+		w.watched[uid], w.since[uid] = w.wants[uid] != "", o.Since
 	case timeline.EventsLost:
 		if !w.watched[uid] && !w.slow && w.wants[uid] != "" {
 			w.t.Errorf("%s is reported as lost but was not watched", uid)
@@ -61,8 +62,8 @@ func (w *witness) complete(b *bubble, when string, must func(uid string) bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for uid := range w.wants {
-		for reason := range w.created[uid] {
-			if must(uid) && !w.seen[uid][reason] {
+		for reason, at := range w.created[uid] {
+			if must(uid) && at.After(w.since[uid]) && !w.seen[uid][reason] {
 				w.t.Errorf("%s: %s of %s was not observed", when, reason, uid)
 			}
 		}
@@ -86,20 +87,21 @@ func (w *witness) create(uid, reason string) {
 }
 
 // TestRandomHistories runs random sequences of everything that may happen. The pods y and z are successive mirrors of
-// one static pod, with the same UID for the kubelet.
+// one static pod, with the same UID for the kubelet. The pods a to d arrive while the agent runs.
 func TestRandomHistories(t *testing.T) {
 	uids := []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "y", "z"}
 	for seed := range uint64(24) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		w := &witness{t: t, created: map[string]map[string]time.Time{}, seen: map[string]map[string]bool{},
-			watched: map[string]bool{},
-			wants:   map[string]string{}, seed: seed, slow: seed%3 == 0}
+			watched: map[string]bool{}, since: map[string]time.Time{},
+			wants: map[string]string{}, seed: seed, slow: seed%3 == 0}
 		var b *bubble
 		config := Config{Limit: 1 + int(seed%6), Cluster: seed%4 == 0,
 			Observe: func(_ context.Context, o timeline.Observation) { w.observe(b, o) }}
 		inBubble(t, config, func(inner *bubble) {
 			b = inner
 			b.events.remember = 1 + random.IntN(20)
+			arrivals := map[string]time.Time{}
 			for step := range 120 {
 				uid := uids[random.IntN(len(uids))]
 				involved := uid
@@ -111,8 +113,14 @@ func TestRandomHistories(t *testing.T) {
 					b.mu.Lock()
 					w.wants[uid] = namespaceOf(uid)
 					b.mu.Unlock()
+					if _, ok := arrivals[uid]; uid < "e" && !ok {
+						b.events.PodStarting()
+						arrivals[uid] = time.Now()
+						b.sleep(time.Duration(random.IntN(2)) * time.Millisecond)
+					}
 					b.events.Watch(timeline.EventWatch{
 						UID: uid, InvolvedUID: "runtime-" + involved, Namespace: namespaceOf(uid), Name: "pod",
+						ArrivedAt: arrivals[uid],
 					})
 				case n < 10:
 					b.mu.Lock()
@@ -132,6 +140,9 @@ func TestRandomHistories(t *testing.T) {
 					b.mu.Unlock()
 					b.server.Put(event)
 				case n == 16:
+					if random.IntN(2) == 0 {
+						b.server.Forget()
+					}
 					b.server.BreakWatches()
 				case n == 17:
 					b.server.ExpireWatches()

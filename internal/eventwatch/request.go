@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -15,8 +16,15 @@ const maxSeen = 256
 // request is a request for the Events of one pod. While the pod's own watch and a shared watch replace each other,
 // both watches can serve the request.
 type request struct {
-	watch     timeline.EventWatch
-	withdrawn atomic.Bool
+	watch       timeline.EventWatch
+	requestedAt time.Time
+	withdrawn   atomic.Bool
+	served      atomic.Bool // a watch has delivered an Event or all existing Events
+
+	// The lock of Source guards position and arrivedAt. The field position is nil until it is known from where a watch
+	// must begin. The field arrivedAt is zero if no sample can precede the pod's Events.
+	position  *position
+	arrivedAt time.Time
 
 	own, shared *follower // guarded by the lock of Source; nil if the request has no such watch
 
@@ -31,7 +39,7 @@ type request struct {
 }
 
 func newRequest(w timeline.EventWatch) *request {
-	return &request{watch: w, delivering: make(chan struct{}, 1), seen: map[uint64]uint64{}}
+	return &request{watch: w, arrivedAt: w.ArrivedAt, delivering: make(chan struct{}, 1), seen: map[uint64]uint64{}}
 }
 
 // The method deliver observes an Event that is new or has changed. The argument here is true if the Event's host is
@@ -52,6 +60,7 @@ func (r *request) deliver(key eventKey, seen timeline.EventSeen, here bool, obse
 		r.seen[key.name] = key.version
 	}
 	seen.UID = r.watch.UID
+	r.served.Store(true)
 	observe(seen)
 	return true
 }
@@ -60,6 +69,7 @@ func (r *request) deliver(key eventKey, seen timeline.EventSeen, here bool, obse
 func (r *request) vouch(f *follower, watched timeline.EventsWatched, observe func(timeline.Observation)) {
 	r.delivering <- struct{}{}
 	defer func() { <-r.delivering }()
+	r.served.Store(true)
 	r.vouching = append(r.vouching, f)
 	if len(r.vouching) == 1 && !r.withdrawn.Load() {
 		watched.UID = r.watch.UID

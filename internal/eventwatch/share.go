@@ -6,8 +6,9 @@ import (
 )
 
 const (
-	// maxAlone is the maximum number of pods of one namespace that get their own watches. For each watch on a
-	// namespace, the API server decodes every Event of the namespace, even Events that the watch does not select.
+	// maxAlone is the maximum number of pods of one namespace that get their own watches, unless the namespace is wide
+	// (isWide). For each watch on a namespace, the API server decodes every new Event of the namespace, even Events that
+	// the watch does not select.
 	maxAlone = 4
 	// The constant linger is the time for which a shared watch without pods stays open, so that the next pods of a
 	// burst can use this watch.
@@ -112,8 +113,8 @@ func (s *Source) retire(f *follower) bool {
 // The type podState is a pod and the state of the pod's own watch.
 type podState struct {
 	pod *request
-	// deliveredSince is the time at which the pod's own watch was opened. deliveredSince is zero unless that watch
-	// has delivered all existing Events.
+	// deliveredSince is the time at which the pod's own watch was opened. deliveredSince is zero unless that watch was
+	// opened after the shared watch and has delivered all existing Events.
 	deliveredSince time.Time
 }
 
@@ -127,7 +128,7 @@ func (s *Source) podStates(f *follower) []podState {
 	list := make([]podState, 0, len(f.pods))
 	for _, p := range f.pods {
 		one := podState{pod: p}
-		if p.own != nil && p.own.proven {
+		if p.own != nil && p.own.proven && p.own.openedAt.After(f.openedAt) {
 			one.deliveredSince = p.own.openedAt
 		}
 		list = append(list, one)
@@ -160,9 +161,15 @@ func (s *Source) withBothWatches(namespace string) int {
 // notEnough gives the pod its own watch in addition to the shared watch. A client that writes many Events in a
 // namespace can make a shared watch forget pods. At most maxAlone pods of a namespace have such a watch at a time,
 // so that other namespaces get slots. notEnough takes the lock.
+//
+// If the pod's own watch is older than the shared watch, notEnough opens the pod's own watch again. Otherwise, the
+// older watch could end before it has read an Event that is older than the shared watch.
 func (s *Source) notEnough(p *request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if p.own != nil && p.own.proven && p.shared != nil && !p.own.openedAt.After(p.shared.openedAt) {
+		s.stopAlone(p)
+	}
 	if p.own == nil && s.requests[p.watch.UID] == p && s.withBothWatches(p.watch.Namespace) < maxAlone {
 		s.watchAlone(p)
 		s.nudge()

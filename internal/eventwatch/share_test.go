@@ -19,13 +19,13 @@ const (
 
 func TestOneWatchReplacesMany(t *testing.T) {
 	inBubble(t, Config{}, func(b *bubble) {
+		b.arrive("ns", "abcd")()
 		b.put("ns", "abcde", "Before")
-		b.watch("ns", "abcd")
 		b.expect("abcd", "Before")
 		b.sleep(10 * time.Second)
 		b.expect("abcd", "watched")
 
-		b.watch("ns", "e")
+		b.arrive("ns", "e")()
 		b.expect("e", "Before")
 		b.put("ns", "abcde", "During")
 		b.expect("abcde", "During") // once, although a to d have two watches
@@ -37,10 +37,11 @@ func TestOneWatchReplacesMany(t *testing.T) {
 			b.server.Watches() != 1 {
 			t.Errorf("requests %v, %d watches are open", got, b.server.Watches())
 		}
-		// Each of the four was open for 11 s and received two Events. The shared one is open and received all.
+		// Each of the four was open for 11.001 s and received two Events. The shared one is open and received all.
 		b.sleep(time.Minute)
 		got, want := statsOf(b.events),
-			(stats{Open: 1, Opened: 5, OpenFor: 4*11*time.Second + 61*time.Second, Received: 4*2 + 5*3})
+			(stats{Open: 1, Opened: 5, OpenFor: 4*11001*time.Millisecond + 61*time.Second, Received: 4*2 + 5*3,
+				Starts: [3]uint64{5, 0, 0}, Samples: 2})
 		if got != want {
 			t.Errorf("stats %+v, want %+v", got, want)
 		}
@@ -53,7 +54,7 @@ func TestOneWatchReplacesMany(t *testing.T) {
 		if b.server.Watches() != 1 {
 			t.Error("the shared watch does not stay open for further pods")
 		}
-		b.watch("ns", "f")
+		b.request("ns", "f", time.Now())
 		b.expect("f", "watched") // at once, because no Event about it can be missing
 		b.unwatch("f")
 		b.sleep(linger)
@@ -62,7 +63,7 @@ func TestOneWatchReplacesMany(t *testing.T) {
 		}
 		b.watch("ns", "a")
 		b.sleep(kubeclient.ProvenAfter)
-		b.expect("a", "Before", "During", "After", "watched")
+		b.expect("a", "watched") // the Events from before were observed
 		if got := b.requests(); got[requestForA] != 2 {
 			t.Errorf("requests %v", got)
 		}
@@ -179,7 +180,8 @@ func TestClusterMode(t *testing.T) {
 		}
 		b.sleep(1)
 		got := statsOf(b.events)
-		want := stats{Opened: 1, OpenFor: kubeclient.ProvenAfter + clusterLinger, Received: 3}
+		want := stats{Opened: 1, OpenFor: kubeclient.ProvenAfter + clusterLinger, Received: 3,
+			Starts: [3]uint64{0, 1, 0}}
 		if got != want {
 			t.Errorf("stats %+v, want %+v", got, want)
 		}

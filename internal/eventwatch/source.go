@@ -17,6 +17,13 @@ import (
 // etcd and decodes every Event of the namespace.
 const DefaultWatches = 32
 
+// unservedAfter is the time after which a request without any observation counts as unserved. Earlier, the pod's Events
+// might not exist yet.
+const unservedAfter = 5 * time.Second
+
+// maxLeft is the maximum number of pods whose position is remembered after the request. A node has some hundred pods.
+const maxLeft = 512
+
 // Config configures a Source. All fields except Cluster, Limit and Delay are required.
 type Config struct {
 	Client   rest.Interface
@@ -39,20 +46,32 @@ type Config struct {
 // Source observes the kubelet's Events about the requested pods. Source opens one watch for each pod. If many pods of
 // a namespace are requested, Source opens one shared watch for these pods instead. At most Limit watches are open,
 // and further watches wait in a queue. Each open watch then releases its slot after a lease and goes to the end of
-// the queue. No Event is lost, because a watch starts with all Events that the API server still holds. Between two
-// leases, the pod is not watched, and EventsLost reports this gap.
+// the queue. No Event is lost, because the next watch begins at the revision at which the previous watch ended. Between
+// two leases, the pod is not watched, and EventsLost reports this gap.
+//
+// A watch begins at a revision of the API server's Events from shortly before the pod's arrival (PodStarting). So the
+// API server does not read older Events.
 type Source struct {
 	config Config
 	wake   chan struct{} // capacity 1, drops signals when full; signals a change of the queue or of the taken slots
 	// The field remember is the maximum number of Events that a shared watch remembers. Tests lower it.
 	remember int
+	jitter   time.Duration // maxJitter; tests lower it
 	metrics  metrics
 
-	mu       sync.Mutex
-	requests map[string]*request  // by pod UID; one entry for each pod whose Events reconcile requests
-	shared   map[string]*follower // by namespace; in cluster mode, the key is empty
-	queue    watchQueue
-	times    openTimes
+	sizing chan struct{} // capacity 1; contains a token while the agent asks for the size of a namespace
+
+	mu          sync.Mutex
+	requests    map[string]*request  // by pod UID; one entry for each pod whose Events reconcile requests
+	shared      map[string]*follower // by namespace; in cluster mode, the key is empty
+	left        map[string]*position // positions of pods that are no longer requested, by pod UID
+	wide        map[string]time.Time // namespaces without shared watches, and until when
+	large       map[string]time.Time // namespaces with more than maxHistory Events, and until when this is assumed
+	queue       watchQueue
+	times       openTimes
+	requestedAt time.Time // time of the latest request
+	// The field revisions provides the positions from which watches begin.
+	revisions revisions
 }
 
 // New creates a source without open watches.
@@ -63,11 +82,18 @@ func New(config Config) *Source {
 	s := &Source{
 		config:   config,
 		wake:     make(chan struct{}, 1),
+		sizing:   make(chan struct{}, 1),
 		remember: maxRemembered,
+		jitter:   maxJitter,
 		requests: map[string]*request{},
 		shared:   map[string]*follower{},
+		left:     map[string]*position{},
+		wide:     map[string]time.Time{},
+		large:    map[string]time.Time{},
 		queue:    watchQueue{limit: config.Limit},
 		times:    openTimes{open: map[*follower]struct{}{}},
+
+		revisions: newRevisions(),
 	}
 	s.metrics = newMetrics(config.Registerer, s)
 	return s
@@ -78,6 +104,7 @@ func New(config Config) *Source {
 func (s *Source) Run(ctx context.Context) error {
 	var followers sync.WaitGroup
 	defer followers.Wait()
+	followers.Go(func() { s.sample(ctx) })
 	s.config.Report(true, "idle")
 	for {
 		for {
@@ -107,13 +134,19 @@ func (s *Source) Watch(w timeline.EventWatch) {
 		return
 	}
 	p := newRequest(w)
+	p.requestedAt = s.config.Now()
+	s.requestedAt = p.requestedAt
+	if at, ok := s.left[w.UID]; ok {
+		p.position = at
+		delete(s.left, w.UID)
+	}
 	s.requests[w.UID] = p
 	scope := s.scope(p)
 	switch f := s.shared[scope]; {
 	case f != nil:
 		s.join(f, p)
 		f.nudge()
-	case s.config.Cluster || s.requestsIn(scope) > maxAlone:
+	case s.config.Cluster || s.requestsIn(scope) > maxAlone && !s.isWide(scope):
 		s.share(scope)
 	default:
 		s.watchAlone(p)
@@ -131,6 +164,10 @@ func (s *Source) Unwatch(uid string) {
 		return
 	}
 	delete(s.requests, uid)
+	s.keep(uid, p)
+	if !p.served.Load() && s.config.Now().Sub(p.requestedAt) > unservedAfter {
+		s.metrics.unserved.Inc()
+	}
 	p.withdrawn.Store(true)
 	s.stopAlone(p)
 	f := p.shared
@@ -143,6 +180,18 @@ func (s *Source) Unwatch(uid string) {
 	} else {
 		s.stopShared(f) // other watches wait for the slot, so the shared watch must not linger
 	}
+}
+
+// The method keep remembers up to which revision a pod's Events have been observed, because the pod can need further
+// Events later.
+func (s *Source) keep(uid string, p *request) {
+	if p.position == nil {
+		return
+	}
+	if len(s.left) >= maxLeft {
+		clear(s.left)
+	}
+	s.left[uid] = p.position
 }
 
 // The method nudge makes Run check the queue.

@@ -3,6 +3,7 @@ package eventwatch
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -54,13 +55,15 @@ func TestEvents(t *testing.T) {
 	server.Delete(pulling) // it expired
 	server.Put(kubeletEvent("runtime-a", "Late", h.Clock.Now().Add(-time.Minute)))
 	h.nextEvent("Late", false)
-	expected := stats{Open: 1, Opened: 1, OpenFor: kubeclient.CatchUp + time.Minute, Received: 4}
+	expected := stats{Open: 1, Opened: 1, OpenFor: kubeclient.CatchUp + time.Minute, Received: 4,
+		Starts: [3]uint64{0, 1, 0}}
 	if got := statsOf(events); got != expected {
 		t.Errorf("stats %+v, want %+v", got, expected)
 	}
-	want := "watch /api/v1/namespaces/ns/events involvedObject.uid=runtime-a,source=kubelet"
-	if got := server.Requests(); len(got) != 1 || got[0] != want {
-		t.Errorf("requests %q, want %q once", got, want)
+	want := []string{"list /api/v1/namespaces/ns/events ",
+		"watch /api/v1/namespaces/ns/events involvedObject.uid=runtime-a,source=kubelet"}
+	if got := server.Requests(); !slices.Equal(got, want) {
+		t.Errorf("requests %q, want %q", got, want)
 	}
 
 	events.Unwatch("a")
@@ -101,7 +104,7 @@ func TestEventsStartBeforeTheServer(t *testing.T) {
 	server := podwatchtest.Start(t)
 	server.Refuse(http.StatusForbidden, metav1.StatusReasonForbidden, "events is forbidden")
 	h := newHarness(t)
-	events := New(Config{Report: h.Report, Registerer: prometheus.NewRegistry()})
+	events := New(Config{Report: h.Report, Now: h.Clock.Now, Registerer: prometheus.NewRegistry()})
 	events.Watch(watchOf("a")) // before Run
 	if got := statsOf(events); got != (stats{Waiting: 1}) {
 		t.Errorf("stats %+v", got)

@@ -16,10 +16,13 @@ type watchSession struct {
 	source   *Source
 	f        *follower
 	observe  func(timeline.Observation)
+	from     start
 	openedAt time.Time
 	members  []*member
 	cache    *eventCache // remembered Events of a shared watch; nil for the watch of one pod
+	usage    usage       // of a shared watch
 	proof    *proof
+	accepted bool // true after the first event, or after a time without an error
 	proven   bool // the watch has delivered all existing Events
 
 	// The field named is true if a pod of this node had an Event whose host is this node's name. The field renamed is
@@ -34,32 +37,74 @@ type member struct {
 	// the pod. The field since is zero if Events are missing.
 	since   time.Time
 	vouched bool
+	// The field whole is true if the connection has delivered all Events about the pod that it received.
+	whole bool
 }
 
-// The method begin adds the present pods. The watch starts with all Events that the API server holds about these
-// pods.
-func (s *Source) begin(ctx context.Context, f *follower) *watchSession {
+// The method begin adds the present pods.
+func (s *Source) begin(ctx context.Context, f *follower, from start) *watchSession {
 	r := &watchSession{
-		source: s, f: f, openedAt: s.opened(f), proof: newProof(),
+		source: s, f: f, from: from, openedAt: s.opened(f), proof: newProof(from.revision),
 		observe: func(o timeline.Observation) { s.config.Observe(ctx, o) },
 	}
 	if f.alone == nil {
 		r.cache = newEventCache(s.remember)
 	}
 	for _, one := range s.podStates(f) {
-		r.members = append(r.members, &member{pod: one.pod, since: r.openedAt})
+		r.members = append(r.members, &member{pod: one.pod, whole: true})
 	}
+	r.cover()
 	return r
+}
+
+// The method accept records that the API server delivers Events from the start of the watch.
+func (r *watchSession) accept() {
+	if r.accepted {
+		return
+	}
+	r.accepted = true
+	r.source.metrics.starts.count(r.from)
+	r.source.config.Report(true, "watching")
 }
 
 // The method end revokes the EventsWatched observations of the watch.
 func (r *watchSession) end(ctx context.Context) {
 	r.source.closed(r.f)
 	for _, m := range r.members {
+		r.advance(m)
 		if m.vouched {
 			m.pod.retract(ctx, r.f, timeline.EventsLost{ArrivedAt: r.source.config.Now()}, r.observe)
 		}
 	}
+}
+
+// The method cover finds the pods whose Events the connection delivers without a gap.
+func (r *watchSession) cover() {
+	for _, m := range r.members {
+		if m.since.IsZero() && m.whole && r.source.covers(r.from, r.openedAt, m.pod) {
+			m.since = r.openedAt
+		}
+	}
+}
+
+// The method advance records up to which revision a pod's Events have been observed.
+func (r *watchSession) advance(m *member) {
+	if !m.since.IsZero() && (r.proven || !r.from.history) {
+		r.source.reached(m.pod, r.proof.newest, false)
+	}
+}
+
+// The method advanceAll records up to which revision the pods' Events have been observed.
+func (r *watchSession) advanceAll() {
+	for _, m := range r.members {
+		r.advance(m)
+	}
+}
+
+// The method unshare replaces the shared watch by watches on single pods.
+func (r *watchSession) unshare() {
+	r.advanceAll()
+	r.source.unshare(r.f)
 }
 
 // The method meet updates the list of pods that a shared watch serves, and the state of the pods' own watches. A new
@@ -78,9 +123,7 @@ func (r *watchSession) meet() {
 			for _, past := range r.cache.of(s.pod.watch) {
 				s.pod.deliver(past.key, past.seen, true, r.observe)
 			}
-			if !r.cache.forgot(s.pod.watch) && r.knowsKubelet() {
-				m.since = r.openedAt
-			}
+			m.whole = !r.cache.forgot(s.pod.watch) && r.knowsKubelet()
 		}
 		if m.since.IsZero() {
 			// The pod's own watch delivered the Events that the shared watch forgot. Both watches deliver later
@@ -88,23 +131,38 @@ func (r *watchSession) meet() {
 			m.since = s.deliveredSince
 		}
 		members = append(members, m)
+		delete(known, s.pod)
+	}
+	for _, m := range known {
+		r.advance(m)
 	}
 	r.members = members
+	r.cover()
 }
 
 // The method settle runs when a watch has delivered all existing Events. The watch vouches for the pods without
 // missing Events. The other pods get their own watches.
 func (r *watchSession) settle() {
 	for _, m := range r.members {
-		if m.since.IsZero() {
-			r.source.notEnough(m.pod)
-			continue
-		}
 		if m.vouched {
 			continue
 		}
+		var since time.Time
+		known := !m.since.IsZero()
+		if known {
+			since, known = r.source.reached(m.pod, r.proof.newest, r.from.history && m.whole)
+		}
+		if !known {
+			m.since = time.Time{}
+			if !m.whole || !r.source.awaits(m.pod) {
+				r.source.notEnough(m.pod)
+			}
+			continue
+		}
 		m.vouched = true
-		m.pod.vouch(r.f, timeline.EventsWatched{ArrivedAt: r.source.config.Now(), OpenedAt: m.since}, r.observe)
+		m.pod.vouch(r.f, timeline.EventsWatched{
+			ArrivedAt: r.source.config.Now(), OpenedAt: m.since, Since: since,
+		}, r.observe)
 		if r.f.alone == nil {
 			r.source.enough(m.pod)
 		}
@@ -157,10 +215,12 @@ func (r *watchSession) take(event watch.Event) {
 	if r.cache != nil && here && ofPod {
 		r.cache.add(pod, key, seen)
 	}
+	r.usage.received++
 	for _, m := range r.members {
 		if m.pod.watch.InvolvedUID != pod.uid {
 			continue
 		}
+		r.usage.used++
 		if !ofPod || involvedOf(m.pod.watch) != pod {
 			r.source.metrics.refused.pod.Inc()
 			continue

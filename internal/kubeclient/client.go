@@ -34,8 +34,10 @@ func NewWithFrames(
 	}
 	config.ContentType = runtime.ContentTypeProtobuf
 	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
-	config.QPS, config.Burst = 5, 10 // limits only lists, because client-go does not limit watches
-	config.Timeout = 0               // a timeout would also end watches; each request has its own timeout
+	if config.QPS == 0 {
+		config.QPS, config.Burst = 5, 10 // limits only lists, because client-go does not limit watches
+	}
+	config.Timeout = 0 // a timeout would also end watches; each request has its own timeout
 	client, err := rest.RESTClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("build API client: %w", err)

@@ -96,10 +96,12 @@ func (s *Server) list(w http.ResponseWriter, q query, limit, from string) {
 	}
 	kind := map[string]string{"pods": "PodList", "events": "EventList", "nodes": "NodeList",
 		"secrets": "SecretList"}[q.resource]
-	answer := map[string]any{
-		"apiVersion": "v1", "kind": kind, "items": items,
-		"metadata": map[string]string{"resourceVersion": strconv.Itoa(s.version), "continue": next},
+	metadata := map[string]any{"resourceVersion": strconv.Itoa(s.version), "continue": next}
+	if next != "" && q.selector.Empty() {
+		skipped, _ := strconv.Atoi(next)
+		metadata["remainingItemCount"] = len(s.selectObjects(q)) - skipped
 	}
+	answer := map[string]any{"apiVersion": "v1", "kind": kind, "items": items, "metadata": metadata}
 	if items == nil {
 		answer["items"] = []object{}
 	}
@@ -118,7 +120,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, q query, from str
 	} else {
 		version, _ = strconv.Atoi(from)
 	}
-	oldest, broken := s.oldest, s.broken
+	oldest, broken, slow := s.oldest, s.broken, s.slow
 	s.watches++
 	s.mu.Unlock()
 	defer func() {
@@ -139,6 +141,10 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, q query, from str
 		return
 	}
 	for _, o := range initial {
+		time.Sleep(slow)
+		if r.Context().Err() != nil {
+			return
+		}
 		send("ADDED", withKind(o))
 	}
 	if initialEvents {
@@ -153,9 +159,14 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, q query, from str
 				news = append(news, c)
 			}
 		}
+		expired := version < s.oldest
 		version = s.version
 		lost := s.lost
 		s.mu.Unlock()
+		if expired { // the history was dropped before this watch sent it
+			send("ERROR", failure(http.StatusGone, metav1.StatusReasonExpired, "too old resource version"))
+			return
+		}
 		for _, c := range news {
 			if lost != nil && lost(c.kind, c.object) {
 				continue

@@ -38,6 +38,7 @@ type Server struct {
 	refusal  *metav1.Status
 	hang     bool
 	noStream bool
+	slow     time.Duration // wait before each existing object that a watch sends
 	requests []string
 	allow    func(Attempt) bool
 	tokens   map[string]string // users by token
@@ -182,6 +183,13 @@ func (s *Server) NoStreamingLists() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.noStream = true
+}
+
+// SlowHistory makes watches wait before each existing object, like an overloaded API server.
+func (s *Server) SlowHistory(wait time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.slow = wait
 }
 
 // Watches returns the number of open watches.

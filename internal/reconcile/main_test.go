@@ -19,13 +19,15 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // desk stands in for sources and sinks, and notes the calls.
 type desk struct {
-	mu      sync.Mutex
-	calls   []string
-	settled []timeline.Timeline
-	gone    []timeline.Timeline
-	changed []string
-	sampled []bool
-	mute    bool // does not note requests to the runtime
+	mu        sync.Mutex
+	calls     []string
+	settled   []timeline.Timeline
+	gone      []timeline.Timeline
+	changed   []string
+	sampled   []bool
+	announced int         // calls of PodStarting
+	arrivals  []time.Time // EventWatch.ArrivedAt of the requests
+	mute      bool        // does not note requests to the runtime
 }
 
 // known returns the present pods and the deleted ones that were handed over.
@@ -51,8 +53,14 @@ func (d *desk) RequestRuntime(q timeline.RuntimeRequest) {
 	}
 }
 
+// PodStarting implements Sources.
+func (d *desk) PodStarting() { d.announced++ }
+
 // WatchEvents implements Sources.
-func (d *desk) WatchEvents(w timeline.EventWatch) { d.note("watch %s", w.InvolvedUID) }
+func (d *desk) WatchEvents(w timeline.EventWatch) {
+	d.note("watch %s", w.InvolvedUID)
+	d.arrivals = append(d.arrivals, w.ArrivedAt)
+}
 
 // UnwatchEvents implements Sources.
 func (d *desk) UnwatchEvents(uid string) { d.note("unwatch %s", uid) }

@@ -30,6 +30,8 @@ type pod struct {
 	reported bool // already reported by a previous agent or for another mirror; shown, but not reported again
 	restored bool // a previous agent saw the pod
 	late     bool // the agent first saw the pod in a list
+	// arrivedAt is the time at which the pod watch delivered the new pod. arrivedAt is zero for other pods.
+	arrivedAt time.Time
 
 	ephemeral *timeline.EphemeralEvidence // evidence of ephemeral containers; nil without containers to follow
 	over      []string                    // names of ephemeral containers that are no longer followed
@@ -97,6 +99,10 @@ func (r *Reconciler) observe(o timeline.Observation) {
 		p = r.meet(o.PodUID(), r.config.Scope)
 		p.reported = p.reported || r.isMirrored(object.Pod)
 		p.late = !object.Live
+		if object.Live && object.Pod.ReadAt.IsZero() {
+			p.arrivedAt = object.ArrivedAt
+			r.config.Sources.PodStarting()
+		}
 	}
 	r.observeEphemeral(p, o)
 	r.observeTermination(p, o)
@@ -246,6 +252,7 @@ func (r *Reconciler) watchEvents(p *pod, object timeline.Pod) {
 	if wanted {
 		r.config.Sources.WatchEvents(timeline.EventWatch{
 			UID: object.UID, InvolvedUID: object.RuntimeUID, Namespace: object.Namespace, Name: object.Name,
+			ArrivedAt: p.arrivedAt,
 		})
 	} else {
 		r.config.Sources.UnwatchEvents(object.UID)

@@ -48,6 +48,8 @@ type Config struct {
 type Sources interface {
 	// RequestRuntime requests one timeline.RuntimeSeen about the pod. Repeated requests are harmless.
 	RequestRuntime(timeline.RuntimeRequest)
+	// PodStarting announces a pod that has just arrived. WatchEvents for this pod can follow.
+	PodStarting()
 	// WatchEvents starts the stream of timeline.EventSeen about a pod, and UnwatchEvents ends it.
 	WatchEvents(timeline.EventWatch)
 	UnwatchEvents(uid string)

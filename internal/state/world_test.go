@@ -185,6 +185,9 @@ func (n *node) SampleNode(bool) {}
 // RequestRuntime implements reconcile.Sources.
 func (n *node) RequestRuntime(q timeline.RuntimeRequest) { n.requests <- q }
 
+// PodStarting implements reconcile.Sources.
+func (n *node) PodStarting() {}
+
 // answer answers requests to the runtime.
 func (n *node) answer() {
 	for {

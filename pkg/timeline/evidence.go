@@ -71,6 +71,7 @@ type Evidence struct {
 	watchFirstOpened time.Time  // when the first Event watch opened
 	watchLastOpened  instant    // when the latest Event watch opened; zero for never
 	watchLost        instant    // when the agent last lost an Event watch; zero for never
+	watchSince       instant    // EventsWatched.Since of the latest Event watch; zero if that watch delivered all Events
 	overflow         bool       // the limits above caused evidence to be dropped
 	changed          bool       // the current observation changed the evidence
 
@@ -264,12 +265,7 @@ func (e *Evidence) Apply(o Observation) (changed bool) {
 	case EventSeen:
 		e.applyEvent(o)
 	case EventsWatched:
-		if e.watchFirstOpened.IsZero() || o.OpenedAt.Before(e.watchFirstOpened) {
-			e.watchFirstOpened, e.changed = o.OpenedAt, true
-		}
-		if opened := at(o.OpenedAt); opened > e.watchLastOpened {
-			e.watchLastOpened, e.changed = opened, true
-		}
+		e.applyWatched(o)
 	case EventsLost:
 		if lost := at(o.ArrivedAt); lost > e.watchLost {
 			e.watchLost, e.changed = lost, true

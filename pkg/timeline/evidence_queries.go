@@ -58,12 +58,60 @@ func (e *Evidence) sandboxRan() bool {
 // beginning of the known sandbox.
 func (e *Evidence) sandboxMayHaveFailed(begun *bound) bool {
 	acknowledged, known := e.latestTime(podMilestone(MilestoneAcknowledged))
-	return known && begun != nil && e.mayHaveMissedEvents(begun.latest) &&
-		begun.latest-acknowledged > instant(sandboxPatience)
+	if !known || begun == nil || begun.latest-acknowledged <= instant(sandboxPatience) {
+		return false
+	}
+	if e.mayHaveMissedEvents(begun.latest) {
+		return true
+	}
+	// The kubelet waits after a failed sandbox. So the Event about the failure is older than the sandbox by at least
+	// this wait.
+	return e.eventsMissedUntil() != 0 && begun.latest-e.acknowledgedSince() >= instant(podRetryLeast)
 }
 
 // mayHaveMissedEvents reports whether the agent can have missed Events until an instant. The agent can have missed
-// Events if no watch was open, or if a watch was lost and not reopened.
+// Events if no watch was open, or if a watch was lost and not reopened. eventsMissedUntil reports missed Events from
+// before the watch.
 func (e *Evidence) mayHaveMissedEvents(by instant) bool {
 	return e.watchFirstOpened.IsZero() || e.watchLost > e.watchLastOpened && e.watchLost < by
+}
+
+// eventsMissedUntil returns the instant before which the agent can have missed Events although a watch is open. The
+// result is zero if no Event is missing: the kubelet creates no Event about a pod before it picks the pod up.
+func (e *Evidence) eventsMissedUntil() instant {
+	if e.watchSince == 0 || e.watchSince <= e.acknowledgedSince() {
+		return 0
+	}
+	return e.watchSince
+}
+
+// acknowledgedSince returns the earliest possible time of the kubelet's pickup, or minInstant if unknown.
+func (e *Evidence) acknowledgedSince() instant {
+	earliest := minInstant
+	k := podMilestone(MilestoneAcknowledged)
+	for _, c := range e.constraints[searchConstraints(e.constraints, k):] {
+		if c.key != k {
+			break
+		}
+		earliest = max(earliest, c.earliest)
+	}
+	return earliest
+}
+
+// applyWatched adds the coverage of an Event watch. The latest watch decides which Events can be missing, because its
+// field Since includes earlier watches without a gap.
+func (e *Evidence) applyWatched(o EventsWatched) {
+	if e.watchFirstOpened.IsZero() || o.OpenedAt.Before(e.watchFirstOpened) {
+		e.watchFirstOpened, e.changed = o.OpenedAt, true
+	}
+	var since instant
+	if !o.Since.IsZero() {
+		since = at(o.Since)
+	}
+	switch opened := at(o.OpenedAt); {
+	case opened > e.watchLastOpened:
+		e.watchLastOpened, e.watchSince, e.changed = opened, since, true
+	case opened == e.watchLastOpened && since < e.watchSince:
+		e.watchSince, e.changed = since, true
+	}
 }

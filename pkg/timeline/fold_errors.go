@@ -140,6 +140,8 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 	case end.milestone == MilestoneSandboxBegun && s.Phase == PhaseVolumes && s.Duration() > mountRetryFirst &&
 		f.e.watchFirstOpened.IsZero():
 		return s.Duration() // obstacles can have delayed the kubelet once or twice while no watch was open
+	case end.milestone == MilestoneSandboxBegun && s.Phase == PhaseVolumes && s.Duration() > mountRetryFirst:
+		return f.missedObstacles(s, begin)
 	case end.milestone == MilestoneNetworkReady && s.Phase == PhaseNetwork:
 		ready, running := f.bounds.find(end), f.bounds.find(milestoneKey{podWide, end.attempt, MilestoneSandboxRunning})
 		if ready != nil && running != nil {
@@ -148,6 +150,17 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 		return runtimeSlack
 	}
 	return 0
+}
+
+// missedObstacles returns the part of a phase before the sandbox that obstacles can have caused whose Events the agent
+// missed, because the Event watch began after the kubelet's pickup. The kubelet doubles its wait after each failure. So
+// the wait after a missed failure is at most as long as all time before the failure, plus the first wait.
+func (f *fold) missedObstacles(s Span, begin milestoneKey) time.Duration {
+	until, from := f.e.eventsMissedUntil(), f.bounds.find(begin)
+	if until == 0 || from == nil || until <= from.earliest {
+		return 0
+	}
+	return min(s.Duration(), 2*until.sub(from.earliest)+mountRetryFirst+retrySlack)
 }
 
 // maxBackoff returns the longest normal wait of the kubelet before its next attempt. The kubelet does not wake up at

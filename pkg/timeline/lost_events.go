@@ -23,6 +23,9 @@ func (f *fold) lostEvents() []string {
 		if c.PullPolicy == PullNever || c.PullPolicy != PullAlways && !e.mayBePulled(*c) {
 			continue // no watch was opened for this container
 		}
+		if e.eventsMissedUntil() > max(0, e.workStart(c)) {
+			continue // the Event can be older than the watch
+		}
 		if e.hasImageEvent(c.Image) && e.only(c.Image) == nil {
 			// Several containers share the image, and it is unknown how many of them the Event represents.
 			continue

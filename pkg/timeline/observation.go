@@ -60,16 +60,20 @@ type EventSeen struct {
 	Count    int       `json:"count,omitzero"` // occurrences so far, at least 1
 }
 
-// EventsWatched means that the agent has received all kubelet Events about a pod that the API server held at
-// OpenedAt. The agent also receives later Events when they arrive. From then on, the absence of an Event is evidence.
+// EventsWatched means that the agent has received all kubelet Events about a pod that the API server stored from Since
+// to OpenedAt. The agent also receives later Events when they arrive. From then on, the absence of an Event is
+// evidence.
 type EventsWatched struct {
 	UID       string    `json:"uid"`
 	ArrivedAt time.Time `json:"arrived_at,omitzero"` // agent's clock, after the delivery of all existing Events
 	OpenedAt  time.Time `json:"opened_at,omitzero"`  // agent's clock
+	// Since is on the agent's clock. If Since is zero, the agent has received all Events that the API server held at
+	// OpenedAt. Otherwise, the agent can have missed Events that the API server stored before Since.
+	Since time.Time `json:"since,omitzero"`
 }
 
 // EventsLost revokes an EventsWatched. From then on, the agent can miss Events about the pod. The next
-// EventsWatched ends this state, because a new watch begins with all Events that the API server holds.
+// EventsWatched ends this state, because its field Since covers the time without a watch.
 type EventsLost struct {
 	UID       string    `json:"uid"`
 	ArrivedAt time.Time `json:"arrived_at,omitzero"` // agent's clock, when the source noticed the loss

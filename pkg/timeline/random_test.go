@@ -113,7 +113,11 @@ func randomObservations(random *rand.Rand) []Observation {
 		case 2:
 			observations = append(observations, r.answer(arrivedAt))
 		default:
-			observations = append(observations, EventsWatched{"uid-1", arrivedAt, arrivedAt})
+			watched := EventsWatched{UID: "uid-1", ArrivedAt: arrivedAt, OpenedAt: arrivedAt}
+			if r.flip() {
+				watched.Since = arrivedAt.Add(-time.Duration(r.IntN(3)) * time.Second)
+			}
+			observations = append(observations, watched)
 			if r.IntN(6) == 0 {
 				observations = append(observations, PodGone{"uid-1", arrivedAt, r.flip()})
 			}

@@ -244,6 +244,9 @@ type EventWatch struct {
 	InvolvedUID string // value of the field involvedObject.uid; for static pods, the UID that the kubelet uses
 	Namespace   string
 	Name        string
+	// ArrivedAt is the time on the agent's clock at which the pod watch delivered the new pod. ArrivedAt is zero if the
+	// pod was on the node before the agent saw the pod, or if the kubelet started the pod without the API server.
+	ArrivedAt time.Time
 }
 
 // Requests is the evidence that one pod's timeline lacks and that a source can provide now.

@@ -266,7 +266,14 @@ func (s *script) observation(at time.Time, line string) error {
 		s.observations = append(s.observations, EventsLost{s.pod.UID, at})
 		return nil
 	case "watched":
-		s.observations = append(s.observations, EventsWatched{UID: s.pod.UID, ArrivedAt: at, OpenedAt: at})
+		watched := EventsWatched{UID: s.pod.UID, ArrivedAt: at, OpenedAt: at}
+		if rest != "" {
+			var err error
+			if _, watched.Since, err = stamped(rest); err != nil {
+				return err
+			}
+		}
+		s.observations = append(s.observations, watched)
 		return nil
 	case "event":
 		return s.eventLine(at, rest)

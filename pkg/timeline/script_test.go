@@ -37,7 +37,7 @@ var update = flag.Bool("update", false, "rewrite the expected part of the script
 //	    NAME waiting|running@S|terminated@S-S|lost [attempt=N] [exit=N] [died=R] [started] [ready] [last=S-S]
 //	        [pullfailure=CLASS]
 //	AT gone                                        the pod object is gone
-//	AT watched                                     an Event watch has delivered all existing Events
+//	AT watched [since@S]                           an Event watch has delivered all existing Events, or those since S
 //	AT blind                                       that watch was lost
 //	AT event NAME|- REASON MESSAGE named@S [count=N last@S]
 //	AT runtime [asked@S] ITEM | ITEM…              the runtime's answer:

@@ -57,6 +57,9 @@ func writeObservation(o Observation) string {
 		}
 		return text
 	case EventsWatched:
+		if !o.Since.IsZero() {
+			return "watched since@" + since(o.Since)
+		}
 		return "watched"
 	case RuntimeSeen:
 		return "runtime " + strings.Join(answerWords(o), " | ")

@@ -24,6 +24,7 @@ type loss struct {
 	answers  float64 // the share of the runtime's answers that never arrive
 	blind    bool    // the pod watch is lost for some time and then lists the pods
 	late     bool    // the Event watch opens late and reports this
+	revision bool    // the Event watch begins shortly before or after the pod's arrival, and reports this
 	shuffled bool    // observations arrive in any order, some of them twice
 	forgets  bool    // the runtime keeps two runs of each container
 }
@@ -298,6 +299,10 @@ func (w *simulatedSources) eventObservations(seenAt time.Time) []Observation {
 	}
 	objects := map[string]*object{}
 	before := map[string]EventSeen{} // the state at openedAt of Events that were created earlier
+	var since time.Time
+	if w.loss.revision {
+		since = seenAt.Add(w.between(-3*time.Second, 3*time.Second))
+	}
 	complete := true
 	var all []Observation
 	for _, o := range w.events {
@@ -306,6 +311,9 @@ func (w *simulatedSources) eventObservations(seenAt time.Time) []Observation {
 			objects[key] = &object{first: o.at}
 		}
 		objects[key].count++
+		if o.at.Before(since) {
+			continue // the watch starts with a later revision of the API server's Events
+		}
 		if w.random.Float64() < w.loss.events {
 			// The kubelet can send 25 warnings, so an Event about a failed sandbox is lost only if the watch is lost.
 			complete = complete && o.reason != "FailedCreatePodSandBox"
@@ -328,7 +336,7 @@ func (w *simulatedSources) eventObservations(seenAt time.Time) []Observation {
 	}
 	if complete {
 		all = append(all, EventsWatched{UID: w.pod.UID, ArrivedAt: openedAt.Add(2 * time.Millisecond),
-			OpenedAt: openedAt})
+			OpenedAt: openedAt, Since: since})
 	}
 	slices.SortStableFunc(all, func(a, b Observation) int { // the order of a map is random
 		return cmp.Or(a.Arrived().Compare(b.Arrived()), cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)))

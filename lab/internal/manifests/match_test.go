@@ -40,7 +40,7 @@ func TestChartMatchesKustomize(t *testing.T) {
 		nil,
 		{"node-health", "node-impersonation", "probes", "host-network", "pod-monitor", "rules", "dashboard",
 			"network-policy", "metrics-auth", "tls", "state-dir", "annotate", "k3s",
-			"runtime-proxy"},
+			"runtime-proxy", "priority-level"},
 		{"openshift", "host-network", "pod-monitor", "rules", "dashboard", "network-policy", "metrics-auth", "tls",
 			"state-dir", "annotate"},
 		{"openshift", "runtime-proxy", "tls", "state-dir"},

@@ -20,6 +20,7 @@ func componentValues() map[string]string {
 		"dashboard":             "dashboard: {enabled: true}",
 		"kube-prometheus-stack": "kubePrometheusStack: {release: kube-prometheus-stack}",
 		"network-policy":        "networkPolicy: {enabled: true}",
+		"priority-level":        "priorityLevel: {enabled: true}",
 		"metrics-auth":          "metricsAuth: {enabled: true}",
 		"open-api":              "openAPI: {enabled: true}",
 		"state-dir":             "stateDir: {enabled: true}",

@@ -13,15 +13,14 @@ import (
 // processRole is the name of the role for agents that run as processes. The manifests contain a separate role.
 const processRole = "podlapse-lab-agent"
 
-// grantAgent grants permissions to agents that run as processes: list and watch for pods, and watch for Events. The
-// manifests grant the same permissions.
+// grantAgent grants permissions to agents that run as processes: list and watch for pods and Events. The manifests grant
+// the same permissions.
 func grantAgent(ctx context.Context, client *kube.Client) error {
 	const path = "/apis/rbac.authorization.k8s.io/v1/"
 	role := rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: processRole},
 		Rules: []rbacv1.PolicyRule{
-			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "watch"}},
-			{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"watch"}},
+			{APIGroups: []string{""}, Resources: []string{"pods", "events"}, Verbs: []string{"list", "watch"}},
 		},
 	}
 	binding := rbacv1.ClusterRoleBinding{

@@ -33,7 +33,7 @@ func annotations(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	err := b.CreateAccount(ctx, account,
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"},
 			Verbs: []string{"list", "watch", "patch"}},
-		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"watch"}})
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"list", "watch"}})
 	if err != nil {
 		return err
 	}

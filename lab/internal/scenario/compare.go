@@ -104,7 +104,7 @@ func (t *version) prepare(ctx context.Context, b *bench.Bench) error {
 	}
 	err = b.CreateAccount(ctx, t.account,
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list", "watch"}},
-		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"watch"}})
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"list", "watch"}})
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func nodeImpersonation(ctx context.Context, b *bench.Bench, v *Verdict) error {
 			Verbs: []string{"impersonate:associated-node"}},
 		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"pods", "nodes"}, Verbs: []string{
 			"impersonate-on:associated-node:list", "impersonate-on:associated-node:watch"}},
-		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"watch"}})
+		rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"list", "watch"}})
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,130 @@
+package eventwatch
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/podlapse/podlapse/internal/kubeclient"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// TestBusyNamespace starts 20 pods per second in a namespace that already has thousands of Events. The API server is
+// overloaded: it needs longer to send the existing Events than the agent waits for Events. Each pod has 14 Events. The
+// agent must observe all of them and receive few others.
+func TestBusyNamespace(t *testing.T) {
+	const pods, perPod = 200, 14
+	inBubble(t, Config{}, func(b *bubble) {
+		b.fill("ns", 3000)
+		b.server.SlowHistory(20 * time.Millisecond)
+		type open struct{ uid string }
+		var starting []open
+		started, used := 0, 0
+		for tick := range pods + perPod*4 {
+			if tick < pods {
+				uid := fmt.Sprint("pod-", tick)
+				b.events.PodStarting()
+				b.events.Watch(timeline.EventWatch{UID: uid, InvolvedUID: "runtime-" + uid, Namespace: "ns", Name: "pod",
+					ArrivedAt: time.Now()})
+				starting = append(starting, open{uid})
+				started++
+			}
+			for i, p := range starting {
+				if age := tick - i; age%4 == 3 && age < perPod*4 {
+					b.server.Put(b.event("ns", p.uid, fmt.Sprint("E", age/4)))
+				}
+				if tick-i == perPod*4+40 {
+					b.events.Unwatch(p.uid)
+				}
+			}
+			b.sleep(50 * time.Millisecond)
+		}
+		b.sleep(20 * time.Second)
+		b.mu.Lock()
+		watched := map[string]bool{}
+		for _, o := range b.observed {
+			switch o.(type) {
+			case timeline.EventSeen:
+				used++
+			case timeline.EventsWatched:
+				watched[o.PodUID()] = true
+			}
+		}
+		b.mu.Unlock()
+		got := statsOf(b.events)
+		t.Logf("%d of %d Events observed, %d pods watched, %+v", used, started*perPod, len(watched), got)
+		if used != started*perPod || len(watched) != started {
+			t.Errorf("observed %d of %d Events, and reported %d of %d pods as watched", used, started*perPod,
+				len(watched), started)
+		}
+		if most := uint64(2 * started * perPod); got.Received > most || got.Starts[1]+got.Starts[2]+got.Unserved > 0 {
+			t.Errorf("stats %+v, want at most %d Events received and no history", got, most)
+		}
+	})
+}
+
+// TestWideNamespaceIsNotShared has five pods in a namespace with many Events about pods of other nodes. The agent must
+// stop the shared watch, and must not lose an Event.
+func TestWideNamespaceIsNotShared(t *testing.T) {
+	inBubble(t, Config{}, func(b *bubble) {
+		const uids = "abcdefghijklmnopqrst" // more than maxSingle
+		b.arrive("ns", uids)()
+		b.put("ns", uids, "First")
+		b.sleep(10 * time.Second)
+		b.expect(uids, "First", "watched")
+		if got := statsOf(b.events); got.Open != 1 {
+			t.Errorf("stats %+v, want one shared watch", got)
+		}
+		b.fill("ns", 2*wideSample)
+		b.put("ns", uids, "Second")
+		b.sleep(time.Minute)
+		received := statsOf(b.events).Received
+		b.fill("ns", 2*wideSample)
+		b.put("ns", uids, "Third")
+		b.sleep(time.Minute)
+		seen := b.counts(uids)
+		if seen["Second"] != len(uids) || seen["Third"] != len(uids) {
+			t.Errorf("observed %v, want each Event once for each of %d pods", seen, len(uids))
+		}
+		for _, o := range b.observed {
+			if o, ok := o.(timeline.EventsWatched); ok && !o.Since.Equal(b.sinceOf("a")) {
+				t.Errorf("%s: no Event is missing since %v, want %v as before", o.UID, o.Since, b.sinceOf("a"))
+			}
+		}
+		got := statsOf(b.events)
+		if got.Received-received > 2*uint64(len(uids)) || got.Unshared != 1 || got.Open > maxSingle || got.Starts[1] > 0 ||
+			got.Starts[2] > 0 {
+			t.Errorf("received %d Events before, then %+v", received, got)
+		}
+		b.unwatch(uids)
+		b.sleep(wideFor)
+		b.arrive("ns", uids)()
+		b.sleep(kubeclient.ProvenAfter)
+		if got := statsOf(b.events); got.Open != 1 {
+			t.Errorf("stats %+v, want one shared watch again", got)
+		}
+	})
+}
+
+// TestUnservedRequestsAreCounted has an API server that does not answer before the request ends.
+func TestUnservedRequestsAreCounted(t *testing.T) {
+	inBubble(t, Config{}, func(b *bubble) {
+		b.watch("ns", "a")
+		b.sleep(time.Minute)
+		b.unwatch("a")
+		b.server.Hang()
+		b.watch("ns", "b")
+		b.sleep(unservedAfter)
+		b.unwatch("b")
+		if got := statsOf(b.events).Unserved; got != 0 {
+			t.Errorf("%d requests count as unserved, want none that were served or ended early", got)
+		}
+		b.watch("ns", "c")
+		b.sleep(unservedAfter + time.Second)
+		b.unwatch("c")
+		if got := statsOf(b.events).Unserved; got != 1 {
+			t.Errorf("%d requests count as unserved, want 1", got)
+		}
+		b.server.Heal()
+	})
+}

@@ -1,0 +1,183 @@
+package eventwatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/podlapse/podlapse/internal/kubeclient"
+)
+
+// Limits on the samples of the revision of the API server's Events.
+const (
+	// sampleInterval is the minimum time between two samples. All pods that arrive in this time share a sample.
+	sampleInterval = 5 * time.Second
+	// settled is the minimum age of a sample at the arrival of a pod for which the sample can precede all of the pod's
+	// Events. The kubelet's timestamps have a resolution of one second, and the pod can arrive late.
+	settled = 2 * time.Second
+	// maxBefore is the maximum age of a sample at the arrival of a pod that uses the sample. For a watch that begins at
+	// an older revision, etcd must read more revisions.
+	maxBefore = 12 * time.Second
+	// maxAfter is the maximum time from the arrival of a pod to a sample that the pod can use. The kubelet needs some
+	// tenths of a second until the pod's first Event.
+	maxAfter = time.Second
+	// likelyFor is the time after a request for Events in which further requests are likely. On a node where all images
+	// are present, the agent takes no samples.
+	likelyFor = 5 * time.Minute
+	// maxSampleAge is less than the interval at which the API server compacts etcd (--etcd-compaction-interval).
+	maxSampleAge = 4 * time.Minute
+)
+
+// The selector of a sample selects an Event by its name. For such a list, etcd reads only one key, even if the
+// namespace contains many Events. The Event does not exist. The namespace exists in every cluster.
+const (
+	sampleNamespace = "kube-node-lease"
+	sampleSelector  = "metadata.name=podlapse-revision"
+)
+
+var errNoRevision = errors.New("the API server's response has no resource version")
+
+// position is a point in the sequence of changes of the API server's Events. For a pod, it means: all Events about the
+// pod have been observed that the API server stored after `since` and up to the revision.
+type position struct {
+	revision uint64
+	since    time.Time // agent's clock; zero if no earlier Event is missing
+}
+
+// The type revisions holds the latest samples. The lock of Source guards it.
+type revisions struct {
+	samples []position // oldest first
+	pending bool       // a sample was requested and is not complete
+	// The field changed is closed and replaced when a sample is complete or has failed.
+	changed chan struct{}
+	wake    chan struct{} // capacity 1; requests a sample
+}
+
+func newRevisions() revisions {
+	return revisions{changed: make(chan struct{}), wake: make(chan struct{}, 1)}
+}
+
+// The method before returns the position from which a watch must begin for a pod that arrived at a time. The best
+// sample is old enough to precede all Events about the pod, but not older than necessary.
+func (r *revisions) before(arrivedAt time.Time) (position, bool) {
+	var best position
+	for _, sample := range r.samples {
+		age := arrivedAt.Sub(sample.since)
+		if age > maxBefore || age < -maxAfter {
+			continue
+		}
+		if best.revision == 0 || age >= settled {
+			best = sample
+		}
+	}
+	return best, best.revision != 0
+}
+
+// PodStarting takes a sample if a pod that starts now is likely to need the sample. The agent calls PodStarting when
+// the pod watch delivers a new pod, because a later sample might not cover the pod's first Events. PodStarting does not
+// block. Without starting pods, the agent takes no samples.
+func (s *Source) PodStarting() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now, n := s.config.Now(), len(s.revisions.samples)
+	if now.Sub(s.requestedAt).Abs() <= likelyFor &&
+		(n == 0 || now.Sub(s.revisions.samples[n-1].since).Abs() >= sampleInterval) {
+		s.requestSample()
+	}
+}
+
+// requestSample makes the goroutine in sample take a sample. The caller must hold the lock.
+func (s *Source) requestSample() {
+	if s.revisions.pending {
+		return
+	}
+	s.revisions.pending = true
+	select {
+	case s.revisions.wake <- struct{}{}:
+	default:
+	}
+}
+
+// The method sample takes the requested samples until ctx is done.
+func (s *Source) sample(ctx context.Context) {
+	for {
+		select {
+		case <-s.revisions.wake:
+		case <-ctx.Done():
+			return
+		}
+		p, err := s.sampleOnce(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		s.sampled(p, err)
+	}
+}
+
+func (s *Source) sampleOnce(ctx context.Context) (position, error) {
+	ctx, cancel := context.WithTimeout(ctx, sampleInterval)
+	defer cancel()
+	events := kubeclient.Resource{Client: s.config.Client, Namespace: sampleNamespace, Name: "events"}
+	list, err := events.List(ctx, metav1.ListOptions{FieldSelector: sampleSelector, Limit: 1})
+	if err != nil {
+		return position{}, fmt.Errorf("list events: %w", err)
+	}
+	p, _, err := s.positionOf(list)
+	return p, err
+}
+
+// positionOf returns the position of a list, and the number of Events that the list omits because of its limit.
+func (s *Source) positionOf(list any) (p position, omitted int64, err error) {
+	meta, ok := list.(metav1.ListMetaAccessor)
+	if !ok {
+		return position{}, 0, errNoRevision
+	}
+	revision := revisionOf(meta.GetListMeta().GetResourceVersion())
+	if revision == 0 {
+		return position{}, 0, errNoRevision
+	}
+	if n := meta.GetListMeta().GetRemainingItemCount(); n != nil {
+		omitted = *n
+	}
+	return position{revision, s.config.Now()}, omitted, nil
+}
+
+// The method sampled stores a sample. If the sample failed, the watches of the waiting pods begin without a sample.
+func (s *Source) sampled(p position, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := &s.revisions
+	r.pending = false
+	if err != nil {
+		s.metrics.samples.failed.Inc()
+		for _, request := range s.requests {
+			if request.position == nil {
+				request.arrivedAt = time.Time{}
+			}
+		}
+	} else {
+		s.metrics.samples.taken.Inc()
+		for len(r.samples) > 0 && p.since.Sub(r.samples[0].since).Abs() > maxSampleAge {
+			r.samples = r.samples[1:]
+		}
+		r.samples = append(r.samples, p)
+	}
+	close(r.changed)
+	r.changed = make(chan struct{})
+	for _, f := range s.shared {
+		f.nudge()
+	}
+}
+
+// revisionOf parses a resource version. The result is zero if the version is not a number.
+func revisionOf(version string) uint64 {
+	v, err := strconv.ParseUint(version, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return v
+}

@@ -1,0 +1,224 @@
+package eventwatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/podlapse/podlapse/internal/backoff"
+	"github.com/podlapse/podlapse/internal/kubeclient"
+)
+
+// maxHistory is the maximum number of Events of a namespace that the API server reads to open a watch without a
+// resource version. Events have no watch cache, so the API server reads all of them from etcd. This number of Events
+// costs a few milliseconds of CPU.
+const maxHistory = 1000
+
+// largeFor is the time for which the agent assumes that a namespace still has more than maxHistory Events.
+const largeFor = time.Minute
+
+// maxJitter is the maximum random wait before a watch that can begin with existing Events. When a new version of the
+// agent rolls out, many agents need such watches at the same time.
+const maxJitter = 2 * time.Second
+
+// The type start is the point at which a watch begins.
+type start struct {
+	position
+	// The field history is true if the watch begins with all Events that the API server holds.
+	history bool
+	// The field gap is true if the pods' earlier Events are missing, because the API server would have to read too many
+	// Events.
+	gap bool
+}
+
+// The method options returns the options of a watch that begins here.
+func (b start) options(selector string) metav1.ListOptions {
+	options := metav1.ListOptions{FieldSelector: selector}
+	if !b.history {
+		options.ResourceVersion = strconv.FormatUint(b.revision, 10)
+	}
+	return options
+}
+
+// errNotNeeded means that a shared watch serves no pod any more.
+var errNotNeeded = errors.New("no pod needs the watch")
+
+// startOf returns the point at which a watch must begin. It waits for a sample if a pod needs a sample.
+func (s *Source) startOf(lease context.Context, f *follower) (start, error) {
+	for {
+		if f.alone == nil && s.retire(f) {
+			return start{}, errNotNeeded
+		}
+		from, wait := s.positionFor(f)
+		switch {
+		case from.revision != 0:
+			return start{position: from}, nil
+		case wait == nil:
+			return s.withoutPosition(lease, f)
+		}
+		select {
+		case <-wait:
+		case <-lease.Done():
+			return start{}, lease.Err()
+		}
+	}
+}
+
+// positionFor returns the earliest position of the watch's pods. If no pod has a position but a sample will provide a
+// position, positionFor returns a channel that is closed when the sample is complete.
+func (s *Source) positionFor(f *follower) (earliest position, wait <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range f.requests() {
+		switch s.locate(p); {
+		case p.position != nil:
+			if earliest.revision == 0 || p.position.revision < earliest.revision {
+				earliest = *p.position
+			}
+		case !p.arrivedAt.IsZero():
+			s.requestSample()
+			wait = s.revisions.changed
+		}
+	}
+	return earliest, wait
+}
+
+// The method locate gives a pod its position if a sample provides the position. If it is too late for a sample, the
+// method locate clears the time of arrival. The caller must hold the lock.
+func (s *Source) locate(p *request) {
+	if p.position != nil || p.arrivedAt.IsZero() {
+		return
+	}
+	if at, ok := s.revisions.before(p.arrivedAt); ok {
+		p.position = &at
+	} else if s.config.Now().Sub(p.arrivedAt) > maxAfter {
+		p.arrivedAt = time.Time{}
+	}
+}
+
+// withoutPosition returns the start for pods whose earlier Events no position covers. If the namespace has few Events,
+// the watch begins with all of them. Otherwise the watch begins now, and the earlier Events are missing.
+func (s *Source) withoutPosition(ctx context.Context, f *follower) (start, error) {
+	if s.jitter > 0 && !backoff.Sleep(ctx, rand.N(s.jitter)) {
+		return start{}, ctx.Err()
+	}
+	from, large, err := s.sizeOf(ctx, f.namespace)
+	switch {
+	case apierrors.IsForbidden(err): // the role of earlier versions allows only watches
+		return start{history: true}, nil
+	case err != nil:
+		return start{}, err
+	case !large:
+		return start{position: position{revision: from.revision}, history: true}, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range f.requests() {
+		if p.position == nil {
+			p.position = &position{from.revision, from.since}
+		}
+	}
+	return start{position: from, gap: true}, nil
+}
+
+// sizeOf returns the current position, and whether a namespace has more than maxHistory Events. The API server counts
+// the Events without reading them, but even the count takes time in a large namespace. So sizeOf remembers large
+// namespaces. The first Event in the response can have any size, so sizeOf requests one size at a time.
+func (s *Source) sizeOf(ctx context.Context, namespace string) (at position, large bool, err error) {
+	select {
+	case s.sizing <- struct{}{}:
+		defer func() { <-s.sizing }()
+	case <-ctx.Done():
+		return position{}, false, ctx.Err()
+	}
+	s.mu.Lock()
+	large = s.config.Now().Before(s.large[namespace])
+	s.mu.Unlock()
+	if large {
+		at, err = s.sampleOnce(ctx)
+		return at, true, err
+	}
+	events := kubeclient.Resource{Client: s.config.Client, Namespace: namespace, Name: "events"}
+	list, err := events.List(ctx, metav1.ListOptions{Limit: 1})
+	if err != nil {
+		return position{}, false, fmt.Errorf("list events: %w", err)
+	}
+	at, omitted, err := s.positionOf(list)
+	if err == nil && omitted >= maxHistory {
+		large = true
+		s.mu.Lock()
+		if len(s.large) >= maxNamespaces {
+			clear(s.large)
+		}
+		s.large[namespace] = s.config.Now().Add(largeFor)
+		s.mu.Unlock()
+	}
+	return at, large, err
+}
+
+// The method expired handles a revision that the API server no longer holds. The pods that needed this revision lose
+// their position, and the watch begins anew. The method expired returns false for other errors.
+func (s *Source) expired(f *follower, from start, err error) bool {
+	if from.history || !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
+		return false
+	}
+	s.metrics.expired.Inc()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, p := range f.requests() {
+		if p.position != nil && p.position.revision <= from.revision {
+			p.position, p.arrivedAt = nil, time.Time{}
+		}
+	}
+	return true
+}
+
+// The method covers reports whether a watch delivers all Events about a pod that the pod's position lacks.
+func (s *Source) covers(from start, openedAt time.Time, p *request) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p.position == nil && !from.history && !p.arrivedAt.IsZero() && p.arrivedAt.Sub(openedAt) >= settled {
+		p.position = &position{from.revision, openedAt} // the watch was open before the pod arrived
+	}
+	s.locate(p)
+	return from.history || p.position != nil && p.position.revision >= from.revision
+}
+
+// The method awaits reports whether a sample will provide the pod's position. The method awaits requests the sample.
+func (s *Source) awaits(p *request) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.locate(p)
+	if p.position != nil || p.arrivedAt.IsZero() {
+		return false
+	}
+	s.requestSample()
+	return true
+}
+
+// The method reached moves a pod's position forward to a revision, because all Events up to the revision have been
+// observed. With history, no earlier Event is missing. The method reached returns the time since which no Event is
+// missing. The second result is false if this time is unknown, because the pod's position expired.
+func (s *Source) reached(p *request, revision uint64, history bool) (since time.Time, known bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case p.position == nil && !history:
+		return time.Time{}, false
+	case p.position == nil && revision == 0:
+		return time.Time{}, true // the role allows no lists, so the watch has no revision
+	case p.position == nil:
+		p.position = &position{}
+	}
+	p.position.revision = max(p.position.revision, revision)
+	if history {
+		p.position.since = time.Time{}
+	}
+	return p.position.since, true
+}
