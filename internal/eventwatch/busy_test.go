@@ -63,42 +63,51 @@ func TestBusyNamespace(t *testing.T) {
 	})
 }
 
-// TestWideNamespaceIsNotShared has five pods in a namespace with many Events about pods of other nodes. The agent must
+// TestWideNamespaceIsNotShared has six pods in a namespace with many Events about pods of other nodes. The agent must
 // stop the shared watch, and must not lose an Event.
 func TestWideNamespaceIsNotShared(t *testing.T) {
 	inBubble(t, Config{}, func(b *bubble) {
-		const uids = "abcdefghijklmnopqrst" // more than maxSingle
+		const uids, sample = "abcdef", 256
+		b.events.wideSample = sample
 		b.arrive("ns", uids)()
 		b.put("ns", uids, "First")
-		b.sleep(10 * time.Second)
+		b.sleep(5 * time.Second)
+		since := b.sinceOf("a")
 		b.expect(uids, "First", "watched")
-		if got := statsOf(b.events); got.Open != 1 {
-			t.Errorf("stats %+v, want one shared watch", got)
-		}
-		b.fill("ns", 2*wideSample)
+		b.fill("ns", 2*sample)
+		b.sleep(time.Minute)
+		b.take()
+		received := statsOf(b.events).Received
+		b.fill("ns", 2*sample)
 		b.put("ns", uids, "Second")
 		b.sleep(time.Minute)
-		received := statsOf(b.events).Received
-		b.fill("ns", 2*wideSample)
-		b.put("ns", uids, "Third")
-		b.sleep(time.Minute)
-		seen := b.counts(uids)
-		if seen["Second"] != len(uids) || seen["Third"] != len(uids) {
-			t.Errorf("observed %v, want each Event once for each of %d pods", seen, len(uids))
+		if got := b.counts(uids); got["Second"] != maxAlone {
+			t.Errorf("observed %v, want one Event of each of %d pods with a watch", got, maxAlone)
 		}
-		for _, o := range b.observed {
-			if o, ok := o.(timeline.EventsWatched); ok && !o.Since.Equal(b.sinceOf("a")) {
-				t.Errorf("%s: no Event is missing since %v, want %v as before", o.UID, o.Since, b.sinceOf("a"))
+		if got := statsOf(b.events); got.Waiting != len(uids)-maxAlone || got.Open != maxAlone || got.Unshared != 1 {
+			t.Errorf("stats %+v, want %d watches on single pods", got, maxAlone)
+		}
+		for _, uid := range uids {
+			if b.last(string(uid)).Reason == "Second" {
+				b.unwatch(string(uid))
 			}
 		}
-		got := statsOf(b.events)
-		if got.Received-received > 2*uint64(len(uids)) || got.Unshared != 1 || got.Open > maxSingle || got.Starts[1] > 0 ||
-			got.Starts[2] > 0 {
+		b.sleep(time.Minute)
+		if got := b.counts(uids); got["Second"] != len(uids) {
+			t.Errorf("observed %v, want one Event of each of %d pods", got, len(uids))
+		}
+		for _, uid := range uids {
+			// The pods that have a watch since the namespace became wide have no later EventsWatched.
+			if got := b.sinceOf(string(uid)); !got.IsZero() && got != since {
+				t.Errorf("%c: no Event is missing since %v, want %v as before", uid, got, since)
+			}
+		}
+		if got := statsOf(b.events); got.Received != received+uint64(len(uids)) || got.Starts[1]+got.Starts[2] > 0 {
 			t.Errorf("received %d Events before, then %+v", received, got)
 		}
 		b.unwatch(uids)
 		b.sleep(wideFor)
-		b.arrive("ns", uids)()
+		b.arrive("ns", "ghijkl")()
 		b.sleep(kubeclient.ProvenAfter)
 		if got := statsOf(b.events); got.Open != 1 {
 			t.Errorf("stats %+v, want one shared watch again", got)

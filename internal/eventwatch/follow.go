@@ -32,7 +32,7 @@ func (s *Source) follow(ctx, lease context.Context, f *follower) {
 		if !s.watchOnce(ctx, lease, f) {
 			f.failures++
 		}
-		if !backoff.Sleep(lease, kubeclient.Retries().Delay(f.failures)) || s.othersWait(f) {
+		if !backoff.Sleep(lease, kubeclient.Retries().Delay(f.failures)) || s.othersWait() {
 			return
 		}
 	}
@@ -114,7 +114,7 @@ func (s *Source) read(ctx, lease context.Context, f *follower, from start, w wat
 			}
 			r.accept()
 			r.hand(func() { r.take(event) })
-			if f.alone == nil && r.usage.wasteful() {
+			if f.alone == nil && r.usage.wasteful(s.wideSample, s.config.Now()) {
 				r.unshare()
 			}
 		}

@@ -47,6 +47,7 @@ func TestTurn(t *testing.T) {
 				if test.others {
 					e.Watch(watchOf("other"))
 					e.queue.waiting[0].served = test.served
+					e.queue.taken = e.queue.limit
 				}
 				w := watch.NewFake()
 				breaking := time.AfterFunc(test.breaksAt, w.Stop)

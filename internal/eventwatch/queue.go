@@ -83,11 +83,11 @@ func (s *Source) stop(f *follower) {
 	s.queue.remove(f)
 }
 
-// othersWait reports whether a watch waits for the slot of another watch.
-func (s *Source) othersWait(f *follower) bool {
+// othersWait reports whether a watch waits for a slot.
+func (s *Source) othersWait() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.successor(f) != nil
+	return s.successor() != nil
 }
 
 // isOver reports whether a watch must release its slot. After a full lease, the watch releases the slot for any
@@ -96,6 +96,6 @@ func (s *Source) othersWait(f *follower) bool {
 func (s *Source) isOver(r *watchSession) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	other := s.successor(r.f)
+	other := s.successor()
 	return other != nil && (s.config.Now().Sub(r.openedAt) >= leaseTime || r.proven && !other.served)
 }

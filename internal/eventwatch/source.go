@@ -57,7 +57,9 @@ type Source struct {
 	// The field remember is the maximum number of Events that a shared watch remembers. Tests lower it.
 	remember int
 	jitter   time.Duration // maxJitter; tests lower it
-	metrics  metrics
+	// The field wideSample is the constant wideSample. Tests lower it.
+	wideSample int
+	metrics    metrics
 
 	sizing chan struct{} // capacity 1; contains a token while the agent asks for the size of a namespace
 
@@ -85,6 +87,9 @@ func New(config Config) *Source {
 		sizing:   make(chan struct{}, 1),
 		remember: maxRemembered,
 		jitter:   maxJitter,
+
+		wideSample: wideSample,
+
 		requests: map[string]*request{},
 		shared:   map[string]*follower{},
 		left:     map[string]*position{},

@@ -49,6 +49,7 @@ func (s *Source) begin(ctx context.Context, f *follower, from start) *watchSessi
 	}
 	if f.alone == nil {
 		r.cache = newEventCache(s.remember)
+		r.usage.since = r.openedAt
 	}
 	for _, one := range s.podStates(f) {
 		r.members = append(r.members, &member{pod: one.pod, whole: true})

@@ -2,32 +2,35 @@ package eventwatch
 
 import "time"
 
-// Limits on shared watches of wide namespaces. A wide namespace has many Events about pods that need no Events on this
-// node. The API server needs about 1.5 µs of CPU to decode an Event and to compare the Event with a watch's selector.
-// Sending an Event takes more than ten times as long. So several watches that select single pods cost less than a
-// shared watch that brings mostly useless Events.
+// Limits on shared watches of wide namespaces. A wide namespace has many new Events, and few of these Events concern
+// pods that need Events on this node. For the API server, a shared watch costs less than two watches on single pods,
+// because decoding an Event takes more CPU than sending the Event. But the agent must decode every Event of a shared
+// watch.
 const (
 	// wideSample is the number of Events after which the agent judges a shared watch, and judges it again.
-	wideSample = 256
+	wideSample = 4096
+	// wideWithin is the maximum time for this number of Events in a wide namespace.
+	wideWithin = 10 * time.Second
 	// maxUseless is the maximum number of received Events for each Event about a requested pod.
-	maxUseless = 4
-	// maxSingle is the maximum number of open watches on single pods in a wide namespace.
-	maxSingle = 12
+	maxUseless = 16
 	// wideFor is the time after which the agent tries a shared watch again.
 	wideFor = 10 * time.Minute
 )
 
 // The type usage counts the Events of one shared watch.
-type usage struct{ received, used int }
+type usage struct {
+	since          time.Time
+	received, used int
+}
 
-// The method wasteful reports whether most Events of a watch concerned no requested pod. The method wasteful then
-// starts a new count.
-func (u *usage) wasteful() bool {
-	if u.received < wideSample {
+// The method wasteful reports whether a watch brought many Events in a short time, and few of them concerned a
+// requested pod. The method wasteful then starts a new count.
+func (u *usage) wasteful(sample int, now time.Time) bool {
+	if u.received < sample {
 		return false
 	}
-	wasteful := u.received > maxUseless*u.used
-	*u = usage{}
+	wasteful := u.received > maxUseless*u.used && now.Sub(u.since) <= wideWithin
+	*u = usage{since: now}
 	return wasteful
 }
 
@@ -64,8 +67,9 @@ func (s *Source) unshare(f *follower) {
 	s.nudge()
 }
 
-// The method blocked reports whether a waiting watch cannot open because its wide namespace has the maximum number of
-// watches. The caller must hold the lock.
+// The method blocked reports whether a waiting watch cannot open because its wide namespace already has maxAlone
+// watches. Such a watch waits until a pod needs no more Events: if the pods took turns, the API server would decode
+// each Event once for each pod. The caller must hold the lock.
 func (s *Source) blocked(f *follower) bool {
 	if f.alone == nil || !s.isWide(f.namespace) {
 		return false
@@ -76,7 +80,7 @@ func (s *Source) blocked(f *follower) bool {
 			open++
 		}
 	}
-	return open >= maxSingle
+	return open >= maxAlone
 }
 
 // The method next returns the position in the queue of the first watch that can open, or -1. The caller must hold the
@@ -93,11 +97,13 @@ func (s *Source) next() int {
 	return -1
 }
 
-// The method successor returns the first waiting watch that could use the slot of an open watch, or nil. The caller
-// must hold the lock.
-func (s *Source) successor(f *follower) *follower {
+// The method successor returns the first watch that waits for a slot, or nil. The caller must hold the lock.
+func (s *Source) successor() *follower {
+	if s.queue.taken < s.queue.limit {
+		return nil
+	}
 	for _, other := range s.queue.waiting {
-		if other.namespace == f.namespace || s.queue.taken >= s.queue.limit && !s.blocked(other) {
+		if !s.blocked(other) {
 			return other
 		}
 	}
