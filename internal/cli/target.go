@@ -89,7 +89,7 @@ type agentAccess struct {
 	close     func()
 }
 
-// open prepares the queries without a connection. With --server, it selects this agent. Otherwise it selects the
+// open prepares the queries, but does not connect. With --server, it selects this agent. Otherwise it selects the
 // cluster of the kubeconfig. The agent's program selects the agent on this machine if no kubeconfig exists and the
 // user does not name a cluster or a node.
 func (t target) open(program string, getenv func(string) string) (agentAccess, error) {

@@ -48,10 +48,10 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 	}, []string{"reason"})
 	byStart := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_event_watch_starts_total",
-		Help: "Event watches that the API server accepted, by the first Event that the watch delivers. " +
-			"from=\"revision\": the first Event after the pod's arrival or after the previous watch. " +
-			"from=\"history\": all Events of a namespace with few Events. from=\"gap\": the first new Event, " +
-			"because the namespace has too many Events. In this case, the agent can have missed earlier Events.",
+		Help: "Event watches that the API server accepted, by the point at which the watch begins. " +
+			"from=\"revision\": at the pod's arrival, or where the previous watch ended. from=\"history\": at the " +
+			"oldest Event, because the namespace has few Events. from=\"gap\": at the next new Event, because the " +
+			"namespace has too many Events. In this case, the agent can have missed earlier Events.",
 	}, []string{"from"})
 	bySample := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_event_revision_samples_total",
@@ -74,8 +74,8 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 		}),
 		unshared: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_watches_unshared_total",
-			Help: "Shared Event watches that the agent replaced by Event watches on single pods, because most Events " +
-				"of the namespace did not concern pods that need Events on this node.",
+			Help: "Shared Event watches that the agent replaced by Event watches on single pods. Most Events of the " +
+				"namespace were about pods whose Events this agent does not need.",
 		}),
 		opened: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_watches_opened_total",

@@ -95,13 +95,13 @@ func (s Snapshot) Records() []api.LivePullRecord {
 	slices.SortStableFunc(requested, func(a, b requestedPull) int {
 		return oldestFirst(a.LivePullRecord, b.LivePullRecord)
 	})
-	requested = append(requested, s.idle()...)
+	requested = append(requested, s.idlePulls()...)
 	var external []requestedPull
 	for _, d := range s.certainFirst(requested) {
 		if s.isOver(d) {
 			continue
 		}
-		fitting := s.fitting(requested, d)
+		fitting := s.pullsFitting(requested, d)
 		switch {
 		case severalImages(fitting):
 			for _, w := range fitting {
@@ -145,7 +145,7 @@ func (w *requestedPull) take(d imagepull.Download, now time.Time) {
 func (w *requestedPull) has() bool { return w.matched && w.State != "" }
 
 // The method fitting lists the pulls to which a download can belong according to the evidence.
-func (s Snapshot) fitting(requested []requestedPull, d imagepull.Download) (fitting []*requestedPull) {
+func (s Snapshot) pullsFitting(requested []requestedPull, d imagepull.Download) (fitting []*requestedPull) {
 	for _, fits := range []func(*requestedPull) bool{
 		func(w *requestedPull) bool { return d.Of(w.Image) && d.Is(w.Image) },
 		func(w *requestedPull) bool { return d.Of(w.Image) && w.Outcome == imagepull.OutcomePulling },
@@ -269,7 +269,7 @@ func (s Snapshot) appendRequested(
 }
 
 // The method idle lists the images that the kubelet can pull outside start-ups.
-func (s Snapshot) idle() []requestedPull {
+func (s Snapshot) idlePulls() []requestedPull {
 	var pulls []requestedPull
 	for _, c := range s.Idle {
 		pulls = append(pulls, requestedPull{idle: true, notBefore: c.RanUntil,

@@ -26,7 +26,7 @@ func (s Signal) retry() otlptracehttp.RetryConfig {
 	}
 }
 
-// newSpanExporter creates the official exporter of traces, which reads its own variables. newSpanExporter does not
+// newSpanExporter creates OpenTelemetry's exporter for traces. This exporter reads the environment variables OTEL_EXPORTER_OTLP_* itself. newSpanExporter does not
 // connect.
 func newSpanExporter(ctx context.Context, s Signal) (sdktrace.SpanExporter, error) {
 	var exporter sdktrace.SpanExporter

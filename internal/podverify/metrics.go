@@ -23,8 +23,8 @@ func newVerification(registerer prometheus.Registerer) *verification {
 	}, []string{"result"})
 	repairs := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_pod_cache_repairs_total",
-		Help: "Pods whose watched state was wrong and was repaired. Two lists from the API server, at least five " +
-			"seconds apart, proved the difference. difference=\"missing\": the watch had not reported the pod. " +
+		Help: "Pods whose watched state was wrong and was repaired. The watched state differed from two lists of " +
+			"the API server that were at least five seconds apart. difference=\"missing\": the watch had not reported the pod. " +
 			"difference=\"extra\": the watch had not reported the deletion of the pod. difference=\"stale\": the " +
 			"watch had not reported a change of the pod. Only with --verify-interval.",
 	}, []string{"difference"})

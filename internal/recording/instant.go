@@ -17,7 +17,7 @@ const (
 // it. The zero time means absent.
 func checkInstants(value any) error { return checkValue(reflect.ValueOf(value), false) }
 
-// setUTC checks every time in the value behind a pointer and converts it to UTC.
+// setUTC checks all timestamps in the value behind a pointer, and converts them to UTC.
 func setUTC(pointer any) error { return checkValue(reflect.ValueOf(pointer), true) }
 
 func checkValue(v reflect.Value, utc bool) error {

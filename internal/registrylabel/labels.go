@@ -13,8 +13,8 @@ const (
 	// Max is the maximum number of registries with their own label value. A limit is necessary because users who can
 	// create pods can invent host names, and each host has about 100 series.
 	Max = 6
-	// maxConfirmed is the maximum number of labels for registries with a confirmed pull. The last label is for a
-	// registry that has been unavailable since the start of the agent.
+	// maxConfirmed is the maximum number of labels for registries with a confirmed pull. One label stays
+	// free for a registry without a confirmed pull, for example a registry that has never answered.
 	maxConfirmed = Max - 1
 	// maxUnconfirmed is the maximum number of labels for registries without a confirmed pull. Only pods and Events name
 	// such registries. Each namespace can have one of these labels.

@@ -98,7 +98,7 @@ func (p *pending) take(now time.Time) (open *openRequest, request timeline.Runti
 }
 
 // The method done ends a request that was answered.
-func (p *pending) done(open *openRequest, request timeline.RuntimeRequest) {
+func (p *pending) finish(open *openRequest, request timeline.RuntimeRequest) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if open.request.UID == "" {
@@ -112,7 +112,7 @@ func (p *pending) done(open *openRequest, request timeline.RuntimeRequest) {
 
 // The method failed ends a request without an answer. The request is either retried later or given up. The result
 // givenUp is true if the request is given up.
-func (p *pending) failed(open *openRequest, request timeline.RuntimeRequest, now time.Time) (givenUp bool) {
+func (p *pending) fail(open *openRequest, request timeline.RuntimeRequest, now time.Time) (givenUp bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if now.Sub(open.askedAt) > giveUpAfter {

@@ -25,17 +25,17 @@ func TestPendingMerges(t *testing.T) {
 	if other, request, _ := p.take(now); request.UID != "b" {
 		t.Fatalf("took %+v while a is running", request)
 	} else {
-		p.done(other, request)
+		p.finish(other, request)
 	}
 	if other, _, _ := p.take(now); other != nil {
 		t.Fatalf("took a while it is running")
 	}
-	p.done(q, request)
+	p.finish(q, request)
 	q, request, _ = p.take(now)
 	if q == nil || !slices.Equal(request.Images, []string{"1", "2"}) {
 		t.Fatalf("took %+v after the first answer", request)
 	}
-	p.done(q, request)
+	p.finish(q, request)
 	if open := p.count(); open != 0 {
 		t.Errorf("%d requests open at the end", open)
 	}
@@ -60,10 +60,10 @@ func TestPendingMergesLayers(t *testing.T) {
 
 	p.add(timeline.RuntimeRequest{UID: "a", Layers: []string{"1"}}, now)
 	p.add(timeline.RuntimeRequest{UID: "a", Layers: []string{"2"}}, now)
-	p.failed(q, request, now) // the request is still open
+	p.fail(q, request, now) // the request is still open
 	q, request, _ = p.take(now.Add(connectRetries.Max))
 	check(request, []string{"x", "y", "z", "w", "1", "2"}, []string{"y", "w", "1", "2"})
-	p.done(q, request)
+	p.finish(q, request)
 }
 
 func TestPendingRetriesAndGivesUp(t *testing.T) {
@@ -71,7 +71,7 @@ func TestPendingRetriesAndGivesUp(t *testing.T) {
 	p.add(timeline.RuntimeRequest{UID: "a"}, now)
 	q, request, _ := p.take(now)
 	p.add(timeline.RuntimeRequest{UID: "a", Images: []string{"x"}}, now)
-	if p.failed(q, request, now) {
+	if p.fail(q, request, now) {
 		t.Fatal("gave up at the first failure")
 	}
 	again, _, wait := p.take(now)
@@ -87,7 +87,7 @@ func TestPendingRetriesAndGivesUp(t *testing.T) {
 		t.Fatalf("took %+v after the wait", request)
 	}
 	now = now.Add(giveUpAfter + time.Second)
-	if !p.failed(q, request, now) {
+	if !p.fail(q, request, now) {
 		t.Fatal("did not give up")
 	}
 	if open := p.count(); open != 0 {

@@ -118,10 +118,10 @@ func (s *session) answer(ctx context.Context, open *openRequest, request timelin
 		source.config.Report(true, s.runtime)
 		source.metrics.answered.Inc()
 		source.config.Observe(ctx, seen)
-		source.pending.done(open, request)
+		source.pending.finish(open, request)
 		return
 	}
-	if source.pending.failed(open, request, source.config.Now()) {
+	if source.pending.fail(open, request, source.config.Now()) {
 		source.metrics.givenUp.Inc()
 		source.config.Logger.Warn("gave up a request to the container runtime", zap.String("uid", request.UID),
 			zap.Error(err))

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -68,7 +69,8 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 		}, []string{"milestone"}),
 		incomplete: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_evidence_incomplete_total",
-			Help: "Start-ups with missing evidence. The agent could not separate some phases of these start-ups. " +
+			Help: "Start-ups with missing evidence, including lost Events without which the time of a pull is " +
+				"unattributed. The agent could not separate some phases of these start-ups. " +
 				"Excludes evidence that the container runtime can never report " +
 				"(podlapse_evidence_unreported_total).",
 		}),
@@ -113,11 +115,19 @@ func (m *Metrics) Observe(t timeline.Timeline) {
 	for _, c := range t.Conflicts {
 		m.conflicts.WithLabelValues(c.Milestone.String()).Inc()
 	}
-	if len(t.Missing) > 0 {
+	if len(t.Missing) > 0 || lacksEvents(t) {
 		m.incomplete.Inc()
 	}
 	m.unreported.Add(float64(len(t.Unreported)))
 	m.pulls.observe(t, m.trace)
+}
+
+// lacksEvents reports whether lost Events left the time of a pull unattributed.
+func lacksEvents(t timeline.Timeline) bool {
+	return len(t.LostEvents) > 0 && slices.ContainsFunc(t.Phases, func(s timeline.Span) bool {
+		return s.Phase == timeline.PhaseUnattributed &&
+			(slices.Contains(s.MergedWith, timeline.PhasePull) || slices.Contains(s.MergedWith, timeline.PhasePullQueue))
+	})
 }
 
 // ObserveEphemeral counts the pulls for ephemeral containers, which Observe does not count.

@@ -121,9 +121,9 @@ func (l *PressureLog) pressureDuring(start, end time.Time) (Pressure, bool) {
 }
 
 // sampleAt returns the sample at an instant, interpolated between its two neighbors. If the distance of the neighbors
-// is larger than the argument apart, the result is the next sample (direction +1) or the previous sample (direction
+// is larger than maxGap, the result is the next sample (direction +1) or the previous sample (direction
 // -1). If there is only one neighbor, sampleAt returns this neighbor.
-func (l *PressureLog) sampleAt(instant time.Time, apart time.Duration, direction int) PressureSeen {
+func (l *PressureLog) sampleAt(instant time.Time, maxGap time.Duration, direction int) PressureSeen {
 	i, exact := slices.BinarySearchFunc(l.samples, instant,
 		func(s PressureSeen, at time.Time) int { return s.ArrivedAt.Compare(at) })
 	switch {
@@ -135,7 +135,7 @@ func (l *PressureLog) sampleAt(instant time.Time, apart time.Duration, direction
 	a, b := l.samples[i-1], l.samples[i]
 	gap := b.ArrivedAt.Sub(a.ArrivedAt)
 	switch {
-	case gap <= apart:
+	case gap <= maxGap:
 	case direction > 0:
 		return b
 	default:

@@ -108,6 +108,9 @@ func podPlays() map[string]script {
 		"pull that receives no bytes": quiet(45, func(_ *fleet, nodes []*target) func(int) {
 			return pullingFor(nodes[0], 30, 0)
 		}),
+		"pull that receives bytes for more than 45 minutes": quiet(75, func(_ *fleet, nodes []*target) func(int) {
+			return pullingFor(nodes[0], 55, 600<<20)
+		}),
 		"missing Secret of a tenant": quiet(45, func(_ *fleet, nodes []*target) func(int) {
 			return during(early, 45, func() { nodes[0].waiting("container_config", 1, 900) })
 		}),

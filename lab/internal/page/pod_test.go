@@ -85,7 +85,7 @@ func TestUnreported(t *testing.T) {
 	shown := ask[[][]string](t, tab, `(async () => {
 		const { PodView } = `+module("podview.js")+`;
 		const record = (await (await fetch('api/v1/pods')).json()).items[0];
-		const view = new PodView({ hear() {} }, () => '');
+		const view = new PodView({ listen() {} }, () => '');
 		document.querySelector('main').append(view.root);
 		const sections = async (missing, unreported) => {
 			const changed = { ...record, missing, unreported, conflicts: [], lost_events: [] };

@@ -30,7 +30,7 @@ type blobStore struct {
 func newBlobs(dir string, limit int64) (*blobStore, error) {
 	// Manifests are only in memory, so no client would ever request the blobs of an earlier run.
 	if err := os.RemoveAll(dir); err != nil {
-		return nil, fmt.Errorf("empty blob directory: %w", err)
+		return nil, fmt.Errorf("delete old blob directory: %w", err)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("create blob directory: %w", err)

@@ -21,7 +21,7 @@ const churnVariable = "PODLAPSE_CHURN_MINUTES"
 
 // The limits of the length in minutes. Most alerts wait five minutes before they fire. Prometheus keeps one hour.
 const (
-	shortestChurn = 10
+	shortestChurn = 25
 	longestChurn  = 50
 )
 
@@ -87,7 +87,8 @@ func churn(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 		return err
 	}
 	v.Note("the rules and their durations are unchanged. PodlapseNodeSlow and PodlapseNodePullQueueBound need data " +
-		"of more than an hour, so these alerts cannot fire in this scenario")
+		"of more than an hour, so these alerts cannot fire in this scenario. PodlapsePodsStuckInPhase ignores the " +
+		"pull queue of a new node for an hour, and the network, volumes and devices for 15 minutes")
 	return judgeChurn(ctx, client, v, time.Since(startedAt), c.done)
 }
 

@@ -16,7 +16,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/registry"
 )
 
-// pullCase is one pod, the fault of its image at the start, and the expected report of the agent.
+// pullCase is one pod, the fault of its image before the scenario removes it, and the expected report of the agent.
 type pullCase struct {
 	pod   string
 	spec  corev1.PodSpec
