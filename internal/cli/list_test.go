@@ -144,8 +144,8 @@ func TestWidthCutsLines(t *testing.T) {
 func TestResourcesAreRefused(t *testing.T) {
 	server := clusterOf(t, shop())
 	for args, want := range map[string]string{
-		"shop/cart-a -n bank": "pod shop/cart-a is in namespace shop, but -n names bank: " +
-			"remove one of them",
+		"shop/cart-a -n bank": "pod shop/cart-a is in namespace shop, but -n specifies namespace bank: " +
+			"use only one of the two namespaces",
 		"svc/web -n shop": "resource type svc has no start-ups: use one of pod, deploy",
 		"deploy -n shop":  "the type deploy: use deploy/NAME; for a pod of this name, use pod/deploy",
 		"deploy a/b":      "use either TYPE NAME... or TYPE/NAME",
