@@ -47,7 +47,7 @@ func (p plugin) judgeForms(ctx context.Context, v *Verdict) error {
 		{"nodes -o name", 0, "node/" + layout.NodeName + "\n", ""},
 		{"registries -o json", 0, `"p90_seconds"`, ""},
 		{"explain shown -n " + n + " --as nobody", 5, "", "Required permissions"},
-		{"explain " + n + "/shown -n other", 2, "", "remove one of them"},
+		{"explain " + n + "/shown -n other", 2, "", "use only one of the two namespaces"},
 		{"explain svc/shown -n " + n, 2, "", "resource type svc has no start-ups"},
 		{"explain deploy/none -n " + n, 3, "", "check the name and the namespace"},
 		{"top --agent-namespace none", 4, "", "no agent"},
