@@ -36,7 +36,8 @@ type Agent struct {
 // Dial opens a connection to the agent's port, through the API server and the kubelet.
 func (a Agent) Dial(ctx context.Context) (net.Conn, error) {
 	if a.route == nil {
-		return nil, errors.New("port-forward: only the agent's address is known, not its pod: connect to the address directly")
+		return nil, errors.New(
+			"port-forward: only the agent's address is known, not its pod: connect to the address directly")
 	}
 	return a.route.dial(ctx)
 }

@@ -121,7 +121,9 @@ func (r agentAccess) parseResource(arg string) (resource, error) {
 		)
 	}
 	if n := r.target.namespace; n != "" && n != first {
-		return resource{}, fmt.Errorf("pod %s is in namespace %s, but -n specifies namespace %s: use only one of the two namespaces", arg, first, n)
+		return resource{}, fmt.Errorf(
+			"pod %s is in namespace %s, but -n specifies namespace %s: use only one of the two namespaces",
+			arg, first, n)
 	}
 	return resource{kind: kindPod, namespace: first, name: name}, nil
 }

@@ -24,7 +24,8 @@ func TestBusyNamespace(t *testing.T) {
 			if tick < pods {
 				uid := fmt.Sprint("pod-", tick)
 				b.events.PodStarting()
-				b.events.Watch(timeline.EventWatch{UID: uid, InvolvedUID: "runtime-" + uid, Namespace: "ns", Name: "pod",
+				b.events.Watch(timeline.EventWatch{
+					UID: uid, InvolvedUID: "runtime-" + uid, Namespace: "ns", Name: "pod",
 					ArrivedAt: time.Now()})
 				starting = append(starting, open{uid})
 				started++

@@ -117,20 +117,27 @@ func (s *Source) read(ctx, lease context.Context, f *follower, from start, w wat
 			if f.alone == nil && r.usage.wasteful(s.wideSample, s.config.Now()) {
 				r.unshare()
 			}
+			if lease.Err() != nil {
+				return true // the pods have watches of their own now
+			}
 		}
 	}
 }
 
 // The method failed handles an error that ended a watch. A revision that expired is not a failure: the method failed
-// then returns true.
+// then returns true. A slow API server reports the expiry after the watch was accepted.
 func (s *Source) failed(lease context.Context, r *watchSession, err error) bool {
-	if r.accepted {
+	if r.accepted && r.proof.newest > r.from.revision {
 		return false
 	}
 	if s.expired(r.f, r.from, err) {
-		r.members = nil // the watch has delivered nothing
-		return true
+		if !r.accepted {
+			r.members = nil // the watch has delivered nothing
+		}
+		return !r.accepted
 	}
-	s.refused(lease, err)
+	if !r.accepted {
+		s.refused(lease, err)
+	}
 	return false
 }

@@ -95,7 +95,8 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 			host:      byReason.WithLabelValues("host"),
 		},
 	}
-	registerer.MustRegister(m.opened, m.received, m.open, byReason, byStart, bySample, m.expired, m.unshared, m.unserved,
+	registerer.MustRegister(m.opened, m.received, m.open, byReason, byStart, bySample, m.expired, m.unshared,
+		m.unserved,
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "podlapse_event_watch_open_seconds_total",
 			Help: "Sum of the times for which Event watches were open. A watch that several pods share counts once.",

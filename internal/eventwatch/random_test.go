@@ -22,6 +22,8 @@ type witness struct {
 	seed    uint64
 	slow    bool              // to take observations; then they may be about an earlier request
 	wants   map[string]string // namespaces of the requested pods, by UID
+	// arrivals holds the times at which pods arrived, by UID; pods that were already present have none.
+	arrivals map[string]time.Time
 }
 
 // observe may be slow, as with a full queue.
@@ -86,6 +88,22 @@ func (w *witness) create(uid, reason string) {
 	w.created[uid][reason] = time.Now()
 }
 
+// watch requests the Events of a pod. The pods a to d arrive shortly before their first request.
+func (w *witness) watch(b *bubble, random *rand.Rand, uid, involved string) {
+	b.mu.Lock()
+	w.wants[uid] = namespaceOf(uid)
+	b.mu.Unlock()
+	if _, ok := w.arrivals[uid]; uid < "e" && !ok {
+		b.events.PodStarting()
+		w.arrivals[uid] = time.Now()
+		b.sleep(time.Duration(random.IntN(2)) * time.Millisecond)
+	}
+	b.events.Watch(timeline.EventWatch{
+		UID: uid, InvolvedUID: "runtime-" + involved, Namespace: namespaceOf(uid), Name: "pod",
+		ArrivedAt: w.arrivals[uid],
+	})
+}
+
 // TestRandomHistories runs random sequences of everything that may happen. The pods y and z are successive mirrors of
 // one static pod, with the same UID for the kubelet. The pods a to d arrive while the agent runs.
 func TestRandomHistories(t *testing.T) {
@@ -93,7 +111,7 @@ func TestRandomHistories(t *testing.T) {
 	for seed := range uint64(24) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		w := &witness{t: t, created: map[string]map[string]time.Time{}, seen: map[string]map[string]bool{},
-			watched: map[string]bool{}, since: map[string]time.Time{},
+			watched: map[string]bool{}, since: map[string]time.Time{}, arrivals: map[string]time.Time{},
 			wants: map[string]string{}, seed: seed, slow: seed%3 == 0}
 		var b *bubble
 		config := Config{Limit: 1 + int(seed%6), Cluster: seed%4 == 0,
@@ -101,7 +119,6 @@ func TestRandomHistories(t *testing.T) {
 		inBubble(t, config, func(inner *bubble) {
 			b = inner
 			b.events.remember = 1 + random.IntN(20)
-			arrivals := map[string]time.Time{}
 			for step := range 120 {
 				uid := uids[random.IntN(len(uids))]
 				involved := uid
@@ -110,18 +127,7 @@ func TestRandomHistories(t *testing.T) {
 				}
 				switch n := random.IntN(20); {
 				case n < 7:
-					b.mu.Lock()
-					w.wants[uid] = namespaceOf(uid)
-					b.mu.Unlock()
-					if _, ok := arrivals[uid]; uid < "e" && !ok {
-						b.events.PodStarting()
-						arrivals[uid] = time.Now()
-						b.sleep(time.Duration(random.IntN(2)) * time.Millisecond)
-					}
-					b.events.Watch(timeline.EventWatch{
-						UID: uid, InvolvedUID: "runtime-" + involved, Namespace: namespaceOf(uid), Name: "pod",
-						ArrivedAt: arrivals[uid],
-					})
+					w.watch(b, random, uid, involved)
 				case n < 10:
 					b.mu.Lock()
 					delete(w.wants, uid)

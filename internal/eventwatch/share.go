@@ -7,8 +7,8 @@ import (
 
 const (
 	// maxAlone is the maximum number of pods of one namespace that get their own watches, unless the namespace is wide
-	// (isWide). For each watch on a namespace, the API server decodes every new Event of the namespace, even Events that
-	// the watch does not select.
+	// (isWide). For each watch on a namespace, the API server decodes every new Event of the namespace, even Events
+	// that the watch does not select.
 	maxAlone = 4
 	// The constant linger is the time for which a shared watch without pods stays open, so that the next pods of a
 	// burst can use this watch.
@@ -138,9 +138,12 @@ func (s *Source) podStates(f *follower) []podState {
 
 // The method enough stops the pod's own watch, because the shared watch covers the pod. Another pod can then get its
 // own watch. The method enough takes the lock.
-func (s *Source) enough(p *request) {
+func (s *Source) enough(p *request, f *follower) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if p.shared != f {
+		return // the pod has left the shared watch
+	}
 	if p.own != nil && p.shared != nil {
 		p.shared.nudge()
 	}

@@ -212,12 +212,12 @@ func (s *Source) reached(p *request, revision uint64, history bool) (since time.
 	case p.position == nil && !history:
 		return time.Time{}, false
 	case p.position == nil && revision == 0:
-		return time.Time{}, true // the role allows no lists, so the watch has no revision
+		return time.Time{}, true // the revision is unknown, or the role allows no lists
 	case p.position == nil:
 		p.position = &position{}
 	}
 	p.position.revision = max(p.position.revision, revision)
-	if history {
+	if history && revision > 0 {
 		p.position.since = time.Time{}
 	}
 	return p.position.since, true

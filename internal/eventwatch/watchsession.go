@@ -102,6 +102,16 @@ func (r *watchSession) advanceAll() {
 	}
 }
 
+// revision returns the revision up to which the watch has delivered Events, or zero if this revision is not certain. A
+// watch of the history that has delivered no Event can wait for a slow API server. The next watch then reads the history
+// again.
+func (r *watchSession) revision() uint64 {
+	if r.from.history && r.usage.received == 0 {
+		return 0
+	}
+	return r.proof.newest
+}
+
 // The method unshare replaces the shared watch by watches on single pods.
 func (r *watchSession) unshare() {
 	r.advanceAll()
@@ -151,7 +161,7 @@ func (r *watchSession) settle() {
 		var since time.Time
 		known := !m.since.IsZero()
 		if known {
-			since, known = r.source.reached(m.pod, r.proof.newest, r.from.history && m.whole)
+			since, known = r.source.reached(m.pod, r.revision(), r.from.history && m.whole)
 		}
 		if !known {
 			m.since = time.Time{}
@@ -165,7 +175,7 @@ func (r *watchSession) settle() {
 			ArrivedAt: r.source.config.Now(), OpenedAt: m.since, Since: since,
 		}, r.observe)
 		if r.f.alone == nil {
-			r.source.enough(m.pod)
+			r.source.enough(m.pod, r.f)
 		}
 	}
 }

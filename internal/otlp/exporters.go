@@ -26,8 +26,8 @@ func (s Signal) retry() otlptracehttp.RetryConfig {
 	}
 }
 
-// newSpanExporter creates OpenTelemetry's exporter for traces. This exporter reads the environment variables OTEL_EXPORTER_OTLP_* itself. newSpanExporter does not
-// connect.
+// newSpanExporter creates OpenTelemetry's exporter for traces. This exporter reads the environment variables
+// OTEL_EXPORTER_OTLP_* itself. newSpanExporter does not connect.
 func newSpanExporter(ctx context.Context, s Signal) (sdktrace.SpanExporter, error) {
 	var exporter sdktrace.SpanExporter
 	var err error

@@ -125,8 +125,9 @@ func (m *Metrics) Observe(t timeline.Timeline) {
 // lacksEvents reports whether lost Events left the time of a pull unattributed.
 func lacksEvents(t timeline.Timeline) bool {
 	return len(t.LostEvents) > 0 && slices.ContainsFunc(t.Phases, func(s timeline.Span) bool {
-		return s.Phase == timeline.PhaseUnattributed &&
-			(slices.Contains(s.MergedWith, timeline.PhasePull) || slices.Contains(s.MergedWith, timeline.PhasePullQueue))
+		return s.Phase == timeline.PhaseUnattributed && slices.ContainsFunc(s.MergedWith, func(p timeline.Phase) bool {
+			return p == timeline.PhasePull || p == timeline.PhasePullQueue
+		})
 	})
 }
 

@@ -71,7 +71,7 @@ type Evidence struct {
 	watchFirstOpened time.Time  // when the first Event watch opened
 	watchLastOpened  instant    // when the latest Event watch opened; zero for never
 	watchLost        instant    // when the agent last lost an Event watch; zero for never
-	watchSince       instant    // EventsWatched.Since of the latest Event watch; zero if that watch delivered all Events
+	watchSince       instant    // EventsWatched.Since of the latest Event watch; zero if the watch has no gap
 	overflow         bool       // the limits above caused evidence to be dropped
 	changed          bool       // the current observation changed the evidence
 

@@ -180,9 +180,10 @@ func fleetPlays() map[string]script {
 		"fresh node whose network plugin starts after ten minutes": quiet(180, func(f *fleet, _ []*target) func(int) {
 			return freshNode(f, 12)
 		}),
-		"fresh node whose network plugin never starts, with `hostNetwork.enabled`": quiet(120, func(f *fleet, _ []*target) func(int) {
-			return freshNode(f, 120)
-		}),
+		"fresh node whose network plugin never starts, with `hostNetwork.enabled`": quiet(
+			120,
+			func(f *fleet, _ []*target) func(int) { return freshNode(f, 120) },
+		),
 		"autoscaling burst": quiet(165, func(f *fleet, nodes []*target) func(int) {
 			var added []*target
 			return func(minute int) {

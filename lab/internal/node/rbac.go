@@ -13,8 +13,8 @@ import (
 // processRole is the name of the role for agents that run as processes. The manifests contain a separate role.
 const processRole = "podlapse-lab-agent"
 
-// grantAgent grants permissions to agents that run as processes: list and watch for pods and Events. The manifests grant
-// the same permissions.
+// grantAgent grants permissions to agents that run as processes: list and watch for pods and Events. The manifests
+// grant the same permissions.
 func grantAgent(ctx context.Context, client *kube.Client) error {
 	const path = "/apis/rbac.authorization.k8s.io/v1/"
 	role := rbacv1.ClusterRole{
