@@ -103,8 +103,8 @@ func (r *watchSession) advanceAll() {
 }
 
 // revision returns the revision up to which the watch has delivered Events, or zero if this revision is not certain. A
-// watch of the history that has delivered no Event can wait for a slow API server. The next watch then reads the history
-// again.
+// watch of the history that has delivered no Event can wait for a slow API server. The next watch then reads the
+// history again.
 func (r *watchSession) revision() uint64 {
 	if r.from.history && r.usage.received == 0 {
 		return 0
