@@ -54,7 +54,7 @@ func keyOf(event *corev1.Event) eventKey {
 }
 
 // eventCache holds the latest state of the Events that a shared watch received about this node's pods, including pods
-// that nobody requested yet. A pod that reconcile requests later gets these Events. At the limit, eventCache
+// whose Events reconcile has not requested yet. A later request gets these Events. At the limit, eventCache
 // forgets pods of the namespace that takes the most memory, starting with the pod whose latest Event is the oldest.
 // eventCache records which pods it forgot. So a namespace with many Events does not affect other namespaces.
 type eventCache struct {

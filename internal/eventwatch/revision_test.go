@@ -37,7 +37,7 @@ func (b *bubble) request(namespace, uids string, arrivedAt time.Time) {
 	synctest.Wait()
 }
 
-// fill creates Events about pods that nobody requests.
+// fill creates Events about pods without a request.
 func (b *bubble) fill(namespace string, count int) {
 	for i := range count {
 		b.server.Put(b.event(namespace, fmt.Sprint("other-", i), "Other"))

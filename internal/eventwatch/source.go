@@ -66,7 +66,7 @@ type Source struct {
 	mu          sync.Mutex
 	requests    map[string]*request  // by pod UID; one entry for each pod whose Events reconcile requests
 	shared      map[string]*follower // by namespace; in cluster mode, the key is empty
-	left        map[string]*position // positions of pods that are no longer requested, by pod UID
+	left        map[string]*position // positions of pods whose request ended, by pod UID
 	wide        map[string]time.Time // namespaces without shared watches, and until when
 	large       map[string]time.Time // namespaces with more than maxHistory Events, and until when this is assumed
 	queue       watchQueue

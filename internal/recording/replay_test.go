@@ -24,20 +24,7 @@ var update = flag.Bool("update", false, "rewrite the pictures in testdata")
 // TestRecordings replays each recording in testdata and compares the waterfall with the file beside it. Recordings of
 // bugs belong there.
 func TestRecordings(t *testing.T) {
-	paths, err := filepath.Glob("testdata/*.jsonl")
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no recordings: %v", err)
-	}
-	for _, path := range paths {
-		file, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		timelines, err := recording.Replay(recording.NewReader(file))
-		file.Close()
-		if err != nil {
-			t.Fatalf("%s, %v", path, err)
-		}
+	for path, timelines := range replays(t) {
 		var pictures []string
 		for _, tl := range timelines {
 			pictures = append(pictures, render.Waterfall(api.NewRecord(tl), terminal.Page{Columns: 110}))
@@ -55,23 +42,32 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
-// recorded replays all recordings in testdata.
-func recorded(t *testing.T) (all []timeline.Timeline) {
+// replays replays each recording in testdata, and returns the timelines by path.
+func replays(t *testing.T) map[string][]timeline.Timeline {
 	t.Helper()
 	paths, err := filepath.Glob("testdata/*.jsonl")
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("no recordings: %v", err)
 	}
+	all := map[string][]timeline.Timeline{}
 	for _, path := range paths {
 		file, err := os.Open(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		timelines, err := recording.Replay(recording.NewReader(file))
+		all[path], err = recording.Replay(recording.NewReader(file))
 		file.Close()
 		if err != nil {
 			t.Fatalf("%s, %v", path, err)
 		}
+	}
+	return all
+}
+
+// recorded returns the timelines of all recordings in testdata.
+func recorded(t *testing.T) (all []timeline.Timeline) {
+	t.Helper()
+	for _, timelines := range replays(t) {
 		all = append(all, timelines...)
 	}
 	return all

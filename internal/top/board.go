@@ -132,7 +132,7 @@ func (b *Board) Lose(name string, err error, now time.Time) {
 func (b *Board) Take(name string, event client.Event, now time.Time) {
 	a := b.agents[name]
 	if a == nil {
-		return // the agent is no longer on the board
+		return // the board has removed the agent
 	}
 	switch event.Kind {
 	case client.KindOpen:

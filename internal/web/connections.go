@@ -159,7 +159,7 @@ func (l *fairListener) leave(c *counted) {
 	l.remove(c)
 }
 
-// remove stops counting a connection. It does nothing if the connection is no longer counted.
+// remove stops counting a connection. A second call for the same connection has no effect.
 func (l *fairListener) remove(c *counted) {
 	if !l.open[c] {
 		return

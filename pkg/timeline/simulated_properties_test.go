@@ -85,7 +85,7 @@ func (p *propertyCheck) check() map[property]string {
 		return string(phase) + " " + container
 	})
 	p.blame(noCauseOvercharge, func(phase Phase, _ string) string { return string(party(phase)) })
-	if p.complete && p.alone() && !p.answeredLate {
+	if p.complete && p.alone() {
 		p.exact()
 	}
 	return p.broken
@@ -215,6 +215,9 @@ func (p *propertyCheck) exact() {
 		if s.phase == PhaseKubeletSync {
 			continue
 		}
+		if p.answeredLate {
+			return // short phases around a late answer are possibly merged
+		}
 		got := "nothing"
 		if len(phases) > 0 {
 			got = fmt.Sprintf("%s %s from %s", phases[0].Phase, phases[0].Container, since(phases[0].StartAt))
@@ -222,7 +225,7 @@ func (p *propertyCheck) exact() {
 		p.breaks(namesTrue, "%s %s from %s, got %s", s.phase, s.container, since(s.start), got)
 		return
 	}
-	if len(phases) > 0 {
+	if len(phases) > 0 && !p.answeredLate {
 		p.breaks(namesTrue, "nothing after %s, got %s", since(phases[0].StartAt), phases[0].Phase)
 	}
 }
