@@ -7,14 +7,14 @@ import (
 
 const (
 	// maxAlone is the maximum number of pods of one namespace that get their own watches. In a wide namespace (isWide),
-	// further pods wait. In other namespaces, they share one watch. For each watch on a namespace, the API server decodes every new Event of the namespace, even Events
-	// that the watch does not select.
+	// further pods wait. In other namespaces, they share one watch. For each watch on a namespace, the API server decodes
+	// every new Event of the namespace, even Events that the watch does not select.
 	maxAlone = 4
 	// The constant linger is the time for which a shared watch without pods stays open, so that the next pods of a
 	// burst can use this watch.
 	linger = 5 * time.Second
-	// clusterLinger is longer than linger, because a watch that begins without a revision delivers the cluster's Events of
-	// the last hour. clusterLinger is limited, because the API server should not send the cluster's Events to a node
+	// clusterLinger is longer than linger, because a watch that begins without a revision delivers the cluster's Events
+	// of the last hour. clusterLinger is limited, because the API server should not send the cluster's Events to a node
 	// where no pod starts.
 	clusterLinger = time.Minute
 )

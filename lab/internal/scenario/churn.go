@@ -195,8 +195,8 @@ func judgeRules(ctx context.Context, client prometheus.Client, v *Verdict) error
 	return nil
 }
 
-// judgeSilence requires that no alert of podlapse fired. Pending alerts are allowed, because a condition can be true for
-// a short time without a problem.
+// judgeSilence requires that no alert of podlapse fired. Pending alerts are allowed, because a condition can be true
+// for a short time without a problem.
 func judgeSilence(ctx context.Context, client prometheus.Client, v *Verdict, whole string) error {
 	alerts, err := client.Query(ctx, `last_over_time(ALERTS{alertname=~"Podlapse.*"}[`+whole+`])`)
 	if err != nil {
