@@ -12,12 +12,12 @@ import (
 )
 
 func TestChurnMinutes(t *testing.T) {
-	for text, want := range map[string]int{"": 30, "10": 10, "50": 50} {
+	for text, want := range map[string]int{"": 30, "25": 25, "50": 50} {
 		if got, err := churnMinutes(text); err != nil || got != want {
 			t.Errorf("%q: %d, %v", text, got, err)
 		}
 	}
-	for _, text := range []string{"9", "51", "-30", "30m", "half an hour"} {
+	for _, text := range []string{"24", "51", "-30", "30m", "half an hour"} {
 		if _, err := churnMinutes(text); err == nil || !strings.Contains(err.Error(), churnVariable) {
 			t.Errorf("%q: error %v", text, err)
 		}
