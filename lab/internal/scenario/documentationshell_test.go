@@ -1,6 +1,8 @@
 package scenario
 
 import (
+	"os"
+	"os/signal"
 	"regexp"
 	"strings"
 	"testing"
@@ -10,8 +12,18 @@ import (
 // could lose an early signal. It reads with a time limit, because the shell runs a trap only between two commands.
 const untilSignal = "mkfifo never; exec 3<>never; echo ready; while :; do read -r -t 0.05 -u 3; done"
 
+// interruptible lets the commands of a test receive interrupts. A shell starts its background jobs with interrupts
+// ignored, and programs inherit this setting unless their parent handles interrupts.
+func interruptible(t *testing.T) {
+	t.Helper()
+	interrupts := make(chan os.Signal, 1)
+	signal.Notify(interrupts, os.Interrupt)
+	t.Cleanup(func() { signal.Stop(interrupts) })
+}
+
 // The scenario must fail for each command that does not work as documented.
 func TestDocumentedShell(t *testing.T) {
+	interruptible(t)
 	ready := regexp.MustCompile("ready")
 	for _, test := range []struct {
 		name, text, wrong string
@@ -55,6 +67,7 @@ func TestDocumentedShell(t *testing.T) {
 
 // A command in the background must run until the end of its block.
 func TestDocumentedBackground(t *testing.T) {
+	interruptible(t)
 	for _, test := range []struct{ name, text, wrong string }{
 		{"the command runs until the interrupt", "trap 'exit 0' INT; " + untilSignal, ""},
 		{"the command ends before the interrupt", "echo ready", "ended before the interrupt"},
