@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// imageEvidence holds three answers about an image. Often, all three are the same answer. The embedded first answer
-// shows the image before the kubelet's pull. The last answer shows whether a pull brought new content. The layered
-// answer is the latest usable answer with layers, or nil if no answer has layers.
+// imageEvidence holds three answers of the runtime about an image. Often, all three are the same answer. The embedded
+// first answer describes the image before the kubelet's pull. The last answer shows whether a pull brought new content.
+// The field layered holds the most complete answer with layers, or nil if no answer has layers.
 type imageEvidence struct {
 	*imageAnswer
 	last, layered *imageAnswer
 	// beforeSandbox is true if no sandbox ran at the time of the first answer. In this case, the kubelet cannot have
-	// started a pull before that answer.
+	// started a pull before the first answer.
 	beforeSandbox bool
 }
 
@@ -57,14 +57,14 @@ func (e *Evidence) applyImage(askedAt time.Time, image Image, beforeSandbox bool
 	e.changed = true
 }
 
-// isBefore reports whether this answer comes before another answer. Answers are ordered by the time of their
-// request, then by an arbitrary total order.
+// isBefore reports whether the answer a comes before another answer about the same image. The answer to the earlier
+// request comes first. If both requests have the same time, compareImages decides.
 func (a *imageAnswer) isBefore(askedAt time.Time, image *Image) bool {
 	return cmp.Or(a.askedAt.Compare(askedAt), compareImages(&a.Image, image)) < 0
 }
 
-// containsLess reports whether another answer about layers should replace this answer. A complete answer
-// replaces an incomplete answer. Otherwise the later answer wins.
+// containsLess reports whether another answer with layers should replace the answer a. A complete answer replaces an
+// incomplete answer. If both answers are complete or both are incomplete, the later answer wins.
 func (a *imageAnswer) containsLess(askedAt time.Time, image *Image) bool {
 	if a.Incomplete != image.Incomplete {
 		return a.Incomplete
@@ -108,7 +108,7 @@ func (i *imageEvidence) wasRemoved() bool {
 	return i.Present && !i.FirstPulledAt.IsZero() && i.last.FirstPulledAt.After(i.FirstPulledAt)
 }
 
-// pulledAgain reports whether the kubelet pulled an image again that was present at first.
+// pulledAgain reports whether an image was present at first and the kubelet then pulled the image again.
 func (i *imageEvidence) pulledAgain() bool {
 	return i.Present && !i.PulledAt.IsZero() && i.last.PulledAt.After(i.PulledAt)
 }
