@@ -32,8 +32,8 @@ func TestCompareUsesEveryField(t *testing.T) {
 	}
 }
 
-// The function changes returns a map of functions, one for each field of a struct and of its nested structs. Each
-// function in the map changes one field.
+// changes returns a map of functions, one for each field of a struct and of its nested structs. Each function in the
+// map changes one field.
 func changes(v reflect.Value) map[string]func(reflect.Value) {
 	all := map[string]func(reflect.Value){}
 	for i := range v.NumField() {

@@ -8,12 +8,12 @@ import (
 const (
 	// eventSlack is the maximum time between a step of the kubelet and the kubelet's Event about this step. The kubelet
 	// creates the Event in the same function that does the step, so only the scheduling of a thread delays the Event.
-	// The delay was 34 ms on a node with three times as much work as cores.
+	// The delay was 34 ms on a node whose load was three times its number of cores.
 	eventSlack = instant(100 * time.Millisecond)
 	// answerDelay is the maximum time between the runtime's answer and the kubelet's Event about this answer. The
 	// answer passes through a socket and two threads of the kubelet before the kubelet stops its timer. So a duration
-	// in the kubelet's message includes this delay. The delay was 105 ms on a node with several times as much work as
-	// cores.
+	// in the kubelet's message includes this delay. The delay was 105 ms on a node whose load was several times its
+	// number of cores.
 	answerDelay = instant(250 * time.Millisecond)
 	// liveSlack is the maximum time that an open watch needs to deliver a new fact. A timestamp that is truncated to
 	// seconds gives an interval of one second. If the observation arrives at most liveSlack after the end of this
@@ -104,7 +104,7 @@ func point(k milestoneKey, o origin, t time.Time) constraint {
 	return constraint{key: k, origin: o, earliest: at(t), latest: at(t)}
 }
 
-// The function second returns the constraint of a timestamp that was truncated to seconds.
+// second returns the constraint of a timestamp that was truncated to seconds.
 func second(k milestoneKey, o origin, t time.Time) constraint {
 	from := at(t)
 	return constraint{key: k, origin: o, earliest: from, latest: from + instant(time.Second) - 1}

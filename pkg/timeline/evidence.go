@@ -72,7 +72,7 @@ type Evidence struct {
 	watchLastOpened  instant    // the time when the latest Event watch opened, or zero
 	watchLost        instant    // the time when the agent last lost an Event watch, or zero
 	watchSince       instant    // EventsWatched.Since of the latest Event watch; zero if the watch has no gap
-	overflow         bool       // the evidence dropped facts because of the limits above
+	overflow         bool       // the evidence dropped facts, because the pod exceeded a limit
 	changed          bool       // the current observation changed the evidence
 
 	runtimeAskedAt time.Time // the time of the request that led to the runtime's latest answer
@@ -83,7 +83,7 @@ type Evidence struct {
 // attemptSet is a set of attempts with numbers from 0 to 63.
 type attemptSet uint64
 
-// The method with adds an attempt to the set. The set cannot contain attempts after number 63.
+// Attempts after number 63 do not change the set.
 func (a attemptSet) with(attempt uint16) attemptSet { return a | 1<<attempt }
 
 func (a attemptSet) has(attempt uint16) bool { return a&(1<<attempt) != 0 }
@@ -216,8 +216,8 @@ func (e *Evidence) indexOf(container string) int16 {
 	return podWide
 }
 
-// The method container returns the evidence about a container, and adds empty evidence for a new name. If the new name
-// would exceed a limit, the method returns nil.
+// container returns the evidence about a container, and adds empty evidence for a new name. If the new name would
+// exceed a limit, container returns nil.
 func (e *Evidence) container(name string) (int16, *containerEvidence) {
 	if i := e.indexOf(name); i != podWide {
 		return i, &e.containers[i]

@@ -31,7 +31,7 @@ type failureEvent struct {
 	why     imagepull.Failure
 }
 
-// The type window is the interval in which the reported fact of an Event happened, with the origin of the interval.
+// window is the interval in which the reported fact of an Event happened, with the origin of the interval.
 type window struct {
 	origin           origin
 	lean             lean
@@ -123,8 +123,8 @@ func (e *Evidence) applyPulled(c *containerEvidence, o EventSeen, m imagepull.Me
 	e.keepPulled(c, p)
 }
 
-// The method compare orders Events by time. If two Events have the same interval, an Event about a completed pull comes
-// before an Event about an image that was already present, because the image is present after the pull.
+// compare orders Events by time. If two Events have the same interval, an Event about a completed pull comes before an
+// Event about an image that was already present, because the image is present after the pull.
 func (p pulledEvent) compare(o pulledEvent) int {
 	return cmp.Or(p.window.compare(o.window), compareBools(p.present, o.present),
 		cmp.Compare(p.lengths.Pull, o.lengths.Pull), cmp.Compare(p.lengths.Waiting, o.lengths.Waiting),
@@ -192,8 +192,8 @@ func (e *Evidence) keepRepeated(c *containerEvidence, f failureEvent) {
 	keepEarliest(e, &c.failures, f, maxFailures)
 }
 
-// The function floored returns the interval of an Event timestamp that is truncated to seconds. The reported fact can
-// have happened up to eventSlack before this second.
+// floored returns the interval of an Event timestamp that is truncated to seconds. The reported fact can have happened
+// up to eventSlack before this second.
 func floored(t time.Time) window {
 	c := second(milestoneKey{}, originEventSecond, t)
 	return window{c.origin, leanNone, c.earliest - eventSlack, c.latest}

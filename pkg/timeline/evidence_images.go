@@ -75,8 +75,8 @@ func (a *imageAnswer) containsLess(askedAt time.Time, image *Image) bool {
 // hasLayers reports whether the answer contains the layers that the runtime knows.
 func (i *Image) hasLayers() bool { return i.Layered && i.Present }
 
-// image returns the answers about an image reference from the spec, or nil if the runtime was never asked about the
-// reference.
+// image returns the answers about an image reference from the spec, or nil if the agent never asked the runtime about
+// the reference.
 func (e *Evidence) image(ref string) *imageEvidence {
 	for i := range e.images {
 		if e.images[i].Ref == ref {
@@ -102,8 +102,8 @@ func (e *Evidence) pulledImage(container string) *imageEvidence {
 // wasAbsent reports whether an image was absent from the node at first, or was removed and pulled again.
 func (i *imageEvidence) wasAbsent() bool { return !i.Present || i.wasRemoved() }
 
-// wasRemoved reports whether an image that was present at first was removed and then pulled again. For example, the
-// kubelet's garbage collection removes images. The first timestamp of an image changes only after such a removal.
+// wasRemoved reports whether an image was present at first, and was then removed and pulled again. For example, the
+// kubelet's garbage collection removes images. The first timestamp of an image changes only after a removal.
 func (i *imageEvidence) wasRemoved() bool {
 	return i.Present && !i.FirstPulledAt.IsZero() && i.last.FirstPulledAt.After(i.FirstPulledAt)
 }

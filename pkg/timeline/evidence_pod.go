@@ -39,7 +39,7 @@ func (e *Evidence) applyPod(o PodSeen) {
 		}
 		switch c.Type {
 		case "PodScheduled":
-			if o.Pod.ReadAt.IsZero() { // a static pod is not scheduled; the kubelet sets this condition later
+			if o.Pod.ReadAt.IsZero() { // no scheduler binds a static pod; the kubelet sets the condition PodScheduled later
 				stamped(MilestoneScheduled, originControlPlane, c.TransitionAt)
 			}
 		case "PodReadyToStartContainers":
@@ -114,7 +114,7 @@ func (e *Evidence) keepReason(o PodSeen) {
 // which is false. The kubelet writes both timestamps with the same status, but truncates them independently.
 const readyAtFirst = 2 * time.Second
 
-// wasReady reports whether the pod is or was ready, has succeeded or has failed. In these cases, its start-up is over.
+// wasReady reports whether the pod's start-up is over: the pod is or was ready, has succeeded or has failed.
 func wasReady(p Pod) bool {
 	if p.Phase == "Succeeded" || p.Phase == "Failed" {
 		return true

@@ -26,9 +26,9 @@ func (f *fold) spanError(from, to *bound) time.Duration {
 	return max(bounded, credentials)
 }
 
-// The method credentials returns the part of a pull's measured duration that a credential plugin can have used.
-// Kubelets up to 1.32 count the plugin's run as part of the pull (pkg/kubelet/images/puller.go). The plugin ends before
-// the image's manifest arrives.
+// credentials returns the part of a pull's measured duration that a credential plugin can have used. Kubelets up to
+// 1.32 count the plugin's run as part of the pull (pkg/kubelet/images/puller.go). The plugin ends before the image's
+// manifest arrives.
 func (f *fold) credentials(from, to *bound) time.Duration {
 	if from.key.milestone != MilestonePullStarted || f.e.kubelet133 || from.origins == origins(0).with(originStore) {
 		return 0
@@ -60,7 +60,7 @@ func (f *fold) reportedLength(from, to milestoneKey) (pullLengths, bool) {
 }
 
 // runtimeSlack is the usual maximum time that the runtime needs to create a container. The longest observed time was
-// 500 ms, on a node with many times as much work as cores.
+// 500 ms, on a node whose load was many times its number of cores.
 const runtimeSlack = 500 * time.Millisecond
 
 // busySlack is the usual maximum of three delays on a busy node:
@@ -71,8 +71,7 @@ const busySlack = 100 * time.Millisecond
 
 // slowestStart returns the longest time that the runtime needed to start a container or sandbox of the pod.
 // slowestStart returns 0 if this time is normal for a node with enough CPU and disk bandwidth. On a node that lacks CPU
-// or disk bandwidth, all work of the kubelet and the runtime takes longer. This also applies to work without
-// timestamps.
+// or disk bandwidth, all work of the kubelet and the runtime takes longer. Work without timestamps also takes longer.
 func (f *fold) slowestStart() time.Duration {
 	longest := instant(0)
 	for _, b := range f.bounds {

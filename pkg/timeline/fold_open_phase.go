@@ -15,8 +15,8 @@ type phaseCandidates struct {
 
 // openPhase returns the possible phases of the time after the last known milestone. These phases come from the first
 // step without evidence in the chain of the first unfinished container. Like the method path, openPhase prefers work on
-// a main container to another container's wait for its next run. A run that ended after the instant until counts as
-// running.
+// a main container to another container's wait for its next run. A run counts as running if its end is later than the
+// argument until.
 func (f *fold) openPhase(until instant) phaseCandidates {
 	if f.nothingStarted() {
 		return *f.nextStep(f.pod)
@@ -116,9 +116,10 @@ func (w *phaseCandidates) add(phases ...Phase) {
 	}
 }
 
-// reportedOnlyAfter reports whether the milestone first becomes known only after the milestone second. While both
-// milestones are unknown, the pod can be in either step. For example, the runtime does not show a sandbox before the
-// sandbox runs. Another example is a pull: only the runtime's answer to the pull dates the start of the pull.
+// reportedOnlyAfter reports whether the evidence shows the first of two milestones only after the second milestone.
+// While both milestones are unknown, the pod can be in either step. For example, the runtime does not show a sandbox
+// before the sandbox runs. Another example is a pull: only the runtime's answer to the pull dates the start of the
+// pull.
 func reportedOnlyAfter(first, second Milestone) bool {
 	switch first {
 	case MilestoneSandboxBegun:

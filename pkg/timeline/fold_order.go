@@ -123,8 +123,8 @@ func (f *fold) firstSuccess(c *Container, steps []step) int {
 }
 
 // endsBeforeFailure orders the end of each container before the pod's failure. The kubelet reports a pod as failed when
-// all its containers have ended. Kubelets before 1.27 reported an evicted pod immediately. If the timestamps show this
-// case, endsBeforeFailure returns no order for the container.
+// all its containers have ended. Kubelets before 1.27 reported an evicted pod immediately. If the timestamps show that
+// a container ended after the pod's failure, endsBeforeFailure returns no order for this container.
 func (f *fold) endsBeforeFailure() []sequence {
 	failed := f.bounds.find(podMilestone(MilestoneFailed))
 	if failed == nil {

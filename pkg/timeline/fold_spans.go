@@ -4,8 +4,8 @@ import (
 	"slices"
 )
 
-// The method end returns the state of the start-up and the milestone at which the start-up ended. While the pod starts,
-// the milestone is the instant of the fold.
+// end returns the state of the start-up and the milestone at which the start-up ended. While the pod starts, the
+// milestone is the instant of the fold.
 func (f *fold) end(path []boundary) (State, *bound) {
 	if b := f.bounds.find(podMilestone(MilestoneReady)); b != nil {
 		return StateReady, b
@@ -82,7 +82,7 @@ func (f *fold) spansBetween(path []boundary, start, end *bound, state State) []S
 	return spans
 }
 
-// runsMissing reports whether the evidence dropped runs of a container between the milestone from and the milestone
+// runsMissing reports whether the evidence dropped runs of a container between the milestones in the arguments from and
 // next. Runs are missing if later containers waited for a success of this container, but no known run succeeded.
 func (f *fold) runsMissing(from, next milestoneKey) bool {
 	if from.container == podWide || from.container == next.container || !f.e.containers[from.container].overflow {
@@ -122,7 +122,7 @@ func (f *fold) failedAfterRun(k milestoneKey) bool {
 // charge returns one phase for a period that can contain several phases. If all phases have the same cause, charge
 // returns the first phase. The kubelet and the runtime count as the same cause here, because they work together. If the
 // phases have different causes, charge returns PhaseUnattributed. The result merged lists all possible phases except
-// name.
+// the returned phase.
 func charge(phases []Phase) (name Phase, merged []Phase) {
 	party := func(p Phase) Cause {
 		if cause := CauseOf(p); cause != CauseRuntime {

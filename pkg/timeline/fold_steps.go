@@ -169,8 +169,7 @@ func beforeRun(attempt uint16) Phase {
 	return PhaseCrashBackoff
 }
 
-// The method before returns the container that the kubelet works on before the named container, or nil for the first
-// container.
+// The container on which the kubelet works immediately before the named container, or nil for the first container.
 func (f *fold) before(name string) *Container {
 	i := slices.IndexFunc(f.containers, func(c *Container) bool { return c.Name == name })
 	if i <= 0 {

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// schedulingSlack is the usual maximum time from a pod's creation to the scheduler's report that no node fits.
-// schedulingSlack is also the shortest delay by a scheduling gate that the timeline reports, because the
-// timestamps are truncated to seconds.
+// schedulingSlack is the usual maximum time from a pod's creation to the scheduler's report that no node fits. Because
+// timestamps are truncated to seconds, the timeline reports the delay by a scheduling gate only if the delay is longer
+// than schedulingSlack.
 const schedulingSlack = instant(time.Second)
 
 // These lists hold further phases that a wait for a node can contain. The lists apply if no evidence shows whether the
@@ -98,8 +98,8 @@ func (f *fold) alsoForClaims(also []Phase) []Phase {
 	return also
 }
 
-// boundAfter reports whether the pod's binding is certainly later than the milestone begun, by more than the argument
-// slack.
+// boundAfter reports whether the pod's binding is certainly later than the milestone in the argument begun. The
+// difference must be larger than the argument slack.
 func (f *fold) boundAfter(begun *bound, slack instant) bool {
 	bound := f.bounds.find(podMilestone(MilestoneScheduled))
 	return begun != nil && bound != nil && bound.earliest-begun.latest > slack
