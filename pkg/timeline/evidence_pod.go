@@ -39,7 +39,7 @@ func (e *Evidence) applyPod(o PodSeen) {
 		}
 		switch c.Type {
 		case "PodScheduled":
-			if o.Pod.ReadAt.IsZero() { // no scheduler binds a static pod; the kubelet sets the condition PodScheduled later
+			if o.Pod.ReadAt.IsZero() { // no scheduler binds a static pod; the kubelet sets this condition later
 				stamped(MilestoneScheduled, originControlPlane, c.TransitionAt)
 			}
 		case "PodReadyToStartContainers":
