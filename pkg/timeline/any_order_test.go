@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestEvidenceIsAJoin checks that the order and the repetition of observations do not change the timeline.
-// TestEvidenceIsAJoin shuffles and doubles the observations of every script.
+// TestEvidenceIsAJoin checks that the order and the repetition of observations do not change the timeline. The test
+// applies each observation of every script twice, in random orders.
 func TestEvidenceIsAJoin(t *testing.T) {
 	for _, path := range scriptPaths(t, "testdata/*.script") {
 		input, _ := readScript(t, path)
@@ -31,14 +31,15 @@ func TestEvidenceIsAJoin(t *testing.T) {
 	}
 }
 
-// TestTerminationsInAnyOrder checks the same property for terminations. The runtime's answers keep their order.
-// The first report of the deletion stays first, because the evidence begins with it.
+// TestTerminationsInAnyOrder checks that the order and the repetition of observations do not change a termination. The
+// test keeps the runtime's answers in order. The first report of the deletion stays first, because this report creates
+// the evidence.
 func TestTerminationsInAnyOrder(t *testing.T) {
 	for _, path := range scriptPaths(t, "testdata/terminations/*.script") {
 		input, _ := readScript(t, path)
 		s := parseScript(t, input)
 		if terminationOf(s.observations) == nil {
-			continue // without a pod object, there is no timeline
+			continue // without a report of the deletion, there is no termination
 		}
 		want := terminationOf(s.observations).Termination(s.asOf, s.skew)
 		random := rand.New(rand.NewPCG(1, 2))

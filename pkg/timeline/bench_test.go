@@ -11,7 +11,8 @@ func firstLight(b testing.TB) *script {
 	return parseScript(b, input)
 }
 
-// BenchmarkApply applies an observation that the evidence already contains. This is the steady state.
+// BenchmarkApply applies observations that the evidence already contains. In the steady state, most observations
+// contain nothing new.
 func BenchmarkApply(b *testing.B) {
 	s := firstLight(b)
 	e := s.evidence()
@@ -50,7 +51,7 @@ func BenchmarkFold(b *testing.B) {
 	}
 }
 
-// BenchmarkCachedTimeline computes the same timeline again a moment later.
+// BenchmarkCachedTimeline requests the timeline of unchanged evidence again and again, each time one millisecond later.
 func BenchmarkCachedTimeline(b *testing.B) {
 	s := firstLight(b)
 	e := s.evidence()

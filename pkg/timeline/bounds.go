@@ -13,8 +13,9 @@ type bound struct {
 	key              milestoneKey
 	earliest, latest instant
 	lean             lean
-	origins          origins // the origins of the constraints that agree
-	// notBefore and notAfter limit the estimate by the estimates of neighboring milestones. Zero means no limit.
+	origins          origins // origins of the constraints that form the interval
+	// The estimate must lie between notBefore and notAfter, which are estimates of neighboring milestones. Zero means
+	// no limit.
 	notBefore, notAfter instant
 }
 
@@ -40,18 +41,19 @@ func (b *bound) ownEstimate() instant {
 	return b.earliest + (b.latest-b.earliest)/2
 }
 
-// origins is a set of origins, one bit each.
+// origins is a set of origins, with one bit for each origin.
 type origins uint16
 
 func (os origins) with(o origin) origins { return os | 1<<o }
 
-// ofControlPlane reports whether the control plane's clock is the only clock that dates the milestone. The
-// arrival of the observation does not count as a date.
+// ofControlPlane reports whether the control plane's clock is the only clock that dates the milestone. ofControlPlane
+// ignores the arrival time of the pod object.
 func (os origins) ofControlPlane() bool {
 	return os.has(originControlPlane) && os&^(1<<originControlPlane|1<<originArrival) == 0
 }
 
-// datedOnNode reports whether the kubelet or the runtime dated the milestone.
+// datedOnNode reports whether the runtime, containerd's stores or the kubelet's pod status has a timestamp of the
+// milestone.
 func (os origins) datedOnNode() bool {
 	return os.has(originRuntime) || os.has(originStore) || os.has(originStatus)
 }
@@ -69,7 +71,8 @@ func (os origins) String() string {
 	return strings.Join(names, ", ")
 }
 
-// sources returns each source of the origins once, the most trusted source first. Callers must not change the list.
+// sources returns the sources of the origins without duplicates, the most trusted source first. Callers must not change
+// the list.
 func (os origins) sources() []Source {
 	var set int
 	for o, source := range originSources {
@@ -83,7 +86,8 @@ func (os origins) sources() []Source {
 // sourcesByTrust lists the sources, the most trusted source first.
 var sourcesByTrust = [...]Source{SourceCRI, SourceContainerd, SourceEventWatch, SourcePodWatch}
 
-// sourceLists holds one list for each set of sources. All parts of a timeline share these lists.
+// sourceLists holds one list for each possible set of sources. All timelines share these lists, so the lists must not
+// change.
 var sourceLists = func() (lists [1 << len(sourcesByTrust)][]Source) {
 	for set := range lists {
 		for i, source := range sourcesByTrust {
@@ -96,7 +100,8 @@ var sourceLists = func() (lists [1 << len(sourcesByTrust)][]Source) {
 	return lists
 }()
 
-// overlapsWith reports whether the intervals overlap. If they overlap, the order of the milestones is unknown.
+// overlapsWith reports whether two intervals overlap. If the intervals of two milestones overlap, the order of the two
+// milestones is unknown.
 func (b *bound) overlapsWith(o *bound) bool { return b.earliest < o.latest && o.earliest < b.latest }
 
 // bounds holds the bounds of all known milestones, sorted by key.
@@ -109,8 +114,8 @@ func (bs bounds) find(k milestoneKey) *bound {
 	return nil
 }
 
-// search returns the index of the first milestone whose key is at or after k. A fold calls search more often than any
-// other function. A search with a callback costs twice as much.
+// search returns the index of the first bound whose key is not before the key k. A fold calls search more often than
+// any other function. So search has its own loop, because a search with a callback costs twice as much.
 func (bs bounds) search(k milestoneKey) int {
 	rank, low, high := k.rank(), 0, len(bs)
 	for low < high {
@@ -123,7 +128,8 @@ func (bs bounds) search(k milestoneKey) int {
 	return low
 }
 
-// ofContainer returns the milestones of one container, or of the pod.
+// ofContainer returns the bounds of one container's milestones. The index podWide selects the milestones of the whole
+// pod.
 func (bs bounds) ofContainer(container int16) bounds {
 	return bs[bs.search(milestoneKey{container: container}):bs.search(milestoneKey{container: container + 1})]
 }
@@ -146,9 +152,9 @@ func (bs bounds) capAt(now instant) (cut bool) {
 
 // leanToPickup moves the estimate of the kubelet's pickup to the time when the pod reached the node. The kubelet
 // receives the pod at the same time as the agent and starts work immediately. The status that reports the pickup
-// arrives later, because the kubelet queues status updates and the API server adds delay. This delay is
-// sometimes 50 to 300 ms on a quiet node. If the kubelet's own timestamp contradicts the earlier time, the
-// estimate does not move.
+// arrives later, because the kubelet queues status updates and the API server adds delay. This delay is sometimes 50 to
+// 300 ms on a quiet node. If the kubelet's own timestamp of the pickup contradicts the time when the pod reached the
+// node, leanToPickup does not move the estimate.
 func (bs bounds) leanToPickup() {
 	scheduled, acknowledged := bs.find(podMilestone(MilestoneScheduled)), bs.find(podMilestone(MilestoneAcknowledged))
 	if scheduled == nil || acknowledged == nil || scheduled.lean != leanLatest {
@@ -183,8 +189,8 @@ func intersect(constraints []constraint) (bounds, []milestoneConflict) {
 				c.origin, interval(c.earliest, c.latest), b.origins, interval(b.earliest, b.latest))}
 			if c.origin == originControlPlane {
 				d.detail += ": the clocks of control plane and node may differ"
-				// The distance between the truth and the estimate can be as large as the distance between the two
-				// timestamps.
+				// The estimate can be wrong by as much as the distance between the control plane's timestamp and the
+				// upper bound from the node's clock.
 				if b.earliest == minInstant {
 					b.earliest = b.latest - (c.latest - b.latest)
 				}
@@ -192,8 +198,8 @@ func intersect(constraints []constraint) (bounds, []milestoneConflict) {
 			conflicts = append(conflicts, d)
 			continue
 		}
-		// A constraint can lean to one end of its interval. The estimate follows the most trusted constraint whose
-		// leaning end is also the end of the bound.
+		// The lean of a constraint is the likely end of its interval. The bound takes the lean of the most trusted
+		// constraint whose likely end is also an end of the bound.
 		if b.lean == leanSlack && latest < b.latest || b.lean == leanLatest && b.latest-latest >= liveSlack ||
 			b.lean == leanEarliest && earliest > b.earliest {
 			b.lean = leanNone

@@ -2,17 +2,18 @@ package timeline
 
 import "slices"
 
-// cachedTimeline is the latest timeline of unchanged evidence. While only the length of the current phase grows, the
-// last phase is extended and the timeline is not folded again. After the restart of a node with many pods, clients
-// ask for the current phase of each pod every few seconds. A fold costs ten times as much as the extension.
+// cachedTimeline is the latest folded timeline of evidence that has not changed since the fold. While time changes only
+// the length of the current phase, asOf extends this phase and does not fold the timeline again. A fold costs ten times
+// as much as an extension. After the restart of a node with many pods, clients request the current phase of each pod
+// every few seconds.
 type cachedTimeline struct {
 	timeline Timeline
 	from     instant // the instant of the fold
-	until    instant // when the timeline must be folded again
+	until    instant // the instant from which the timeline must be folded again
 }
 
-// validUntil returns the instant from which time changes more of the timeline than the length of the current
-// phase. If the fold cut an interval at the current time, that instant is now.
+// validUntil returns the end of the period in which time changes only the length of the current phase. If the fold
+// limited an interval to the current time, this period is already over, and validUntil returns the current time.
 func (f *fold) validUntil(t *Timeline, cut bool) instant {
 	if cut {
 		return f.asOf
@@ -20,7 +21,7 @@ func (f *fold) validUntil(t *Timeline, cut bool) instant {
 	until := maxInstant
 	if t.State == StateStarting {
 		if f.open == nil || f.isUnbounded(f.open) || f.isUnbounded(f.bounds.find(podMilestone(MilestoneCreated))) {
-			return f.asOf // the error grows with the phase
+			return f.asOf // the error of the phase grows with time
 		}
 		if last := t.Phases[len(t.Phases)-1]; last.Error >= last.Duration() {
 			return f.asOf // the error can be as long as the phase, so the phase can hide several phases
@@ -36,15 +37,15 @@ func (f *fold) validUntil(t *Timeline, cut bool) instant {
 	}
 	for i := range f.containers {
 		if used := f.e.usedBy(f.index(f.containers[i].Name)); used != maxInstant && f.asOf-used <= instant(eventGrace) {
-			until = min(until, used+instant(eventGrace)+1) // a missing Event counts as lost from then on
+			until = min(until, used+instant(eventGrace)+1) // after this instant, a missing Event counts as lost
 		}
 	}
 	return until
 }
 
-// changesFrom returns the instant from which the candidates or the error of the current phase change with time.
-// From that instant on, each request folds the timeline again. changesFrom returns maxInstant if only the length
-// of the phase changes.
+// changesFrom returns the instant from which time also changes the candidates or the error of the current phase. From
+// this instant on, each request for the timeline needs a new fold. changesFrom returns maxInstant if time changes only
+// the length of the phase.
 func (f *fold) changesFrom(t *Timeline) instant {
 	from := maxInstant
 	if t.State != StateStarting {
@@ -70,8 +71,8 @@ func (f *fold) changesFrom(t *Timeline) instant {
 // The largest time.Duration is 1<<63-1.
 func (f *fold) isUnbounded(b *bound) bool { return f.asOf.sub(b.earliest) >= 1<<62 }
 
-// asOf returns the timeline at a later time. asOf returns false if the timeline must be folded again. The caller
-// can change the phases and pulls of the result.
+// asOf returns the cached timeline, extended to the instant now. asOf returns false if the timeline must be folded
+// again. The caller can change the phases and pulls of the returned timeline.
 func (s *cachedTimeline) asOf(now instant, skew Skew) (Timeline, bool) {
 	if s == nil || now < s.from || now >= s.until || !skew.sameAs(s.timeline.Skew) {
 		return Timeline{}, false

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestCachedTimelineEqualsNewFold asks for the timelines of scripts, random observations and simulated pods at
-// many instants. Some requests follow new observations, and others do not. The test compares each answer with a
+// TestCachedTimelineEqualsNewFold requests the timelines of scripts, random observations and simulated pods at many
+// instants. Some requests follow new observations, and others do not. The test compares each returned timeline with a
 // new fold.
 func TestCachedTimelineEqualsNewFold(t *testing.T) {
 	var asked, again int
@@ -62,7 +62,7 @@ func checkCached(
 			case 2:
 				skew = skews[random.IntN(len(skews))]
 			case 3: // the same instant again
-			case 4: // possibly in the future; most of these Events date nothing
+			case 4: // an Event, possibly from the future; most of these Events do not date a milestone
 				reason := "Unhealthy"
 				if random.IntN(8) == 0 {
 					reason = "FailedMount"
@@ -87,7 +87,7 @@ func checkCached(
 			if !reflect.DeepEqual(got, want) {
 				t.Fatalf("%s: after %d observations at %s: cached\n%+v\nfolded\n%+v", name, i, now, got, want)
 			}
-			for k := range got.Pulls { // changes the result, like a caller that completes it
+			for k := range got.Pulls { // changes to the returned timeline must not change the cached timeline
 				got.Pulls[k].Outcome, got.Pulls[k].BlockedBy = "changed", &Blocker{}
 			}
 			for k := range got.Phases {
@@ -111,10 +111,10 @@ func checkCached(
 var skews = []Skew{{}, {-time.Second, time.Second}, {-time.Millisecond, 2 * time.Second},
 	{time.Millisecond, time.Second}, {-3 * time.Second, -time.Second}}
 
-// TestWaitingPodIsNotFoldedAgain counts allocations, because a fold makes many times as many allocations.
+// TestWaitingPodIsNotFoldedAgain counts allocations, because a fold allocates much more often than the cache.
 func TestWaitingPodIsNotFoldedAgain(t *testing.T) {
 	s := firstLight(t)
-	for i := range s.observations { // the first half of the observations
+	for i := range s.observations { // apply the first i observations
 		e := NewEvidence(s.scope)
 		for _, o := range s.observations[:i] {
 			e.Apply(o)

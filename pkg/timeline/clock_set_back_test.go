@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestClockSetBackDelaysNoReport sets a clock back by any amount, immediately after the end of a start-up. The
-// report may be delayed by at most twice the wait for late evidence. The runtime has no facts about the pod.
+// TestClockSetBackDelaysNoReport sets the agent's clock back immediately after the end of a start-up. The start-up must
+// settle after at most twice the wait for late Events. The runtime reports no facts about the pod.
 func TestClockSetBackDelaysNoReport(t *testing.T) {
 	for _, back := range []time.Duration{0, time.Second, 2 * runtimeGrace, 2 * eventGrace, time.Hour,
 		1000 * time.Hour} {

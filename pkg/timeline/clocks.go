@@ -7,29 +7,31 @@ import (
 )
 
 const (
-	// maxReadings is the number of latest readings that limit the skew on each side.
+	// maxReadings is the maximum number of readings that Clocks keeps for each limit of the skew. Clocks keeps the
+	// latest readings.
 	maxReadings = 32
-	// minReadings is the number of readings that must agree on each side, because a single reading can be wrong.
+	// minReadings is the number of readings that must confirm each limit of the skew, because a single reading can be
+	// wrong.
 	minReadings = 2
 )
 
 // Skew is the difference between the control plane's clock and the node's clock. Skew is positive if the control
-// plane's clock is ahead. The true difference is between Least and Most, both included. The zero value means
-// unknown.
+// plane's clock is ahead. The true difference is between Least and Most, both included. The zero Skew means that the
+// difference is unknown.
 type Skew struct{ Least, Most time.Duration }
 
-// Known reports whether readings limit the skew on both sides.
+// Known reports whether the readings give both a lower and an upper limit of the skew.
 func (s Skew) Known() bool { return s != Skew{} }
 
 // Proven reports whether the readings prove that the clocks differ.
 func (s Skew) Proven() bool { return s.Least > 0 || s.Most < 0 }
 
-// sameAs reports whether both skews produce equal timelines, apart from Timeline.Skew. Only a proven skew widens
-// intervals.
+// sameAs reports whether both skews produce equal timelines, apart from Timeline.Skew. A skew changes a timeline only
+// if the skew is proven.
 func (s Skew) sameAs(o Skew) bool { return s == o || !s.Proven() && !o.Proven() }
 
-// widen extends an interval from the control plane's clock by a proven skew. It never removes the original interval,
-// because the original timestamp can still be right.
+// widen extends the interval of a timestamp from the control plane's clock by a proven skew. The new interval contains
+// the original interval, because the original timestamp can still be right.
 func (s Skew) widen(c constraint) constraint {
 	if s.Proven() {
 		c.earliest -= instant(max(0, s.Most))
@@ -38,34 +40,36 @@ func (s Skew) widen(c constraint) constraint {
 	return c
 }
 
-// Clocks estimates the skew from events with a timestamp of each clock. The binding of a pod and the storing of
-// an Event happen before they arrive at the agent. The Date header of a response is between the request and the
-// response. These timestamps are truncated to seconds, so a single pair proves little, but many pairs prove
-// more. Clocks ignores the best pair of each side. So one pod with forged timestamps or one wrong response has
-// no effect. Clocks is not safe for concurrent use.
+// Clocks estimates the skew from pairs of timestamps, one from the control plane's clock and one from the node's clock.
+// The control plane binds a pod before the pod arrives at the agent. The API server stores an Event before the Event
+// arrives. The API server sets the Date header of a response after the agent sends the request and before the response
+// arrives. The control plane truncates these timestamps to seconds. So a single pair gives only a wide interval for the
+// skew, but many pairs give a narrow interval. Clocks ignores the best pair for each limit of the skew. So one pod with
+// forged timestamps or one wrong response has no effect. Clocks is not safe for concurrent use.
 type Clocks struct{ least, most []reading }
 
-// reading is one limit of the skew and the time of its observation. Each pod has one reading for each side, its best
-// reading.
+// reading is a lower or an upper limit of the skew, with the time of its observation. Clocks keeps only the best
+// reading of each pod for each limit.
 type reading struct {
-	of    string // the pod's UID; empty for a response
-	at    time.Time
-	bound time.Duration
+	of    string        // the pod's UID; empty for a reading from an HTTP response
+	at    time.Time     // the time of the observation on the agent's clock
+	bound time.Duration // the limit of the skew
 }
 
-// Observe takes readings of the clocks from an observation. Most observations contain no reading.
+// Observe adds the readings of the clocks that an observation contains. Most observations contain no reading.
 func (c *Clocks) Observe(o Observation) {
 	switch o := o.(type) {
 	case ClockSeen:
 		c.pair(o.PodUID(), o.ControlPlaneAt, o.SentAt, o.ArrivedAt)
 	case EventSeen:
-		// The API server set this timestamp before the Event arrived. Observe ignores the Event's name, because the
-		// creator of the Event chooses the name.
+		// The API server sets StoredAt before the Event arrives. Observe ignores the time in the Event's name, because
+		// the creator of the Event chooses the name.
 		if !o.StoredAt.IsZero() {
 			c.atLeast(reading{o.UID, o.ArrivedAt, o.StoredAt.Sub(o.ArrivedAt)})
 		}
 	case PodSeen:
-		// The binding happens before the agent first sees the pod. Later observations of the pod prove less and less.
+		// The binding happens before the agent first sees the pod. Each later observation of the pod gives a weaker
+		// limit.
 		if !o.Live || !o.Pod.AcknowledgedAt.IsZero() || !o.Pod.ReadAt.IsZero() {
 			return
 		}
@@ -77,8 +81,8 @@ func (c *Clocks) Observe(o Observation) {
 	}
 }
 
-// pair records that the control plane's clock showed a given second. The node's clock was between notBefore and
-// notAfter at that instant.
+// pair adds the readings of an instant at which the control plane's clock showed a given second. At this instant, the
+// node's clock was between notBefore and notAfter.
 func (c *Clocks) pair(of string, second, notBefore, notAfter time.Time) {
 	if notAfter.Before(notBefore) {
 		return
@@ -95,7 +99,8 @@ func (c *Clocks) atMost(r reading) {
 	c.most = keep(c.most, r, func(a, b time.Duration) bool { return a < b })
 }
 
-// keep adds a reading to the latest readings, or improves the reading of the same pod.
+// keep adds a reading, or improves the known reading of the same pod. If the list is full, keep removes the oldest
+// reading.
 func keep(readings []reading, r reading, better func(a, b time.Duration) bool) []reading {
 	i := slices.IndexFunc(readings, func(known reading) bool { return r.of != "" && known.of == r.of })
 	switch {
@@ -110,8 +115,8 @@ func keep(readings []reading, r reading, better func(a, b time.Duration) bool) [
 	return readings
 }
 
-// Skew returns the interval that the readings allow. After somebody sets a clock, older readings contradict
-// newer readings. Skew then ignores the older half of the readings, repeatedly if necessary.
+// Skew returns the interval that the readings allow. After somebody sets a clock, older readings contradict newer
+// readings. Skew then ignores the older half of the readings of one limit, repeatedly if necessary.
 func (c *Clocks) Skew() Skew {
 	least, most := c.least, c.most
 	for len(least) >= minReadings && len(most) >= minReadings {
@@ -131,7 +136,7 @@ func (c *Clocks) Skew() Skew {
 	return Skew{}
 }
 
-// nthBest returns the limit that remains after the best readings are ignored.
+// nthBest ignores the best minReadings-1 readings and returns the best limit of the remaining readings.
 func nthBest(readings []reading, order func(a, b time.Duration) int) time.Duration {
 	bounds := make([]time.Duration, len(readings))
 	for i, r := range readings {

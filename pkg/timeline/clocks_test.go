@@ -10,7 +10,7 @@ import (
 // cluster creates the observations of a control plane whose clock is ahead of the node's clock.
 type cluster struct {
 	ahead  time.Duration
-	now    time.Time // node's clock
+	now    time.Time // the time on the node's clock
 	random *rand.Rand
 	pods   int
 }

@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// Two observations of the same instant can differ, for example because of a coarse clock. The choice between two
-// such observations must not depend on the order of arrival. So each kind of observation has a total order.
+// Two observations with the same timestamp can differ, for example because a clock has a coarse resolution. The
+// evidence then keeps one of the two observations. This choice must not depend on the order of arrival. So each kind of
+// observation has a total order.
 
 // compareSightings orders sightings by time. At equal times, a sighting before the end of the start-up comes
 // first, so that no start-up is missed.
@@ -54,7 +55,7 @@ func compareTraits(a, b *Traits) int {
 	switch {
 	case a == nil || b == nil:
 		return compareBools(a != nil, b != nil)
-	case *a == *b: // the usual case
+	case *a == *b: // usually, the traits of a pod do not change
 		return 0
 	}
 	return slices.Compare(texts(a), texts(b))

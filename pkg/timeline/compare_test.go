@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestCompareUsesEveryField changes each field in turn. If the comparison ignored a field, the order of two
-// observations of the same instant would matter.
+// TestCompareUsesEveryField changes each field separately. If a comparison ignored a field, the order of two
+// observations with the same timestamp could change the timeline.
 func TestCompareUsesEveryField(t *testing.T) {
 	runs, layers := &Run{}, []Layer{{}}
 	pod := func() *Pod {
@@ -32,8 +32,8 @@ func TestCompareUsesEveryField(t *testing.T) {
 	}
 }
 
-// changes returns, for each field of a struct, a function that changes the field. changes includes nested
-// structs.
+// changes returns a map of functions, one for each field of a struct and of its nested structs. Each function in the
+// map changes one field.
 func changes(v reflect.Value) map[string]func(reflect.Value) {
 	all := map[string]func(reflect.Value){}
 	for i := range v.NumField() {

@@ -6,36 +6,38 @@ import (
 )
 
 const (
-	// eventSlack limits the time between a fact and the kubelet's Event about the fact. The kubelet creates the
-	// Event in the same function, so this time is the scheduling delay of a thread. The delay was 34 ms on a node
-	// with three times as much work as cores.
+	// eventSlack is the maximum time between a step of the kubelet and the kubelet's Event about this step. The kubelet
+	// creates the Event in the same function that does the step, so only the scheduling of a thread delays the Event.
+	// The delay was 34 ms on a node whose load was three times its number of cores.
 	eventSlack = instant(100 * time.Millisecond)
-	// answerDelay limits the time between the runtime's answer and the kubelet's Event about this answer. The answer
-	// crosses a socket and two threads of the kubelet before the kubelet stops its own clock. So a duration in the
-	// kubelet's message includes this delay. The delay was 105 ms on a node with several times as much work as cores.
+	// answerDelay is the maximum time between the runtime's answer and the kubelet's Event about this answer. The
+	// answer passes through a socket and two threads of the kubelet before the kubelet stops its timer. So a duration
+	// in the kubelet's message includes this delay. The delay was 105 ms on a node whose load was several times its
+	// number of cores.
 	answerDelay = instant(250 * time.Millisecond)
-	// liveSlack is the maximum time in which an open watch delivers a new fact. If an observation arrives at most
-	// liveSlack after the second of its truncated timestamp, the end of that second is the best estimate.
+	// liveSlack is the maximum time that an open watch needs to deliver a new fact. A timestamp that is truncated to
+	// seconds gives an interval of one second. If the observation arrives at most liveSlack after the end of this
+	// interval, the end of the interval is the best estimate.
 	liveSlack = instant(100 * time.Millisecond)
-	// durationSlack is the maximum time by which a duration from the kubelet exceeds the step that it measures, in
-	// addition to answerDelay. The duration of a pull includes a request for the image's size. The duration that
-	// includes the wait begins a moment after the Event.
+	// durationSlack is the maximum difference between the duration in a kubelet message and the true duration of the
+	// step, in addition to answerDelay. The duration of a pull includes the kubelet's request for the image's size. The
+	// duration with the wait in the pull queue begins shortly after the Event Pulling.
 	durationSlack = 10 * time.Millisecond
 )
 
-// origin is the kind of evidence that a constraint comes from. If constraints contradict each other, the
-// constraint with the lower origin wins.
+// origin is the kind of evidence behind a constraint. If two constraints contradict each other, the constraint with the
+// more trusted origin wins. The list of origins begins with the most trusted origin.
 type origin uint8
 
 const (
 	originRuntime       origin = iota // the runtime's nanosecond timestamp
 	originStore                       // a timestamp in containerd's stores
 	originEventName                   // the nanoseconds in an Event's name
-	originEventDuration               // a monotonic duration in the kubelet's message
+	originEventDuration               // a duration in the kubelet's message, from a monotonic clock
 	originEventSecond                 // an Event's timestamp, truncated to seconds
 	originStatus                      // the kubelet's timestamp in the pod object, truncated to seconds
-	originEventArrival                // when an Event arrived
-	originArrival                     // when the pod object arrived
+	originEventArrival                // the arrival time of an Event
+	originArrival                     // the arrival time of the pod object
 	// originControlPlane is a truncated timestamp of the control plane's clock in the pod object.
 	originControlPlane
 )
@@ -49,7 +51,7 @@ var originSources = [...]Source{
 
 func (o origin) source() Source { return originSources[o] }
 
-// originNames distinguishes the origins of the same source.
+// originNames contains the text that distinguishes several origins of the same source.
 var originNames = [...]string{
 	originRuntime:       "stamp",
 	originStore:         "stamp",
@@ -68,9 +70,9 @@ func (o origin) String() string { return fmt.Sprintf("%s (%s)", o.source(), orig
 type lean uint8
 
 const (
-	leanNone     lean = iota // anywhere
+	leanNone     lean = iota // no position is more likely than others
 	leanLatest               // just before the end, because the observation arrived live
-	leanEarliest             // at the start, because the sender of a request took its timestamp first
+	leanEarliest             // at the start, for example because the kubelet takes a timestamp before its request
 	leanSlack                // eventSlack before the end, because a live Event announces the kubelet's next step
 )
 
@@ -102,7 +104,7 @@ func point(k milestoneKey, o origin, t time.Time) constraint {
 	return constraint{key: k, origin: o, earliest: at(t), latest: at(t)}
 }
 
-// The function second returns the constraint of a timestamp that was truncated to seconds.
+// second returns the constraint of a timestamp that was truncated to seconds.
 func second(k milestoneKey, o origin, t time.Time) constraint {
 	from := at(t)
 	return constraint{key: k, origin: o, earliest: from, latest: from + instant(time.Second) - 1}
@@ -117,9 +119,9 @@ func arrivalConstraint(k milestoneKey, o origin, t time.Time, live bool) constra
 	return c
 }
 
-// betterThan reports whether c is preferred to d, a constraint of the same origin on the same milestone. The interval
-// with the earlier end wins, because the first report counts. The order is total, so the order of arrival does not
-// change the result.
+// betterThan reports whether the evidence keeps the constraint c instead of the constraint d. Both constraints have the
+// same origin and the same milestone. The constraint with the earlier end wins, because the first report of a milestone
+// is the most precise report. betterThan is a total order, so the order of arrival does not change the evidence.
 func (c constraint) betterThan(d constraint) bool {
 	if c.latest != d.latest {
 		return c.latest < d.latest
@@ -130,8 +132,8 @@ func (c constraint) betterThan(d constraint) bool {
 	return c.lean > d.lean
 }
 
-// searchConstraints returns the index of the first constraint whose key is at or after k. The constraints must
-// be sorted. bounds.search does the same for bounds.
+// searchConstraints returns the index of the first constraint whose key is not before the key k. The constraints must
+// be sorted by key.
 func searchConstraints(constraints []constraint, k milestoneKey) int {
 	rank, low, high := k.rank(), 0, len(constraints)
 	for low < high {

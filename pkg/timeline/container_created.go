@@ -1,8 +1,8 @@
 package timeline
 
-// usedBy returns the latest possible time at which the first container was created from an image. The index
-// names a container or an image volume. The image was present at that time. usedBy returns maxInstant if no
-// container was created.
+// usedBy returns the latest possible time at which the kubelet first used an image. The image was present at this time.
+// The index selects the image of a container or an image volume. The kubelet first uses an image volume when it creates
+// the pod's first container. usedBy returns maxInstant if the kubelet has not used the image.
 func (e *Evidence) usedBy(index int16) instant {
 	if e.isVolume(index) {
 		end := maxInstant
@@ -22,9 +22,9 @@ func (e *Evidence) createdBy(index int16) instant {
 	return min(created, ran)
 }
 
-// createdSince returns the earliest possible time of a container's creation, or maxInstant if unknown. If the
-// creation has no timestamp, createdSince returns the earliest possible start of the container. The kubelet does
-// no other work between creation and start.
+// createdSince returns the earliest possible time of a container's creation, or maxInstant if unknown. If the creation
+// has no timestamp, createdSince returns the earliest possible start of the container, because the kubelet does no
+// other work between the creation and the start.
 func (e *Evidence) createdSince(index int16) instant {
 	for _, milestone := range [...]Milestone{MilestoneContainerCreated, MilestoneRunning} {
 		since := minInstant

@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// notConfigTexts are fragments of the kubelet's messages about a container that it cannot create, although the
-// container's configuration is correct. Either the kubelet has not received the objects from the API server yet,
-// or a volume is wrong. See pkg/kubelet/{configmap,secret,volumemanager} and kubelet_pods.go in Kubernetes.
+// notConfigTexts lists parts of kubelet messages about a container that the kubelet cannot create, although the
+// container's configuration is correct. Either the kubelet has not received the objects from the API server yet, or a
+// volume is wrong. See pkg/kubelet/{configmap,secret,volumemanager} and kubelet_pods.go in Kubernetes.
 var notConfigTexts = []string{
 	"failed to sync configmap cache", "failed to sync secret cache", "services have not yet been read at least once",
 	"failed to prepare subPath for volumeMount", "cannot find volume",
 }
 
-// applyCreateFailure records the latest failure to create a container. applyCreateFailure also records whether
-// the container's configuration was not the reason for a failure.
+// applyCreateFailure records the latest failure to create a container. If the kubelet's message shows that the
+// container's configuration did not cause the failure, applyCreateFailure records this fact too.
 func (e *Evidence) applyCreateFailure(o EventSeen) {
 	if o.Reason != "Failed" || o.Container == "" {
 		return
@@ -37,15 +37,15 @@ func (e *Evidence) applyCreateFailure(o EventSeen) {
 	}
 }
 
-// alsoNotConfig lists the possible phases of a container whose wait can have a reason other than its
-// configuration.
+// alsoNotConfig lists the possible phases of a container's wait, if the container's configuration is not the only
+// possible cause of the wait.
 var alsoNotConfig = []Phase{PhaseContainerConfig, PhaseAPIServer, PhaseVolumes, PhaseKubeletSync}
 
-// createFailureConstraints dates the first failure to create a container by the time when the container's image
-// was present. The kubelet creates the container immediately after it gets or finds the image (startContainer in
-// pkg/kubelet/kuberuntime). The kubelet reports the failure in the pod's status only when it processes the pod
-// again. By then, the reason for the failure can be gone. If the status is later than the next retry, the
-// kubelet was stopped or starved, and the image does not date the failure.
+// createFailureConstraints dates the first failure to create a container by the time when the container's image was
+// present. The kubelet creates the container immediately after it pulls or finds the image (startContainer in
+// pkg/kubelet/kuberuntime). The kubelet reports the failure in the pod's status only when it processes the pod again.
+// By then, the reason for the failure can be gone. If the status arrives later than the kubelet's next retry, the
+// kubelet was stopped or lacked CPU. In this case, the time of the image does not date the failure.
 func (f *fold) createFailureConstraints(index int16) (constraints []constraint) {
 	pulled := f.pulls[index].pulled
 	if !pulled.known() || pulled.present && pulled.origin != originEventName {

@@ -1,33 +1,35 @@
-// Package timeline is the pure core of podlapse. It folds observations about one pod into evidence for the milestones
-// of the pod's start-up. It folds the evidence into phases that cover the time from creation to settled without gaps.
-// It also lists missing evidence that the sources can still provide.
+// Package timeline is the pure core of podlapse. The package converts observations about one pod into evidence for the
+// milestones of the pod's start-up. Then the package folds the evidence into phases. The phases cover the time from the
+// creation of the pod until the pod is settled, without gaps. The package also lists missing evidence that the sources
+// can still provide.
 //
 // The package does no I/O, starts no goroutine and reads no clock. Callers pass the time as an argument. Package
-// reconcile is the only caller that holds state, and it uses one goroutine. A Timeline is a plain value that never
-// changes, so any goroutine can read it.
+// reconcile is the only caller that holds state, and all its calls come from one goroutine. A Timeline is a plain value
+// that never changes, so any goroutine can read it.
 //
 // # Words
 //
 //	observation  one dated fact about one pod, container or image, from one source
 //	source       the component that observed the fact: pod watch, event watch, CRI, containerd
 //	milestone    a named instant in a pod's life: created, scheduled, container running …
-//	constraint   the interval in which one source places a milestone; it contains the true instant
+//	constraint   the interval in which one source places a milestone; the interval contains the true instant
 //	evidence     all constraints on one pod's milestones
 //	bound        the interval that remains when all trusted constraints on a milestone are combined
 //	conflict     two constraints that cannot both be true
-//	phase        a stretch of start-up between two neighboring milestones
+//	phase        the part of a start-up between two neighboring milestones
 //	cause        the party that is responsible for a phase
 //	timeline     milestones, phases, pulls and causes of one pod: a pure function of its evidence
-//	request      a message to a source that names evidence that the timeline lacks
+//	request      a message that asks a source for evidence that the timeline lacks
 //	settled      the start-up is over: ready, succeeded, failed, deleted or given up
 //	attempt      one try of a step that can be repeated: a pull, a container run
 //
 // # Time
 //
-// No source reports an exact instant. So a constraint is an interval [earliest, latest], and the best estimate is
-// inside this interval. A timestamp t that is truncated to seconds gives the interval [t, t+1s). A runtime's
-// nanosecond timestamp gives a single point. The arrival time of an observation is an upper bound. If the observation
-// arrived live, its arrival time is also the estimate, because a watch delivers changes within milliseconds.
+// Most sources do not report the exact instant of a milestone. So a constraint is an interval [earliest, latest], and
+// the best estimate is inside this interval. A timestamp t that is truncated to seconds gives the interval [t, t+1s). A
+// runtime's nanosecond timestamp gives a single point. The arrival time of an observation is an upper bound. If the
+// observation arrived live, its arrival time is also the estimate, because a watch delivers changes within
+// milliseconds.
 //
 // # Files
 //

@@ -5,17 +5,17 @@ import (
 	"time"
 )
 
-// EphemeralEvidence follows the image pulls of ephemeral containers that users add to a pod (kubectl debug). These
-// pulls are not part of the pod's start-up, which can have ended long before. EphemeralEvidence is not safe for
-// concurrent use.
+// EphemeralEvidence holds the evidence for the image pulls of ephemeral containers, which users add to a pod with
+// kubectl debug. The pod's start-up does not include these pulls, and can have ended long before them.
+// EphemeralEvidence is not safe for concurrent use.
 type EphemeralEvidence struct {
 	evidence *Evidence
 	reported []string // names of ephemeral containers that need no further report
 }
 
-// NewEphemeralEvidence starts with the current pod and ignores the ephemeral containers that the argument over names.
-// NewEphemeralEvidence returns nil if there is no other ephemeral container. NewEphemeralEvidence also returns nil if
-// all of them have already run, because the agent did not see their pulls.
+// NewEphemeralEvidence returns the evidence for the pod's ephemeral containers, except the containers that the argument
+// over names. NewEphemeralEvidence returns nil if the pod has no other ephemeral containers. NewEphemeralEvidence also
+// returns nil if all other ephemeral containers have already run, because the agent did not see their pulls.
 func NewEphemeralEvidence(scope Scope, o PodSeen, over []string) *EphemeralEvidence {
 	if !slices.ContainsFunc(o.Pod.Containers, func(c Container) bool {
 		return c.Kind == KindEphemeral && !c.hasRun() && !slices.Contains(over, c.Name)
@@ -43,9 +43,9 @@ func (d *EphemeralEvidence) Apply(o Observation) (changed bool) {
 	return d.evidence.Apply(o)
 }
 
-// reduce returns a pod with only the ephemeral containers, converted to main containers. The reduced pod succeeds when
-// all ephemeral containers have run. This lets the code for start-up pulls also handle the pulls of ephemeral
-// containers.
+// reduce replaces the pod by a pod with only the ephemeral containers, converted to main containers. The reduced pod
+// succeeds when all ephemeral containers have run. So the code for the pulls of a start-up can also handle the pulls of
+// ephemeral containers.
 func (d *EphemeralEvidence) reduce(o PodSeen) PodSeen {
 	p := o.Pod
 	o.Pod = Pod{
@@ -67,20 +67,20 @@ func (d *EphemeralEvidence) ephemeral(p Pod) []Container {
 	})
 }
 
-// hasRun reports whether a container has started. If it has started, its image is present.
+// hasRun reports whether a container has started. The image of a started container is present.
 func (c *Container) hasRun() bool { return c.State == StateRunning || c.State == StateTerminated }
 
 // Requests returns the result of Evidence.Requests for the ephemeral containers.
 func (d *EphemeralEvidence) Requests(now time.Time) Requests { return d.evidence.Requests(now) }
 
-// Settled reports whether the pulls of the ephemeral containers are settled. Pulls are settled if no more
-// relevant evidence is expected, and if either all ephemeral containers have run or the pod is deleted.
+// Settled reports whether the pulls of the ephemeral containers are settled. The pulls are settled when all ephemeral
+// containers have run or the pod is deleted, and no more relevant evidence is expected.
 func (d *EphemeralEvidence) Settled(now time.Time) bool { return d.evidence.Settled(now) }
 
 // Pod returns the latest pod, reduced to its ephemeral containers.
 func (d *EphemeralEvidence) Pod() Pod { return d.evidence.Pod() }
 
-// Over returns the names of all ephemeral containers that need no report after these pulls are settled.
+// Over returns the names of all ephemeral containers that need no report after the current pulls are settled.
 func (d *EphemeralEvidence) Over() []string {
 	over := slices.Clone(d.reported)
 	for _, c := range d.evidence.Pod().Containers {

@@ -8,17 +8,18 @@ import (
 	"unicode/utf8"
 )
 
-// maxMessages and maxMessageBytes limit the Events that are kept as text for one pod. A start-up without
+// maxMessages and maxMessageBytes limit the texts of Events that the evidence keeps for one pod. A start-up without
 // problems has about ten Events. In a start-up with a problem, the first Events describe the problem.
 const (
 	maxMessages     = 32
-	maxMessageBytes = 256 // bytes
+	maxMessageBytes = 256
 )
 
-// EventMessage is the text of a kubelet Event about the pod. A repeated Event is kept only once.
+// EventMessage is the text of a kubelet Event about the pod. If an Event repeats, the timeline contains its text only
+// once.
 type EventMessage struct {
-	// At is the time of the Event's first occurrence on the kubelet's clock. At is exact if the Event's name
-	// contains the time. Otherwise it is truncated to seconds.
+	// At is the time of the Event's first occurrence on the kubelet's clock. At is exact if the Event's name contains
+	// the time. Otherwise At is truncated to seconds.
 	At        time.Time
 	Container string // empty for Events about the whole pod
 	Reason    string // e.g. FailedMount
@@ -30,7 +31,6 @@ func (s EventMessage) compare(o EventMessage) int {
 		cmp.Compare(s.Message, o.Message))
 }
 
-// messageOf returns the text of an Event.
 func messageOf(o EventSeen) EventMessage {
 	s := EventMessage{At: o.NamedAt, Container: o.Container, Reason: cutText(o.Reason), Message: cutText(o.Message)}
 	if s.At.IsZero() {
@@ -40,7 +40,7 @@ func messageOf(o EventSeen) EventMessage {
 	return s
 }
 
-// keepMessage keeps the earliest Events. Their order of arrival does not matter.
+// keepMessage keeps the texts of the earliest Events, at most maxMessages. The order of arrival does not matter.
 func (e *Evidence) keepMessage(o EventSeen) {
 	s := messageOf(o)
 	i, found := slices.BinarySearchFunc(e.messages, s, EventMessage.compare)

@@ -8,44 +8,43 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// These limits bound the memory that the agent uses for one pod. Only a pod in a crash loop exceeds these
-// limits. The agent then keeps the first attempts, and Timeline.Missing reports that later attempts were
-// dropped.
+// These limits bound the memory for the evidence about one pod. Only crash loops and forged Events exceed these limits.
+// The evidence then keeps the first attempts, and Timeline.Missing reports that later attempts were dropped.
 const (
 	maxAttempts   = 16
 	maxContainers = 256
 	maxFailures   = 16
-	// maxNetworkDowns is larger than the number of times that the agent asks about the network for one pod in an
+	// maxNetworkDowns is larger than the number of requests about the network that the agent sends for one pod in an
 	// hour. The intervals between these requests grow.
 	maxNetworkDowns = 256
-	// maxUnknownContainers limits the number of container names that are absent from the pod's known spec. An
-	// ephemeral container's Event can arrive before the spec that contains the container. Anyone who can create
-	// Events can invent such names.
+	// maxUnknownContainers limits the number of container names that are absent from the pod's known spec. An ephemeral
+	// container's Event can arrive before the spec that contains the container. Anyone who can create Events can also
+	// invent container names.
 	maxUnknownContainers = 16
 )
 
-// constraintGrowth is the number of constraints by which the capacity grows.
+// constraintGrowth is the number of entries by which the capacity of Evidence.constraints grows.
 const constraintGrowth = 8
 
-// Scope lists the sources that the agent has and selects the start-ups that it reports.
+// Scope states which sources the agent has, and which start-ups the agent reports.
 type Scope struct {
-	// Runtime and Events are true if the agent has the source of that name. The agent never waits for evidence from a
-	// missing source.
+	// Runtime is true if the agent can query the container runtime. Events is true if the agent can watch Events. The
+	// agent never waits for evidence from a missing source.
 	Runtime bool
 	Events  bool
-	// Since is the time on the agent's clock from which the agent reports every start-up of the node. These include
-	// start-ups that ended while the agent or the API server was unavailable. If Since is zero, the agent reports
-	// only start-ups that it saw in progress.
+	// Since is a time on the agent's clock. The agent reports the start-up of every pod that reached the node after
+	// Since. These start-ups include start-ups that ended while the agent or the API server was unavailable. If Since
+	// is zero, the agent reports only start-ups that it saw in progress.
 	Since time.Time
-	// ResumedAt is the time on the agent's clock when the agent loaded the state of an earlier process. The agent
-	// waits again for evidence that was overdue at that time, because no agent fetched it in the meantime. If
-	// ResumedAt is zero, the agent started without state.
+	// ResumedAt is the time, on the agent's clock, at which the agent loaded the state of an earlier agent process. The
+	// agent then waits again for evidence that was already overdue, because no agent requested this evidence between
+	// the two processes. If ResumedAt is zero, the agent started without state.
 	ResumedAt time.Time
 }
 
-// Evidence holds all known facts about one pod's start-up. The same observations produce the same evidence, in
-// any order and with any repetition. There is one exception: if a pod exceeds the limit of container or image
-// names, Evidence keeps the first names that arrive. Evidence is not safe for concurrent use.
+// Evidence holds all known facts about one pod's start-up. The same observations produce the same evidence. The order
+// and the repetition of the observations do not matter, with one exception: if a pod exceeds the limit of container or
+// image names, Evidence keeps the first names that arrive. Evidence is not safe for concurrent use.
 type Evidence struct {
 	scope Scope
 
@@ -55,24 +54,25 @@ type Evidence struct {
 	gone      bool
 	waiting   waitingReason
 
-	constraints    []constraint // sorted by key, then by origin; at most one for each pair
+	constraints    []constraint // sorted by key, then by origin; at most one for each key and origin
 	containers     []containerEvidence
 	images         []imageEvidence
 	obstacleEvents []obstacleEvent // obstacles to the sandbox according to the kubelet's Events, in order of time
 	messages       []EventMessage  // the earliest kubelet Events, in order of time
-	ignoreMessages bool            // if true, Events are not kept as text, because nothing reports them
-	// networkDowns holds the earliest times at which the runtime reported that its network was not ready, in order.
+	ignoreMessages bool            // if true, the evidence drops the texts of Events, because no output uses the texts
+	// networkDowns lists the earliest times at which the runtime reported that its network was not ready, in ascending
+	// order.
 	networkDowns     []instant
-	networkUp        instant    // when the runtime first reported that its network was ready; zero for never
-	imageKnown       attemptSet // the sandboxes for which the runtime reported whether it pulled the sandbox image
+	networkUp        instant    // the time of the runtime's first report that its network was ready, or zero
+	imageKnown       attemptSet // the sandboxes for which it is known whether the runtime pulled the sandbox image
 	unstamped        attemptSet // the sandboxes whose timestamps the runtime can never report
 	kubelet133       bool       // the kubelet has version 1.33 or later
 	generation       int64      // the lowest observed generation of the spec; 0 if unknown
-	watchFirstOpened time.Time  // when the first Event watch opened
-	watchLastOpened  instant    // when the latest Event watch opened; zero for never
-	watchLost        instant    // when the agent last lost an Event watch; zero for never
+	watchFirstOpened time.Time  // the time when the first Event watch opened, or zero
+	watchLastOpened  instant    // the time when the latest Event watch opened, or zero
+	watchLost        instant    // the time when the agent last lost an Event watch, or zero
 	watchSince       instant    // EventsWatched.Since of the latest Event watch; zero if the watch has no gap
-	overflow         bool       // the limits above caused evidence to be dropped
+	overflow         bool       // the evidence dropped facts, because the pod exceeded a limit
 	changed          bool       // the current observation changed the evidence
 
 	runtimeAskedAt time.Time // the time of the request that led to the runtime's latest answer
@@ -80,10 +80,10 @@ type Evidence struct {
 	cached *cachedTimeline // nil if the timeline must be folded
 }
 
-// attemptSet is a set of the first 64 attempts.
+// attemptSet is a set of attempts with numbers from 0 to 63.
 type attemptSet uint64
 
-// with has no effect for attempts after the 64th.
+// Attempts after number 63 do not change the set.
 func (a attemptSet) with(attempt uint16) attemptSet { return a | 1<<attempt }
 
 func (a attemptSet) has(attempt uint16) bool { return a&(1<<attempt) != 0 }
@@ -110,20 +110,20 @@ func (w waitingReason) compare(o waitingReason) int {
 // containerEvidence holds the facts about one container, except constraints.
 type containerEvidence struct {
 	name     string
-	image    string // the latest parsed image reference, whose registry is in the next field
-	registry string
+	image    string      // the latest image reference that registryOf parsed
+	registry string      // the registry of the field image
 	pulled   pulledEvent // the first Event that reports that the image is present
 	// laterPulled holds later Events that report that the image is present, in order of time.
 	laterPulled []pulledEvent
 	failures    []failureEvent
-	// The field requested holds the times of the kubelet's first request for the pull, according to its Events. The
-	// field inspected holds the times at which the runtime did not report whether it has the image. The two lists are
-	// in order of time. A list has more than one entry only if the kubelet restarted or somebody forged Events.
+	// The field requested lists the times of the kubelet's first pull request, according to Events. The field inspected
+	// lists the times at which the runtime could not report whether the image is present. Both lists are in order of
+	// time. A list has more than one entry only if the kubelet restarted or somebody forged Events.
 	requested, inspected []window
 	// statusFailure is the first status that reports a failed pull; nil if there was none.
 	statusFailure *failureEvent
-	// statusReasons lists each reason of a failed pull in the pod's statuses once. There are only a few possible
-	// reasons.
+	// statusReasons lists the reasons of failed pulls in the pod's statuses, without duplicates. Only a few reasons are
+	// possible.
 	statusReasons []imagepull.Failure
 	// firstImage is the image in the first observed spec. After the image changes, a status can describe the old or
 	// the new image.
@@ -135,8 +135,8 @@ type containerEvidence struct {
 	notConfig    bool // the kubelet could not create the container for a reason other than its configuration
 }
 
-// refusals holds the first and latest occurrence, and the count, of an Event that reports a failure to create the
-// container.
+// refusals holds the first occurrence, the latest occurrence and the count of one Event. The Event reports that the
+// kubelet could not create the container.
 type refusals struct {
 	first, last window
 	count       int
@@ -198,7 +198,7 @@ func (e *Evidence) markOverflow() {
 	e.overflow = true
 }
 
-// indexNear does the same as indexOf, but first checks index i.
+// indexNear returns the same index as indexOf, but is faster if the container's evidence has the index i.
 func (e *Evidence) indexNear(i int, container string) int16 {
 	if i < len(e.containers) && e.containers[i].name == container {
 		return int16(i)
@@ -206,7 +206,7 @@ func (e *Evidence) indexNear(i int, container string) int16 {
 	return e.indexOf(container)
 }
 
-// indexOf returns the index of a container's evidence, or podWide if there is no evidence.
+// indexOf returns the index of a container's evidence, or podWide if there is no evidence about the container.
 func (e *Evidence) indexOf(container string) int16 {
 	for i := range e.containers {
 		if e.containers[i].name == container {
@@ -216,7 +216,8 @@ func (e *Evidence) indexOf(container string) int16 {
 	return podWide
 }
 
-// container finds or adds the container's evidence. It returns nil if the pod exceeds a limit of names.
+// container returns the evidence about a container, and adds empty evidence for a new name. If the new name would
+// exceed a limit, container returns nil.
 func (e *Evidence) container(name string) (int16, *containerEvidence) {
 	if i := e.indexOf(name); i != podWide {
 		return i, &e.containers[i]
@@ -231,7 +232,7 @@ func (e *Evidence) container(name string) (int16, *containerEvidence) {
 	return int16(len(e.containers) - 1), &e.containers[len(e.containers)-1]
 }
 
-// unknownContainers counts the names that are absent from the latest spec.
+// unknownContainers counts the containers in the evidence that are absent from the pod's latest spec.
 func (e *Evidence) unknownContainers() int {
 	n := 0
 	for i := range e.containers {
@@ -242,7 +243,7 @@ func (e *Evidence) unknownContainers() int {
 	return n
 }
 
-// registryOf caches the parsed reference, because parsing is the most expensive step of a fold.
+// registryOf caches the latest result, because parsing an image reference is the most expensive step of a fold.
 func (c *containerEvidence) registryOf(image string) string {
 	if c.image != image {
 		c.image, c.registry = image, imagepull.Registry(image)
@@ -250,9 +251,9 @@ func (c *containerEvidence) registryOf(image string) string {
 	return c.registry
 }
 
-// Apply adds an observation. The caller must not pass observations about other pods. Apply reports whether the
-// evidence changed. If the evidence did not change, only two values can differ: the latest pod object and the
-// time of the latest request to the runtime.
+// Apply adds an observation and reports whether the evidence changed. The caller must not pass observations about other
+// pods. If Apply returns false, the observation can still have replaced two values: the latest pod object and the time
+// of the latest answered request to the runtime.
 func (e *Evidence) Apply(o Observation) (changed bool) {
 	e.changed = false
 	switch o := o.(type) {

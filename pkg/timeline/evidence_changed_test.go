@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// TestOnlyChangesMatter applies every script, and random observations, to two evidences. The second evidence
-// receives only the observations that changed the first evidence, and the latest pod object. These observations
-// survive a restart of the agent.
+// TestOnlyChangesMatter compares two evidences for every script and for random observations. The first evidence
+// receives all observations. The second evidence receives only the observations that changed the first evidence, and
+// the latest pod object. Only these observations survive a restart of the agent.
 func TestOnlyChangesMatter(t *testing.T) {
 	check := func(name string, scope Scope, observations []Observation, now time.Time) {
 		t.Helper()
@@ -41,8 +41,8 @@ func TestOnlyChangesMatter(t *testing.T) {
 	}
 }
 
-// TestOldStartUpIsNotGivenUpBeforeItIsSeenAfterRestart checks an old start-up after a restart, because the pod
-// can be ready by now.
+// TestOldStartUpIsNotGivenUpBeforeItIsSeenAfterRestart checks an old start-up after a restart of the agent. The agent
+// must wait for the pod's current status, because the pod can be ready by now.
 func TestOldStartUpIsNotGivenUpBeforeItIsSeenAfterRestart(t *testing.T) {
 	resumed := base.Add(2 * giveUpAfter)
 	e := NewEvidence(Scope{ResumedAt: resumed})
@@ -52,8 +52,8 @@ func TestOldStartUpIsNotGivenUpBeforeItIsSeenAfterRestart(t *testing.T) {
 	}
 }
 
-// TestLateEvidenceIsAwaitedAfterRestart checks a pod whose start-up was over when the agent stopped. The pod
-// must not settle before the next agent process could ask for evidence.
+// TestLateEvidenceIsAwaitedAfterRestart checks a pod whose start-up was over when the agent stopped. The pod must not
+// settle before the next agent process has had time to request evidence.
 func TestLateEvidenceIsAwaitedAfterRestart(t *testing.T) {
 	over := PodSeen{ArrivedAt: base.Add(2 * time.Second), Live: true,
 		Pod: Pod{UID: "u", CreatedAt: base, Conditions: []Condition{

@@ -7,9 +7,10 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// applyStatus reads the status of one container. The kubelet learns about starts and exits from the runtime's
-// list up to a second late. So the arrival of the status is only an upper bound for starts and exits. The
-// kubelet runs probes itself and reports their results without delay.
+// applyStatus adds the facts from the status of one container. The kubelet lists the runtime's containers to detect
+// starts and exits, so the kubelet detects a start or an exit up to a second late. The arrival of the status is
+// therefore only an upper bound for starts and exits. The kubelet runs probes itself and reports their results without
+// delay.
 func (e *Evidence) applyStatus(o PodSeen, c Container) {
 	index, evidence := e.container(c.Name)
 	if evidence == nil {
@@ -55,7 +56,8 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 		return
 	}
 	if c.PostStartHook && c.State == StateRunning {
-		// The kubelet runs the hook when it starts the container, before it writes the status (startContainer).
+		// The kubelet runs the hook immediately after it starts the container, and writes the status after the hook
+		// (startContainer).
 		e.constrain(
 			arrivalConstraint(milestoneKey{index, clampAttempt(c.Attempt), MilestonePostStarted}, originArrival,
 				o.ArrivedAt,
@@ -77,7 +79,7 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 	}
 }
 
-// applyWaiting reads the reason why a container waits.
+// applyWaiting adds the facts from the reason why a container waits.
 func (e *Evidence) applyWaiting(index int16, evidence *containerEvidence, o PodSeen, c Container) {
 	if c.PullFailure != imagepull.FailureNone {
 		e.applyPullFailure(evidence, o, c.PullFailure)
@@ -89,19 +91,19 @@ func (e *Evidence) applyWaiting(index int16, evidence *containerEvidence, o PodS
 	if m, refused := createFailureMilestones[c.WaitingReason]; refused {
 		next := c.Attempt
 		if c.LastRun != nil {
-			next++ // in back-off, the last run is the current run
+			next++ // in back-off, the kubelet reports the current run as the last run
 		}
 		e.constrain(arrivalConstraint(milestoneKey{index, clampAttempt(next), m}, originArrival, o.ArrivedAt, o.Live))
 	}
 }
 
-// inspectError is the kubelet's reason if the runtime does not report whether it has an image. The kubelet has
-// not contacted the registry at that point.
+// inspectError is the kubelet's reason if the runtime does not report whether it has an image. The registry is not
+// involved in this failure.
 const inspectError = "ImageInspectError"
 
-// createFailureMilestones maps the kubelet's reasons for a failed container creation to milestones. The first
-// status with such a reason dates the milestone. The kubelet retries until it succeeds (packages kuberuntime and
-// images).
+// createFailureMilestones maps the kubelet's reasons for a failed container creation to milestones. The first status
+// with one of these reasons dates the milestone. The kubelet retries until it can create the container (packages
+// kuberuntime and images).
 var createFailureMilestones = map[string]Milestone{
 	// A ConfigMap, Secret or key is missing, or the container would run as root.
 	"CreateContainerConfigError": MilestoneConfigRefused,
@@ -109,8 +111,8 @@ var createFailureMilestones = map[string]Milestone{
 	"CreateContainerError":       MilestoneCreateFailed,
 }
 
-// applyPullFailure reads a status that reports a failed pull. The kubelet writes this status immediately after
-// the failure. The status replaces missing Events about the failure.
+// applyPullFailure adds the facts from a status that reports a failed pull. The kubelet writes this status immediately
+// after the failure. If Events about the failure are missing, the status dates the failure.
 func (e *Evidence) applyPullFailure(c *containerEvidence, o PodSeen, why imagepull.Failure) {
 	news := arrivalConstraint(milestoneKey{}, originArrival, o.ArrivedAt, o.Live)
 	f := failureEvent{window{news.origin, news.lean, news.earliest, news.latest}, 0, why}

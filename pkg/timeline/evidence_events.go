@@ -8,16 +8,16 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// pulledEvent is the first Event that reports that a container's image is present. The zero value means that
-// there is no such Event.
+// pulledEvent is an Event that reports that a container's image is present. The zero value means that no such Event is
+// known.
 type pulledEvent struct {
 	window
-	present bool   // the image was already present
+	present bool   // the image was already present, so the kubelet did not pull it
 	image   uint64 // textHash of the image that the Event names
 	lengths pullLengths
 }
 
-// pullLengths holds the durations from the kubelet's message about a pull. See imagepull.Message.
+// pullLengths holds the durations and the size from the kubelet's message about a pull. See imagepull.Message.
 type pullLengths struct {
 	Pull, Waiting, Unit time.Duration
 	SizeBytes           int64
@@ -31,7 +31,7 @@ type failureEvent struct {
 	why     imagepull.Failure
 }
 
-// The type window is the interval in which the subject of an Event happened, with the origin of the interval.
+// window is the interval in which the reported fact of an Event happened, with the origin of the interval.
 type window struct {
 	origin           origin
 	lean             lean
@@ -44,8 +44,8 @@ func (w window) constraint(k milestoneKey) constraint {
 	return constraint{key: k, origin: w.origin, lean: w.lean, earliest: w.earliest, latest: w.latest}
 }
 
-// applyEvent keeps an Event as text and reads its facts about a container's pulls. The runtime dates all other
-// facts more precisely.
+// applyEvent keeps the text of an Event, and adds the Event's facts about obstacles, image pulls and failures to create
+// a container. The runtime dates all other facts more precisely.
 func (e *Evidence) applyEvent(o EventSeen) {
 	if o.FirstAt.IsZero() || o.LastAt.IsZero() || o.ofFuture() {
 		return
@@ -60,15 +60,15 @@ func (e *Evidence) applyEvent(o EventSeen) {
 	case imagepull.KindPulling, imagepull.KindPulled, imagepull.KindAlreadyPresent, imagepull.KindPullFailed:
 	case imagepull.KindInspectFailed:
 		if name == "" || message.Combined {
-			return // the container is unknown, because the message often contains no image reference
+			return // the Event names no container, and its message often contains no image reference
 		}
 	default:
 		e.applyCreateFailure(o)
 		return
 	}
 	if message.Combined {
-		// A combined Event represents several occurrences. Only its text and its latest timestamp belong to the
-		// occurrence that is read here.
+		// A combined Event represents several occurrences. Only the text and the latest timestamp belong to the same
+		// occurrence.
 		o.NamedAt, o.FirstAt, o.Count = time.Time{}, o.LastAt, 1
 	}
 	if message.Combined || name == "" { // Events about image volumes have no fieldPath
@@ -94,7 +94,8 @@ func (e *Evidence) applyEvent(o EventSeen) {
 	}
 }
 
-// applyPulling dates the first request by the Event's name, and the latest request by the Event's timestamps.
+// applyPulling dates the kubelet's first pull request by the time in the Event's name, or else by the Event's first
+// timestamp. applyPulling dates the latest request by the Event's last timestamp and by the Event's arrival.
 func (e *Evidence) applyPulling(index int16, evidence *containerEvidence, o EventSeen) {
 	stamp := second(milestoneKey{}, originEventSecond, o.FirstAt)
 	first := window{stamp.origin, stamp.lean, stamp.earliest, stamp.latest}
@@ -107,9 +108,9 @@ func (e *Evidence) applyPulling(index int16, evidence *containerEvidence, o Even
 	if o.Count > 1 {
 		k := milestoneKey{index, clampAttempt(o.Count - 1), MilestonePullRequested}
 		c := second(k, originEventSecond, o.LastAt)
-		c.latest += eventSlack // the same tolerance as for the first request
+		c.latest += eventSlack // the latest request has the same tolerance as the first request
 		e.constrain(c)
-		if o.Live { // the Event arrives immediately after the request, and its timestamp is truncated to seconds
+		if o.Live { // a live Event arrives immediately after the request, but its timestamp is truncated to seconds
 			e.constrain(constraint{k, originEventArrival, leanSlack, minInstant, at(o.ArrivedAt) + eventSlack})
 		}
 	}
@@ -122,8 +123,8 @@ func (e *Evidence) applyPulled(c *containerEvidence, o EventSeen, m imagepull.Me
 	e.keepPulled(c, p)
 }
 
-// The method compare orders Events by time. Within the same truncated second, a pull comes first, because the image
-// is present after the pull.
+// compare orders Events by time. If two Events have the same interval, an Event about a completed pull comes before an
+// Event about an image that was already present, because the image is present after the pull.
 func (p pulledEvent) compare(o pulledEvent) int {
 	return cmp.Or(p.window.compare(o.window), compareBools(p.present, o.present),
 		cmp.Compare(p.lengths.Pull, o.lengths.Pull), cmp.Compare(p.lengths.Waiting, o.lengths.Waiting),
@@ -135,8 +136,8 @@ func (f failureEvent) compare(o failureEvent) int {
 	return cmp.Or(f.window.compare(o.window), cmp.Compare(f.atLeast, o.atLeast), cmp.Compare(f.why, o.why))
 }
 
-// keepEarliest inserts an entry into a list in order of time. If the list exceeds the argument limit, keepEarliest
-// keeps the earliest entries.
+// keepEarliest inserts an entry into a list that is sorted by time. If the list then has more than limit entries,
+// keepEarliest removes the latest entry.
 func keepEarliest[F interface{ compare(F) int }](e *Evidence, list *[]F, f F, limit int) {
 	i, found := slices.BinarySearchFunc(*list, f, F.compare)
 	if found || i == limit {
@@ -151,9 +152,9 @@ func (w window) compare(o window) int {
 		cmp.Compare(w.origin, o.origin), cmp.Compare(w.lean, o.lean))
 }
 
-// firstOccurrence returns the interval that ends with the time in the Event's name. The kubelet creates the
-// Event immediately after the fact. If the name contains no time, firstOccurrence uses the Event's first
-// timestamp.
+// firstOccurrence returns the interval of an Event's first occurrence. The interval ends at the time in the Event's
+// name, because the kubelet creates the Event immediately after the occurrence. If the name contains no time,
+// firstOccurrence uses the Event's first timestamp.
 func firstOccurrence(o EventSeen) window {
 	if o.NamedAt.IsZero() {
 		return floored(o.FirstAt)
@@ -162,8 +163,8 @@ func firstOccurrence(o EventSeen) window {
 	return window{originEventName, leanLatest, named - eventSlack, named}
 }
 
-// latestOccurrence returns the interval of the latest occurrence of a repeated Event, from the Event's last
-// timestamp. If the Event arrived live, the interval ends at its arrival.
+// latestOccurrence returns the interval of the latest occurrence of a repeated Event, from the Event's last timestamp.
+// If the Event arrived live, the interval ends at the arrival of the Event or earlier.
 func latestOccurrence(o EventSeen) window {
 	if o.Count <= 1 {
 		return firstOccurrence(o)
@@ -175,7 +176,7 @@ func latestOccurrence(o EventSeen) window {
 	return w
 }
 
-// keepRepeated keeps one occurrence of a repeated failure. If several Events report the same occurrence,
+// keepRepeated adds the latest occurrence of a repeated failure. If several Events report the same occurrence,
 // keepRepeated keeps the earliest report.
 func (e *Evidence) keepRepeated(c *containerEvidence, f failureEvent) {
 	for i, known := range c.failures {
@@ -191,8 +192,8 @@ func (e *Evidence) keepRepeated(c *containerEvidence, f failureEvent) {
 	keepEarliest(e, &c.failures, f, maxFailures)
 }
 
-// The function floored returns the interval of an Event timestamp that is truncated to seconds. The subject of the
-// Event can have ended up to eventSlack before that second.
+// floored returns the interval of an Event timestamp that is truncated to seconds. The reported fact can have happened
+// up to eventSlack before this second.
 func floored(t time.Time) window {
 	c := second(milestoneKey{}, originEventSecond, t)
 	return window{c.origin, leanNone, c.earliest - eventSlack, c.latest}

@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// imageEvidence holds three answers about an image. Often, all three are the same answer. The embedded first answer
-// shows the image before the kubelet's pull. The last answer shows whether a pull brought new content. The layered
-// answer is the latest usable answer with layers, or nil if no answer has layers.
+// imageEvidence holds three answers of the runtime about an image. Often, all three are the same answer. The embedded
+// first answer describes the image before the kubelet's pull. The last answer shows whether a pull brought new content.
+// The field layered holds the most complete answer with layers, or nil if no answer has layers.
 type imageEvidence struct {
 	*imageAnswer
 	last, layered *imageAnswer
 	// beforeSandbox is true if no sandbox ran at the time of the first answer. In this case, the kubelet cannot have
-	// started a pull before that answer.
+	// started a pull before the first answer.
 	beforeSandbox bool
 }
 
@@ -57,14 +57,14 @@ func (e *Evidence) applyImage(askedAt time.Time, image Image, beforeSandbox bool
 	e.changed = true
 }
 
-// isBefore reports whether this answer comes before another answer. Answers are ordered by the time of their
-// request, then by an arbitrary total order.
+// isBefore reports whether the answer a comes before another answer about the same image. The answer to the earlier
+// request comes first. If both requests have the same time, compareImages decides.
 func (a *imageAnswer) isBefore(askedAt time.Time, image *Image) bool {
 	return cmp.Or(a.askedAt.Compare(askedAt), compareImages(&a.Image, image)) < 0
 }
 
-// containsLess reports whether another answer about layers should replace this answer. A complete answer
-// replaces an incomplete answer. Otherwise the later answer wins.
+// containsLess reports whether another answer with layers should replace the answer a. A complete answer replaces an
+// incomplete answer. If both answers are complete or both are incomplete, the later answer wins.
 func (a *imageAnswer) containsLess(askedAt time.Time, image *Image) bool {
 	if a.Incomplete != image.Incomplete {
 		return a.Incomplete
@@ -75,8 +75,8 @@ func (a *imageAnswer) containsLess(askedAt time.Time, image *Image) bool {
 // hasLayers reports whether the answer contains the layers that the runtime knows.
 func (i *Image) hasLayers() bool { return i.Layered && i.Present }
 
-// image returns the answers about an image reference from the spec, or nil if the runtime was never asked about the
-// reference.
+// image returns the answers about an image reference from the spec, or nil if the agent never asked the runtime about
+// the reference.
 func (e *Evidence) image(ref string) *imageEvidence {
 	for i := range e.images {
 		if e.images[i].Ref == ref {
@@ -102,13 +102,13 @@ func (e *Evidence) pulledImage(container string) *imageEvidence {
 // wasAbsent reports whether an image was absent from the node at first, or was removed and pulled again.
 func (i *imageEvidence) wasAbsent() bool { return !i.Present || i.wasRemoved() }
 
-// wasRemoved reports whether an image that was present at first was removed and then pulled again. For example, the
-// kubelet's garbage collection removes images. The first timestamp of an image changes only after such a removal.
+// wasRemoved reports whether an image was present at first, and was then removed and pulled again. For example, the
+// kubelet's garbage collection removes images. The first timestamp of an image changes only after a removal.
 func (i *imageEvidence) wasRemoved() bool {
 	return i.Present && !i.FirstPulledAt.IsZero() && i.last.FirstPulledAt.After(i.FirstPulledAt)
 }
 
-// pulledAgain reports whether the kubelet pulled an image again that was present at first.
+// pulledAgain reports whether an image was present at first and the kubelet then pulled the image again.
 func (i *imageEvidence) pulledAgain() bool {
 	return i.Present && !i.PulledAt.IsZero() && i.last.PulledAt.After(i.PulledAt)
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestInventedContainerNamesAreBounded simulates a user who can create Events in a pod's namespace.
+// TestInventedContainerNamesAreBounded simulates a user who creates Events about containers that do not exist.
 func TestInventedContainerNamesAreBounded(t *testing.T) {
 	var log PullLog
 	pod := shopPod("a", "x")

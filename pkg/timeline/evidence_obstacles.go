@@ -8,14 +8,14 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// obstacleEvent is one Event about an obstacle, with its first and its latest occurrence. The two occurrences
+// obstacleEvent is one Event about an obstacle, with the Event's first and latest occurrence. The two occurrences
 // differ only if the Event repeats.
 type obstacleEvent struct {
 	obstacle    obstacle
 	first, last window
 	count       int // the number of occurrences so far
-	// The field runtime is true if the last occurrence comes from the runtime's answer about its network, and not
-	// from an Event.
+	// The field runtime is true if the latest occurrence is the runtime's answer about its network. Otherwise, the
+	// latest occurrence is an Event.
 	runtime bool
 }
 
@@ -37,8 +37,8 @@ func (h obstacleEvent) compare(o obstacleEvent) int {
 	return cmp.Or(h.first.compare(o.first), cmp.Compare(h.obstacle, o.obstacle))
 }
 
-// applyObstacle keeps the first and the latest occurrence of an Event that names an obstacle. If there are too
-// many such Events, applyObstacle keeps the earliest Events.
+// applyObstacle keeps the first and the latest occurrence of an Event that names an obstacle. If there are more than
+// maxFailures of these Events, applyObstacle keeps the earliest Events.
 func (e *Evidence) applyObstacle(o EventSeen) {
 	named, ok := obstacleOf(o.Reason, strings.TrimPrefix(o.Message, imagepull.CombinedPrefix))
 	if !ok || o.Container != "" {
@@ -62,10 +62,9 @@ func (e *Evidence) applyObstacle(o EventSeen) {
 	}
 }
 
-// obstacleEventsWithRuntime returns the obstacle Events, extended by the runtime's answers about its network. If the
-// latest obstacle Event concerns a network that was not ready, the obstacle lasts at least until the runtime last
-// answered that its network is not ready. The kubelet does not start the pod while the runtime reports that its
-// network is not ready.
+// obstacleEventsWithRuntime returns the obstacle Events, extended by the runtime's answers about its network. If an
+// Event reports that the network is not ready, the obstacle lasts at least until the last time at which the runtime
+// reported that its network is not ready. While the network is not ready, the kubelet does not start the pod.
 func (e *Evidence) obstacleEventsWithRuntime() []obstacleEvent {
 	latest := -1
 	for i, h := range e.obstacleEvents {
@@ -83,12 +82,13 @@ func (e *Evidence) obstacleEventsWithRuntime() []obstacleEvent {
 		h.last = window{origin: originRuntime, earliest: down, latest: down}
 		h.count, h.runtime = max(2, h.count), true
 	}
-	// The missing network explains why the kubelet has not registered the pod's objects.
+	// The missing network explains why the kubelet has not registered the pod's objects. So unregistered objects are
+	// not a separate obstacle.
 	return slices.DeleteFunc(extended, func(h obstacleEvent) bool { return h.obstacle == obstacleNotRegistered })
 }
 
-// networkDownUntil returns the last time at which the runtime reported that its network was not ready. Reports
-// after the first ready answer do not count. networkDownUntil returns zero if there is no such report.
+// networkDownUntil returns the last time at which the runtime reported that its network was not ready. networkDownUntil
+// ignores reports after the runtime's first report of a ready network, and returns zero if no report remains.
 func (e *Evidence) networkDownUntil() (until instant) {
 	for _, down := range e.networkDowns {
 		if e.networkUp == 0 || down < e.networkUp {
@@ -126,8 +126,8 @@ type obstacleOccurrence struct {
 	from *obstacleEvent
 }
 
-// obstacleOccurrences returns all occurrences of obstacles before a sandbox began, in order of time. Later
-// occurrences concern a repeated mount of a volume, or another sandbox.
+// obstacleOccurrences returns all occurrences of obstacles before a sandbox began, in order of time. Occurrences after
+// the beginning of the sandbox concern a repeated mount of a volume, or another sandbox.
 func (f *fold) obstacleOccurrences() []obstacleOccurrence {
 	f.obstacleEvents = f.e.obstacleEventsWithRuntime()
 	begun, known := f.e.latestTime(podMilestone(MilestoneSandboxBegun))
@@ -170,8 +170,9 @@ func retryMilestone(obstacle int) milestoneKey {
 // unknown.
 func (o obstacleOccurrence) latestRetry() instant { return o.from.latestRetry() }
 
-// dueBy does the same as latestRetry, but also handles earlier occurrences of a repeated Event. For an earlier
-// occurrence, the latest occurrence is evidence only if the Event repeated without a gap.
+// dueBy returns the latest possible time of the kubelet's next attempt after the occurrence o, or maxInstant if
+// unknown. If the Event repeated without a gap, dueBy returns the attempt after the Event's latest occurrence.
+// Otherwise, dueBy returns the attempt after the occurrence o itself.
 func (o obstacleOccurrence) dueBy() instant {
 	switch retry := o.from.row().retry; {
 	case retry == nil:
@@ -233,8 +234,8 @@ func (f *fold) sandboxBegunSince() instant {
 	return since
 }
 
-// firstSignOfSandbox returns the earliest time at which a sandbox is known to exist. Without containerd's store, the
-// evidence does not date the beginning of the sandbox.
+// firstSignOfSandbox returns the earliest time at which the evidence shows a sandbox. Only containerd's store dates the
+// beginning of the sandbox itself.
 func (f *fold) firstSignOfSandbox() instant {
 	first := f.asOf
 	for _, c := range f.e.constraints {

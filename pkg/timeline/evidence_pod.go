@@ -39,12 +39,12 @@ func (e *Evidence) applyPod(o PodSeen) {
 		}
 		switch c.Type {
 		case "PodScheduled":
-			if o.Pod.ReadAt.IsZero() { // a static pod is not scheduled; the kubelet sets this condition later
+			if o.Pod.ReadAt.IsZero() { // no scheduler binds a static pod; the kubelet sets this condition later
 				stamped(MilestoneScheduled, originControlPlane, c.TransitionAt)
 			}
 		case "PodReadyToStartContainers":
-			// Only kubelet 1.36 and later sets this condition promptly. Earlier kubelets can set it after the pulls,
-			// so its arrival is an upper bound.
+			// Kubelets before 1.36 can set this condition as late as after the image pulls. So the arrival of the
+			// condition is only an upper bound.
 			e.constrain(arrivalConstraint(podMilestone(MilestoneSandboxRunning), originArrival, o.ArrivedAt, o.Live))
 		case "ContainersReady":
 			stamped(MilestoneContainersReady, originStatus, c.TransitionAt)
@@ -92,8 +92,8 @@ func (e *Evidence) keepFirstSighting(o PodSeen) {
 	}
 }
 
-// keepReason keeps the latest reason why a container waits. After the pod is deleted or fails, statuses report
-// only the consequences, so keepReason ignores them.
+// keepReason keeps the latest reason why a container waits. keepReason ignores the statuses of a deleted, failed or
+// succeeded pod, because these statuses report only the consequences of the end.
 func (e *Evidence) keepReason(o PodSeen) {
 	if !o.Pod.DeletedAt.IsZero() || o.Pod.Phase == "Failed" || o.Pod.Phase == "Succeeded" {
 		return
@@ -110,12 +110,11 @@ func (e *Evidence) keepReason(o PodSeen) {
 	}
 }
 
-// readyAtFirst limits the time between the kubelet's pickup and its first Ready condition, which is false. The
-// kubelet writes the pickup and the condition with the same status, but truncates their timestamps
-// independently.
+// readyAtFirst is the maximum time between the timestamps of the kubelet's pickup and of its first Ready condition,
+// which is false. The kubelet writes both timestamps with the same status, but truncates them independently.
 const readyAtFirst = 2 * time.Second
 
-// wasReady reports whether the pod's start-up is over.
+// wasReady reports whether the pod's start-up is over: the pod is or was ready, has succeeded or has failed.
 func wasReady(p Pod) bool {
 	if p.Phase == "Succeeded" || p.Phase == "Failed" {
 		return true
@@ -128,8 +127,8 @@ func wasReady(p Pod) bool {
 	return false
 }
 
-// wasTrue reports whether a false condition was true before. In that case, its transition is later than its
-// first write.
+// wasTrue reports whether a condition that is false now was true before. If the condition was true, its latest
+// transition is later than the kubelet's first status.
 func wasTrue(p Pod, c Condition) bool {
 	return !c.True && !p.AcknowledgedAt.IsZero() && c.TransitionAt.Sub(p.AcknowledgedAt) > readyAtFirst
 }

@@ -64,20 +64,21 @@ func (e *Evidence) sandboxMayHaveFailed(begun *bound) bool {
 	if e.mayHaveMissedEvents(begun.latest) {
 		return true
 	}
-	// The kubelet waits after a failed sandbox. So the Event about the failure is older than the sandbox by at least
-	// this wait.
+	// The kubelet waits at least podRetryLeast after a failed sandbox. So an Event about the failure is older than the
+	// known sandbox by at least this wait.
 	return e.eventsMissedUntil() != 0 && begun.latest-e.acknowledgedSince() >= instant(podRetryLeast)
 }
 
 // mayHaveMissedEvents reports whether the agent can have missed Events until an instant. The agent can have missed
-// Events if no watch was open, or if a watch was lost and not reopened. eventsMissedUntil reports missed Events from
-// before the watch.
+// Events if no watch was ever open, or if the agent lost a watch and did not reopen it. eventsMissedUntil handles
+// missed Events from before the first watch.
 func (e *Evidence) mayHaveMissedEvents(by instant) bool {
 	return e.watchFirstOpened.IsZero() || e.watchLost > e.watchLastOpened && e.watchLost < by
 }
 
-// eventsMissedUntil returns the instant before which the agent can have missed Events although a watch is open. The
-// result is zero if no Event is missing: the kubelet creates no Event about a pod before it picks the pod up.
+// eventsMissedUntil returns the instant before which the agent can have missed Events although a watch is open.
+// eventsMissedUntil returns zero if the watch has delivered all Events since the kubelet's pickup, because the kubelet
+// creates no Event about a pod before its pickup.
 func (e *Evidence) eventsMissedUntil() instant {
 	if e.watchSince == 0 || e.watchSince <= e.acknowledgedSince() {
 		return 0
@@ -98,8 +99,8 @@ func (e *Evidence) acknowledgedSince() instant {
 	return earliest
 }
 
-// applyWatched adds the coverage of an Event watch. The latest watch decides which Events can be missing, because its
-// field Since includes earlier watches without a gap.
+// applyWatched records the period that an Event watch covers. The latest watch decides which Events can be missing. The
+// field Since of this watch also covers earlier watches, if no Events are missing between the watches.
 func (e *Evidence) applyWatched(o EventsWatched) {
 	if e.watchFirstOpened.IsZero() || o.OpenedAt.Before(e.watchFirstOpened) {
 		e.watchFirstOpened, e.changed = o.OpenedAt, true

@@ -13,11 +13,12 @@ import (
 // back between the timestamp and the arrival.
 const futureSlack = time.Second
 
-// maxPulledEvents limits the Events about a present image that are kept for each container. The earliest Events
-// are kept. The kubelet creates one such Event for each run, so only crash loops and forgeries exceed the limit.
+// maxPulledEvents is the maximum number of Events about a present image that the evidence keeps for each container. The
+// evidence keeps the earliest Events. The kubelet creates one of these Events for each run of a container, so only
+// crash loops and forged Events exceed the limit.
 const maxPulledEvents = 16
 
-// ofFuture reports whether an Event's timestamp is later than its arrival.
+// ofFuture reports whether any timestamp of an Event is later than the Event's arrival by more than futureSlack.
 func (o *EventSeen) ofFuture() bool {
 	limit := o.ArrivedAt.Add(futureSlack)
 	return !o.ArrivedAt.IsZero() && (o.NamedAt.After(limit) || o.FirstAt.After(limit) || o.LastAt.After(limit))
@@ -38,9 +39,9 @@ func (e *Evidence) keepPulled(c *containerEvidence, p pulledEvent) {
 	}
 }
 
-// firstCredible returns the first Event that reports that a container's image is present and that is not
-// refuted. firstCredible also returns the refuted Events before that Event. If several Events report different
-// durations for possibly the same pull, firstCredible ignores all their durations.
+// firstCredible returns the first Event about a present image that the runtime's facts do not refute. The result
+// refuted contains the earlier Events, which the runtime's facts refute. If several Events report different durations
+// for possibly the same pull, firstCredible ignores all their durations.
 func (r refuter) firstCredible(c *containerEvidence) (p pulledEvent, refuted []refutedEvent) {
 	if !c.pulled.known() {
 		return pulledEvent{}, nil
@@ -71,8 +72,8 @@ type refutedEvent struct {
 
 // refuter holds the facts that can refute Events about the image of one container.
 type refuter struct {
-	absentUntil instant // the runtime says that the image was absent until this time
-	workStart   instant // the kubelet did not start work on the container before this time
+	absentUntil instant // the time until which the image was absent, according to the runtime
+	workStart   instant // the earliest possible time of the kubelet's work on the container
 	image       uint64  // textHash of the container's image; 0 if unknown
 }
 
@@ -84,11 +85,12 @@ func (e *Evidence) refuter(index int16) refuter {
 	return refuter{absentUntil: e.absentUntil(index), workStart: e.firstWorkStart(c), image: textHash(c.Image)}
 }
 
-// firstWorkStart returns the earliest possible time at which the kubelet first worked on a container. The kubelet
-// pulls image volumes as soon as it has picked up the pod. It works on all other containers only after the first
-// sandbox runs. The kubelet starts ephemeral containers first. It starts any further container only after the earlier
-// init containers and sidecars are done. Earlier main containers prove nothing: if the kubelet cannot start a main
-// container, it continues with the next container and retries later.
+// firstWorkStart returns the earliest possible time at which the kubelet first worked on a container. The kubelet pulls
+// image volumes immediately after the pickup of the pod. The kubelet works on all containers only after the first
+// sandbox runs. The kubelet starts ephemeral containers before all other containers. The kubelet starts other
+// containers only after the earlier init containers have ended and the earlier sidecars have started. Earlier main
+// containers prove nothing: if the kubelet cannot start a main container, the kubelet continues with the next container
+// and retries later.
 func (e *Evidence) firstWorkStart(c *Container) instant {
 	start := minInstant
 	if e.pod.ReadAt.IsZero() && !e.pod.AcknowledgedAt.IsZero() {
@@ -123,7 +125,8 @@ func (e *Evidence) completedAt(c *Container, index int16) instant {
 	for attempt := range uint16(maxAttempts) {
 		done = max(done, e.runtimeEarliest(milestoneKey{index, attempt, MilestoneFinished}))
 		code, known := e.containers[index].exitCode(int(attempt))
-		// The sandbox of a successful init container can be lost. The kubelet then reports a failure of the container.
+		// If the pod loses its sandbox, the kubelet can report a failure of an init container that succeeded. So after
+		// a second sandbox, the exit code proves nothing.
 		if !known || code == 0 || e.runtimeEarliest(milestoneKey{podWide, 1, MilestoneSandboxRunning}) != minInstant {
 			break
 		}
@@ -131,8 +134,8 @@ func (e *Evidence) completedAt(c *Container, index int16) instant {
 	return done
 }
 
-// tooEarly returns the reason why the time of an Event about a container refutes the Event. tooEarly returns an empty
-// text if the time is possible.
+// tooEarly returns the reason to refute an Event that is older than the kubelet's first work on the container. For
+// other Events, tooEarly returns an empty text.
 func (r refuter) tooEarly(latest instant) string {
 	if latest >= r.workStart {
 		return ""
@@ -154,8 +157,8 @@ func (r refuter) refutation(p pulledEvent) string {
 
 // absentUntil returns the time until which a container's image was absent, according to the runtime. This time is
 // either the time of an answer that reports the absence, or the first timestamp of an image that was absent before.
-// absentUntil returns minInstant if the runtime reported no absence. absentUntil also returns minInstant if a
-// container was created from the image by then.
+// absentUntil returns minInstant if the runtime reported no absence. absentUntil also returns minInstant if the kubelet
+// had created a container from the image by this time.
 func (e *Evidence) absentUntil(index int16) instant {
 	c := e.specOf(index)
 	if c == nil {

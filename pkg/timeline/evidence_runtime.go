@@ -23,7 +23,8 @@ func (e *Evidence) applyRuntime(o RuntimeSeen) {
 	}
 }
 
-// applyNetwork records whether the runtime's network was ready, if the agent asked about it.
+// applyNetwork records whether the runtime's network was ready. Observations without an answer about the network change
+// nothing.
 func (e *Evidence) applyNetwork(o RuntimeSeen) {
 	asked := at(o.AskedAt)
 	if o.NetworkUp && (e.networkUp == 0 || asked < e.networkUp) {
@@ -84,9 +85,8 @@ func (e *Evidence) applyRun(r ContainerRun) {
 	}
 }
 
-// endUnknown reports whether the runtime does not know when a run ended, for example after a reboot of the node.
-// The end timestamp is then the time at which the runtime detected the end (containerd:
-// internal/cri/server/restart.go).
+// endUnknown reports whether the runtime does not know when a run ended, for example after a reboot of the node. In
+// this case, FinishedAt is the time at which the runtime detected the end (containerd: internal/cri/server/restart.go).
 func (r *ContainerRun) endUnknown() bool {
 	return lostRun(r.Reason, r.ExitCode) && !r.StartedAt.IsZero() && r.StartedAt.Before(r.FinishedAt)
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Script is a script in testdata, for tests outside this package.
+// Script is the content of a script in testdata, for tests outside this package.
 type Script struct {
 	Name         string
 	Scope        Scope

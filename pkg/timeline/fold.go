@@ -16,10 +16,10 @@ type fold struct {
 	asOf               instant
 	skew               Skew
 	constraints        []constraint   // the constraints of the evidence, and constraints derived from several Events
-	pulls              []pullEvidence // by container index
+	pulls              []pullEvidence // the facts about each container's pulls, by container index
 	bounds             bounds
 	milestoneConflicts []milestoneConflict
-	slowest            time.Duration // see slowestStart
+	slowest            time.Duration // the result of slowestStart
 
 	containers []*Container // in the order in which the kubelet starts them
 	pod        chain
@@ -28,16 +28,17 @@ type fold struct {
 	ready      chain
 	// obstacleEvents holds the obstacle Events of the evidence, extended by the runtime's answers about its network.
 	obstacleEvents []obstacleEvent
-	// laterObstacles holds the obstacles that the kubelet reported after the first sandbox.
+	// laterObstacles holds the phases of obstacles that the kubelet reported after the beginning of the first sandbox.
 	laterObstacles []Phase
-	obstacles      []obstacleOccurrence // the obstacles that prevented the sandbox, in order of time
+	obstacles      []obstacleOccurrence // the obstacles before the sandbox, in order of time
 
 	phases []Phase // the backing array for the phases of all boundaries
 	open   *bound  // the milestone at which the current phase began; nil if unknown
 }
 
-// Timeline folds the evidence up to now on the agent's clock. The argument skew is the known skew of the control
-// plane's clock. Timeline returns false if no pod object was observed.
+// Timeline returns the timeline up to the time now on the agent's clock. The argument skew is the known difference
+// between the control plane's clock and the node's clock. Timeline returns false if the evidence contains no pod
+// object.
 func (e *Evidence) Timeline(now time.Time, skew Skew) (Timeline, bool) {
 	if !e.PodSeen() {
 		return Timeline{}, false
@@ -53,7 +54,8 @@ func (e *Evidence) Timeline(now time.Time, skew Skew) (Timeline, bool) {
 	return t, true
 }
 
-// fold computes the timeline. If the evidence does not change, the timeline stays valid until the second result.
+// fold computes the timeline. The result until is the end of the period in which time changes only the length of the
+// current phase.
 func (e *Evidence) fold(now instant, skew Skew) (t Timeline, until instant) {
 	f := newFold(e, now, skew)
 	sequences := f.sequences()
@@ -82,8 +84,8 @@ func newFold(e *Evidence, asOf instant, skew Skew) *fold {
 	return f
 }
 
-// gather collects the sorted constraints and leaves out the pull requests of restarts. It adds the constraints that are
-// derived from several Events.
+// gather collects the evidence's constraints in sorted order, without the pull requests of container restarts. gather
+// also adds the constraints that the fold derives from several Events.
 func (f *fold) gather() {
 	f.pulls = make([]pullEvidence, len(f.e.containers))
 	for i := range f.pulls {
@@ -128,9 +130,9 @@ func (f *fold) add(constraints ...constraint) {
 	}
 }
 
-// inOrder returns the pod's containers in the order in which the kubelet starts them. inOrder leaves out
-// ephemeral containers, which are not part of the start-up. inOrder also leaves out containers above the limit
-// of the evidence.
+// inOrder returns the pod's containers in the order in which the kubelet starts them. inOrder leaves out ephemeral
+// containers, which are not part of the start-up. inOrder also leaves out containers for which the evidence had no
+// room.
 func (f *fold) inOrder() []*Container {
 	known := make([]*Container, 0, len(f.e.pod.Containers))
 	for i := range f.e.pod.Containers {
@@ -143,7 +145,7 @@ func (f *fold) inOrder() []*Container {
 
 func (f *fold) index(container string) int16 { return f.e.indexOf(container) }
 
-// assemble follows the chains of steps from the pod's creation to the end of the start-up.
+// assemble computes the timeline from the chains of steps, from the pod's creation to the end of the start-up.
 func (f *fold) assemble() Timeline {
 	pod := f.e.pod
 	t := Timeline{
@@ -216,7 +218,7 @@ func (f *fold) appendMilestones(milestones []MilestoneEvidence, container int16)
 	return milestones
 }
 
-// conflicts returns each conflict once, because several chains can report the same conflict.
+// conflicts returns the conflicts without duplicates, because several chains can report the same conflict.
 func (f *fold) conflicts() []Conflict {
 	var all []Conflict
 	for _, d := range f.allConflicts() {
@@ -250,8 +252,8 @@ func (f *fold) name(k milestoneKey) string {
 	return f.e.containers[k.container].name
 }
 
-// missingMilestones lists the milestones that the pod has passed but that have no evidence. Its second result lists
-// those that the runtime can never report.
+// missingMilestones lists the milestones that the pod has passed but that lack evidence. The list unreported contains
+// the milestones that the runtime can never report. The list missing contains all other milestones that lack evidence.
 func (f *fold) missingMilestones() (missing, unreported []string) {
 	for _, c := range append([]chain{f.pod}, f.chains...) {
 		lastKnown := -1

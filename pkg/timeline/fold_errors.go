@@ -7,7 +7,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// spanError limits the difference between the estimated and the true time between two milestones.
+// spanError returns the largest possible difference between the estimated and the true time between two milestones.
 func (f *fold) spanError(from, to *bound) time.Duration {
 	credentials := f.credentials(from, to)
 	estimate := to.estimate().sub(from.estimate())
@@ -15,8 +15,8 @@ func (f *fold) spanError(from, to *bound) time.Duration {
 	shortest := max(0, to.earliest.sub(from.latest))
 	bounded := max(longest-estimate, estimate-shortest, 0)
 	if message, ok := f.reportedLength(from.key, to.key); ok {
-		// The duration of a pull includes the delay of the runtime's answer. Both durations of a wait include this
-		// delay, so their difference does not.
+		// The kubelet reports the duration of a pull with and without the wait in the queue. Both durations include the
+		// delay of the runtime's answer, so their difference does not include this delay.
 		reported, delay := message.Pull, max(durationSlack, to.latest.sub(to.earliest))
 		if to.key.milestone == MilestonePullStarted {
 			reported, delay = message.Waiting-message.Pull, durationSlack
@@ -26,9 +26,9 @@ func (f *fold) spanError(from, to *bound) time.Duration {
 	return max(bounded, credentials)
 }
 
-// The method credentials returns the part of a pull's measured duration that a credential plugin can have used.
-// Kubelets up to 1.32 count the plugin's run as part of the pull (pkg/kubelet/images/puller.go). The plugin has
-// returned by the time when the image's manifest arrives.
+// credentials returns the part of a pull's measured duration that a credential plugin can have used. Kubelets up to
+// 1.32 count the plugin's run as part of the pull (pkg/kubelet/images/puller.go). The plugin ends before the image's
+// manifest arrives.
 func (f *fold) credentials(from, to *bound) time.Duration {
 	if from.key.milestone != MilestonePullStarted || f.e.kubelet133 || from.origins == origins(0).with(originStore) {
 		return 0
@@ -59,19 +59,19 @@ func (f *fold) reportedLength(from, to milestoneKey) (pullLengths, bool) {
 	return pullLengths{}, false
 }
 
-// runtimeSlack is the usual maximum time that the runtime needs to create a container. The longest observed time
-// was 500 ms, on a node with many times as much work as cores.
+// runtimeSlack is the usual maximum time that the runtime needs to create a container. The longest observed time was
+// 500 ms, on a node whose load was many times its number of cores.
 const runtimeSlack = 500 * time.Millisecond
 
 // busySlack is the usual maximum of three delays on a busy node:
-//   - from the runtime's timestamp of a running sandbox or container to its answer
-//   - from the answer that a container was created to the kubelet's request to start the container
-//   - from the last byte of a layer to the runtime's timestamp of its download
+//   - from the runtime's timestamp of a running sandbox or container to the runtime's answer
+//   - from the runtime's answer that a container was created to the kubelet's request to start the container
+//   - from the last byte of a layer to the runtime's timestamp of the layer's download
 const busySlack = 100 * time.Millisecond
 
 // slowestStart returns the longest time that the runtime needed to start a container or sandbox of the pod.
-// slowestStart returns 0 if that time is normal for a node with enough CPU and disk bandwidth. On a node that lacks
-// CPU or disk bandwidth, the work without timestamps of the kubelet and the runtime also takes longer.
+// slowestStart returns 0 if this time is normal for a node with enough CPU and disk bandwidth. On a node that lacks CPU
+// or disk bandwidth, all work of the kubelet and the runtime takes longer. Work without timestamps also takes longer.
 func (f *fold) slowestStart() time.Duration {
 	longest := instant(0)
 	for _, b := range f.bounds {
@@ -92,12 +92,12 @@ func (f *fold) slowestStart() time.Duration {
 	return 0
 }
 
-// undatedWork returns the part of a phase that can be work of another party, because the start of that work has no
-// timestamp. The main cases are:
+// undatedWork returns the part of a phase that can be work of another party, because this work has no start timestamp.
+// The main cases are:
 //   - merged work of the kubelet and the runtime
-//   - the creation of a container after the kubelet's wait, or the kubelet's share of the creation
-//   - the runtime's work on a sandbox before and after the network plugin, which takes less time than the start
-//     of the sandbox
+//   - the creation of a container after the kubelet's wait, or the kubelet's part of the creation
+//   - the runtime's work on a sandbox before and after the work of the network plugin. The runtime's work takes less
+//     time than the start of the sandbox.
 func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 	mixed := func(p Phase) bool { return CauseOf(p) != s.Cause }
 	switch {
@@ -122,9 +122,10 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 		s.Phase == PhasePull && end.milestone == MilestonePullDownloaded:
 		return busySlack
 	case end.milestone == MilestoneSandboxImagePulled && s.Phase == PhaseSandboxImage:
-		return runtimeSlack // the runtime also unpacks the image
+		return runtimeSlack // the phase includes the time in which the runtime unpacks the image
 	case end.milestone == MilestoneSandboxFailed && (s.Phase == PhaseSandbox || s.Phase == PhaseSandboxImage):
-		// The failed attempt began after the kubelet's wait, and included steps before the step that failed.
+		// The failed attempt began after the kubelet's wait. The attempt also included the steps before the failed
+		// step.
 		return max(0, s.Duration()-podRetryLeast)
 	case end.milestone == MilestoneSandboxFailed:
 		return f.kubeletAway(begin) + f.beforeFailedSandbox(end)
@@ -152,9 +153,10 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 	return 0
 }
 
-// missedObstacles returns the part of a phase before the sandbox that obstacles can have caused whose Events the agent
-// missed, because the Event watch began after the kubelet's pickup. The kubelet doubles its wait after each failure. So
-// the wait after a missed failure is at most as long as all time before the failure, plus the first wait.
+// missedObstacles returns the part of a phase before the sandbox that unknown obstacles can have caused. The agent
+// missed the Events about these obstacles if the Event watch began after the kubelet's pickup. The kubelet doubles its
+// wait after each failure. So the wait after a missed failure is at most as long as all time before the failure, plus
+// the first wait.
 func (f *fold) missedObstacles(s Span, begin milestoneKey) time.Duration {
 	until, from := f.e.eventsMissedUntil(), f.bounds.find(begin)
 	if until == 0 || from == nil || until <= from.earliest {
@@ -163,9 +165,9 @@ func (f *fold) missedObstacles(s Span, begin milestoneKey) time.Duration {
 	return min(s.Duration(), 2*until.sub(from.earliest)+mountRetryFirst+retrySlack)
 }
 
-// maxBackoff returns the longest normal wait of the kubelet before its next attempt. The kubelet does not wake up at
-// the end of the back-off. So the wait is the back-off plus the time until the kubelet next syncs the pod. Another
-// party can be responsible for any longer wait.
+// maxBackoff returns the longest normal wait of the kubelet before its next attempt. The end of the back-off does not
+// wake the kubelet. So the wait is the back-off plus the time until the kubelet next syncs the pod. If the wait is
+// longer, another party can be responsible.
 func maxBackoff(phase Phase, failures int) time.Duration {
 	if phase == PhaseCrashBackoff {
 		failures-- // the kubelet restarts the container without delay after the first run
@@ -173,9 +175,9 @@ func maxBackoff(phase Phase, failures int) time.Duration {
 	return imagepull.Backoff(failures) + podRetry + retrySlack
 }
 
-// obstacleUncertainty returns the unconfirmed part of the time from an obstacle to the kubelet's next attempt. The
-// obstacle can have ended right after the Event. After a failed sandbox, the kubelet always waits, but only its
-// shortest possible wait is known.
+// obstacleUncertainty returns the part of the wait between an obstacle and the kubelet's next attempt for which no
+// evidence confirms the obstacle. The obstacle can have ended immediately after the Event. After a failed sandbox, the
+// kubelet always waits at least podRetryLeast, so only the rest of the wait is uncertain.
 func (f *fold) obstacleUncertainty(o obstacleOccurrence) time.Duration {
 	if o.from.row().sandbox {
 		return podRetry - podRetryLeast
@@ -183,9 +185,9 @@ func (f *fold) obstacleUncertainty(o obstacleOccurrence) time.Duration {
 	return o.dueBy().sub(o.earliest)
 }
 
-// afterObstacle returns the part of the time between an obstacle and a later milestone that can have another
-// cause. After a failed sandbox, the kubelet waits before it tries again. If the time is longer than this wait,
-// the kubelet can have been stopped.
+// afterObstacle returns the part of the time between an obstacle and a later milestone that can have another cause.
+// After a failed sandbox, the kubelet waits before its next attempt. If the time is longer than this wait, the kubelet
+// can have been stopped.
 func afterObstacle(o obstacleOccurrence, next instant) time.Duration {
 	switch {
 	case o.from.row().sandbox:
@@ -207,9 +209,9 @@ func (f *fold) beforeFailedSandbox(failed milestoneKey) time.Duration {
 	return 0
 }
 
-// kubeletAway returns the longest time for which the kubelet can have been stopped while an obstacle repeated after a
-// milestone. The result is the time that the obstacle's Events cover, minus the kubelet's own waits between the
-// Events.
+// kubeletAway returns the longest time for which the kubelet can have been stopped while obstacles repeated after the
+// milestone begin. kubeletAway adds up the time between the first and the latest Event of each obstacle, and subtracts
+// the kubelet's own waits between the Events.
 func (f *fold) kubeletAway(begin milestoneKey) time.Duration {
 	from, away := f.bounds.find(begin), time.Duration(0)
 	for i := range f.obstacleEvents {
@@ -232,7 +234,7 @@ func (f *fold) beyondWaits(h *obstacleEvent) time.Duration {
 		if up := f.e.networkUp; up != 0 && up < h.last.latest {
 			return h.last.latest.sub(up)
 		}
-		if down := f.e.networkDownUntil(); down > from { // the runtime confirms the obstacle until then
+		if down := f.e.networkDownUntil(); down > from { // the runtime confirms the obstacle until the time down
 			return max(0, h.last.latest.sub(down)-networkRetry)
 		}
 	}
@@ -255,7 +257,7 @@ func (f *fold) beyondRefusals(begin, end milestoneKey) time.Duration {
 	if refused := f.e.containers[begin.container].refused; refused.count > 1 && refused.last.latest > last &&
 		refused.last.latest <= created.latest {
 		last, beyond = refused.last.latest, refused.last.latest.sub(from.earliest)
-		if refused.first.latest >= from.earliest-instant(firstCheck) { // otherwise, an earlier attempt also failed
+		if refused.first.latest >= from.earliest-instant(firstCheck) { // otherwise, the count includes older failures
 			beyond = max(0, beyond-time.Duration(refused.count-1)*podRetryLeast)
 		}
 	}

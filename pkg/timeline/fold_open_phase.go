@@ -2,20 +2,21 @@ package timeline
 
 import "slices"
 
-// crashLoop is the reason in a container's status during back-off. The kubelet sets this reason only with its
-// next attempt. Until then, the status shows the end of the run.
+// crashLoop is the waiting reason in the status of a container in back-off. The kubelet sets this reason only when it
+// next tries to start the container. Until then, the status shows the end of the last run.
 const crashLoop = "CrashLoopBackOff"
 
-// phaseCandidates holds the possible phases of a stretch of time, with their container and attempt.
+// phaseCandidates holds the possible phases of a period, with the container and the attempt of these phases.
 type phaseCandidates struct {
 	phases    []Phase
 	container string
 	attempt   uint16
 }
 
-// openPhase returns the first step without evidence in the chain of the first unfinished container. Work on a main
-// container takes precedence over the wait for the next run of another container, as in the method path. A run that
-// ended after the instant until counts as running.
+// openPhase returns the possible phases of the time after the last known milestone. These phases come from the first
+// step without evidence in the chain of the first unfinished container. Like the method path, openPhase prefers work on
+// a main container to another container's wait for its next run. A run counts as running if its end is later than the
+// argument until.
 func (f *fold) openPhase(until instant) phaseCandidates {
 	if f.nothingStarted() {
 		return *f.nextStep(f.pod)
@@ -52,8 +53,8 @@ func (f *fold) openPhase(until instant) phaseCandidates {
 	return phaseCandidates{phases: []Phase{PhaseKubeletSync}}
 }
 
-// nextRun returns the wait for a container's next run. nextRun returns nil if the container did not crash or did
-// not end by itself.
+// nextRun returns the phase of the wait for a container's next run. nextRun returns nil if the kubelet will not start
+// the container again, or if the last run did not end by itself before the instant until.
 func (f *fold) nextRun(c *Container, until instant) *phaseCandidates {
 	if !f.willRestart(c) && c.WaitingReason != crashLoop {
 		return nil
@@ -72,14 +73,14 @@ func (f *fold) nextRun(c *Container, until instant) *phaseCandidates {
 	return &phaseCandidates{[]Phase{phase}, c.Name, attempt}
 }
 
-// nothingStarted reports whether there is no evidence of work on any container.
+// nothingStarted reports whether the evidence shows no running sandbox and no work on any container.
 func (f *fold) nothingStarted() bool {
 	return !slices.ContainsFunc(f.bounds, func(b bound) bool { return b.key.container != podWide }) &&
 		f.bounds.find(milestoneKey{podWide, f.lastAttempt(podWide, MilestoneSandboxRunning),
 			MilestoneSandboxRunning}) == nil
 }
 
-// nextStep returns the first step after the last known step, or nil if the last step of the chain is known.
+// nextStep returns the possible phases after the last known step, or nil if the last step of the chain is known.
 func (f *fold) nextStep(c chain) *phaseCandidates {
 	next := 0
 	for i, s := range c.steps {
@@ -95,7 +96,7 @@ func (f *fold) nextStep(c chain) *phaseCandidates {
 	w.add(c.steps[next].also...)
 	if n := len(f.obstacles); key.milestone == MilestoneSandboxBegun && n > 0 &&
 		f.bounds.find(retryMilestone(n-1)) == nil {
-		return w // the kubelet retries because of the reason for the last failure
+		return w // the last obstacle explains the wait until the kubelet's next attempt
 	}
 	for _, s := range c.steps[next+1:] {
 		if !reportedOnlyAfter(key.milestone, s.key.milestone) {
@@ -107,7 +108,6 @@ func (f *fold) nextStep(c chain) *phaseCandidates {
 	return w
 }
 
-// add adds further possible phases.
 func (w *phaseCandidates) add(phases ...Phase) {
 	for _, p := range phases {
 		if !slices.Contains(w.phases, p) {
@@ -116,9 +116,10 @@ func (w *phaseCandidates) add(phases ...Phase) {
 	}
 }
 
-// reportedOnlyAfter reports whether the first milestone becomes known only after the second milestone. While
-// both milestones are unknown, the pod can be in either step. For example, the runtime does not show a sandbox
-// before the sandbox runs. The answer to a pull dates the start of the pull.
+// reportedOnlyAfter reports whether the evidence shows the first of two milestones only after the second milestone.
+// While both milestones are unknown, the pod can be in either step. For example, the runtime does not show a sandbox
+// before the sandbox runs. Another example is a pull: only the runtime's answer to the pull dates the start of the
+// pull.
 func reportedOnlyAfter(first, second Milestone) bool {
 	switch first {
 	case MilestoneSandboxBegun:

@@ -5,16 +5,17 @@ import (
 	"slices"
 )
 
-// maxTighteningRounds limits the passes over the order of milestones. A change moves by one sequence in each
-// pass, so a few passes are enough. Stopping early leaves wider intervals, but never wrong intervals.
+// maxTighteningRounds is the maximum number of passes over all sequences. In each pass, a change of a bound spreads to
+// one more sequence, so a few passes are enough. If the fold stops early, intervals are wider than necessary, but never
+// wrong.
 const maxTighteningRounds = 8
 
 // sequence lists known milestones in their necessary order.
 type sequence []*bound
 
-// sequences returns the order that the kubelet keeps: the pod's steps, each init container, the main containers,
-// readiness. There is no order among main containers, because the kubelet continues with the next container after a
-// failure.
+// sequences returns the known milestones in the order of the kubelet's work: the pod's steps, each init container, the
+// main containers, readiness. There is no order among main containers, because the kubelet continues with the next
+// container after a failure.
 func (f *fold) sequences() []sequence {
 	gate := f.along(f.pod.steps)
 	all := append(make([]sequence, 0, 8+3*len(f.containers)),
@@ -57,10 +58,10 @@ func (f *fold) sequences() []sequence {
 	return append(all, f.along(f.ready.steps))
 }
 
-// workOrder returns the order of the kubelet's work on main containers whose pull has timestamps only from the
-// runtime's stores. The kubelet works on one container from its pull to its start without interruption
-// (startContainer in pkg/kubelet/kuberuntime). Suppose that another container ran before this container was
-// created. Then the other container also ran before this container's pull.
+// workOrder returns the order of the kubelet's work on main containers. workOrder considers a container only if
+// containerd's store is the only source for the start of its pull. The kubelet works on one container from its pull to
+// its start without interruption (startContainer in pkg/kubelet/kuberuntime). So if container A ran before the creation
+// of container B, then container A also ran before the pull of container B.
 func (f *fold) workOrder() []sequence {
 	var all []sequence
 	for _, c := range f.containers {
@@ -102,9 +103,9 @@ func (f *fold) along(steps []step) sequence {
 	return s
 }
 
-// firstSuccess returns the number of an init container's steps up to its first success, after which the kubelet
-// continues. firstSuccess returns the number of all steps for other containers, and for an init container that
-// never succeeded.
+// firstSuccess returns the number of an init container's steps up to its first success. After this success, the kubelet
+// continues with the next container. firstSuccess returns the number of all steps for other containers, and for an init
+// container that never succeeded.
 func (f *fold) firstSuccess(c *Container, steps []step) int {
 	if c.Kind != KindInit {
 		return len(steps)
@@ -121,9 +122,9 @@ func (f *fold) firstSuccess(c *Container, steps []step) int {
 	return len(steps)
 }
 
-// endsBeforeFailure orders the end of each container before the pod's failure. The kubelet reports a pod as
-// failed when all its containers have ended. Kubelets before 1.27 reported an evicted pod immediately, and the
-// timestamps show this.
+// endsBeforeFailure orders the end of each container before the pod's failure. The kubelet reports a pod as failed when
+// all its containers have ended. Kubelets before 1.27 reported an evicted pod immediately. If the timestamps show that
+// a container ended after the pod's failure, endsBeforeFailure returns no order for this container.
 func (f *fold) endsBeforeFailure() []sequence {
 	failed := f.bounds.find(podMilestone(MilestoneFailed))
 	if failed == nil {
@@ -138,8 +139,8 @@ func (f *fold) endsBeforeFailure() []sequence {
 	return all
 }
 
-// tighten narrows the bounds of ordered milestones until nothing changes. It returns conflicts for the milestones that
-// contradict the order. It does not change these milestones.
+// tighten narrows the bounds of ordered milestones until nothing changes. If milestones contradict the order, tighten
+// does not change these milestones and returns conflicts.
 func tighten(sequences []sequence) []milestoneConflict {
 	broken := relaxControlPlane(sequences)
 	first := len(broken)
@@ -158,9 +159,9 @@ func tighten(sequences []sequence) []milestoneConflict {
 	return broken
 }
 
-// relaxControlPlane handles a control plane timestamp that is later than a following milestone on the node. Such
-// a contradiction shows that the clocks differ, so relaxControlPlane extends the interval by the whole
-// contradiction.
+// relaxControlPlane handles a control plane timestamp that is later than a following milestone on the node. This
+// contradiction shows that the clocks differ. relaxControlPlane replaces the timestamp's interval. The new interval
+// ends at the node's milestone, and its length is the difference between the two times.
 func relaxControlPlane(sequences []sequence) (broken []milestoneConflict) {
 	for _, s := range sequences {
 		for i, b := range s {
@@ -182,8 +183,8 @@ func relaxControlPlane(sequences []sequence) (broken []milestoneConflict) {
 	return broken
 }
 
-// narrow narrows the bounds of one sequence and reports whether any bound changed. narrow returns conflicts for the
-// milestones that contradict the order. It does not change these milestones.
+// narrow narrows the bounds of one sequence and reports whether any bound changed. If milestones contradict the order,
+// narrow does not change these milestones and returns conflicts.
 func (s sequence) narrow() (changed bool, broken []milestoneConflict) {
 	var before *bound
 	for _, b := range s {
@@ -195,8 +196,8 @@ func (s sequence) narrow() (changed bool, broken []milestoneConflict) {
 				continue
 			}
 			if before.latest > b.latest {
-				// The next milestone ends the interval of the earlier milestone, so the earlier estimate moves to that
-				// end.
+				// The next milestone shortens the interval of the earlier milestone. So the estimate of the earlier
+				// milestone moves to the new end of this interval.
 				before.latest, changed = b.latest, true
 				if before.lean == leanNone || before.lean == leanSlack {
 					before.lean = leanLatest
@@ -211,8 +212,8 @@ func (s sequence) narrow() (changed bool, broken []milestoneConflict) {
 	return changed, broken
 }
 
-// orderEstimates also puts the estimates in the order of their milestones, because a bound can extend past the
-// estimate of the next milestone.
+// orderEstimates puts the estimates in the order of their milestones. Ordered bounds are not enough, because a bound
+// can extend past the estimate of the next milestone.
 func orderEstimates(sequences []sequence) {
 	for range maxTighteningRounds {
 		changed := false

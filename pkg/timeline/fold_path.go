@@ -5,20 +5,21 @@ import (
 	"slices"
 )
 
-// boundary is a known milestone on the path. Its phases lie between the previous milestone and this milestone.
-// There are several phases if the evidence cannot separate them.
+// boundary is a known milestone on the path, with the phases between the previous milestone and this milestone. A
+// boundary has several phases if the evidence cannot separate them.
 type boundary struct {
 	bound      *bound
 	phases     []Phase
 	container  string
 	attempt    uint16
-	from       instant // the previous milestone in the same chain
+	from       instant // the estimate of the previous milestone in the same chain
 	concurrent bool    // the step happens in parallel with the kubelet's work
 }
 
-// path returns every known boundary from scheduling to readiness, in order of time. Each container's boundaries keep
-// their own phases. So work on one container during another container's back-off counts as work. The end of a container
-// during the kubelet's work on another container is not a boundary, because the kubelet finishes that work first.
+// path returns the known boundaries from scheduling to readiness, in order of time. The boundaries of each container
+// keep the phases of this container. So work on one container during another container's back-off counts as work. If a
+// container ends while the kubelet works on another container, this end is not a boundary, because the kubelet finishes
+// its work on the other container first.
 func (f *fold) path() []boundary {
 	path, pending := f.appendBoundaries(make([]boundary, 0, len(f.bounds)), f.pod)
 	first := len(path)
@@ -37,21 +38,21 @@ func (f *fold) path() []boundary {
 	})
 	f.shareUnordered(work)
 	if len(work) > 0 && len(pending) > 0 {
-		// The pod's steps without evidence happen before the first evidence about a container.
+		// The pod's steps without evidence happened before the first evidence about a container.
 		work[0].phases, work[0].container = union(pending, work[0].phases), ""
 	}
-	return path[1 : first+len(work)] // the first boundary is the creation
+	return path[1 : first+len(work)] // path[0] is the creation of the pod
 }
 
-// shareUnordered handles milestones of main containers whose timestamps are truncated to seconds. Other main
-// containers can have reached their milestones first. So the time before such a milestone gets the phases of all
-// these containers, because no evidence shows the order of the kubelet's work.
+// shareUnordered handles milestones of main containers with wide intervals, for example because timestamps are
+// truncated to seconds. If the intervals of milestones of two containers overlap, no evidence shows on which container
+// the kubelet worked first. So the time before each of these milestones can belong to the phases of both containers.
 func (f *fold) shareUnordered(work []boundary) {
 	vague := func(b *boundary) bool { return b.bound.latest-b.bound.earliest > answerDelay && f.ofMain(b) }
 	if !slices.ContainsFunc(work, func(b boundary) bool { return vague(&b) }) {
 		return
 	}
-	own := slices.Clone(work) // a copy from before any phase is shared
+	own := slices.Clone(work) // a copy of the boundaries before any phase is shared
 	for i := range own {
 		if !vague(&own[i]) {
 			continue
@@ -82,8 +83,8 @@ func (f *fold) ofMain(b *boundary) bool {
 		})
 }
 
-// awaitsStart reports whether a boundary ends a run of a sidecar whose startup probe has not succeeded yet.
-// Until the probe succeeds, the kubelet works on no later container.
+// awaitsStart reports whether a boundary ends a run of a sidecar whose startup probe has not succeeded yet. Until the
+// probe succeeds, the kubelet does not work on later containers.
 func (f *fold) awaitsStart(b *boundary) bool {
 	return b.phases[0] == PhaseFailedRun && slices.ContainsFunc(f.containers, func(c *Container) bool {
 		return c.Kind == KindSidecar && c.StartupProbe && c.Name == b.container
@@ -93,7 +94,7 @@ func (f *fold) awaitsStart(b *boundary) bool {
 // mayBeDuringWork reports whether the boundary ends a step that happens without the kubelet.
 func (b boundary) mayBeDuringWork() bool { return b.phases[0] == PhaseFailedRun || b.concurrent }
 
-// duringWork reports whether b ends a run while the kubelet works on another container.
+// duringWork reports whether the step of the boundary b ended while the kubelet worked on another container.
 func (b boundary) duringWork(all []boundary) bool {
 	if !b.mayBeDuringWork() {
 		return false
@@ -110,15 +111,16 @@ func (b boundary) duringWork(all []boundary) bool {
 	})
 }
 
-// addPhase adds a phase unless the list already contains it from the index first on. addPhase ignores an empty phase.
+// addPhase adds a phase to f.phases. addPhase ignores an empty phase, and a phase that f.phases[first:] already
+// contains.
 func (f *fold) addPhase(first int, phase Phase) {
 	if phase != "" && !slices.Contains(f.phases[first:], phase) {
 		f.phases = append(f.phases, phase)
 	}
 }
 
-// appendBoundaries adds the known steps of a chain. The result pending holds the phases after the last known
-// step.
+// appendBoundaries adds a boundary for each known step of a chain. The result pending holds the phases after the last
+// known step.
 func (f *fold) appendBoundaries(known []boundary, c chain) (all []boundary, pending []Phase) {
 	from := minInstant
 	first := len(f.phases)

@@ -4,7 +4,8 @@ import (
 	"slices"
 )
 
-// end returns the state of the start-up and the milestone at its end.
+// end returns the state of the start-up and the milestone at which the start-up ended. While the pod starts, the
+// milestone is the instant of the fold.
 func (f *fold) end(path []boundary) (State, *bound) {
 	if b := f.bounds.find(podMilestone(MilestoneReady)); b != nil {
 		return StateReady, b
@@ -32,22 +33,22 @@ func (f *fold) end(path []boundary) (State, *bound) {
 	return StateStarting, &bound{earliest: f.asOf, latest: f.asOf}
 }
 
-// spansBetween partitions the time from start to end. Each stretch between two neighboring boundaries is one phase. A
-// step without duration is also a phase, and its error shows how certain the duration is.
+// spansBetween divides the time from start to end into phases. Each phase lies between two neighboring boundaries. A
+// step that took no time is also a phase, and its error shows how long the step can have taken.
 func (f *fold) spansBetween(path []boundary, start, end *bound, state State) []Span {
 	spans := make([]Span, 0, len(path)+1)
 	from := start
 	to := max(end.estimate(), start.estimate())
 	for _, b := range path {
 		if b.bound.estimate() > to && b.phases[0] == PhaseFailedRun {
-			continue // the container was still running at the end
+			continue // the container was still running at the end of the start-up
 		}
 		at := min(b.bound.estimate(), to)
 		if at < from.estimate() {
-			continue // other work came first
+			continue // an earlier phase already covers this time
 		}
 		if at == from.estimate() && b.phases[0] == PhaseKubeletSync {
-			from = b.bound // skip a gap without duration: the next phase begins at its end
+			from = b.bound // skip a gap of length zero: the next phase begins at the end of the gap
 			continue
 		}
 		until := b.bound
@@ -68,7 +69,7 @@ func (f *fold) spansBetween(path []boundary, start, end *bound, state State) []S
 		w := f.openPhase(to)
 		switch {
 		case f.e.overflow:
-			w = phaseCandidates{phases: []Phase{PhaseUnattributed}} // the stretch contains attempts that were dropped
+			w = phaseCandidates{phases: []Phase{PhaseUnattributed}} // the evidence dropped attempts from this time
 		case state == StateFailed && f.failedAfterRun(from.key):
 			w = phaseCandidates{[]Phase{PhaseKubeletSync}, f.name(from.key), from.key.attempt}
 		}
@@ -81,8 +82,8 @@ func (f *fold) spansBetween(path []boundary, start, end *bound, state State) []S
 	return spans
 }
 
-// runsMissing reports whether runs of a container were dropped between its milestone and the next milestone.
-// Runs were dropped if later containers waited for a success of this container, but no known run succeeded.
+// runsMissing reports whether the evidence dropped runs of a container between the milestones in the arguments from and
+// next. Runs are missing if later containers waited for a success of this container, but no known run succeeded.
 func (f *fold) runsMissing(from, next milestoneKey) bool {
 	if from.container == podWide || from.container == next.container || !f.e.containers[from.container].overflow {
 		return false
@@ -109,18 +110,19 @@ func (f *fold) span(from, to *bound, until instant, w phaseCandidates) Span {
 	return s
 }
 
-// failedAfterRun reports whether a pod failed at the end of a run. The kubelet then starts no further run, and
-// the remaining time is the wait for the pod's status. The result is false if the container waited for its next
-// run when the pod ended for another reason.
+// failedAfterRun reports whether a pod failed because a run ended. In this case, the kubelet starts no further run, and
+// the remaining time is the wait for the pod's status. failedAfterRun returns false if the container was in back-off
+// when the pod ended for another reason.
 func (f *fold) failedAfterRun(k milestoneKey) bool {
 	return k.milestone == MilestoneFinished && !slices.ContainsFunc(f.containers, func(c *Container) bool {
 		return c.Name == f.name(k) && c.WaitingReason == crashLoop
 	})
 }
 
-// charge returns the name of a stretch that can contain several phases. If all phases have the same cause, the stretch
-// gets the name of the first phase. The kubelet and the runtime count as the same cause here, because they work
-// together. If the phases have different causes, the stretch is unattributed.
+// charge returns one phase for a period that can contain several phases. If all phases have the same cause, charge
+// returns the first phase. The kubelet and the runtime count as the same cause here, because they work together. If the
+// phases have different causes, charge returns PhaseUnattributed. The result merged lists all possible phases except
+// the returned phase.
 func charge(phases []Phase) (name Phase, merged []Phase) {
 	party := func(p Phase) Cause {
 		if cause := CauseOf(p); cause != CauseRuntime {

@@ -9,7 +9,7 @@ type step struct {
 	key      milestoneKey
 	previous bool // the phase belongs to the container before the chain's container
 	undated  bool // the evidence shows only that this step comes before the next step, so the step is not a boundary
-	optional bool // this milestone can lack evidence in a normal start-up, so it never counts as missing
+	optional bool // the milestone can lack evidence in a normal start-up, so the milestone never counts as missing
 	phase    Phase
 	also     []Phase // further phases that the step can contain
 }
@@ -25,8 +25,8 @@ type chain struct {
 // isConcurrent reports whether a step happens in parallel with the kubelet's work.
 func (c *chain) isConcurrent(s step) bool { return c.probes && s.key.milestone == MilestoneStarted }
 
-// podSteps returns the steps up to the first sandbox that ran. If several sandboxes were begun before this sandbox,
-// the chain starts with the first of these sandboxes.
+// podSteps returns the steps from the pod's creation to the first sandbox that ran. If other sandboxes began before
+// this sandbox, the chain contains the beginning of the first of these sandboxes.
 func (f *fold) podSteps() chain {
 	ran := f.firstSandbox()
 	steps := append(make([]step, 0, 8), step{key: podMilestone(MilestoneCreated)})
@@ -62,7 +62,7 @@ func (f *fold) containerSteps(c *Container) chain {
 		if attempt > 0 {
 			create.phase = beforeRun(attempt)
 			if c.PullPolicy == PullAlways {
-				create.also = alsoPull // the kubelet asks the registry again, but no evidence here dates that request
+				create.also = alsoPull // the kubelet checks the image with the registry again, at an unknown time
 			}
 		}
 		refused, why := f.createFailure(index, attempt)
@@ -101,9 +101,9 @@ func (f *fold) containerSteps(c *Container) chain {
 	return chain{container: c.Name, steps: steps}
 }
 
-// createFailure returns the milestone of the first failure to create a container for a run, and the possible
-// phases after it. The status reason distinguishes configuration errors from other errors. But a configuration
-// error can also cause a CreateContainerError.
+// createFailure returns the milestone of the first failure to create a container for a run, and the possible phases
+// after this failure. The waiting reason distinguishes configuration errors from other errors. But a configuration
+// error can also have the reason CreateContainerError.
 func (f *fold) createFailure(index int16, attempt uint16) (first milestoneKey, why []Phase) {
 	config := milestoneKey{index, attempt, MilestoneConfigRefused}
 	failed := milestoneKey{index, attempt, MilestoneCreateFailed}
@@ -121,10 +121,10 @@ func (f *fold) createFailure(index int16, attempt uint16) (first milestoneKey, w
 	return failed, []Phase{PhaseContainerConfig, PhaseContainerCreate}
 }
 
-// wasKilled reports whether the kubelet ended a run because it ended the pod. The pod's reason shows this (Evicted,
-// DeadlineExceeded, Preempting, Terminated …). A pod that failed because all its runs failed has no reason. While the
-// kubelet waits for containers to end, it writes no status (SyncTerminatingPod in pkg/kubelet). So a run whose end was
-// reported before the pod's failure ended by itself.
+// wasKilled reports whether the kubelet ended a run because the kubelet ended the whole pod. In this case, the pod has
+// a reason (Evicted, DeadlineExceeded, Preempting, Terminated …). A pod that failed because all its runs failed has no
+// reason. The kubelet writes no status while it waits for containers to end (SyncTerminatingPod in pkg/kubelet). So if
+// a status reported the end of a run before the pod's failure, the run ended by itself.
 func (f *fold) wasKilled(index int16, attempt uint16) bool {
 	if !f.failed() || f.e.pod.Reason == "" {
 		return false
@@ -134,8 +134,8 @@ func (f *fold) wasKilled(index int16, attempt uint16) bool {
 	return !seen || ended >= failed
 }
 
-// untilKilled returns the steps that a container had not finished when the kubelet ended it. If all main
-// containers had started and this container was not ready, these are the steps to readiness.
+// untilKilled returns the steps that a container had not finished when the kubelet ended the container. If all main
+// containers had started and this container was not ready, these steps are the steps to readiness.
 func (f *fold) untilKilled(c *Container, attempt uint16) []step {
 	index := f.index(c.Name)
 	allRan := !slices.ContainsFunc(f.containers, func(o *Container) bool {
@@ -160,7 +160,7 @@ func (f *fold) untilKilled(c *Container, attempt uint16) []step {
 }
 
 // beforeRun returns the phase before another run of a container. The kubelet makes the first restart without delay.
-// Before later restarts, the kubelet waits for a back-off, whatever the exit code is (doBackOff in
+// Before later restarts, the kubelet waits for a back-off, even if the exit code is 0 (doBackOff in
 // pkg/kubelet/kuberuntime).
 func beforeRun(attempt uint16) Phase {
 	if attempt == 1 {
@@ -169,8 +169,7 @@ func beforeRun(attempt uint16) Phase {
 	return PhaseCrashBackoff
 }
 
-// The method before returns the container that the kubelet works on before the named container, or nil for the first
-// container.
+// The container on which the kubelet works immediately before the named container, or nil for the first container.
 func (f *fold) before(name string) *Container {
 	i := slices.IndexFunc(f.containers, func(c *Container) bool { return c.Name == name })
 	if i <= 0 {
@@ -182,7 +181,8 @@ func (f *fold) before(name string) *Container {
 // isLast reports whether the kubelet starts no container after c.
 func (f *fold) isLast(c *Container) bool { return f.containers[len(f.containers)-1].Name == c.Name }
 
-// latestOf returns a container's milestone of the last attempt with evidence, or nil if no attempt has evidence.
+// latestOf returns the bound of a container's milestone in the last attempt with evidence, or nil if no attempt has
+// evidence.
 func (f *fold) latestOf(c *Container, m Milestone) *bound {
 	index := f.index(c.Name)
 	return f.bounds.find(milestoneKey{index, f.lastAttempt(index, m), m})
@@ -203,8 +203,8 @@ func (f *fold) lastAttempt(container int16, milestones ...Milestone) uint16 {
 	return last
 }
 
-// firstAttempt returns the lowest attempt with evidence of the milestone. If no attempt has evidence, the result is
-// the argument otherwise.
+// firstAttempt returns the lowest attempt with evidence of the milestone. If no attempt has evidence, firstAttempt
+// returns the argument otherwise.
 func (f *fold) firstAttempt(container int16, milestone Milestone, otherwise uint16) uint16 {
 	i := searchConstraints(f.constraints, milestoneKey{container: container, milestone: milestone})
 	if i < len(f.constraints) && f.constraints[i].key.container == container &&

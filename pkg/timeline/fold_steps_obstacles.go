@@ -6,8 +6,8 @@ import (
 )
 
 // obstacleSteps returns the steps from the kubelet's pickup to the sandbox that ran, if Events report obstacles.
-// Between two obstacles, the pod waited for the resource that one of the two obstacles names. The pod also
-// waited for every volume that the kubelet had not tried to mount again by then.
+// Between two obstacles, the pod waited for the resource that one of the two obstacles names. The pod can also have
+// waited for a volume that the kubelet had not tried to mount again yet.
 func (f *fold) obstacleSteps(begun step) []step {
 	steps := make([]step, 0, len(f.obstacles)+2)
 	phases := f.phasesBeforeFirst(begun)
@@ -37,9 +37,9 @@ func (f *fold) obstacleSteps(begun step) []step {
 // the network.
 const firstCheck = instant(2 * time.Second)
 
-// phasesBeforeFirst returns the possible phases of a pod between the kubelet's pickup and the first obstacle. If
-// the kubelet's first check reported the obstacle, the obstacle existed before the check. If a later check
-// reported the obstacle, its start is unknown.
+// phasesBeforeFirst returns the possible phases of a pod between the kubelet's pickup and the first obstacle. If the
+// kubelet's first check reported the obstacle, the obstacle existed before the check. If a later check reported the
+// obstacle, the start of the obstacle is unknown.
 func (f *fold) phasesBeforeFirst(begun step) []Phase {
 	first, acknowledged := f.obstacles[0], f.bounds.find(podMilestone(MilestoneAcknowledged))
 	phases := first.from.row().before
@@ -50,11 +50,12 @@ func (f *fold) phasesBeforeFirst(begun step) []Phase {
 }
 
 // phasesBetween returns the possible phases of a pod from one obstacle to the instant in the argument until. If the
-// argument next is not nil, the kubelet reported the next obstacle at that instant.
+// argument next is not nil, the kubelet reported the next obstacle at the instant until.
 func (f *fold) phasesBetween(o obstacleOccurrence, until instant, next *obstacleEvent) []Phase {
 	phases := slices.Clone(o.from.row().phases)
 	if o.from.runtime && next == nil && o.latest == o.from.last.latest {
-		// The network can have become ready immediately after the answer, and the kubelet can have noticed.
+		// The network can have become ready immediately after the runtime's answer. The kubelet can then have started
+		// to mount volumes.
 		phases = append(phases, PhaseVolumes)
 	}
 	add := func(h *obstacleEvent) {
@@ -67,7 +68,8 @@ func (f *fold) phasesBetween(o obstacleOccurrence, until instant, next *obstacle
 	if next != nil {
 		add(next)
 		if next.row().sandbox && o.from.row().sandbox && next.first.earliest-o.latest > instant(podRetry+retrySlack) {
-			// The failed attempt took long, so it can include the steps before the step that failed.
+			// The failed attempt took longer than the kubelet's wait, so the attempt can include the steps before the
+			// failed step.
 			for _, p := range next.row().before {
 				if p != PhaseVolumes && !slices.Contains(phases, p) {
 					phases = append(phases, p)
@@ -125,8 +127,8 @@ func union(lists ...[]Phase) []Phase {
 	return all
 }
 
-// spamLimit is the number of Events about one pod after which the kubelet's client drops more Events. The client
-// then sends only one Event every five minutes (client-go, tools/record, defaultSpamBurst).
+// spamLimit is the number of Events about one pod after which the kubelet's client drops further Events. After this
+// limit, the client sends only one Event every five minutes (client-go, tools/record, defaultSpamBurst).
 const spamLimit = 25
 
 // unreportedObstacles returns the obstacles that can have delayed the pod without an Event, because the kubelet

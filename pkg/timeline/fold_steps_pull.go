@@ -11,9 +11,9 @@ func (f *fold) waitForWork(c *Container) step {
 	return step{phase: PhaseKubeletSync}
 }
 
-// pullSteps returns the steps before the creation of a container. If the image was present, only an Event can
-// report when the kubelet found the image. If the image must not be pulled, the kubelet can refuse the container
-// before it finds the image.
+// pullSteps returns the steps before the creation of a container. If the image was present, only an Event can report
+// when the kubelet found the image. If the pull policy forbids a pull, the kubelet can refuse the container first, and
+// find the image in a later attempt.
 func (f *fold) pullSteps(c *Container) []step {
 	index, attempts, wait := f.index(c.Name), f.attemptsOf(c), f.waitForWork(c)
 	steps := make([]step, 0, 4*len(attempts)+4) // the capacity includes the steps of a run
@@ -30,7 +30,7 @@ func (f *fold) pullSteps(c *Container) []step {
 		if i > 0 {
 			wait = step{phase: PhaseImageBackoff}
 			if attempts[i-1].failure == imagepull.FailureInvalidReference {
-				wait.phase = PhaseContainerConfig // the name stays invalid, so no attempt can succeed
+				wait.phase = PhaseContainerConfig // the image name stays invalid, so no attempt can succeed
 			}
 		}
 		if a.outcome == imagepull.OutcomePresent {

@@ -1,7 +1,7 @@
 package timeline
 
 // readySteps returns the steps from the last container's start to the pod's readiness. The steps follow the container
-// that became ready last. There are no steps if no container was ready.
+// that became ready last. readySteps returns no steps if no container was ready.
 func (f *fold) readySteps() chain {
 	last := f.readyLast()
 	if last == nil {
@@ -26,8 +26,8 @@ func (f *fold) readySteps() chain {
 			f.sameNews(started.key, podMilestone(MilestoneContainersReady))
 		steps = append(steps, started)
 	}
-	// All containers are ready when the last container is ready. The ContainersReady condition has its own
-	// timestamp.
+	// All containers are ready when the last container is ready. The condition ContainersReady dates this instant with
+	// its own timestamp.
 	steps = append(
 		steps,
 		step{
@@ -40,8 +40,8 @@ func (f *fold) readySteps() chain {
 	return chain{name, steps, attempt, true}
 }
 
-// sameNews reports whether the same observation first showed the two milestones. In that case, no evidence
-// divides the time before that observation.
+// sameNews reports whether the same observation first showed both milestones. In this case, no evidence separates the
+// two milestones.
 func (f *fold) sameNews(a, b milestoneKey) bool {
 	first, seen := f.e.arrivalOf(a)
 	second, both := f.e.arrivalOf(b)
@@ -57,9 +57,9 @@ func probePhase(probed bool, phase Phase) Phase {
 	return PhaseKubeletSync
 }
 
-// alsoReadyLast returns the phase of another container that can also have become ready last. This is possible if
-// the same observation first showed both containers as ready. alsoReadyLast returns nil if there is no such
-// container.
+// alsoReadyLast returns the phase of another container that can have become ready even later than the container in the
+// argument last. This is possible if the same observation first showed both containers as ready. alsoReadyLast returns
+// nil if no other container can have become ready last.
 func (f *fold) alsoReadyLast(last *Container) []Phase {
 	var also Phase
 	for _, c := range f.containers {
@@ -69,7 +69,7 @@ func (f *fold) alsoReadyLast(last *Container) []Phase {
 		case c.Kind == KindInit || c.Name == last.Name || b == nil ||
 			b.latest != f.latestOf(last, MilestoneContainerReady).latest:
 		case !probed && !last.ReadinessProbe && !last.StartupProbe:
-			// Each container waits only for the kubelet's status, so the phase is the same.
+			// Without probes, both containers wait only for the kubelet's status, so both have the same phase.
 		case !probed && f.ranLongBefore(c, b): // the container was already ready
 		case also == "" || c.ReadinessProbe != last.ReadinessProbe:
 			also = probePhase(probed, PhaseReadinessProbe)
@@ -81,8 +81,8 @@ func (f *fold) alsoReadyLast(last *Container) []Phase {
 	return []Phase{also}
 }
 
-// ranLongBefore reports whether the container ran long before it was reported as ready. The time must be longer
-// than the kubelet needs to report a ready container.
+// ranLongBefore reports whether the time from a container's start to its first ready status is longer than the kubelet
+// needs to report a ready container.
 func (f *fold) ranLongBefore(c *Container, ready *bound) bool {
 	ran := f.latestOf(c, MilestoneRunning)
 	return ran != nil && ready.latest-ran.latest > instant(statusPatience)

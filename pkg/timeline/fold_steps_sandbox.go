@@ -2,7 +2,7 @@ package timeline
 
 import "slices"
 
-// appendSandboxStart adds the runtime's work on a sandbox. The runtime calls the network plugin, pulls the
+// appendSandboxStart adds the steps of the runtime's work on a sandbox. The runtime calls the network plugin, pulls the
 // sandbox image if the image is absent, and starts the sandbox container (containerd 2.x,
 // internal/cri/server/sandbox_run.go).
 func (f *fold) appendSandboxStart(steps []step, attempt uint16) []step {
@@ -14,7 +14,7 @@ func (f *fold) appendSandboxStart(steps []step, attempt uint16) []step {
 		milestoneKey{podWide, attempt, MilestoneSandboxImagePulled}
 	switch {
 	case f.bounds.find(pulled) != nil:
-		// No timestamp separates the network setup from the registry's response.
+		// No timestamp separates the network setup from the wait for the registry's response.
 		begun := step{key: resolved, phase: ready.phase, also: alsoSandboxImage}
 		if f.bounds.find(resolved) == nil {
 			begun.key = pulled
@@ -30,7 +30,7 @@ func (f *fold) appendSandboxStart(steps []step, attempt uint16) []step {
 	return append(steps, ready, step{key: milestoneKey{podWide, attempt, MilestoneSandboxRunning}, phase: PhaseSandbox})
 }
 
-// Phases that a step can contain in addition to its own phase.
+// These lists hold phases that a step can contain in addition to its own phase.
 var (
 	alsoSandboxImage  = []Phase{PhaseSandboxImage}
 	alsoPull          = []Phase{PhasePull}
@@ -40,8 +40,8 @@ var (
 	alsoAnswerDelayed = []Phase{PhaseKubeletSync, PhaseContainerCreate}
 )
 
-// firstSandbox returns the attempt of the first sandbox that the runtime saw running. If the runtime does not report
-// a running sandbox, firstSandbox returns the last known attempt.
+// firstSandbox returns the attempt of the first sandbox that ran according to the runtime. If the runtime does not
+// report a running sandbox, firstSandbox returns the last known attempt.
 func (f *fold) firstSandbox() uint16 {
 	for _, c := range f.constraints { // sorted by attempt within a milestone
 		if c.key.container == podWide && c.key.milestone == MilestoneSandboxRunning && c.origin <= originStore {
@@ -51,8 +51,8 @@ func (f *fold) firstSandbox() uint16 {
 	return f.lastAttempt(podWide, MilestoneSandboxBegun, MilestoneNetworkReady, MilestoneSandboxRunning)
 }
 
-// laterSandboxes returns a chain for each sandbox that replaced an earlier running sandbox. The kubelet repeats
-// the work of the earlier sandbox.
+// laterSandboxes returns a chain for each sandbox that replaced an earlier running sandbox. For each new sandbox, the
+// kubelet repeats the work of the earlier sandbox.
 func (f *fold) laterSandboxes() []chain {
 	var chains []chain
 	last := f.lastAttempt(podWide, MilestoneSandboxBegun, MilestoneNetworkReady, MilestoneSandboxRunning)
@@ -86,7 +86,7 @@ func (f *fold) endedWithSandbox(index int16, attempt uint16) bool {
 func (f *fold) sandboxSteps() []step {
 	begun := step{key: podMilestone(MilestoneSandboxBegun), phase: PhaseVolumes}
 	if b := f.bounds.find(begun.key); b != nil {
-		begun.undated = !b.origins.has(originStore) // other runtimes have only one timestamp, which is later
+		begun.undated = !b.origins.has(originStore) // only containerd's store dates the beginning
 	}
 	if f.e.pod.ResourceClaims {
 		begun.also = alsoDevice
@@ -114,8 +114,9 @@ func (f *fold) pickup() step {
 	return s
 }
 
-// sandboxDelayed reports whether the kubelet began a sandbox later than the volumes that it serves itself can
-// explain. The kubelet mounts these volumes immediately, unless it waits for the API server or lacks CPU time.
+// sandboxDelayed reports whether the kubelet began a sandbox so late that its built-in volumes cannot explain the
+// delay. The kubelet mounts built-in volumes immediately, unless the kubelet waits for the API server or lacks CPU
+// time.
 func (f *fold) sandboxDelayed() bool {
 	begun, acknowledged := f.asOf, f.bounds.find(podMilestone(MilestoneAcknowledged))
 	if b := f.bounds.find(podMilestone(MilestoneSandboxBegun)); b != nil {

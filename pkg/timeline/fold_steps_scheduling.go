@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// schedulingSlack is the usual maximum time from a pod's creation to the scheduler's report that no node fits.
-// schedulingSlack is also the shortest delay by a scheduling gate that the timeline reports, because the
-// timestamps are truncated to seconds.
+// schedulingSlack is the usual maximum time from a pod's creation to the scheduler's report that no node fits. Because
+// timestamps are truncated to seconds, the timeline reports the delay by a scheduling gate only if the delay is longer
+// than schedulingSlack.
 const schedulingSlack = instant(time.Second)
 
-// These lists hold further phases that a wait for a node can contain, if no evidence separates the scheduler
-// from the owner of a gate.
+// These lists hold further phases that a wait for a node can contain. The lists apply if no evidence shows whether the
+// pod waited for the scheduler or for the owner of a scheduling gate.
 var (
 	alsoScheduling = []Phase{PhaseScheduling}
 	alsoEither     = []Phase{PhaseUnschedulable, PhaseScheduling}
@@ -24,15 +24,16 @@ func (e *Evidence) keepGeneration(generation int64) {
 	}
 }
 
-// appendScheduling adds the steps from the creation to the binding. The agent sees a pod only after its binding,
-// so it derives the earlier steps from the pod object:
+// appendScheduling adds the steps from the creation to the binding. The agent sees a pod only after its binding, so the
+// fold derives the earlier steps from the pod object:
 //
-//   - If the scheduler finds no node, it writes this result to the pod's condition, and thus to the managed fields.
-//     The object keeps only the latest such write. Before that write, the pod can have waited for the scheduler.
-//   - If the scheduler has chosen a node, but a claim of the pod is bound late, the scheduler waits for the volume.
-//     The object does not show this wait.
-//   - The removal of a scheduling gate creates a new generation of the spec. So no gate delayed a pod of the first
-//     generation.
+//   - If the scheduler finds no node, the scheduler writes this result to the pod's condition, and thus to the managed
+//     fields. The pod object keeps only the latest write of this kind. Before the latest write, the pod can have waited
+//     for the scheduler.
+//   - If the scheduler has chosen a node, but a volume claim of the pod is not bound yet, the scheduler waits for the
+//     volume. The pod object does not show this wait.
+//   - The removal of a scheduling gate increases the generation of the spec. So no gate delayed a pod whose generation
+//     is still 1.
 func (f *fold) appendScheduling(steps []step) []step {
 	bound := step{key: podMilestone(MilestoneScheduled), phase: PhaseScheduling}
 	created, refused := f.bounds.find(podMilestone(MilestoneCreated)),
@@ -84,8 +85,8 @@ func (f *fold) undatedScheduling(s Span) time.Duration {
 	return 0
 }
 
-// alsoForClaims adds the phases for a pod that claims a volume or a device. If the pod waits for the volume or
-// device, the object shows no trace of the wait.
+// alsoForClaims adds the phases for a pod that claims a volume or a device. The pod object does not show whether the
+// pod waited for the volume or device.
 func (f *fold) alsoForClaims(also []Phase) []Phase {
 	also = slices.Clip(also)
 	if f.e.pod.VolumeClaims {
@@ -97,15 +98,15 @@ func (f *fold) alsoForClaims(also []Phase) []Phase {
 	return also
 }
 
-// boundAfter reports whether the pod's binding is certainly later than the milestone begun, by more than the argument
-// slack.
+// boundAfter reports whether the pod's binding is certainly later than the milestone in the argument begun. The
+// difference must be larger than the argument slack.
 func (f *fold) boundAfter(begun *bound, slack instant) bool {
 	bound := f.bounds.find(podMilestone(MilestoneScheduled))
 	return begun != nil && bound != nil && bound.earliest-begun.latest > slack
 }
 
-// refusedBeforeBound reports whether the scheduler's report that no node fits is not later than the pod's
-// binding.
+// refusedBeforeBound reports whether the scheduler's report that no node fits comes before the pod's binding. A report
+// from the same second also counts.
 func (p *Pod) refusedBeforeBound() bool {
 	for _, c := range p.Conditions {
 		if c.Type == "PodScheduled" && c.True {

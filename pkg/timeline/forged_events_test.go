@@ -21,7 +21,7 @@ spec main app cold
 	`image cold present first@5.570 pulled@5.570
 `
 
-// forgeries are Events that anyone who can create Events in the pod's namespace can forge.
+// forgeries lists Events that a user can forge if the user can create Events in the pod's namespace.
 var forgeries = []struct{ name, event string }{
 	{
 		"a pull of a year",
@@ -54,7 +54,7 @@ var forgeries = []struct{ name, event string }{
 			`NetworkReady=false reason:NetworkPluginNotReady message:no' named@0.339 last@9 count=3`},
 }
 
-// TestForgedEvents checks Events that the runtime refutes and Events that are impossible. They may change only
+// TestForgedEvents checks Events that the runtime refutes and Events that are impossible. These Events may change only
 // the list of conflicts.
 func TestForgedEvents(t *testing.T) {
 	want := withoutConflicts(parseScript(t, []byte(honest+"at 20\n")).print(t))

@@ -36,9 +36,9 @@ func fullEvidence(containers int) *Evidence {
 	return e
 }
 
-// TestFoldCostGrowsLinearlyWithContainers folds a pod with four times as many containers, all of which fail. The
-// fold must take less than twelve times as long. A search for each container among all containers would take at
-// least sixteen times as long.
+// TestFoldCostGrowsLinearlyWithContainers compares two pods. The second pod has four times as many containers, and all
+// containers fail. The fold of the second pod must take less than twelve times as long. A search for each container
+// among all containers would take at least sixteen times as long.
 func TestFoldCostGrowsLinearlyWithContainers(t *testing.T) {
 	fastest := func(containers int) time.Duration {
 		e, least := fullEvidence(containers), time.Duration(1<<62)
@@ -65,8 +65,8 @@ func BenchmarkFoldCrowded(b *testing.B) {
 	}
 }
 
-// forge invents Events about a pod, with any time up to their arrival. Anyone who can create Events in the pod's
-// namespace can do the same.
+// forge invents n Events about a pod, with random times before their arrival. Anyone who can create Events in the pod's
+// namespace can create the same Events.
 func (w *simulatedSources) forge(n int) []Observation {
 	var forged []Observation
 	end := w.now
@@ -91,8 +91,8 @@ func (w *simulatedSources) forge(n int) []Observation {
 	return forged
 }
 
-// TestForgedPullsInSimulatedPods checks forged Events that report a pulled image before the runtime had the
-// image. They must change no phase of a pod that the runtime and the kubelet's own Events report completely.
+// TestForgedPullsInSimulatedPods checks forged Events that report a pulled image before the runtime had the image. The
+// forged Events must not change a phase of a pod that the runtime and the kubelet's own Events report completely.
 func TestForgedPullsInSimulatedPods(t *testing.T) {
 	scope := Scope{Runtime: true, Events: true}
 	compared := 0
@@ -131,8 +131,8 @@ func TestForgedPullsInSimulatedPods(t *testing.T) {
 	}
 }
 
-// anyForgeries are Events of every kind that the agent reads. Their texts contain placeholders for a container's
-// image and name.
+// anyForgeries are Events of every kind that the agent reads. The messages contain placeholders for a container's image
+// and name.
 var anyForgeries = []struct{ reason, message string }{
 	{"Pulling", "Pulling image %[1]q"},
 	{"Pulled", "Successfully pulled image %[1]q in 1.5s (2s including waiting). Image size: 5 bytes."},
@@ -151,8 +151,8 @@ var anyForgeries = []struct{ reason, message string }{
 	{"FailedPrepareDynamicResources", "Failed to prepare dynamic resources: no"},
 }
 
-// forgeAny invents Events of every kind, at times when the runtime shows the kubelet's current work. If the
-// runtime does not show it, ok is false.
+// forgeAny invents an Event of the given kind, at a time when the runtime shows the kubelet's current work. If the
+// runtime does not show the kubelet's work at the chosen time, ok is false.
 func (w *simulatedSources) forgeAny(forgery struct{ reason, message string }) (o EventSeen, ok bool) {
 	c := w.containers[w.random.IntN(len(w.containers))]
 	ran := w.milestones[trueMilestone{milestone: MilestoneSandboxRunning}]
@@ -175,9 +175,9 @@ func (w *simulatedSources) forgeAny(forgery struct{ reason, message string }) (o
 	amid := func(from, to time.Time) bool {
 		return named.After(from.Add(-2*time.Duration(eventSlack))) && named.Before(to.Add(2*time.Duration(eventSlack)))
 	}
-	// Until the kubelet creates a container, only Events report the kubelet's work on the container. Only Events
-	// show the main container that the kubelet works on before the first creation. Only the pod's status reports a
-	// startup probe.
+	// Until the kubelet creates a container, only Events report the kubelet's work on the container. Before the first
+	// creation, only Events show on which main container the kubelet works. Only the pod's status reports a startup
+	// probe.
 	for _, other := range w.containers {
 		turned := slices.IndexFunc(w.truth, func(s stretch) bool { return s.container == other.Name })
 		if (other == c || other.Kind == KindMain) &&
@@ -193,8 +193,8 @@ func (w *simulatedSources) forgeAny(forgery struct{ reason, message string }) (o
 	return o, true
 }
 
-// TestForgedEventsInSimulatedPods checks forged Events of any kind while the runtime shows the kubelet's work.
-// Beyond the stated errors, no party may be responsible for more than its own time.
+// TestForgedEventsInSimulatedPods checks forged Events of any kind while the runtime shows the kubelet's work. The
+// timeline must not give a party more time than the party's true time plus the stated errors.
 func TestForgedEventsInSimulatedPods(t *testing.T) {
 	scope := Scope{Runtime: true, Events: true}
 	forged := map[string]int{}
@@ -252,7 +252,8 @@ func phasesOf(t *testing.T, scope Scope, observations []Observation, now time.Ti
 	return text
 }
 
-// BenchmarkAdvanceCrowded measures one more observation of such a pod, before a request for its timeline.
+// BenchmarkAdvanceCrowded measures one more observation of a pod with the maximum number of containers, and the
+// requests for missing evidence. The benchmark does not request a timeline.
 func BenchmarkAdvanceCrowded(b *testing.B) {
 	e := fullEvidence(maxContainers)
 	b.ReportAllocs()

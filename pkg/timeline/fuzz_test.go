@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// choices lets the fuzzer control randomObservations. Each choice is eight bytes of the fuzzer's input. After
-// the end of the input, each choice is a random number. (A constant would not work, because rand draws again
-// until a number fits.)
+// choices lets the fuzzer control randomObservations. Each choice is eight bytes of the fuzzer's input. After the end
+// of the input, each choice is a random number. A constant would not work, because rand repeats a choice until the
+// number is in the requested range.
 type choices struct {
 	data []byte
 	rest rand.Source
