@@ -11,10 +11,10 @@ const relistEvery = time.Second
 // limit the time at which the kubelet checked the container's image.
 
 // workStart returns the earliest possible time at which the kubelet started work on a container, in the attempt that
-// created the container. By then, the sandbox ran and the earlier init containers had ended. Every container that ran
-// before this container's creation had also started. The kubelet skipped containers that ran later, for example
+// created the container. At this time, the sandbox ran and the earlier init containers had ended. Every container that
+// ran before this container's creation had also started. The kubelet skipped containers that ran later, for example
 // during their back-off. If an earlier creation failed, the image can have been pulled in an earlier attempt. In this
-// case, only conditions that hold for every attempt count.
+// case, workStart uses only conditions that hold for every attempt.
 func (e *Evidence) workStart(c *Container) instant {
 	index := e.indexOf(c.Name)
 	start, created, failed, volume := minInstant, e.createdSince(index), e.createFailed(index), e.isVolume(index)
