@@ -19,7 +19,7 @@ func TestForgedPullsOfOthers(t *testing.T) {
 			Message: fmt.Sprintf("Successfully pulled image %q in %gs (%gs including waiting). Image size: 5 bytes.",
 				image, length, length)}
 	}
-	future := pulled("x", 9, 6) // the pull begins after the pod reached the node, but the Event arrives before the end of the pull
+	future := pulled("x", 9, 6) // the Event arrives before the end of the pull
 	future.ArrivedAt = second(3)
 	thief := shopPod("thief", "x")
 	thief.AcknowledgedAt = second(2)

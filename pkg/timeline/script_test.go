@@ -37,7 +37,7 @@ var update = flag.Bool("update", false, "rewrite the expected part of the script
 //	    NAME waiting|running@S|terminated@S-S|lost [attempt=N] [exit=N] [died=R] [started] [ready] [last=S-S]
 //	        [pullfailure=CLASS]
 //	AT gone                                        the pod object is gone
-//	AT watched [since@S]                           an Event watch has delivered all existing Events, or the Events since S
+//	AT watched [since@S]                           an Event watch has delivered all Events, or the Events since S
 //	AT blind                                       the Event watch was lost
 //	AT event NAME|- REASON MESSAGE named@S [count=N last@S]
 //	AT runtime [asked@S] ITEM | ITEM…              the runtime's answer:

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// simulatedPod is the true start-up of one simulated pod. The simulated kubelet knows the time and the name of each of
-// its steps. The simulation shares no code with the fold. The fold must derive the same timeline from the reports of
-// the sources (simulated_sources_test.go).
+// simulatedPod is the true start-up of one simulated pod. It contains the time and the name of each step of the
+// kubelet. The simulation shares no code with the fold. The fold must derive the same timeline from the reports of the
+// sources (simulated_sources_test.go).
 type simulatedPod struct {
 	random *rand.Rand
 	now    time.Time
@@ -76,7 +76,7 @@ func (s *storedImage) pull(t time.Time) {
 	slices.SortFunc(s.pulled, time.Time.Compare)
 }
 
-// resolve records that a pull has received the manifest.
+// resolve records that a pull received the manifest.
 func (s *storedImage) resolve(t time.Time) {
 	if s.came.IsZero() || t.Before(s.came) {
 		s.came = t
@@ -204,8 +204,7 @@ func (l *simulatedPod) initialize(c *simulatedContainer) {
 	}
 }
 
-// runMain starts the main containers one after the other and restarts failed containers. If a container must wait,
-// runMain starts the next container.
+// runMain starts the main containers one after the other. It skips waiting containers and restarts failed ones.
 func (l *simulatedPod) runMain() {
 	l.now = l.now.Add(l.length(time.Millisecond, time.Second))
 	for {
@@ -332,7 +331,7 @@ func (l *simulatedPod) pull(c *simulatedContainer) bool {
 	l.images[c.Image].resolve(l.now)
 	l.step(PhasePull, c, MilestonePullFinished, n, length-resolving)
 	l.images[c.Image].pull(l.now.Add(-l.length(time.Microsecond, 15*time.Millisecond)))
-	size := l.length(time.Microsecond, 5*time.Millisecond) // the time in which the kubelet asks for the size of the image
+	size := l.length(time.Microsecond, 5*time.Millisecond) // the kubelet also asks for the image size
 	answered := l.now.Add(size + l.late())
 	took, waited := answered.Sub(started), answered.Sub(requested)
 	message := fmt.Sprintf("Successfully pulled image %q", c.Image)

@@ -14,9 +14,9 @@ type property string
 
 const (
 	// These properties must hold for any losses:
-	noConflict    property = "no conflict"    // the timeline reports no conflict, because true observations do not contradict each other
+	noConflict    property = "no conflict"    // true observations cause no conflicts
 	milestoneHeld property = "milestone held" // the interval of every milestone contains its true instant
-	totalHeld     property = "total held"     // the difference between the total and the truth is within the stated error
+	totalHeld     property = "total held"     // the error of the total is within the stated error
 	// noOvercharge says that the timeline gives no container more time in a phase than the true time plus the errors.
 	noOvercharge property = "nobody blamed"
 	// noCauseOvercharge says that the timeline gives no cause more time than the true time plus the errors. The kubelet

@@ -52,8 +52,7 @@ func (w *simulatedSources) observe(a Scope) []Observation {
 	return all
 }
 
-// pods returns one pod object for each change of the pod. The pod objects report the starts and exits of containers up
-// to a second late.
+// pods returns one pod object for each change. The pod objects report the starts and exits up to a second late.
 func (w *simulatedSources) pods() []PodSeen {
 	var changes []time.Time
 	for _, k := range w.inOrder() {
@@ -215,7 +214,7 @@ func (w *simulatedSources) sandboxesAt(t time.Time) []Sandbox {
 	}
 	network := w.milestones[trueMilestone{milestone: MilestoneNetworkReady}]
 	if !w.stamped {
-		created := network // containerd 1.x sets created_at before the network setup, and CRI-O sets created_at after it
+		created := network // CRI-O sets created_at after the network setup, containerd 1.x before it
 		if w.wording%2 == 0 {
 			created = w.milestones[trueMilestone{milestone: MilestoneSandboxBegun}].Add(time.Millisecond)
 		}

@@ -50,7 +50,7 @@ func randomContainers(random *rand.Rand, grace time.Duration) (f containersTruth
 	if random.IntN(3) == 0 {
 		m := containerTruth{Container: running, finished: f.mainsOver.Add(some(2 * time.Second))}
 		m.Name, m.Kind = "proxy", KindSidecar
-		if random.IntN(3) == 0 { // the sidecar is killed after the remaining grace period, in whole seconds and at least 2
+		if random.IntN(3) == 0 { // killed after the remaining grace period in seconds
 			left := max(grace-f.mainsOver.Sub(f.begun).Truncate(time.Second), leastGrace)
 			m.finished, m.code = f.mainsOver.Add(left+some(50*time.Millisecond)), codeKilled
 		}
