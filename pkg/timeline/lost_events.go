@@ -3,12 +3,13 @@ package timeline
 import "github.com/podlapse/podlapse/pkg/imagepull"
 
 // lostEvents returns the Events that the kubelet must have created, but that the agent did not receive although an
-// Event watch was open. Before the kubelet starts a container, the kubelet creates a Pulled Event: the image was
-// present or was pulled. Before a pull, the kubelet also creates a Pulling Event. The pull policy "Always" or the
-// outcome of the pull proves that a pull took place.
+// Event watch was open. Before the kubelet starts a container, it reports in a Pulled Event that the image was present
+// or was pulled. Before a pull, the kubelet also creates a Pulling Event. The pull policy "Always" or the outcome of
+// the pull proves that a pull took place.
 //
 // The kubelet drops an Event if its queue of Events is full. The kubelet also drops Events if it has created more than
-// 25 Events about one pod. It then sends only one Event about this pod in five minutes (client-go, tools/record).
+// 25 Events about one pod. The kubelet then sends only one Event about this pod in five minutes (client-go,
+// tools/record).
 func (f *fold) lostEvents() []string {
 	e := f.e
 	if e.watchLastOpened <= e.watchLost {
@@ -28,7 +29,7 @@ func (f *fold) lostEvents() []string {
 			continue // the Event can be older than the watch
 		}
 		if e.hasImageEvent(c.Image) && e.only(c.Image) == nil {
-			// Several containers share the image, and the Event does not show how many of them it represents.
+			// Several containers share the image, and the Event does not show how many containers the Event represents.
 			continue
 		}
 		pulled := f.pulls[index].pulled

@@ -20,8 +20,8 @@ type PostStartupRuns struct {
 	over map[string]int // attempt of each container's latest completed run; -1 if no run completed
 }
 
-// NewPostStartupRuns takes the pod object at the end of the start-up. Observe will not return the runs that had already
-// ended, because the start-up's records contain these runs.
+// NewPostStartupRuns returns a PostStartupRuns that begins with the pod object at the end of the start-up. Observe does
+// not return the runs that had already ended, because the start-up's records contain these runs.
 func NewPostStartupRuns(p Pod) *PostStartupRuns {
 	s := &PostStartupRuns{over: map[string]int{}}
 	for _, c := range p.Containers {

@@ -19,8 +19,8 @@ func (s pullEnd) known() bool { return s.earliest != 0 }
 // bounded reports whether the timestamps set an upper bound on the end of the pull.
 func (s pullEnd) bounded() bool { return s.known() && s.latest != maxInstant }
 
-// pullEndBetween returns the end of a pull that the runtime answered at from or later. The argument last is the latest
-// possible timestamp of the image.
+// pullEndBetween returns the end of a pull. The argument from is the earliest possible time at which the runtime stored
+// the image. The argument last is the latest possible timestamp of the image.
 func pullEndBetween(from, last instant) pullEnd { return pullEnd{from, last + answerSlack} }
 
 // pullEnd returns the end of a container's pull, from the image's timestamps. Timestamps before the pull, or

@@ -16,9 +16,9 @@ const (
 	leastBlocked = 50 * time.Millisecond
 )
 
-// PullLog holds the node's latest pulls, from the kubelet's Events. PullLog adds two facts that one pod's
-// evidence cannot show: which pull a pull waited for, and whether another pull had downloaded the image. PullLog
-// is not safe for concurrent use.
+// PullLog holds the node's latest pulls, from the kubelet's Events. PullLog adds two facts that one pod's evidence
+// cannot show: which other pull a pull waited for, and whether another pull had downloaded the image. PullLog is not
+// safe for concurrent use.
 type PullLog struct {
 	pulls    []loggedPull           // the oldest pull first
 	pending  []loggedPull           // pulls of pods without a known sandbox; see sandboxKnown

@@ -42,8 +42,8 @@ func (l *recentLayers) add(layer Layer, uid string) {
 	l.next = (l.next + 1) % maxRecentLayers
 }
 
-// sharedBy reports for each of a pod's layers whether it arrived with another pod. sharedBy returns nil if no layer
-// arrived with another pod.
+// sharedBy reports for each layer whether the layer arrived with another pod than the pod uid. sharedBy returns nil if
+// no layer arrived with another pod.
 func (l *recentLayers) sharedBy(layers []Layer, uid string) []bool {
 	var shared []bool
 	for i, layer := range layers {

@@ -5,8 +5,9 @@ import (
 )
 
 // This file derives the kubelet's pull settings from the node's pulls. By default, the kubelet pulls one image after
-// the other. With serializeImagePulls: false, it pulls all images in parallel, and maxParallelImagePulls limits their
-// number. No API reports these settings, so the agent derives them from the durations that the kubelet reports.
+// the other. With serializeImagePulls: false, the kubelet pulls all images in parallel, and maxParallelImagePulls
+// limits the number of parallel pulls. No API reports these settings, so the agent derives them from the durations that
+// the kubelet reports.
 const (
 	// loggedError is the maximum error of a logged pull's times. The time in an Event's name is up to 100 ms late. The
 	// delay is longer on a node that lacks CPU. If a timestamp is truncated to seconds, floorError is added to the
@@ -122,8 +123,8 @@ func (l *PullLog) mode(p *Pull, uid string) (m pullMode) {
 	return m
 }
 
-// overtook reports whether the pull p ended before an earlier pull request of another pod. Either the two pulls ran in
-// parallel, or the log missed the end of the earlier pull.
+// overtook reports whether the pull p ended although an earlier request of another pod is still open. Either the two
+// pulls ran in parallel, or the log missed the end of the earlier pull.
 func (l *PullLog) overtook(p *Pull, uid string) bool {
 	for _, r := range l.open(p.FinishedAt, uid) {
 		if r.from.Add(2 * loggedError).Before(p.RequestedAt) {

@@ -42,8 +42,9 @@ func (l *PullLog) ObserveRuntime(o RuntimeSeen) {
 	l.noteSandboxes(o)
 }
 
-// sandboxSince holds the runtime's answers about a pod's sandboxes. begunAt is the start of the earliest sandbox.
-// askedAt is the time of the latest request to the runtime. none is true if no answer contained a sandbox.
+// sandboxSince holds the runtime's answers about a pod's sandboxes. The field begunAt is the start of the earliest
+// sandbox. The field askedAt is the time of the latest request to the runtime. The field none is true if no answer
+// contained a sandbox.
 type sandboxSince struct {
 	begunAt, askedAt time.Time
 	none             bool

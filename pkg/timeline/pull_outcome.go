@@ -24,8 +24,8 @@ func lastOutcome(f *fold, c *Container, index int16) imagepull.Outcome {
 	case there && image.pulledAgain():
 		switch {
 		case c.PullPolicy != PullAlways:
-			// Another pod has probably pulled the image again. But the kubelet can also have pulled it to check this
-			// pod's credentials.
+			// Another pod has probably pulled the image again. But the kubelet can also have pulled the image to check
+			// this pod's credentials.
 			return imagepull.OutcomeUnknown
 		case image.last.Digest == image.Digest:
 			return imagepull.OutcomeVerified
@@ -50,8 +50,8 @@ func (f *fold) pulledOutcome(c *Container, index int16, image *imageEvidence) im
 	absent := image != nil && image.wasAbsent() || c.PullPolicy == PullIfNotPresent && !f.wasThere(image, index)
 	switch {
 	case len(f.pulls[index].layers) > 0:
-		// Layers arrived in this pull. If an earlier pull had downloaded the image, then its tag moved or the image
-		// was removed in the meantime.
+		// Layers arrived in this pull. If an earlier pull had downloaded the image, the tag moved or the image was
+		// removed before this pull.
 		return imagepull.OutcomeDownloaded
 	case f.wasThere(image, index) && image.last.askedAt.After(pulled.latest.time()) && image.Digest != "":
 		if image.last.Digest == image.Digest {
@@ -70,8 +70,8 @@ func (f *fold) pulledOutcome(c *Container, index int16, image *imageEvidence) im
 	return imagepull.OutcomeUnknown
 }
 
-// outcomeWithoutEvent returns the outcome of a pull without an Event. The image was absent at first, and a
-// container now runs from it.
+// outcomeWithoutEvent returns the outcome of a pull without an Event. The image was absent at first, and a container
+// now runs from the image.
 func (f *fold) outcomeWithoutEvent(c *Container, index int16, image *imageEvidence) imagepull.Outcome {
 	switch {
 	case f.inBackoff(index, image.last.FirstPulledAt) && c.PullPolicy == PullAlways:
@@ -91,7 +91,7 @@ func (f *fold) outcomeWithoutEvent(c *Container, index int16, image *imageEviden
 	return imagepull.OutcomeUnknown
 }
 
-// wasThere reports whether the runtime had an image before the kubelet requested it.
+// wasThere reports whether the runtime had an image before the kubelet requested the image.
 func (f *fold) wasThere(image *imageEvidence, index int16) bool {
 	if image == nil || image.wasAbsent() {
 		return false
@@ -153,7 +153,7 @@ func (e *Evidence) pulledBefore(image *imageEvidence) bool {
 		return false
 	}
 	if e.firstSeen.live && e.firstSeen.new && at(image.PulledAt) < at(e.firstSeen.at)-liveSlack {
-		return true // the kubelet did not receive the pod before the agent
+		return true // the kubelet received the pod at the same time as the agent or later
 	}
 	return !e.pod.AcknowledgedAt.IsZero() && image.PulledAt.Before(e.pod.AcknowledgedAt)
 }

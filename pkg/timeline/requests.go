@@ -93,8 +93,9 @@ func (i *imageEvidence) mayHaveNewLayers() bool {
 		(!i.last.Present || !i.last.PulledAt.IsZero())
 }
 
-// layersIncomplete reports whether the runtime did not report all layers of an image in time, and a later answer
-// can contain them. After a pull, the disk is busy for some time. The agent asks again only within layersGrace.
+// layersIncomplete reports whether the runtime did not report all layers of an image in time, and a later answer can
+// contain the missing layers. After a pull, the disk is busy for some time. The agent asks again only within
+// layersGrace.
 func (i *imageEvidence) layersIncomplete() bool {
 	return i.layered != nil && i.layered.Incomplete && i.last.askedAt.Sub(i.last.PulledAt) < layersGrace
 }
@@ -237,7 +238,7 @@ type RuntimeRequest struct {
 	Network    bool     // ask the runtime whether its network is ready
 }
 
-// EventWatch identifies the pod whose kubelet Events are requested.
+// EventWatch identifies the pod whose kubelet Events the agent requests.
 type EventWatch struct {
 	UID         string // the pod object's UID, which the observations repeat
 	InvolvedUID string // value of the field involvedObject.uid; for static pods, the UID that the kubelet uses

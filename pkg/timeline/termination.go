@@ -17,7 +17,7 @@ const (
 	PhaseFinalizers     Phase = "finalizers" // from the kubelet's release of the object to its deletion
 )
 
-// terminationCauses maps each phase of a termination to the party that is responsible for it.
+// terminationCauses maps each phase of a termination to the party that is responsible for the phase.
 var terminationCauses = map[Phase]Cause{
 	PhaseKubeletPickup: CauseKubelet, PhasePreStopHook: CauseApp, PhaseGrace: CauseApp, PhaseKill: CauseRuntime,
 	PhaseSandboxStop: CauseRuntime, PhaseObjectDeletion: CauseKubelet, PhaseFinalizers: CauseGate,
@@ -65,8 +65,8 @@ type TerminationConflict struct {
 // How is the way in which a container ended.
 type How string
 
-// The ways to end. Only the exit code shows the signal that ended a process. Runtimes and shells set the exit
-// code to 128 plus the signal.
+// The ways in which a container can end. Only the exit code shows the signal that ended a process. Runtimes and shells
+// set the exit code to 128 plus the signal.
 const (
 	HowBefore    How = "before"    // the container had ended before the deletion request
 	HowExited    How = "exited"    // the process ended by itself, with its own exit code

@@ -50,11 +50,11 @@ type stopEvidence struct {
 	seenRunning instant // the latest request to the runtime whose answer showed the container running; zero for never
 	killingAt   instant // the time in the name of the kubelet's Killing Event; zero without such an Event
 
-	finished instant // the runtime's end timestamp; zero if there is none
+	finished instant // the runtime's timestamp of the end; zero if there is none
 	code     int
 	reason   string
 
-	statusSecond instant // the kubelet's truncated end timestamp; zero if there is none
+	statusSecond instant // the kubelet's timestamp of the end, truncated to seconds; zero if there is none
 	statusAt     instant // when a pod object first reported the end; zero for never
 	statusLive   bool
 	statusCode   int

@@ -159,8 +159,8 @@ const leastGrace = 2 * time.Second
 // killAfter returns the shortest time from the start of a container's stop until the kubelet kills the container.
 func (f *terminationFold) killAfter() time.Duration { return max(f.grace, leastGrace) }
 
-// killedOnTime reports whether the kubelet kills a container exactly after killAfter. The result is true if the
-// container has no pre-stop hook and does not wait for containers that it serves.
+// killedOnTime reports whether the kubelet kills a container exactly after killAfter. killedOnTime returns false for a
+// container with a pre-stop hook, and for a sidecar, which stops after the containers that it serves.
 func (f *terminationFold) killedOnTime(name string) bool {
 	return !slices.ContainsFunc(f.pod.Containers, func(c Container) bool {
 		return c.Name == name && (c.PreStopHook || c.Kind == KindSidecar)

@@ -100,7 +100,7 @@ func (f *terminationFold) stopContainer(c Container, s *stopEvidence) {
 }
 
 const (
-	codeSignal        = 128 // runtimes and shells add the signal to this number
+	codeSignal        = 128 // runtimes and shells add the number of the signal to 128
 	lastSignal        = 64
 	signalKill        = 9
 	codeKilled        = codeSignal + signalKill

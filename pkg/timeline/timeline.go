@@ -55,8 +55,8 @@ type Timeline struct {
 	Conflicts      []Conflict
 	Skew           Skew     // the skew of the clocks when the timeline was computed
 	Missing        []string // milestones that lack evidence, as milestone[/container][#attempt]
-	// Unreported lists the milestones that lack evidence because this runtime can never report them, in the form of
-	// Missing. Missing does not contain these milestones.
+	// Unreported lists the milestones that lack evidence because this runtime can never report them, in the same form
+	// as Missing. Missing does not contain these milestones.
 	Unreported []string
 	// LostEvents lists Events as reason/container. The kubelet must have created these Events, but the agent did not
 	// receive them, although a watch was open.
@@ -137,7 +137,7 @@ type Span struct {
 	ImageLoading bool
 }
 
-// Duration is the length of the span.
+// Duration returns the length of the span.
 func (s Span) Duration() time.Duration { return s.EndAt.Sub(s.StartAt) }
 
 // Pull is one attempt to get one container's image. Unknown instants, and the durations between them, are zero.
@@ -189,8 +189,8 @@ type Pull struct {
 	// kubelet 1.33 and later.
 	Credentials time.Duration
 
-	// Lazy is true if a snapshotter mounted layers from the registry. The snapshotter downloads their content while
-	// the container runs.
+	// Lazy is true if a snapshotter mounted layers from the registry. The snapshotter downloads the content of these
+	// layers while the container runs.
 	Lazy bool
 
 	// BlockedBy is the pull that delayed this pull the longest in the node's queue. BlockedBy is nil if unknown, or

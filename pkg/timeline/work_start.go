@@ -39,7 +39,7 @@ func (e *Evidence) workStart(c *Container) instant {
 	return start
 }
 
-// mustPrecede reports whether the kubelet never starts work on c before the given milestone of another
+// mustPrecede reports whether the kubelet never starts work on the container c before the milestone k of another
 // container.
 func (e *Evidence) mustPrecede(k milestoneKey, c *Container) bool {
 	if k.milestone != MilestoneRunning && k.milestone != MilestoneFinished {
@@ -50,7 +50,8 @@ func (e *Evidence) mustPrecede(k milestoneKey, c *Container) bool {
 		(before.Kind == KindInit || before.Kind == KindSidecar && k.milestone == MilestoneRunning && k.attempt == 0)
 }
 
-// predecessor returns the named container if the kubelet works on it before c. Otherwise, predecessor returns nil.
+// predecessor returns the container with the given name if the kubelet works on that container before the container c.
+// Otherwise, predecessor returns nil.
 func (e *Evidence) predecessor(name string, c *Container) *Container {
 	for i := range e.pod.Containers {
 		switch before := &e.pod.Containers[i]; before.Name {
