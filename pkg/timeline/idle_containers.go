@@ -2,17 +2,18 @@ package timeline
 
 import "time"
 
-// IdleContainer is a container that is not running and that the kubelet can start, usually for another run. No
-// Timeline contains a pull for that run. EphemeralEvidence handles ephemeral containers.
+// IdleContainer is a container that is not running but that the kubelet can start, usually for another run. A Timeline
+// does not contain the image pulls before later runs. An ephemeral container is never an IdleContainer, because
+// EphemeralEvidence handles ephemeral containers.
 type IdleContainer struct {
 	Namespace, Pod, Container, Image string
 	Kind                             ContainerKind
-	// RanUntil is the end of the container's last run, truncated to seconds. RanUntil is zero if there is no earlier
-	// run.
+	// RanUntil is the end of the container's last run, truncated to seconds. RanUntil is zero if no run has ended.
 	RanUntil time.Time
 }
 
-// IdleContainers returns the containers of a pod that are not running now.
+// IdleContainers returns the pod's main containers and sidecars that are not running, except containers with the pull
+// policy Never. IdleContainers returns nil if the pod has ended or is being deleted.
 func (p *Pod) IdleContainers() (all []IdleContainer) {
 	if p.Phase == "Succeeded" || p.Phase == "Failed" || !p.DeletedAt.IsZero() {
 		return nil

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// instant is a point in time in nanoseconds since the Unix epoch. instant is small, because the evidence of a
-// pod contains many instants.
+// instant is a point in time in nanoseconds since the Unix epoch. instant needs less memory than time.Time, because the
+// evidence of a pod contains many instants.
 type instant int64
 
 func at(t time.Time) instant { return instant(t.UnixNano()) }
 
-// time returns the zero time for minInstant and maxInstant.
+// time converts the instant to UTC. For minInstant and maxInstant, time returns the zero time.
 func (i instant) time() time.Time {
 	if i == minInstant || i == maxInstant {
 		return time.Time{}
@@ -30,7 +30,8 @@ func (i instant) sub(o instant) time.Duration {
 	return math.MinInt64
 }
 
-// minInstant and maxInstant are the ends of the widest interval. This interval means that nothing is known.
+// minInstant is a lower bound that excludes no time, and maxInstant is an upper bound that excludes no time. An
+// interval from minInstant to maxInstant means that nothing is known.
 const (
 	minInstant = instant(-1 << 63)
 	maxInstant = instant(1<<63 - 1)

@@ -2,12 +2,14 @@ package timeline
 
 import "github.com/podlapse/podlapse/pkg/imagepull"
 
-// lostEvents returns Events that the kubelet must have created but that never arrived, although a watch for these
-// Events was open. If a container runs, the kubelet has decided whether to pull its image. The kubelet reports each
-// such decision with a Pulled Event. Before a pull, the kubelet creates a Pulling Event. The pull policy "Always", or
-// the result of the pull, proves that there was a pull. The kubelet drops Events in two cases. Either its queue is
-// full, or it has created more than 25 Events about one pod. In the second case, it sends only one Event in five
-// minutes (client-go, tools/record).
+// lostEvents returns the Events that the kubelet must have created, but that the agent did not receive although an
+// Event watch was open. Before the kubelet starts a container, it reports in a Pulled Event that the image was present
+// or was pulled. Before a pull, the kubelet also creates a Pulling Event. The pull policy "Always" or the outcome of
+// the pull proves that a pull took place.
+//
+// The kubelet drops an Event if its queue of Events is full. The kubelet also drops Events if it has created more than
+// 25 Events about one pod. The kubelet then sends only one Event about this pod in five minutes (client-go,
+// tools/record).
 func (f *fold) lostEvents() []string {
 	e := f.e
 	if e.watchLastOpened <= e.watchLost {
@@ -21,13 +23,13 @@ func (f *fold) lostEvents() []string {
 			continue // the Event can still arrive
 		}
 		if c.PullPolicy == PullNever || c.PullPolicy != PullAlways && !e.mayBePulled(*c) {
-			continue // no watch was opened for this container
+			continue // the agent opens no Event watch for this container
 		}
 		if e.eventsMissedUntil() > max(0, e.workStart(c)) {
 			continue // the Event can be older than the watch
 		}
 		if e.hasImageEvent(c.Image) && e.only(c.Image) == nil {
-			// Several containers share the image, and it is unknown how many of them the Event represents.
+			// Several containers share the image, and the Event does not show how many containers the Event represents.
 			continue
 		}
 		pulled := f.pulls[index].pulled
@@ -41,8 +43,8 @@ func (f *fold) lostEvents() []string {
 	return lost
 }
 
-// hasImageEvent reports whether an Event named an image without its container. An Event that combines several
-// occurrences names no container.
+// hasImageEvent reports whether an Event named the image but no container. An Event that combines several occurrences
+// names no container.
 func (e *Evidence) hasImageEvent(image string) bool {
 	return e.indexOf(ImageName(image)) != podWide
 }
@@ -59,8 +61,8 @@ func (f *fold) wasPulled(c *Container, index int16) bool {
 	return c.PullPolicy == PullAlways
 }
 
-// hasRequestEvent reports whether an Event reported the request for a pull, possibly for an earlier attempt.
-// Later requests increase the count of the same Event.
+// hasRequestEvent reports whether an Event reported a request for a pull of the container's image. The Event can
+// concern an earlier attempt, because later requests only increase the count of the first Event.
 func (f *fold) hasRequestEvent(index int16) bool {
 	return len(f.e.containers[index].requested) > 0 || len(f.pulls[index].laterRequests) > 0
 }

@@ -3,8 +3,8 @@ package timeline
 // Milestone is a named instant in a pod's life.
 type Milestone uint8
 
-// The milestones of the whole pod come first, then the milestones of one container. The attempt of a pull
-// milestone counts pulls. The attempt of any other container milestone counts runs.
+// The milestones of the whole pod come first, followed by the milestones of one container. The attempt number of a pull
+// milestone counts pulls. The attempt number of any other container milestone counts runs of the container.
 const (
 	MilestoneCreated              Milestone = iota // the API server stored the pod
 	MilestoneScheduled                             // the pod was bound to the node
@@ -12,10 +12,10 @@ const (
 	MilestoneUnschedulable                         // a scheduler reported that no node fits
 	MilestoneHeldUp                                // the kubelet reported an obstacle; the attempt counts the reports
 	MilestoneSandboxFailed                         // creating a sandbox failed; the attempt counts the failures
-	MilestoneRetryDue                              // the kubelet tried again after an obstacle
+	MilestoneRetryDue                              // the kubelet's next attempt after an obstacle was due
 	MilestoneSandboxBegun                          // the kubelet asked the runtime for the sandbox that ran
-	MilestoneSandboxImageResolved                  // the manifest of the sandbox image arrived
-	MilestoneSandboxImagePulled                    // the sandbox image was complete, during the creation of the sandbox
+	MilestoneSandboxImageResolved                  // the manifest of the sandbox image arrived on the node
+	MilestoneSandboxImagePulled                    // the sandbox image was pulled during the creation of the sandbox
 	// MilestoneNetworkReady is the creation of the sandbox container, after the network plugin returned.
 	MilestoneNetworkReady
 	MilestoneSandboxRunning  // the sandbox ran
@@ -25,17 +25,17 @@ const (
 	MilestoneFailed          // the pod failed, was rejected, or was evicted
 	MilestoneDeleted         // a client requested the deletion, or the object was gone
 
-	// MilestoneInspectFailed is the first failure of the runtime to report whether it has the image, before any
+	// MilestoneInspectFailed is the first time that the runtime could not report whether it has the image, before any
 	// pull.
 	MilestoneInspectFailed
-	MilestonePullRequested    // the kubelet requested the image; the pull queue begins
+	MilestonePullRequested    // the kubelet requested the image, which begins the wait in the pull queue
 	MilestonePullStarted      // the kubelet asked the runtime to pull the image
-	MilestonePullResolved     // the image's manifest had arrived; used only if no other evidence dates the pull
+	MilestonePullResolved     // the image's manifest had arrived; unused if an Event contains the pull's duration
 	MilestonePullDownloaded   // the last byte of the image had arrived
 	MilestonePullFinished     // the runtime has the image
 	MilestonePullFailed       // the pull failed in the runtime
-	MilestoneConfigRefused    // the kubelet could not create the container as configured, for the first time
-	MilestoneCreateFailed     // the kubelet or the runtime failed to create the container, for the first time
+	MilestoneConfigRefused    // the first time that the kubelet could not create the container as configured
+	MilestoneCreateFailed     // the first time that the kubelet or the runtime failed to create the container
 	MilestoneContainerCreated // the runtime created the container
 	MilestoneRunning          // the container's process is running
 	MilestoneFinished         // the container's process ended
@@ -54,7 +54,7 @@ var milestoneNames = [...]string{
 	"container_ready",
 }
 
-// String returns the milestone's name that records use.
+// String returns the name of the milestone in records.
 func (m Milestone) String() string {
 	if int(m) < len(milestoneNames) {
 		return milestoneNames[m]

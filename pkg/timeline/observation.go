@@ -15,8 +15,8 @@ const (
 	SourceContainerd Source = "containerd"  // containerd's own stores, in addition to CRI
 )
 
-// Observation is one dated fact. The set of types is closed: PodSeen, PodGone, EventSeen, EventsWatched, EventsLost,
-// RuntimeSeen, RuntimeSilent, ClockSeen, PressureSeen.
+// Observation is one dated fact. Only these types implement Observation: PodSeen, PodGone, EventSeen, EventsWatched,
+// EventsLost, RuntimeSeen, RuntimeSilent, ClockSeen, PressureSeen.
 type Observation interface {
 	// PodUID returns the UID of the pod object that the fact concerns. PodUID is empty for ClockSeen, PressureSeen
 	// and RuntimeSilent.
@@ -27,7 +27,7 @@ type Observation interface {
 
 // PodSeen is a pod object from the API server.
 type PodSeen struct {
-	ArrivedAt time.Time `json:"arrived_at,omitzero"` // agent's clock
+	ArrivedAt time.Time `json:"arrived_at,omitzero"` // on the agent's clock
 	// Live is true if an open watch delivered the object, milliseconds after the change. Live is false if a list
 	// delivered the object, because a list can arrive long after the change.
 	Live bool `json:"live,omitzero"`
@@ -37,53 +37,53 @@ type PodSeen struct {
 // PodGone means that the API server no longer has the pod object.
 type PodGone struct {
 	UID       string    `json:"uid"`
-	ArrivedAt time.Time `json:"arrived_at,omitzero"` // agent's clock
+	ArrivedAt time.Time `json:"arrived_at,omitzero"` // on the agent's clock
 	Live      bool      `json:"live,omitzero"`       // see PodSeen.Live
 }
 
 // EventSeen is one kubelet Event about a pod.
 type EventSeen struct {
 	UID       string    `json:"uid"`
-	ArrivedAt time.Time `json:"arrived_at,omitzero"` // agent's clock
+	ArrivedAt time.Time `json:"arrived_at,omitzero"` // on the agent's clock
 	Live      bool      `json:"live,omitzero"`       // see PodSeen.Live
 	Container string    `json:"container,omitzero"`  // from fieldPath; empty for pod-level Events and image volumes
 	Reason    string    `json:"reason,omitzero"`     // Pulling, Pulled, Failed, BackOff, …
 	Message   string    `json:"message,omitzero"`    // the kubelet's message; the middle of messages over 1 KiB is cut
-	// NamedAt is the time of the first occurrence in nanoseconds, from the Event's name. NamedAt is zero if the name
-	// does not contain the time. (client-go names an Event <object>.<hex UnixNano>.)
+	// NamedAt is the time of the first occurrence with nanosecond precision, from the Event's name. NamedAt is zero if
+	// the name does not contain the time. (client-go names an Event <object>.<hex UnixNano>.)
 	NamedAt time.Time `json:"named_at,omitzero"`
-	FirstAt time.Time `json:"first_at,omitzero"` // first occurrence, truncated to seconds
-	LastAt  time.Time `json:"last_at,omitzero"`  // latest occurrence, truncated to seconds
+	FirstAt time.Time `json:"first_at,omitzero"` // time of the first occurrence, truncated to seconds
+	LastAt  time.Time `json:"last_at,omitzero"`  // time of the latest occurrence, truncated to seconds
 	// StoredAt is the time when the API server stored the first occurrence. StoredAt is on the control plane's clock
 	// and truncated to seconds.
 	StoredAt time.Time `json:"stored_at,omitzero"`
-	Count    int       `json:"count,omitzero"` // occurrences so far, at least 1
+	Count    int       `json:"count,omitzero"` // number of occurrences so far, at least 1
 }
 
 // EventsWatched means that the agent has received all kubelet Events about a pod that the API server stored from Since
-// to OpenedAt. The agent also receives later Events when they arrive. From then on, the absence of an Event is
-// evidence.
+// to OpenedAt. A watch delivers later Events. Until the next EventsLost, the absence of an Event is therefore evidence.
 type EventsWatched struct {
 	UID       string    `json:"uid"`
-	ArrivedAt time.Time `json:"arrived_at,omitzero"` // agent's clock, after the delivery of all existing Events
-	OpenedAt  time.Time `json:"opened_at,omitzero"`  // agent's clock
+	ArrivedAt time.Time `json:"arrived_at,omitzero"` // on the agent's clock, after the delivery of all existing Events
+	OpenedAt  time.Time `json:"opened_at,omitzero"`  // on the agent's clock
 	// Since is on the agent's clock. If Since is zero, the agent has received all Events that the API server held at
 	// OpenedAt. Otherwise, the agent can have missed Events that the API server stored before Since.
 	Since time.Time `json:"since,omitzero"`
 }
 
-// EventsLost revokes an EventsWatched. From then on, the agent can miss Events about the pod. The next
-// EventsWatched ends this state, because its field Since covers the time without a watch.
+// EventsLost means that the Event watch of a pod is lost, so the agent can miss Events about the pod. The next
+// EventsWatched ends this state. Its field Since shows whether the agent received the Events of the time without a
+// watch.
 type EventsLost struct {
 	UID       string    `json:"uid"`
-	ArrivedAt time.Time `json:"arrived_at,omitzero"` // agent's clock, when the source noticed the loss
+	ArrivedAt time.Time `json:"arrived_at,omitzero"` // on the agent's clock, when the source noticed the loss
 }
 
 // RuntimeSeen is the container runtime's answer about one pod.
 type RuntimeSeen struct {
 	UID        string         `json:"uid"`                 // the pod object's UID, also for static pods
-	AskedAt    time.Time      `json:"asked_at,omitzero"`   // agent's clock, immediately before the first request
-	ArrivedAt  time.Time      `json:"arrived_at,omitzero"` // agent's clock, after the last answer
+	AskedAt    time.Time      `json:"asked_at,omitzero"`   // on the agent's clock, immediately before the first request
+	ArrivedAt  time.Time      `json:"arrived_at,omitzero"` // on the agent's clock, after the last answer
 	Sandboxes  []Sandbox      `json:"sandboxes,omitempty"`
 	Containers []ContainerRun `json:"containers,omitempty"`
 	Images     []Image        `json:"images,omitempty"` // answers to RuntimeRequest.Images, in no particular order
@@ -94,23 +94,24 @@ type RuntimeSeen struct {
 	NetworkUp   bool `json:"network_up,omitzero"`
 }
 
-// RuntimeSilent means that the container runtime did not answer: it was stopped, restarted, or too busy.
+// RuntimeSilent means that the container runtime did not answer for some time. The runtime was stopped, restarted, or
+// too busy.
 type RuntimeSilent struct {
-	ArrivedAt time.Time `json:"arrived_at,omitzero"` // agent's clock
-	From      time.Time `json:"from,omitzero"`       // agent's clock, the last answer before the silence
-	Until     time.Time `json:"until,omitzero"`      // agent's clock, the first answer after the silence
+	ArrivedAt time.Time `json:"arrived_at,omitzero"` // on the agent's clock
+	From      time.Time `json:"from,omitzero"`       // time of the last answer before the silence, on the agent's clock
+	Until     time.Time `json:"until,omitzero"`      // time of the first answer after the silence, on the agent's clock
 }
 
 // ClockSeen is a reading of the control plane's clock from a response to the agent.
 type ClockSeen struct {
-	SentAt         time.Time `json:"sent_at,omitzero"`          // agent's clock, before the request
-	ArrivedAt      time.Time `json:"arrived_at,omitzero"`       // agent's clock, after the response
-	ControlPlaneAt time.Time `json:"control_plane_at,omitzero"` // truncated to seconds (the HTTP Date of the response)
+	SentAt         time.Time `json:"sent_at,omitzero"`          // on the agent's clock, before the request
+	ArrivedAt      time.Time `json:"arrived_at,omitzero"`       // on the agent's clock, after the response
+	ControlPlaneAt time.Time `json:"control_plane_at,omitzero"` // the response's HTTP header Date, truncated to seconds
 }
 
 // PressureSeen holds the kernel's counters of stalled tasks for the whole node.
 type PressureSeen struct {
-	ArrivedAt time.Time `json:"arrived_at,omitzero"` // agent's clock, when the agent read the counters
+	ArrivedAt time.Time `json:"arrived_at,omitzero"` // on the agent's clock, when the agent read the counters
 	Stalled
 }
 

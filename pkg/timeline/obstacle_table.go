@@ -7,7 +7,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// obstacle is a reason that prevented a pod's sandbox, according to a kubelet Event.
+// obstacle is a problem that a kubelet Event reports before the pod's sandbox runs.
 type obstacle uint8
 
 // These constants are in the order of obstacleTable.
@@ -15,12 +15,13 @@ const (
 	obstacleNetworkNotReady obstacle = iota // the kubelet does not start pods while the runtime's network is not ready
 	obstacleMountConfig                     // a ConfigMap, a Secret or a key of a volume is missing
 	obstacleMountAPI                        // the API server did not provide the content of a volume
-	obstacleMountSync                       // the kubelet lacks the content of a volume, which might not exist
+	// The kubelet has not received the content of a volume. This content might not exist.
+	obstacleMountSync
 	// The kubelet does not watch the pod's objects yet, for example because the network is not ready.
 	obstacleNotRegistered
-	obstacleMount          // any other failure to mount
+	obstacleMount          // any other failure to mount a volume
 	obstaclePodSetup       // the kubelet could not create the pod's cgroups or directories
-	obstacleOther          // an Event about a failure with a reason that this table does not contain
+	obstacleOther          // any other Event with a reason that begins with Failed
 	obstacleDevice         // a driver did not prepare a dynamically allocated resource
 	obstacleSandboxNetwork // the network plugin failed
 	obstacleSandboxImage   // the sandbox image could not be pulled
@@ -29,16 +30,16 @@ const (
 	obstacleSandbox        // any other failure to create a sandbox
 )
 
-// obstacleRow describes the meaning of an obstacle for the time around its Event.
+// obstacleRow describes how an obstacle explains the time before and after its Event.
 type obstacleRow struct {
-	phases []Phase // the possible reasons for the wait; several phases if the Event does not separate them
-	// The field before lists the possible phases between the kubelet's pickup and the first Event about this
-	// obstacle. If an object was missing at the kubelet's first check, it was already missing before.
+	phases []Phase // the possible phases of the wait; several phases if the Event does not separate them
+	// The field before lists the possible phases between the kubelet's pickup and the first Event about this obstacle.
+	// An object that was missing at the kubelet's first check was also missing earlier.
 	before []Phase
 	// The field sandbox is true if the runtime failed to create a sandbox.
 	sandbox bool
-	// retry returns the longest time to the kubelet's next attempt after the given number of Events about this
-	// obstacle. It is nil if only the kubelet's next Event or status dates the next attempt.
+	// retry returns the longest time to the kubelet's next attempt. Its argument is the number of Events about this
+	// obstacle. retry is nil if only the kubelet's next Event or status dates the next attempt.
 	retry func(count int) time.Duration
 	// retryLeast returns the shortest time to the next attempt. retryLeast is nil if this time is unknown.
 	retryLeast func(count int) time.Duration
@@ -95,18 +96,19 @@ var possibleObstacles = []Phase{PhaseNetwork, PhaseAPIServer, PhasePodConfig, Ph
 
 const (
 	// networkRetry is the longest time until the kubelet checks the network again (pkg/kubelet/pod_workers.go).
-	// networkRetry consists of backOffOnTransientErrorPeriod with jitter, and of a queue that the kubelet checks
+	// networkRetry is backOffOnTransientErrorPeriod with jitter, plus one second for a queue that the kubelet checks
 	// once a second.
 	networkRetry = 2500 * time.Millisecond
-	// networkRetryLeast is the shortest time until that check (backOffOnTransientErrorPeriod without jitter).
+	// networkRetryLeast is the shortest time until the kubelet checks the network again (backOffOnTransientErrorPeriod
+	// without jitter).
 	networkRetryLeast = time.Second
 	// networkPoll is the interval at which the kubelet asks the runtime whether its network is ready
 	// (updateRuntimeUp in pkg/kubelet).
 	networkPoll = 5 * time.Second
 	// podRetry and podRetryLeast are the longest and the shortest time until the kubelet retries a pod that it could
-	// not start (pkg/kubelet/pod_workers.go). The time consists of backOffPeriod with jitter, and of a queue that
-	// the kubelet checks once a second. resync is the longest time until the kubelet syncs a pod without a known
-	// failure.
+	// not start (pkg/kubelet/pod_workers.go). podRetry is backOffPeriod with jitter, plus one second for a queue that
+	// the kubelet checks once a second. resync is the longest time until the kubelet syncs a pod again if no known
+	// failure causes an earlier retry.
 	podRetry      = 16 * time.Second
 	podRetryLeast = 10 * time.Second
 	resync        = 90 * time.Second
@@ -139,7 +141,7 @@ var sandboxTexts = []struct {
 	obstacle obstacle
 }{
 	{"failed to setup network for sandbox", obstacleSandboxNetwork},
-	// The runtime calls no plugin before this step.
+	// The runtime calls the network plugin only after this step.
 	{"failed to create network namespace for sandbox", obstacleSandboxTimeout},
 	{"failed to create pod network sandbox", obstacleSandboxNetwork}, // CRI-O
 	{"failed to get sandbox image", obstacleSandboxImage},
@@ -151,7 +153,7 @@ var sandboxTexts = []struct {
 	{"failed to find runtime handler", obstacleSandboxConfig}, // CRI-O
 	{"deadline exceeded", obstacleSandboxTimeout},
 	{"deadlineexceeded", obstacleSandboxTimeout},
-	// The runtime still works on an attempt for which the kubelet no longer waits.
+	// The runtime still works on an earlier attempt, but the kubelet no longer waits for this attempt.
 	{"failed to reserve sandbox name", obstacleSandboxTimeout},
 	{"name is reserved", obstacleSandboxTimeout}, // CRI-O
 }
@@ -205,7 +207,7 @@ func obstacleOf(reason, message string) (o obstacle, ok bool) {
 			return obstacleMountSync, true
 		}
 		for _, row := range mountTexts {
-			// Failures of network volumes can contain the same texts.
+			// Failures of network volumes can also contain the texts of obstacleMountAPI.
 			if strings.Contains(text, row.text) &&
 				(row.obstacle != obstacleMountAPI || strings.Contains(text, "failed to fetch token")) {
 				return row.obstacle, true

@@ -1,6 +1,6 @@
 package timeline
 
-// Phase is a named stretch of start-up between two neighboring milestones.
+// Phase is a named part of a start-up between two neighboring milestones.
 type Phase string
 
 // Cause is the party that is responsible for a phase.
@@ -58,7 +58,7 @@ const (
 	CauseUnknown   Cause = "unknown"
 )
 
-// subject is the kind of name that the text of a phase contains.
+// subject says whether the text of a phase names a registry, a container or nothing.
 type subject uint8
 
 const (
@@ -71,9 +71,9 @@ const (
 type phaseRow struct {
 	phase   Phase
 	cause   Cause  // the party that is responsible for the phase
-	text    string // the text in the verdict, with a %s for the name
+	text    string // the text in the verdict, with a %s for the name of the registry or container
 	about   subject
-	meaning string // one sentence that the page shows
+	meaning string // one sentence about the phase, which the page shows
 }
 
 // phaseTable has one row for each phase, in the order of the constants above.
@@ -151,7 +151,7 @@ func CauseOf(p Phase) Cause { return rowOf(p).cause }
 // MeaningOf returns one sentence about the meaning of a phase.
 func MeaningOf(p Phase) string { return rowOf(p).meaning }
 
-// rowOf returns the row of a phase. For an unknown phase, the result is the row of PhaseUnattributed.
+// rowOf returns the row of a phase. For an unknown phase, rowOf returns the row of PhaseUnattributed.
 func rowOf(p Phase) *phaseRow {
 	for i := range phaseTable {
 		if row := &phaseTable[i]; row.phase == p {

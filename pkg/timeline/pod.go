@@ -7,40 +7,40 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// Pod is the part of a pod object that start-up timing needs. Instants are truncated to seconds, because the API
-// server stores them in this form. The zero time means absent.
+// Pod is the part of a pod object that start-up timing needs. Times are truncated to seconds, because the API server
+// stores them in this form. A zero time means that the object does not contain this time.
 type Pod struct {
 	UID string `json:"uid"`
-	// RuntimeUID is the UID in the kubelet and the runtime. RuntimeUID differs from UID only for static pods.
+	// RuntimeUID is the pod's UID in the kubelet and in the runtime. RuntimeUID differs from UID only for static pods.
 	RuntimeUID string  `json:"runtime_uid,omitzero"`
 	Namespace  string  `json:"namespace,omitzero"`
 	Name       string  `json:"name,omitzero"`
 	Node       string  `json:"node,omitzero"`
 	Owner      Owner   `json:"owner,omitzero"`
-	Traits     *Traits `json:"traits,omitempty"` // nil if not needed
+	Traits     *Traits `json:"traits,omitempty"` // nil if no record needs the traits
 
-	CreatedAt time.Time `json:"created_at,omitzero"` // metadata.creationTimestamp, control plane's clock
+	CreatedAt time.Time `json:"created_at,omitzero"` // metadata.creationTimestamp, on the control plane's clock
 	// ReadAt is the time when the kubelet read the manifest of a static pod (the annotation
 	// kubernetes.io/config.seen). ReadAt is exact and on the kubelet's clock. ReadAt is zero for other pods. A
 	// static pod's start-up begins at ReadAt, because the kubelet creates the object in the API server later, often
 	// after the sandbox.
 	ReadAt         time.Time `json:"read_at,omitzero"`
-	AcknowledgedAt time.Time `json:"acknowledged_at,omitzero"` // status.startTime, the kubelet's clock
+	AcknowledgedAt time.Time `json:"acknowledged_at,omitzero"` // status.startTime, on the kubelet's clock
 	// DeletedAt is the time of the deletion request: metadata.deletionTimestamp minus the grace period.
 	DeletedAt time.Time `json:"deleted_at,omitzero"`
 	// DeletionGrace is metadata.deletionGracePeriodSeconds. The kubelet sets this value to 0 when it releases the
-	// object. DeletionGrace and the three fields below are set only after a deletion request, and only if the agent
-	// follows terminations.
+	// object. DeletionGrace, DeletionObserved, Finalizers and Disruption are set only after a deletion request, and
+	// only if the agent follows terminations.
 	DeletionGrace time.Duration `json:"deletion_grace,omitzero"`
-	// DeletionObserved is true if the kubelet knew about the deletion when it wrote the status. In that case,
-	// observedGeneration equals the object's generation, which the deletion has increased. Before Kubernetes 1.34,
+	// DeletionObserved is true if the kubelet knew about the deletion when it wrote the status. The deletion increases
+	// the object's generation, and status.observedGeneration then equals this generation. Before Kubernetes 1.34,
 	// DeletionObserved is always false.
 	DeletionObserved bool `json:"deletion_observed,omitzero"`
 	// Finalizers is true if the object has finalizers. Finalizers keep the object after the kubelet has released the
 	// object.
 	Finalizers bool `json:"finalizers,omitzero"`
-	// Disruption is the reason of the condition DisruptionTarget, for example EvictionByEvictionAPI. Disruption
-	// names the component that was about to terminate the pod.
+	// Disruption is the reason of the condition DisruptionTarget, for example EvictionByEvictionAPI. The reason names
+	// the component that terminates the pod.
 	Disruption string `json:"disruption,omitzero"`
 
 	// Generation is metadata.generation, which counts the versions of the spec from 1. The binding of a pod to a
@@ -63,7 +63,7 @@ type Pod struct {
 	// ResourceClaims is true if the pod requests dynamically allocated resources. A driver prepares these resources
 	// after the volumes are mounted and before the sandbox is created (kubelet, kuberuntime_manager.go).
 	ResourceClaims bool `json:"resource_claims,omitzero"`
-	// VolumeClaims is true if the pod mounts persistent volumes by claims. If the class of a claim binds late
+	// VolumeClaims is true if the pod mounts persistent volumes by claims. If a claim's storage class binds late
 	// (WaitForFirstConsumer), the claim gets its volume after the scheduler chose a node and before the pod is bound.
 	VolumeClaims bool `json:"volume_claims,omitzero"`
 	// RemoteVolumes is true if the pod mounts a volume that needs a component other than the kubelet. Examples are
@@ -77,8 +77,8 @@ type Pod struct {
 	// Revision identifies the version of the owner: the pod-template-hash of a Deployment, the Job of a CronJob, or
 	// the controller-revision-hash of other owners. Revision is empty for other pods.
 	Revision string `json:"revision,omitzero"`
-	// TraceParent is the annotation traceparent, in which the pod's creator can store a W3C trace context. The agent
-	// does not validate the value. TraceParent is empty without the annotation.
+	// TraceParent is the value of the annotation traceparent, in which the pod's creator can store a W3C trace context.
+	// The agent does not validate the value. TraceParent is empty without the annotation.
 	TraceParent string `json:"trace_parent,omitzero"`
 	// Labels holds the object's labels as text, sorted by key. The format is key=value, joined by commas. Keys and
 	// values contain neither '=' nor ','.
@@ -94,7 +94,7 @@ type Owner struct {
 	Name string `json:"name,omitzero"`
 }
 
-// Condition is one status condition.
+// Condition is one status condition of a pod.
 type Condition struct {
 	// Type is PodScheduled, PodReadyToStartContainers, Initialized, ContainersReady, Ready, …
 	Type         string    `json:"type"`
@@ -111,9 +111,9 @@ const (
 	KindSidecar   ContainerKind = "sidecar" // restartable init container
 	KindMain      ContainerKind = "main"
 	KindEphemeral ContainerKind = "ephemeral"
-	// KindImageVolume is not a container but the image of one or more volumes. The kubelet pulls this image before
-	// it starts the first container, and no container runs from it. Its name is its ImageName, because the kubelet
-	// reports no other name.
+	// KindImageVolume is not a container but the image of one or more volumes. The kubelet pulls this image before it
+	// starts the first container, and no container runs from it. The field Container.Name is then the ImageName of the
+	// image, because the kubelet reports no other name.
 	KindImageVolume ContainerKind = "image_volume"
 )
 
@@ -122,7 +122,8 @@ func ContainerKinds() []ContainerKind {
 	return []ContainerKind{KindImageVolume, KindInit, KindSidecar, KindMain, KindEphemeral}
 }
 
-// ImageName returns the name for an image that belongs to no container. No container can have that name.
+// ImageName returns a name for an image that belongs to no container. No container can have this name, because
+// container names contain no colon.
 func ImageName(ref string) string { return "image:" + ref }
 
 // ContainerState is the state in a container's status.
@@ -165,18 +166,18 @@ type Container struct {
 	WaitingReason string `json:"waiting_reason,omitzero"`
 	// PullFailure is the reason why the latest pull failed, if the container waits because of that failure.
 	PullFailure imagepull.Failure `json:"pull_failure,omitzero"`
-	// Attempt is status.restartCount. Attempt is the number of the current run, from 0.
+	// Attempt is the number of the current run, from 0 (restartCount in the container's status).
 	Attempt    int       `json:"attempt,omitzero"`
-	StartedAt  time.Time `json:"started_at,omitzero"`  // of the current run when running or terminated
-	FinishedAt time.Time `json:"finished_at,omitzero"` // of the current run when terminated
-	ExitCode   int       `json:"exit_code,omitzero"`   // of the current run when terminated
+	StartedAt  time.Time `json:"started_at,omitzero"`  // start of the current run, if running or terminated
+	FinishedAt time.Time `json:"finished_at,omitzero"` // end of the current run, if terminated
+	ExitCode   int       `json:"exit_code,omitzero"`   // exit code of the current run, if terminated
 	// EndReason is the reason why the current run ended, if terminated: Completed, Error, OOMKilled, …
 	EndReason string `json:"end_reason,omitzero"`
 	// Started is true if the startup probe passed, or if the container has no such probe. Started is not used for
 	// init containers.
 	Started bool `json:"started,omitzero"`
 	Ready   bool `json:"ready,omitzero"`
-	LastRun *Run `json:"last_run,omitempty"` // the run before the current one, if the status has it
+	LastRun *Run `json:"last_run,omitempty"` // the previous run; nil if the status does not contain it
 }
 
 // Run is one finished run of a container.
@@ -187,7 +188,7 @@ type Run struct {
 	Reason     string    `json:"reason,omitzero"` // the kubelet's reason: Completed, Error, OOMKilled, …
 }
 
-// The method has reports whether the spec contains a container or an image volume of that name.
+// has reports whether the spec contains a container or an image volume with the given name.
 func (p *Pod) has(name string) bool {
 	return slices.ContainsFunc(p.Containers, func(c Container) bool { return c.Name == name })
 }

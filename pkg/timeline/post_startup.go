@@ -6,22 +6,22 @@ type PostStartup struct {
 	Event *EventMessage // the first occurrence of an Event
 }
 
-// CompletedRun is a completed run of a container. The kubelet sets its timestamps and truncates them to seconds.
+// CompletedRun is a completed run of a container. The kubelet sets the timestamps and truncates them to seconds.
 type CompletedRun struct {
 	Container string
-	Attempt   int // the number of earlier starts
+	Attempt   int // number of earlier starts of the container
 	Run
 	Signal int // the signal that the exit code represents; 0 for none
 }
 
-// PostStartupRuns follows the containers of a pod after its start-up. PostStartupRuns is not safe for concurrent
-// use.
+// PostStartupRuns finds the completed runs of a pod's containers after the pod's start-up. PostStartupRuns is not safe
+// for concurrent use.
 type PostStartupRuns struct {
-	over map[string]int // the latest observed completed run of each container; -1 for none
+	over map[string]int // attempt of each container's latest completed run; -1 if no run completed
 }
 
-// NewPostStartupRuns begins with the pod at the end of its start-up. NewPostStartupRuns ignores the runs that
-// had already ended, because the start-up's records contain them.
+// NewPostStartupRuns returns a PostStartupRuns that begins with the pod object at the end of the start-up. Observe does
+// not return the runs that had already ended, because the start-up's records contain these runs.
 func NewPostStartupRuns(p Pod) *PostStartupRuns {
 	s := &PostStartupRuns{over: map[string]int{}}
 	for _, c := range p.Containers {
@@ -33,9 +33,9 @@ func NewPostStartupRuns(p Pod) *PostStartupRuns {
 	return s
 }
 
-// Observe returns the runs that have ended after the previous call. If several runs ended between two objects,
-// Observe returns only the runs that the later object reports. Observe returns no runs for a pod that is being
-// deleted. TerminationEvidence covers these runs.
+// Observe returns the runs that have ended after the previous call. If several runs ended between two pod objects,
+// Observe returns only the runs that the later pod object reports. Observe returns no runs for a pod that is being
+// deleted, because TerminationEvidence covers these runs.
 func (s *PostStartupRuns) Observe(p Pod) (ended []CompletedRun) {
 	if !p.DeletedAt.IsZero() {
 		return nil
@@ -55,7 +55,7 @@ func (s *PostStartupRuns) Observe(p Pod) (ended []CompletedRun) {
 	return ended
 }
 
-// completedRuns returns the completed runs in a status. The earlier run comes first.
+// completedRuns returns the completed runs in a container's status, the earlier run first.
 func (c Container) completedRuns() (runs []CompletedRun) {
 	add := func(attempt int, run Run) {
 		if attempt >= 0 && !run.FinishedAt.IsZero() && !run.FinishedAt.Before(run.StartedAt) {
@@ -76,6 +76,6 @@ func (c Container) completedRuns() (runs []CompletedRun) {
 	return runs
 }
 
-// MessageOf returns a kubelet Event as text. The second result reports whether the time of its first occurrence
+// MessageOf returns a kubelet Event as an EventMessage. The second result is true if the time of the first occurrence
 // is exact.
 func MessageOf(o EventSeen) (EventMessage, bool) { return messageOf(o), !o.NamedAt.IsZero() }

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestPostStartupReturnsEachRunOnce checks a container that runs, crashes, waits, runs for less than a moment,
-// and runs again. The kubelet's status contains the previous run.
+// TestPostStartupReturnsEachRunOnce checks a container that runs, crashes, waits, runs for less than a moment, and runs
+// again. Each status of the kubelet also contains the previous run.
 func TestPostStartupReturnsEachRunOnce(t *testing.T) {
 	second := func(n int) time.Time { return base.Add(time.Duration(n) * time.Second) }
 	run := func(from, to, code int, reason string) *Run {
@@ -21,7 +21,7 @@ func TestPostStartupReturnsEachRunOnce(t *testing.T) {
 	s := NewPostStartupRuns(pod(first))
 	for i, step := range []struct {
 		Container
-		want []int // attempts
+		want []int // attempts of the returned runs
 	}{
 		{first, nil},
 		{Container{State: StateTerminated, StartedAt: second(1), FinishedAt: second(5), ExitCode: 1,

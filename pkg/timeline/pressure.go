@@ -5,13 +5,14 @@ import (
 	"time"
 )
 
-// These limits restrict the samples to 48 KiB. The log keeps every sample of about the last minute, and one sample
-// for every six seconds of the time before. So the log covers an hour, after which the agent gives up a start-up.
+// These limits restrict the samples to 48 KiB. The log keeps every sample of about the last minute. For earlier times,
+// the log keeps one sample for every six seconds. So the log covers one hour, after which the agent gives up a
+// start-up.
 const (
 	maxPressureLog = 1024
 	fineSamples    = 256
 	coarseEvery    = 6 * time.Second
-	thinnedLog     = 900 // the size after thinning, which leaves room for new samples
+	thinnedLog     = 900 // maximum number of samples after a full log is thinned
 )
 
 // Stalled is the time since boot in which tasks of the node waited for a resource, while other tasks could run.
@@ -26,8 +27,7 @@ type Stalled struct {
 // 1.
 type Pressure struct{ CPU, IO, Memory float64 }
 
-// highPressure is the share from which a verdict mentions pressure. At this share, tasks waited half of the
-// time.
+// highPressure is the lowest share at which a verdict mentions pressure. At this share, tasks waited half of the time.
 const highPressure = 0.5
 
 // High returns the resource with the highest pressure and its share. The resource is empty if no share reached
@@ -40,7 +40,7 @@ func (p *Pressure) High() (resource string, share float64) {
 	for _, r := range [...]struct {
 		name  string
 		share float64
-		// If shares are equal, the resource that explains more delays wins.
+		// If shares are equal, the earlier resource wins, because it explains more delays.
 	}{{"io", p.IO}, {"memory", p.Memory}, {"cpu", p.CPU}} {
 		if r.share > share || resource == "" && r.share == share {
 			resource, share = r.name, r.share
@@ -56,8 +56,9 @@ func (p *Pressure) High() (resource string, share float64) {
 // PressureLog is not safe for concurrent use. The zero value is an empty log.
 type PressureLog struct{ samples []PressureSeen } // the oldest sample first
 
-// Observe adds a sample and ignores other observations. If the time or a counter of the sample is lower than
-// before, Observe restarts the log. In this case, somebody set the clock, or the machine is a different machine.
+// Observe adds a sample and ignores other observations. If the time or a counter of the sample is lower than before,
+// Observe first empties the log. In this case, somebody set the clock back, or the samples come from different
+// machines.
 func (l *PressureLog) Observe(o Observation) {
 	seen, ok := o.(PressureSeen)
 	if !ok {
@@ -77,7 +78,7 @@ func (o PressureSeen) follows(before PressureSeen) bool {
 		o.Stalled.IO >= before.Stalled.IO && o.Stalled.Memory >= before.Stalled.Memory
 }
 
-// discardSamples removes samples, so that new samples fit.
+// discardSamples removes old samples to make room for new samples.
 func (l *PressureLog) discardSamples() {
 	coarse := len(l.samples) - fineSamples
 	kept := l.samples[:1]
@@ -89,8 +90,8 @@ func (l *PressureLog) discardSamples() {
 	l.samples = slices.Delete(kept, 0, max(0, len(kept)-thinnedLog))
 }
 
-// Complete sets the pressure of each phase for which the pressure is known. Complete copies the phases first,
-// because other goroutines can read them.
+// Complete sets the pressure of each phase for which the pressure is known. Complete copies the phases first, because
+// other goroutines can read the original phases.
 func (l *PressureLog) Complete(t *Timeline) {
 	if len(l.samples) < 2 {
 		return
@@ -104,8 +105,8 @@ func (l *PressureLog) Complete(t *Timeline) {
 	t.Phases = phases
 }
 
-// pressureDuring returns the pressure of a time span. Samples must enclose at least half of the span. pressureDuring
-// ignores two neighboring samples whose distance is longer than the span.
+// pressureDuring returns the pressure of a time span. The second result is false if the samples cover less than half of
+// the span. pressureDuring does not interpolate between two samples if the time between them is longer than the span.
 func (l *PressureLog) pressureDuring(start, end time.Time) (Pressure, bool) {
 	before, after := l.sampleAt(start, end.Sub(start), +1), l.sampleAt(end, end.Sub(start), -1)
 	length := after.ArrivedAt.Sub(before.ArrivedAt)
@@ -120,9 +121,9 @@ func (l *PressureLog) pressureDuring(start, end time.Time) (Pressure, bool) {
 	}, true
 }
 
-// sampleAt returns the sample at an instant, interpolated between its two neighbors. If the distance of the neighbors
-// is larger than maxGap, the result is the next sample (direction +1) or the previous sample (direction
-// -1). If there is only one neighbor, sampleAt returns this neighbor.
+// sampleAt returns the sample at an instant, interpolated between the previous and the next sample. If the time between
+// these two samples is longer than maxGap, sampleAt returns the next sample (direction +1) or the previous sample
+// (direction -1). If only one of them exists, sampleAt returns this sample.
 func (l *PressureLog) sampleAt(instant time.Time, maxGap time.Duration, direction int) PressureSeen {
 	i, exact := slices.BinarySearchFunc(l.samples, instant,
 		func(s PressureSeen, at time.Time) int { return s.ArrivedAt.Compare(at) })

@@ -7,13 +7,13 @@ import (
 
 func TestPressureLog(t *testing.T) {
 	ms := func(n int) time.Time { return base.Add(time.Duration(n) * time.Millisecond) }
-	// in milliseconds; io gets n, one resource gets half of n, and the other gets none
+	// stalled returns n milliseconds for IO, half of n for CPU, and no time for memory.
 	stalled := func(n int) Stalled {
 		io := time.Duration(n) * time.Millisecond
 		return Stalled{CPU: io / 2, IO: io}
 	}
-	// For a second, no task waits. Then tasks wait for io in 80 % of two seconds. Long before, tasks waited for
-	// other resources.
+	// At first, tasks wait for CPU and IO, long before the measured spans. In the span from 0 to 1 s, no task waits.
+	// From 1 s to 3 s, tasks wait for IO in 80 % of the time.
 	var log PressureLog
 	log.Observe(PressureSeen{ms(-60_000), stalled(0)})
 	log.Observe(PressureSeen{ms(-59_000), stalled(500)})
@@ -26,7 +26,7 @@ func TestPressureLog(t *testing.T) {
 	for _, c := range []struct {
 		what       string
 		start, end int
-		want       float64 // share of io; negative if unknown
+		want       float64 // expected share of IO; negative if unknown
 	}{
 		{"before the stall", 0, 1000, 0},
 		{"the stall, between samples", 1100, 2900, 0.8},
@@ -56,7 +56,8 @@ func TestPressureLog(t *testing.T) {
 			t.Errorf("%s: %+v, want %v", c.what, got, c.want)
 		}
 	}
-	// The counters of another machine, or the time of another clock.
+	// A lower counter or an earlier time must restart the log, because another machine or another clock must have
+	// produced the sample.
 	log.Observe(PressureSeen{ms(3250), stalled(5)})
 	if n := len(log.samples); n != 1 {
 		t.Errorf("%d samples after the counters restarted", n)

@@ -6,9 +6,9 @@ import "time"
 // reached each milestone. The time is zero if the pod did not reach the milestone, or if the time is unknown.
 type Reached struct {
 	ScheduledAt time.Time
-	// InitializedAt is the time when the main containers no longer had to wait: every init container had succeeded
-	// and every sidecar had started. A pod without init containers and sidecars is initialized when the kubelet
-	// picks it up.
+	// InitializedAt is the time when every init container had succeeded and every sidecar had started, so that the
+	// kubelet could start the main containers. A pod without init containers and sidecars is initialized when the
+	// kubelet picks it up.
 	InitializedAt time.Time
 	ReadyAt       time.Time
 	// Containers lists the containers in the order of the kubelet's work, without ephemeral containers.
@@ -25,7 +25,7 @@ type ContainerReached struct {
 	// when the container ran and its post-start hook had ended. StartedAt is zero for init containers.
 	StartedAt   time.Time
 	ReadyAt     time.Time // zero for init containers
-	SucceededAt time.Time // the first end with exit code 0; only for init containers
+	SucceededAt time.Time // end of the first run with exit code 0; only for init containers
 }
 
 // PassedAt returns the time when the kubelet could continue after an init container or a sidecar.
@@ -76,7 +76,7 @@ func (f *fold) containerReached(c *Container) ContainerReached {
 		r.SucceededAt = f.successAt(index)
 	case KindSidecar, KindMain:
 		r.ReadyAt = f.firstReached(index, MilestoneContainerReady)
-		switch { // the same rules as in the kubelet (pkg/kubelet/prober, UpdatePodStatus)
+		switch { // the kubelet uses the same rules (pkg/kubelet/prober, UpdatePodStatus)
 		case c.StartupProbe:
 			r.StartedAt = f.firstReached(index, MilestoneStarted)
 		case c.PostStartHook:
@@ -88,8 +88,8 @@ func (f *fold) containerReached(c *Container) ContainerReached {
 	return r
 }
 
-// hookOver returns the time when a container's post-start hook first ended. The hook ends before the container
-// counts as started, and other milestones can date that start more precisely.
+// hookOver returns the time when a container's post-start hook first ended. The result is never later than the latest
+// possible time of MilestoneStarted, because the container counts as started only after the hook.
 func (f *fold) hookOver(index int16) time.Time {
 	over := f.firstReached(index, MilestonePostStarted)
 	if b := f.bounds.find(milestoneKey{index, 0, MilestoneStarted}); b != nil && at(over) > b.latest && !over.IsZero() {
@@ -108,7 +108,7 @@ func (f *fold) successAt(index int16) time.Time {
 	return time.Time{}
 }
 
-// firstReached returns the time when an attempt first reached the milestone.
+// firstReached returns the time of the milestone in the first attempt that reached the milestone.
 func (f *fold) firstReached(index int16, m Milestone) time.Time {
 	for attempt := range uint16(maxAttempts) {
 		if at := f.estimateOf(milestoneKey{index, attempt, m}); !at.IsZero() {
@@ -118,7 +118,7 @@ func (f *fold) firstReached(index int16, m Milestone) time.Time {
 	return time.Time{}
 }
 
-// estimateOf returns the estimate of a milestone, or zero if unknown.
+// estimateOf returns the estimate of a milestone, or the zero time if the milestone is unknown.
 func (f *fold) estimateOf(k milestoneKey) time.Time {
 	if b := f.bounds.find(k); b != nil {
 		return b.estimate().time()

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestInitializedAt checks that a pod with only main containers is initialized when the kubelet picks it up. Any
-// other pod is initialized when the last container before the main containers has passed.
+// TestInitializedAt checks that a pod with only main containers is initialized when the kubelet picks up the pod. A pod
+// with init containers or sidecars is initialized when the last of these containers has passed.
 func TestInitializedAt(t *testing.T) {
 	const taken = "1.200 pod scheduled@1\n2.300 pod acknowledged@2\n"
 	for name, test := range map[string]struct {

@@ -13,7 +13,7 @@ type pullAttempt struct {
 	failure imagepull.Failure
 }
 
-// The method end returns the milestone at the end of the attempt.
+// end returns the milestone at the end of the attempt.
 func (a pullAttempt) end() Milestone {
 	if a.outcome == imagepull.OutcomeFailed {
 		return MilestonePullFailed
@@ -36,7 +36,7 @@ func (f *fold) attemptsOf(c *Container) []pullAttempt {
 	return append(attempts, pullAttempt{attempt: evidence.finalAttempt, outcome: lastOutcome(f, c, index)})
 }
 
-// appendPulls adds the known facts about every attempt to get the container's image.
+// appendPulls appends a Pull for every attempt to get the container's image.
 func (f *fold) appendPulls(pulls []Pull, c *Container) []Pull {
 	index := f.index(c.Name)
 	registry := f.e.containers[index].registryOf(c.Image)
@@ -51,7 +51,7 @@ func (f *fold) appendPulls(pulls []Pull, c *Container) []Pull {
 	return f.describe(pulls, c)
 }
 
-// The method pull returns one attempt with its known instants.
+// pull returns the known facts about one attempt to get the container's image.
 func (f *fold) pull(c *Container, registry string, a pullAttempt) Pull {
 	index := f.index(c.Name)
 	p := Pull{
@@ -85,10 +85,10 @@ func (f *fold) pull(c *Container, registry string, a pullAttempt) Pull {
 	}
 	if a.outcome == imagepull.OutcomeFailed && requested != nil && finished != nil &&
 		!p.FinishedAt.Before(p.RequestedAt) {
-		p.Error = f.spanError(requested, finished) // the error of queue and pull together
+		p.Error = f.spanError(requested, finished) // covers the time in the queue and the pull
 	}
 	if started == nil || finished == nil || a.outcome == imagepull.OutcomePresent || p.FinishedAt.Before(p.StartedAt) {
-		return p // the instants are out of order, and a conflict explains the reason
+		return p // nothing was pulled, a time is unknown, or a conflict puts the times out of order
 	}
 	if requested != nil && p.StartedAt.Before(p.RequestedAt) {
 		return p
@@ -104,7 +104,7 @@ func (f *fold) pull(c *Container, registry string, a pullAttempt) Pull {
 	return p
 }
 
-// The method describe adds facts about the image to the last pull, unless this pull failed.
+// describe adds facts about the image to the last pull, unless this pull failed.
 func (f *fold) describe(pulls []Pull, c *Container) []Pull {
 	index := f.index(c.Name)
 	last := &pulls[len(pulls)-1]

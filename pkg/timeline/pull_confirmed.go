@@ -7,9 +7,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// The method confirmed reports whether other evidence than an Event shows that the runtime finished a pull of a
-// container's image during this start-up. Anyone who can create Events can forge kubelet Events. But nobody can forge
-// the runtime's image store or the kubelet's status in this way.
+// confirmed reports whether the runtime finished a pull of a container's image during this start-up, according to
+// evidence other than Events. Anyone who can create Events can forge kubelet Events, but not the runtime's image store
+// or the kubelet's status.
 func (f *fold) confirmed(c *Container, outcome imagepull.Outcome) bool {
 	switch outcome {
 	case imagepull.OutcomeFailed, imagepull.OutcomePulling, imagepull.OutcomePresent:
@@ -18,8 +18,8 @@ func (f *fold) confirmed(c *Container, outcome imagepull.Outcome) bool {
 	image, runs := f.e.image(c.Image), c.runsFromImage()
 	switch {
 	case runs && (c.PullPolicy == PullAlways || !f.e.scope.Runtime):
-		// The kubelet runs the container only if the registry answered. Without a runtime, the run of the container is
-		// the best evidence.
+		// With PullAlways, the kubelet runs the container only if the registry answered. Without a runtime as a source,
+		// the run of the container is the best evidence.
 		return true
 	case image == nil:
 		return false
@@ -29,9 +29,9 @@ func (f *fold) confirmed(c *Container, outcome imagepull.Outcome) bool {
 	return image.pulledAgain() || image.last.PulledAt.After(f.began())
 }
 
-// failureConfirmed reports whether other evidence than an Event shows that a pull of a container's image failed
-// for a reason. This evidence is a status of the pod object with the same reason. If the image of a volume
-// cannot be pulled, the kubelet reports the failure for each container that mounts the volume.
+// failureConfirmed reports whether evidence other than an Event confirms that a pull of a container's image failed for
+// the given reason. This evidence is a container status with the same reason. If the image of a volume cannot be
+// pulled, the kubelet reports the failure in the status of each container that mounts the volume.
 func (f *fold) failureConfirmed(index int16, why imagepull.Failure) bool {
 	if !f.e.isVolume(index) {
 		return !f.e.containers[index].imageChanged && slices.Contains(f.e.containers[index].statusReasons, why)
@@ -45,9 +45,8 @@ func (f *fold) failureConfirmed(index int16, why imagepull.Failure) bool {
 		func(c containerEvidence) bool { return slices.Contains(c.statusReasons, why) })
 }
 
-// The method began returns the time when the kubelet picked up the pod. If this time is unknown, the method began
-// returns the creation time of the pod. No pull for the pod ended before this time. The two times are truncated to
-// seconds.
+// began returns the time when the kubelet picked up the pod, or the pod's creation time if the pickup is unknown. No
+// pull for the pod ended before this time. Both times are truncated to seconds.
 func (f *fold) began() time.Time {
 	if f.e.pod.AcknowledgedAt.IsZero() {
 		return f.e.pod.CreatedAt

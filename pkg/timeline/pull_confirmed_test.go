@@ -7,7 +7,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// TestConfirmedPulls checks that only the runtime's answer or the kubelet's status confirms Events about a pull.
+// TestConfirmedPulls checks that Events about a pull need confirmation by the runtime's answer or the kubelet's status.
 func TestConfirmedPulls(t *testing.T) {
 	const image = "registry.example/web:2"
 	at := base.Add
@@ -82,9 +82,8 @@ func TestConfirmedPulls(t *testing.T) {
 	}
 }
 
-// TestOnlyStatusConfirmsFailedPull checks that an Event about a failed pull proves nothing about a registry
-// without a confirmation. Only a status of the pod with the same reason confirms the Event, because tenants
-// cannot write the status.
+// TestOnlyStatusConfirmsFailedPull checks that an unconfirmed Event about a failed pull proves nothing about a
+// registry. Only a status of the pod with the same reason confirms the Event, because tenants cannot write the status.
 func TestOnlyStatusConfirmsFailedPull(t *testing.T) {
 	const start = `
 available runtime events
@@ -117,8 +116,9 @@ spec main app cold
 	}
 }
 
-// TestStatusDoesNotConfirmFailureOfOtherImage simulates tenants whose pull of one image really fails. The
-// tenants forge the same failure for another image, either in place of the first image or in a volume beside it.
+// TestStatusDoesNotConfirmFailureOfOtherImage simulates tenants whose pull of one image really fails. The tenants forge
+// the same failure for another image. The other image replaces the first image, or is the image of a volume in the same
+// pod.
 func TestStatusDoesNotConfirmFailureOfOtherImage(t *testing.T) {
 	const evil, honest, why = "evil.example/x:1", "docker.io/library/nginx:1",
 		"dial tcp 10.0.0.1:443: connect: connection refused"

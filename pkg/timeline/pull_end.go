@@ -4,8 +4,8 @@ import (
 	"time"
 )
 
-// answerSlack is the maximum time from an image's timestamp to the runtime's answer. In this time, containerd
-// writes the image under its other names, each with one database write, and reads its size
+// answerSlack is the maximum time from an image's timestamp to the runtime's answer. In this time, containerd stores
+// the image under its other names, with one database write for each name. containerd then reads the image's size
 // (internal/cri/server/images, PullImage).
 const answerSlack = instant(250 * time.Millisecond)
 
@@ -16,11 +16,11 @@ type pullEnd struct{ earliest, latest instant }
 
 func (s pullEnd) known() bool { return s.earliest != 0 }
 
-// The method bounded reports whether the timestamps prove that the pull had ended.
+// bounded reports whether the timestamps set an upper bound on the end of the pull.
 func (s pullEnd) bounded() bool { return s.known() && s.latest != maxInstant }
 
-// pullEndBetween returns the end of a pull that the runtime answered after the instant from. The image's timestamp
-// must not be later than the argument last.
+// pullEndBetween returns the end of a pull. The argument from is the earliest possible time at which the runtime stored
+// the image. The argument last is the latest possible timestamp of the image.
 func pullEndBetween(from, last instant) pullEnd { return pullEnd{from, last + answerSlack} }
 
 // pullEnd returns the end of a container's pull, from the image's timestamps. Timestamps before the pull, or
@@ -55,10 +55,15 @@ func (f *fold) pullEnd(index int16) pullEnd {
 	return pullEnd{}
 }
 
-// pullEndWithoutEvent returns the end of a pull without an Event. The pull belongs to this container under two
-// conditions. The image had been pulled exactly once when the container was created, and that pull ended after
-// the kubelet started work on the container. There are two exceptions. Another container of the pod can have the
-// same image. If pulls failed, another pod can have pulled the image during the kubelet's back-off.
+// pullEndWithoutEvent returns the end of a pull that no Event reports. The image's timestamps certainly belong to this
+// container's pull if all of these conditions are true:
+//   - The image had been pulled exactly once when the container was created.
+//   - This single pull ended after the kubelet started work on the container.
+//   - No other container of the pod has the same image.
+//   - No pull for this container failed. After a failure, another pod can have pulled the image during the kubelet's
+//     back-off.
+//
+// If a condition is not true, the end has no upper bound.
 func (f *fold) pullEndWithoutEvent(index int16, image *imageEvidence) pullEnd {
 	first, last, used := image.last.FirstPulledAt, image.last.PulledAt, f.e.usedBy(index)
 	if !image.wasAbsent() || first.IsZero() || used == maxInstant {
@@ -74,8 +79,8 @@ func (f *fold) pullEndWithoutEvent(index int16, image *imageEvidence) pullEnd {
 	return pullEndBetween(at(last), at(last))
 }
 
-// The method only returns the only container of the pod with an image. The method only returns nil if several
-// containers have the image, because any of them can have pulled it.
+// only returns the single container of the pod that has the given image. only returns nil if several containers have
+// the image, because any of them can have pulled it.
 func (e *Evidence) only(image string) (only *Container) {
 	for i := range e.pod.Containers {
 		switch c := &e.pod.Containers[i]; {
@@ -89,8 +94,9 @@ func (e *Evidence) only(image string) (only *Container) {
 	return only
 }
 
-// The method began returns the time when the kubelet asked the runtime, computed from the kubelet's duration. For old
-// kubelets, the result is the time when the kubelet requested the pull.
+// began returns the time when the kubelet asked the runtime for the pull, computed from the duration in the Event.
+// Kubelets up to 1.24 report only the time since the request. For these kubelets, began returns the time of the
+// request.
 func (p pulledEvent) began() instant {
 	switch l := p.lengths; {
 	case l.Timed:
@@ -101,8 +107,8 @@ func (p pulledEvent) began() instant {
 	return minInstant
 }
 
-// eventOnTime reports whether no evidence shows that the kubelet's Event about the end of the pull was late. If
-// the Event was late, the kubelet's duration of the pull includes the delay.
+// eventOnTime returns false if the runtime's timestamps show that the kubelet's Event about the end of the pull was
+// late. The duration in a late Event includes the delay.
 func (p pullEvidence) eventOnTime() bool {
 	return !p.runtimeEnd.bounded() || p.pulled.earliest <= p.runtimeEnd.earliest
 }
@@ -128,7 +134,7 @@ func (p pullEvidence) endConstraints(finished milestoneKey) []constraint {
 	}
 	event := p.pulled.answered(finished)
 	if p.pulled.present {
-		event = p.pulled.constraint(finished) // the kubelet found the image
+		event = p.pulled.constraint(finished) // the kubelet found the image on the node
 	}
 	if !p.eventOnTime() {
 		event.earliest = minInstant
@@ -136,18 +142,18 @@ func (p pullEvidence) endConstraints(finished milestoneKey) []constraint {
 	return append(constraints, event)
 }
 
-// The method answered returns the constraint on the time at which the runtime gave the answer that an Event reports.
+// answered returns the constraint on the time of the runtime's answer, which the kubelet reports in an Event.
 func (w window) answered(k milestoneKey) constraint {
 	c := w.constraint(k)
 	if c.origin == originEventName || c.origin == originEventSecond {
-		c.earliest -= answerDelay - eventSlack // the window allows for eventSlack
+		c.earliest -= answerDelay - eventSlack // the window already includes eventSlack
 	}
 	return c
 }
 
 // answerDelayed reports whether the time between the timestamp of a container's image and the kubelet's next step is
-// unusually long. The cause of this delay is unknown. Either the disk was busy and the runtime needed much time to
-// write the image again before its answer. Or the kubelet was starved or stopped and received the answer late.
+// unusually long. The cause of this delay is unknown. A busy disk can have slowed the runtime when it wrote the image
+// again before its answer. The kubelet can also have been starved or stopped, and received the answer late.
 func (f *fold) answerDelayed(index int16, next milestoneKey) bool {
 	p := f.pulls[index]
 	if p.pulled.known() {

@@ -7,8 +7,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// pullEvidence holds the facts from Events about the pulls before a container's first run. Later Events concern
-// a restart.
+// pullEvidence holds the facts about the pulls before a container's first run. Later Events concern a restart.
 type pullEvidence struct {
 	refuter
 	firstRequest  constraint // the first request for the image, from an Event; zero if no Event reports a request
@@ -18,12 +17,12 @@ type pullEvidence struct {
 	pulled       pulledEvent
 	refuted      bool // the runtime's facts contradict some of the Events
 	maybeRestart bool // an Event can concern a restart
-	// finalAttempt is the attempt that succeeded or is running. finalAttempt is the number of failed attempts, or
-	// the last requested attempt.
+	// finalAttempt is the attempt that succeeded or is in progress. finalAttempt is the number of failed attempts or
+	// the last requested attempt, whichever is larger.
 	finalAttempt  uint16
 	layers        []Layer // the layers that the pull downloaded; nil if the runtime does not report them
 	resumed       bool    // an earlier attempt had begun to download the layers
-	layersUndated bool    // other layers were possibly downloaded, but the runtime has no timestamps of them
+	layersUndated bool    // the pull possibly downloaded more layers, for which the runtime has no timestamps
 	runtimeEnd    pullEnd // the end of the pull, from the runtime's timestamps
 }
 
@@ -82,9 +81,9 @@ func (e *Evidence) pullEvidence(index int16) pullEvidence {
 	return p
 }
 
-// mayBeOfRestart reports whether the Event about a present image can concern the container's second run. This is
-// possible if the creation of the first run has no exact timestamp. In that case, the Event about the first run
-// was lost.
+// mayBeOfRestart reports whether a Pulled Event about a present image can concern the container's second run instead of
+// its first run. This is possible if the Event is later than the earliest possible creation of the first run. The agent
+// then missed the Event about the first run.
 func (e *Evidence) mayBeOfRestart(index int16, p pulledEvent) bool {
 	if !p.present || p.latest <= e.createdSince(index) {
 		return false
@@ -95,8 +94,8 @@ func (e *Evidence) mayBeOfRestart(index int16, p pulledEvent) bool {
 	})
 }
 
-// imageCheckedBy returns the latest time at which the runtime can have answered whether it has a container's
-// image. By then, the kubelet had requested a pull or used the image. imageCheckedBy returns maxInstant if
+// imageCheckedBy returns the latest time at which the runtime can have answered whether it has a container's image. By
+// this time, the kubelet had requested a pull or used the image. imageCheckedBy returns maxInstant if the time is
 // unknown.
 func (f *fold) imageCheckedBy(index int16) instant {
 	p, first := &f.pulls[index], f.e.usedBy(index)
@@ -114,9 +113,8 @@ func (f *fold) imageCheckedBy(index int16) instant {
 	return first
 }
 
-// pullEventsOf returns the evidence with the Events about a container's pulls. Usually this is the container's own
-// evidence. If only one container has the image, the result can also be the evidence of Events that name only the
-// image.
+// pullEventsOf returns the evidence with the Events about a container's pulls, usually the container's own evidence. If
+// only one container has the image, pullEventsOf can also return the evidence of Events that name only the image.
 func (e *Evidence) pullEventsOf(index int16) *containerEvidence {
 	own := &e.containers[index]
 	if own.pulled.known() || len(own.failures) > 0 {
@@ -140,8 +138,8 @@ func (e *Evidence) pullEventsOf(index int16) *containerEvidence {
 	return own
 }
 
-// The method before reports whether the given request is not the request for the pull in this Event. The result is
-// true if the image was already present, or if the request is certainly earlier than the request for this pull.
+// before reports whether a request for the image is earlier than the request for the pull in this Event. If the image
+// was already present, before always returns true, because the Event reports no pull.
 func (p pulledEvent) before(request constraint) bool {
 	if p.present {
 		return true
@@ -149,8 +147,8 @@ func (p pulledEvent) before(request constraint) bool {
 	return p.lengths.WaitingTimed && request.latest < p.earliest-instant(p.lengths.Waiting+p.lengths.Unit)-eventSlack
 }
 
-// pullConstraints combines the Events about a container's pulls. The Events date the end of every failed attempt
-// and the end of the successful attempt. The durations in the message date the start of the successful attempt.
+// pullConstraints converts the Events about a container's pulls to constraints. The Events date the end of every failed
+// attempt and the end of the successful attempt. The durations in the message date the start of the successful attempt.
 func pullConstraints(index int16, evidence pullEvidence) []constraint {
 	var constraints []constraint
 	for _, f := range evidence.failures {
@@ -176,8 +174,8 @@ func pullConstraints(index int16, evidence pullEvidence) []constraint {
 	return constraints
 }
 
-// maxRequests limits two lists of Events for each container: first requests for a pull, and failures of the
-// runtime to report whether it has the image. The earliest Events are kept.
+// maxRequests limits the lists containerEvidence.requested and containerEvidence.inspected. Each list keeps the
+// earliest Events.
 const maxRequests = 16
 
 // findRequests finds the requests for a container's image. The first Event that is not refuted dates the first
@@ -200,7 +198,7 @@ func (p *pullEvidence) findRequests(e *Evidence, index int16) {
 	p.laterRequests = e.constraints[first:searchConstraints(e.constraints, key)]
 }
 
-// The method requests yields all requests for a container's image that are not refuted.
+// requests yields all requests for a container's image that are not refuted.
 func (p *pullEvidence) requests(yield func(constraint) bool) {
 	if p.firstRequest != (constraint{}) && !yield(p.firstRequest) {
 		return
@@ -212,8 +210,8 @@ func (p *pullEvidence) requests(yield func(constraint) bool) {
 	}
 }
 
-// inspectConstraints dates the first time at which the runtime did not report whether it has a container's image.
-// Only times before the first pull count.
+// inspectConstraints dates the first time that the runtime could not report whether it has a container's image. Only
+// times before the first pull count.
 func (f *fold) inspectConstraints(index int16) []constraint {
 	for _, w := range f.e.containers[index].inspected {
 		if w.latest <= f.imageCheckedBy(index) && f.pulls[index].tooEarly(w.latest) == "" {

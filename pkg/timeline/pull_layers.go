@@ -12,7 +12,7 @@ import (
 // second pull takes longer, because the runtime asks the registry.
 const pulledOnceWithin = 5 * time.Millisecond
 
-// pulledOnce reports whether an image was not pulled again after its first pull.
+// pulledOnce reports whether the runtime pulled the image exactly once.
 func (i *imageEvidence) pulledOnce() bool {
 	return !i.last.PulledAt.IsZero() && i.last.PulledAt.Sub(i.last.FirstPulledAt) < pulledOnceWithin
 }
@@ -36,7 +36,7 @@ func (f *fold) layerConstraints(c *Container) []constraint {
 	if mayBeOwn && !resolved.IsZero() && at(resolved) >= f.e.workStart(c) &&
 		(p.known() || !f.mayStartWorkLater(c, index, at(image.last.PulledAt))) {
 		// The manifest arrived after the kubelet started work on this container. Layers that were already present
-		// under another name prove nothing. The registry's response time for the manifest is unknown.
+		// under another image name prove nothing. The registry's response time for the manifest is unknown.
 		constraints = append(constraints,
 			constraint{milestoneKey{index, final, MilestonePullStarted}, originStore, leanLatest, minInstant,
 				at(resolved)},
@@ -47,7 +47,7 @@ func (f *fold) layerConstraints(c *Container) []constraint {
 		began = p.latest - instant(p.lengths.Pull+p.lengths.Unit+durationSlack)
 	}
 	if image.layered.undatedSince(began) {
-		f.pulls[index].layersUndated = true // the latest of the other layers is not necessarily the last layer
+		f.pulls[index].layersUndated = true // the latest layer with a timestamp is not necessarily the last layer
 		return constraints
 	}
 	layers := layersSince(image.layered.Layers, began)
@@ -69,8 +69,7 @@ func (p pulledEvent) beganAfter() instant {
 	return p.earliest - instant(p.lengths.Pull+p.lengths.Unit+durationSlack)
 }
 
-// nothingCameSince reports whether all layers of an image were certainly present before the instant in the argument
-// began.
+// nothingCameSince reports whether all layers of an image were certainly present before the given instant.
 func (i *imageEvidence) nothingCameSince(began instant) bool {
 	if i.layered == nil || len(i.layered.Layers) == 0 {
 		return false
@@ -78,8 +77,8 @@ func (i *imageEvidence) nothingCameSince(began instant) bool {
 	return !slices.ContainsFunc(i.layered.Layers, func(l Layer) bool { return !l.thereBefore(began) })
 }
 
-// thereBefore reports whether a layer was present before an instant. An unpacked layer was present, even if its
-// blob was discarded.
+// thereBefore reports whether a layer was present before an instant. An unpacked layer was present, even if the runtime
+// has deleted its blob.
 func (l *Layer) thereBefore(then instant) bool {
 	came := l.DownloadedAt
 	if came.IsZero() {
@@ -113,15 +112,15 @@ func lastDownload(layers []Layer) (last time.Time) {
 	return last
 }
 
-// startedBy reports whether the arrival of the manifest is the only bound on the start of a pull. Before the
-// arrival, either the pull was in the queue or the registry was slow.
+// startedBy reports whether only the arrival of the manifest dates the start of a pull. The time before the arrival can
+// be time in the queue or the response time of a slow registry.
 func (f *fold) startedBy(index int16, attempt uint16) bool {
 	return f.bounds.find(milestoneKey{index, attempt, MilestonePullResolved}) != nil
 }
 
-// mayHoldUnpacking reports whether the pull of an image includes unpacking without a timestamp of the last
-// downloaded byte. The shares of registry and disk in that pull are unknown. The result is also true for an
-// attempt that can have failed during unpacking.
+// mayHoldUnpacking reports whether a pull can include unpacking that the evidence cannot separate from the download.
+// The shares of registry and disk in such a pull are unknown. mayHoldUnpacking also returns true for an attempt that
+// can have failed during unpacking.
 func (f *fold) mayHoldUnpacking(c *Container, a pullAttempt) bool {
 	switch a.outcome {
 	case imagepull.OutcomeVerified:
@@ -138,7 +137,7 @@ func (f *fold) mayHoldUnpacking(c *Container, a pullAttempt) bool {
 		f.pulls[f.index(c.Name)].layersUndated
 }
 
-// addLayers adds the layers that a pull downloaded and the time when they had arrived.
+// addLayers adds the layers that a pull downloaded, and the time when the last byte of these layers had arrived.
 func (f *fold) addLayers(p *Pull, index int16, a pullAttempt) {
 	downloaded := f.bounds.find(milestoneKey{index, a.attempt, MilestonePullDownloaded})
 	if downloaded == nil {
@@ -148,8 +147,8 @@ func (f *fold) addLayers(p *Pull, index int16, a pullAttempt) {
 	p.Layers, p.Resumed = f.pulls[index].layers, f.pulls[index].resumed
 }
 
-// Bytes returns the number of bytes that the pull downloaded, or 0 if unknown. Bytes does not count layers that
-// another pull counts.
+// Bytes returns the number of bytes that the pull downloaded, or 0 if unknown. Bytes excludes layers that count for
+// another pull.
 func (p Pull) Bytes() (sum int64) {
 	for i, l := range p.Layers {
 		again := slices.ContainsFunc(p.Layers[:i], func(below Layer) bool { return below.Digest == l.Digest })
@@ -162,11 +161,11 @@ func (p Pull) Bytes() (sum int64) {
 
 func (p Pull) shared(layer int) bool { return layer < len(p.Shared) && p.Shared[layer] }
 
-// Unpacking returns the start and the end of the unpacking of a pull's layers, and the time that was spent on
-// unpacking. The runtime unpacks one layer after the other, each as soon as it has arrived, while other layers
-// still arrive. The results are zero if the runtime does not report layers.
+// Unpacking returns the start and the end of the unpacking of the pull's layers, and the time that the runtime spent on
+// unpacking. The runtime unpacks a layer as soon as the layer has arrived and the layer below is unpacked. Other layers
+// can still arrive at this time. The results are zero if the runtime does not report layers.
 func (p Pull) Unpacking() (from, to time.Time, busy time.Duration) {
-	var before time.Time // the time when the runtime finished the layer below
+	var before time.Time // the time when the layer below was unpacked
 	for _, l := range p.Layers {
 		if l.UnpackedAt.IsZero() || !l.UnpackedAt.After(l.DownloadedAt) {
 			continue

@@ -9,8 +9,8 @@ import (
 // from the registry. The snapshotter downloads the content of the layers later, when a process reads the
 // content. So the download happens while the container starts and runs.
 
-// The method lazy reports whether the runtime mounted layers of a container's image from the registry. The result is
-// false if nobody asked the runtime about layers.
+// lazy reports whether the runtime mounted layers of a container's image from the registry. lazy returns false if the
+// agent did not ask the runtime about layers.
 func (f *fold) lazy(c *Container) bool {
 	image := f.e.image(c.Image)
 	return image != nil && image.layered != nil && image.layered.lazy()
@@ -25,7 +25,7 @@ func (i *Image) mountedAfter(then time.Time) bool {
 	return slices.ContainsFunc(i.Layers, func(l Layer) bool { return l.Remote && l.UnpackedAt.After(then) })
 }
 
-// The method loads reports whether the container reads its image during a phase.
+// loads reports whether a container starts or runs during the phase, and can therefore read its image.
 func (p Phase) loads() bool {
 	switch p {
 	case PhaseContainerStart, PhaseInitRun, PhasePostStartHook, PhaseFailedRun, PhaseStartupProbe, PhaseReadinessProbe:
@@ -34,8 +34,8 @@ func (p Phase) loads() bool {
 	return false
 }
 
-// markLoading marks the spans during which the container's image can still be loading. For a span without a
-// container, any container of the pod counts.
+// markLoading marks the spans during which the container's image can still be loading. If a span names no container,
+// markLoading checks every container of the pod.
 func (f *fold) markLoading(spans []Span) {
 	for i := range spans {
 		s := &spans[i]

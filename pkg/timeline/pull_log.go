@@ -9,49 +9,50 @@ import (
 )
 
 const (
-	// maxPullLog is the maximum number of pulls in the log. A node rarely has a longer queue.
+	// maxPullLog is the maximum number of pulls in the log. A node's pull queue is rarely longer.
 	maxPullLog = 256
 	// leastBlocked is the shortest wait that the log attributes to another pull. The kubelet can need this time to
 	// start the next pull.
 	leastBlocked = 50 * time.Millisecond
 )
 
-// PullLog holds the node's latest pulls, from the kubelet's Events. PullLog adds two facts that one pod's
-// evidence cannot show: which pull a pull waited for, and whether another pull had downloaded the image. PullLog
-// is not safe for concurrent use.
+// PullLog holds the node's latest pulls, from the kubelet's Events. PullLog adds two facts that one pod's evidence
+// cannot show: which other pull a pull waited for, and whether another pull had downloaded the image. PullLog is not
+// safe for concurrent use.
 type PullLog struct {
 	pulls    []loggedPull           // the oldest pull first
 	pending  []loggedPull           // pulls of pods without a known sandbox; see sandboxKnown
-	requests map[string]pullRequest // the kubelet's latest request, by pod and container
+	requests map[string]pullRequest // the kubelet's latest request for each container, by pod and container
 	layers   recentLayers
-	images   map[string]imageAnswerOf // by normalized name
-	// The field sandboxes holds the pods whose sandbox the runtime has created, by UID. The field sandboxes is nil
-	// until the runtime's first answer.
+	images   map[string]imageAnswerOf // the runtime's last answer about each image, by normalized name
+	// The field sandboxes holds the runtime's answers about the sandboxes of pods, by pod UID. The field is nil until
+	// the runtime's first answer.
 	sandboxes map[string]sandboxSince
 }
 
 // loggedPull is one completed pull.
 type loggedPull struct {
 	event           eventID
-	image           string // normalized, so that all references to it are equal
+	image           string // normalized, so that all references to the image are equal
 	uid             string
 	failed          bool
 	imageAbsent     bool // the kubelet had found that the image was absent
 	blocker         Blocker
 	requestedAt     time.Time // when the kubelet requested the pull; zero if unknown
 	from, until     time.Time // when the kubelet asked the runtime, and when the runtime answered
-	startUnknown    bool      // from is only the time of the request, as for every failed pull
+	startUnknown    bool      // the field from is the time of the request; true for every failed pull
 	error           time.Duration
 	overlappedUntil time.Time // the end of the last certain overlap with another pull; zero if there was no overlap
 	dequeued        bool      // the pull waited long, and began when another pull ended
 	layers          []uint64  // the layerHash of each layer that the pull downloaded; nil if unknown
 }
 
-// eventID identifies one occurrence of an Event. Repeated or late deliveries of the Event have the same eventID.
+// eventID identifies one occurrence of an Event. Repeated or late deliveries of the same occurrence have the same
+// eventID.
 type eventID struct {
 	uid, container, reason, image string
-	// namedAt is the first occurrence. namedAt is truncated to seconds if the Event's name does not contain the
-	// time.
+	// namedAt is the time of the Event's first occurrence. namedAt is truncated to seconds if the Event's name does not
+	// contain the time.
 	namedAt time.Time
 	count   int
 }
@@ -64,7 +65,7 @@ func eventIDOf(o EventSeen, container, image string) eventID {
 	return eventID{o.UID, container, o.Reason, image, named, o.Count}
 }
 
-// Observe adds the pull that an Event reports. Most Events do not concern pulls.
+// Observe adds the pull or the pull request that an Event reports. Observe ignores Events that do not concern pulls.
 func (l *PullLog) Observe(o EventSeen, pod Pod) {
 	m := imagepull.ParseMessage(o.Reason, o.Message)
 	reportedAt, bound := o.NamedAt, loggedError
@@ -112,7 +113,8 @@ func (l *PullLog) Observe(o EventSeen, pod Pod) {
 	l.add(logged)
 }
 
-// The method add logs a pull. If the runtime has not shown the pod's sandbox yet, the pull stays pending.
+// add logs a pull, unless the runtime refutes the pull. If the runtime has not reported the pod's sandbox yet, the pull
+// stays pending.
 func (l *PullLog) add(p loggedPull) {
 	switch {
 	case l.refuted(p):
@@ -132,8 +134,8 @@ func (p *Pod) pullsIfAbsent(container string) bool {
 	})
 }
 
-// mayPull reports whether a message can concern a container. The container's image must be the image in the
-// message.
+// mayPull reports whether an Event's message about a pull can concern a container of the pod. If the message names an
+// image, the container's spec must name the same image.
 func (p *Pod) mayPull(container string, m imagepull.Message) bool {
 	if m.Image == "" {
 		return p.has(container)
@@ -143,12 +145,12 @@ func (p *Pod) mayPull(container string, m imagepull.Message) bool {
 	})
 }
 
-// The method uses reports whether the spec of a container contains the image reference.
+// uses reports whether the spec of any container contains the image reference.
 func (p *Pod) uses(image string) bool {
 	return slices.ContainsFunc(p.Containers, func(c Container) bool { return c.Image == image })
 }
 
-// requestOf returns the key of a pod's container. podOf returns the pod's UID from this key.
+// requestOf returns the key of a container in PullLog.requests. The function podOf returns the pod's UID from this key.
 func requestOf(uid, container string) string { return uid + "/" + container }
 
 func podOf(request string) string {
@@ -156,9 +158,9 @@ func podOf(request string) string {
 	return uid
 }
 
-// The method request records when the kubelet requested a pull. The kubelet pulls a pod's images one after the other,
-// so only the pod's latest request can be open. The log drops an open request only if the log is full of newer open
-// requests of other pods.
+// request records when the kubelet requested a pull. The kubelet pulls a pod's images one after the other, so only the
+// pod's latest request can be open. If the log is full, request drops the oldest ended request. If no request has
+// ended, request drops the oldest open request.
 func (l *PullLog) request(uid, container string, at time.Time, bound time.Duration) {
 	if l.requests == nil {
 		l.requests = map[string]pullRequest{}
@@ -196,9 +198,9 @@ func (l *PullLog) request(uid, container string, at time.Time, bound time.Durati
 	delete(l.requests, first)
 }
 
-// endRequest records that the pull of a container's request has ended. The time of the request can be later than
-// the end of the pull, by the errors of the two times. The next request follows only after a back-off of
-// seconds.
+// endRequest records that a container's pull has ended. The argument latest is the latest possible end of the pull. A
+// request after latest belongs to the next attempt, because the kubelet waits seconds in back-off before it requests
+// the image again.
 func (l *PullLog) endRequest(uid, container string, latest time.Time) {
 	of := requestOf(uid, container)
 	if request, known := l.requests[of]; known && !request.at.After(latest) {
@@ -207,8 +209,8 @@ func (l *PullLog) endRequest(uid, container string, latest time.Time) {
 	}
 }
 
-// Settle records a timeline that is final. From then on, the layers that its pulls downloaded belong to its pod.
-// These layers count as shared in other pods' pulls.
+// Settle records a final timeline. The layers that the timeline's pulls downloaded then belong to the timeline's pod.
+// In the pulls of other pods, these layers count as shared.
 func (l *PullLog) Settle(t Timeline) {
 	for of, request := range l.requests {
 		if podOf(of) == t.UID {
@@ -228,8 +230,8 @@ func (l *PullLog) Settle(t Timeline) {
 	}
 }
 
-// Complete adds the evidence of other pods' pulls to the pulls of a timeline. Complete changes these pulls, so
-// no other goroutine may use them at the same time.
+// Complete adds the evidence of other pods' pulls to the pulls of the timeline t. Complete changes these pulls, so no
+// other goroutine may use the pulls at the same time.
 func (l *PullLog) Complete(t *Timeline) {
 	for _, pulls := range [...][]Pull{t.Pulls, t.EphemeralPulls} {
 		for i := range pulls {
@@ -255,7 +257,8 @@ func (l *PullLog) complete(p *Pull, uid string) {
 		if o.uid == uid {
 			continue
 		}
-		// If this pod's evidence does not decide the outcome, a pull that found the image absent decides it.
+		// The other pull o can change the outcome OutcomeDownloaded. The pull o can change OutcomeUnknown only if the
+		// kubelet found the image absent before o.
 		open := p.Outcome == imagepull.OutcomeDownloaded || p.Outcome == imagepull.OutcomeUnknown && o.imageAbsent
 		if open && image == "" {
 			image = normalized(p.Image)
@@ -265,22 +268,22 @@ func (l *PullLog) complete(p *Pull, uid string) {
 			if p.sharesAll() {
 				p.Outcome = imagepull.OutcomeJoined
 			} else {
-				// Some layers arrived after the other pull. Either the image had been removed, or it was a different
-				// image.
+				// Some layers arrived after the other pull had ended. The image was removed in between, or the other
+				// pull downloaded a different image.
 				p.Outcome = imagepull.OutcomeDownloaded
 			}
 		}
 	}
 }
 
-// The method dated reports whether all instants of a pull are known and in order.
+// dated reports whether a pull took place and all its times are known and in order.
 func (p *Pull) dated() bool {
 	return !p.RequestedAt.IsZero() && !p.StartedAt.Before(p.RequestedAt) && !p.FinishedAt.Before(p.StartedAt) &&
 		p.Outcome != imagepull.OutcomePresent
 }
 
-// The function normalized returns the same name for all references to the same image. The function normalized returns
-// an invalid reference unchanged.
+// normalized returns the same name for all references to the same image. If a reference is invalid, normalized returns
+// the reference unchanged.
 func normalized(ref string) string {
 	name, err := imagepull.Normalize(ref)
 	if err != nil {
@@ -289,8 +292,8 @@ func normalized(ref string) string {
 	return name
 }
 
-// The method provided reports whether pull o downloaded the image that p requested. The result is true if o began
-// before p and ended after the image was last known to be absent.
+// provided reports whether the logged pull o downloaded the image for the pull p. In this case, o began before p, and
+// ended after the image was last known to be absent.
 func (o *loggedPull) provided(p *Pull) bool {
 	absent := at(p.RequestedAt)
 	if p.absentAt != 0 {

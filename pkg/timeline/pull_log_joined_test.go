@@ -31,9 +31,10 @@ func TestJoinedUnderAnotherSpelling(t *testing.T) {
 func TestJoinedByEvidenceOfTheOtherPull(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	for policy, want := range map[PullPolicy]imagepull.Outcome{
-		// The kubelet had found the image absent, while this pull waited in the queue.
+		// With PullIfNotPresent, the kubelet found the image absent before the other pull. This pull waited in the
+		// queue during the other pull.
 		PullIfNotPresent: imagepull.OutcomeJoined,
-		PullAlways:       imagepull.OutcomeUnknown, // the other pull might have found the image present
+		PullAlways:       imagepull.OutcomeUnknown, // the other pull can have found the image present
 	} {
 		var log PullLog
 		log.Observe(EventSeen{UID: "other", Container: "app", Reason: "Pulled", NamedAt: second(10), LastAt: second(10),
@@ -46,8 +47,8 @@ func TestJoinedByEvidenceOfTheOtherPull(t *testing.T) {
 		if log.Complete(&tl); tl.Pulls[0].Outcome != want {
 			t.Errorf("beside a pull with policy %s: %s, want %s", policy, tl.Pulls[0].Outcome, want)
 		}
-		// The other pull had ended when the kubelet requested this pull. But the agent had asked the runtime before
-		// that end, and the image was absent.
+		// The other pull had ended when the kubelet requested this pull. But the image was absent when the agent asked
+		// the runtime, before the other pull ended.
 		tl = Timeline{UID: "me",
 			Pulls: []Pull{{Image: "x", Outcome: imagepull.OutcomeDownloaded, Timed: true, QueueTimed: true,
 				RequestedAt: second(11), StartedAt: second(11), FinishedAt: second(11.1), absentAt: at(second(9))}}}
@@ -58,8 +59,8 @@ func TestJoinedByEvidenceOfTheOtherPull(t *testing.T) {
 	}
 }
 
-// TestJoinedPullDownloadsNothing checks a pull that runs beside another pull. TestJoinedPullDownloadsNothing
-// joined the other pull if all its content arrived during the other pull. Other content counts as downloaded.
+// TestJoinedPullDownloadsNothing checks a pull that runs at the same time as another pull of the image. The outcome is
+// OutcomeJoined if all content arrived during the other pull. Content that arrived later counts as downloaded.
 func TestJoinedPullDownloadsNothing(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	layer := func(digest string, at float64) Layer {
@@ -115,7 +116,7 @@ func TestJoinedPullDownloadsNothing(t *testing.T) {
 			if got.Outcome != test.want || got.Bytes() != test.bytes {
 				t.Errorf("%s with %d bytes, want %s with %d", got.Outcome, got.Bytes(), test.want, test.bytes)
 			}
-			// Layers of the other pull count for the other pull, even if this pull settles first.
+			// Layers that arrived with the other pull count for the other pull, even if this pull settles first.
 			log.Settle(tl)
 			first := Timeline{UID: "other", Pulls: []Pull{{Image: "x", Layers: p.Layers}}}
 			log.Complete(&first)

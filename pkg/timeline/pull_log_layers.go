@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// maxRecentLayers is the maximum number of remembered layers, which is enough for several dozen images. Pulls
-// that share a layer run at the same time.
+// maxRecentLayers is the maximum number of layers in recentLayers, which is enough for several dozen images. Older
+// layers are not needed, because pulls that share a layer run at the same time.
 const maxRecentLayers = 2048
 
 // recentLayers maps each of the latest layers to the pod that first received the layer. The zero value is empty.
 type recentLayers struct {
 	owner map[arrivedLayer]string // pod UID
-	order []arrivedLayer          // a ring
-	next  int                     // the index in order of the next entry to replace, after the ring is full
+	order []arrivedLayer          // ring buffer of the keys of owner
+	next  int                     // the index in order of the next entry to replace, after the ring buffer is full
 }
 
 // arrivedLayer identifies one arrival of a layer. A layer that was removed from the node can arrive again.
@@ -23,7 +23,7 @@ type arrivedLayer struct {
 	at     time.Time
 }
 
-// The method add records a layer of a pod, unless the layer arrived with another pod.
+// add records the pod with which a layer arrived. add keeps the pod that an earlier call recorded for the same arrival.
 func (l *recentLayers) add(layer Layer, uid string) {
 	a := arrivedLayer{layer.Digest, layer.DownloadedAt}
 	if _, known := l.owner[a]; known {
@@ -42,8 +42,8 @@ func (l *recentLayers) add(layer Layer, uid string) {
 	l.next = (l.next + 1) % maxRecentLayers
 }
 
-// sharedBy reports for each of a pod's layers whether it arrived with another pod. sharedBy returns nil if no layer
-// arrived with another pod.
+// sharedBy reports for each layer whether the layer arrived with another pod than the pod uid. sharedBy returns nil if
+// no layer arrived with another pod.
 func (l *recentLayers) sharedBy(layers []Layer, uid string) []bool {
 	var shared []bool
 	for i, layer := range layers {
@@ -59,8 +59,8 @@ func (l *recentLayers) sharedBy(layers []Layer, uid string) []bool {
 	return shared
 }
 
-// The method share marks the layers that arrived while another pull of the same image was running. These layers count
-// for the other pull.
+// share marks the layers of the pull p that arrived before the pull o of the same image ended. These layers count for
+// the pull o.
 func (p *Pull) share(o *loggedPull) {
 	for i, layer := range p.Layers {
 		if layer.DownloadedAt.After(o.until) {
@@ -73,7 +73,7 @@ func (p *Pull) share(o *loggedPull) {
 	}
 }
 
-// sharesAll reports whether no layer certainly belongs to this pull alone.
+// sharesAll reports whether all layers of the pull are shared with other pulls.
 func (p *Pull) sharesAll() bool {
 	for i := range p.Layers {
 		if !p.shared(i) {
@@ -83,14 +83,14 @@ func (p *Pull) sharesAll() bool {
 	return true
 }
 
-// sharesEarlier reports whether content of a pull can have arrived before the pull began. This is possible if a
-// pull that was already running downloaded some of the same layers. The result is false if the running pull had
-// only just begun, or if its layers are known to be different.
+// sharesEarlier reports whether content of the pull p can have arrived before p began. This is possible if another pull
+// was already running and can have downloaded some of the same layers. sharesEarlier ignores a running pull that had
+// only just begun.
 func (l *PullLog) sharesEarlier(p *Pull, uid string, m pullMode) bool {
 	if len(p.Layers) == 0 || m.serial {
 		return false
 	}
-	const hardly = 20 // the largest ignored part, as a fraction of the time in which p's content arrived
+	const hardly = 20 // sharesEarlier ignores a lead of 1/hardly of p's download time
 	since := p.StartedAt.Add(-p.DownloadedAt.Sub(p.StartedAt) / hardly)
 	return slices.ContainsFunc(l.others(p.StartedAt, uid), func(o running) bool {
 		if !o.from.Before(since) {
@@ -100,8 +100,8 @@ func (l *PullLog) sharesEarlier(p *Pull, uid string, m pullMode) bool {
 	})
 }
 
-// The method joins reports whether another pull of the same image was running when this pull began. In that case, the
-// manifest that this pull found belongs to the other pull. The manifest then does not prove an interrupted attempt.
+// joins reports whether another pull of the same image was running when the pull p began. In this case, the manifest on
+// the node belongs to the other pull. The manifest then does not prove an interrupted earlier attempt of p.
 func (l *PullLog) joins(p *Pull, uid string) bool {
 	image := normalized(p.Image)
 	return slices.ContainsFunc(l.pulls, func(o loggedPull) bool {
@@ -109,8 +109,8 @@ func (l *PullLog) joins(p *Pull, uid string) bool {
 	})
 }
 
-// mayShare reports whether pull o can have downloaded layers of p. A successful pull downloaded all its layers
-// before it ended.
+// mayShare reports whether the pull o can have downloaded layers of the pull p. A successful pull downloaded all its
+// layers before it ended.
 func (o *loggedPull) mayShare(p *Pull) bool {
 	return slices.ContainsFunc(p.Layers, func(layer Layer) bool {
 		if !o.failed && layer.DownloadedAt.After(o.until.Add(o.error)) {
@@ -137,10 +137,10 @@ func (l *PullLog) noteLayers(p *Pull, uid string) {
 	}
 }
 
-// layerHash represents a layer's digest in an eighth of the memory.
+// layerHash returns a hash of a layer's digest. The hash needs an eighth of the digest's memory.
 func layerHash(layer Layer) uint64 { return textHash(layer.Digest) }
 
-// textHash returns a hash of a text that is only compared.
+// textHash returns a hash for comparisons. The hash is not cryptographic.
 func textHash(text string) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(text))

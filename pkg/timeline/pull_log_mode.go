@@ -4,28 +4,29 @@ import (
 	"time"
 )
 
-// This file derives the pull settings of a node's kubelet from its pulls. By default, the kubelet pulls one
-// image after the other. With serializeImagePulls: false, it pulls all images in parallel, and
-// maxParallelImagePulls limits their number. No API reports these settings, so the agent derives them from the
-// durations that the kubelet reports.
+// This file derives the kubelet's pull settings from the node's pulls. By default, the kubelet pulls one image after
+// the other. With serializeImagePulls: false, the kubelet pulls all images in parallel, and maxParallelImagePulls
+// limits the number of parallel pulls. No API reports these settings, so the agent derives them from the durations that
+// the kubelet reports.
 const (
-	// loggedError limits the error of a logged pull's instants. The time in an Event's name is up to 100 ms late,
-	// and later on a node that lacks CPU. If a timestamp is truncated to seconds, the limit is larger by floorError.
+	// loggedError is the maximum error of a logged pull's times. The time in an Event's name is up to 100 ms late. The
+	// delay is longer on a node that lacks CPU. If a timestamp is truncated to seconds, floorError is added to the
+	// maximum.
 	loggedError = 250 * time.Millisecond
 	floorError  = time.Second
 	// leastQueue is the shortest wait that only a queue can explain.
 	leastQueue = time.Second
-	// leastBeside is the shortest overlap of two pulls that counts on a node with parallel pulls.
+	// leastBeside is the shortest overlap of two pulls that counts as parallel pulling on a node with parallel pulls.
 	leastBeside = 100 * time.Millisecond
-	// staleRequest is the age from which a request without a known end no longer counts as a running pull. Its last
-	// Event was lost.
+	// staleRequest is the maximum age of a request that counts as a running pull. If a request is older and its end is
+	// still unknown, the Event about the end was lost.
 	staleRequest = 10 * time.Minute
-	// evidenceAge is the time for which a pull is evidence of the node's settings. After this time, the kubelet's
-	// configuration can have changed.
+	// evidenceAge is the time for which a pull is evidence of the kubelet's pull settings. After this time, an
+	// administrator can have changed the settings.
 	evidenceAge = time.Hour
 )
 
-// The method compare compares a new pull with the known pulls and records the evidence about the node's settings.
+// compare compares the new pull p with the logged pulls, and records the evidence about the node's pull settings.
 func (l *PullLog) compare(p *loggedPull) {
 	for i := range l.pulls {
 		o := &l.pulls[i]
@@ -58,15 +59,15 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// dequeuedAfter reports whether a pull waited long and began when another pull ended.
+// dequeuedAfter reports whether the pull o waited long and began when the pull before ended.
 func (o *loggedPull) dequeuedAfter(before *loggedPull) bool {
 	exact := !o.startUnknown && o.error == loggedError && before.error == loggedError
 	waited := !o.requestedAt.IsZero() && o.from.Sub(o.requestedAt) >= leastQueue
 	return exact && waited && o.from.Sub(before.until).Abs() <= o.error+before.error
 }
 
-// The method overlap returns the time that a pull ran within a time span. The result is negative if the pull did not
-// run within the span.
+// overlap returns the time that a pull ran within a time span. If the pull did not run within the span, overlap returns
+// a negative duration.
 func (o *loggedPull) overlap(from, until time.Time) time.Duration {
 	if o.from.After(from) {
 		from = o.from
@@ -77,19 +78,19 @@ func (o *loggedPull) overlap(from, until time.Time) time.Duration {
 	return until.Sub(from)
 }
 
-// pullMode holds the node's pull settings that its pulls prove. The zero value means unknown.
+// pullMode holds the pull settings that the node's pulls prove. A setting is false if it is unknown.
 type pullMode struct {
 	queue    bool // the node queues pulls, because a pull waited long and began when another pull ended
 	parallel bool // the node runs pulls in parallel, because two pulls overlapped
 	serial   bool // the node runs one pull at a time
 }
 
-// The method mode returns the pull settings of the node. The argument p is the pull that the caller examines. The log
-// does not need to contain this pull.
+// mode returns the pull settings of the node. The argument p is the pull that the caller examines. The log does not
+// need to contain this pull.
 //
-// Suppose that a pull waited, began when another pull ended, and ran alone. Then the node runs one pull at a time,
-// because on a node with parallel pulls, other pulls would have continued. The latest evidence counts, because the
-// kubelet's configuration can change.
+// A pull that waited, began when another pull ended, and ran alone proves that the node runs one pull at a time. On a
+// node with parallel pulls, other pulls would have continued. The latest evidence counts, because the kubelet's
+// configuration can change.
 func (l *PullLog) mode(p *Pull, uid string) (m pullMode) {
 	own := loggedPull{uid: uid, from: p.StartedAt, until: p.FinishedAt, error: loggedError}
 	if p.QueueTimed {
@@ -122,8 +123,8 @@ func (l *PullLog) mode(p *Pull, uid string) (m pullMode) {
 	return m
 }
 
-// The method overtook reports whether a pull ran before an earlier request had ended. In that case, either the
-// earlier pull ran in parallel, or the log missed its end.
+// overtook reports whether the pull p ended although an earlier request of another pod is still open. Either the two
+// pulls ran in parallel, or the log missed the end of the earlier pull.
 func (l *PullLog) overtook(p *Pull, uid string) bool {
 	for _, r := range l.open(p.FinishedAt, uid) {
 		if r.from.Add(2 * loggedError).Before(p.RequestedAt) {

@@ -13,14 +13,14 @@ type pullRequest struct {
 	over  bool
 }
 
-// The type running is another pull of the node, with the known limits of its run.
+// running is another pod's pull, with the known limits of its run.
 type running struct {
 	from, until  time.Time // from is the time of the request if startUnknown is true; until is zero during the pull
 	startUnknown bool      // only the time of the request is known
 	pull         *loggedPull
 }
 
-// The method open lists the pulls of other pods that the kubelet requested before an instant and that have not ended.
+// open lists the pulls of other pods that the kubelet requested before an instant and that have not ended.
 func (l *PullLog) open(before time.Time, uid string) []running {
 	var open []running
 	for of, request := range l.requests {
@@ -35,7 +35,7 @@ func (l *PullLog) open(before time.Time, uid string) []running {
 	return open
 }
 
-// The method others returns the pulls of other pods that can have run before an instant, including completed pulls.
+// others returns the pulls of other pods that can have run before an instant, including completed pulls.
 func (l *PullLog) others(before time.Time, uid string) []running {
 	all := l.open(before, uid)
 	for i := range l.pulls {
@@ -46,9 +46,9 @@ func (l *PullLog) others(before time.Time, uid string) []running {
 	return all
 }
 
-// The method concurrent returns the highest number of other pulls that ran in parallel during a pull. For some pulls,
-// only the time of the request is known. If the node has no queue, such a pull counts from the request. If the node
-// can have a queue, only the time in which such a pull certainly ran counts.
+// concurrent returns the highest number of other pulls that ran at the same time during the pull p. For some of the
+// other pulls, only the time of the request is known. On a node without a pull queue, these pulls count from the
+// request. On a node that can have a queue, only the time in which these pulls certainly ran counts.
 func (l *PullLog) concurrent(p *Pull, uid string, m pullMode) int {
 	if !p.Timed || !p.FinishedAt.After(p.StartedAt) {
 		return 0
@@ -71,7 +71,7 @@ func (l *PullLog) concurrent(p *Pull, uid string, m pullMode) int {
 			if o.until.IsZero() || o.until.After(p.FinishedAt) {
 				continue
 			}
-			from = until.Add(-least) // the pull ended at that time, so it ran immediately before
+			from = until.Add(-least) // the pull o ended at this time, so o certainly ran immediately before
 		}
 		if from.Before(p.StartedAt) {
 			from = p.StartedAt
@@ -92,8 +92,9 @@ func (l *PullLog) concurrent(p *Pull, uid string, m pullMode) int {
 	return most
 }
 
-// explainQueue records the reasons for a pull's wait in the node's queue. explainQueue counts the pulls ahead. If the
-// node pulls one image after the other, explainQueue also names the pull that caused most of the wait.
+// explainQueue records the reasons for a pull's wait in the node's queue. explainQueue counts the pulls that were ahead
+// in the queue. If the node pulls one image after the other, explainQueue also names the pull that caused most of the
+// wait.
 func (l *PullLog) explainQueue(p *Pull, uid string, m pullMode) {
 	wait := p.StartedAt.Sub(p.RequestedAt)
 	if !p.QueueTimed || wait < leastBlocked {
@@ -126,16 +127,16 @@ func (l *PullLog) explainQueue(p *Pull, uid string, m pullMode) {
 	}
 	switch {
 	case m.serial && longest.Waited > 0 && longest.Waited >= unexplained:
-		// Otherwise, an unknown pull can have taken longer.
+		// If the unexplained part of the wait is longer, an unknown pull can have caused this part.
 		p.Ahead, p.BlockedBy = ahead, &longest
 	case m.parallel && m.queue && ahead > 1 && wait >= leastQueue:
 		p.Ahead = ahead
 	}
 }
 
-// failedPullStart returns the start of a failed pull on a node that pulls one image after the other. The start
-// is the time of the request or the end of the previous pull. The kubelet does not report the duration of a
-// failed pull.
+// failedPullStart returns the start of a failed pull on a node that pulls one image after the other. The start is the
+// time of the request or the end of the previous pull, whichever is later. The kubelet does not report the duration of
+// a failed pull.
 func (l *PullLog) failedPullStart(p *loggedPull) time.Time {
 	from := p.requestedAt
 	for _, o := range l.pulls {

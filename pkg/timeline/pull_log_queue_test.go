@@ -8,8 +8,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// nodePull is one pull in a test: the times in seconds of the kubelet's request, of the request to the runtime,
-// and of the runtime's answer. A pull with end 0 is running. A pull without a start failed.
+// nodePull is one pull in a test. Its times are in seconds: the kubelet's request, the request to the runtime, and the
+// runtime's answer. A pull whose field until is 0 is running. A completed pull whose field from is 0 failed.
 type nodePull struct{ wanted, from, until float64 }
 
 // nodeLog returns a log with the given pulls, in the order of their ends. Each pull belongs to a different pod.
@@ -41,7 +41,7 @@ func observePulls(log *PullLog, pulls map[string]nodePull) {
 	}
 }
 
-// of returns the timeline of the pod of a pull.
+// of returns the timeline of a pod that has only this pull.
 func (n nodePull) of(uid string, layers ...Layer) *Timeline {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	p := Pull{Container: "app", Image: uid, Registry: "r.example", Outcome: imagepull.OutcomeDownloaded, Timed: true,
@@ -54,7 +54,7 @@ func (n nodePull) of(uid string, layers ...Layer) *Timeline {
 	return &Timeline{UID: uid, Pulls: []Pull{p}}
 }
 
-// TestQueueByEvidence checks the reasons for a pull's wait and the parallel pulls. They depend on the node's
+// TestQueueByEvidence checks the reasons for a pull's wait and the number of parallel pulls. Both depend on the node's
 // pull settings, which only the node's pulls show.
 func TestQueueByEvidence(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -67,7 +67,7 @@ func TestQueueByEvidence(t *testing.T) {
 			pulls: map[string]nodePull{"a": {0, 0.1, 10}, "b": {1, 10, 12}}, me: nodePull{2, 12, 13},
 			blocker: "a", ahead: 2,
 		},
-		"one after the other, the second failed": { // it began when the first pull ended
+		"one after the other, the second failed": { // the failed pull began when the first pull ended
 			pulls: map[string]nodePull{"a": {0, 0.1, 10}, "b": {1, 0, 30}}, me: nodePull{2, 30, 31},
 			blocker: "b", ahead: 2,
 		},
@@ -76,11 +76,11 @@ func TestQueueByEvidence(t *testing.T) {
 			me:     nodePull{2, 2.01, 13},
 			beside: 3,
 		},
-		"parallel, on a node short of CPU": { // it waited, but not for the end of another pull
+		"parallel, on a node short of CPU": { // the pull waited, but not for the end of another pull
 			pulls: map[string]nodePull{"a": {0, 0.01, 8}, "b": {1, 1.01, 12}}, me: nodePull{7.5, 9, 13},
 			beside: 1,
 		},
-		// these pulls ran from their requests, because no pull ever waited
+		// The failed pull and the pull in progress ran from their requests, because no pull ever waited.
 		"in parallel, one failed and one in progress": {
 			pulls:  map[string]nodePull{"a": {0, 0.01, 10}, "b": {1, 1.01, 12}, "c": {1, 0, 9}, "d": {3, 0, 0}},
 			me:     nodePull{2, 2.01, 13},
@@ -89,21 +89,21 @@ func TestQueueByEvidence(t *testing.T) {
 		"serial, but not for certain": { // no pull waited for long, so the node's settings are unknown
 			pulls: map[string]nodePull{"a": {0, 0.1, 3}}, me: nodePull{2.5, 3, 4},
 		},
-		"two in parallel": { // these pulls were requested before it, and one of them is still running
+		"two in parallel": { // the two other pulls were requested earlier, and one of them is still running
 			pulls: map[string]nodePull{"a": {0, 0.1, 20}, "b": {0, 0.1, 10}}, me: nodePull{2, 10, 13},
 			ahead: 2, beside: 1,
 		},
 		"two in parallel, one in progress": {
-			// The other pull was requested before, but this pull ran anyway. So the node does not pull one image after
-			// the other.
+			// The kubelet requested the pull a earlier, but this pull began before a ended. So the node does not pull
+			// one image after the other.
 			pulls: map[string]nodePull{"a": {0, 0, 0}, "b": {0, 0.1, 10}}, me: nodePull{2, 10, 13},
 		},
-		// the start of the failed pull is unknown, but it was running immediately before its end
+		// The start of the failed pull is unknown, but the pull was certainly running immediately before its end.
 		"three in parallel, one failed": {
 			pulls: map[string]nodePull{"a": {0, 0.1, 20}, "b": {0, 0.1, 10}, "c": {1, 0, 12}}, me: nodePull{2, 10, 13},
 			ahead: 3, beside: 2,
 		},
-		// before the change, the node pulled all images in parallel
+		// Before the configuration changed, the node pulled all images in parallel.
 		"serial, since the kubelet's configuration changed": {
 			pulls:   map[string]nodePull{"x": {-60, -59.9, -30}, "y": {-60, -59.9, -30}, "a": {0, 0.1, 10}},
 			me:      nodePull{2, 10, 13},
@@ -120,7 +120,7 @@ func TestQueueByEvidence(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for range 20 { // in any order
+			for range 20 { // maps have a random order, so the Events arrive in many orders
 				log, tl := nodeLog(test.pulls), test.me.of("me")
 				log.Complete(tl)
 				got := tl.Pulls[0]
@@ -136,8 +136,8 @@ func TestQueueByEvidence(t *testing.T) {
 	}
 }
 
-// TestVerdictNamesParallelPulls checks eight pulls that share the node's network link. The verdict must mention
-// them when it names the registry.
+// TestVerdictNamesParallelPulls checks eight pulls that share the node's network link. If the verdict names the
+// registry, it must also mention the parallel pulls.
 func TestVerdictNamesParallelPulls(t *testing.T) {
 	pulls := map[string]nodePull{}
 	for i := range 8 {
@@ -163,7 +163,7 @@ func TestRateExcludesEarlierContent(t *testing.T) {
 	own := Layer{Digest: "sha256:own", SizeBytes: 10 << 20, DownloadedAt: base.Add(19 * time.Second)}
 	for name, test := range map[string]struct {
 		other   nodePull
-		settled []Layer // the layers that the other pull is known to have downloaded
+		settled []Layer // layers that the other pull certainly downloaded; nil if unknown
 		layers  []Layer
 		rated   bool
 	}{

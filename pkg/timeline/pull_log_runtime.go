@@ -5,11 +5,12 @@ import (
 	"time"
 )
 
-// maxImageAnswers is the maximum number of images whose last answer is kept. A node has several hundred images.
+// maxImageAnswers is the maximum number of images for which the log keeps the runtime's last answer. A node has several
+// hundred images.
 const maxImageAnswers = 512
 
-// maxSandboxes is the maximum number of pods that are known to have a sandbox. The kubelet's default limit is
-// 110 pods at the same time.
+// maxSandboxes is the maximum number of pods for which the log keeps the runtime's answers about sandboxes. By default,
+// the kubelet runs at most 110 pods at the same time.
 const maxSandboxes = 1024
 
 // imageAnswerOf is the runtime's last answer about an image.
@@ -19,8 +20,9 @@ type imageAnswerOf struct {
 	first, last time.Time // the ends of the image's first and latest pull; zero if the runtime does not report them
 }
 
-// ObserveRuntime records the runtime's answers about images and drops the pulls that these answers refute.
-// Anyone who can create Events can forge a pull, and the log affects the timelines of other pods.
+// ObserveRuntime records the runtime's answers about images and drops the pulls that these answers refute. This check
+// is necessary, because anyone who can create Events can forge a pull. A forged pull would change the timelines of
+// other pods.
 func (l *PullLog) ObserveRuntime(o RuntimeSeen) {
 	for _, image := range o.Images {
 		name := normalized(image.Ref)
@@ -40,8 +42,9 @@ func (l *PullLog) ObserveRuntime(o RuntimeSeen) {
 	l.noteSandboxes(o)
 }
 
-// sandboxSince holds the runtime's answers about a pod's sandboxes. begunAt is the start of the earliest sandbox.
-// askedAt is the time of the latest question. If the field none is true, the pod has never had a sandbox.
+// sandboxSince holds the runtime's answers about a pod's sandboxes. The field begunAt is the start of the earliest
+// sandbox. The field askedAt is the time of the latest request to the runtime. The field none is true if no answer
+// contained a sandbox.
 type sandboxSince struct {
 	begunAt, askedAt time.Time
 	none             bool
@@ -50,7 +53,7 @@ type sandboxSince struct {
 // noteSandboxes records whether a pod has a sandbox. If the pod has a sandbox, noteSandboxes logs the pod's pending
 // pulls.
 func (l *PullLog) noteSandboxes(o RuntimeSeen) {
-	if l.sandboxes == nil { // earlier pulls were logged without this check
+	if l.sandboxes == nil { // the log contains earlier pulls of pods whose sandbox is not confirmed
 		l.sandboxes = map[string]sandboxSince{}
 		l.pending, l.pulls = l.pulls, nil
 		defer l.addPending()
@@ -88,7 +91,7 @@ func (l *PullLog) addPending() {
 	}
 }
 
-// The method since returns the earliest known time of the sandbox's creation, or zero if unknown.
+// since returns the earliest known time of the sandbox's creation, or the zero time if unknown.
 func (s *Sandbox) since() time.Time {
 	for _, at := range [...]time.Time{s.BegunAt, s.NetworkReadyAt, s.CreatedAt} {
 		if !at.IsZero() {
@@ -98,9 +101,9 @@ func (s *Sandbox) since() time.Time {
 	return time.Time{}
 }
 
-// sandboxKnown reports whether other evidence than an Event shows that a pod can have pulled an image at an
-// instant. The pod's sandbox must have existed, because the kubelet pulls images only after that
-// (kuberuntime_manager.go, SyncPod). Without a runtime, the result is always true.
+// sandboxKnown reports whether the runtime had created a pod's sandbox before an instant. The kubelet pulls images only
+// after the sandbox exists (kuberuntime_manager.go, SyncPod), so an Event about an earlier pull is forged. Without a
+// runtime as a source, sandboxKnown always returns true.
 func (l *PullLog) sandboxKnown(uid string, at time.Time) bool {
 	if l.sandboxes == nil {
 		return true
@@ -109,16 +112,16 @@ func (l *PullLog) sandboxKnown(uid string, at time.Time) bool {
 	return known && !since.none && !at.Before(since.begunAt)
 }
 
-// requestRefuted reports whether the runtime refutes an Event about a pull request, because the pod had no
-// sandbox at that time. Before the runtime is asked, the request counts as a pull in the queue. PullLog then
-// names no pull as the reason for another pod's wait, because the named pull could be wrong.
+// requestRefuted reports whether the runtime refutes an Event about a pull request, because the pod had no sandbox at
+// that time. Until the runtime answers, the request counts as a pull in the queue. PullLog then names no pull as the
+// reason for another pod's wait, because the named pull could be wrong.
 func (l *PullLog) requestRefuted(uid string, request pullRequest) bool {
 	latest := request.at.Add(request.error)
 	since, known := l.sandboxes[uid]
 	return known && latest.Before(since.askedAt) && (since.none || latest.Before(since.begunAt))
 }
 
-// RequestsRuntime reports whether the log contains a request of a pod that an answer of the runtime could
+// RequestsRuntime reports whether the log contains an open pull request of the pod that the runtime's next answer could
 // refute.
 func (l *PullLog) RequestsRuntime(uid string) bool {
 	since, known := l.sandboxes[uid]
@@ -133,8 +136,8 @@ func (l *PullLog) RequestsRuntime(uid string) bool {
 	return false
 }
 
-// forgetOldest removes the oldest answer if the number of answers exceeds the argument most. forgetOldest never
-// removes the newest answer.
+// forgetOldest removes the oldest answer if there are more than most answers. forgetOldest never removes the answer
+// with the key newest.
 func forgetOldest[A any](answers map[string]A, most int, newest string, askedAt func(A) time.Time) {
 	if len(answers) <= most {
 		return
@@ -151,8 +154,10 @@ func forgetOldest[A any](answers map[string]A, most int, newest string, askedAt 
 	delete(answers, oldest)
 }
 
-// The method refuted reports whether the runtime refutes a successful pull. There are three such cases: the image's
-// first timestamp is later, its latest timestamp is earlier, or the image is still absent.
+// refuted reports whether the runtime refutes a successful pull. The runtime refutes the pull in three cases:
+//   - The first pull of the image ended later.
+//   - The latest pull of the image ended before this pull began.
+//   - The image was still absent after this pull.
 func (l *PullLog) refuted(p loggedPull) bool {
 	answer, known := l.images[p.image]
 	if !known || p.failed {

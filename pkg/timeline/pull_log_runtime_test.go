@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestForgedPullsOfOthers checks that a forged Event about its author's own pod does not change the pulls of
-// other pods.
+// TestForgedPullsOfOthers checks Events that a tenant forges about the tenant's own pod. The forged Events must not
+// change the pulls of other pods.
 func TestForgedPullsOfOthers(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	pulled := func(image string, until, length float64) EventSeen {
@@ -19,7 +19,7 @@ func TestForgedPullsOfOthers(t *testing.T) {
 			Message: fmt.Sprintf("Successfully pulled image %q in %gs (%gs including waiting). Image size: 5 bytes.",
 				image, length, length)}
 	}
-	future := pulled("x", 9, 6) // it would have begun after the pod reached the node
+	future := pulled("x", 9, 6) // the Event arrives before the end of the pull
 	future.ArrivedAt = second(3)
 	thief := shopPod("thief", "x")
 	thief.AcknowledgedAt = second(2)
@@ -86,10 +86,11 @@ func TestPullsOfOneNamespaceLeaveRoomForOthers(t *testing.T) {
 	}
 }
 
-// TestPullsOfPodsWithoutASandbox checks pods that wait for their sandbox and have Events about pulls: a running
-// request, a pull in parallel with another pod's pull, and a failure. The pull and the failure must count when
-// the runtime shows a sandbox that existed by then, in either order of arrival. The request must count until the
-// runtime refutes it, because it can only remove a name.
+// TestPullsOfPodsWithoutASandbox checks Events about pulls of pods that wait for their sandbox. The Events report an
+// open request, a pull in parallel with another pod's pull, and a failure. The pull and the failure must count after
+// the runtime shows that the sandbox already existed, whether the Events or the runtime's answers arrive first. The
+// request must count until the runtime refutes it. A forged request can only remove a blocker's name from other pods'
+// pulls.
 func TestPullsOfPodsWithoutASandbox(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	made := func(uid string, s float64) RuntimeSeen {
@@ -98,8 +99,8 @@ func TestPullsOfPodsWithoutASandbox(t *testing.T) {
 	honest := map[string]nodePull{"a": {0, 0.1, 10}, "b": {1, 10, 12}}
 	for name, forged := range map[string]nodePull{"asked": {0.5, 0, 0}, "beside": {1, 1.1, 9}, "failed": {1, 0, 11.5}} {
 		for when, test := range map[string]struct {
-			askedAt   float64 // -1: never
-			sandboxAt float64 // -1: none
+			askedAt   float64 // -1 if the agent never asked
+			sandboxAt float64 // -1 if there is no sandbox
 			counts    bool
 		}{
 			"never asked about": {-1, -1, name == "asked"},
@@ -148,8 +149,8 @@ func TestPullsOfPodsWithoutASandbox(t *testing.T) {
 	}
 }
 
-// TestPendingAnswerEndsItsRequest applies Events in the wrong order, as in a list. The sandbox of their pod
-// becomes known later.
+// TestPendingAnswerEndsItsRequest applies the Events about a pull in the wrong order, as a list can deliver them. The
+// runtime reports the pod's sandbox only after these Events.
 func TestPendingAnswerEndsItsRequest(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	var log PullLog
@@ -166,8 +167,8 @@ func TestPendingAnswerEndsItsRequest(t *testing.T) {
 	}
 }
 
-// TestForgedRequestsDisplaceNoRealOnes forges a request for each of a pod's 256 containers, either at the same
-// instant or one after the other. At most one forged request may be open, and an honest request must stay.
+// TestForgedRequestsDisplaceNoRealOnes forges a request for each of a pod's 256 containers, either at the same instant
+// or one after the other. At most one forged request may be open, and the log must keep an honest request.
 func TestForgedRequestsDisplaceNoRealOnes(t *testing.T) {
 	for _, gap := range []time.Duration{0, time.Millisecond} {
 		var log PullLog

@@ -21,7 +21,7 @@ func TestPullLog(t *testing.T) {
 			shopPod(uid, image)
 	}
 	var log PullLog
-	for range 2 { // the API server also sends repetitions
+	for range 2 { // the API server also sends an Event again
 		log.Observe(pulled("a", "large", 10, 9))
 		log.Observe(pulled("b", "small", 12, 2))
 		log.Observe(pulled("me", "mine", 15, 3))
@@ -61,7 +61,7 @@ func TestPullLog(t *testing.T) {
 	}
 	layer := Layer{Digest: "sha256:a", SizeBytes: 100, DownloadedAt: second(1)}
 	again := layer
-	again.DownloadedAt = second(100) // the image was removed in the meantime
+	again.DownloadedAt = second(100) // the image was removed before the second pull
 	first := Timeline{UID: "first", Pulls: []Pull{{Layers: []Layer{layer}}}}
 	later := Timeline{UID: "later", Pulls: []Pull{{Layers: []Layer{layer, layer}}, {Layers: []Layer{again, again}}}}
 	for _, tl := range []*Timeline{&first, &later, &first} {
@@ -85,9 +85,9 @@ func TestPullLog(t *testing.T) {
 	}
 }
 
-// TestPullLogIgnoresRepeatedEvents checks repeated Events about the same pull. A failed pull has no duration, so
-// its estimated start changes with later evidence. The timestamp of a repeated Event also changes: it is exact
-// in a live Event and truncated in a listed Event.
+// TestPullLogIgnoresRepeatedEvents checks repeated Events about the same pull. The message about a failed pull contains
+// no duration, so the estimated start of the pull changes with later evidence. The timestamp of a repeated Event also
+// changes. The timestamp is exact in a live Event and truncated in a listed Event.
 func TestPullLogIgnoresRepeatedEvents(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	pod := shopPod("a", "bad")
@@ -102,7 +102,7 @@ func TestPullLogIgnoresRepeatedEvents(t *testing.T) {
 	log.Observe(event("Failed", failed, 4.5, 4, 4.6, 1, true), pod)
 	log.Observe(event("Pulling", pulling, 1.5, 14, 14.7, 2, true), pod)
 	log.Observe(event("Failed", failed, 4.5, 17, 17.8, 2, true), pod)
-	for range 2 { // the watch opens again
+	for range 2 { // the watch opens again and lists the Events
 		log.Observe(event("Pulling", pulling, 1.5, 14, 30, 2, false), pod)
 		log.Observe(event("Failed", failed, 4.5, 4, 30, 1, false), pod)
 		log.Observe(event("Failed", failed, 4.5, 17, 30, 2, false), pod)
@@ -112,8 +112,8 @@ func TestPullLogIgnoresRepeatedEvents(t *testing.T) {
 	}
 }
 
-// TestPullLogIgnoresFailedInspections checks that a failed inspection is not a pull. The agent queried the
-// runtime, which did not answer.
+// TestPullLogIgnoresFailedInspections checks that a failed inspection of an image is not a pull. In a failed
+// inspection, the kubelet asked the runtime whether it has the image, and the runtime did not answer.
 func TestPullLogIgnoresFailedInspections(t *testing.T) {
 	var log PullLog
 	for i, e := range []EventSeen{
@@ -134,8 +134,8 @@ func TestPullLogIgnoresFailedInspections(t *testing.T) {
 	}
 }
 
-// serialLog returns the log of a node that pulls one image after the other. Its pulls show this: a pull waited
-// for 8 s and began when the previous pull ended. These pulls happened long before base.
+// serialLog returns the log of a node that pulls one image after the other. One of its pulls waited for 8 s and began
+// when the previous pull ended. These pulls ended long before base.
 func serialLog() (log PullLog) {
 	for i, lengths := range []string{"9s (9s including waiting)", "2s (10s including waiting)"} {
 		at := base.Add(-time.Minute + time.Duration(2*i)*time.Second)
@@ -165,8 +165,8 @@ func TestShortWaitsAreNotBlocked(t *testing.T) {
 	}
 }
 
-// TestFailedPullStartsAfterPreviousPull checks a node that pulls one image after the other. A failed pull began
-// after the end of the previous pull.
+// TestFailedPullStartsAfterPreviousPull checks a failed pull on a node that pulls one image after the other. The failed
+// pull began after the end of the previous pull.
 func TestFailedPullStartsAfterPreviousPull(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	event := func(uid, reason, message string, s float64) (EventSeen, Pod) {
@@ -232,9 +232,9 @@ func TestRegistryOfPull(t *testing.T) {
 	}
 }
 
-// TestLateFailureEndsItsRequest checks a second attempt whose Events have timestamps in seconds. The request
-// arrives within that second, so its arrival dates it more precisely. Its failure arrives later, because the
-// node is busy.
+// TestLateFailureEndsItsRequest checks a second attempt whose Events have timestamps in seconds. The Event about the
+// request arrives in the second of its timestamp, so the arrival dates the request more precisely. The Event about the
+// failure arrives later, because the node is busy.
 func TestLateFailureEndsItsRequest(t *testing.T) {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	for _, late := range []float64{0.4, 1.2, 30} {

@@ -7,7 +7,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// lastOutcome determines the result of the last attempt from observed evidence only.
+// lastOutcome returns the outcome of the last attempt to get a container's image. lastOutcome returns OutcomeUnknown if
+// the observed evidence does not decide the outcome.
 func lastOutcome(f *fold, c *Container, index int16) imagepull.Outcome {
 	pulled, final, image := f.pulls[index].pulled, f.pulls[index].finalAttempt, f.e.image(c.Image)
 	there := image != nil && !image.wasAbsent() && image.beforeSandbox
@@ -23,7 +24,8 @@ func lastOutcome(f *fold, c *Container, index int16) imagepull.Outcome {
 	case there && image.pulledAgain():
 		switch {
 		case c.PullPolicy != PullAlways:
-			// Most likely, this is a pull of another pod. But the kubelet can also have checked credentials.
+			// Another pod has probably pulled the image again. But the kubelet can also have pulled the image to check
+			// this pod's credentials.
 			return imagepull.OutcomeUnknown
 		case image.last.Digest == image.Digest:
 			return imagepull.OutcomeVerified
@@ -48,8 +50,8 @@ func (f *fold) pulledOutcome(c *Container, index int16, image *imageEvidence) im
 	absent := image != nil && image.wasAbsent() || c.PullPolicy == PullIfNotPresent && !f.wasThere(image, index)
 	switch {
 	case len(f.pulls[index].layers) > 0:
-		// Layers arrived in this pull. If an earlier pull had downloaded the image, then its tag moved or the image
-		// was removed in the meantime.
+		// Layers arrived in this pull. If an earlier pull had downloaded the image, the tag moved or the image was
+		// removed before this pull.
 		return imagepull.OutcomeDownloaded
 	case f.wasThere(image, index) && image.last.askedAt.After(pulled.latest.time()) && image.Digest != "":
 		if image.last.Digest == image.Digest {
@@ -68,8 +70,8 @@ func (f *fold) pulledOutcome(c *Container, index int16, image *imageEvidence) im
 	return imagepull.OutcomeUnknown
 }
 
-// outcomeWithoutEvent returns the outcome of a pull without an Event. The image was absent at first, and a
-// container now runs from it.
+// outcomeWithoutEvent returns the outcome of a pull without an Event. The image was absent at first, and a container
+// now runs from the image.
 func (f *fold) outcomeWithoutEvent(c *Container, index int16, image *imageEvidence) imagepull.Outcome {
 	switch {
 	case f.inBackoff(index, image.last.FirstPulledAt) && c.PullPolicy == PullAlways:
@@ -89,7 +91,7 @@ func (f *fold) outcomeWithoutEvent(c *Container, index int16, image *imageEviden
 	return imagepull.OutcomeUnknown
 }
 
-// wasThere reports whether the runtime had an image before the kubelet requested it.
+// wasThere reports whether the runtime had an image before the kubelet requested the image.
 func (f *fold) wasThere(image *imageEvidence, index int16) bool {
 	if image == nil || image.wasAbsent() {
 		return false
@@ -110,15 +112,15 @@ func (f *fold) pulledBeside(c *Container, started milestoneKey) bool {
 	})
 }
 
-// foundPresent reports whether the image was pulled before the kubelet started work on the container and checked
-// the image.
+// foundPresent reports whether the kubelet found the image on the node. In this case, the image's first pull ended
+// before the kubelet started work on the container.
 func (e *Evidence) foundPresent(c *Container, image *imageEvidence) bool {
 	first := image.last.FirstPulledAt
 	return c.PullPolicy != PullAlways && !first.IsZero() && at(first) < e.workStart(c)
 }
 
-// inBackoff reports whether the kubelet was in back-off between two attempts to pull a container's image.
-// Content that arrived during the back-off was pulled by other clients. If only a status reports a failure, the
+// inBackoff reports whether the time t is within the kubelet's back-off after the latest failed pull of a container's
+// image. Other clients pulled the content that arrived during the back-off. If only a status reports a failure, the
 // arrival of the status dates the failure. A live status arrives soon after the failure.
 func (f *fold) inBackoff(index int16, t time.Time) bool {
 	failures := f.pulls[index].failures
@@ -133,9 +135,8 @@ func (f *fold) inBackoff(index int16, t time.Time) bool {
 	return last.latest < at(t) && at(t) < failed+instant(imagepull.Backoff(int(last.attempt)+1))
 }
 
-// broughtByOther reports whether the image was complete before this pull began. In that case, another pod's pull
-// downloaded it while this pull was in the queue. A failed attempt of this container can also have stored the
-// image at its end, and then the result is false.
+// broughtByOther reports whether another pod's pull completed the image while this pull was in the queue.
+// broughtByOther returns false if a failed attempt of this container can have stored the image at its end.
 func (f *fold) broughtByOther(image *imageEvidence, started milestoneKey) bool {
 	b := f.bounds.find(started)
 	if b == nil || image.last.FirstPulledAt.IsZero() || at(image.last.FirstPulledAt) >= b.estimate() {
@@ -152,7 +153,7 @@ func (e *Evidence) pulledBefore(image *imageEvidence) bool {
 		return false
 	}
 	if e.firstSeen.live && e.firstSeen.new && at(image.PulledAt) < at(e.firstSeen.at)-liveSlack {
-		return true // the kubelet did not receive the pod before the agent
+		return true // the kubelet received the pod at the same time as the agent or later
 	}
 	return !e.pod.AcknowledgedAt.IsZero() && image.PulledAt.Before(e.pod.AcknowledgedAt)
 }

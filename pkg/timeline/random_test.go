@@ -22,8 +22,8 @@ func eachSeed(t *testing.T, check func(*testing.T, *rand.Rand)) {
 	}
 }
 
-// checkAnyOrder folds random observations in two orders. For any observations, phases must cover the time until
-// the end without gaps, no function may panic, and order must not matter.
+// checkAnyOrder folds random observations in two orders. For any observations, phases must cover the time until the end
+// without gaps, and no function may panic. The two orders must give the same timeline.
 func checkAnyOrder(t *testing.T, random *rand.Rand) {
 	t.Helper()
 	observations := randomObservations(random)
@@ -102,7 +102,7 @@ func randomObservations(random *rand.Rand) []Observation {
 	var observations []Observation
 	arrivedAt := base
 	for n := range 1 + r.IntN(12) {
-		if r.IntN(3) > 0 { // otherwise at the same instant as the previous observation
+		if r.IntN(3) > 0 { // otherwise, the observation arrives at the same instant as the previous observation
 			arrivedAt = base.Add(time.Duration(n)*time.Second + time.Duration(r.IntN(1000)))
 		}
 		switch r.IntN(4) {

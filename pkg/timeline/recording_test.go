@@ -10,8 +10,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// TestRecordedObservationsFoldTheSame encodes and decodes the observations of every script, and random
-// observations. The observations and their timelines must not change.
+// TestRecordedObservationsFoldTheSame encodes and decodes the observations of every script, and also random
+// observations. The decoded observations and their timelines must be equal to the original.
 func TestRecordedObservationsFoldTheSame(t *testing.T) {
 	for _, script := range slices.Concat(timeline.Scripts(t), timeline.TerminationScripts(t)) {
 		before, after := timeline.NewEvidence(script.Scope), timeline.NewEvidence(script.Scope)
@@ -35,8 +35,8 @@ func TestRecordedObservationsFoldTheSame(t *testing.T) {
 	}
 }
 
-// TestReplayOfScripts replays every script to the phases in the script. If the agent no longer needs an answer
-// when it arrives, the answer is too late for details such as a digest.
+// TestReplayOfScripts replays the observations of every script and expects the script's phases. The test does not
+// compare details such as a digest, because the agent ignores answers that it no longer needs.
 func TestReplayOfScripts(t *testing.T) {
 	for _, script := range timeline.Scripts(t) {
 		clock := timeline.PodSeen{ArrivedAt: script.AsOf, Pod: timeline.Pod{UID: "clock", Namespace: "zz"}}
@@ -58,8 +58,8 @@ func TestReplayOfScripts(t *testing.T) {
 	}
 }
 
-// TestReplayOfTerminationScripts replays the scripts of terminations. TestReplayOfTerminationScripts uses
-// recordings of an agent that follows terminations, and of an agent that does not.
+// TestReplayOfTerminationScripts replays the scripts of terminations. The test replays recordings of an agent that
+// follows terminations, and of an agent that does not.
 func TestReplayOfTerminationScripts(t *testing.T) {
 	for _, script := range timeline.TerminationScripts(t) {
 		clock := timeline.PodSeen{ArrivedAt: script.AsOf, Pod: timeline.Pod{UID: "clock", Namespace: "zz"}}

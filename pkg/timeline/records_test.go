@@ -9,7 +9,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// everyMoment folds each script after each of its observations, and random observations.
+// everyMoment folds each script after each of its observations. everyMoment also folds random observations.
 func everyMoment(t *testing.T, check func(t *testing.T, tl timeline.Timeline, now time.Time)) {
 	for _, script := range timeline.Scripts(t) {
 		t.Run(script.Name, func(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestTighteningMatchesReference compares evidence and its tightening with a simple implementation. The simple
-// implementation takes each observation alone, and all pairs of milestones, until nothing changes.
+// TestTighteningMatchesReference compares the evidence and the tightened bounds with a simple implementation. The
+// simple implementation applies each observation alone. It orders all pairs of milestones until no bound changes.
 func TestTighteningMatchesReference(t *testing.T) {
 	compared, early := 0, 0
 	check := func(name string, seed uint64, a Scope, observations []Observation) {
@@ -100,9 +100,9 @@ func checkConstraints(t *testing.T, a Scope, observations []Observation) {
 // extent holds the two ends of a bound.
 type extent struct{ earliest, latest instant }
 
-// checkTightening checks that tightening returns exactly the reference bounds, or wider bounds if it stopped
-// early. If constraints contradict each other, the result depends on the order, so checkTightening compares
-// nothing.
+// checkTightening checks that tightening returns exactly the reference bounds. If tightening stopped early, the bounds
+// can be wider. If constraints contradict each other, the bounds depend on the order of the constraints, so
+// checkTightening compares nothing.
 func checkTightening(t *testing.T, a Scope, observations []Observation) (compared, stopped bool) {
 	t.Helper()
 	e := NewEvidence(a)
@@ -166,7 +166,7 @@ func referenceBounds(constraints []constraint) (map[milestoneKey]*extent, bool) 
 	return all, true
 }
 
-// relax orders all pairs of milestones in each sequence until nothing changes, and not only neighbors. relax
+// relax orders all pairs of milestones in each sequence until no bound changes. The fold orders only neighbors. relax
 // returns false if the interval of a milestone becomes empty.
 func relax(all map[milestoneKey]*extent, sequences []sequence) bool {
 	for changed := true; changed; {

@@ -5,9 +5,10 @@ import (
 	"testing"
 )
 
-// faults are errors of the core that simulated pods showed, reduced to small scripts. Each entry has the script,
-// a text that the timeline must not contain, and a text that it must contain. The test skips an open fault. When
-// the fault is fixed, the test reports this. Then delete open here and in openCells.
+// faults are errors of the core that simulated pods showed, reduced to small scripts. Each entry has the script, a text
+// that the timeline must not contain, and a text that the timeline must contain. The test skips an entry whose field
+// open is true, because its fault is not fixed yet. After the fix, the test fails until you delete the field open. Then
+// also delete the fault in openCells.
 var faults = []struct {
 	name   string
 	open   bool
@@ -166,7 +167,8 @@ spec main second cold
 			`first created@0.600 started@0.650 finished@1.000 exit=1 | ` +
 			`first attempt=1 created@12.600 started@12.650 | second created@35.200 started@35.300
 `,
-		// The restart of first pulled from 1.1 to 12.5. second asked again at 12.7.
+		// The pull for the restart of the container first lasted from 1.1 to 12.5. The container second requested its
+		// image again at 12.7.
 		not: "image_backoff 1.000-12.500",
 	},
 	{
@@ -213,7 +215,8 @@ spec main second base
 12.010 runtime sandbox ready begun@0.340 network@0.400 running@0.450 | first created@0.500 started@0.550 | ` +
 			`second created@10.500 started@10.600
 `,
-		// second has no probe. If second became ready last, the kubelet needed until 11 to see it run.
+		// The container second has no probe. If second became ready last, the kubelet noticed only at 11 that second
+		// runs.
 		not: "readiness_probe 10.600",
 	},
 	{
@@ -290,7 +293,7 @@ spec main second cold
 0.900 event second Failed 'Failed to pull image "cold": no' named@0.800
 5.010 runtime sandbox ready begun@0.340 network@0.400 running@0.450 | first created@0.500 started@0.550
 `,
-		// Requested in [0.55, 0.65], failed in [0.55, 0.8].
+		// The kubelet requested the pull between 0.55 and 0.65. The pull failed between 0.55 and 0.8.
 		not: "unattributed 0.550-0.800 0.250 ±0.100", must: "unattributed 0.550-0.800 0.250 ±0.250",
 	},
 }

@@ -13,8 +13,8 @@ const (
 	// tools/record).
 	runtimeGrace = 3 * time.Second
 	eventGrace   = 15 * time.Second
-	// layersGrace is the time in which the agent asks the stores again about a new image if they did not report all
-	// layers.
+	// layersGrace is the time in which the agent asks the runtime's stores again about a new image, if the stores did
+	// not report all layers.
 	layersGrace = 15 * time.Second
 	// reaskAfter is the interval after which the agent asks the runtime again, if the runtime's answer lacked facts
 	// that the pod object reports.
@@ -24,14 +24,14 @@ const (
 	statusPatience = 2 * time.Second
 	// presentPatience is the maximum time that the kubelet needs to create a container whose image is present.
 	presentPatience = 2 * time.Second
-	// giveUpAfter is the time after which the agent gives up a start-up. giveUpAfter counts from the agent's first
-	// sight of the pod. A longer start-up is stuck, not slow, and needs a person's attention. So the agent records
-	// it in its current state.
+	// giveUpAfter is the time from the agent's first sight of a pod until the agent gives up the start-up. A longer
+	// start-up is stuck, not slow, and needs a person's attention. So the agent records the start-up in its current
+	// state.
 	giveUpAfter = time.Hour
-	// sandboxPatience is the maximum usual time from the kubelet's pickup of a pod to the creation of a sandbox.
-	// After this time, the agent opens an Event watch to learn the reason. After a failure, the kubelet waits longer
-	// than this before the next attempt (pod_workers.go, backOffPeriod). So if a sandbox appears earlier, it belongs
-	// to the first attempt.
+	// sandboxPatience is the usual maximum time from the kubelet's pickup of a pod to the creation of a sandbox. After
+	// this time, the agent opens an Event watch to learn the reason for the delay. After a failure, the kubelet waits
+	// longer than sandboxPatience before the next attempt (pod_workers.go, backOffPeriod). So a sandbox that appears
+	// within sandboxPatience belongs to the first attempt.
 	sandboxPatience = 2 * time.Second
 	// runtimePatience is the maximum time that the agent waits for the runtime's answer about an image. An answer
 	// usually takes less than a second. If the runtime does not answer, the agent requests the kubelet's Events.
@@ -63,9 +63,9 @@ func (e *Evidence) Requests(now time.Time) Requests {
 	return w
 }
 
-// requestedImages returns the image references whose presence decides whether the kubelet pulls. Each reference
-// is requested once, and again after a pull. The second result lists the references whose layers are also
-// requested.
+// requestedImages returns the image references whose presence decides whether the kubelet pulls. The agent requests
+// each reference once, and again after a pull. The second result lists the references whose layers the agent also
+// requests.
 func (e *Evidence) requestedImages(now time.Time) (refs, layers []string) {
 	for _, c := range e.pod.Containers {
 		image := e.image(c.Image)
@@ -86,26 +86,27 @@ func (e *Evidence) requestedImages(now time.Time) (refs, layers []string) {
 	return refs, layers
 }
 
-// mayHaveNewLayers reports whether a pull can have downloaded layers that the agent has not requested yet. A
-// runtime that does not date its pulls does not report layers either.
+// mayHaveNewLayers reports whether a pull can have downloaded layers that the agent has not requested yet. A runtime
+// that does not report the times of its pulls does not report layers either.
 func (i *imageEvidence) mayHaveNewLayers() bool {
 	return i.layered == nil && (i.wasAbsent() || i.last.Digest != i.Digest) &&
 		(!i.last.Present || !i.last.PulledAt.IsZero())
 }
 
-// layersIncomplete reports whether the runtime did not report all layers of an image in time, and a later answer
-// can contain them. After a pull, the disk is busy for some time. The agent asks again only within layersGrace.
+// layersIncomplete reports whether the runtime did not report all layers of an image in time, and a later answer can
+// contain the missing layers. After a pull, the disk is busy for some time. The agent asks again only within
+// layersGrace.
 func (i *imageEvidence) layersIncomplete() bool {
 	return i.layered != nil && i.layered.Incomplete && i.last.askedAt.Sub(i.last.PulledAt) < layersGrace
 }
 
-// awaitsLayers reports whether the agent will ask the runtime again for layers that were missing in its answer.
+// awaitsLayers reports whether the agent will ask the runtime again for layers that were missing in the last answer.
 func (e *Evidence) awaitsLayers(now time.Time) bool {
 	return e.scope.Runtime && !e.beforeAgent() && !e.graceOver(now, layersGrace) &&
 		slices.ContainsFunc(e.images, func(i imageEvidence) bool { return i.layersIncomplete() })
 }
 
-// pulledSince reports whether the image was pulled after the last answer about it.
+// pulledSince reports whether the image was pulled after the runtime's last answer about the image.
 func (e *Evidence) pulledSince(c Container, image *imageEvidence) bool {
 	index, evidence := e.container(c.Name)
 	if evidence == nil {
@@ -118,7 +119,7 @@ func (e *Evidence) pulledSince(c Container, image *imageEvidence) bool {
 	if !image.last.Present {
 		return used != maxInstant
 	}
-	// The image's timestamp shows another pull, if the runtime reports such a timestamp.
+	// If the runtime reports timestamps of images, the next answer shows whether the image was pulled again.
 	return !image.PulledAt.IsZero() && used != maxInstant && at(image.last.askedAt) <= used &&
 		(c.PullPolicy == PullAlways || e.mayBeRemoved(&c, index))
 }
@@ -132,7 +133,7 @@ func (e *Evidence) mayBeRemoved(c *Container, index int16) bool {
 		made-max(e.workStart(c), at(e.firstSeen.at)) > instant(presentPatience)
 }
 
-// runtimeComplete reports whether the runtime has reported all facts that it has about the start-up.
+// runtimeComplete reports whether the start-up is over and the runtime has reported all its facts about the start-up.
 func (e *Evidence) runtimeComplete() bool {
 	_, over := e.endLearned()
 	return over && !e.runtimeBehind()
@@ -166,12 +167,11 @@ func (e *Evidence) askedSince() time.Time {
 	return e.firstSeen.at
 }
 
-// requestsEvents reports whether the start-up needs the kubelet's Events. Events are needed if a container waits for
-// a pull or its image was pulled, and the kubelet's Event about the pull has not arrived. A pod whose images are all
-// on the node needs no Events. If the runtime's answer about an image is overdue, the image can need a pull.
+// requestsEvents reports whether the start-up needs the kubelet's Events. Events are needed for a container whose image
+// needs a pull or was pulled, until the kubelet's Event about the pull arrives. A pod whose images are all on the node
+// needs no Events. If the runtime's answer about an image is overdue, the image can need a pull.
 //
-// After a post-start hook, Events are needed, because only the Event about the next image shows when the hook
-// ended.
+// After a post-start hook, Events are needed, because only the Event about the next image shows when the hook ended.
 func (e *Evidence) requestsEvents(overdue bool) bool {
 	afterHook := false
 	for _, c := range e.pod.Containers {
@@ -219,7 +219,7 @@ func (e *Evidence) waitsForNetwork() bool {
 			func(h obstacleEvent) bool { return h.obstacle == obstacleNetworkNotReady })
 }
 
-// mayBePulled reports whether this container's image can have been pulled.
+// mayBePulled reports whether the kubelet can have pulled the container's image for this pod.
 func (e *Evidence) mayBePulled(c Container) bool {
 	image := e.image(c.Image)
 	switch {
@@ -231,16 +231,16 @@ func (e *Evidence) mayBePulled(c Container) bool {
 
 // RuntimeRequest is a request to the runtime for facts about one pod.
 type RuntimeRequest struct {
-	UID        string // the pod object's UID; the answer repeats it
+	UID        string // the pod object's UID, which the answer repeats
 	RuntimeUID string // the pod's UID in the runtime
 	Images     []string
 	Layers     []string // the references in Images whose layers are also requested
-	Network    bool     // also ask whether the runtime's network is ready
+	Network    bool     // ask the runtime whether its network is ready
 }
 
-// EventWatch identifies the pod whose kubelet Events are requested.
+// EventWatch identifies the pod whose kubelet Events the agent requests.
 type EventWatch struct {
-	UID         string // the pod object's UID; observations repeat it
+	UID         string // the pod object's UID, which the observations repeat
 	InvolvedUID string // value of the field involvedObject.uid; for static pods, the UID that the kubelet uses
 	Namespace   string
 	Name        string
@@ -252,8 +252,8 @@ type EventWatch struct {
 // Requests is the evidence that one pod's timeline lacks and that a source can provide now.
 type Requests struct {
 	Runtime bool     // ask the runtime about the pod
-	Images  []string // also ask whether these references from the spec are present
+	Images  []string // image references in the spec; ask the runtime whether the images are present
 	Layers  []string // the references in Images whose layers are also requested
-	Network bool     // also ask whether the runtime's network is ready
+	Network bool     // ask the runtime whether its network is ready
 	Events  bool     // keep an Event watch open for the pod
 }

@@ -23,7 +23,7 @@ func TestEventsAreWatchedWithoutRuntime(t *testing.T) {
 		}
 		return PodSeen{ArrivedAt: second(at), Live: true, Pod: pod}
 	}
-	// A running sandbox, so that the agent does not wait for a sandbox.
+	// The sandbox is running, so that the agent does not wait for a sandbox.
 	sandbox := RuntimeSeen{UID: "u", AskedAt: second(0.1), ArrivedAt: second(0.2),
 		Sandboxes: []Sandbox{{ID: "s", Ready: true, CreatedAt: second(0.1)}}}
 	for name, test := range map[string]struct {

@@ -14,22 +14,23 @@ type Sandbox struct {
 	// NetworkReadyAt is the time when the network was set up (containerd ≥ 2.0: CRI created_at). containerd sets
 	// this time when it creates the sandbox container, after the CNI plugins returned.
 	NetworkReadyAt time.Time `json:"network_ready_at,omitzero"`
-	// ImageResolvedAt is the time when the manifest of the sandbox (pause) image arrived on the node. ImagePulledAt
-	// is the end of the latest pull of that image. Both are zero unless the pull ended between BegunAt and
-	// NetworkReadyAt: containerd 2.x pulls an absent sandbox image after the network setup.
+	// ImageResolvedAt is the time when the manifest of the sandbox (pause) image arrived on the node. ImagePulledAt is
+	// the end of the latest pull of the sandbox image. Both times are zero unless the pull ended between BegunAt and
+	// NetworkReadyAt. In this interval, containerd 2.x pulls an absent sandbox image after the network setup.
 	ImageResolvedAt time.Time `json:"image_resolved_at,omitzero"`
 	ImagePulledAt   time.Time `json:"image_pulled_at,omitzero"`
 	// ImageKnown is true if the runtime reported whether it pulled the sandbox image between BegunAt and
 	// NetworkReadyAt.
 	ImageKnown bool `json:"image_known,omitzero"`
-	// RunningAt is the time when the sandbox had started (containerd ≥ 2.0: updated_at in the sandbox store).
-	// containerd writes this time for the last time after it started the sandbox container. RunningAt is meaningful
-	// only if Ready is true.
+	// RunningAt is the time when the sandbox had started (containerd ≥ 2.0: updated_at in the sandbox store). After the
+	// start of the sandbox container, containerd updates this field for the last time. RunningAt is meaningful only if
+	// Ready is true.
 	RunningAt time.Time `json:"running_at,omitzero"`
-	// CreatedAt is CRI's created_at. CreatedAt is set only if it is unknown which of the instants above is closest.
+	// CreatedAt is the field created_at of CRI. CreatedAt is set only if it is unknown whether created_at is closest to
+	// BegunAt, NetworkReadyAt or RunningAt.
 	CreatedAt time.Time `json:"created_at,omitzero"`
-	// Unstamped says that this runtime can never report BegunAt, NetworkReadyAt and RunningAt of the sandbox. The
-	// runtime's name, its version or its answer proves that (CRI-O, containerd 1.x, the shim of a virtual machine).
+	// Unstamped is true if this runtime can never report BegunAt, NetworkReadyAt and RunningAt of the sandbox. The
+	// runtime's name, version or answer proves this (CRI-O, containerd 1.x, the shim of a virtual machine).
 	Unstamped bool `json:"unstamped,omitzero"`
 }
 
@@ -46,7 +47,7 @@ type ContainerRun struct {
 	Reason     string    `json:"reason,omitzero"` // the runtime's reason for the end: Completed, Error, OOMKilled, …
 }
 
-// Image is the runtime's answer whether an image is on the node.
+// Image is the runtime's answer about one image.
 type Image struct {
 	Ref     string `json:"ref"` // as written in the spec
 	Present bool   `json:"present,omitzero"`
@@ -61,7 +62,8 @@ type Image struct {
 	// the start of the first pull (containerd: created_at of the image's target in the content store). ResolvedAt is
 	// zero unless RuntimeRequest.Layers requested the layers.
 	ResolvedAt time.Time `json:"resolved_at,omitzero"`
-	// Layers lists the bottom layer first. Layers is empty unless RuntimeRequest.Layers requested the layers.
+	// Layers lists the image's layers, the bottom layer first. Layers is empty unless RuntimeRequest.Layers requested
+	// the layers.
 	Layers []Layer `json:"layers,omitempty"`
 	// Layered is true if RuntimeRequest.Layers requested the layers, even if the runtime could not provide them.
 	Layered bool `json:"layered,omitzero"`
@@ -69,17 +71,17 @@ type Image struct {
 	Incomplete bool `json:"untold,omitzero"`
 }
 
-// Layer is one layer of an image in containerd's stores. Timestamps are exact instants on the node's clock. The
-// zero time means that the runtime does not report the time, or has deleted it.
+// Layer is one layer of an image in containerd's stores. Timestamps are exact instants on the node's clock. The zero
+// time means that the runtime does not report the time, or no longer has the time.
 type Layer struct {
 	Digest       string    `json:"digest"`                 // digest of the blob in the registry, e.g. sha256:…
 	SizeBytes    int64     `json:"size_bytes,omitzero"`    // size of the blob; 0 if unknown
-	DownloadedAt time.Time `json:"downloaded_at,omitzero"` // the blob was complete (content store: created_at)
+	DownloadedAt time.Time `json:"downloaded_at,omitzero"` // when the blob was complete (content store: created_at)
 	// UnpackedAt is the time when the layer was complete on the disk (snapshotter: created_at of the committed
 	// snapshot).
 	UnpackedAt time.Time `json:"unpacked_at,omitzero"`
-	// Remote is true if the snapshotter mounted the layer from the registry and did not unpack it (stargz, SOCI,
-	// nydus, overlaybd). The snapshotter downloads the content while the container runs, when a process reads it.
+	// Remote is true if the snapshotter mounted the layer from the registry and did not unpack it (stargz, SOCI, nydus,
+	// overlaybd). The snapshotter downloads the content while the container runs, when a process reads the content.
 	// UnpackedAt is then the time of the mount.
 	Remote bool `json:"remote,omitzero"`
 }

@@ -6,9 +6,9 @@ import (
 )
 
 const (
-	// maxSilences is the maximum number of the runtime's latest silences that are kept.
+	// maxSilences is the maximum number of silences in a SilenceLog. The log keeps the latest silences.
 	maxSilences = 64
-	// leastSilence is a minimum: shorter silences of the runtime are not a cause of a phase's delay.
+	// leastSilence is the shortest silence of the runtime that counts as a possible cause of a phase's delay.
 	leastSilence = 50 * time.Millisecond
 	// catchUp is the usual time that the runtime needs, after a silence, to finish the requests from the silence.
 	catchUp = 500 * time.Millisecond
@@ -44,10 +44,10 @@ func (l *SilenceLog) Observe(o Observation) {
 // Silences returns the silences in the log.
 func (l *SilenceLog) Silences() []RuntimeSilent { return slices.Clone(l.silences) }
 
-// Complete separates the time in which the runtime was silent from the phases of a timeline. In this time, another
-// party, such as a network plugin, a registry or the kubelet, can have finished its work and waited for the runtime.
-// No evidence shows whether the other party had finished. Complete copies the phases first, because other goroutines
-// can read them.
+// Complete separates the time in which the runtime was silent from the timeline's phases, as unattributed phases. In
+// this time, another party, such as a network plugin, a registry or the kubelet, can have finished its work and waited
+// for the runtime. No evidence shows whether the other party had finished. Complete copies the phases first, because
+// other goroutines can read the original phases.
 func (l *SilenceLog) Complete(t *Timeline) {
 	for _, silent := range l.silences {
 		if !slices.ContainsFunc(t.Phases, silent.affects) {
@@ -78,8 +78,8 @@ func (o RuntimeSilent) during(s Span) (from, until time.Time) {
 	return from, until
 }
 
-// appendParts adds a phase. If the silence is within the phase, appendParts splits the phase into up to three
-// parts.
+// appendParts appends the phase s to phases. If the silence is within the phase, appendParts splits the phase into up
+// to three parts.
 func (o RuntimeSilent) appendParts(phases []Span, s Span) []Span {
 	if !o.affects(s) {
 		return append(phases, s)
@@ -107,8 +107,8 @@ func (o RuntimeSilent) appendParts(phases []Span, s Span) []Span {
 	return phases
 }
 
-// needsRuntime returns the phase of the runtime's own work that can be part of a phase of another party.
-// needsRuntime returns an empty phase if the phase does not need the runtime, or if the runtime is its cause.
+// needsRuntime returns the phase of the runtime's own work that a phase of another party can include. needsRuntime
+// returns an empty phase if the span s does not need the runtime, or if the runtime is the cause of s.
 func needsRuntime(s Span) Phase {
 	of := s.Phase
 	if of == PhaseUnattributed && len(s.MergedWith) > 0 {

@@ -51,7 +51,7 @@ func TestRuntimeSilences(t *testing.T) {
 			var log SilenceLog
 			for _, s := range test.silences {
 				log.Observe(s)
-				log.Observe(s) // again
+				log.Observe(s) // the repeated observation must change nothing
 			}
 			before := append([]Span(nil), test.phases...)
 			tl := Timeline{Phases: test.phases}
@@ -68,7 +68,7 @@ func TestRuntimeSilences(t *testing.T) {
 
 func TestPhaseInProgressStaysOpen(t *testing.T) {
 	var log SilenceLog
-	log.Observe(RuntimeSilent{From: base, Until: base.Add(time.Second)}) // plus half a second to catch up
+	log.Observe(RuntimeSilent{From: base, Until: base.Add(time.Second)}) // and half a second to catch up
 	tl := Timeline{Phases: []Span{{Phase: PhasePull, StartAt: base, EndAt: base.Add(3 * time.Second), Open: true}}}
 	log.Complete(&tl)
 	if len(tl.Phases) != 2 || tl.Phases[0].Open || !tl.Phases[1].Open {

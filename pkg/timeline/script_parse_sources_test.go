@@ -95,8 +95,8 @@ func (s *script) runtimeLine(at time.Time, rest string) error {
 	return nil
 }
 
-// layersOf reads LAYER,SIZE,DOWNLOADED,UNPACKED. Either instant can be missing. ",remote" after UNPACKED means
-// that the layer was mounted.
+// layersOf reads LAYER,SIZE,DOWNLOADED,UNPACKED. Either time can be missing. The suffix ",remote" means that the
+// snapshotter mounted the layer from the registry.
 func layersOf(words []string) (layers []Layer) {
 	for _, w := range words {
 		plain, remote := strings.CutSuffix(w, ",remote")

@@ -10,7 +10,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// print returns the timeline as text in the format of the scripts.
+// print returns a timeline as text in the format of the scripts.
 func (s *script) print(t testing.TB) string {
 	e := s.evidence()
 	tl, ok := e.Timeline(s.asOf, s.skew)
@@ -105,7 +105,8 @@ func printPull(out *strings.Builder, p Pull) {
 	out.WriteByte('\n')
 }
 
-// lengthText and instantText return seconds, and seconds since base, in the format of the scripts.
+// lengthText returns a duration in seconds, in the format of the scripts. The function instantText returns the seconds
+// since base.
 func lengthText(d time.Duration) string { return strconv.FormatFloat(d.Seconds(), 'f', 3, 64) }
 
 func instantText(at time.Time) string {
@@ -130,8 +131,8 @@ func checkPartition(t testing.TB, tl Timeline) {
 	}
 }
 
-// checkSpans checks that phases have no gaps from the first instant to the last known instant. checkSpans also
-// checks that phases add up to the total and have a cause.
+// checkSpans checks that phases have no gaps between the instants from and to. checkSpans also checks that phases add
+// up to the total and have a cause.
 func checkSpans(t testing.TB, phases []Span, from, to time.Time, total time.Duration) {
 	t.Helper()
 	at, sum := from, time.Duration(0)

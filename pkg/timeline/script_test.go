@@ -17,7 +17,7 @@ var update = flag.Bool("update", false, "rewrite the expected part of the script
 // All times in a script are in seconds since base.
 //
 //	available runtime events                       sources the agent has
-//	since S                                        the agent reports every start-up from then on
+//	since S                                        the agent reports every start-up from S on
 //	spec KIND NAME IMAGE [Always|Never|startup|readiness|hook|prestop|restarts]…   one container of the pod, in order
 //	skew S S                                       least and most lead of the control plane's clock
 //	gates                                          the pod has readiness gates
@@ -28,27 +28,27 @@ var update = flag.Bool("update", false, "rewrite the expected part of the script
 //	unschedulable S                                a scheduler reported that no node fits
 //	unmanaged                                      the object has no managed fields
 //	kubelet old                                    the kubelet does not report which generation of the spec it knows
-//	created S                                      when the API server stored the pod, else 0
-//	static S                                       a static pod, whose manifest the kubelet read then
-//	AT pod [listed] CHANGE | CHANGE…               the pod object arrives, changed so far:
+//	created S                                      when the API server stored the pod; 0 if not given
+//	static S                                       a static pod, whose manifest the kubelet read at S
+//	AT pod [listed] CHANGE | CHANGE…               the pod object arrives with this and all earlier changes:
 //	    scheduled@S acknowledged@S containers_ready@S ready@S deleted@S phase=P reason=R
 //	    grace=S observed finalizers disruption=R (of a deletion)
-//	    unready@S (its readiness conditions are false since then)
+//	    unready@S (the pod's readiness conditions are false from S on)
 //	    NAME waiting|running@S|terminated@S-S|lost [attempt=N] [exit=N] [died=R] [started] [ready] [last=S-S]
 //	        [pullfailure=CLASS]
 //	AT gone                                        the pod object is gone
-//	AT watched [since@S]                           an Event watch has delivered all existing Events, or those since S
-//	AT blind                                       that watch was lost
+//	AT watched [since@S]                           an Event watch has delivered all Events, or the Events since S
+//	AT blind                                       the Event watch was lost
 //	AT event NAME|- REASON MESSAGE named@S [count=N last@S]
 //	AT runtime [asked@S] ITEM | ITEM…              the runtime's answer:
-//	    networkdown (its network is not ready), networkup
+//	    networkdown (the runtime's network is not ready), networkup
 //	    sandbox [ready] [attempt=N] begun@S network@S running@S created@S [imageresolved@S]
 //	        [imagepulled@S] [imageunknown] [unstamped]
 //	    NAME created@S started@S finished@S [attempt=N] [exit=N] [died=R]
 //	    image REF absent|present [first@S] [pulled@S] [digest=D] [size=N] [resolved@S] [layers] [incomplete]
 //	        [LAYER,SIZE,DOWNLOADED,UNPACKED[,remote]]…
-//	at AT                                          fold as of
-//	verdict                                        the expected part begins with the verdict
+//	at AT                                          compute the timeline at AT
+//	verdict                                        the expected result begins with the verdict
 func TestScripts(t *testing.T) { runScripts(t, "testdata/*.script", (*script).print) }
 
 // runScripts folds scripts and compares the printed result with the part below "---".
@@ -79,7 +79,7 @@ func scriptPaths(t testing.TB, pattern string) []string {
 	return paths
 }
 
-// readScript returns the observations, and the expected result below "---".
+// readScript returns the observations of a script, and the expected result below "---".
 func readScript(t testing.TB, path string) (input, want []byte) {
 	t.Helper()
 	data, err := os.ReadFile(path)

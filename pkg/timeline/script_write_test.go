@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// writeScript writes observations as a script (see TestScripts), for readers of a failure and for testdata.
+// writeScript writes observations as a script (see TestScripts). Test failures print this script, and testdata can
+// contain it.
 func writeScript(a Scope, containers []Container, gates bool, observations []Observation) string {
 	var out strings.Builder
 	out.WriteString("available")
@@ -35,7 +36,7 @@ func writeScript(a Scope, containers []Container, gates bool, observations []Obs
 	slices.SortStableFunc(observations, func(a, b Observation) int { return a.Arrived().Compare(b.Arrived()) })
 	for i, o := range observations {
 		line := since(o.Arrived()) + " " + writeObservation(o) + "\n"
-		if i == 0 || !strings.HasSuffix(out.String(), "\n"+line) { // the same line again
+		if i == 0 || !strings.HasSuffix(out.String(), "\n"+line) { // skip a repeated line
 			out.WriteString(line)
 		}
 	}
@@ -147,7 +148,7 @@ func answerWords(o RuntimeSeen) []string {
 	return parts
 }
 
-// flags returns the words whose condition is true. flags takes pairs of conditions and words.
+// flags takes pairs of a condition and a word. flags returns the words whose condition is true.
 func flags(pairs ...any) []string {
 	var words []string
 	for i := 0; i < len(pairs); i += 2 {

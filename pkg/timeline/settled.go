@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Settled reports whether the start-up is over and no more relevant evidence is expected. In that case, every
-// request is answered, or the wait for its answer has ended.
+// Settled reports whether the start-up is over and the agent expects no more relevant evidence. The sources have then
+// answered every request, or the wait for their answers has ended.
 func (e *Evidence) Settled(now time.Time) bool {
 	if _, over := e.endLearned(); !over {
 		return e.givenUp(now)
@@ -33,9 +33,9 @@ func (e *Evidence) endLearned() (learnedAt time.Time, over bool) {
 	return time.Time{}, false
 }
 
-// graceOver reports whether the end of the start-up is farther from now than a grace time, in either direction.
-// If somebody set the clock back, the elapsed time is unknown. The wait until the clock catches up could then
-// take hours.
+// graceOver reports whether the start-up ended more than the duration grace ago. graceOver also returns true if the end
+// is more than grace in the future, because somebody then set the clock back. Otherwise, the agent could wait for hours
+// until the clock catches up.
 func (e *Evidence) graceOver(now time.Time, grace time.Duration) bool {
 	end, over := e.endLearned()
 	if end.Before(e.scope.ResumedAt) {
@@ -44,14 +44,14 @@ func (e *Evidence) graceOver(now time.Time, grace time.Duration) bool {
 	return over && now.Sub(end).Abs() > grace
 }
 
-// givenUp reports whether the agent gives up the start-up because it takes too long. If the pod progressed while
-// no agent ran, the agent's first list of pods shows the progress.
+// givenUp reports whether the agent gives up the start-up because the start-up takes too long.
 func (e *Evidence) givenUp(now time.Time) bool {
 	_, over := e.endLearned()
 	return !over && e.PodSeen() && !now.Before(e.givesUpAt())
 }
 
-// givesUpAt returns the time at which the agent gives up a pod that makes no progress.
+// givesUpAt returns the time at which the agent gives up the pod's start-up. After a restart, the agent waits at least
+// eventGrace, because the pod can have progressed while no agent ran.
 func (e *Evidence) givesUpAt() time.Time {
 	givesUp := e.firstSeen.at.Add(giveUpAfter)
 	if resumed := e.scope.ResumedAt.Add(eventGrace); resumed.After(givesUp) {
@@ -87,9 +87,10 @@ func (p *Pod) reachedNodeAt() time.Time {
 	return p.CreatedAt
 }
 
-// isOldMirror reports whether a static pod started before the agent's time. The result is true if the pod ran
-// before the kubelet read its manifest, or was ready before Scope.Since. After a restart, the kubelet reads the
-// manifest again. The kubelet also creates the mirror object again after its deletion, so such a pod looks new.
+// isOldMirror reports whether a static pod was already running before the agent could observe its start-up. In this
+// case, the pod ran before the kubelet read its manifest, or was ready before Scope.Since. After a restart, the kubelet
+// reads the manifest again. The kubelet also creates a deleted mirror object again. In both cases, an old pod looks
+// new.
 func (e *Evidence) isOldMirror() bool {
 	if e.pod.ReadAt.IsZero() {
 		return false

@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// simulatedPod is the true start-up of one simulated pod. Its kubelet knows the time and the name of each of its
-// steps. It shares no code with the fold. The fold must derive the same result from the reports of the sources
-// (simulated_sources_test.go).
+// simulatedPod is the true start-up of one simulated pod. It contains the time and the name of each step of the
+// kubelet. The simulation shares no code with the fold. The fold must derive the same timeline from the reports of the
+// sources (simulated_sources_test.go).
 type simulatedPod struct {
 	random *rand.Rand
 	now    time.Time
 	from   time.Time // the start of the current stretch
-	held   time.Time // the kubelet is writing an Event until then and cannot finish its next step earlier
+	held   time.Time // the kubelet writes an Event until this time and cannot finish its next step earlier
 
 	pod        Pod // the spec
 	containers []*simulatedContainer
-	crashing   []*simulatedContainer // containers whose run will end by itself
+	crashing   []*simulatedContainer // running containers that will crash
 	// answeredLate reports whether the kubelet received an answer about a pull late, so that short phases before and
 	// after this answer can be merged.
 	answeredLate bool
@@ -27,12 +27,12 @@ type simulatedPod struct {
 	stamped      bool // the runtime has all timestamps of a sandbox (containerd 2)
 
 	milestones map[trueMilestone]time.Time
-	truth      []stretch // the phases as docs/architecture.md defines them
+	truth      []stretch // the true phases as docs/architecture.md defines phases
 	events     []occurrence
-	exits      map[trueMilestone]int // of MilestoneFinished
+	exits      map[trueMilestone]int // exit codes, by MilestoneFinished of each run
 }
 
-// trueMilestone identifies a true instant. container is empty for the pod's own milestones.
+// trueMilestone identifies a milestone of the simulated pod. container is empty for the pod's own milestones.
 type trueMilestone struct {
 	milestone Milestone
 	container string
@@ -53,18 +53,18 @@ type simulatedContainer struct {
 	pullFailures int // failed pulls before the first success
 	crashes      int // failed runs before the first success
 	pulls        int // the number of pull attempts so far, in all runs
-	attempt      int // the number of the run
+	attempt      int // the number of the current run, from 0
 	done         bool
 	due          time.Time // when the kubelet next works on the container
-	wait         Phase     // the phase until then
+	wait         Phase     // the phase until due
 	endsAt       time.Time // the end of a run that will crash
 }
 
-// storedImage is the past and future of one image on the node.
+// storedImage describes when one image is on the node.
 type storedImage struct {
 	present bool        // present from the beginning
 	pulled  []time.Time // the ends of all pulls of the pod and of other pods, the oldest first
-	came    time.Time   // when the manifest arrived with the first pull that progressed far enough
+	came    time.Time   // when the first pull received the manifest
 }
 
 func (s *storedImage) at(t time.Time) bool {
@@ -76,7 +76,7 @@ func (s *storedImage) pull(t time.Time) {
 	slices.SortFunc(s.pulled, time.Time.Compare)
 }
 
-// resolve records that a pull has received the manifest.
+// resolve records that a pull received the manifest.
 func (s *storedImage) resolve(t time.Time) {
 	if s.came.IsZero() || t.Before(s.came) {
 		s.came = t
@@ -118,7 +118,7 @@ func (l *simulatedPod) draw() {
 		CreatedAt: l.now.Truncate(time.Second), Phase: "Pending", ReadinessGates: l.chance(0.2)}
 	for i := range 4 {
 		s := &storedImage{present: l.chance(0.5)}
-		if l.chance(0.15) { // another pod pulls the image in the meantime, or later
+		if l.chance(0.15) { // another pod pulls the image during or after the start-up
 			ends := l.now.Add(l.length(time.Second, 60*time.Second))
 			s.pull(ends)
 			s.resolve(ends.Add(-anyPart(ends, time.Second)))
@@ -150,8 +150,8 @@ func (l *simulatedPod) draw() {
 	add(KindMain, 1+l.random.IntN(3))
 }
 
-// sandbox simulates the time until the sandbox runs, possibly after failed sandboxes. The time after a failure
-// belongs to the failure.
+// sandbox simulates the time until the sandbox runs, possibly after failed sandboxes. The time between a failed sandbox
+// and the next attempt belongs to the phase of the failure.
 func (l *simulatedPod) sandbox() {
 	phase, message := PhaseNetwork, `failed to setup network for sandbox "%d"`
 	if l.chance(0.3) {
@@ -173,7 +173,7 @@ func (l *simulatedPod) sandbox() {
 
 // initialize runs an init container to its end, or a sidecar to its start. No other work happens in parallel.
 func (l *simulatedPod) initialize(c *simulatedContainer) {
-	// until the kubelet detects that the previous container has finished
+	// The kubelet needs some time to detect that the previous container has finished.
 	l.now = l.now.Add(l.length(time.Millisecond, time.Second))
 	for {
 		if l.now.Before(c.due) {
@@ -204,7 +204,7 @@ func (l *simulatedPod) initialize(c *simulatedContainer) {
 	}
 }
 
-// runMain starts the main containers one after the other as far as possible, and restarts failed containers.
+// runMain starts the main containers one after the other. It skips waiting containers and restarts failed ones.
 func (l *simulatedPod) runMain() {
 	l.now = l.now.Add(l.length(time.Millisecond, time.Second))
 	for {
@@ -254,7 +254,7 @@ func (l *simulatedPod) nextCrash() *simulatedContainer {
 	return next
 }
 
-// crash ends a run. The end is a boundary only if the kubelet does no other work.
+// crash ends a run. The end of the run ends a phase only if the kubelet does no other work.
 func (l *simulatedPod) crash(c *simulatedContainer, idle bool) {
 	key := trueMilestone{MilestoneFinished, c.Name, c.attempt}
 	l.milestone(key, c.endsAt)
@@ -269,7 +269,7 @@ func (l *simulatedPod) crash(c *simulatedContainer, idle bool) {
 	l.again(c)
 }
 
-// again simulates the kubelet after a failed run. The kubelet makes the first restart without delay, and later
+// again simulates the kubelet after a failed run. The kubelet makes the first restart without back-off, and later
 // restarts after a back-off.
 func (l *simulatedPod) again(c *simulatedContainer) {
 	finished := l.milestones[trueMilestone{MilestoneFinished, c.Name, c.attempt}]
@@ -281,8 +281,8 @@ func (l *simulatedPod) again(c *simulatedContainer) {
 	c.done = false
 }
 
-// start runs one container as far as the kubelet works without interruption. start returns false if the image
-// could not be pulled.
+// start simulates the kubelet's work on one container, from the image to the start. start returns false if the pull of
+// the image failed.
 func (l *simulatedPod) start(c *simulatedContainer) bool {
 	create := PhaseContainerCreate
 	switch {
@@ -290,7 +290,7 @@ func (l *simulatedPod) start(c *simulatedContainer) bool {
 		if !l.pull(c) {
 			return false
 		}
-	case c.attempt > 0: // the time between two runs has only one name
+	case c.attempt > 0: // the time between two runs is one phase
 		create = c.wait
 		l.now = l.now.Add(l.length(time.Millisecond, 100*time.Millisecond))
 		l.event(c.Name, "Pulled", fmt.Sprintf("Container image %q already present on machine", c.Image))
@@ -315,7 +315,7 @@ func (l *simulatedPod) pull(c *simulatedContainer) bool {
 	length := l.length(20*time.Millisecond, 20*time.Second)
 	if n < c.pullFailures {
 		l.step(PhasePull, c, MilestonePullFailed, n, length)
-		if got := anyPart(started, 2*length); got < length { // every second failed pull has received the manifest
+		if got := anyPart(started, 2*length); got < length { // every second failed pull had received the manifest
 			l.milestone(trueMilestone{MilestonePullResolved, c.Name, n}, started.Add(got))
 			l.images[c.Image].resolve(started.Add(got))
 		}
@@ -331,14 +331,14 @@ func (l *simulatedPod) pull(c *simulatedContainer) bool {
 	l.images[c.Image].resolve(l.now)
 	l.step(PhasePull, c, MilestonePullFinished, n, length-resolving)
 	l.images[c.Image].pull(l.now.Add(-l.length(time.Microsecond, 15*time.Millisecond)))
-	size := l.length(time.Microsecond, 5*time.Millisecond) // the kubelet also asks for the size
+	size := l.length(time.Microsecond, 5*time.Millisecond) // the kubelet also asks for the image size
 	answered := l.now.Add(size + l.late())
 	took, waited := answered.Sub(started), answered.Sub(requested)
 	message := fmt.Sprintf("Successfully pulled image %q", c.Image)
 	switch l.wording {
-	case 0: // kubelet 1.24 and earlier
+	case 0: // the format of kubelet 1.24 and earlier
 		message += fmt.Sprintf(" in %s", waited)
-	case 1: // kubelet 1.25 to 1.27
+	case 1: // the format of kubelet 1.25 to 1.27
 		message += fmt.Sprintf(" in %s (%s including waiting)", took, waited)
 	default:
 		message += fmt.Sprintf(" in %s (%s including waiting). Image size: 5 bytes.",

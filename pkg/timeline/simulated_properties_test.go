@@ -14,16 +14,17 @@ type property string
 
 const (
 	// These properties must hold for any losses:
-	noConflict    property = "no conflict"    // true observations do not contradict each other
+	noConflict    property = "no conflict"    // true observations cause no conflicts
 	milestoneHeld property = "milestone held" // the interval of every milestone contains its true instant
-	totalHeld     property = "total held"     // the total is within its error
-	// noOvercharge says that no phase of a container contains more than its own time, beyond the errors.
+	totalHeld     property = "total held"     // the error of the total is within the stated error
+	// noOvercharge says that the timeline gives no container more time in a phase than the true time plus the errors.
 	noOvercharge property = "nobody blamed"
-	// the same for causes; the kubelet and the runtime count as one cause
+	// noCauseOvercharge says that the timeline gives no cause more time than the true time plus the errors. The kubelet
+	// and the runtime count as one cause.
 	noCauseOvercharge property = "cause in bound"
-	// outcomeTrue says that no pulled image counts as present, and no present image counts as pulled.
+	// outcomeTrue says that the timeline reports no pulled image as present, and no present image as pulled.
 	outcomeTrue property = "outcome true"
-	lossTrue    property = "loss true" // no Event counts as lost that the kubelet never created
+	lossTrue    property = "loss true" // the kubelet created every Event that the timeline reports as lost
 	// These properties must hold if nothing was lost:
 	namesTrue   property = "names true"   // the phases are the true phases, except phases that are merged by definition
 	lengthsTrue property = "lengths true" // each phase has its true duration, within its error
@@ -45,7 +46,7 @@ var properties = []property{
 type propertyCheck struct {
 	*simulatedPod
 	got      Timeline
-	complete bool // nothing was lost
+	complete bool // the sources lost no observation
 	now      time.Time
 	broken   map[property]string
 }
@@ -56,7 +57,7 @@ func (p *propertyCheck) breaks(property property, format string, args ...any) {
 	}
 }
 
-// check returns the first violation of each property.
+// check compares the timeline with the truth and returns the first violation of each property.
 func (p *propertyCheck) check() map[property]string {
 	p.broken = map[property]string{}
 	for _, c := range p.got.Conflicts {
@@ -80,7 +81,7 @@ func (p *propertyCheck) check() map[property]string {
 	}
 	p.blame(noOvercharge, func(phase Phase, container string) string {
 		if phase == PhaseReadinessGates {
-			container = "" // of the whole pod
+			container = "" // this phase belongs to the whole pod
 		}
 		return string(phase) + " " + container
 	})
@@ -91,8 +92,8 @@ func (p *propertyCheck) check() map[property]string {
 	return p.broken
 }
 
-// outcomes compares the outcome of the last attempt with the kubelet's first Event about the presence of a
-// container's image.
+// outcomes compares the outcome of each container's last pull attempt with the truth: the container's first Pulled
+// Event.
 func (p *propertyCheck) outcomes() {
 	for i, pull := range p.got.Pulls {
 		if i+1 < len(p.got.Pulls) && p.got.Pulls[i+1].Container == pull.Container {
@@ -114,7 +115,7 @@ func (p *propertyCheck) outcomes() {
 	}
 }
 
-// losses checks that the kubelet created the Events that are reported as lost.
+// losses checks that the kubelet created the Events that the timeline reports as lost.
 func (p *propertyCheck) losses() {
 	for _, lost := range p.got.LostEvents {
 		if !slices.ContainsFunc(p.events, func(o occurrence) bool { return o.reason+"/"+o.container == lost }) {
@@ -123,8 +124,8 @@ func (p *propertyCheck) losses() {
 	}
 }
 
-// milestone checks that the interval contains the true instant. If Events were lost, the evidence might not show
-// which of several pull attempts the milestone belongs to.
+// milestone checks that the milestone's interval contains its true instant. If Events were lost, the evidence might not
+// show to which of several pull attempts the milestone belongs.
 func (p *propertyCheck) milestone(m MilestoneEvidence) {
 	anyAttempt := !p.complete && (m.Milestone == MilestonePullRequested || m.Milestone == MilestonePullStarted ||
 		m.Milestone == MilestonePullResolved || m.Milestone == MilestonePullFinished ||
@@ -141,21 +142,21 @@ func (p *propertyCheck) milestone(m MilestoneEvidence) {
 		truth = append(truth, since(at))
 	}
 	if m.Milestone == MilestoneRetryDue {
-		return // the time when the kubelet should act, not the time when it acted
+		return // this milestone is the time when the kubelet should retry, not the time when the kubelet retried
 	}
 	p.breaks(milestoneHeld, "%s %s#%d in [%s, %s], was at %s", m.Milestone, m.Container, m.Attempt, since(m.Earliest),
 		since(m.Latest), truth)
 }
 
-// blame checks that each responsible party worked at least as long as reported, minus the stated errors. A
-// merged span counts for any of the parties that it names.
+// blame checks that each responsible party truly worked at least as long as the timeline reports, minus the stated
+// errors. The time of a merged span can belong to any of the span's parties.
 func (p *propertyCheck) blame(property property, who func(Phase, string) string) {
 	type account struct {
 		charged, tolerance time.Duration
 		names              []string
 	}
 	accounts := map[string]*account{}
-	var order []string // the order of the first spans, so that a seed always gives the same result
+	var order []string // the names in the order of their first span, so that a seed always gives the same violation
 	for _, s := range p.got.Phases {
 		if s.Phase == PhaseUnattributed {
 			continue
@@ -185,8 +186,8 @@ func (p *propertyCheck) blame(property property, who func(Phase, string) string)
 	}
 }
 
-// alone reports whether no work except the containers' runs happened in parallel with the kubelet's work. In
-// that case, the evidence orders all phases.
+// alone reports whether no work except the containers' runs happened in parallel with the kubelet's work. If alone
+// returns true, the evidence orders all phases.
 func (p *propertyCheck) alone() bool {
 	main := 0
 	for _, c := range p.containers {
@@ -199,7 +200,8 @@ func (p *propertyCheck) alone() bool {
 	})
 }
 
-// exact compares the phases one by one. A gap can be too short to be observed.
+// exact compares the reported phases with the true phases one by one. exact accepts a missing phase PhaseKubeletSync,
+// because this phase can be too short to be observed.
 func (p *propertyCheck) exact() {
 	phases := p.got.Phases
 	for _, s := range p.reportable() {
@@ -216,7 +218,7 @@ func (p *propertyCheck) exact() {
 			continue
 		}
 		if p.answeredLate {
-			return // short phases around a late answer are possibly merged
+			return // the fold can merge short phases around a late answer
 		}
 		got := "nothing"
 		if len(phases) > 0 {
@@ -230,9 +232,9 @@ func (p *propertyCheck) exact() {
 	}
 }
 
-// reportable returns the truth as complete evidence can show it (docs/architecture.md). A step whose milestone
-// no source reports is merged with the next step. The merged step has a name only if the responsible party is
-// clear.
+// reportable returns the true phases in the form that complete evidence can show (docs/architecture.md). If no source
+// reports the milestone at the end of a step, the step is merged with the next step. The merged step has a name only if
+// one party is responsible for all its steps.
 func (p *propertyCheck) reportable() []stretch {
 	var all, pending []stretch
 	for _, s := range p.truth {
@@ -263,8 +265,8 @@ func (p *propertyCheck) notReported(m trueMilestone) bool {
 	case MilestonePullStarted:
 		return failed || restarted || p.wording == 0
 	case MilestonePullResolved:
-		// The kubelet's durations are more precise. If there were several pulls, it is unknown which pull brought the
-		// manifest.
+		// If an Event contains the pull's duration, the duration is more precise than the manifest. If there were
+		// several pulls, the evidence does not show which pull brought the manifest.
 		image := p.images[p.imageOf(m.container)]
 		shared := slices.ContainsFunc(p.containers,
 			func(c *simulatedContainer) bool { return c.Name != m.container && c.Image == p.imageOf(m.container) })
@@ -293,7 +295,7 @@ func party(p Phase) Cause {
 	return CauseKubelet
 }
 
-// summary lists the phases of the timeline and of the truth, for readers of a failure.
+// summary returns the phases of the timeline and the true phases as text for a test failure.
 func (p *propertyCheck) summary() string {
 	var out strings.Builder
 	for _, s := range p.truth {
@@ -306,7 +308,7 @@ func (p *propertyCheck) summary() string {
 	return out.String()
 }
 
-// since returns seconds since base, in the format of the scripts.
+// since returns an instant as seconds since base, in the format of the scripts.
 func since(t time.Time) string {
 	if t.IsZero() {
 		return "…"

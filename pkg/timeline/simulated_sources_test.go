@@ -13,7 +13,7 @@ import (
 // incomplete: timestamps are truncated, runs are reported late, and some observations are lost.
 type simulatedSources struct {
 	*simulatedPod
-	random *rand.Rand // independent of the pod, so that sources can observe the same pod in many ways
+	random *rand.Rand // independent of the pod's random numbers, so that sources can observe the same pod in many ways
 	loss   loss
 }
 
@@ -26,10 +26,10 @@ type loss struct {
 	late     bool    // the Event watch opens late and reports this
 	revision bool    // the Event watch begins shortly before or after the pod's arrival, and reports this
 	shuffled bool    // observations arrive in any order, some of them twice
-	forgets  bool    // the runtime keeps two runs of each container
+	forgets  bool    // the runtime keeps only two runs of each container
 }
 
-// observe returns all observations in the order of their arrival, unless they are shuffled.
+// observe returns all observations in the order of their arrival, or in a random order if loss.shuffled is true.
 func (w *simulatedSources) observe(a Scope) []Observation {
 	pods := w.pods()
 	var all []Observation
@@ -52,7 +52,7 @@ func (w *simulatedSources) observe(a Scope) []Observation {
 	return all
 }
 
-// pods returns one pod object for each change. pods reports runs and exits up to a second late.
+// pods returns one pod object for each change. The pod objects report the starts and exits up to a second late.
 func (w *simulatedSources) pods() []PodSeen {
 	var changes []time.Time
 	for _, k := range w.inOrder() {
@@ -107,7 +107,7 @@ func (w *simulatedSources) pods() []PodSeen {
 	return pods
 }
 
-// podAt returns the pod object that the kubelet would write at t.
+// podAt returns the pod object that the kubelet would write at the time t.
 func (w *simulatedSources) podAt(t time.Time) Pod {
 	p := w.pod
 	p.Containers = nil
@@ -130,7 +130,7 @@ func (w *simulatedSources) podAt(t time.Time) Pod {
 	return p
 }
 
-// upTo returns the instant of a milestone if it was not after t.
+// upTo returns the instant of a milestone, or the zero time if the milestone is later than t.
 func (w *simulatedSources) upTo(k trueMilestone, t time.Time) time.Time {
 	if at := w.milestones[k]; !at.After(t) {
 		return at
@@ -181,7 +181,7 @@ func (w *simulatedSources) statusAt(c *simulatedContainer, t time.Time) Containe
 	return s
 }
 
-// answers returns the runtime's answers: one answer after each pod object, and one answer after the end.
+// answers returns the runtime's answers. The runtime answers after each pod object and again after the end.
 func (w *simulatedSources) answers(pods []PodSeen) []Observation {
 	var all []Observation
 	ask := func(at time.Time, images bool) {
@@ -214,7 +214,7 @@ func (w *simulatedSources) sandboxesAt(t time.Time) []Sandbox {
 	}
 	network := w.milestones[trueMilestone{milestone: MilestoneNetworkReady}]
 	if !w.stamped {
-		created := network // containerd 1.x sets created_at before the network setup, and CRI-O sets it afterwards
+		created := network // CRI-O sets created_at after the network setup, containerd 1.x before it
 		if w.wording%2 == 0 {
 			created = w.milestones[trueMilestone{milestone: MilestoneSandboxBegun}].Add(time.Millisecond)
 		}
@@ -286,7 +286,7 @@ func (w *simulatedSources) imagesAt(t time.Time) []Image {
 	return images
 }
 
-// eventObservations returns the Events and the start of the watch. A repeated Event has the name of its first
+// eventObservations returns the Events and the start of the Event watch. A repeated Event has the name of its first
 // occurrence.
 func (w *simulatedSources) eventObservations(seenAt time.Time) []Observation {
 	openedAt := seenAt.Add(time.Millisecond)
@@ -298,7 +298,7 @@ func (w *simulatedSources) eventObservations(seenAt time.Time) []Observation {
 		count int
 	}
 	objects := map[string]*object{}
-	before := map[string]EventSeen{} // the state at openedAt of Events that were created earlier
+	before := map[string]EventSeen{} // Events that were created before openedAt, in their state at openedAt
 	var since time.Time
 	if w.loss.revision {
 		since = seenAt.Add(w.between(-3*time.Second, 3*time.Second))
@@ -312,10 +312,11 @@ func (w *simulatedSources) eventObservations(seenAt time.Time) []Observation {
 		}
 		objects[key].count++
 		if o.at.Before(since) {
-			continue // the watch starts with a later revision of the API server's Events
+			continue // the watch starts at a revision after this Event
 		}
 		if w.random.Float64() < w.loss.events {
-			// The kubelet can send 25 warnings, so an Event about a failed sandbox is lost only if the watch is lost.
+			// The kubelet can send 25 warnings about a pod, so it drops no Event about a failed sandbox. Such an Event
+			// can be missing only if the watch is lost.
 			complete = complete && o.reason != "FailedCreatePodSandBox"
 			continue
 		}
@@ -338,7 +339,7 @@ func (w *simulatedSources) eventObservations(seenAt time.Time) []Observation {
 		all = append(all, EventsWatched{UID: w.pod.UID, ArrivedAt: openedAt.Add(2 * time.Millisecond),
 			OpenedAt: openedAt, Since: since})
 	}
-	slices.SortStableFunc(all, func(a, b Observation) int { // the order of a map is random
+	slices.SortStableFunc(all, func(a, b Observation) int { // the order of the map before is random
 		return cmp.Or(a.Arrived().Compare(b.Arrived()), cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)))
 	})
 	return all

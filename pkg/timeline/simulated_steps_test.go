@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// probe decides when a running container becomes started and ready. The kubelet detects a run up to a second
-// late.
+// probe chooses the times when a running container becomes started and ready. The kubelet detects the start of a run up
+// to a second late.
 func (l *simulatedPod) probe(c *simulatedContainer) {
 	at := l.now.Add(l.length(time.Millisecond, time.Second))
 	reached := func(m Milestone) bool {
@@ -58,8 +58,8 @@ func (l *simulatedPod) becomeReady() {
 	l.milestone(trueMilestone{milestone: MilestoneReady}, l.now)
 }
 
-// step advances the time to the kubelet's next milestone. Runs that crash in the meantime are boundaries only if
-// the kubelet waited.
+// step advances the time to the kubelet's next milestone. If a run crashes during the step, the crash ends a phase only
+// if the kubelet waited.
 func (l *simulatedPod) step(p Phase, c *simulatedContainer, m Milestone, attempt int, d time.Duration) {
 	key := trueMilestone{milestone: m, attempt: attempt}
 	name := ""
@@ -89,7 +89,7 @@ func (l *simulatedPod) record(p Phase, container string, end time.Time, ends tru
 
 func (l *simulatedPod) milestone(k trueMilestone, t time.Time) { l.milestones[k] = t }
 
-// event creates an Event about the kubelet's last step, a moment after the step.
+// event creates an Event about the kubelet's last step. The kubelet creates the Event a moment after the step.
 func (l *simulatedPod) event(container, reason, message string) {
 	late := l.length(time.Microsecond, 3*time.Millisecond)
 	if l.chance(0.1) {
@@ -98,7 +98,7 @@ func (l *simulatedPod) event(container, reason, message string) {
 	if l.now.Before(l.held) {
 		l.now = l.held
 	}
-	if reason == "Pulling" { // the kubelet creates this Event before the step
+	if reason == "Pulling" { // the kubelet creates a Pulling Event before the step
 		l.events = append(l.events, occurrence{l.now, container, reason, message})
 		l.now = l.now.Add(late)
 		return
@@ -107,15 +107,15 @@ func (l *simulatedPod) event(container, reason, message string) {
 	l.events = append(l.events, occurrence{l.held, container, reason, message})
 }
 
-// anyPart returns a part of a length. anyPart derives the part from the instant, so that other random choices do
-// not change.
+// anyPart returns a random part of a length. anyPart derives the part from the instant t instead of a random number, so
+// that other random choices do not change.
 func anyPart(t time.Time, length time.Duration) time.Duration {
 	return time.Duration(float64(length) * float64(t.Nanosecond()%1000) / 1000)
 }
 
 func (l *simulatedPod) chance(p float64) bool { return l.random.Float64() < p }
 
-// length returns a random length. Each order of magnitude between the two limits is equally likely.
+// length returns a random length between the two limits. Each order of magnitude is equally likely.
 func (l *simulatedPod) length(from, to time.Duration) time.Duration {
 	return time.Duration(float64(from) * math.Pow(float64(to)/float64(from), l.random.Float64()))
 }
@@ -132,8 +132,8 @@ func (l *simulatedPod) inOrder() []trueMilestone {
 	})
 }
 
-// endsOnce reports whether no container crashed after it was ready. A crash before the start of another main
-// container does not count. Otherwise, the end of the start-up is ambiguous.
+// endsOnce reports whether the end of the start-up is unambiguous. The end is ambiguous if a container crashed after it
+// was ready. A crash before the start of another main container does not count, because the pod was not ready yet.
 func (l *simulatedPod) endsOnce() bool {
 	for key, finished := range l.milestones {
 		if key.milestone != MilestoneFinished {
@@ -152,9 +152,9 @@ func (l *simulatedPod) endsOnce() bool {
 	return true
 }
 
-// late returns the time by which a kubelet without enough CPU receives the runtime's answer about a pull late, in
-// addition to the delay of the Event. The time comes from the clock, so that the random numbers of all other steps stay
-// the same.
+// late returns the delay with which a kubelet without enough CPU receives the runtime's answer about a pull. The delay
+// of the Event is added to this delay. late derives the delay from the clock, so that the random numbers of all other
+// steps stay the same.
 func (l *simulatedPod) late() time.Duration {
 	const longest = time.Duration(answerDelay-eventSlack) / time.Millisecond
 	n := time.Duration(l.now.Nanosecond())

@@ -43,17 +43,17 @@ func someLoss(random *rand.Rand) loss {
 		forgets: flip()}
 }
 
-// openCells lists the properties that still break in some of the first 700 simulated pods, by source set, with
-// the number of these pods. In these pods, the fold mistakes remaining evidence for lost evidence. If a property
-// breaks in more pods, the test fails because of a regression. If it breaks in no pod, the test also fails, so
-// that the entry is deleted together with its last fault. Without Events, the cause is a registry with the time
-// of a back-off in two of the pods: a failed attempt had brought the manifest, and the status that reported the
-// failure was lost.
+// openCells lists the properties that still break in some of the first 700 simulated pods. For each source set and
+// property, openCells contains the number of these pods. In these pods, the fold mistakes an observation that arrived
+// for an observation that was lost. If a property breaks in more pods, the test fails because of a regression. If the
+// property breaks in no pod, the test also fails, so that the entry is deleted together with its last fault. In two of
+// the pods without Events, the timeline names a registry as the cause of a back-off. In these two pods, a failed
+// attempt had brought the manifest, and the status that reported the failure was lost.
 var openCells = map[string]map[property]int{
-	// An attempt that took long before its sandbox failed is unattributed.
+	// An attempt to create a sandbox took long and failed, and the fold reports this attempt as unattributed.
 	"all":  {noOvercharge: 1},
 	"some": {milestoneHeld: 1, noOvercharge: 20, noCauseOvercharge: 3},
-	// The pod that breaks the property with all Events also breaks the property here.
+	// The pod that breaks the property in the source set "all" also breaks the property here.
 	"some Events": {noOvercharge: 1},
 	"no Events":   {noOvercharge: 20, noCauseOvercharge: 4},
 	// The fold mistakes the pull of a second run for the pull of the first run.
@@ -61,9 +61,9 @@ var openCells = map[string]map[property]int{
 	"pods only":  {noOvercharge: 9, noCauseOvercharge: 1},
 }
 
-// TestSimulatedPods compares timelines with the truth. No property may break for any part of the truth that was
-// reported. The test prints the first pod that breaks a property, with the timeline, the truth and a script.
-// -seed N -seeds 1 runs only that pod.
+// TestSimulatedPods compares timelines with the truth. For each source set, no property may break. The test prints the
+// first pod that breaks a property, with the timeline, the truth and a script. The flags -seed N -seeds 1 run only this
+// pod.
 func TestSimulatedPods(t *testing.T) {
 	for _, s := range sourceSets {
 		t.Run(s.name, func(t *testing.T) {
@@ -95,8 +95,8 @@ func TestSimulatedPods(t *testing.T) {
 	}
 }
 
-// checkSimulated folds one simulated pod from its reported observations, after its end and once in the middle.
-// The returned violations contain all information for a reader.
+// checkSimulated folds the observations of one simulated pod, after its end and once in the middle. The returned
+// violations contain all information that a reader needs.
 func checkSimulated(t *testing.T, s sourceSet, seed uint64) map[property]string {
 	l := simulate(rand.New(rand.NewPCG(seed, 11)))
 	if !l.endsOnce() {

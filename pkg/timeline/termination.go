@@ -17,7 +17,7 @@ const (
 	PhaseFinalizers     Phase = "finalizers" // from the kubelet's release of the object to its deletion
 )
 
-// terminationCauses maps each phase of a termination to the party that is responsible for it.
+// terminationCauses maps each phase of a termination to the party that is responsible for the phase.
 var terminationCauses = map[Phase]Cause{
 	PhaseKubeletPickup: CauseKubelet, PhasePreStopHook: CauseApp, PhaseGrace: CauseApp, PhaseKill: CauseRuntime,
 	PhaseSandboxStop: CauseRuntime, PhaseObjectDeletion: CauseKubelet, PhaseFinalizers: CauseGate,
@@ -30,8 +30,8 @@ func TerminationPhases() []Phase {
 }
 
 // Termination describes one pod's termination, from the request to delete the pod to the deletion of its object.
-// Termination is a value that never changes after TerminationEvidence.Termination returned it. Its phases and
-// errors have the same meaning as in a Timeline.
+// Termination is a value that never changes after TerminationEvidence.Termination returned it. The phases and errors
+// have the same meaning as in a Timeline.
 type Termination struct {
 	RequestedAt time.Time
 	GoneAt      time.Time // when the object was gone; zero while the object exists
@@ -46,7 +46,7 @@ type Termination struct {
 	// phases' durations exactly.
 	Total, TotalError time.Duration
 
-	Phases    []Span // without gaps, from RequestedAt
+	Phases    []Span // the phases from RequestedAt, without gaps
 	Stops     []Stop // one Stop for each container that the pod had started, in spec order
 	Conflicts []TerminationConflict
 	Missing   []string // milestones that lack evidence, as milestone[/container]
@@ -59,23 +59,23 @@ type Termination struct {
 type TerminationConflict struct {
 	Milestone string
 	Container string
-	Detail    string // the statements of the two sides with their sources, as text
+	Detail    string // the two contradictory statements and their sources, as text
 }
 
 // How is the way in which a container ended.
 type How string
 
-// The ways to end. Only the exit code shows the signal that ended a process. Runtimes and shells set the exit
-// code to 128 plus the signal.
+// The ways in which a container can end. Only the exit code shows the signal that ended a process. Runtimes and shells
+// set the exit code to 128 plus the signal.
 const (
 	HowBefore    How = "before"    // the container had ended before the deletion request
 	HowExited    How = "exited"    // the process ended by itself, with its own exit code
 	HowSignalled How = "signalled" // a signal other than SIGKILL, such as SIGTERM, ended the process in time
 	HowKilled    How = "killed"    // SIGKILL ended the process at the end of its grace period
-	// SIGKILL ended the process before the end of its grace period, for another reason
+	// HowKilledEarly means that SIGKILL ended the process before the end of its grace period, for an unknown reason.
 	HowKilledEarly How = "killed_early"
 	HowOutOfMemory How = "out_of_memory" // the kernel ended the process for lack of memory, after the stop request
-	HowUnknown     How = "unknown"       // no evidence
+	HowUnknown     How = "unknown"       // no evidence shows how the container ended
 	HowRunning     How = "running"       // the container has not stopped yet
 )
 

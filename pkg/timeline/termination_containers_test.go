@@ -14,7 +14,7 @@ type containersTruth struct {
 
 type containerTruth struct {
 	Container
-	never    bool // the image cannot be pulled
+	never    bool // the container never starts, because its image cannot be pulled
 	finished time.Time
 	code     int
 }
@@ -50,7 +50,7 @@ func randomContainers(random *rand.Rand, grace time.Duration) (f containersTruth
 	if random.IntN(3) == 0 {
 		m := containerTruth{Container: running, finished: f.mainsOver.Add(some(2 * time.Second))}
 		m.Name, m.Kind = "proxy", KindSidecar
-		if random.IntN(3) == 0 { // the remaining grace period in whole seconds, at least 2
+		if random.IntN(3) == 0 { // killed after the remaining grace period in seconds
 			left := max(grace-f.mainsOver.Sub(f.begun).Truncate(time.Second), leastGrace)
 			m.finished, m.code = f.mainsOver.Add(left+some(50*time.Millisecond)), codeKilled
 		}
@@ -61,8 +61,8 @@ func randomContainers(random *rand.Rand, grace time.Duration) (f containersTruth
 	return f
 }
 
-// status returns the kubelet's status of the containers. The last status also contains containers that the
-// kubelet does not find.
+// status returns the kubelet's status of the containers. The kubelet's last status also contains the containers that
+// never started.
 func (f containersTruth) status(at time.Time, last bool) (all []Container) {
 	for _, m := range f.members {
 		c := m.Container
@@ -77,8 +77,8 @@ func (f containersTruth) status(at time.Time, last bool) (all []Container) {
 	return all
 }
 
-// observed returns the observations of an agent. Each source can be missing, observations arrive a moment late,
-// and the agent asks the runtime at intervals.
+// observed returns the observations of an agent. Each source can be missing, and observations arrive a moment late. The
+// agent asks the runtime at intervals.
 func (f containersTruth) observed(random *rand.Rand, grace time.Duration) (all []Observation) {
 	some := func(most time.Duration) time.Duration { return time.Duration(random.Int64N(int64(most))) }
 	late := func(at time.Time) time.Time { return at.Add(some(40 * time.Millisecond)) }
@@ -121,9 +121,8 @@ func (f containersTruth) observed(random *rand.Rand, grace time.Duration) (all [
 	return append(all, PodGone{UID: "uid-1", ArrivedAt: late(f.gone), Live: random.IntN(5) > 0})
 }
 
-// TestContainerTerminationErrorsContainTruth simulates terminations of pods with several containers.
-// TestContainerTerminationErrorsContainTruth compares every duration, and the way in which each container ended,
-// with the truth.
+// TestContainerTerminationErrorsContainTruth simulates terminations of pods with several containers. The test compares
+// every duration, and the way in which each container ended, with the truth.
 func TestContainerTerminationErrorsContainTruth(t *testing.T) {
 	const grace = 10 * time.Second
 	random := rand.New(rand.NewPCG(7, 8))

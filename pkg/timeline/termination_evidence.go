@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// maxGrace limits grace periods, so that calculations with grace periods do not overflow.
+// maxGrace limits grace periods. The limit prevents overflows in calculations with grace periods.
 const maxGrace = 365 * 24 * time.Hour
 
-// maxStops is the maximum number of containers whose end is followed. Termination.Missing reports that other
-// containers were left out.
+// maxStops is the maximum number of containers whose end TerminationEvidence follows. If a pod has more containers,
+// Termination.Missing reports this.
 const maxStops = 64
 
 // TerminationEvidence holds all known facts about one pod's termination. TerminationEvidence begins with the
@@ -21,13 +21,13 @@ type TerminationEvidence struct {
 	podAt   instant // the arrival of the latest pod object
 	created instant
 
-	requestSecond instant // the control plane's timestamp, truncated to seconds
-	learnedAt     instant // the arrival of the first pod object with the request
-	learnedLive   bool    // the first pod object with the request arrived live
-	// observedAt is the arrival of the first pod object that shows that the kubelet knows about the request; zero
-	// for never.
+	requestSecond instant // the control plane's timestamp of the deletion request, truncated to seconds
+	learnedAt     instant // the arrival of the first pod object with the deletion request
+	learnedLive   bool    // the first pod object with the deletion request arrived live
+	// observedAt is the arrival of the first pod object that shows that the kubelet knows about the deletion request.
+	// Zero means never.
 	observedAt   instant
-	observedLive bool // that pod object arrived live
+	observedLive bool // the pod object of observedAt arrived live
 	// releasedAt is the arrival of the first pod object with grace 0, which the kubelet released. Zero means never.
 	releasedAt    instant
 	hadFinalizers bool          // an object with grace 0 had finalizers
@@ -36,10 +36,10 @@ type TerminationEvidence struct {
 	stops         []stopEvidence
 	overflow      bool
 
-	sandboxReady instant // the latest request whose answer contained a ready sandbox; zero for never
-	sandboxDown  instant // the first later answer without a ready sandbox; zero for never
+	sandboxReady instant // the latest request to the runtime whose answer contained a ready sandbox; zero for never
+	sandboxDown  instant // the first answer without a ready sandbox after sandboxReady; zero for never
 
-	gone     instant // zero while the object exists
+	gone     instant // when the agent learned that the object was gone; zero while the object exists
 	goneLive bool
 }
 
@@ -47,14 +47,14 @@ type TerminationEvidence struct {
 type stopEvidence struct {
 	name        string
 	attempt     int
-	seenRunning instant // the latest request whose answer showed the container running; zero for never
+	seenRunning instant // the latest request to the runtime whose answer showed the container running; zero for never
 	killingAt   instant // the time in the name of the kubelet's Killing Event; zero without such an Event
 
-	finished instant // the runtime's end timestamp; zero if there is none
+	finished instant // the runtime's timestamp of the end; zero if there is none
 	code     int
 	reason   string
 
-	statusSecond instant // the kubelet's truncated end timestamp; zero if there is none
+	statusSecond instant // the kubelet's timestamp of the end, truncated to seconds; zero if there is none
 	statusAt     instant // when a pod object first reported the end; zero for never
 	statusLive   bool
 	statusCode   int
@@ -63,9 +63,9 @@ type stopEvidence struct {
 	waitsForNext bool // the latest run has ended, and the kubelet waits before the next run
 }
 
-// NewTerminationEvidence begins with an observation. NewTerminationEvidence returns nil if the observation is
-// not a pod object with a deletion request. NewTerminationEvidence also returns nil for a static pod, because
-// the end of its mirror object is not the end of the pod.
+// NewTerminationEvidence returns evidence that begins with the observation o. NewTerminationEvidence returns nil if the
+// observation is not a pod object with a deletion request. NewTerminationEvidence also returns nil for a static pod,
+// because the end of its mirror object is not the end of the pod.
 func NewTerminationEvidence(o Observation) *TerminationEvidence {
 	seen, ok := o.(PodSeen)
 	if !ok || seen.Pod.DeletedAt.IsZero() || !seen.Pod.ReadAt.IsZero() {
@@ -96,7 +96,8 @@ func (e *TerminationEvidence) Apply(o Observation) (changed bool) {
 	return false
 }
 
-// keepEarlier keeps the earlier of two arrivals.
+// keepEarlier stores an arrival if it is earlier than the stored arrival. keepEarlier reports whether it stored the
+// arrival.
 func (e *TerminationEvidence) keepEarlier(kept *instant, live *bool, arrived time.Time, now bool) bool {
 	if *kept != 0 && *kept <= at(arrived) {
 		return false
@@ -139,7 +140,7 @@ func (e *TerminationEvidence) applyPod(o PodSeen) (changed bool) {
 	return changed
 }
 
-// stop finds or adds a container's evidence. It returns nil if there are too many containers.
+// stop finds or adds the evidence of a container. stop returns nil if there are too many containers.
 func (e *TerminationEvidence) stop(name string) *stopEvidence {
 	i := slices.IndexFunc(e.stops, func(s stopEvidence) bool { return s.name == name })
 	if i >= 0 {
@@ -165,7 +166,8 @@ func (s *stopEvidence) acceptsRun(attempt int) bool {
 	return true
 }
 
-// applyStatus reads a container's status in a pod object. The pod object is not necessarily the latest.
+// applyStatus reads a container's status in a pod object. The argument latest is true if no later pod object has
+// arrived.
 func (e *TerminationEvidence) applyStatus(c Container, o PodSeen, latest bool) bool {
 	s := e.stop(c.Name)
 	if c.statusMissing() || !s.acceptsRun(c.Attempt) {
@@ -185,10 +187,10 @@ func (e *TerminationEvidence) applyStatus(c Container, o PodSeen, latest bool) b
 	return *s != before
 }
 
-// statusMissing reports whether the kubelet had no status of the container and created a substitute. The exit
-// code 137 of the substitute does not come from a real process. Its restart count is one too high if the
-// container had run. When a pod ends, the kubelet creates a substitute for each container that it does not find,
-// such as a container that never started (kubelet: status/status_manager.go, TerminatePod; kubelet_pods.go,
+// statusMissing reports whether the kubelet had no status of the container and created a substitute. The exit code 137
+// of the substitute does not come from a real process. If the container had run, the restart count of the substitute is
+// one too high. When a pod ends, the kubelet creates a substitute for each container that it does not find, such as a
+// container that never started (kubelet: status/status_manager.go, TerminatePod; kubelet_pods.go,
 // convertToAPIContainerStatuses).
 func (c Container) statusMissing() bool {
 	return c.State == StateTerminated && c.EndReason == "ContainerStatusUnknown" && c.FinishedAt.IsZero()
@@ -226,9 +228,9 @@ func (e *TerminationEvidence) applyRuntime(o RuntimeSeen) (changed bool) {
 	return changed
 }
 
-// applyEvent reads the time when the kubelet began to stop a container from a Killing Event. The kubelet creates
-// this Event immediately before it runs the hook and asks the runtime (kubelet:
-// kuberuntime/kuberuntime_container.go, killContainer). An Event from before the deletion belongs to an earlier
+// applyEvent reads the time when the kubelet began to stop a container from a Killing Event. The kubelet creates this
+// Event immediately before it runs the pre-stop hook and asks the runtime to stop the container (kubelet:
+// kuberuntime/kuberuntime_container.go, killContainer). An Event from before the deletion request belongs to an earlier
 // stop.
 func (e *TerminationEvidence) applyEvent(o EventSeen) bool {
 	if o.Reason != "Killing" || o.NamedAt.IsZero() || o.NamedAt.Before(e.requestSecond.time()) ||

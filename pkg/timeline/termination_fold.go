@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Termination folds the evidence up to now. The skew has the same meaning as for a Timeline.
+// Termination computes the termination from the evidence, up to the time now. The argument skew is the skew of the two
+// clocks, as for a Timeline.
 func (e *TerminationEvidence) Termination(now time.Time, skew Skew) Termination {
 	f := terminationFold{TerminationEvidence: e, now: at(now), skew: skew}
 	f.t = Termination{
@@ -37,7 +38,7 @@ func (f *terminationFold) conflict(milestone, container, detail string) {
 }
 
 // request returns the bound of the deletion request. The request is within the second of the control plane's timestamp,
-// and before the arrival of the observation.
+// and before the arrival of the first pod object with the request.
 func (f *terminationFold) request() bound {
 	b := boundOf(f.skew.widen(second(milestoneKey{container: podWide, milestone: MilestoneDeleted}, originControlPlane,
 		f.requestSecond.time())))
@@ -52,7 +53,8 @@ func (f *terminationFold) request() bound {
 		b.origins = origins(0).with(originArrival)
 	}
 	if !f.learnedLive && f.grace == 0 && f.observedAt != 0 {
-		// The kubelet has released the object. The release moved the timestamp.
+		// When the kubelet released the object, the timestamp of the deletion changed. So the request can be earlier
+		// than the timestamp.
 		b.earliest, b.notBefore = min(b.earliest, f.created), b.earliest
 	}
 	if f.learnedAt <= b.latest+liveSlack {
@@ -69,7 +71,7 @@ func boundOf(c constraint) bound {
 	return bound{key: c.key, earliest: c.earliest, latest: c.latest, lean: c.lean, origins: origins(0).with(c.origin)}
 }
 
-// objectGone returns the bound of the object's deletion. While the object exists, the result is the current time.
+// objectGone returns the bound of the object's deletion. While the object exists, objectGone returns the current time.
 func (f *terminationFold) objectGone() bound {
 	if !f.Over() {
 		return bound{earliest: f.now, latest: f.now}
@@ -81,18 +83,19 @@ func (f *terminationFold) objectGone() bound {
 	return b
 }
 
-// goneBy returns the time when the agent learned that the object is gone. This time is never before the request.
+// goneBy returns the time when the agent learned that the object is gone. This time is never before the earliest
+// possible time of the request.
 func (f *terminationFold) goneBy() instant {
 	return max(f.TerminationEvidence.gone, f.requested.earliest)
 }
 
-// stopBegun returns the bound of the time when the kubelet began to stop the containers, and whether there is
-// evidence for this time. There are three kinds of evidence:
+// stopBegun returns the bound of the time when the kubelet began to stop the containers, and whether there is evidence
+// for this time. There are three kinds of evidence:
 //   - The first Killing Event dates the start.
-//   - The start is before the status that the kubelet writes at that time. Since Kubernetes 1.34, this status
-//     names the generation of the object. The estimate is usually the time when the agent learned of the
-//     deletion, because the status is late.
-//   - If a container was killed at the end of its grace period, the start is that end minus the grace period.
+//   - The kubelet writes a status after the start. Since Kubernetes 1.34, this status contains the object's new
+//     generation. Because the status is late, the estimate is usually the time of the deletion request.
+//   - If a container was killed at the end of its grace period, the start is the time of the kill minus the grace
+//     period.
 func (f *terminationFold) stopBegun() (bound, bool) {
 	b := bound{earliest: f.requested.earliest, latest: f.gone.latest}
 	known := false
@@ -145,19 +148,19 @@ func (f *terminationFold) stopBegun() (bound, bool) {
 	return b, known
 }
 
-// statusLate is the usual maximum delay of the kubelet's status. The delay was 15 to 270 ms on a quiet node,
-// where the kubelet began to stop the containers 5 ms after the request.
+// statusLate is the usual maximum delay of the kubelet's status. In measurements on a quiet node, the delay was 15 to
+// 270 ms, and the kubelet began to stop the containers 5 ms after the request.
 const statusLate = instant(300 * time.Millisecond)
 
 // leastGrace is the minimum time that the kubelet gives each container, even if the grace period is shorter or
 // has ended (kubelet: kuberuntime/kuberuntime_container.go, minimumGracePeriodInSeconds).
 const leastGrace = 2 * time.Second
 
-// killAfter returns the earliest time, from the start of the stop, at which the kubelet kills a container.
+// killAfter returns the shortest time from the start of a container's stop until the kubelet kills the container.
 func (f *terminationFold) killAfter() time.Duration { return max(f.grace, leastGrace) }
 
-// killedOnTime reports whether the kubelet kills a container exactly after killAfter. The result is true if the
-// container has no pre-stop hook and does not wait for containers that it serves.
+// killedOnTime reports whether the kubelet kills a container exactly after killAfter. killedOnTime returns false for a
+// container with a pre-stop hook, and for a sidecar, which stops after the containers that it serves.
 func (f *terminationFold) killedOnTime(name string) bool {
 	return !slices.ContainsFunc(f.pod.Containers, func(c Container) bool {
 		return c.Name == name && (c.PreStopHook || c.Kind == KindSidecar)

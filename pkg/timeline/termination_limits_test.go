@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestTerminationWithUnfollowedContainers checks a pod with more containers than the agent follows. An
-// unfollowed container can have stopped last, so its time must not belong to another container.
+// TestTerminationWithUnfollowedContainers checks a pod with more containers than the agent follows. A container that
+// the agent does not follow can have stopped last. The time of its stop must not belong to another container.
 func TestTerminationWithUnfollowedContainers(t *testing.T) {
 	pod := Pod{UID: "uid-1", CreatedAt: base, DeletedAt: base.Add(10 * time.Second), DeletionGrace: 30 * time.Second,
 		DeletionObserved: true}

@@ -6,21 +6,22 @@ import (
 )
 
 const (
-	// askStopping is the interval between requests to the runtime while a change is likely. A change is likely in
-	// the first seconds and from the end of the grace period. The kubelet soon removes stopped containers.
+	// askStopping is the interval between requests to the runtime while a change is likely. A change is likely in the
+	// first seconds and from the end of the grace period. The interval is short, because the kubelet soon removes
+	// stopped containers.
 	askStopping = time.Second
 	// askWaiting is the interval between requests during a long grace period.
 	askWaiting = 5 * time.Second
-	// stopsSoon is the time after the deletion in which most containers stop.
+	// stopsSoon is the time after the deletion request in which most containers stop.
 	stopsSoon = 10 * time.Second
-	// stopsLate is the time after the grace period in which a change is still likely.
+	// stopsLate is the time after the end of the grace period in which a change is still likely.
 	stopsLate = 30 * time.Second
-	// askStuck is the interval for a pod whose grace period ended more than askStuckAfter ago.
+	// askStuck is the interval between requests for a pod whose grace period ended more than askStuckAfter ago.
 	askStuck, askStuckAfter = time.Minute, 10 * time.Minute
 )
 
-// AskEvery returns a useful interval between requests to the runtime. AskEvery returns 0 if the runtime has
-// reported all facts.
+// AskEvery returns the interval at which the agent should ask the runtime about the pod. AskEvery returns 0 if the
+// runtime has reported all facts.
 func (e *TerminationEvidence) AskEvery(now time.Time) time.Duration {
 	if e.Over() || e.sandboxDown != 0 && !slices.ContainsFunc(e.stops, stopEvidence.open) {
 		return 0

@@ -16,8 +16,8 @@ type terminationStep struct {
 	milestone string
 }
 
-// steps returns the steps of the pod after the request, in order. Main containers stop at the same time, and the pod
-// waits for the last of them. The kubelet stops sidecars after the containers that they serve.
+// steps returns the steps of the pod after the request, in order. The kubelet stops all main containers at the same
+// time, and the pod waits for the last of them. The kubelet stops sidecars after the containers that they serve.
 func (f *terminationFold) steps() []terminationStep {
 	steps := []terminationStep{{phase: PhaseKubeletPickup, end: f.begun, known: f.begunKnown, milestone: "stop_begun"}}
 	var mains, sidecars []stopBound
@@ -63,9 +63,9 @@ func (f *terminationFold) steps() []terminationStep {
 	return append(steps, terminationStep{phase: PhaseObjectDeletion, end: gone, known: f.Over(), milestone: "gone"})
 }
 
-// stopSteps returns the steps of a container until it stopped. The end of its grace period is known only if the
-// container has the pod's grace period and nobody shortened this period. A shortened period begins again. If there
-// were too many containers to follow, another container can have stopped last.
+// stopSteps appends the steps of a container until it stopped. The end of its grace period is known only if the
+// container has the pod's grace period and no client shortened this period. After a change, the grace period starts
+// again. If there were too many containers to follow, another container can have stopped last.
 func (f *terminationFold) stopSteps(steps []terminationStep, s stopBound) []terminationStep {
 	stop := f.t.Stops[s.index]
 	step := terminationStep{
@@ -91,8 +91,8 @@ func (f *terminationFold) stopSteps(steps []terminationStep, s stopBound) []term
 	return append(steps, step)
 }
 
-// partition puts the steps end to end. If the end of a step is unknown, partition merges the step with the following
-// steps. The merged phase keeps the name of the first step only if all merged steps have the same cause.
+// partition converts the steps to phases without gaps. If the end of a step is unknown, partition merges the step with
+// the following steps. The merged phase keeps the name of the first step only if all merged steps have the same cause.
 func (f *terminationFold) partition(steps []terminationStep) {
 	from, start := f.requested, f.requested.estimate()
 	f.t.RequestedAt = start.time()
@@ -161,13 +161,13 @@ func (f *terminationFold) span(
 	return s
 }
 
-// withEstimate returns the bound with a fixed estimate. The neighbors of the bound determine this estimate.
+// withEstimate returns the bound with a fixed estimate, which the caller derived from neighboring bounds.
 func (b bound) withEstimate(estimate instant) bound {
 	b.notBefore, b.notAfter = estimate, estimate
 	return b
 }
 
-// lengthError returns the greatest difference between the true and the estimated time between two milestones.
+// lengthError returns the maximum error of the estimated time between two milestones.
 func lengthError(from, to bound) time.Duration {
 	length := to.estimate() - from.estimate()
 	longest, shortest := to.latest-from.earliest, max(0, to.earliest-from.latest)

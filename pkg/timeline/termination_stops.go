@@ -14,7 +14,8 @@ type stopBound struct {
 	index int // the index in Termination.Stops
 }
 
-// end returns the bound of a container's end from its own evidence. Its latest instant is maxInstant without evidence.
+// end returns the bound of the time when a container ended, from the container's own evidence. Without evidence, the
+// field latest of the bound is maxInstant.
 func (s *stopEvidence) end() (b bound, code int, reason string, o origin) {
 	b = bound{earliest: s.seenRunning, latest: maxInstant}
 	if s.statusAt != 0 {
@@ -99,7 +100,7 @@ func (f *terminationFold) stopContainer(c Container, s *stopEvidence) {
 }
 
 const (
-	codeSignal        = 128 // runtimes and shells add the signal to this number
+	codeSignal        = 128 // runtimes and shells add the number of the signal to 128
 	lastSignal        = 64
 	signalKill        = 9
 	codeKilled        = codeSignal + signalKill
@@ -119,8 +120,8 @@ func signalOf(code int) int {
 	return 0
 }
 
-// howStopped distinguishes kills at the end of the grace period from other kills. The kubelet never sends
-// SIGKILL earlier.
+// howStopped distinguishes kills at the end of the grace period from other kills. The kubelet never sends SIGKILL
+// before the end of the grace period.
 func (f *terminationFold) howStopped(s Stop, end bound) How {
 	switch {
 	case s.Reason == reasonOutOfMemory:

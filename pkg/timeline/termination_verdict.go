@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// terminationTexts describe the phases of a termination. Texts of container phases contain the container's name.
+// terminationTexts contains the text for each phase of a termination. The verb %s represents the name of the container.
 var terminationTexts = map[Phase]string{
 	PhaseKubeletPickup: "until the kubelet picked up the deletion",
 	PhasePreStopHook:   "in the pre-stop hook and stop of %s",

@@ -16,10 +16,10 @@ type State string
 const (
 	StateStarting  State = "starting"
 	StateReady     State = "ready"
-	StateSucceeded State = "succeeded" // ran to completion, and was never ready
+	StateSucceeded State = "succeeded" // the pod ran to completion and was never ready
 	StateFailed    State = "failed"
-	StateDeleted   State = "deleted"  // deleted before it was ready
-	StateGivenUp   State = "given_up" // still not ready an hour after the agent first saw it
+	StateDeleted   State = "deleted"  // the pod was deleted before it was ready
+	StateGivenUp   State = "given_up" // the pod was not ready an hour after the agent first saw the pod
 )
 
 // Timeline holds the known facts about one pod's start-up. Timeline is a value that never changes after
@@ -31,8 +31,8 @@ type Timeline struct {
 	Owner                      Owner
 	Traits                     Traits
 	State                      State
-	// Reason is the pod object's reason for a failure, for example OutOfcpu or Evicted. During the start-up, or if
-	// it ended before the pod was ready, Reason is the reason why a container waits, for example
+	// Reason is the pod object's reason for a failure, for example OutOfcpu or Evicted. If the start-up is in progress
+	// or ended before the pod was ready, Reason is the reason why a container waits, for example
 	// CreateContainerConfigError.
 	Reason string
 	// Partial is true if more evidence can arrive: the start-up is in progress, or has only just ended.
@@ -46,7 +46,7 @@ type Timeline struct {
 	Total, TotalError time.Duration
 	Reached           // the milestones that the pod reached, with their times
 
-	Phases []Span // from CreatedAt, without gaps and overlaps
+	Phases []Span // the phases from CreatedAt, without gaps and overlaps
 	Pulls  []Pull
 	// EphemeralPulls are the pulls for ephemeral containers. These pulls are not part of the start-up and can happen
 	// after the start-up.
@@ -55,11 +55,11 @@ type Timeline struct {
 	Conflicts      []Conflict
 	Skew           Skew     // the skew of the clocks when the timeline was computed
 	Missing        []string // milestones that lack evidence, as milestone[/container][#attempt]
-	// Unreported lists the milestones that lack evidence because this runtime can never report them, in the form of
-	// Missing. Missing does not contain these milestones.
+	// Unreported lists the milestones that lack evidence because this runtime can never report them, in the same form
+	// as Missing. Missing does not contain these milestones.
 	Unreported []string
-	// LostEvents lists Events as reason/container. The kubelet must have created these Events, but they never
-	// arrived, although a watch was open.
+	// LostEvents lists Events as reason/container. The kubelet must have created these Events, but the agent did not
+	// receive them, although a watch was open.
 	LostEvents []string
 	// EventMessage holds the kubelet's Events during the start-up while an Event watch was open. EventMessage
 	// contains the earliest 32 Events, in order.
@@ -78,11 +78,11 @@ type Timeline struct {
 	Reconstructed bool
 }
 
-// ID identifies the start-up in all outputs. For most pods, the ID is the pod's UID, a slash and the number 0.
-// The number 0 is the number of the start-up, and the agent times only the first start-up. For a static pod, the
-// ID is the kubelet's UID, a slash and the time in nanoseconds when the kubelet read the manifest. The UID of
-// the object is not used, because a new object for the same static pod has another UID. If the agent reports a
-// start-up again, for example after a crash, the ID is the same.
+// ID identifies the start-up in all outputs. If the agent reports a start-up again, for example after a crash, the ID
+// is the same. For most pods, the ID is the pod's UID, a slash and the number 0. The number 0 is the number of the
+// start-up, and the agent times only the first start-up. For a static pod, the ID is the kubelet's UID, a slash and the
+// time in nanoseconds when the kubelet read the manifest. The UID of a static pod's object is not used, because a new
+// object for the same static pod has another UID.
 func (t Timeline) ID() string { return startUpID(t.UID, t.StaticUID, t.ReadAt) }
 
 // StartUpID returns the Timeline.ID of the pod's start-up.
@@ -127,7 +127,7 @@ type Span struct {
 	// MergedWith lists the phases that the evidence could not separate from this phase. For PhaseUnattributed,
 	// MergedWith lists all possible phases.
 	MergedWith []Phase
-	// Open is true if the phase is in progress. EndAt is then the time of the request.
+	// Open is true if the phase is in progress. EndAt is then the time for which the timeline was computed.
 	Open bool
 	// Pressure is the node's pressure during the phase; nil if not measured.
 	Pressure *Pressure
@@ -137,7 +137,7 @@ type Span struct {
 	ImageLoading bool
 }
 
-// Duration is the length of the span.
+// Duration returns the length of the span.
 func (s Span) Duration() time.Duration { return s.EndAt.Sub(s.StartAt) }
 
 // Pull is one attempt to get one container's image. Unknown instants, and the durations between them, are zero.
@@ -148,7 +148,7 @@ type Pull struct {
 	Registry  string        // host and port
 	Digest    string
 	Outcome   imagepull.Outcome
-	Failure   imagepull.Failure // the reason, for imagepull.OutcomeFailed
+	Failure   imagepull.Failure // the reason of the failure, for imagepull.OutcomeFailed
 	Attempt   int               // from 0
 
 	RequestedAt  time.Time // when the kubelet requested the pull, which then waits in the node's pull queue
@@ -158,30 +158,30 @@ type Pull struct {
 
 	Queue time.Duration // StartedAt minus RequestedAt, if QueueTimed
 	Pull  time.Duration // FinishedAt minus StartedAt, if Timed
-	// Timed and QueueTimed are true if Pull and Queue are known. The two durations differ from the truth by at most
-	// Error. For a failed pull, the evidence cannot separate queue and pull, and Error is the error of the time from
-	// RequestedAt to FinishedAt.
+	// Timed is true if Pull is known, and QueueTimed is true if Queue is known. The two durations differ from the truth
+	// by at most Error. For a failed pull, the evidence cannot separate queue and pull. Error is then the error of the
+	// time from RequestedAt to FinishedAt.
 	Timed, QueueTimed bool
 	Error             time.Duration
 
 	SizeBytes int64 // 0 if unknown
 	// Layers lists the layers that this pull downloaded, the bottom layer first. Layers is empty if the runtime does
 	// not report layers. For each layer, Shared is true if the pull of an earlier settled pod also downloaded the
-	// layer. The bytes of a shared layer count for that other pull.
+	// layer. The bytes of a shared layer count for the earlier pod's pull.
 	Layers  []Layer
 	Shared  []bool
 	Sources []Source
 
-	// Resumed is true if the image's manifest was on the node before this pull began. An interrupted attempt can then
-	// have downloaded some of the layers, and containerd continued from these layers. So the number of bytes of this
-	// pull is unknown.
+	// Resumed is true if the image's manifest was on the node before this pull began. In this case, an interrupted
+	// attempt can have downloaded some layers, and containerd continued from these layers. So the number of bytes of
+	// this pull is unknown.
 	Resumed bool
 
 	// Confirmed is true if the runtime or the kubelet's container status shows a successful pull of the image during
 	// the start-up. Events alone confirm nothing, because tenants can create Events.
 	Confirmed bool
-	// Unconfirmed is true if only Events report the Failure of a failed pull. A status of the pod, which tenants
-	// cannot write, would confirm it. The kubelet's status follows the Event some seconds later and can skip
+	// Unconfirmed is true if only Events report the Failure of a failed pull. A status of the pod, which tenants cannot
+	// write, would confirm the failure. The kubelet's status follows the Event some seconds later and can skip
 	// attempts.
 	Unconfirmed bool
 
@@ -189,8 +189,8 @@ type Pull struct {
 	// kubelet 1.33 and later.
 	Credentials time.Duration
 
-	// Lazy is true if a snapshotter mounted layers from the registry. The snapshotter downloads their content while
-	// the container runs.
+	// Lazy is true if a snapshotter mounted layers from the registry. The snapshotter downloads the content of these
+	// layers while the container runs.
 	Lazy bool
 
 	// BlockedBy is the pull that delayed this pull the longest in the node's queue. BlockedBy is nil if unknown, or
@@ -217,7 +217,7 @@ type MilestoneEvidence struct {
 	Milestone Milestone
 	Container string
 	Attempt   int
-	At        time.Time // the estimate, which also limits the neighboring phases
+	At        time.Time // the estimate, at which one phase ends and the next phase begins
 	Earliest  time.Time
 	Latest    time.Time
 	Sources   []Source
@@ -227,5 +227,5 @@ type MilestoneEvidence struct {
 type Conflict struct {
 	Milestone Milestone
 	Container string
-	Detail    string // the statements of the two sides with their sources, as text
+	Detail    string // the two contradictory statements and their sources, as text
 }

@@ -12,8 +12,8 @@ type Traits struct {
 	App           AppLabels `json:"app,omitzero"`
 }
 
-// AppLabels holds the values of Kubernetes' recommended labels, app.kubernetes.io/…. Other labels are not kept
-// here.
+// AppLabels holds the values of Kubernetes' recommended labels, app.kubernetes.io/…. AppLabels contains no other
+// labels.
 type AppLabels struct {
 	Component string `json:"component,omitzero"`
 	Instance  string `json:"instance,omitzero"`

@@ -11,15 +11,15 @@ import (
 // verdictParts is the maximum number of parts that a verdict names.
 const verdictParts = 3
 
-// severalImages is the text for pulls of several images. severalImages contains their number and the registry.
+// severalImages is the text for pulls of several images. The text contains the number of images and the registry.
 const severalImages = "pulling %d images from %s"
 
 // part is the sum of all phases of a start-up in which a party did the same work.
 type part struct {
-	key      string // identifies the work; equal in all its phases
+	key      string // identifies the work; all phases with the same work have the same key
 	spans    []Span
 	length   time.Duration
-	pressure Pressure // multiplied by length
+	pressure Pressure // sum of the pressures of the phases, each multiplied by the length of its phase
 }
 
 // Verdict returns one sentence about a start-up. The sentence contains the total, the longest parts in
@@ -40,8 +40,8 @@ func (t Timeline) Verdict() string {
 	return text + "; ±" + seconds(t.TotalError)
 }
 
-// mergedParts adds up the phases with the same work of the same party. For example, all pulls from one registry are one
-// part, because the registry needed the time.
+// mergedParts adds up the phases in which the same party did the same work. For example, all pulls from one registry
+// are one part, because the registry needed the time.
 func (t Timeline) mergedParts() []part {
 	var parts []part
 	for _, s := range t.Phases {
@@ -58,7 +58,7 @@ func (t Timeline) mergedParts() []part {
 	return parts
 }
 
-// keyOf returns the same key for all spans that a verdict adds up.
+// keyOf returns the key of a span's part. All spans that a verdict adds up have the same key.
 func (t Timeline) keyOf(s Span) string {
 	if s.Phase != PhaseUnattributed {
 		return t.keyOfPhase(s.Phase, s)
@@ -160,7 +160,7 @@ func (t Timeline) describePlain(phase Phase, spans []Span) string {
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
 
-// add adds the pressure during a span, weighted by the span's length. It skips phases that do not happen on the node
+// add adds the pressure during a span, weighted by the span's length. add skips phases that do not happen on the node
 // and phases that are only waits.
 func (p *Pressure) add(s Span) {
 	switch s.Cause {
@@ -173,8 +173,8 @@ func (p *Pressure) add(s Span) {
 	}
 }
 
-// describe returns a text if a pressure was high, and an empty text otherwise. The receiver p must hold the pressure
-// multiplied by the argument length.
+// describe returns a text about the highest pressure, or an empty text if no pressure was high. The receiver p must
+// hold the pressure multiplied by the argument length.
 func (p *Pressure) describe(length time.Duration) string {
 	l := float64(length)
 	resource, share := (&Pressure{p.CPU / l, p.IO / l, p.Memory / l}).High()

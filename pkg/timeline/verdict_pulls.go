@@ -9,8 +9,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// blockerOf returns the image whose pull delayed all waiting pulls in these spans the longest. blockerOf returns an
-// empty text if the images differ or if one of them is unknown.
+// blockerOf returns the image whose pull delayed all waiting pulls in the given spans the longest. blockerOf returns an
+// empty text if different images delayed these pulls, or if such an image is unknown.
 func (t Timeline) blockerOf(spans []Span) (image string) {
 	for _, s := range spans {
 		if s.Duration() < leastBlocked {
@@ -151,15 +151,15 @@ func (p Pull) Rate() float64 {
 // belongsTo reports whether a span belongs to a pull.
 func (s Span) belongsTo(p Pull) bool { return p.Container == s.Container && p.Attempt == s.Attempt }
 
-// The method rated reports whether all bytes of a pull certainly arrived between StartedAt and DownloadedAt.
+// rated reports whether all bytes of a pull certainly arrived between StartedAt and DownloadedAt.
 func (p Pull) rated() bool {
 	dated := !p.StartedAt.IsZero() && p.DownloadedAt.After(p.StartedAt)
 	own := !p.early && !p.Resumed && !p.Lazy && p.Credentials <= durationSlack && !slices.Contains(p.Shared, true)
 	return dated && own && p.Bytes() > 0
 }
 
-// registryOf returns the source of a container's image. The image reference names the registry's host. The
-// runtime can have asked a mirror or a pull-through cache instead, but does not report this.
+// registryOf returns the source of a container's image. The image reference names the registry's host. The runtime can
+// have asked a mirror or a pull-through cache instead, but the runtime does not report its source.
 func (t Timeline) registryOf(container string) string {
 	registry := "its registry"
 	for _, p := range t.Pulls {

@@ -9,7 +9,7 @@ import (
 
 var pullOfApp = []Pull{{Container: "app", Registry: "ghcr.io"}}
 
-// pullOf returns a pull of one MiB for each second that it took.
+// pullOf returns a pull with a download rate of 1 MiB per second.
 func pullOf(container, registry string, took time.Duration) Pull {
 	return Pull{Container: container, Image: registry + "/" + container, Registry: registry, StartedAt: base,
 		DownloadedAt: base.Add(took), Layers: []Layer{{Digest: container, SizeBytes: int64(took.Seconds()) << 20}}}
@@ -47,7 +47,7 @@ func TestVerdict(t *testing.T) {
 			Phases: []Span{span(PhaseFailedRun, "app", 3*s), span(PhaseSandbox, "", s/100),
 				span(PhaseFailedRun, "app", 5*s)},
 		},
-		// it is unknown which container was the last
+		// No evidence shows which container was the last.
 		"5.0 s to ready: 5.0 s until the last container was ready; ±0.0 s": {
 			State: StateReady, Total: 5 * time.Second, Phases: []Span{span(PhaseReadinessProbe, "", 5*time.Second)},
 		},
@@ -61,8 +61,8 @@ func TestVerdict(t *testing.T) {
 			State: StateReady, Total: 3 * time.Second,
 			Phases: []Span{pressed(span(PhaseNetwork, "", 3*time.Second), 0.4)},
 		},
-		// The time of one registry is one part for all its containers. A container that did not wait does not count in
-		// the description of the wait.
+		// All pulls from one registry are one part. Only containers that waited in the queue count in the description
+		// of the wait.
 		"20.0 s to ready: 9.0 s pulling 2 images from ghcr.io or its mirror at 1.0 MiB/s, " +
 			"8.0 s queued behind ghcr.io/a/b on this node, " +
 			"3.0 s pulling from quay.io or its mirror at 1.0 MiB/s; ±0.0 s": {
@@ -70,7 +70,7 @@ func TestVerdict(t *testing.T) {
 			Phases: []Span{span(PhasePullQueue, "a", 8*time.Second), span(PhasePull, "a", 4*time.Second),
 				span(PhasePullQueue, "b", 0), span(PhasePull, "b", 5*time.Second), span(PhasePull, "c", 3*time.Second)},
 		},
-		// The number of bytes of a failed attempt is unknown, so the time of the two attempts has no rate.
+		// The number of bytes of a failed attempt is unknown, so the verdict contains no rate for the two attempts.
 		"14.0 s to ready: 14.0 s pulling from ghcr.io or its mirror; ±0.0 s": {
 			State: StateReady, Total: 14 * time.Second,
 			Pulls: []Pull{{Container: "a", Image: "ghcr.io/x", Registry: "ghcr.io", Outcome: imagepull.OutcomeFailed},

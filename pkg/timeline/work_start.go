@@ -11,10 +11,10 @@ const relistEvery = time.Second
 // limit the time at which the kubelet checked the container's image.
 
 // workStart returns the earliest possible time at which the kubelet started work on a container, in the attempt that
-// created the container. By then, the sandbox ran and the earlier init containers had ended. Every container that ran
-// before this container's creation had also started. The kubelet skipped containers that ran later, for example
+// created the container. At this time, the sandbox ran and the earlier init containers had ended. Every container that
+// ran before this container's creation had also started. The kubelet skipped containers that ran later, for example
 // during their back-off. If an earlier creation failed, the image can have been pulled in an earlier attempt. In this
-// case, only conditions that hold for every attempt count.
+// case, workStart uses only conditions that hold for every attempt.
 func (e *Evidence) workStart(c *Container) instant {
 	index := e.indexOf(c.Name)
 	start, created, failed, volume := minInstant, e.createdSince(index), e.createFailed(index), e.isVolume(index)
@@ -39,7 +39,7 @@ func (e *Evidence) workStart(c *Container) instant {
 	return start
 }
 
-// mustPrecede reports whether the kubelet never starts work on c before the given milestone of another
+// mustPrecede reports whether the kubelet never starts work on the container c before the milestone k of another
 // container.
 func (e *Evidence) mustPrecede(k milestoneKey, c *Container) bool {
 	if k.milestone != MilestoneRunning && k.milestone != MilestoneFinished {
@@ -50,7 +50,8 @@ func (e *Evidence) mustPrecede(k milestoneKey, c *Container) bool {
 		(before.Kind == KindInit || before.Kind == KindSidecar && k.milestone == MilestoneRunning && k.attempt == 0)
 }
 
-// predecessor returns the named container if the kubelet works on it before c. Otherwise, predecessor returns nil.
+// predecessor returns the container with the given name if the kubelet works on that container before the container c.
+// Otherwise, predecessor returns nil.
 func (e *Evidence) predecessor(name string, c *Container) *Container {
 	for i := range e.pod.Containers {
 		switch before := &e.pod.Containers[i]; before.Name {
