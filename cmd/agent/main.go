@@ -46,7 +46,7 @@ func main() {
 	os.Exit(runAs(ctx, program, args, os.Getenv, os.Stdout, os.Stderr))
 }
 
-// endAtOnce restores the terminal. endAtOnce does not wait longer than limit for a terminal that accepts no output.
+// endAtOnce restores the terminal and exits. A terminal that accepts no output delays the exit by at most limit.
 func endAtOnce(program string, giveBack func()) {
 	const limit = 500 * time.Millisecond
 	done := make(chan struct{})
@@ -62,7 +62,7 @@ func endAtOnce(program string, giveBack func()) {
 	os.Exit(cli.ExitFailed)
 }
 
-// runAs runs the program under the given name. runAs returns the exit code after all parts that it started have
+// runAs runs the program under the given name. runAs returns the exit code after all parts of the program have
 // stopped.
 func runAs(ctx context.Context, name string, args []string, getenv func(string) string,
 	stdout, stderr io.Writer) int {
@@ -70,8 +70,8 @@ func runAs(ctx context.Context, name string, args []string, getenv func(string) 
 	return program.Run(ctx, args, getenv, stdout, stderr)
 }
 
-// commands returns the commands of the program with the given name. The kubectl plugin only has the commands that query
-// agents.
+// commands returns the commands of the program with the given name. The kubectl plugin has only `version`, `help` and
+// the commands that query agents.
 func commands(name string) []cli.Command {
 	general := []cli.Command{{Name: "version", Summary: "print the version", Run: runVersion}, cli.Help()}
 	if name == cli.PluginProgram {
