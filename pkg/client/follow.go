@@ -24,7 +24,7 @@ const (
 	maxEvent = 16 << 20
 )
 
-// The kinds of events. If an event sets a field of Event, its comment begins with the name of the field.
+// Values of Event.Kind. The words Record, Pod, Pulls and Err before a colon name the field of Event that is set.
 const (
 	KindReset = "reset" // forget all pods; KindPod events for the current pods follow
 	KindPod   = "pod"   // Record: the new or changed start-up

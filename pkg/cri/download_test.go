@@ -23,7 +23,7 @@ const contentStore = "/containerd.services.content.v1.Content/"
 // begun is the start of the test's downloads.
 var begun = time.Now().Add(-time.Minute).UTC().Truncate(time.Millisecond)
 
-// downloads runs a source until it is connected.
+// downloads starts a source, and waits until the source is connected.
 func downloads(t *testing.T, options critest.Options) (*critest.Runtime, *harness) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "c.sock")
@@ -40,8 +40,8 @@ func (h *harness) ask() ([]imagepull.Download, error) {
 	return h.source.Downloads(h.t.Context(), h.since)
 }
 
-// eventually repeats the query until the answer is the expected answer. A session becomes usable shortly after
-// its report.
+// eventually repeats the query until the answer is the expected answer. The repetition is necessary, because a
+// session becomes usable shortly after its report.
 func (h *harness) eventually(want ...imagepull.Download) {
 	h.t.Helper()
 	deadline := time.Now().Add(patience)
@@ -77,8 +77,9 @@ func TestDownloads(t *testing.T) {
 	ingest(fake, image.Layers[2], 3, 1)
 	want := imagepull.Download{
 		Registry: "docker.io", Repository: "library/app", Digest: image.Manifest, StartedAt: begun.Add(time.Second),
-		Blobs:     2,
-		DoneBytes: image.ConfigSize + 100 + 40 + 3, TotalBytes: image.ConfigSize + 4*100, // base, b, c, d: b once
+		Blobs: 2,
+		// layers base, b, c and d; b counts once
+		DoneBytes: image.ConfigSize + 100 + 40 + 3, TotalBytes: image.ConfigSize + 4*100,
 	}
 	h.eventually(want)
 
@@ -205,7 +206,7 @@ func TestDownloadsCostLittle(t *testing.T) {
 	}
 	all.Wait()
 	calls := fake.Calls()
-	if n := calls[contentStore+"ListStatuses"]; n > 2 { // 1, unless the machine paused for a second
+	if n := calls[contentStore+"ListStatuses"]; n > 2 { // usually 1 query; 2 if the machine paused for a second
 		t.Errorf("asked %d times", n)
 	}
 	for method, n := range calls {

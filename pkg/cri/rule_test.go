@@ -14,7 +14,7 @@ import (
 	"github.com/podlapse/podlapse/internal/critest"
 )
 
-// TestOtherRequestFieldsAreRefused sets every field of every allowed request. A new field is refused until
+// TestOtherRequestFieldsAreRefused sets every field of every allowed request. The rules refuse a new field until
 // testdata/methods.txt lists the field.
 func TestOtherRequestFieldsAreRefused(t *testing.T) {
 	methods := readMethods(t)

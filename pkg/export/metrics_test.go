@@ -19,8 +19,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// all returns a registry with every collector of this package, except the collectors of pods and with one option
-// enabled.
+// all returns a registry with every collector of this package, except the collector of pod series.
 func all(t testing.TB) (*prometheus.Registry, *Metrics) {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()

@@ -86,7 +86,7 @@ func TestPodsAfterALostWatch(t *testing.T) {
 	h := newHarness(t)
 	h.runPods(server.URL())
 	for range 3 {
-		h.Next() // in any order
+		h.Next() // the order of the pods does not matter
 	}
 	kubeclienttest.Eventually(t, "watching", func() bool { return server.Watches() == 1 })
 	h.Clock.Advance(time.Hour)
