@@ -10,7 +10,7 @@ import (
 	"github.com/podlapse/podlapse/internal/watchdelay"
 )
 
-// Only this file imports the compatibility features. Users of an earlier tool need these features. To remove a
+// Only this file imports the compatibility features, which only users of an earlier tool need. To remove a
 // compatibility feature, delete the feature's directory, import and line in this file. The table "Core and
 // compatibility" in docs/architecture.md lists the compatibility features.
 

@@ -49,7 +49,8 @@ func (n fullNode) registry() *prometheus.Registry {
 	return registry
 }
 
-// pod is a settled start-up. It has every phase, and pulls of one registry with every outcome and every failure.
+// pod returns a settled start-up with every phase. Its pulls come from one registry, and have every outcome and every
+// failure.
 func (n fullNode) pod(i int) timeline.Timeline {
 	rng := rand.New(rand.NewPCG(1, uint64(i)))
 	anyLength := func() time.Duration { // 1 ms to 1000 s, uniform on a logarithmic scale

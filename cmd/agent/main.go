@@ -1,7 +1,7 @@
 // Command agent is the program podlapse-agent. The agent watches the pods of one node, measures each start-up, and
-// serves and prints the results. This package builds the parts and controls the order in which they start and stop.
-// This package also contains the commands `run`, `check` and `runtime-proxy`. Package internal/cli has the command
-// line and the commands that query agents.
+// serves and prints the results. This package builds the parts and controls the order in which the parts start and
+// stop. This package also contains the commands `run`, `check` and `runtime-proxy`. Package internal/cli has the
+// command line and the commands that query agents.
 package main
 
 import (
@@ -33,7 +33,7 @@ func main() {
 		}
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	signals := make(chan os.Signal, 2) // the first signal stops the program; the second signal ends it immediately
+	signals := make(chan os.Signal, 2) // the first signal stops the program; the second ends the program at once
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
 	program, args := cli.Called(os.Args)
 	giveBack := terminal.Remember(os.Stdin, os.Stdout)

@@ -51,7 +51,7 @@ func (p proxyProcess) end(t *testing.T, signal os.Signal) {
 	}
 }
 
-// The agent finds the runtime through a proxy, loses it when the proxy stops, and finds it again.
+// The agent finds the runtime through a proxy, loses the runtime when the proxy stops, and finds the runtime again.
 func TestAgentBehindRuntimeProxy(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	runtime, socket := filepath.Join(t.TempDir(), "r.sock"), filepath.Join(t.TempDir(), "p.sock")

@@ -14,7 +14,7 @@ import (
 const partState = "state"
 
 // newsFor is the maximum age of a start-up that began before this agent. The agent does not report an older start-up.
-// By default, the API server deletes Events after the same time.
+// By default, the API server also deletes Events after one hour.
 const newsFor = time.Hour
 
 // savedState is the state that an agent receives from the previous agent and keeps for the next agent. Without

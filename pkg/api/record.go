@@ -140,7 +140,8 @@ type PullRecord struct {
 	Attempt     int               `json:"attempt"` // number of the attempt, from 0
 }
 
-// DownloadRecord describes a download. It starts with the request to the runtime, and ends when the last byte arrives.
+// DownloadRecord describes the download of a pull. The download starts with the request to the runtime, and ends when
+// the last byte arrives.
 type DownloadRecord struct {
 	StartAt Instant `json:"start_at"`
 	EndAt   Instant `json:"end_at"`

@@ -177,8 +177,8 @@ func TestFollowWithSlowCallback(t *testing.T) {
 	})
 }
 
-// TestFollowListsAgain makes a list request fail. Follow must then start again, because it cannot resume from earlier
-// events.
+// TestFollowListsAgain makes a list request fail. Follow must then begin with a new list, because Follow cannot
+// resume from earlier events.
 func TestFollowListsAgain(t *testing.T) {
 	var streams, lists atomic.Int32
 	lastIDs := make(chan string, 3)

@@ -14,8 +14,8 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// allowedMethods lists every permitted unary method with its permitted requests. All these methods only read and have
-// no side effect in the runtime. The agent's client and the runtime proxy use this table.
+// allowedMethods lists every permitted unary method with its permitted requests. All permitted methods only read and
+// have no side effect in the runtime. The agent's client and the runtime proxy use this table.
 var allowedMethods = map[string]rule{
 	"/runtime.v1.RuntimeService/Version": {request: &runtimeapi.VersionRequest{}},
 	"/runtime.v1.RuntimeService/Status":  {request: &runtimeapi.StatusRequest{}},

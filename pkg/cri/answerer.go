@@ -117,7 +117,8 @@ func ifBroken(err error) error {
 	return nil
 }
 
-// image returns known = false if the runtime responds with an error, for example because the reference is invalid.
+// image returns known = false if the runtime responds with an error other than NotFound, for example because the
+// reference is invalid.
 func (a *answerer) image(ctx context.Context, ref string) (image timeline.Image, known bool, err error) {
 	answer, err := a.client.imageStatus(ctx, ref)
 	switch status.Code(err) {

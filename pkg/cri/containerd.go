@@ -13,8 +13,8 @@ import (
 )
 
 // storeSet records which of containerd's own stores the runtime provides. The runtime's version determines the
-// initial values. A store is disabled when the runtime rejects its method as unknown. Each session has its own
-// storeSet.
+// initial values. If the runtime rejects the method of a store as unknown, the agent disables the store. Each session
+// has its own storeSet.
 type storeSet struct {
 	// unstamped is true if the runtime, by its name or version, does not store timestamps of sandboxes.
 	unstamped bool

@@ -19,8 +19,9 @@ type look struct {
 	snapshotters map[digest.Digest]string
 }
 
-// progressOf returns the progress of one image, and the blobs in download that belong to the image. If no blob in
-// download belongs to the image, progressOf returns an empty Download, unless a pull of the image is in progress.
+// progressOf returns the progress of one image, and the blobs of the image that containerd is downloading. If
+// containerd is downloading no blob of the image, progressOf returns an empty Download, unless a pull of the image is
+// in progress.
 func (l *look) progressOf(
 	ctx context.Context, image imageContents, begun bool,
 ) (imagepull.Download, map[digest.Digest]ingest, error) {
@@ -58,8 +59,9 @@ func (l *look) progressOf(
 	return download, own, nil
 }
 
-// isOver reports whether no pull of an image is in progress. The image must not have blobs in download. The pull is
-// over if no pull began, or if a label on the config shows that all layers are unpacked.
+// isOver reports whether no pull of an image is in progress. Callers must call isOver only if containerd is
+// downloading no blob of the image. The pull is over if no pull began, or if a label on the config shows that all
+// layers are unpacked.
 func (l *look) isOver(ctx context.Context, image imageContents, begun bool) (bool, error) {
 	if !begun || image.manifest == "" {
 		return true, nil
@@ -76,8 +78,9 @@ func (l *look) isOver(ctx context.Context, image imageContents, begun bool) (boo
 	return false, nil
 }
 
-// ownBlobs selects the blobs in download that an image needs. An image does not need a blob that containerd has
-// already unpacked for the image. If containerd downloads this blob again, the download is for another image.
+// ownBlobs returns the blobs that containerd is downloading and that the image needs. An image does not need a blob
+// that containerd has already unpacked for the image. If containerd downloads this blob again, the download is for
+// another image.
 func (l *look) ownBlobs(ctx context.Context, image imageContents) (map[digest.Digest]ingest, error) {
 	own := map[digest.Digest]ingest{}
 	for _, part := range image.parts() {

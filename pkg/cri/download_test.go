@@ -171,9 +171,9 @@ func TestDownloadsThatShareALayer(t *testing.T) {
 	)
 }
 
-// TestDownloadsWithDiscardedLayers checks downloads with discard_unpacked_layers. With this setting, no labels
-// name layers, and containerd removes unpacked layers from the content store. Another image can download such a
-// layer again.
+// TestDownloadsWithDiscardedLayers checks downloads with discard_unpacked_layers. With this setting, no labels name
+// layers, and containerd removes unpacked layers from the content store. A pull of another image can download a
+// removed layer again.
 func TestDownloadsWithDiscardedLayers(t *testing.T) {
 	fake, h := downloads(t, critest.Options{})
 	old := fake.PutLayers(critest.Layers{Source: "docker.io/library/old", Names: []string{"base", "shared"}, Size: 100,

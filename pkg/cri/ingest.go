@@ -85,9 +85,9 @@ func believable(size int64) int64 {
 // manifestsOf collects the manifests of pulls that can be in progress.
 type manifestsOf struct {
 	running map[digest.Digest]ingest
-	since   time.Time        // zero if only manifests with blobs in download matter
-	named   []listedManifest // at least one child blob is in download
-	// no child blob is in download, and a pull of the manifest began after the time since
+	since   time.Time        // start of the oldest pull to include; zero if pulls that download no blob do not matter
+	named   []listedManifest // containerd is downloading at least one child blob
+	// containerd is downloading no child blob, and a pull of the manifest began after the time since
 	begun      []listedManifest
 	unlabelled []listedManifest // no labels name the layers; the latest manifest first
 }

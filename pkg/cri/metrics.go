@@ -5,7 +5,7 @@ import "github.com/prometheus/client_golang/prometheus"
 // metrics counts the requests to a Source by result. Any goroutine can use the counters.
 type metrics struct{ answered, dropped, givenUp prometheus.Counter }
 
-// newMetrics creates the metrics. If the registerer is not nil, newMetrics also registers them.
+// newMetrics creates the metrics. If the registerer is not nil, newMetrics also registers the metrics.
 func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 	ended := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_runtime_questions_total",

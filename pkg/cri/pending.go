@@ -11,7 +11,7 @@ import (
 
 const (
 	maxPending = 1024 // maximum number of pods with an open request
-	maxImages  = 256  // maximum number of references in one request; a pod has few
+	maxImages  = 256  // maximum number of references in one request; a pod has only a few references
 	// giveUpAfter is the time after which the source gives up a failing request. A caller that still needs the answer
 	// must repeat the request.
 	giveUpAfter = 30 * time.Second

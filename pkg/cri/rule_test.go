@@ -142,7 +142,8 @@ func TestUnknownFieldsAreNotSent(t *testing.T) {
 	}
 }
 
-// TestOnlyManifestsAreRead checks that layers are not read, because they contain files of the image's author.
+// TestOnlyManifestsAreRead checks that the connection refuses to read layers, because layers contain files of the
+// image's author.
 func TestOnlyManifestsAreRead(t *testing.T) {
 	call, _ := Allowed("/containerd.services.content.v1.Content/Read")
 	for text, want := range map[string]bool{

@@ -31,8 +31,8 @@ func (s *sandboxImage) pulled(at time.Time) {
 	s.pulledAt = at
 }
 
-// pulledBefore reports whether the sandbox image was already on the node before an instant. The image is pinned,
-// so only an administrator removes it.
+// pulledBefore reports whether the sandbox image was already on the node before an instant. The image is pinned, so
+// only an administrator removes the image.
 func (s *sandboxImage) pulledBefore(at time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -83,10 +83,10 @@ func New(config Config) *Source {
 }
 
 // Request makes the source observe one RuntimeSeen about a pod. Request does not block. Any goroutine can call
-// Request, also before Run. The source merges open requests about one pod into one request about all their images. If
-// more than 1024 pods have open requests, the source drops and counts new requests. If the runtime keeps failing, the
-// source gives up a request 30 s after the latest call of Request. A caller that still needs the answer must call
-// Request again.
+// Request, also before Run. The source merges open requests about one pod into one request with the images of all
+// these requests. If more than 1024 pods have open requests, the source drops and counts new requests. If the runtime
+// keeps failing, the source gives up a request 30 s after the latest call of Request. A caller that still needs the
+// answer must call Request again.
 func (s *Source) Request(request timeline.RuntimeRequest) {
 	if s.config.Endpoint.Off() {
 		return
@@ -110,7 +110,8 @@ func (s *Source) Watch(on bool) {
 	s.watch <- on
 }
 
-// Run looks for the runtime and queries it until ctx ends. Run always returns nil. Callers must call Run only once.
+// Run looks for the runtime and queries the runtime until ctx ends. Run always returns nil. Callers must call Run
+// only once.
 func (s *Source) Run(ctx context.Context) error {
 	if s.config.Endpoint.Off() {
 		s.config.Report(false, "disabled")

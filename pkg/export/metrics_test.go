@@ -134,8 +134,8 @@ func TestPhaseSeriesExistFromTheStart(t *testing.T) {
 	}
 }
 
-// TestNativeHistogramResolution checks that each native bucket is at most a tenth wider than the previous
-// bucket. This is true for 2^(2^-3), but not for 2^(2^-2). (prometheus/client_model, Histogram.schema)
+// TestNativeHistogramResolution checks that each native bucket is at most a tenth wider than the previous bucket. The
+// condition is true for 2^(2^-3), but not for 2^(2^-2). (prometheus/client_model, Histogram.schema)
 func TestNativeHistogramResolution(t *testing.T) {
 	registry, metrics := all(t)
 	metrics.Observe(startuptest.ColdStart())

@@ -20,9 +20,9 @@ type Download struct {
 	// blobs. TotalBytes is the total size of the layers and the config, or 0 if unknown. Blobs that two images share
 	// count for each image.
 	DoneBytes, TotalBytes int64
-	// StartedAt is the time when the oldest blob in download began, on the node's clock. A resumed download keeps the
-	// start of its first attempt. If no blob is being downloaded, StartedAt is the arrival of the manifest in this
-	// attempt.
+	// StartedAt is the start of the oldest blob download in progress, on the node's clock. A resumed download keeps
+	// the start of its first attempt. If no blob is being downloaded, StartedAt is the arrival of the manifest in
+	// this attempt.
 	StartedAt time.Time
 	Blobs     int  // number of blobs that the runtime is downloading
 	Complete  bool // all blobs have arrived, but not all layers are unpacked

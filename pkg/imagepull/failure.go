@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Failure is the reason why a pull failed. The constants below are its only values.
+// Failure is the reason why a pull failed. A Failure is always one of the constants below.
 type Failure string
 
 // Values of Failure. FailureNone means that the pull did not fail. FailureOther means that the error matches no

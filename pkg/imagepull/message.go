@@ -23,8 +23,8 @@ const (
 	KindInspectFailed Kind = "inspect_failed"
 )
 
-// Message holds the facts of one kubelet Event about a pull. A field is zero if the Event does not contain its value.
-// Pull and Waiting have flags, because their value can also be zero.
+// Message holds the facts of one kubelet Event about a pull. A field is zero if the Event does not contain the value.
+// Pull and Waiting have the flags Timed and WaitingTimed, because a known duration can also be zero.
 type Message struct {
 	Kind  Kind
 	Image string // the reference in the container's spec, as the kubelet wrote it
@@ -41,8 +41,8 @@ type Message struct {
 	Waiting      time.Duration
 	WaitingTimed bool
 	// Unit is the resolution to which the kubelet truncated the durations. The true value is in [length,
-	// length+Unit). Unit is 1 ms for kubelet 1.28 and later, and 1 ns for earlier kubelets. Unit is zero if there is
-	// no duration.
+	// length+Unit). Unit is 1 ms for kubelet 1.28 and later, and 1 ns for earlier kubelets. Unit is zero if the Event
+	// contains no duration.
 	Unit time.Duration
 
 	Failure Failure // reason of the failure, for KindPullFailed

@@ -8,12 +8,13 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// RestartReason is the reason why the run before a restart ended. The constants below are its only values.
+// RestartReason is the reason why the run before a restart ended. A RestartReason is always one of the constants
+// below.
 type RestartReason string
 
 // Values of RestartReason. RestartSignal means that a signal ended the run, and that the runtime gave no reason.
-// Either the program crashed, or the kubelet killed it, for example after a failed probe. The pod object does not
-// distinguish these two cases. RestartUnknown means that nobody observed the end of the run.
+// Either the program crashed, or the kubelet killed the program, for example after a failed probe. The pod object
+// does not distinguish these two cases. RestartUnknown means that nobody observed the end of the run.
 const (
 	RestartCompleted  RestartReason = "completed"
 	RestartError      RestartReason = "error"

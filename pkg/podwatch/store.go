@@ -86,7 +86,7 @@ func (s *store) Delete(obj any) error {
 	return nil
 }
 
-// Replace implements cache.ReflectorStore. If a pod is absent from the list, it was deleted while no watch was
+// Replace implements cache.ReflectorStore. If a pod is absent from the list, the pod was deleted while no watch was
 // open.
 func (s *store) Replace(list []any, version string) error {
 	s.mu.Lock()
