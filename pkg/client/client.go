@@ -20,10 +20,8 @@ import (
 
 const (
 	askTimeout = 10 * time.Second
-	// maximum size of a response in bytes; ten times the size of a page with the largest records
-	maxAnswer = 64 << 20
-	// maximum number of records in all pages; ten times the largest number of records of one agent
-	maxRecords = 20_000
+	maxAnswer  = 64 << 20 // maximum response in bytes; ten times the size of a page with the largest records
+	maxRecords = 20_000   // maximum records of a list; ten times the largest number of records of one agent
 )
 
 // Client queries one agent. Client is a plain value that is safe for concurrent use.

@@ -77,9 +77,8 @@ func TestDownloads(t *testing.T) {
 	ingest(fake, image.Layers[2], 3, 1)
 	want := imagepull.Download{
 		Registry: "docker.io", Repository: "library/app", Digest: image.Manifest, StartedAt: begun.Add(time.Second),
-		Blobs: 2,
-		// layers base, b, c and d; b counts once
-		DoneBytes: image.ConfigSize + 100 + 40 + 3, TotalBytes: image.ConfigSize + 4*100,
+		Blobs:     2,
+		DoneBytes: image.ConfigSize + 100 + 40 + 3, TotalBytes: image.ConfigSize + 4*100, // layer b counts once
 	}
 	h.eventually(want)
 
@@ -93,13 +92,13 @@ func TestDownloads(t *testing.T) {
 	h.eventually()
 }
 
-// TestPullsThatUnpack checks images without a running download whose pull is still in progress.
+// TestPullsThatUnpack checks images whose pull is in progress, although containerd is downloading no blob.
 func TestPullsThatUnpack(t *testing.T) {
 	fake, h := downloads(t, critest.Options{})
 	image := fake.PutLayers(critest.Layers{Source: "docker.io/library/app", Names: []string{"a", "b"}, Size: 100,
 		At: begun})
 	fake.PutLayer(image, 0, 100, begun)
-	h.eventually() // without a start time, only running downloads are returned
+	h.eventually() // without a start time, the source omits pulls that download no blob
 	h.since = begun.Add(time.Second)
 	h.eventually() // pulls from before the start time are not returned
 	h.since = begun.Add(-time.Second)

@@ -25,9 +25,8 @@ const (
 	// aborts a pull after 5 min without progress (image_pull_progress_timeout) and removes the pull's ingests within
 	// seconds. The ingests of a killed containerd stay for a day.
 	abandonedAfter = 10 * time.Minute
-	// maximum number of ingests at the same time; containerd downloads three layers of an image in parallel
-	maxIngests   = 1024
-	maxDownloads = 64 // maximum number of manifests at the same time
+	maxIngests     = 1024 // maximum at the same time; containerd downloads three layers of an image in parallel
+	maxDownloads   = 64   // maximum number of manifests at the same time
 	// maxUnlabelled limits the number of manifests without layer labels that the agent reads.
 	maxUnlabelled = 8
 )
@@ -84,11 +83,10 @@ func believable(size int64) int64 {
 
 // manifestsOf collects the manifests of pulls that can be in progress.
 type manifestsOf struct {
-	running map[digest.Digest]ingest
-	since   time.Time        // start of the oldest pull to include; zero if pulls that download no blob do not matter
-	named   []listedManifest // containerd is downloading at least one child blob
-	// containerd is downloading no child blob, and a pull of the manifest began after the time since
-	begun      []listedManifest
+	running    map[digest.Digest]ingest
+	since      time.Time        // zero if pulls that download no blob do not matter
+	named      []listedManifest // containerd is downloading at least one child blob
+	begun      []listedManifest // containerd is downloading no child blob, and a pull began after since
 	unlabelled []listedManifest // no labels name the layers; the latest manifest first
 }
 

@@ -58,7 +58,7 @@ type Source struct {
 	watch    chan bool               // capacity 1; holds the latest argument of Watch
 	silence  silence                 // used only by the goroutine in Run
 	progress *sharedDownloads
-	logged   string      // the runtime in the latest log message about missing stores; used only by the goroutine in Run
+	logged   string      // runtime in the latest log message about missing stores; used only by the goroutine in Run
 	full     atomic.Bool // the source dropped the latest request, because too many requests were open
 	metrics  metrics
 }
