@@ -16,7 +16,7 @@ import (
 )
 
 // fullNode is a node with the given numbers of pods and registries. Its start-up metrics have every possible label
-// value, and its histograms have observations in all buckets.
+// value, and its histograms have observations of all durations.
 type fullNode struct {
 	pods, registries int
 	podSeries        bool // --metrics-pod-labels

@@ -44,8 +44,8 @@ func TestPhaseTables(t *testing.T) {
 		regexp.MustCompile(`(?m)^\| phase \| limit \|\n.*\n((?:^\|.*\n)+)`), limitTable(limits))
 }
 
-// hold compares the text in a file that the group of a pattern matches with the wanted text. With -update, hold
-// writes the wanted text to the file.
+// hold finds the text that the pattern's group matches in a file, and compares this text with the wanted text. With
+// -update, hold writes the wanted text to the file.
 func hold(t *testing.T, path string, pattern *regexp.Regexp, want string) {
 	t.Helper()
 	text, err := os.ReadFile(path)

@@ -13,8 +13,8 @@ import (
 // partState is the name of the state file on the health board.
 const partState = "state"
 
-// newsFor is the maximum age of a start-up that began before this agent. The agent does not report an older start-up.
-// By default, the API server also deletes Events after one hour.
+// newsFor is the maximum age at which the agent reports a start-up that began before the agent's own start. By
+// default, the API server also deletes Events after one hour.
 const newsFor = time.Hour
 
 // savedState is the state that an agent receives from the previous agent and keeps for the next agent. Without

@@ -191,7 +191,8 @@ func TestAgentStartsWithDamagedState(t *testing.T) {
 }
 
 // TestAgentStopsWhenStateCannotBeSaved stops the agent after a start-up, before the runtime has answered the agent's
-// request about the pod. Normally, the next agent reports this start-up, but without a state file, it cannot.
+// request about the pod. Normally, the next agent reports this start-up, but without a state file, the next agent
+// does not know the start-up.
 func TestAgentStopsWhenStateCannotBeSaved(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	runtime := critest.Start(t, filepath.Join(t.TempDir(), "cri.sock"), critest.Options{})

@@ -57,7 +57,8 @@ func TestWatchReader(t *testing.T) {
 	}
 }
 
-// If standard output is closed, Go's runtime opens /dev/null instead, which users can also choose on purpose.
+// If standard output is closed, Go's runtime opens /dev/null instead. Users can also redirect standard output to
+// /dev/null on purpose.
 func TestAgentWarnsWhenStandardOutputIsClosed(t *testing.T) {
 	_, writer := pipe(t)
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
