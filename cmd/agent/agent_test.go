@@ -65,7 +65,8 @@ func TestAgentReportsStartUp(t *testing.T) {
 	if _, body := agent.get("/api/v1/pods/shop/web-0"); body != line {
 		t.Errorf("the API returns\n%sbut standard output has\n%s", body, line)
 	}
-	agent.pollMatch("/metrics", `podlapse_sink_sent_total\{sink="records"\} 1`) // counted after it was written
+	// the agent counts a record after it has written the record
+	agent.pollMatch("/metrics", `podlapse_sink_sent_total\{sink="records"\} 1`)
 	_, metrics := agent.get("/metrics")
 	for _, want := range []string{
 		"podlapse_pod_startup_duration_seconds_count 1\n",
@@ -84,7 +85,7 @@ func TestAgentReportsStartUp(t *testing.T) {
 	}
 }
 
-// One start-up is written in both kinds of record, while it is in progress and when it is over.
+// The agent writes a start-up in both record formats, while the start-up is in progress and when it is over.
 func TestAgentWritesBothRecordKindsDuringStartUp(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := web0(time.Now().Add(-3 * time.Second))
@@ -118,7 +119,7 @@ func TestAgentWritesBothRecordKindsDuringStartUp(t *testing.T) {
 	next(`"state":"starting","partial":true`)
 	next(`"type":"pod","partial":true`, `"kube_app_name":"web"`)
 	next(`"type":"container","partial":true`, `"short_image":"web"`)
-	cluster.Delete(pod) // it settles at once, because no evidence can be late
+	cluster.Delete(pod) // the start-up settles immediately, because no evidence can be late
 	next(`"state":"deleted","created_at"`)
 	next(`"type":"pod","partial":false`)
 	next(`"type":"container","partial":false`)
@@ -135,7 +136,8 @@ func TestAgentWritesBothRecordKindsDuringStartUp(t *testing.T) {
 	}
 }
 
-// A start-up that ends just before the agent stops still waits for late evidence. Its record must be written anyway.
+// A start-up that ends just before the agent stops still waits for late evidence. The agent must write its record
+// anyway.
 func TestAgentStoppedRightAfterStartUpWritesItsRecord(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := web0(time.Now().Add(-3 * time.Second))

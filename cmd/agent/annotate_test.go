@@ -11,7 +11,7 @@ import (
 	"github.com/podlapse/podlapse/internal/podwatchtest"
 )
 
-// The annotations that a user sets, and the annotations that the agent writes.
+// Annotations that a user sets (ask…), and annotations that the agent writes.
 const (
 	askStartUp        = "podlapse.dev/annotate"
 	startUpAnnotation = "podlapse.dev/startup"
@@ -19,7 +19,8 @@ const (
 	timeAnnotation    = "timestamp"
 )
 
-// The agent is killed while a pod starts, the next agent sees the start-up end, and a third starts long after that.
+// The test kills the first agent while a pod starts. The second agent sees the end of the start-up. The third agent
+// starts long after the end.
 func TestAgentAnnotatesOnceAcrossRestarts(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := web0(time.Now().Add(-3 * time.Second))
@@ -71,7 +72,7 @@ func TestAgentAnnotatesOnceAcrossRestarts(t *testing.T) {
 	}
 }
 
-// Without --annotate the agent sends no request and has no metric, even if a pod asks for annotations.
+// Without --annotate, the agent sends no request and has no metric, even if a pod asks for annotations.
 func TestAgentWithoutAnnotate(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := ready(web0(time.Now().Add(-3*time.Second)), time.Now())

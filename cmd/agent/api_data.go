@@ -27,7 +27,7 @@ type served struct {
 	writePods func(w io.Writer, want func(namespace, name, labels string) bool) error
 }
 
-// newServed creates the parts that keep data for the read API. The caller sets the fields pulls and writePods
+// newServed creates the parts that keep data for the read API. The caller must set the fields pulls and writePods
 // before any component runs.
 func newServed(d deps, k *core) *served {
 	s := &served{startedAt: api.InstantOf(time.Now()), history: history.New(history.Config{
@@ -42,8 +42,7 @@ func newServed(d deps, k *core) *served {
 	return s
 }
 
-// The method forgotten records a deleted pod. The method forgotten adds the pod to the history before the stream
-// reports the deletion.
+// The history must contain a deleted pod before the stream reports the deletion.
 func (s *served) forgotten(t timeline.Timeline) {
 	s.history.Add(t)
 	s.live.Gone(t)

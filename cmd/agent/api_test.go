@@ -16,7 +16,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
-// TestAgentServesItsAPI follows a pod on the stream and with requests, from its start until after its deletion.
+// TestAgentServesItsAPI follows a pod through the stream and through requests. The test begins with the pod's start
+// and ends after the pod's deletion.
 func TestAgentServesItsAPI(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := web0(time.Now().Add(-3 * time.Second))

@@ -16,7 +16,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/api"
 )
 
-// commandResult is what a command prints, and its exit code.
+// commandResult is the output of a command, and its exit code.
 type commandResult struct {
 	code           int
 	stdout, stderr string
@@ -45,7 +45,7 @@ func (s commandResult) must(t *testing.T, code int, stdout, stderr string) {
 	}
 }
 
-// agentWithDeletedPod starts an agent on node-a that has seen shop/web-0 start and disappear.
+// agentWithDeletedPod starts an agent on node-a. The agent has seen the start and the deletion of the pod shop/web-0.
 func agentWithDeletedPod(t *testing.T) *process {
 	t.Helper()
 	cluster := podwatchtest.Start(t)
@@ -109,7 +109,7 @@ func TestExplainThroughAPIServer(t *testing.T) {
 	}
 	kubectl(t, server, "pulls", "-ojson").must(t, cli.ExitOK, `"node": "node-b"`, "")
 
-	// An agent that cannot be reached is named, and the answers of the others are printed.
+	// The commands name each unreachable agent, and print the answers of all other agents.
 	server.Set(agentOn("node-a", agent.base), agentOn("node-b", ""))
 	for _, command := range [][]string{{"explain", "shop/web-0"}, {"explain"}, {"top"}, {"pulls"}} {
 		got := kubectl(t, server, command...)
@@ -121,7 +121,7 @@ func TestExplainThroughAPIServer(t *testing.T) {
 	kubectl(t, server, "explain", "shop/none").
 		must(t, cli.ExitUnreachable, "", "1 of 2 agents did not answer, and the other agents do not know pod shop/none")
 
-	// An existing pod has a node, so the agents of other nodes are not queried.
+	// An existing pod has a node, so the command does not query the agents of other nodes.
 	before := len(server.Asked())
 	server.Set(agentOn("node-a", agent.base), agentOn("node-b", ""),
 		agentstest.Pod{Namespace: "shop", Name: "web-0", Node: "node-a"},

@@ -16,8 +16,8 @@ import (
 	"github.com/podlapse/podlapse/internal/podwatchtest"
 )
 
-// The agent is killed while a full node's pods start, and all pods are ready when the next agent starts. A healthy
-// collector gets every trace.
+// The test kills the agent while the pods of a full node start. All pods are ready when the next agent starts. A
+// healthy collector must get every trace.
 func TestAllTracesAreSentAfterRestartOnFullNode(t *testing.T) {
 	const pods = 500
 	startCollector(t)
@@ -62,7 +62,7 @@ func TestAllTracesAreSentAfterRestartOnFullNode(t *testing.T) {
 	}
 }
 
-// metric returns the value of a series, or 0 if it does not exist.
+// metric returns the value of a series, or 0 if the series does not exist.
 func (p *process) metric(series string) (value float64) {
 	p.t.Helper()
 	_, text := p.get("/metrics")

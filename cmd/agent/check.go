@@ -19,7 +19,7 @@ const (
 	checkOK      = "ok"
 	checkFailed  = "failed"
 	checkOff     = "off"     // a flag turned the tested feature off
-	checkSkipped = "skipped" // the test requires an earlier test that failed
+	checkSkipped = "skipped" // not run, because a required earlier test failed
 )
 
 // finding is the result of one test.
@@ -39,11 +39,11 @@ func (f finding) String() string {
 	return line
 }
 
-// oneLine joins the lines of an error. Otherwise, one error of several lines looks like several findings.
+// oneLine joins the lines of an error. Without oneLine, an error of several lines would look like several findings.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// runCheck tests every permission and connection that the command `run` requires. The tests use the same code as this
-// command.
+// runCheck tests every permission and connection that the command `run` requires. The tests use the code of the
+// command `run`.
 func runCheck(ctx context.Context, call cli.Call) int {
 	var c config
 	_, code, ok := call.Parse(c.table(), "check [flags]\n\nTests the requirements of the command run. Accepts the "+

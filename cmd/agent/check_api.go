@@ -15,8 +15,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// skewLimit is the largest clock skew that the command `check` accepts. The phases before the kubelet starts a pod
-// combine timestamps of two clocks: the control plane's and the node's.
+// skewLimit is the largest clock skew that the command `check` accepts. The first phases of a start-up combine
+// timestamps of two clocks: the control plane's and the node's.
 const skewLimit = 500 * time.Millisecond
 
 // nobodysNode is a node name that cannot exist: RFC 6761 reserves the domain "invalid".
@@ -74,7 +74,7 @@ func (k controlPlane) reached() finding {
 	return f
 }
 
-// list requests a single object of a resource, to keep the load on the API server low.
+// list sends a list request for at most one object, to keep the load on the API server low.
 func (k controlPlane) list(client rest.Interface, resource, selector string) error {
 	ctx, cancel := context.WithTimeout(k.ctx, checkLimit)
 	defer cancel()
@@ -85,7 +85,7 @@ func (k controlPlane) list(client rest.Interface, resource, selector string) err
 	return request.Do(ctx).Error()
 }
 
-// failedToAsk returns the finding for a request that the API server did not answer.
+// failedToAsk returns the finding for a failed request to the API server.
 func failedToAsk(subject string, err error) finding {
 	f := finding{subject, checkFailed, err.Error(),
 		"check that the API server runs, that --kubeconfig contains its address and CA, and that no network " +
@@ -101,7 +101,7 @@ func failedToAsk(subject string, err error) finding {
 
 func podsOf(node string) string { return fields.OneTermEqualSelector("spec.nodeName", node).String() }
 
-// The method pods lists and watches pods in the same way as the command `run`.
+// Like the command `run`, pods lists and watches the pods of the node.
 func (k controlPlane) pods() finding {
 	f := finding{subject: "pods", outcome: checkOK, detail: "can list and watch the pods of " + k.c.nodeName}
 	err := k.list(k.api.pods, "pods", podsOf(k.c.nodeName))
@@ -137,7 +137,8 @@ func (k controlPlane) watch(resource, selector string) error {
 	return err
 }
 
-// limit determines whether plain RBAC or node impersonation applies. It sends requests that the API server must refuse.
+// limit determines whether plain RBAC or node impersonation limits the agent. With impersonation, the API server must
+// refuse every request of this test.
 func (k controlPlane) limit() finding {
 	f := finding{subject: "limit", outcome: checkOK}
 	own := k.list(k.api.own, "pods", "")
@@ -181,8 +182,8 @@ func (k controlPlane) asNodeLimit() finding {
 	return f
 }
 
-// The function unsure reports whether the error is a failed request. A failed request does not show whether the
-// permission exists.
+// unsure reports whether a request failed for a reason other than a denied permission. After such a failure, the
+// agent does not know whether it has the permission.
 func unsure(err error) bool { return err != nil && !apierrors.IsForbidden(err) }
 
 func (k controlPlane) events() finding {
@@ -195,7 +196,7 @@ func (k controlPlane) events() finding {
 		action{"watch", "", "events"}, action{"list", "", "events"})
 }
 
-// node lists and watches the node's object in the same way as the command `run`.
+// Like the command `run`, node lists and watches the object of the agent's node.
 func (k controlPlane) node() finding {
 	f := finding{subject: "node", outcome: checkOK, detail: "can list and watch the object of " + k.c.nodeName}
 	selector := fields.OneTermEqualSelector("metadata.name", k.c.nodeName).String()
@@ -229,10 +230,10 @@ func (k controlPlane) webAuth() finding {
 		action{"create", "authorization.k8s.io", "subjectaccessreviews"})
 }
 
-// action is an action that RBAC can allow.
+// action is a verb on a resource. RBAC can allow this verb.
 type action struct{ verb, group, resource string }
 
-// The method may tests whether the agent's own identity has the required permissions.
+// The finding shows whether the agent's own identity has all needed permissions.
 func (k controlPlane) may(subject, detail, remedy string, needed ...action) finding {
 	for _, a := range needed {
 		may, err := k.mayI(k.ctx, a)
@@ -252,7 +253,7 @@ func (k controlPlane) mayI(ctx context.Context, a action) (bool, error) {
 	return k.reviews.MayI(ctx, a.verb, a.group, a.resource)
 }
 
-// The method secrets verifies that the agent has no permission to read secrets.
+// secrets verifies that the agent has no permission to read secrets.
 func (k controlPlane) secrets() finding {
 	f := finding{subject: "secrets", outcome: checkOK, detail: "cannot be read"}
 	may, err := k.mayI(k.ctx, action{"list", "", "secrets"})
@@ -266,7 +267,7 @@ func (k controlPlane) secrets() finding {
 	return f
 }
 
-// The method clocks computes the clock skew from the Date headers of all previous responses.
+// clocks computes the clock skew from the Date headers of the API server's responses to the other tests.
 func (k controlPlane) clocks() finding {
 	f := finding{subject: "clocks", outcome: checkOK}
 	var clocks timeline.Clocks

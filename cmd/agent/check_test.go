@@ -20,13 +20,13 @@ import (
 	"github.com/podlapse/podlapse/internal/state"
 )
 
-// plain allows what the ClusterRole of an agent with plain RBAC allows.
+// plain reports whether the ClusterRole for plain RBAC allows a request.
 func plain(a podwatchtest.Attempt) bool {
 	return a.User == podwatchtest.Agent && (a.Resource == "pods" || a.Resource == "events") &&
 		!strings.Contains(a.Verb, "impersonate")
 }
 
-// asNode allows what the ClusterRole with node impersonation and the Node authorizer allow.
+// asNode reports whether the ClusterRole for node impersonation or the Node authorizer allows a request.
 func asNode(a podwatchtest.Attempt) bool {
 	if a.User == "system:node:node-a" {
 		return a.Resource == "pods" && a.Selector == "spec.nodeName=node-a"
@@ -41,7 +41,7 @@ var checkTests = map[string]struct {
 	allow   func(podwatchtest.Attempt) bool
 	flags   string
 	exit    int
-	want    []string // in the lines with this prefix
+	want    []string // texts that the output contains
 }{
 	"plain RBAC": {allow: plain, want: []string{
 		"ok       api server     Kubernetes v1.36.3 at http://",
@@ -185,7 +185,7 @@ func TestCheck(t *testing.T) {
 			cluster := podwatchtest.Start(t)
 			cluster.Put(web0(time.Now()))
 			if test.allow != nil {
-				// Every account may review its own permissions.
+				// Every account can review its own permissions.
 				cluster.Authorize(func(a podwatchtest.Attempt) bool {
 					return a.Resource == "selfsubjectaccessreviews" || test.allow(a)
 				})
@@ -216,7 +216,6 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// checked runs check.
 func checked(t *testing.T, args ...string) (exit int, text string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer

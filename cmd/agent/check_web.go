@@ -30,8 +30,8 @@ func webFinding(what, who string) finding {
 	return finding{"web " + what, checkOK, "readable by " + who, ""}
 }
 
-// The method who describes the clients that can read pod names (API, page and stream). If the argument names is
-// false, the result describes the clients that can read metrics.
+// If the argument names is true, the result describes the clients that can read pod names (API, page and stream).
+// Otherwise, the result describes the clients that can read metrics.
 func (c config) who(names bool) string {
 	everybody := "every client that reaches " + c.listenAddress
 	if c.listensLocally() {
@@ -55,7 +55,7 @@ func (c config) who(names bool) string {
 	return everybody
 }
 
-// listensLocally reports whether only clients on the node or in the agent's own pod can reach the address.
+// listensLocally reports whether only clients on the node or in the agent's own pod can reach the listen address.
 func (c config) listensLocally() bool {
 	host, _, err := net.SplitHostPort(c.listenAddress)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/podlapse/podlapse/internal/agents/agentstest"
 )
 
-// If the socket is mounted but cannot be used, check does not suggest mounting it.
+// If the socket is mounted but cannot be used, the command `check` does not suggest to mount the socket.
 func TestCheckExplainsSocketProblems(t *testing.T) {
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "unix", filepath.Join(t.TempDir(), "c.sock"))
 	if err != nil {
@@ -25,7 +25,7 @@ func TestCheckExplainsSocketProblems(t *testing.T) {
 			t.Errorf("no %q in\n%s", remedy, text)
 		}
 	}
-	want("remedy: the runtime does not answer") // the socket file exists, as after the runtime stopped
+	want("remedy: the runtime does not answer") // the socket file still exists, like after the end of a runtime
 	listener.(*net.UnixListener).SetUnlinkOnClose(false)
 	if err := listener.Close(); err != nil {
 		t.Fatal(err)
@@ -35,7 +35,7 @@ func TestCheckExplainsSocketProblems(t *testing.T) {
 		t.Fatal(err)
 	}
 	want("remedy: mount the directory of the runtime's socket")
-	// The text of the error is gRPC's. The test cannot provoke it, because root may use any socket.
+	// gRPC's text of this error. The test cannot cause the error, because root can use any socket.
 	const refused = `rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing: ` +
 		`dial unix /c.sock: connect: permission denied"`
 	if remedy := runtimeRemedy(refused); !strings.Contains(remedy, "the group that owns the socket") ||
@@ -52,7 +52,7 @@ func TestCheckExplainsSocketProblems(t *testing.T) {
 		}
 	}
 	const noProxy = `dial unix /run/podlapse/runtime.sock: connect: no such file or directory`
-	// passed on by the runtime proxy
+	// The runtime proxy forwards this error, which names the runtime's socket.
 	const proxied = `dial unix /run/containerd/containerd.sock: connect: permission denied`
 	if remedy := runtimeRemedy(noProxy); !strings.Contains(remedy, "container runtime-proxy") ||
 		runtimeRemedy(proxied) == remedy {

@@ -10,11 +10,10 @@ import (
 	"github.com/podlapse/podlapse/internal/watchdelay"
 )
 
-// This file is the only file that imports the features that only users of an earlier tool need. To remove such a
-// feature, delete its directory, its import and its line in this file. The table "Core and compatibility" in
-// docs/architecture.md lists these features.
+// Only this file imports the compatibility features, which only users of an earlier tool need. To remove a
+// compatibility feature, delete the feature's directory, import and line in this file. The table "Core and
+// compatibility" in docs/architecture.md lists the compatibility features.
 
-// The method compatibility returns the compatibility features.
 func (c *config) compatibility() []feature.Feature {
 	return []feature.Feature{
 		podobjects.Feature(),

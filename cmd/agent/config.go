@@ -53,9 +53,9 @@ type config struct {
 
 	node nodeConfig
 
-	features []feature.Feature // set by table; the values of the flags of features belong to the features
+	features []feature.Feature // set by table; each feature stores the values of its own flags
 
-	otlp otlp.Settings // values of the OTEL_* variables, for which no flags exist
+	otlp otlp.Settings // settings from the OTEL_* environment variables
 }
 
 // The values of --events, --log-format, --records and --web-auth.
@@ -136,7 +136,7 @@ func (c *config) reportTable() flags.Table {
 	}
 }
 
-// keepTable lists the flags for files, and for the data that the agent serves for debugging.
+// keepTable lists the flags for the agent's files and for its debugging data.
 func (c *config) keepTable() flags.Table {
 	return flags.Table{
 		{
@@ -224,7 +224,7 @@ func (c *config) setListenAddress(value string) error {
 	return nil
 }
 
-// maxHistory is the largest --history-limit in bytes. maxHistory keeps the agent's memory small.
+// maxHistory is the largest value of --history-limit, in bytes. The maximum keeps the agent's memory small.
 const maxHistory = 64 << 20
 
 func (c *config) setHistoryLimit(value string) error {

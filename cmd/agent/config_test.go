@@ -90,8 +90,8 @@ func TestConfigFrom(t *testing.T) {
 		}
 		var got config
 		_, err := got.table().Parse(strings.Fields(test.args), test.env.get, 0)
-		want.criEndpoint = got.criEndpoint // compared below
-		got.features = nil                 // compared by TestFeaturesAreOffByDefault
+		want.criEndpoint = got.criEndpoint // a later check compares this field
+		got.features = nil                 // TestFeaturesAreOffByDefault compares this field
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got %+v, %v; want %+v", name, got, err, want)
 		}
@@ -105,7 +105,7 @@ func TestConfigRefuses(t *testing.T) {
 	for _, test := range []struct {
 		args string
 		env  environment
-		want string // in the error
+		want string // part of the error
 	}{
 		{"", nil, "--node-name (or NODE_NAME) is required"},
 		{"--node-name=", nil, `--node-name: invalid node name ""`},
@@ -207,7 +207,7 @@ func TestCommandLine(t *testing.T) {
 	for _, test := range []struct {
 		args           string
 		code           int
-		stdout, stderr string // substrings; empty if nothing may be printed
+		stdout, stderr string // substrings; empty if the output must be empty
 	}{
 		{"", cli.ExitUsage, "", "Run an agent:"},
 		{"help", cli.ExitOK, "Run an agent:", ""},

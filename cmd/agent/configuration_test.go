@@ -20,7 +20,7 @@ var pageOf = map[string]string{
 	"probes-file": "probes.md",
 }
 
-// TestConfigurationDocument compares docs/configuration.md with the table of flags of run.
+// TestConfigurationDocument compares docs/configuration.md with the flags of the command `run`.
 func TestConfigurationDocument(t *testing.T) {
 	var doc strings.Builder
 	doc.WriteString(`# Configuration

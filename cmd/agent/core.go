@@ -12,8 +12,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// core connects the reconciler with the sources and with the parts that query the reconciler. serve sets the fields
-// reconciler and runtime before any component runs.
+// core connects the reconciler with the sources and with the parts that query the reconciler. The function serve sets
+// the fields reconciler and runtime before any component runs.
 type core struct {
 	reconciler *reconcile.Reconciler
 	runtime    *cri.Source         // nil with --cri-endpoint=off
@@ -21,8 +21,8 @@ type core struct {
 	seen       sourceTimes
 }
 
-// newCore also opens the recording. The recording starts with the previous agent's observations, so the recording
-// is complete.
+// newCore also opens the recording. The recording starts with the previous agent's observations of start-ups in
+// progress. Therefore, the recording is complete.
 func newCore(d deps, scope timeline.Scope, before []timeline.Observation) (*core, error) {
 	k := &core{seen: newSourceTimes(d.registry)}
 	header := recording.Header{Agent: d.build.version, Scope: scope, Terminations: d.config.termination}
@@ -40,22 +40,21 @@ func (k *core) observe(ctx context.Context, o timeline.Observation) {
 	k.reconciler.Observe(ctx, o)
 }
 
-// The method some returns the timelines of the given pods. The method some works only while the reconciler runs.
+// some returns the timelines of the pods with the given UIDs. The reconciler must be running.
 func (k *core) some(ctx context.Context, uids []string) ([]timeline.Timeline, error) {
 	return k.reconciler.Some(ctx, uids)
 }
 
-// The method present returns the timelines of all pods of the node. The method present works only while the reconciler
-// runs.
+// present returns the timelines of all pods of the node. The reconciler must be running.
 func (k *core) present(ctx context.Context) ([]timeline.Timeline, error) {
 	return k.reconciler.Present(ctx)
 }
 
-// pingRuntime sends a request to the container runtime. pingRuntime requires a source that queries the runtime.
+// pingRuntime sends a request to the container runtime. With --cri-endpoint=off, the caller must not call
+// pingRuntime.
 func (k *core) pingRuntime(ctx context.Context) error { return k.runtime.Ping(ctx) }
 
-// The method latest returns the writer of the latest observations. Without --debug-observations, the method latest
-// returns nil.
+// latest returns the writer of the latest observations. Without --debug-observations, latest returns nil.
 func (k *core) latest(c config) io.WriterTo {
 	if k.recorder == nil || !c.debugObservations {
 		return nil
@@ -71,12 +70,12 @@ func (k *core) components() []component {
 	return list
 }
 
-// newReconciler connects the reconciler with the outputs, the sources and the state file. newReconciler passes the
-// previous agent's state to the reconciler.
+// newReconciler creates the reconciler with its outputs, sources and state file. The new reconciler starts with the
+// previous agent's state.
 func newReconciler(d deps, scope timeline.Scope, kept *savedState, out outputs, from sources, shown *served,
 	changed func(uid string)) *reconcile.Reconciler {
 	left := kept.left
-	kept.left = state.Contents{} // so that only the reconciler refers to the contents and can release them
+	kept.left = state.Contents{} // only the reconciler keeps a reference, so that Go can free the contents
 	c := reconcile.Config{
 		Now: time.Now, Scope: scope, Sources: from, Logger: d.logger.Named("reconcile"), Registerer: d.registry,
 		Follow: reconcile.Follow{

@@ -29,7 +29,7 @@ func newDeps(c config, api apiServer, registry *prometheus.Registry, logger *zap
 	return d
 }
 
-// registerSource adds a source of observations to the health board, with its metrics.
+// registerSource adds a source of observations to the health board, and registers the source's metrics.
 func (d deps) registerSource(name, detail string) health.Report {
 	return d.board.RegisterSource(d.registry, name, detail)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/podwatch"
 )
 
-// featureTable lists the flags of the removable features. featureTable must follow --node-name and --cri-endpoint in
-// the table.
+// featureTable lists the flags of the removable features. In the table of all flags, these flags must follow
+// --node-name and --cri-endpoint.
 func (c *config) featureTable() (table flags.Table) {
 	c.features = c.compatibility()
 	for _, f := range c.features {
@@ -20,8 +20,8 @@ func (c *config) featureTable() (table flags.Table) {
 	return table
 }
 
-// forFeatures returns the configuration that flags of features use. The values are complete only after the agent has
-// parsed --node-name and --cri-endpoint.
+// forFeatures returns the configuration that the features' flags use. The values are complete only after the agent
+// has parsed --node-name and --cri-endpoint.
 func (c *config) forFeatures() feature.Node {
 	return feature.Node{Name: c.nodeName, Runtime: !c.criEndpoint.Off()}
 }
@@ -36,7 +36,7 @@ func (c config) wholePods() bool {
 	return false
 }
 
-// The type features holds the hooks of the running features.
+// features holds the hooks of the running features.
 type features []feature.Hooks
 
 func startFeatures(d deps, k *core) features {
@@ -54,7 +54,6 @@ func startFeatures(d deps, k *core) features {
 	return started
 }
 
-// The method followers returns the features that follow pod objects.
 func (all features) followers() (list podFollowers) {
 	for _, f := range all {
 		if f.Follower != nil {
@@ -83,7 +82,7 @@ func (all features) eventDelay() func(late time.Duration) {
 	return nil
 }
 
-// The method changed passes the UID of a changed pod to the features.
+// changed passes the UID of a changed pod to the features.
 func (all features) changed(uid string) {
 	for _, f := range all {
 		if f.Changed != nil {
@@ -118,7 +117,7 @@ func (all features) components() (list []component) {
 	return list
 }
 
-// The method checkFeatures returns the findings about the permissions of the features.
+// checkFeatures tests whether the agent has the permissions that the features require.
 func (k controlPlane) checkFeatures() (findings []finding) {
 	api := feature.APIServer{
 		Client: k.api.own,
@@ -138,7 +137,7 @@ func (k controlPlane) checkFeatures() (findings []finding) {
 	return findings
 }
 
-// The function checkFeatures returns the findings about the requirements of the features other than permissions.
+// checkFeatures tests the requirements of the features, except for permissions.
 func checkFeatures(c config) (findings []finding) {
 	for _, f := range c.features {
 		if f.Check != nil {

@@ -19,8 +19,8 @@ import (
 	"github.com/podlapse/podlapse/internal/health"
 )
 
-// TestFeaturesAreOffByDefault starts each feature without its flags. The agent has no registry, no health board and no
-// logger, so a feature that is on panics.
+// TestFeaturesAreOffByDefault starts each feature without its flags. The agent has no registry, no health board and
+// no logger, so a feature panics if the feature is on.
 func TestFeaturesAreOffByDefault(t *testing.T) {
 	var c config
 	if _, err := c.table().Parse([]string{"--node-name=a"}, environment{}.get, 0); err != nil {
@@ -74,7 +74,7 @@ var compatibilityRow = regexp.MustCompile(
 	"(?m)^\\| .* \\| compatibility \\| .* \\| `(internal/[a-z]+)` \\| `(.+)` \\|$")
 
 // TestFeaturesAreRemovable compares the table in docs/architecture.md with compat.go. Only compat.go can import a
-// feature, so that the directory can be deleted with one import and one line.
+// feature, so a feature can be removed with its directory, one import and one line.
 func TestFeaturesAreRemovable(t *testing.T) {
 	page, err := os.ReadFile("../../docs/architecture.md")
 	if err != nil {

@@ -16,12 +16,12 @@ import (
 	"github.com/podlapse/podlapse/internal/podwatchtest"
 )
 
-// A tenant can name any host in its pod, and forge the kubelet's Event that an image came from it.
+// A tenant can use any host in an image reference, and can forge the kubelet's Event about a pull from this host.
 func TestForgedPullsCauseNoRegistryProbes(t *testing.T) {
 	host, asked := countingRegistry(t)
 	realHost, askedReal := countingRegistry(t)
 	path := filepath.Join(t.TempDir(), "probes.yaml")
-	// The registries are listed as ones without TLS; otherwise the agent does not connect to a loopback address.
+	// The agent connects to a loopback address only if plain_http lists the registry.
 	text := fmt.Sprintf("registries: {top: 2, interval: 1s, jitter: 0s, plain_http: [%q, %q]}\n", host, realHost)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -48,7 +48,8 @@ func TestForgedPullsCauseNoRegistryProbes(t *testing.T) {
 		at.Add(-time.Second)))
 	agent.poll("/debug/observations", `"reason":"Pulled"`)
 
-	// The agent probes the registry of a real pull repeatedly. By then, it would also have probed the other registry.
+	// The agent probes the registry of a real pull repeatedly. In the same time, the agent would also have probed the
+	// registry of the forged pull.
 	runtime.PutImage(realImage, 1)
 	pulled := event("Pulled",
 		fmt.Sprintf("Successfully pulled image %q in 200ms (210ms including waiting). Image size: 1 bytes.", realImage),

@@ -15,15 +15,15 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// fullNode is a node whose start-up metrics have every label value that so many pods and registries can cause, and
-// whose histograms have observations of all lengths.
+// fullNode is a node with the given numbers of pods and registries. Its start-up metrics have every possible label
+// value, and its histograms have observations of all durations.
 type fullNode struct {
 	pods, registries int
 	podSeries        bool // --metrics-pod-labels
 	trace            export.TraceOf
 }
 
-// registry returns the metrics of the node.
+// registry returns a Prometheus registry with the metrics of the node.
 func (n fullNode) registry() *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	metrics := export.NewMetrics(registry, n.trace)
@@ -49,7 +49,8 @@ func (n fullNode) registry() *prometheus.Registry {
 	return registry
 }
 
-// pod is a settled start-up. It has every phase, and pulls of one registry with every outcome and every failure.
+// pod returns a settled start-up with every phase. Its pulls come from one registry, and have every outcome and every
+// failure.
 func (n fullNode) pod(i int) timeline.Timeline {
 	rng := rand.New(rand.NewPCG(1, uint64(i)))
 	anyLength := func() time.Duration { // 1 ms to 1000 s, uniform on a logarithmic scale
@@ -69,7 +70,7 @@ func (n fullNode) pod(i int) timeline.Timeline {
 	for _, phase := range timeline.Phases() {
 		end := at.Add(anyLength())
 		t.Phases = append(t.Phases, timeline.Span{Phase: phase, StartAt: at, EndAt: end})
-		if phase == timeline.PhaseContainerStart { // makes the service level indicator known
+		if phase == timeline.PhaseContainerStart { // with this container, the service level indicator is known
 			t.Containers = []timeline.ContainerReached{{Kind: timeline.KindMain, RunningAt: end}}
 		}
 		at = end
@@ -99,7 +100,7 @@ func (n fullNode) pod(i int) timeline.Timeline {
 	return t
 }
 
-// starting is a pod in one of the phases that waits for its image.
+// starting returns the timeline of a pod that waits for its image.
 func (n fullNode) starting(i int) timeline.Timeline {
 	t := timeline.Timeline{
 		Namespace: "shop", Name: fmt.Sprintf("web-7d4b9c6f5-%05d", i), UID: fmt.Sprint("uid-", i),
@@ -119,7 +120,7 @@ func (n fullNode) starting(i int) timeline.Timeline {
 	return t
 }
 
-// host returns one of the registries, or an empty string.
+// host returns the name of a registry, or an empty string.
 func (n fullNode) host(i int) string {
 	i %= n.registries + 1
 	if i == n.registries {
@@ -128,7 +129,7 @@ func (n fullNode) host(i int) string {
 	return fmt.Sprintf("registry-%d.eu-central-1.example.com:5000", i)
 }
 
-// everyFailure are the failures that have a label.
+// everyFailure lists the failures that have a label value.
 var everyFailure = []imagepull.Failure{imagepull.FailureNotFound, imagepull.FailureUnauthorized,
 	imagepull.FailureForbidden, imagepull.FailureRateLimited, imagepull.FailureTimeout, imagepull.FailureDNS,
 	imagepull.FailureConnectionRefused, imagepull.FailureTLS, imagepull.FailureNoSpace,

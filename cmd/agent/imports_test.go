@@ -15,8 +15,8 @@ import (
 
 const module = "github.com/podlapse/podlapse/"
 
-// importRules list what packages must not import: everything below one of the prefixes. Prefixes in this module omit
-// the module path.
+// importRules lists the imports that a package must not have: all packages whose paths begin with one of the
+// prefixes. Prefixes in this module omit the module path.
 var importRules = []struct {
 	pkg    string
 	forbid []string
@@ -204,7 +204,7 @@ func TestImportsFollowTheLayers(t *testing.T) {
 	}
 }
 
-// importers lists the packages that only a few others may import.
+// importers lists the packages that only the packages in the field by can import.
 var importers = []struct {
 	pkg    string
 	by     []string

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// maxPublic is the maximum number of packages in pkg/: each is an interface that must stay stable.
+// maxPublic is the maximum number of packages in pkg/. The number is small, because the interface of each public
+// package must stay stable.
 const maxPublic = 8
 
 // TestArchitectureListsEveryPackage compares the repository layout in docs/architecture.md with the packages.

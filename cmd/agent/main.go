@@ -1,7 +1,7 @@
 // Command agent is the program podlapse-agent. The agent watches the pods of one node, measures each start-up, and
-// serves and prints the results. This package builds the parts and controls the order in which they start and stop.
-// This package also contains the commands `run`, `check` and `runtime-proxy`. Package internal/cli has the command
-// line and the commands that query agents.
+// serves and prints the results. This package builds the parts and controls the order in which the parts start and
+// stop. This package also contains the commands `run`, `check` and `runtime-proxy`. Package internal/cli has the
+// command line and the commands that query agents.
 package main
 
 import (
@@ -33,7 +33,7 @@ func main() {
 		}
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	signals := make(chan os.Signal, 2) // the first signal stops the program; the second signal ends it immediately
+	signals := make(chan os.Signal, 2) // the first signal stops the program; the second ends the program at once
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
 	program, args := cli.Called(os.Args)
 	giveBack := terminal.Remember(os.Stdin, os.Stdout)
@@ -46,7 +46,7 @@ func main() {
 	os.Exit(runAs(ctx, program, args, os.Getenv, os.Stdout, os.Stderr))
 }
 
-// endAtOnce restores the terminal. endAtOnce does not wait longer than limit for a terminal that accepts no output.
+// endAtOnce restores the terminal and exits. A terminal that accepts no output delays the exit by at most limit.
 func endAtOnce(program string, giveBack func()) {
 	const limit = 500 * time.Millisecond
 	done := make(chan struct{})
@@ -62,7 +62,7 @@ func endAtOnce(program string, giveBack func()) {
 	os.Exit(cli.ExitFailed)
 }
 
-// runAs runs the program under the given name. runAs returns the exit code after all parts that it started have
+// runAs runs the program under the given name. runAs returns the exit code after all parts of the program have
 // stopped.
 func runAs(ctx context.Context, name string, args []string, getenv func(string) string,
 	stdout, stderr io.Writer) int {
@@ -70,8 +70,8 @@ func runAs(ctx context.Context, name string, args []string, getenv func(string) 
 	return program.Run(ctx, args, getenv, stdout, stderr)
 }
 
-// commands returns the commands of the program with the given name. The kubectl plugin only has the commands that query
-// agents.
+// commands returns the commands of the program with the given name. The kubectl plugin has only `version`, `help` and
+// the commands that query agents.
 func commands(name string) []cli.Command {
 	general := []cli.Command{{Name: "version", Summary: "print the version", Run: runVersion}, cli.Help()}
 	if name == cli.PluginProgram {

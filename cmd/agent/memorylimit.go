@@ -20,8 +20,8 @@ const memoryShare = 90
 const collectAt = 50
 
 // limitMemory makes Go's garbage collector run more often than by default. Near the memory limit of the process's
-// cgroup, the collector runs even more often. If GOGC or GOMEMLIMIT is set, limitMemory keeps the value, because Go
-// has already applied it.
+// cgroup, the collector runs even more often. If GOGC or GOMEMLIMIT is set, limitMemory does not replace the value,
+// because Go has already applied the variable.
 func limitMemory(getenv func(string) string, root fs.FS) {
 	if getenv("GOGC") == "" {
 		debug.SetGCPercent(collectAt)
@@ -76,7 +76,7 @@ func cgroupMemory(root fs.FS) (limit int64, ok bool) {
 	return limit, limit < math.MaxInt64
 }
 
-// readLimit reads the number in a file. In version 1 of cgroups, the largest multiple of the page size means no
+// readLimit reads a memory limit in bytes from a file. In version 1 of cgroups, a number of at least 2^60 means no
 // limit.
 func readLimit(root fs.FS, name string) int64 {
 	const none = 1 << 60

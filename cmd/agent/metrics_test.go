@@ -27,16 +27,16 @@ import (
 
 var update = flag.Bool("update", false, "write docs/metrics.md anew")
 
-// described is a metric's description.
 type described struct{ name, help, labels string }
 
-// descriptionOf parses the text of a prometheus.Desc, which exports nothing else.
+// descriptionOf parses the text of a prometheus.Desc, because prometheus.Desc exports no fields.
 var descriptionOf = regexp.MustCompile(
 	`^Desc\{fqName: "([^"]*)", help: "((?:[^"\\]|\\.)*)", (?:unit: "[^"]*", )?constLabels: \{([^}]*)\}, ` +
 		`variableLabels: \{([^}]*)\}\}$`,
 )
 
-// descriptions returns the agent's own metrics in a registry, by name, each once, whatever its constant label.
+// descriptions returns the agent's own metrics in a registry, sorted by name. Metrics that differ only in a constant
+// label appear once.
 func descriptions(t *testing.T, registry *prometheus.Registry) (all []described) {
 	t.Helper()
 	descs := make(chan *prometheus.Desc)
@@ -47,7 +47,7 @@ func descriptions(t *testing.T, registry *prometheus.Registry) (all []described)
 			t.Fatalf("cannot read %s", desc)
 		}
 		if !strings.HasPrefix(m[1], "podlapse_") {
-			continue // of the Go runtime and the process
+			continue // a metric of the Go runtime or of the process
 		}
 		labels := strings.Split(m[4], ",")
 		for _, constant := range strings.Split(m[3], ",") {
@@ -180,7 +180,7 @@ func startInsideWriting(t testing.TB, cluster *podwatchtest.Server, records io.W
 	go func() {
 		ended <- serve(ctx, c, api, a.registry, zap.NewNop(), records)
 	}()
-	a.await(t, "podlapse_apiserver_requests_total", 1) // it is registered last, when everything runs
+	a.await(t, "podlapse_apiserver_requests_total", 1) // the agent registers this metric last, when all parts run
 	return a
 }
 

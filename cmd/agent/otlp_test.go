@@ -24,14 +24,14 @@ import (
 	"github.com/podlapse/podlapse/internal/podwatchtest"
 )
 
-// collector receives what an agent sends over OTLP.
+// collector receives the traces and metrics that an agent sends over OTLP.
 type collector struct {
 	mu      sync.Mutex
 	spans   []*tracepb.Span
 	metrics map[string]bool
 }
 
-// startCollector starts a collector and sets the agents' OTLP variables to it.
+// startCollector starts a collector, and sets the OTLP environment variables of agents to its address.
 func startCollector(t *testing.T) *collector {
 	t.Helper()
 	c := &collector{metrics: map[string]bool{}}
@@ -138,7 +138,7 @@ func TestAgentWithUnreachableCollector(t *testing.T) {
 	agent.mustEndCleanly()
 }
 
-// Traces are sent while standard output is full.
+// The agent sends traces while standard output is full.
 func TestStuckReaderDelaysNoTrace(t *testing.T) {
 	sent := startCollector(t)
 	agent, cluster := startFull(t)

@@ -26,7 +26,7 @@ func ownedBy(kind, controller, name string) *corev1.Pod {
 	return pod
 }
 
-// Records name the top-level workload. To find it, the agent requests nothing but pods from the API server.
+// Records name the top-level workload. To find this workload, the agent requests only pods from the API server.
 func TestAgentNamesOwnersWithoutRequests(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events",
@@ -44,7 +44,7 @@ func TestAgentNamesOwnersWithoutRequests(t *testing.T) {
 		web0(time.Now()),
 	} {
 		cluster.Put(pod)
-		cluster.Delete(pod) // it settles at once, because no evidence can be late
+		cluster.Delete(pod) // the start-up settles immediately, because no evidence can be late
 	}
 	got := map[string]string{}
 	for range 5 {

@@ -19,7 +19,7 @@ const (
 		`labels: {phase: %s, concerns: %s}}` + "\n"
 	causeRow = `      - {record: "podlapse:phase_cause:info", expr: vector(1), ` +
 		`labels: {phase: %s, cause: %s}}` + "\n"
-	stuckByDefault = 120 // seconds: the limit of a phase that is not in the rules yet
+	stuckByDefault = 120 // limit in seconds for a phase that is not in the rules yet
 )
 
 var stuckRows = regexp.MustCompile(`"podlapse:phase_stuck:seconds", expr: vector\((\d+)\), labels: \{phase: (\w+),`)
@@ -44,7 +44,8 @@ func TestPhaseTables(t *testing.T) {
 		regexp.MustCompile(`(?m)^\| phase \| limit \|\n.*\n((?:^\|.*\n)+)`), limitTable(limits))
 }
 
-// hold compares the group of a pattern in a file with the wanted text, or writes it with -update.
+// hold finds the text that the pattern's group matches in a file, and compares this text with the wanted text. With
+// -update, hold writes the wanted text to the file.
 func hold(t *testing.T, path string, pattern *regexp.Regexp, want string) {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -103,7 +104,7 @@ func causeRows() string {
 	return text.String()
 }
 
-// stuckLimits reads the limits in the rules: how many seconds a pod may be in each phase.
+// stuckLimits reads the limits in the rules: the maximum time in seconds that a pod should be in each phase.
 func stuckLimits(t *testing.T) map[timeline.Phase]int {
 	t.Helper()
 	rules, err := os.ReadFile(rulesFile)
@@ -117,7 +118,7 @@ func stuckLimits(t *testing.T) map[timeline.Phase]int {
 	return limits
 }
 
-// limitRows returns the Prometheus rules with the limit of each phase. A new phase gets the shortest one.
+// limitRows returns the Prometheus rules with the limit of each phase. A new phase gets the limit stuckByDefault.
 func limitRows(limits map[timeline.Phase]int) string {
 	var text strings.Builder
 	for _, phase := range timeline.Phases() {
@@ -129,8 +130,8 @@ func limitRows(limits map[timeline.Phase]int) string {
 	return text.String()
 }
 
-// concerns returns who must act if a pod is stuck in a phase: the owner of the workload if the pod's own
-// specification or processes cause the phase, otherwise the team that runs the platform.
+// concerns returns the team that must act if a pod is stuck in a phase. If the pod's specification or processes cause
+// the phase, this team is the owner of the workload. Otherwise, this team runs the platform.
 func concerns(phase timeline.Phase) string {
 	switch timeline.CauseOf(phase) {
 	case timeline.CauseApp, timeline.CauseBackoff, timeline.CauseConfig, timeline.CauseGate, timeline.CausePlacement:
@@ -139,7 +140,7 @@ func concerns(phase timeline.Phase) string {
 	return "platform"
 }
 
-// limitTable returns the runbook's table of limits. The agent sees no pod before it is bound to the node.
+// limitTable returns the runbook's table of limits. The agent sees a pod only after its binding to the node.
 func limitTable(limits map[timeline.Phase]int) string {
 	phases := timeline.Phases()
 	phases = phases[slices.Index(phases, timeline.PhaseKubeletPickup):]

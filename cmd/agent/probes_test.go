@@ -28,10 +28,10 @@ func probesFile(t testing.TB) string {
 	return path
 }
 
-// parts are the packages that must not run or be visible unless they are enabled.
+// parts lists packages that must have no visible effect unless a flag turns them on.
 var parts = []string{"podlapse/internal/node.", "podlapse/internal/probe."}
 
-// tracesOfParts returns what an agent does because of these packages: goroutines, metrics, requests.
+// tracesOfParts returns the effects of these packages on an agent: goroutines, metrics and requests.
 func tracesOfParts(t *testing.T, a inside, cluster *podwatchtest.Server) (goroutines int, seen []string) {
 	t.Helper()
 	stacks := make([]byte, 1<<20)
@@ -72,7 +72,7 @@ func tracesOfParts(t *testing.T, a inside, cluster *podwatchtest.Server) (gorout
 	return goroutines, slices.Compact(seen)
 }
 
-// TestDisabledFeaturesCostNothing compares a default agent with one that has every feature on.
+// TestDisabledFeaturesCostNothing compares a default agent with an agent that has every feature on.
 func TestDisabledFeaturesCostNothing(t *testing.T) {
 	off := podwatchtest.Start(t)
 	a := startInside(t, off, "--addons=kube-system", "--node-warm-up=1m") // these flags alone enable nothing
@@ -87,7 +87,7 @@ func TestDisabledFeaturesCostNothing(t *testing.T) {
 	on := podwatchtest.Start(t)
 	on.Put(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-a"}})
 	b := startInside(t, on, "--node-health", "--pressure", "--probes-file="+probesFile(t))
-	b.await(t, "podlapse_node_availability", 1) // warmed up
+	b.await(t, "podlapse_node_availability", 1) // this metric exists only after the warm-up
 	b.await(t, "podlapse_probe_up", 1)
 	more, seen := tracesOfParts(t, b, on)
 	for _, part := range parts {

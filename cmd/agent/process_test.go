@@ -26,10 +26,11 @@ import (
 // asAgent makes the test binary run as the agent, so that signals and broken pipes are real.
 const asAgent = "PODLAPSE_TEST_AS_AGENT"
 
-// agentEnvironment also tells the race detector, if enabled, not to wait a second on exit.
+// agentEnvironment returns the environment of an agent's process. With GORACE, the race detector does not wait a
+// second before the exit.
 func agentEnvironment() []string {
 	environment := []string{asAgent + "=1", "GORACE=atexit_sleep_ms=0"}
-	for _, variable := range os.Environ() { // set by a test
+	for _, variable := range os.Environ() { // variables that a test has set
 		if strings.HasPrefix(variable, "OTEL_") {
 			environment = append(environment, variable)
 		}
@@ -54,7 +55,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 type process struct {
 	t       *testing.T
 	cmd     *exec.Cmd
-	base    string // of its HTTP server
+	base    string // base URL of the agent's HTTP server
 	records *bufio.Reader
 	stdout  *os.File    // read end
 	logs    chan string // lines; the capacity exceeds what any test makes the agent log
@@ -66,7 +67,7 @@ func start(t *testing.T, flags ...string) *process {
 	return startWith(t, func(*os.File) {}, flags...)
 }
 
-// startWith also lets prepare write to the agent's standard output first.
+// startWith is start, but first calls the function prepare with the agent's standard output.
 func startWith(t *testing.T, prepare func(stdout *os.File), flags ...string) *process {
 	t.Helper()
 	outReader, outWriter := pipe(t)
@@ -93,7 +94,7 @@ func startWith(t *testing.T, prepare func(stdout *os.File), flags ...string) *pr
 	}()
 	t.Cleanup(func() {
 		cancel()
-		_ = p.cmd.Wait() // if the test failed before it waited
+		_ = p.cmd.Wait() // if the test failed before its own call of Wait
 		<-read
 		http.DefaultClient.CloseIdleConnections()
 	})
@@ -101,7 +102,7 @@ func startWith(t *testing.T, prepare func(stdout *os.File), flags ...string) *pr
 	return p
 }
 
-// pipe returns a pipe; both ends are closed when the test ends.
+// pipe returns a pipe. At the end of the test, pipe closes both ends.
 func pipe(t *testing.T) (reader, writer *os.File) {
 	t.Helper()
 	reader, writer, err := os.Pipe()
@@ -131,7 +132,6 @@ func (p *process) await(message string) map[string]any {
 	return nil
 }
 
-// signal sends a signal to the process.
 func (p *process) signal(signal os.Signal) {
 	p.t.Helper()
 	if err := p.cmd.Process.Signal(signal); err != nil {
@@ -139,7 +139,6 @@ func (p *process) signal(signal os.Signal) {
 	}
 }
 
-// wait waits for the process to exit.
 func (p *process) wait() *os.ProcessState {
 	p.t.Helper()
 	var exit *exec.ExitError
@@ -195,7 +194,7 @@ func (p *process) pollMatch(path, want string) {
 	p.t.Fatalf("%s never returned %q, last answer:\n%s", path, want, body)
 }
 
-// web0 is a pod with one container that the kubelet has just picked up.
+// web0 is a pod with one container that the kubelet has just begun to start.
 func web0(createdAt time.Time) *corev1.Pod {
 	stamp := metav1.NewTime(createdAt.Truncate(time.Second))
 	return &corev1.Pod{

@@ -8,7 +8,7 @@ import (
 )
 
 // goMemory selects the useful memory metrics of the Go runtime: heap in use, all allocations since the start, and
-// the total.
+// total memory.
 var goMemory = regexp.MustCompile(`^/(memory/classes/heap/objects|gc/heap/allocs|memory/classes/total):bytes$`)
 
 // registerProcessMetrics registers podlapse_build_info and the metrics of the process and of the Go runtime.

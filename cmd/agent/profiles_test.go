@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Allocations are not sampled if no profile can be requested.
+// Go must not sample allocations if the agent serves no profiles.
 func TestAllocationsAreSampledOnlyForProfiles(t *testing.T) {
 	usual := runtime.MemProfileRate
 	t.Cleanup(func() { runtime.MemProfileRate = usual })

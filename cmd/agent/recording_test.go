@@ -20,7 +20,7 @@ import (
 	"github.com/podlapse/podlapse/internal/recording"
 )
 
-// event is an Event of the kubelet about web-0's container, with a name as client-go generates it.
+// event is an Event of the kubelet about web-0's container. client-go generates names of the same form.
 func event(reason, message string, at time.Time) *corev1.Event {
 	stamp := metav1.NewTime(at.Truncate(time.Second))
 	return &corev1.Event{
@@ -33,7 +33,7 @@ func event(reason, message string, at time.Time) *corev1.Event {
 	}
 }
 
-// TestReplayEqualsAgentRecords checks that a replayed recording gives the records that the agent wrote.
+// TestReplayEqualsAgentRecords checks that replaying a recording produces the same records as the agent.
 func TestReplayEqualsAgentRecords(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := web0(time.Now().Add(-3 * time.Second))
@@ -73,7 +73,8 @@ func TestReplayEqualsAgentRecords(t *testing.T) {
 	agent.mustEndCleanly()
 
 	recorded, err := os.ReadFile(file)
-	if err != nil || !strings.HasPrefix(string(recorded), latest) { // more may have been recorded meanwhile
+	// the agent can have recorded more in the meantime
+	if err != nil || !strings.HasPrefix(string(recorded), latest) {
 		t.Errorf("%v; the file is\n%s/debug/observations returned\n%s", err, recorded, latest)
 	}
 	var replayed, stderr bytes.Buffer
@@ -128,7 +129,7 @@ func TestAgentContinuesWhenRecordingCannotGrow(t *testing.T) {
 		"the file has reached its limit of 256 MiB")
 	agent.poll("/debug/observations", `"kind":"pod_seen"`)
 	agent.pollMatch("/metrics", `podlapse_sink_dropped_total{sink="recording"} [1-9]`)
-	cluster.Delete(pod) // it settles at once, because no evidence can be late
+	cluster.Delete(pod) // the start-up settles immediately, because no evidence can be late
 	if line, err := agent.records.ReadString('\n'); err != nil || !strings.Contains(line, `"name":"web-0"`) {
 		t.Errorf("standard output got %q, %v", line, err)
 	}

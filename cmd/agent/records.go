@@ -17,7 +17,6 @@ type recordFormat struct {
 	terminations bool // the format has a record for a pod's termination
 }
 
-// recordFormats returns the formats of records.
 func recordFormats() []recordFormat {
 	return append([]recordFormat{
 		{name: recordsTimeline, content: "the timeline of the start-up", lines: jsonlines.TimelineLines,

@@ -6,9 +6,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The type reports counts a start-up as reported when all sinks of the agent have finished the start-up.
+// reports calls the function reported for each start-up that all sinks of the agent have finished.
 type reports struct {
-	sinks    int // does not change after the first start-up
+	sinks    int // number of sinks; constant after the first start-up
 	reported func(timeline.Timeline)
 
 	mu      sync.Mutex
@@ -19,13 +19,13 @@ func newReports(reported func(timeline.Timeline)) *reports {
 	return &reports{reported: reported, missing: map[string]int{}}
 }
 
-// sink registers a sink. The sink must call the returned function for each start-up that it has finished.
+// sink registers a sink. The sink must call the returned function for each start-up that the sink has finished.
 func (r *reports) sink() func(timeline.Timeline) {
 	r.sinks++
 	return r.through
 }
 
-// The method settled receives a completed start-up. Without sinks, the start-up counts as reported immediately.
+// settled receives each completed start-up. Without sinks, the start-up counts as reported immediately.
 func (r *reports) settled(t timeline.Timeline) {
 	if r.sinks == 0 {
 		r.reported(t)
@@ -38,7 +38,7 @@ func (r *reports) through(t timeline.Timeline) {
 	}
 }
 
-// The method last records that a sink has finished a pod's start-up. The method last returns true for the last sink.
+// last records that one more sink has finished a pod's start-up. For the last sink, last returns true.
 func (r *reports) last(uid string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

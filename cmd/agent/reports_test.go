@@ -16,7 +16,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// A start-up is reported once every sink has handled it, in any order.
+// A start-up counts as reported after every sink has finished the start-up. The sinks can finish in any order.
 func TestReportsWaitForAllSinks(t *testing.T) {
 	of := func(uid string) timeline.Timeline { return timeline.Timeline{UID: uid} }
 	for sinks := range 3 {
@@ -62,7 +62,7 @@ func TestReportsAcceptSameStartUpAgain(t *testing.T) {
 	}
 }
 
-// If the collector was unreachable or the agent was killed, the next agent sends the traces, and only once.
+// If the collector was unreachable or the agent was killed, the next agent sends each trace exactly once.
 func TestUnsentTracesAreSentByNextAgent(t *testing.T) {
 	for _, records := range []string{recordsNone, recordsTimeline} {
 		for _, end := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
@@ -123,12 +123,12 @@ func TestUnsentTracesAreSentByNextAgent(t *testing.T) {
 	}
 }
 
-// Traces that a collector refuses while the agent runs are dropped and counted. The next agent does not retry them.
+// If a collector refuses a trace, the agent drops and counts the trace. The next agent does not send the trace again.
 func TestRefusedTracesAreNotRetried(t *testing.T) {
 	var asked int
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		if strings.HasSuffix(request.URL.Path, "/traces") {
-			asked++ // one at a time, because there is one sink
+			asked++ // no lock, because the only sink sends one request at a time
 		}
 		w.WriteHeader(http.StatusBadRequest)
 	}))

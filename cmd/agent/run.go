@@ -33,7 +33,7 @@ func runAgent(ctx context.Context, call cli.Call) int {
 	}
 	logger := newLogger(c.logLevel, c.logFormat, call.Stderr)
 	if err := serve(ctx, c, api, prometheus.NewRegistry(), logger, call.Stdout); err != nil {
-		// so that the last message has the log format of the other messages
+		// The logger writes this last message in the same format as the other messages.
 		logger.Error("agent failed", zap.Error(err))
 		return cli.ExitFailed
 	}

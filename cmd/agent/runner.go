@@ -31,11 +31,11 @@ const (
 	stageRest // the web server and the state file; the state file records the start-ups that the sinks reported
 )
 
-// Time limits for stopping each stage. Their sum is less than the 5 s in which the agent must stop.
+// Time limits for stopping each stage. The sum of the limits is below 5 s, because the agent must stop within 5 s.
 const (
 	sourcesLimit   = time.Second
 	reconcileLimit = 500 * time.Millisecond
-	sinksLimit     = time.Second // longer than the time for which the sinks drain their queues
+	sinksLimit     = time.Second // longer than the sinks' own time limit for emptying their queues
 	restLimit      = 2 * time.Second
 )
 
@@ -45,7 +45,6 @@ type stageInfo struct {
 	limit time.Duration // after this time, the runner stops the next stage
 }
 
-// agentStages returns the stages of the agent.
 func agentStages() []stageInfo {
 	return []stageInfo{
 		stageSources:   {"sources", sourcesLimit},
@@ -55,8 +54,8 @@ func agentStages() []stageInfo {
 	}
 }
 
-// runner runs components until a component fails or the agent must stop. Then it stops the components stage by
-// stage.
+// runner runs components until a component fails or the agent must stop. Then the runner stops the components stage
+// by stage.
 type runner struct {
 	logger *zap.Logger
 	group  *errgroup.Group
@@ -72,10 +71,10 @@ type runningStage struct {
 	components sync.WaitGroup
 }
 
-// runAll runs the components until ctx is done or a component fails. Then it stops all stages and returns the first
-// failure.
+// runAll runs the components until ctx is done or a component fails. Then runAll stops all stages and returns the
+// first failure.
 func runAll(ctx context.Context, logger *zap.Logger, stages []stageInfo, components []component) error {
-	// This context is separate from ctx, because a failure must not stop all components at the same time: the stages
+	// The group does not use ctx, because the end of ctx must not stop all components at the same time. The stages
 	// stop in order.
 	group, failed := errgroup.WithContext(context.Background())
 	r := &runner{logger: logger, group: group, failed: failed}
@@ -114,8 +113,8 @@ func (r *runner) start(in *runningStage, c component) {
 	})
 }
 
-// stop stops the stages in order and returns the first failure. It waits for each stage no longer than the stage's
-// limit, because the program is about to end.
+// stop stops the stages in order and returns the first failure. The wait for a stage takes at most the stage's limit,
+// because the program is about to end.
 func (r *runner) stop() error {
 	r.logger.Info("stopping")
 	var stuck []error
@@ -134,8 +133,8 @@ func (r *runner) stop() error {
 	return r.group.Wait()
 }
 
-// The method ended waits until the components have stopped or the limit has passed. The method ended reports whether
-// the components have stopped.
+// ended waits until the components have stopped or the limit has passed. The result is true if the components have
+// stopped.
 func (in *runningStage) ended() bool {
 	done := make(chan struct{})
 	go func() { // runs until the components stop or the program ends

@@ -13,7 +13,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// stopOrder lists the parts that have ended, in order.
+// stopOrder lists the components that have stopped, in order.
 type stopOrder struct {
 	mu    sync.Mutex
 	names []string
@@ -25,7 +25,8 @@ func (e *stopOrder) add(name string) {
 	e.names = append(e.names, name)
 }
 
-// until returns a part that runs until its context ends, then takes a while to stop.
+// until returns the run function of a component. The function runs until its context ends, and then needs the given
+// time to stop.
 func until(name string, takes time.Duration, ended *stopOrder) func(context.Context) error {
 	return func(ctx context.Context) error {
 		<-ctx.Done()
@@ -35,7 +36,7 @@ func until(name string, takes time.Duration, ended *stopOrder) func(context.Cont
 	}
 }
 
-// threeStages returns three stages. The stage named first is stopped first.
+// threeStages returns three stages. The runner stops the stage "first" before all other stages.
 func threeStages() []stageInfo {
 	return []stageInfo{{"first", time.Second}, {"second", time.Second}, {"third", time.Second}}
 }

@@ -51,7 +51,7 @@ func (p proxyProcess) end(t *testing.T, signal os.Signal) {
 	}
 }
 
-// The agent finds the runtime through a proxy, loses it when the proxy stops, and finds it again.
+// The agent finds the runtime through a proxy, loses the runtime when the proxy stops, and finds the runtime again.
 func TestAgentBehindRuntimeProxy(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	runtime, socket := filepath.Join(t.TempDir(), "r.sock"), filepath.Join(t.TempDir(), "p.sock")
@@ -61,7 +61,7 @@ func TestAgentBehindRuntimeProxy(t *testing.T) {
 	proxy := startProxy(t, runtime, socket)
 	agent.poll("/readyz?verbose", "[+]cri ok")
 
-	loses := func() { // with its next request; a scrape causes one unless there was one just before
+	loses := func() { // the agent notices the loss at its next request; a scrape usually causes a request
 		t.Helper()
 		for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(
 			100 * time.Millisecond) {

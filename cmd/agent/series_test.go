@@ -24,15 +24,15 @@ import (
 
 // The limits of a scrape, which docs/metrics.md states.
 const (
-	maxSeries    = 1500      // of a node with 110 pods, the kubelet's default, with default flags
-	maxGzipBytes = 100 << 10 // of a node with 500 pods, with every option on
+	maxSeries    = 1500      // series of a node with default flags and 110 pods, the kubelet's default
+	maxGzipBytes = 100 << 10 // size of the response of a node with 500 pods and every option on
 )
 
 // manyRegistries is more than the number of registries with a label.
 const manyRegistries = 2 * registrylabel.Max
 
-// seriesOf counts the series of each metric like a Prometheus that scrapes text: every bucket, sum and count is a
-// series.
+// seriesOf counts the series of each metric in the same way as a Prometheus server that scrapes text. Every bucket,
+// sum and count is a series.
 func seriesOf(t *testing.T, gatherer prometheus.Gatherer) map[string]int {
 	t.Helper()
 	families, err := gatherer.Gather()
@@ -71,8 +71,8 @@ func sum(series map[string]int) (all int) {
 	return all
 }
 
-// TestScrapeHasFewSeries counts the series of a real agent with default flags. Metrics that have more series on a
-// fullNode count as there.
+// TestScrapeHasFewSeries counts the series of a real agent with default flags. For a metric that has more series on a
+// fullNode, the test uses the number of the fullNode.
 func TestScrapeHasFewSeries(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "containerd.sock")
 	cri := critest.Start(t, socket, critest.Options{})
@@ -80,7 +80,7 @@ func TestScrapeHasFewSeries(t *testing.T) {
 	agent := startInside(t, cluster, "--cri-endpoint=unix://"+socket)
 	agent.await(t, "podlapse_runtime_store_served", 1)
 	series := seriesOf(t, agent.registry)
-	cri.Fault(critest.Hang) // now the agent requests Events, and its requests have series
+	cri.Fault(critest.Hang) // the runtime hangs, so the agent requests Events, and the requests have series
 	cluster.Put(web0(time.Now()))
 	agent.await(t, "podlapse_event_watches_opened_total", 1)
 	for name, n := range seriesOf(t, agent.registry) {
@@ -139,7 +139,7 @@ func busiest() *prometheus.Registry {
 	return fullNode{pods: 500, registries: registrylabel.Max + 2, podSeries: true, trace: trace}.registry()
 }
 
-// withRest gathers the busiest node's metrics, and the other metrics of an agent.
+// withRest combines the start-up metrics of the busiest node with the other metrics of an agent.
 func withRest(start, agent prometheus.Gatherer) prometheus.Gatherer {
 	return prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
 		all, err := start.Gather()

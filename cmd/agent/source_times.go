@@ -21,7 +21,7 @@ func newSourceTimes(registerer prometheus.Registerer) sourceTimes {
 	return sourceTimes{observed}
 }
 
-// note is safe to call from any goroutine. It ignores observations of the API server's clock, because these
+// note is safe to call from any goroutine. note ignores observations of the API server's clock, because these
 // observations do not concern a pod.
 func (s sourceTimes) note(o timeline.Observation, now time.Time) {
 	if source := sourceOf(o); source != "" {

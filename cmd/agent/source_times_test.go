@@ -63,7 +63,7 @@ func TestAgentCountsRestartsOnce(t *testing.T) {
 	next.mustEndCleanly()
 }
 
-// A pod has a series until it is deleted, and none at the next scrape.
+// A pod has a series until its deletion. The next scrape after the deletion must not contain the series.
 func TestAgentRemovesSeriesOfDeletedPod(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := web0(time.Now().Add(-3 * time.Second))
@@ -73,12 +73,12 @@ func TestAgentRemovesSeriesOfDeletedPod(t *testing.T) {
 	series := regexp.MustCompile(`(?m)^podlapse_pod_startup_seconds{.*pod="web-0"`)
 	agent.pollMatch("/metrics", series.String())
 	cluster.Delete(pod)
-	if _, err := agent.records.ReadString('\n'); err != nil { // wait until the agent has seen it
+	if _, err := agent.records.ReadString('\n'); err != nil { // wait until the agent has seen the deletion
 		t.Fatal(err)
 	}
 	if _, metrics := agent.get("/metrics"); series.MatchString(metrics) {
 		t.Error("a deleted pod has a series")
 	}
-	agent.poll("/api/v1/pods/shop/web-0", `"state":"deleted"`) // it is still in the history
+	agent.poll("/api/v1/pods/shop/web-0", `"state":"deleted"`) // the pod is still in the history
 	agent.mustEndCleanly()
 }

@@ -13,8 +13,8 @@ import (
 // partState is the name of the state file on the health board.
 const partState = "state"
 
-// newsFor limits the reports about start-ups that began before this agent. The agent does not report such a start-up
-// if it is older than newsFor. By default, the API server also deletes Events after one hour.
+// newsFor is the maximum age at which the agent reports a start-up that began before the agent's own start. By
+// default, the API server also deletes Events after one hour.
 const newsFor = time.Hour
 
 // savedState is the state that an agent receives from the previous agent and keeps for the next agent. Without
@@ -54,7 +54,7 @@ func newSavedState(d deps, scope *timeline.Scope) (savedState, error) {
 	}, nil
 }
 
-// The method close releases the directory for the next agent.
+// close releases the directory for the next agent.
 func (s savedState) close() {
 	if s.dir != nil {
 		_ = s.dir.Close()
@@ -82,7 +82,7 @@ func carriedOn(since, now time.Time) time.Time {
 	return since
 }
 
-// The method known lists the pods whose deletion the pod watch must report, even if the pod watch never saw the pod.
+// known returns the UIDs of pods whose deletion the pod watch must report, even if the pod watch never saw the pods.
 func (s savedState) known() []string {
 	known := slices.Clone(s.left.Reported)
 	listed := map[string]bool{}

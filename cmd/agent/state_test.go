@@ -35,7 +35,7 @@ func TestStateAge(t *testing.T) {
 }
 
 // collect reads records until standard output is closed, so that the pipe never fills. The returned function waits
-// for the end.
+// for the end and returns the records.
 func (p *process) collect() func() []api.Record {
 	var records []api.Record
 	ended := make(chan struct{})
@@ -60,7 +60,7 @@ func (p *process) collect() func() []api.Record {
 	}
 }
 
-// numbered is web0 with a number in its name.
+// numbered returns the pod of web0 with a number in its name.
 func numbered(n int, createdAt time.Time) *corev1.Pod {
 	pod := web0(createdAt)
 	pod.Name = fmt.Sprintf("web-%d", n)
@@ -68,8 +68,8 @@ func numbered(n int, createdAt time.Time) *corev1.Pod {
 	return pod
 }
 
-// TestAgentKilledWhilePodsStart kills agents, one after the other, while pods start and while none starts. All pods
-// are reported as a single agent would have reported them.
+// TestAgentKilledWhilePodsStart kills agents, one after the other, while pods start and while no pod starts. The
+// records of all pods must be the same as the records of a single agent.
 func TestAgentKilledWhilePodsStart(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	runtime := critest.Start(t, filepath.Join(t.TempDir(), "cri.sock"), critest.Options{})
@@ -80,7 +80,7 @@ func TestAgentKilledWhilePodsStart(t *testing.T) {
 	const kills = 8
 	number := 0
 	var starting *corev1.Pod
-	step := func() { // a pod starts, and the previous one becomes ready
+	step := func() { // a pod starts, and the previous pod becomes ready
 		if number > 0 {
 			pod, now := starting, time.Now()
 			id := "c" + pod.Name
@@ -95,7 +95,7 @@ func TestAgentKilledWhilePodsStart(t *testing.T) {
 		starting = numbered(number, time.Now())
 		cluster.Put(starting)
 		number++
-		time.Sleep(20 * time.Millisecond) // longer than its sandbox and container need
+		time.Sleep(20 * time.Millisecond) // longer than the start of the sandbox and the container
 	}
 	for i := range kills {
 		agent := start(t, flags...)
@@ -104,7 +104,8 @@ func TestAgentKilledWhilePodsStart(t *testing.T) {
 			agent.poll("/readyz", "ok")
 		}
 		step()
-		time.Sleep(time.Duration(i) * 40 * time.Millisecond) // another moment of the start-up each time
+		// the test kills each agent at a different moment of the start-up
+		time.Sleep(time.Duration(i) * 40 * time.Millisecond)
 		if err := agent.cmd.Process.Kill(); err != nil {
 			t.Fatal(err)
 		}
@@ -130,7 +131,7 @@ func TestAgentKilledWhilePodsStart(t *testing.T) {
 	checkReadyRecords(t, records, number-1)
 	t.Logf("%d pods, %d records, %d kills", number, len(records), kills)
 
-	// After a clean stop nothing is left to report.
+	// After a clean stop, the next agent has nothing to report.
 	agent = start(t, flags...)
 	written = agent.collect()
 	agent.poll("/readyz", "ok")
@@ -140,7 +141,7 @@ func TestAgentKilledWhilePodsStart(t *testing.T) {
 	}
 }
 
-// checkReadyRecords checks that the records are about a number of pods, and that all pods became ready in 7 ms.
+// checkReadyRecords checks that the records concern the given number of pods, and that all pods became ready in 7 ms.
 func checkReadyRecords(t *testing.T, records []api.Record, pods int) {
 	t.Helper()
 	byID := map[string]api.Record{}
@@ -189,8 +190,9 @@ func TestAgentStartsWithDamagedState(t *testing.T) {
 	}
 }
 
-// TestAgentStopsWhenStateCannotBeSaved stops the agent after a start-up that the runtime has not answered about yet.
-// The next agent would report it, but finds no state.
+// TestAgentStopsWhenStateCannotBeSaved stops the agent after a start-up, before the runtime has answered the agent's
+// request about the pod. Normally, the next agent reports this start-up, but without a state file, the next agent
+// does not know the start-up.
 func TestAgentStopsWhenStateCannotBeSaved(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	runtime := critest.Start(t, filepath.Join(t.TempDir(), "cri.sock"), critest.Options{})

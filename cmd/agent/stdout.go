@@ -36,8 +36,8 @@ func watchReader(out io.Writer, every time.Duration) func(ctx context.Context) e
 	}
 }
 
-// readerGone does not block. poll(2) always reports the state "error", even if the caller did not request errors. A
-// pipe without readers has this state.
+// readerGone does not block. poll(2) always reports POLLERR, even if the caller did not request POLLERR. A pipe
+// without readers is in the state POLLERR.
 func readerGone(file *os.File) bool {
 	raw, err := file.SyscallConn()
 	if err != nil {
@@ -57,9 +57,9 @@ func readerGone(file *os.File) bool {
 	return err == nil && gone
 }
 
-// The function discards reports whether out is /dev/null. Some programs connect standard output to /dev/null to
-// discard the output. Go's runtime also opens /dev/null if standard output is closed at the start (checkfds). The
-// agent cannot distinguish a discarded from a closed standard output.
+// The result is true if out is /dev/null. Some programs connect standard output to /dev/null to discard the output.
+// Go's runtime also opens /dev/null if standard output is closed at the start (checkfds). The agent cannot
+// distinguish a discarded from a closed standard output.
 func discards(out io.Writer) bool {
 	file, ok := out.(*os.File)
 	if !ok {

@@ -57,7 +57,8 @@ func TestWatchReader(t *testing.T) {
 	}
 }
 
-// If standard output is closed, Go's runtime opens /dev/null instead, which users also pass on purpose.
+// If standard output is closed, Go's runtime opens /dev/null instead. Users can also redirect standard output to
+// /dev/null on purpose.
 func TestAgentWarnsWhenStandardOutputIsClosed(t *testing.T) {
 	_, writer := pipe(t)
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
@@ -124,7 +125,7 @@ func TestAgentWritesWholeLinesToSlowReader(t *testing.T) {
 		pod := web0(time.Now().Add(-3 * time.Second))
 		pod.Name, pod.UID = fmt.Sprint("web-", i), types.UID(fmt.Sprint("uid-web-", i))
 		cluster.Put(pod)
-		cluster.Delete(pod) // it settles at once, because no evidence can be late
+		cluster.Delete(pod) // the start-up settles immediately, because no evidence can be late
 	}
 	agent.poll("/metrics", fmt.Sprintf("podlapse_pod_startups_total{state=\"deleted\"} %d\n", pods))
 	agent.pollMatch("/metrics", `podlapse_sink_queue_length{sink="records"} [1-9]`) // the pipe is full

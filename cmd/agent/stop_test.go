@@ -32,7 +32,7 @@ func TestAgentStopsWhenStandardOutputIsClosed(t *testing.T) {
 	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off")
 	agent.poll("/api/v1/pods/shop/web-0", `"state":"starting"`)
 	agent.stdout.Close()
-	cluster.Delete(pod) // it settles at once, because no evidence can be late
+	cluster.Delete(pod) // the start-up settles immediately, because no evidence can be late
 	reason := fmt.Sprint(agent.await("agent failed")["error"])
 	if !strings.Contains(reason, "standard output") || !strings.Contains(reason, "broken pipe") {
 		t.Errorf("the agent logged %q", reason)
@@ -42,7 +42,7 @@ func TestAgentStopsWhenStandardOutputIsClosed(t *testing.T) {
 	}
 }
 
-// startFull starts an agent with one starting pod, whose standard output is full.
+// startFull starts an agent with one starting pod. The agent's standard output is a full pipe.
 func startFull(t *testing.T, flags ...string) (*process, *podwatchtest.Server) {
 	t.Helper()
 	cluster := podwatchtest.Start(t)
@@ -51,8 +51,8 @@ func startFull(t *testing.T, flags ...string) (*process, *podwatchtest.Server) {
 	return startWith(t, func(stdout *os.File) { fill(t, stdout) }, flags...), cluster
 }
 
-// fill writes to a pipe until it is full. It does not wait, because on a busy machine a deadline can pass before the
-// first write.
+// fill writes to a pipe until it is full. fill does not block. A deadline is no alternative, because on a busy
+// machine a deadline can pass before the first write.
 func fill(t *testing.T, pipe *os.File) {
 	t.Helper()
 	raw, err := pipe.SyscallConn()
@@ -73,7 +73,7 @@ func fill(t *testing.T, pipe *os.File) {
 	}
 }
 
-// startStuck starts an agent that cannot finish writing a record, and sends it SIGTERM.
+// startStuck starts an agent that cannot finish writing a record, and sends SIGTERM to the agent.
 func startStuck(t *testing.T) *process {
 	t.Helper()
 	agent, cluster := startFull(t)
@@ -101,7 +101,7 @@ func TestSecondSignalStopsAgentAtOnce(t *testing.T) {
 	agent := startStuck(t)
 	agent.signal(os.Interrupt)
 	var last string
-	for last = range agent.logs { // ends with the process
+	for last = range agent.logs { // the channel closes when the process ends
 	}
 	if state := agent.wait(); state.ExitCode() != cli.ExitFailed || !strings.Contains(last, "a second signal") {
 		t.Errorf("exited with %s; the last log line is %s", state, last)

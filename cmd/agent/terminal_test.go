@@ -30,11 +30,11 @@ type console struct {
 	master  *os.File
 	slave   *os.File
 	cmd     *exec.Cmd
-	read    chan struct{} // closed when all output was read
+	read    chan struct{} // closed after the test has read all output
 	mu      sync.Mutex
 	shown   strings.Builder
 	columns int
-	initial unix.Termios // the settings before the command started
+	initial unix.Termios // settings of the terminal before the command started
 }
 
 func onConsole(t *testing.T, args ...string) *console {
@@ -152,7 +152,8 @@ func (c *console) settings() unix.Termios {
 	return *settings
 }
 
-// startTopOnIdleNode runs top on a terminal, for an agent without pods. It also returns the terminal's settings before.
+// startTopOnIdleNode runs top on a terminal, for an agent without pods. The result before contains the terminal's
+// settings before the start of top.
 func startTopOnIdleNode(t *testing.T) (cluster *podwatchtest.Server, agent *process, c *console, before unix.Termios) {
 	t.Helper()
 	cluster = podwatchtest.Start(t)
@@ -164,8 +165,8 @@ func startTopOnIdleNode(t *testing.T) (cluster *podwatchtest.Server, agent *proc
 	return cluster, agent, c, c.initial
 }
 
-// TestTopOnTerminal follows a pod on a real terminal that is made narrower. top restores the terminal whichever way
-// it exits.
+// TestTopOnTerminal follows a pod on a real terminal, and makes the terminal narrower. top must restore the terminal
+// at every kind of exit.
 func TestTopOnTerminal(t *testing.T) {
 	for name, end := range map[string]func(*console) error{
 		"q":       func(c *console) error { _, err := c.master.WriteString("q"); return err },
@@ -213,8 +214,8 @@ func TestTopOnTerminal(t *testing.T) {
 	}
 }
 
-// TestTopOnBlockedTerminal checks that top restores the settings at the second signal although the terminal accepts
-// no text, and the previous screen once it does.
+// TestTopOnBlockedTerminal sends signals while the terminal accepts no text. After the second signal, top must exit
+// and must restore the settings of the terminal.
 func TestTopOnBlockedTerminal(t *testing.T) {
 	_, agent, c, before := startTopOnIdleNode(t)
 	hold := func(how int) {
@@ -254,7 +255,7 @@ func TestTopOnBlockedTerminal(t *testing.T) {
 	agent.mustEndCleanly()
 }
 
-// TestTopFailsToStart checks that the terminal stays as it was.
+// TestTopFailsToStart checks that a failed start of top does not change the terminal.
 func TestTopFailsToStart(t *testing.T) {
 	c := onConsole(t, "top", "--kubeconfig", agentstest.Kubeconfig(t, "http://"+agentstest.ClosedAddress(t)))
 	var failed *exec.ExitError

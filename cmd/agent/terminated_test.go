@@ -27,7 +27,7 @@ func TestTransitionRecordsOmitTerminations(t *testing.T) {
 		outputs{lines: lines, terminations: config{records: records}.recordsHaveTerminations()}.report(
 			reconcile.Report{Kind: reconcile.Terminated, Timeline: end})
 		ctx, cancel := context.WithCancel(t.Context())
-		cancel() // queued lines are still written
+		cancel() // the writer still writes queued lines
 		if err := lines.Run(ctx); err != nil {
 			t.Fatal(err)
 		}

@@ -21,7 +21,7 @@ import (
 	"github.com/podlapse/podlapse/internal/podwatchtest"
 )
 
-// printed collects what an agent writes to standard output.
+// printed collects the lines that an agent writes to standard output.
 type printed struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -52,17 +52,17 @@ func (p *printed) await(t *testing.T, pod string) []string {
 // shown is an agent's visible behavior during the life of a pod.
 type shown struct {
 	lines      [][]string // all keys of each record
-	spans      []string   // names, and the kind of the parent
+	spans      []string   // names of the spans, each with the name of its parent
 	series     []string
-	requests   []string // to the API server
-	afterwards int      // requests to the runtime since the deletion
+	requests   []string // requests to the API server
+	afterwards int      // requests to the runtime since the deletion request
 	goroutines int
 }
 
 const imageStatus = "/runtime.v1.ImageService/ImageStatus"
 
-// awaitImage waits until the runtime has answered about an image once more and the agent has received that: it
-// changes the record of a start-up.
+// awaitImage waits until the runtime has answered another request about an image, and the agent has received the
+// answer. The answer changes the record of a start-up.
 func awaitImage(t *testing.T, cri *critest.Runtime, before int) {
 	t.Helper()
 	deadline := time.Now().Add(20 * time.Second)
@@ -120,7 +120,7 @@ func showLife(t *testing.T, flags ...string) (s shown) {
 	time.Sleep(300 * time.Millisecond)
 	s.afterwards = calls(cri) - before
 	cluster.Delete(pod)
-	next := ownedBy("StatefulSet", "db", "db-0") // reported after everything about the first
+	next := ownedBy("StatefulSet", "db", "db-0") // the agent reports this pod after all facts about the first pod
 	asked := cri.Calls()[imageStatus]
 	cluster.Put(next)
 	awaitImage(t, cri, asked)
@@ -143,7 +143,7 @@ func showLife(t *testing.T, flags ...string) (s shown) {
 			s.series = append(s.series, fmt.Sprint(f.GetName(), m.GetLabel()))
 		}
 	}
-	// Some goroutines of finished work end a moment later.
+	// Some goroutines end shortly after their work is complete.
 	for i := 0; i < 100 && (s.goroutines == 0 || s.goroutines != runtime.NumGoroutine()); i++ {
 		s.goroutines = runtime.NumGoroutine()
 		time.Sleep(50 * time.Millisecond)
@@ -193,7 +193,7 @@ func keysOf(path string, value any) (keys []string) {
 	return keys
 }
 
-// TestDisabledTerminationAndRolloutsCostNothing compares a default agent with one that has both options and
+// TestDisabledTerminationAndRolloutsCostNothing compares a default agent with an agent that has both options and
 // --life-traces. The only differences are a line, spans, and requests to the local runtime.
 func TestDisabledTerminationAndRolloutsCostNothing(t *testing.T) {
 	var off, on shown
@@ -222,7 +222,7 @@ func TestDisabledTerminationAndRolloutsCostNothing(t *testing.T) {
 	if rest := slices.Delete(slices.Clone(on.lines), 1, 2); !reflect.DeepEqual(off.lines, rest) {
 		t.Errorf("start-ups %q, with both options %q", off.lines, rest)
 	}
-	// With both options, each rollout has a span, and the termination is below the start-up.
+	// With both options, each rollout has a span, and the span of the termination is a child of the start-up's span.
 	roots := slices.DeleteFunc(slices.Clone(off.spans), func(s string) bool { return !strings.HasSuffix(s, " under ") })
 	if want := []string{"pod startup shop/db-0 under ",
 		"pod startup shop/web-7d4b9c6f5-x2x4k under "}; !slices.Equal(roots, want) {

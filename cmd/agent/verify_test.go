@@ -43,7 +43,7 @@ func TestAgentVerifiesItsWatch(t *testing.T) {
 	agent.mustEndCleanly()
 }
 
-// By default the agent compares nothing, and has no metrics of differences.
+// By default, the agent does not compare its pods with lists, and has no metrics of differences.
 func TestAgentDoesNotVerifyItsWatchByDefault(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off")

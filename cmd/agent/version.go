@@ -51,7 +51,8 @@ func commitOf(settings []debug.BuildSetting) string {
 }
 
 func runVersion(_ context.Context, call cli.Call) int {
-	call.Program.Name = cli.AgentProgram // the plugin prints the same name, because it is the same program
+	// the kubectl plugin is the same program, so the plugin prints the same name
+	call.Program.Name = cli.AgentProgram
 	if len(call.Args) == 1 && call.Args[0] == "--help" {
 		fmt.Fprintf(call.Stdout, "Usage: %s version\n", call.Program.Name)
 		return cli.ExitOK

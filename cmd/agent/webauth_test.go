@@ -78,7 +78,7 @@ func TestAgentServesAuthorizedClients(t *testing.T) {
 	}
 }
 
-// By default, every client that reaches the agent may read the metrics.
+// By default, every client that reaches the agent can read the metrics, so metrics must not contain pod names.
 func TestMetricsNameNoPods(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := web0(time.Now().Add(-3 * time.Second))
@@ -127,7 +127,7 @@ func TestAgentListsPodsAsItsNode(t *testing.T) {
 	}
 }
 
-// Tokens and passwords use the same header.
+// A request cannot contain both a token and a password, because both use the same header.
 func TestTokensExcludePasswords(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "web.yaml")
 	if err := os.WriteFile(path,

@@ -5,8 +5,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The types in this file are the responses of the API, except Record and LivePullRecord. docs/openapi.json
-// describes each field.
+// This file defines the types of the API's responses. Record and LivePullRecord have their own files.
+// docs/openapi.json describes each field.
 
 // Problem is the body of every error response, except for health checks.
 type Problem struct {
@@ -27,7 +27,7 @@ type PullList struct {
 	Recent []RecentPullRecord `json:"recent"`
 }
 
-// RecentPullRecord is a completed pull with its start-up, but without its layers.
+// RecentPullRecord is a completed pull with its pod, but without its layers.
 type RecentPullRecord struct {
 	Namespace string `json:"namespace"`
 	Pod       string `json:"pod"`
@@ -68,7 +68,7 @@ type PodCounts struct {
 	States  map[timeline.State]int `json:"states"`
 }
 
-// StartingRecord is a phase that pods are in at the moment.
+// StartingRecord is a phase with the number of pods that are in this phase at the moment.
 type StartingRecord struct {
 	Phase  timeline.Phase `json:"phase"`
 	Cause  timeline.Cause `json:"cause"`

@@ -165,7 +165,7 @@ func conflictRecord(c timeline.Conflict) ConflictRecord {
 	return ConflictRecord{Milestone: c.Milestone.String(), Container: c.Container, Detail: c.Detail}
 }
 
-// convert converts each element of a list. It never returns nil, so that JSON never contains null.
+// convert converts each element of a list. convert never returns nil, so that JSON never contains null.
 func convert[A, B any](list []A, one func(A) B) []B {
 	out := make([]B, 0, len(list))
 	for _, a := range list {

@@ -6,15 +6,16 @@ import "time"
 // instants sort correctly as text.
 const InstantLayout = "2006-01-02T15:04:05.000000000Z"
 
-// Instant is a point in time in records, as RFC 3339 in UTC with nine decimals. The zero Instant means unknown,
-// and JSON omits it.
+// Instant is a point in time in records, as RFC 3339 in UTC with nine decimals. The zero Instant means unknown, and
+// JSON omits the zero Instant.
 type Instant struct{ time.Time }
 
 // InstantOf converts a time to the form in records. InstantOf drops the monotonic clock reading, so that
 // differences match the printed values.
 func InstantOf(t time.Time) Instant { return Instant{t.Round(0).UTC()} }
 
-// MarshalJSON implements json.Marshaler. Decoding uses the method of time.Time, which parses any RFC 3339 time.
+// MarshalJSON implements json.Marshaler. For decoding, Instant uses the UnmarshalJSON of time.Time, which parses any
+// RFC 3339 time.
 func (i Instant) MarshalJSON() ([]byte, error) {
 	text := append(make([]byte, 0, len(InstantLayout)+2), '"')
 	return append(i.UTC().AppendFormat(text, InstantLayout), '"'), nil

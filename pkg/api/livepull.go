@@ -5,9 +5,10 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Values of LivePullRecord.State. The state is empty if the state is unknown or can belong to several pulls.
+// Values of LivePullRecord.State. The state is empty if the agent does not know the state, or does not know which of
+// several pulls has the state.
 const (
-	// PullStateQueued: no content has arrived, because the pull waits in the node's queue or for the registry's
+	// PullStateQueued means that no content has arrived. The pull waits in the node's queue, or for the registry's
 	// first response.
 	PullStateQueued    = "queued"
 	PullStatePulling   = "pulling"   // content is arriving
@@ -21,15 +22,16 @@ type LivePullRecord struct {
 	Namespace string `json:"namespace,omitempty"`
 	Pod       string `json:"pod,omitempty"`
 	Container string `json:"container,omitempty"`
-	// Kind is the kind of the container. Restart is true if the container has run before. In this case, the pull
-	// belongs to no start-up.
+	// Kind is the kind of the container. Restart is true if the container has run before. Then the pull belongs to no
+	// start-up.
 	Kind    timeline.ContainerKind `json:"kind,omitempty"`
 	Restart bool                   `json:"restart,omitempty"`
 
 	Image    string            `json:"image"`
 	Registry string            `json:"registry"`
-	Outcome  imagepull.Outcome `json:"outcome"` // pulling or external
-	// State is absent if the runtime does not report the state, or if the state can belong to several pulls.
+	Outcome  imagepull.Outcome `json:"outcome"` // "pulling" or "external"
+	// State is absent if the runtime does not report the state, or if the agent does not know which of several pulls
+	// has the state.
 	State string  `json:"state,omitempty"`
 	Age   Seconds `json:"age_seconds"` // time from the kubelet's request, or from the start of the pull
 	// DoneBytes is the number of bytes that have arrived. TotalBytes is the size of the image. Each field is absent

@@ -5,8 +5,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Record is one pod's timeline as JSON. Record is the contract with all readers outside the agent. Lists are
-// never null. Values that are unknown or do not apply are omitted. Examples are the owner of a pod without
+// Record is one pod's timeline as JSON. Record is the contract with all readers outside the agent. Lists are never
+// null. JSON omits values that are unknown or do not apply. Examples of omitted values are the owner of a pod without
 // controller, the end of a start-up in progress, and the times of a pull without timestamps.
 type Record struct {
 	// ID identifies the start-up. A repeated report of the same start-up has the same ID, so that readers can drop
@@ -29,7 +29,7 @@ type Record struct {
 	// GoneAt is the time when the agent learned that the object was removed. The API still returns the record for
 	// some time.
 	GoneAt     Instant `json:"gone_at,omitzero"`
-	Total      Seconds `json:"total_seconds"` // the current age while starting
+	Total      Seconds `json:"total_seconds"` // current age of the pod while the pod is starting
 	TotalError Seconds `json:"total_error_seconds"`
 	Verdict    string  `json:"verdict"` // one sentence for people; its wording can change
 	// Reconstructed is true if the start-up was over before the agent started. See timeline.Timeline.
@@ -42,21 +42,21 @@ type Record struct {
 	Missing    []string          `json:"missing"`
 	// Unreported lists the milestones that the container runtime can never report, in the form of Missing.
 	Unreported []string `json:"unreported,omitempty"`
-	// LostEvents lists Events as reason/container. The kubelet must have created these Events, but the agent never
-	// received them.
+	// LostEvents lists Events in the form reason/container. The kubelet must have created these Events, but the agent
+	// never received them.
 	LostEvents []string `json:"lost_events,omitempty"`
-	// Events holds the kubelet's Events during the start-up while an Event watch was open. Events contains the
-	// earliest 32 Events, in order.
+	// Events contains at most 32 of the kubelet's Events during the start-up, the earliest first. The agent receives
+	// Events only while an Event watch is open.
 	Events []EventRecord `json:"events,omitempty"`
 	// ClockSkew is present if the control plane's clock certainly differs from the node's clock. The errors of
 	// control plane timestamps include the skew.
 	ClockSkew *SkewRecord `json:"clock_skew,omitempty"`
-	// Termination describes how the pod ends, after its deletion was requested. Termination is not part of the
-	// start-up. Termination is nil if the agent does not follow terminations.
+	// Termination describes how the pod ends after the deletion request. Termination is not part of the start-up.
+	// Termination is nil if the agent does not follow terminations.
 	Termination *TerminationRecord `json:"termination,omitempty"`
 }
 
-// SkewRecord is the difference between the control plane's clock and the node's clock. SkewRecord is positive if
+// SkewRecord is the difference between the control plane's clock and the node's clock. Both values are positive if
 // the control plane's clock is ahead.
 type SkewRecord struct {
 	Least Seconds `json:"least_seconds"`
@@ -74,7 +74,7 @@ type PhaseRecord struct {
 	Phase     timeline.Phase `json:"phase"`
 	Cause     timeline.Cause `json:"cause"`
 	Container string         `json:"container,omitempty"`
-	Attempt   int            `json:"attempt,omitempty"` // from 0
+	Attempt   int            `json:"attempt,omitempty"` // number of the attempt, from 0
 	StartAt   Instant        `json:"start_at"`
 	EndAt     Instant        `json:"end_at"`
 	Length    Seconds        `json:"seconds"`
@@ -99,7 +99,7 @@ type PressureRecord struct {
 
 // PullRecord is one attempt to pull one container's image.
 //
-// Pulls for ephemeral containers are not part of the start-up. Their records come last in the list.
+// Pulls for ephemeral containers are not part of the start-up. The records of these pulls come last in the list.
 type PullRecord struct {
 	Container string                 `json:"container"`
 	Kind      timeline.ContainerKind `json:"kind,omitempty"` // kind of the container
@@ -107,7 +107,7 @@ type PullRecord struct {
 	Registry  string                 `json:"registry"`
 	Digest    string                 `json:"digest,omitempty"`
 	Outcome   imagepull.Outcome      `json:"outcome"`
-	Failure   imagepull.Failure      `json:"failure,omitempty"` // why the pull failed
+	Failure   imagepull.Failure      `json:"failure,omitempty"` // reason why the pull failed
 	// Unconfirmed is true if Events report the failure but the pod's status does not.
 	Unconfirmed bool    `json:"unconfirmed,omitempty"`
 	RequestedAt Instant `json:"requested_at,omitzero"`
@@ -117,7 +117,7 @@ type PullRecord struct {
 	FinishedAt   Instant  `json:"finished_at,omitzero"`
 	Queue        *Seconds `json:"queue_seconds,omitempty"` // Queue, Pull and Error are nil if not timed
 	Pull         *Seconds `json:"pull_seconds,omitempty"`
-	// For a failed pull, Error is the error of the time from RequestedAt to FinishedAt.
+	// For a failed pull, Error is the error of the duration between RequestedAt and FinishedAt.
 	Error     *Seconds `json:"error_seconds,omitempty"`
 	SizeBytes int64    `json:"size_bytes,omitempty"`
 	// Download and Unpack overlap, because the runtime unpacks one layer while other layers still arrive. Download,
@@ -137,16 +137,17 @@ type PullRecord struct {
 	PullsAhead  int               `json:"pulls_ahead,omitempty"`
 	PullsBeside int               `json:"pulls_beside,omitempty"`
 	Sources     []timeline.Source `json:"sources"`
-	Attempt     int               `json:"attempt"` // from 0
+	Attempt     int               `json:"attempt"` // number of the attempt, from 0
 }
 
-// DownloadRecord describes the time from the request to the runtime until the arrival of the last byte.
+// DownloadRecord describes the download of a pull. The download starts with the request to the runtime, and ends when
+// the last byte arrives.
 type DownloadRecord struct {
 	StartAt Instant `json:"start_at"`
 	EndAt   Instant `json:"end_at"`
 	Length  Seconds `json:"seconds"`
 	Bytes   int64   `json:"bytes"` // size of the layers in the registry, without shared layers
-	// BytesPerSecond is the download rate. BytesPerSecond is 0 if some bytes can have arrived earlier, or belong to
+	// BytesPerSecond is the download rate. BytesPerSecond is 0 if some bytes can have arrived earlier, or can belong to
 	// another pull.
 	BytesPerSecond int64 `json:"bytes_per_second,omitempty"`
 }
@@ -164,8 +165,8 @@ type LayerRecord struct {
 	SizeBytes    int64   `json:"size_bytes,omitempty"`
 	DownloadedAt Instant `json:"downloaded_at,omitzero"`
 	UnpackedAt   Instant `json:"unpacked_at,omitzero"`
-	// Shared is true if the pull of an earlier settled pod also downloaded this layer. The bytes of the layer count
-	// for that other pull.
+	// Shared is true if the pull of a pod that settled earlier also downloaded this layer. The bytes of the layer count
+	// only for the earlier pull.
 	Shared bool `json:"shared,omitempty"`
 }
 
@@ -178,8 +179,8 @@ type BlockerRecord struct {
 	Waited    Seconds `json:"seconds"`
 }
 
-// MilestoneRecord is the interval that contains a milestone's true instant. An unknown end of the interval is
-// omitted.
+// MilestoneRecord is the interval that contains a milestone's true instant. JSON omits an unknown end of the
+// interval.
 type MilestoneRecord struct {
 	Milestone string            `json:"milestone"`
 	Container string            `json:"container,omitempty"`

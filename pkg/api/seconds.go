@@ -32,7 +32,7 @@ func (s Seconds) text() []byte {
 		return text
 	}
 	end := len(text)
-	text = strconv.AppendUint(text, nanosPerSecond+fraction, 10) // a digit and nine decimals
+	text = strconv.AppendUint(text, nanosPerSecond+fraction, 10) // ten digits; the point replaces the first digit
 	text[end] = '.'
 	return bytes.TrimRight(text, "0")
 }

@@ -11,7 +11,7 @@ import (
 func StartingRecords(timelines []timeline.Timeline) []StartingRecord {
 	records := []StartingRecord{}
 	for k := range timelines {
-		t := &timelines[k] // timelines are large
+		t := &timelines[k] // no copy, because timelines are large
 		if t.State != timeline.StateStarting || len(t.Phases) == 0 {
 			continue
 		}

@@ -2,16 +2,16 @@ package api
 
 import "github.com/podlapse/podlapse/pkg/timeline"
 
-// TerminationRecord describes how one pod ends or has ended. Lists are never null. Values that are unknown or do
-// not apply are omitted.
+// TerminationRecord describes how one pod ends or has ended. Lists are never null. JSON omits values that are unknown
+// or do not apply.
 type TerminationRecord struct {
 	RequestedAt Instant `json:"requested_at"`
 	GoneAt      Instant `json:"gone_at,omitzero"`
-	// reason of the condition DisruptionTarget, e.g. EvictionByEvictionAPI
+	// Reason is the reason of the condition DisruptionTarget, e.g. EvictionByEvictionAPI.
 	Reason string `json:"reason,omitempty"`
 	// Grace is the shortest requested grace period. Grace is nil if the agent saw no grace period.
 	Grace      *Seconds         `json:"grace_seconds,omitempty"`
-	Total      Seconds          `json:"total_seconds"` // elapsed time while the object exists
+	Total      Seconds          `json:"total_seconds"` // time since the deletion request while the object exists
 	TotalError Seconds          `json:"total_error_seconds"`
 	Verdict    string           `json:"verdict"` // one sentence for people; its wording can change
 	Listed     bool             `json:"listed,omitempty"`

@@ -2,8 +2,8 @@ package api
 
 import "github.com/podlapse/podlapse/pkg/timeline"
 
-// TotalsRecord contains the totals of a node's start-ups that ended in a time window. It contains everything that
-// the node factor and the registry factors need.
+// TotalsRecord contains the totals of a node's start-ups that ended in a time window. TotalsRecord contains all
+// values that the node factor and the registry factors need.
 type TotalsRecord struct {
 	Node string  `json:"node"`
 	At   Instant `json:"at"`
@@ -45,12 +45,12 @@ type RegistryTotals struct {
 	Bytes     int64            `json:"bytes"`
 	Unpack    Seconds          `json:"unpack_seconds"`
 	Failures  int              `json:"failures"`
-	// InProgress is the number of pulls in progress. It is 0 if the window ends before the present.
+	// InProgress is the number of pulls in progress. InProgress is 0 if the window ends in the past.
 	InProgress int `json:"in_progress"`
 }
 
-// DurationBucket contains the pulls with similar durations. Bucket i is the bucket i of a Prometheus native
-// histogram with schema 3. It contains the durations over 2^((i-1)/8) s, and at most 2^(i/8) s. The first bucket
+// DurationBucket contains the pulls with similar durations. Bucket i is the bucket i of a Prometheus native histogram
+// with schema 3. Bucket i contains durations above 2^((i-1)/8) s, up to and including 2^(i/8) s. The first bucket
 // contains all shorter durations, and the last bucket contains all longer durations.
 type DurationBucket struct {
 	Bucket int     `json:"bucket"`

@@ -1,6 +1,6 @@
-// Package client queries an agent's read API (docs/api.md): pages of start-ups, single responses, and a stream
-// that resumes after a broken connection. Package client needs only package net/http and the types of package
-// api. cmd/agent and kubectl-podlapse call it. Methods run on the caller's goroutine.
+// Package client queries an agent's read API (docs/api.md): pages of start-ups, single responses, and a stream that
+// resumes after a broken connection. Package client needs only package net/http and the types of package api. The
+// agent's command line and kubectl-podlapse call package client. Methods run on the caller's goroutine.
 package client
 
 import (
@@ -20,8 +20,8 @@ import (
 
 const (
 	askTimeout = 10 * time.Second
-	maxAnswer  = 64 << 20 // bytes; ten times the size of a page with the largest records
-	maxRecords = 20_000   // ten times the largest number of records of one agent
+	maxAnswer  = 64 << 20 // maximum response in bytes; ten times the size of a page with the largest records
+	maxRecords = 20_000   // maximum records of a list; ten times the largest number of records of one agent
 )
 
 // Client queries one agent. Client is a plain value that is safe for concurrent use.
@@ -41,8 +41,8 @@ type Refusal struct {
 	// Requests is the authentication scheme that the server requires: WantsToken, WantsPassword, or another scheme.
 	// Requests is empty if the server requires no authentication.
 	Requests string
-	// Kubernetes is true if the response comes from the API server and not from the agent. The client then sent the
-	// request through the API server's proxy, and Word is the reason in the API server's Status object.
+	// Kubernetes is true if the response comes from the API server and not from the agent. In this case, the request
+	// went through the API server's proxy, and Word is the reason in the API server's Status object.
 	Kubernetes bool
 }
 
@@ -65,7 +65,8 @@ func (r *Refusal) Error() string {
 	return fmt.Sprintf("the agent says: %q", r.Reason)
 }
 
-// ErrNotAnAgent means that the response does not come from an agent. The errors of this package wrap ErrNotAnAgent.
+// ErrNotAnAgent means that the response does not come from an agent. Errors of this package can wrap ErrNotAnAgent,
+// so compare with errors.Is.
 var ErrNotAnAgent = errors.New("is this a podlapse agent?")
 
 // Node returns the summary of the node.
@@ -73,7 +74,7 @@ func (c Client) Node(ctx context.Context) (api.NodeRecord, error) {
 	return get[api.NodeRecord](ctx, c, nil, "node")
 }
 
-// Pod returns the latest start-up of a pod name.
+// Pod returns the latest start-up of the pods with the given name.
 func (c Client) Pod(ctx context.Context, namespace, name string) (api.Record, error) {
 	record, err := get[api.Record](ctx, c, nil, "pods", namespace, name)
 	if err == nil && record.Name == "" {
@@ -132,8 +133,8 @@ func (c Client) Registries(ctx context.Context) (api.RegistryList, error) {
 }
 
 // Totals returns the totals of the start-ups that ended between two times, and of the start-ups in progress if until
-// is zero. If since is zero, the totals contain all start-ups that the agent remembers. The totals contain only the
-// given namespaces, or all namespaces without any. An agent of an older version responds with status 404.
+// is zero. If since is zero, the totals contain all start-ups that the agent remembers. If namespaces are given, the
+// totals contain only the pods of these namespaces. An agent of an older version responds with status 404.
 func (c Client) Totals(ctx context.Context, since, until time.Time, namespaces ...string) (api.TotalsRecord, error) {
 	query := Filter{Since: since, Namespaces: namespaces}.query()
 	if !until.IsZero() {
@@ -207,7 +208,7 @@ func (c Client) ask(ctx context.Context, query url.Values, path ...string) ([]by
 	return body, nil
 }
 
-// send returns an error for every response except 200. The caller must close the body.
+// send returns an error for every status except 200. The caller must close the body of the response.
 func (c Client) send(
 	ctx context.Context, header http.Header, query url.Values, path ...string,
 ) (*http.Response, error) {

@@ -56,7 +56,7 @@ func TestTotals(t *testing.T) {
 	c := agent(t, func(w http.ResponseWriter, r *http.Request) {
 		asked = append(asked, r.URL.String())
 		if r.URL.RawQuery == "" {
-			fmt.Fprint(w, `{}`) // some other server
+			fmt.Fprint(w, `{}`) // not an agent
 			return
 		}
 		fmt.Fprint(w, `{"node":"a","ended":3,"registries":[]}`)
@@ -117,7 +117,8 @@ func TestRefusalOfTheAPIServer(t *testing.T) {
 	}
 }
 
-// TestCredentials sends a token or a password with every request, and reports which of them the server requires.
+// TestCredentials sends a token or a password with every request, and checks the reported kind of credentials that
+// the server requires.
 func TestCredentials(t *testing.T) {
 	var shown, challenge, body string
 	c := agent(t, func(w http.ResponseWriter, r *http.Request) {

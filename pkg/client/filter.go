@@ -12,12 +12,12 @@ import (
 // Filter selects start-ups. A start-up must match all fields that are set.
 type Filter struct {
 	Namespaces    []string
-	Name          string // a prefix if it ends in *
-	Owner         string // Deployment/web, or web
+	Name          string // name of the pod, or a prefix followed by "*"
+	Owner         string // owner in the form Deployment/web or web
 	LabelSelector string
 	States        []timeline.State
 	Phases        []timeline.Phase
-	SlowerThan    time.Duration // minimum total or, with Phases, minimum sum of these phases
+	SlowerThan    time.Duration // minimum total duration; with Phases, minimum sum of the durations of these phases
 	Since         time.Time
 	Gone          *bool // not supported by Follow
 }

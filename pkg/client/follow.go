@@ -24,12 +24,12 @@ const (
 	maxEvent = 16 << 20
 )
 
-// The kinds of events.
+// Values of Event.Kind. The words Record, Pod, Pulls and Err before a colon name the field of Event that is set.
 const (
 	KindReset = "reset" // forget all pods; KindPod events for the current pods follow
-	KindPod   = "pod"   // Record
+	KindPod   = "pod"   // Record: the new or changed start-up
 	KindOut   = "out"   // Pod: the pod changed and does not match the filter
-	KindGone  = "gone"  // Pod: its object was removed
+	KindGone  = "gone"  // Pod: the pod's object was removed
 	KindPulls = "pulls" // Pulls: all pulls in progress
 
 	// Follow itself creates KindOpen and KindBroken. Between KindBroken and the next KindOpen, Follow reports no
@@ -38,7 +38,7 @@ const (
 	KindBroken = "broken" // Err: the stream broke, and Follow will retry
 )
 
-// Event is one change. Only the field for its kind is set.
+// Event is one change. Only the field of the event's kind is set.
 type Event struct {
 	Kind   string
 	Record api.Record
@@ -79,12 +79,12 @@ func (c Client) Follow(ctx context.Context, filter Filter, handle func(Event) er
 	}
 }
 
-// forGood reports whether the refusal is permanent. In that case, another request is useless.
+// forGood reports whether the refusal is permanent, so that a retry cannot succeed.
 func (r *Refusal) forGood() bool {
 	return r.Status < http.StatusInternalServerError && r.Status != http.StatusTooManyRequests
 }
 
-// errSilent is the cause of closing a connection without data.
+// errSilent is the error if Follow closes a connection because no data arrives.
 var errSilent = fmt.Errorf("the agent sent nothing for %s", silence)
 
 // handleError wraps an error of the caller's handle function.
@@ -99,7 +99,7 @@ type follower struct {
 	lastID string
 }
 
-// connect opens one connection and reads it until it ends.
+// connect opens one connection and reads the stream until the connection ends.
 func (f *follower) connect(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -148,7 +148,7 @@ func (f *follower) take(ctx context.Context, got frame) error {
 	switch got.kind {
 	case KindReset:
 		if err := f.list(ctx); err != nil {
-			return err // the next connection starts again
+			return err // the next connection begins with KindReset
 		}
 		f.lastID = got.id
 		return nil
@@ -214,8 +214,7 @@ type frame struct {
 // the parts of the format that an agent uses.
 type frameReader struct{ lines *bufio.Scanner }
 
-// next reads the stream up to the next event with data. It calls the function alive for each
-// line.
+// next reads the stream up to the next event with data. next calls the function alive for each line.
 func (r frameReader) next(alive func()) (frame, error) {
 	var f frame
 	for r.lines.Scan() {

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// TestFollowResumes breaks the connection. The next connection must continue after the last event. It must start
-// again if the agent sends a reset.
+// TestFollowResumes breaks the connection. The next connection must continue after the last event. If the agent sends
+// a reset, the connection must begin with all current pods.
 func TestFollowResumes(t *testing.T) {
 	var streams atomic.Int32
 	var lastIDs [3]string
@@ -62,7 +62,7 @@ func TestFollowResumes(t *testing.T) {
 	}
 }
 
-// TestFollowRetriesAfterTooManyRequests responds with a temporary error.
+// TestFollowRetriesAfterTooManyRequests answers Follow's first request with a temporary error.
 func TestFollowRetriesAfterTooManyRequests(t *testing.T) {
 	asked := 0
 	c := agent(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -153,7 +153,7 @@ func TestFollowWithSlowCallback(t *testing.T) {
 			streams++
 			body, w := io.Pipe()
 			context.AfterFunc(r.Context(), func() { w.CloseWithError(r.Context().Err()) })
-			go func() { // ends with the connection; writes block until the client reads
+			go func() { // runs until the connection ends; writes block until the client reads
 				fmt.Fprint(w, "id: e-1\nevent: pulls\ndata: {}\n\n")
 				fmt.Fprint(w, "id: e-2\nevent: gone\ndata: {}\n\n")
 			}()
@@ -177,8 +177,8 @@ func TestFollowWithSlowCallback(t *testing.T) {
 	})
 }
 
-// TestFollowListsAgain lets a list fail. Follow must then start again, because it cannot resume from earlier
-// events.
+// TestFollowListsAgain makes a list request fail. Follow must then begin with a new list, because Follow cannot
+// resume from earlier events.
 func TestFollowListsAgain(t *testing.T) {
 	var streams, lists atomic.Int32
 	lastIDs := make(chan string, 3)

@@ -14,8 +14,8 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// allowedMethods lists every permitted unary method with its permitted requests. All these methods only read and have
-// no side effect in the runtime. The agent's client and the runtime proxy use this table.
+// allowedMethods lists every permitted unary method with its permitted requests. All permitted methods only read and
+// have no side effect in the runtime. The agent's client and the runtime proxy use this table.
 var allowedMethods = map[string]rule{
 	"/runtime.v1.RuntimeService/Version": {request: &runtimeapi.VersionRequest{}},
 	"/runtime.v1.RuntimeService/Status":  {request: &runtimeapi.StatusRequest{}},
@@ -49,8 +49,8 @@ var allowedMethods = map[string]rule{
 	},
 }
 
-// allowedStreams lists every permitted stream. In these streams, the client sends one request and then only the
-// server sends.
+// allowedStreams lists every permitted stream. In each permitted stream, the client sends one request, and then only
+// the server sends messages.
 var allowedStreams = map[string]rule{
 	"/containerd.services.content.v1.Content/List": {
 		request: &contentapi.ListContentRequest{}, fields: []string{"filters"}, check: manifestsAlone,
@@ -92,9 +92,8 @@ func allowStream(
 	}}, nil
 }
 
-// judgedStream checks the request of a stream before it opens the stream, because gRPC sends this request as a
-// separate message. So the runtime never sees a refused stream. Callers must send the request before they call
-// any other method.
+// gRPC opens a stream before it sends the request. judgedStream opens the stream only after a check of the request,
+// so the runtime never sees a refused stream. Callers must send the request before they call any other method.
 type judgedStream struct {
 	grpc.ClientStream // nil before the request
 	method            string
@@ -115,7 +114,7 @@ func (s *judgedStream) SendMsg(request any) (err error) {
 	return s.ClientStream.SendMsg(request)
 }
 
-// Call is a permitted method, for the runtime proxy. The proxy has only the encoded bytes of a request.
+// Call is a permitted method. The runtime proxy uses Call to check encoded requests and responses.
 type Call struct{ rule rule }
 
 // Allowed returns the permitted call for a full method name. Allowed returns false for every method that the
@@ -141,7 +140,8 @@ func (c Call) Request(data []byte) ([]byte, error) {
 	return proto.Marshal(request)
 }
 
-// Answer checks the first message of a response. Answer calls encoded only if the rule checks encoded messages.
+// Answer checks the first message of a response. Answer calls the function encoded only if the rule has a check for
+// responses.
 func (c Call) Answer(encoded func() []byte) error {
 	if c.rule.answer == nil {
 		return nil

@@ -46,7 +46,7 @@ func defined() []grpc.ServiceDesc {
 
 // judgement is the expected decision about a method.
 type judgement struct {
-	word   string   // called or refused
+	word   string   // "called" or "refused"
 	fields []string // fields that a request can set
 }
 

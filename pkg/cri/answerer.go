@@ -12,7 +12,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// answerer answers requests about pods with one connection. answerer is safe for concurrent use.
+// answerer answers requests about pods over one connection to the runtime. answerer is safe for concurrent use.
 type answerer struct {
 	client   *client
 	stores   *storeSet
@@ -25,8 +25,8 @@ type answerer struct {
 	now func() time.Time
 }
 
-// The method answer runs all queries of one request. If a query fails, the whole request fails. A partial answer
-// would look as if the pod had lost a sandbox or container.
+// answer runs all queries of one request. If a query fails, the whole request fails. A partial answer would look as
+// if the pod had lost a sandbox or container.
 func (a *answerer) answer(ctx context.Context, request timeline.RuntimeRequest) (timeline.RuntimeSeen, error) {
 	seen := timeline.RuntimeSeen{UID: request.UID, AskedAt: a.now()}
 	sandboxes, err := a.client.listSandboxes(ctx, request.RuntimeUID)
@@ -78,9 +78,9 @@ func (a *answerer) answer(ctx context.Context, request timeline.RuntimeRequest) 
 	return seen, nil
 }
 
-// containerStatus returns the status of a container, or nil if the container was removed after it was listed.
-// The start of a running container and the exit of an exited container never change. So containerStatus queries
-// them once. The list shows the current state.
+// containerStatus returns the status of a container, or nil if the runtime has removed the container. The start of a
+// running container and the exit of an exited container never change, so containerStatus queries each of them only
+// once. The argument listed has the current state.
 func (a *answerer) containerStatus(
 	ctx context.Context, listed *runtimeapi.Container,
 ) (*runtimeapi.ContainerStatus, error) {
@@ -107,8 +107,8 @@ func (a *answerer) containerStatus(
 	return state, nil
 }
 
-// ifBroken returns err if the runtime did not respond. If the runtime responded with an internal error, ifBroken
-// returns nil. The answer then omits optional parts, and there is no retry.
+// ifBroken returns err if the runtime did not respond. For every other error, ifBroken returns nil. Then the answer
+// omits an optional part, and the agent does not retry the request.
 func ifBroken(err error) error {
 	switch status.Code(err) {
 	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled:
@@ -117,7 +117,8 @@ func ifBroken(err error) error {
 	return nil
 }
 
-// The method image returns known = false if the runtime rejects the reference.
+// image returns known = false if the runtime responds with an error other than NotFound, for example because the
+// reference is invalid.
 func (a *answerer) image(ctx context.Context, ref string) (image timeline.Image, known bool, err error) {
 	answer, err := a.client.imageStatus(ctx, ref)
 	switch status.Code(err) {

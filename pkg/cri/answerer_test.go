@@ -89,7 +89,7 @@ func TestAnswer(t *testing.T) {
 		t.Errorf("got %+v\nwant %+v", got, want)
 	}
 
-	// Immutable facts are not queried again.
+	// The answerer must not query immutable facts again.
 	before := fake.Calls()
 	again := answer(t, l)
 	after := fake.Calls()
@@ -245,7 +245,7 @@ func TestFaultsOfTheRuntime(t *testing.T) {
 	}{
 		{list, codes.Unknown, true},
 		{state, codes.Unknown, true},
-		{state, codes.NotFound, false}, // the container was removed after the list
+		{state, codes.NotFound, false}, // the runtime removed the container after the list
 		{image, codes.Unknown, false},  // the runtime does not understand the reference
 		{image, codes.NotFound, false},
 		{image, codes.Unavailable, true},

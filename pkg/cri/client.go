@@ -24,7 +24,7 @@ const (
 	maxReconnectDelay = 5 * time.Second
 	// containerdNamespace is the namespace in which containerd's CRI plugin keeps its objects.
 	containerdNamespace = "k8s.io"
-	// uidLabel is the label with the pod's UID. The kubelet sets it on every sandbox and container.
+	// uidLabel is the label with the pod's UID. The kubelet sets this label on every sandbox and container.
 	uidLabel = "io.kubernetes.pod.uid"
 )
 
@@ -45,7 +45,8 @@ type client struct {
 // dial creates a client for a unix socket. The connection opens with the first call.
 func dial(path string, timeout time.Duration) (*client, error) {
 	conn, err := grpc.NewClient("unix://"+path,
-		grpc.WithTransportCredentials(insecure.NewCredentials()), // the mode of the socket protects the connection
+		// the file mode of the socket protects the connection
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
 		grpc.WithUnaryInterceptor(allowUnary),
 		grpc.WithStreamInterceptor(allowStream),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxAnswer)),
@@ -76,7 +77,7 @@ func dial(path string, timeout time.Duration) (*client, error) {
 
 func (c *client) close() { _ = c.conn.Close() }
 
-// call makes one call within the client's timeout. The text what describes the call in errors.
+// call calls one method of the runtime with the client's timeout. The argument what describes the call in errors.
 func call[Q, A any](
 	ctx context.Context, c *client, what string,
 	method func(context.Context, Q, ...grpc.CallOption) (A, error), request Q,
@@ -94,8 +95,8 @@ func (c *client) version(ctx context.Context) (*runtimeapi.VersionResponse, erro
 	return call(ctx, c, "get runtime version", c.runtime.Version, &runtimeapi.VersionRequest{})
 }
 
-// networkReady reports whether the runtime's network is ready. If the runtime does not report this, known is
-// false.
+// networkReady reports whether the runtime's network is ready. If the runtime does not report the condition
+// NetworkReady, known is false.
 func (c *client) networkReady(ctx context.Context) (ready, known bool, err error) {
 	answer, err := call(ctx, c, "get runtime status", c.runtime.Status, &runtimeapi.StatusRequest{})
 	for _, condition := range answer.GetStatus().GetConditions() {
@@ -120,7 +121,7 @@ func (c *client) listContainers(ctx context.Context, uid string) ([]*runtimeapi.
 	return answer.GetContainers(), err
 }
 
-// containerStatus returns codes.NotFound after the container was removed.
+// containerStatus returns codes.NotFound if the runtime has removed the container.
 func (c *client) containerStatus(ctx context.Context, id string) (*runtimeapi.ContainerStatus, error) {
 	answer, err := call(ctx, c, "get container status", c.runtime.ContainerStatus,
 		&runtimeapi.ContainerStatusRequest{ContainerId: id})

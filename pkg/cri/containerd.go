@@ -12,10 +12,11 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// storeSet records which of containerd's own stores the runtime provides. The runtime's version determines the initial
-// values. A store is disabled when the runtime rejects its method as unknown. Each session has its own stores.
+// storeSet records which of containerd's own stores the runtime provides. The runtime's version determines the
+// initial values. If the runtime rejects the method of a store as unknown, the agent disables the store. Each session
+// has its own storeSet.
 type storeSet struct {
-	// unstamped says that the runtime's name or version proves that it has no timestamps of sandboxes.
+	// unstamped is true if the runtime, by its name or version, does not store timestamps of sandboxes.
 	unstamped bool
 	sandboxes degradable // containerd ≥ 2.0
 	images    degradable // containerd
@@ -23,8 +24,8 @@ type storeSet struct {
 	snapshots degradable // containerd: unpacked layers
 }
 
-// storesOf selects the stores by the runtime's version, because the meaning of timestamps depends on the
-// version. containerd 1.7 also has a sandbox store, but it sets CRI's created_at before the network plugins run.
+// storesOf selects the stores by the runtime's version, because the meaning of timestamps depends on the version.
+// containerd 1.7 also has a sandbox store, but containerd 1.7 sets CRI's created_at before the network plugins run.
 func storesOf(version *runtimeapi.VersionResponse, logger *zap.Logger) *storeSet {
 	s := &storeSet{}
 	containerd := version.GetRuntimeName() == "containerd"
@@ -56,21 +57,21 @@ func (s *storeSet) absentStores() (names, costs []string) {
 // sandboxStamps holds the timestamps of one sandbox in containerd's sandbox store.
 type sandboxStamps struct {
 	begunAt, runningAt             time.Time
-	imageResolvedAt, imagePulledAt time.Time // for the sandbox image, if it was pulled during the creation
-	imageKnown                     bool      // it is known whether the image was pulled
+	imageResolvedAt, imagePulledAt time.Time // times of the sandbox image, if a pull was necessary
+	imageKnown                     bool      // the agent knows whether containerd pulled the image
 }
 
-// podSandboxer is the only part of containerd that sets the timestamps of sandboxes in the way that stampSandbox
-// expects. Other sandboxers, such as the shims of virtual machines, create the sandbox differently.
+// podSandboxer is the only sandboxer of containerd with the timestamps that stampSandbox expects. Other sandboxers,
+// such as the shims of virtual machines, create the sandbox differently.
 const podSandboxer = "podsandbox"
 
-// stampSandbox sets the timestamps of a sandbox. The argument createdAt is CRI's value. The argument firstContainerAt
-// is the creation time of the sandbox's first container, or zero if there is no container yet.
+// stampSandbox sets the timestamps of a sandbox. The argument createdAt is CRI's created_at. The argument
+// firstContainerAt is the creation time of the sandbox's first container, or zero if there is no container yet.
 //
-// In containerd ≥ 2.0 (internal/cri/server/sandbox_run.go), the store's created_at is set before the network
-// setup. CRI's created_at is set after the network setup, when the sandbox container is created. updated_at is
-// set last, immediately after the start of that container. Only a change of the pod's resources sets updated_at
-// again. So only the first observed value counts, and only if it is not later than the first container.
+// In containerd ≥ 2.0 (internal/cri/server/sandbox_run.go), the store's created_at is set before the network setup.
+// CRI's created_at is set after the network setup, when the sandbox container is created. updated_at is set last,
+// immediately after the start of the sandbox container. Only a change of the pod's resources sets updated_at again.
+// So stampSandbox uses only the first observed updated_at, and ignores an updated_at later than the first container.
 func (a *answerer) stampSandbox(
 	ctx context.Context, sandbox *timeline.Sandbox, createdAt, firstContainerAt time.Time,
 ) error {
@@ -111,8 +112,8 @@ func (a *answerer) stampSandbox(
 	return nil
 }
 
-// stampImage sets the digest of an image on the node and the end of its latest pull. containerd writes the image
-// under its full name when a pull completes, even if the pull downloaded nothing.
+// For an image on the node, stampImage sets the digest and the end of the latest pull. When a pull completes,
+// containerd writes the image under its full name, even if the pull downloaded nothing.
 func (a *answerer) stampImage(ctx context.Context, image *timeline.Image) error {
 	name, err := imagepull.Normalize(image.Ref)
 	if err != nil || !image.Present || !a.stores.images.on() {

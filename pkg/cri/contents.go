@@ -10,14 +10,16 @@ import (
 )
 
 const (
-	maxContents = 256 // cached images; the largest image takes 30 KB
-	maxLayers   = 128 // of one image; overlayfs in containerd cannot mount more layers
-	maxIndexes  = 3   // levels of nested indexes
-	// maxTries limits the number of manifests that are tried for an index. containerd downloads the best manifest.
+	maxContents = 256 // maximum number of cached images; the largest image takes 30 KB
+	maxLayers   = 128 // maximum number of layers of an image; overlayfs in containerd cannot mount more layers
+	maxIndexes  = 3   // maximum number of levels of nested indexes
+	// maxTries limits the number of manifests that the agent tries for an index. containerd downloads only the best
+	// manifest.
 	maxTries = 4
 )
 
-// imageContents lists the parts of an image. The image's digest determines the contents, so they never change.
+// imageContents lists the parts of an image. The image's digest determines the contents, so the contents never
+// change.
 type imageContents struct {
 	manifest digest.Digest // empty if the image is invalid
 	config   blob
@@ -38,17 +40,17 @@ type layer struct {
 
 // catalog reads the contents of images, once for each image. catalog is safe for concurrent use.
 type catalog struct {
-	// read returns errAbsent if the blob is absent at the moment. It returns errTooLarge and errCorrupt like
-	// client.readBlob. Any other error means that the runtime did not respond.
+	// read returns errAbsent if the blob is absent at the moment. Like client.readBlob, read also returns errTooLarge
+	// and errCorrupt. Any other error means that the runtime did not respond.
 	read    func(context.Context, digest.Digest) ([]byte, error)
 	machine platforms.MatchComparer
-	known   *lru.Cache // complete and invalid contents, by the digest of the index or manifest
+	known   *lru.Cache // contents of complete and of invalid images, by the digest of the index or manifest
 }
 
 var errAbsent = errors.New("not found")
 
-// contents returns the contents of an image. It returns errAbsent if no manifest for this machine is present, unless
-// the image is known to be invalid.
+// contents returns the contents of an image. An invalid image has empty contents. contents returns errAbsent if no
+// manifest for this machine is present and the contents are not cached.
 func (c catalog) contents(ctx context.Context, target digest.Digest) (imageContents, error) {
 	if known, ok := c.known.Get(target); ok {
 		return known.(imageContents), nil
@@ -96,7 +98,7 @@ func (c catalog) resolve(ctx context.Context, target digest.Digest, depth int) (
 	return imageContents{}, errAbsent
 }
 
-// describe adds the facts from a manifest's config.
+// describe returns the contents of a manifest, with the facts from the manifest's config.
 func (c catalog) describe(ctx context.Context, manifest digest.Digest, d document) (imageContents, error) {
 	found := imageContents{manifest: manifest, config: blob{d.Config.Digest, d.Config.Size}}
 	for _, l := range d.Layers[:min(len(d.Layers), maxLayers)] {

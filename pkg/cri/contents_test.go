@@ -16,8 +16,8 @@ import (
 	"github.com/podlapse/podlapse/internal/critest"
 )
 
-// TestHostileManifests reads hostile manifests of images on the node. No manifest may need many resources or
-// make the answer fail.
+// TestHostileManifests reads hostile manifests of images on the node. A manifest must not need many resources, and
+// must not make the answer fail.
 func TestHostileManifests(t *testing.T) {
 	config := digest.FromString("config").String()
 	layer := `{"mediaType":"application/vnd.oci.image.layer.v1.tar","digest":"` + config + `","size":%s}`

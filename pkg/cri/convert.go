@@ -19,7 +19,7 @@ const (
 	restartAnnotation = "io.kubernetes.container.restartCount"
 )
 
-// fromNanos converts CRI's Unix nanoseconds. The value 0 means not yet.
+// fromNanos converts CRI's Unix nanoseconds. The value 0 means that the time is not known yet.
 func fromNanos(nanos int64) time.Time {
 	if nanos <= 0 {
 		return time.Time{}
@@ -99,8 +99,8 @@ func convertImage(ref string, image *runtimeapi.Image) timeline.Image {
 	return converted
 }
 
-// digestFor returns the digest of an image in the repository that ref names. repoDigests lists the image's
-// digests in all repositories. digestFor returns an empty string if the list does not contain that repository.
+// digestFor returns the digest of an image in the repository that ref names. repoDigests lists the image's digests in
+// all repositories. digestFor returns an empty string if the list does not contain the repository of ref.
 func digestFor(ref string, repoDigests []string) string {
 	if len(repoDigests) == 0 {
 		return ""
@@ -118,7 +118,7 @@ func digestFor(ref string, repoDigests []string) string {
 	return ""
 }
 
-// sortAnswer sorts by age, so that equal answers compare as equal.
+// sortAnswer sorts sandboxes and containers by age, so that answers with the same contents are equal.
 func sortAnswer(seen *timeline.RuntimeSeen) {
 	slices.SortFunc(seen.Sandboxes, func(a, b timeline.Sandbox) int {
 		return cmp.Or(cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(a.ID, b.ID))

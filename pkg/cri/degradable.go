@@ -12,7 +12,7 @@ import (
 // the call to set.
 type degradable struct {
 	enabled atomic.Bool
-	refused atomic.Bool // the runtime answered that it does not serve the store
+	refused atomic.Bool // the runtime answered that it does not have the store
 	logger  *zap.Logger
 	name    string
 	costs   string // the effect of a missing feature
@@ -35,9 +35,8 @@ func (d *degradable) disable() {
 	}
 }
 
-// forgive returns nil for errors that only remove details from the answer. There are three such errors: the store does
-// not have the object, has an internal error, or is missing. If the store is missing, forgive also disables it. It
-// returns err if the runtime did not respond.
+// forgive returns err only if the runtime did not respond. All other errors only remove details from the answer: the
+// store does not have the object, has an internal error, or is missing. forgive disables a missing store.
 func (d *degradable) forgive(err error) error {
 	return ifBroken(d.unlessMissing(err))
 }

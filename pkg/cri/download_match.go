@@ -12,8 +12,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// look matches the running blobs to the manifests that name them. It also adds images whose pull began after the time
-// since, although none of their blobs is running. Two calls of look must not run at the same time.
+// look assigns the blobs that containerd is downloading to the manifests that name the blobs. look also adds each
+// image whose pull began after the time since, even if containerd is downloading no blob of the image. Callers must
+// not call look concurrently.
 func (s *session) look(ctx context.Context, since time.Time) ([]imagepull.Download, error) {
 	content := &s.answerer.stores.content
 	statuses, err := s.client.ingests(ctx)
@@ -32,7 +33,8 @@ func (s *session) look(ctx context.Context, since time.Time) ([]imagepull.Downlo
 	return s.match(ctx, running, slices.Concat(manifests.named, manifests.unlabelled, manifests.begun))
 }
 
-// match creates a Download for each manifest with running blobs, and for the remaining blobs.
+// match creates a Download for each manifest whose blobs containerd is downloading. match also creates a Download for
+// the blobs without a known manifest.
 func (s *session) match(
 	ctx context.Context, running map[digest.Digest]ingest, manifests []listedManifest,
 ) ([]imagepull.Download, error) {
@@ -72,8 +74,8 @@ func (s *session) match(
 	return found, nil
 }
 
-// unmatchedDownloads returns downloads for the running blobs without a known image. Each manifest is a separate
-// download, because its contents are not known yet. All other blobs are one download.
+// unmatchedDownloads returns downloads for the blobs that belong to no known image. Each manifest is a separate
+// download, because its contents are not known yet. All other blobs together are one download.
 func unmatchedDownloads(running map[digest.Digest]ingest, matched map[digest.Digest]bool) []imagepull.Download {
 	var found []imagepull.Download
 	var rest imagepull.Download

@@ -14,13 +14,14 @@ import (
 type look struct {
 	session *session
 	running map[digest.Digest]ingest
-	arrived map[digest.Digest]bool // complete blobs of running downloads, for the next query
+	arrived map[digest.Digest]bool // complete blobs of downloads in progress, for the next query
 	// The field snapshotters maps the digest of an image's config to the snapshotter that the config names.
 	snapshotters map[digest.Digest]string
 }
 
-// progressOf returns the progress of one image, and the running blobs that belong to the image. If no blob belongs to
-// the image, progressOf returns an empty Download, unless a pull of the image is in progress.
+// progressOf returns the progress of one image, and the blobs of the image that containerd is downloading. If
+// containerd is downloading no blob of the image, progressOf returns an empty Download, unless a pull of the image is
+// in progress.
 func (l *look) progressOf(
 	ctx context.Context, image imageContents, begun bool,
 ) (imagepull.Download, map[digest.Digest]ingest, error) {
@@ -58,8 +59,9 @@ func (l *look) progressOf(
 	return download, own, nil
 }
 
-// isOver reports whether an image without running blobs has no pull in progress. The result is true if no pull began,
-// or if a label on the config says that all layers are unpacked.
+// isOver reports whether no pull of an image is in progress. Callers must call isOver only if containerd is
+// downloading no blob of the image. The pull is over if no pull began, or if a label on the config shows that all
+// layers are unpacked.
 func (l *look) isOver(ctx context.Context, image imageContents, begun bool) (bool, error) {
 	if !begun || image.manifest == "" {
 		return true, nil
@@ -76,8 +78,9 @@ func (l *look) isOver(ctx context.Context, image imageContents, begun bool) (boo
 	return false, nil
 }
 
-// ownBlobs selects the running blobs that an image needs. An image does not need blobs that containerd has unpacked for
-// the image and then discarded. A download of such a blob is for another image.
+// ownBlobs returns the blobs that containerd is downloading and that the image needs. An image does not need a blob
+// that containerd has already unpacked for the image. If containerd downloads this blob again, the download is for
+// another image.
 func (l *look) ownBlobs(ctx context.Context, image imageContents) (map[digest.Digest]ingest, error) {
 	own := map[digest.Digest]ingest{}
 	for _, part := range image.parts() {
@@ -112,9 +115,9 @@ func (c imageContents) parts() []blob {
 	return parts
 }
 
-// isPresent reports whether a blob is complete or unpacked. containerd does not download such a blob
-// (core/unpack/unpacker.go). isPresent does not query a blob again that was complete in the previous look, because a
-// running pull does not remove blobs.
+// isPresent reports whether a blob is complete or unpacked. containerd does not download a complete or unpacked blob
+// (core/unpack/unpacker.go). If the blob was complete in the previous look, isPresent does not query the blob again,
+// because a running pull does not remove blobs.
 func (l *look) isPresent(ctx context.Context, image imageContents, blob digest.Digest) (bool, error) {
 	if l.session.arrived[blob] || l.arrived[blob] {
 		l.arrived[blob] = true

@@ -12,13 +12,13 @@ import (
 // downloadsAge is the maximum age of a shared answer.
 const downloadsAge = time.Second
 
-// sharedDownloads keeps the latest answer for callers that ask again soon. sharedDownloads has no goroutine. The
+// sharedDownloads keeps the latest answer for all callers within downloadsAge. sharedDownloads has no goroutine. The
 // first caller that finds the answer too old makes the query. Other callers wait for this query, each until its own
 // context ends.
 type sharedDownloads struct {
 	timeout time.Duration
 	now     func() time.Time
-	slot    chan struct{} // capacity 1; full while a goroutine holds the fields below
+	slot    chan struct{} // capacity 1; full while a goroutine uses the fields below
 	answer  []imagepull.Download
 	err     error
 	at      time.Time // zero before the first answer
@@ -28,7 +28,7 @@ func newSharedDownloads(timeout time.Duration, now func() time.Time) *sharedDown
 	return &sharedDownloads{timeout: timeout, now: now, slot: make(chan struct{}, 1)}
 }
 
-// get calls the function ask if there is no recent answer. It never runs ask twice at the same time.
+// get calls the function ask if there is no recent answer. get never runs two calls of ask at the same time.
 func (d *sharedDownloads) get(
 	ctx context.Context, ask func(context.Context) ([]imagepull.Download, error),
 ) ([]imagepull.Download, error) {

@@ -23,7 +23,7 @@ const contentStore = "/containerd.services.content.v1.Content/"
 // begun is the start of the test's downloads.
 var begun = time.Now().Add(-time.Minute).UTC().Truncate(time.Millisecond)
 
-// downloads runs a source until it is connected.
+// downloads starts a source, and waits until the source is connected.
 func downloads(t *testing.T, options critest.Options) (*critest.Runtime, *harness) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "c.sock")
@@ -40,8 +40,8 @@ func (h *harness) ask() ([]imagepull.Download, error) {
 	return h.source.Downloads(h.t.Context(), h.since)
 }
 
-// eventually repeats the query until the answer is the expected answer. A session becomes usable shortly after
-// its report.
+// eventually repeats the query until the answer is the expected answer. The repetition is necessary, because a
+// session becomes usable shortly after its report.
 func (h *harness) eventually(want ...imagepull.Download) {
 	h.t.Helper()
 	deadline := time.Now().Add(patience)
@@ -78,7 +78,7 @@ func TestDownloads(t *testing.T) {
 	want := imagepull.Download{
 		Registry: "docker.io", Repository: "library/app", Digest: image.Manifest, StartedAt: begun.Add(time.Second),
 		Blobs:     2,
-		DoneBytes: image.ConfigSize + 100 + 40 + 3, TotalBytes: image.ConfigSize + 4*100, // base, b, c, d: b once
+		DoneBytes: image.ConfigSize + 100 + 40 + 3, TotalBytes: image.ConfigSize + 4*100, // layer b counts once
 	}
 	h.eventually(want)
 
@@ -92,13 +92,13 @@ func TestDownloads(t *testing.T) {
 	h.eventually()
 }
 
-// TestPullsThatUnpack checks images without a running download whose pull is still in progress.
+// TestPullsThatUnpack checks images whose pull is in progress, although containerd is downloading no blob.
 func TestPullsThatUnpack(t *testing.T) {
 	fake, h := downloads(t, critest.Options{})
 	image := fake.PutLayers(critest.Layers{Source: "docker.io/library/app", Names: []string{"a", "b"}, Size: 100,
 		At: begun})
 	fake.PutLayer(image, 0, 100, begun)
-	h.eventually() // without a start time, only running downloads are returned
+	h.eventually() // without a start time, the source omits pulls that download no blob
 	h.since = begun.Add(time.Second)
 	h.eventually() // pulls from before the start time are not returned
 	h.since = begun.Add(-time.Second)
@@ -170,9 +170,9 @@ func TestDownloadsThatShareALayer(t *testing.T) {
 	)
 }
 
-// TestDownloadsWithDiscardedLayers checks downloads with discard_unpacked_layers. With this setting, no labels
-// name layers, and containerd removes unpacked layers from the content store. Another image can download such a
-// layer again.
+// TestDownloadsWithDiscardedLayers checks downloads with discard_unpacked_layers. With this setting, no labels name
+// layers, and containerd removes unpacked layers from the content store. A pull of another image can download a
+// removed layer again.
 func TestDownloadsWithDiscardedLayers(t *testing.T) {
 	fake, h := downloads(t, critest.Options{})
 	old := fake.PutLayers(critest.Layers{Source: "docker.io/library/old", Names: []string{"base", "shared"}, Size: 100,
@@ -205,7 +205,7 @@ func TestDownloadsCostLittle(t *testing.T) {
 	}
 	all.Wait()
 	calls := fake.Calls()
-	if n := calls[contentStore+"ListStatuses"]; n > 2 { // 1, unless the machine paused for a second
+	if n := calls[contentStore+"ListStatuses"]; n > 2 { // usually 1 query; 2 if the machine paused for a second
 		t.Errorf("asked %d times", n)
 	}
 	for method, n := range calls {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Endpoint is the address of the container runtime. The zero Endpoint is Auto.
+// Endpoint is the address of the container runtime. The zero Endpoint is `auto`.
 type Endpoint struct {
 	path string // path of the socket, if configured
 	off  bool
@@ -33,7 +33,7 @@ func ParseEndpoint(text string) (Endpoint, error) {
 // Off reports whether the runtime must not be queried.
 func (e Endpoint) Off() bool { return e.off }
 
-// Path returns the path of the socket. Path is empty for auto and off.
+// Path returns the path of the socket. Path returns an empty text for `auto` and `off`.
 func (e Endpoint) Path() string { return e.path }
 
 // String returns the form that ParseEndpoint parses.
@@ -47,7 +47,7 @@ func (e Endpoint) String() string {
 	return "auto"
 }
 
-// Sockets returns the default sockets of runtimes, in the order in which Auto tries them.
+// Sockets returns the default sockets of runtimes, in the order in which the agent tries the sockets for `auto`.
 func Sockets() []string {
 	return []string{
 		"/run/containerd/containerd.sock",
@@ -59,9 +59,9 @@ func Sockets() []string {
 	}
 }
 
-// Discover lists the sockets to try now. If a socket is configured, Discover returns this socket, even if it does not
-// exist. Otherwise, Discover returns all default sockets that exist. An existing socket does not necessarily serve
-// CRI.
+// Discover lists the sockets to try now. If a socket is configured, Discover returns this socket, even if the socket
+// does not exist. Otherwise, Discover returns all default sockets that exist. An existing socket does not necessarily
+// serve CRI.
 func (e Endpoint) Discover(sockets []string) []string {
 	if e.off {
 		return nil

@@ -10,8 +10,8 @@ import (
 // maxEntries limits the layers of a manifest and the manifests of an index. Linux mounts far fewer layers.
 const maxEntries = 1024
 
-// entries is an array of at most maxEntries. The limit restricts the use of memory, because two bytes of JSON can take
-// a hundred bytes in memory.
+// entries is an array of at most maxEntries. The limit bounds the size of a parsed array, because two bytes of JSON
+// can become a hundred bytes in memory.
 type entries[T any] []T
 
 // UnmarshalJSON implements json.Unmarshaler.

@@ -22,12 +22,12 @@ const (
 	sourceLabel = "containerd.io/distribution.source."
 
 	// abandonedAfter is the time without progress after which an ingest no longer counts as running. containerd
-	// aborts a pull after 5 min without progress (image_pull_progress_timeout) and removes its ingests within
+	// aborts a pull after 5 min without progress (image_pull_progress_timeout) and removes the pull's ingests within
 	// seconds. The ingests of a killed containerd stay for a day.
 	abandonedAfter = 10 * time.Minute
-	maxIngests     = 1024 // at the same time; containerd downloads three layers of an image in parallel
+	maxIngests     = 1024 // maximum at the same time; containerd downloads three layers of an image in parallel
 	maxDownloads   = 64   // maximum number of manifests at the same time
-	// maxUnlabelled limits the number of manifests that are read because no labels name their layers.
+	// maxUnlabelled limits the number of manifests without layer labels that the agent reads.
 	maxUnlabelled = 8
 )
 
@@ -43,8 +43,8 @@ type ingest struct {
 	startedAt time.Time
 }
 
-// runningIngests returns the blobs that a pull is writing now, by digest. runningIngests omits ingests with
-// other names, such as the ingests of an import.
+// runningIngests returns the blobs that a pull is writing now, by digest. runningIngests omits ingests that do not
+// belong to a pull, such as the ingests of an import.
 func runningIngests(statuses []*contentapi.Status, now time.Time) map[digest.Digest]ingest {
 	running := map[digest.Digest]ingest{}
 	for _, s := range statuses {
@@ -81,12 +81,12 @@ func believable(size int64) int64 {
 	return size
 }
 
-// manifestsOf selects the listed blobs that are manifests of possible running pulls.
+// manifestsOf collects the manifests of pulls that can be in progress.
 type manifestsOf struct {
 	running    map[digest.Digest]ingest
-	since      time.Time        // zero if only running ingests are of interest
-	named      []listedManifest // at least one child blob is running
-	begun      []listedManifest // no child blob is running, and a pull of the manifest began after the time since
+	since      time.Time        // zero if pulls that download no blob do not matter
+	named      []listedManifest // containerd is downloading at least one child blob
+	begun      []listedManifest // containerd is downloading no child blob, and a pull began after since
 	unlabelled []listedManifest // no labels name the layers; the latest manifest first
 }
 
@@ -128,8 +128,9 @@ func (m *manifestsOf) add(info *contentapi.Info) {
 	}
 }
 
-// sourceOf returns the registry and the repository of a blob. If several pulls differ in a part, this part is
-// empty, because it is unknown which pull is in progress.
+// sourceOf returns the registry and the repository of a blob. If the labels name several registries, both results are
+// empty. If the labels name several repositories of one registry, the repository is empty. In both cases, the labels
+// do not show which pull is in progress.
 func sourceOf(labels map[string]string) (registry, repository string) {
 	hosts := 0
 	for key, value := range labels {

@@ -84,7 +84,7 @@ func TestManifestsAreBounded(t *testing.T) {
 		}
 		m.add(info)
 		info.Labels["containerd.io/gc.ref.content.l.3"] = digest.FromString("another").String()
-		m.add(info) // its labels name its layers, and no layer is being downloaded
+		m.add(info) // the manifest has labels for its layers, and containerd is downloading none of these layers
 	}
 	m.add(&contentapi.Info{Digest: "sha256:none",
 		Labels: map[string]string{"containerd.io/gc.ref.content.l.0": blob.String()}})

@@ -24,8 +24,9 @@ const (
 	defaultSnapshotter = "overlayfs"
 )
 
-// The method layers adds layers to the images whose references are in refs. All queries together take at most the
-// timeout of one call, even if the stores are slow. An answer without layers is valid and is marked as incomplete.
+// For each image whose reference is in refs, layers sets the image's layers. All queries together take at most the
+// timeout of one call, even if the stores are slow. If the stores are slow, the answer is valid, but the images are
+// marked as incomplete.
 func (a *answerer) layers(ctx context.Context, refs []string, images []timeline.Image) error {
 	ctx, cancel := context.WithTimeout(ctx, a.client.timeout)
 	defer cancel()
@@ -40,7 +41,7 @@ func (a *answerer) layers(ctx context.Context, refs []string, images []timeline.
 			return err
 		}
 	}
-	for i := range images { // the arrival of the last byte is more important than the unpacking of each layer
+	for i := range images { // a second loop, because arrival times are more important than unpacking times
 		if len(found[i].layers) == 0 {
 			continue
 		}
@@ -51,8 +52,8 @@ func (a *answerer) layers(ctx context.Context, refs []string, images []timeline.
 	return nil
 }
 
-// markIncomplete marks an image's layers as incomplete if err only means that the store was slow or does not have an
-// object. markIncomplete returns any other error.
+// markIncomplete marks an image as incomplete after an error. markIncomplete returns nil if err only means that the
+// store was slow or does not have an object. Otherwise, markIncomplete returns err.
 func markIncomplete(image *timeline.Image, err error) error {
 	if err != nil {
 		image.Incomplete = true
@@ -94,8 +95,8 @@ func (a *answerer) stampBlobs(ctx context.Context, image *timeline.Image) (image
 	return found, nil
 }
 
-// stampSnapshots sets the time when each layer was unpacked. This is the snapshot's created_at, which containerd
-// sets at the commit (core/metadata/snapshot.go).
+// stampSnapshots sets the time when each layer was unpacked. The time is the created_at of the layer's snapshot.
+// containerd sets created_at when it commits the snapshot (core/metadata/snapshot.go).
 func (a *answerer) stampSnapshots(ctx context.Context, layers []timeline.Layer, found imageContents) error {
 	snapshotter, err := a.snapshotter(ctx, found.config.digest)
 	if err != nil {
@@ -111,7 +112,7 @@ func (a *answerer) stampSnapshots(ctx context.Context, layers []timeline.Layer, 
 	return nil
 }
 
-// The method blob returns nil without an error if the blob is absent or incomplete.
+// blob returns nil without an error if the blob is absent or incomplete.
 func (a *answerer) blob(ctx context.Context, blob digest.Digest) (*contentapi.Info, error) {
 	if !a.stores.content.on() {
 		return nil, nil
@@ -120,7 +121,7 @@ func (a *answerer) blob(ctx context.Context, blob digest.Digest) (*contentapi.In
 	return info, a.stores.content.forgive(err)
 }
 
-// readBlob is the read function of the catalog.
+// readBlob implements catalog.read.
 func (a *answerer) readBlob(ctx context.Context, blob digest.Digest) ([]byte, error) {
 	if !a.stores.content.on() {
 		return nil, errAbsent
@@ -135,10 +136,9 @@ func (a *answerer) readBlob(ctx context.Context, blob digest.Digest) ([]byte, er
 	return nil, errAbsent
 }
 
-// The method snapshotter returns the snapshotter that holds the image with the given config. Several snapshotters can
-// hold the image, because a runtime class can have its own snapshotter. In that case, the method snapshotter returns
-// the default snapshotter. If the default snapshotter does not hold the image, the result is the first snapshotter by
-// name.
+// snapshotter returns the name of the snapshotter that holds the image with the given config. Several snapshotters
+// can hold the image, because a runtime class can have its own snapshotter. The default snapshotter has priority.
+// Otherwise, the result is the first snapshotter by name.
 func (a *answerer) snapshotter(ctx context.Context, config digest.Digest) (string, error) {
 	info, err := a.blob(ctx, config)
 	if err != nil {
@@ -155,8 +155,8 @@ func (a *answerer) snapshotter(ctx context.Context, config digest.Digest) (strin
 	return defaultSnapshotter, nil
 }
 
-// unpackedAt returns the time when a layer was unpacked, and the labels of its snapshot. The time is zero if the
-// layer is not unpacked, or if the name of its snapshot is unknown.
+// unpackedAt returns the time when a layer was unpacked, and the labels of the layer's snapshot. The time is zero if
+// the layer is not unpacked, or if the name of the snapshot is unknown.
 func (a *answerer) unpackedAt(
 	ctx context.Context, snapshotter string, chainID digest.Digest,
 ) (at time.Time, labels map[string]string, err error) {

@@ -12,8 +12,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// pulled puts an image on the node in the same way as a pull. Layer i has 10 bytes. It is downloaded at second
-// i+2 and unpacked half a second later.
+// pulled puts an image on the node in the same way as a pull. Layer i has 10 bytes. Each layer i arrives at second
+// i+2. Its unpacking ends half a second later.
 func pulled(fake *critest.Runtime, snapshotter string, image critest.Layers) critest.Built {
 	image.Size, image.At = 10, second(1)
 	built := fake.PutLayers(image)
@@ -100,7 +100,7 @@ var layersTests = []struct {
 		}},
 	{name: "the same layer twice", image: critest.Layers{Source: layersABC.Source, Names: []string{"a", "b", "a"}},
 		want: func(l []timeline.Layer) []timeline.Layer {
-			l[0].DownloadedAt = second(4) // stored again as the third layer
+			l[0].DownloadedAt = second(4) // the third layer has the same blob, which is stored again
 			return l
 		}},
 	{name: "a layer discarded", image: layersABC,
@@ -170,8 +170,8 @@ func TestLayers(t *testing.T) {
 	}
 }
 
-// TestLayersAreReadOnce checks that immutable content is read once, and that images without a request for layers
-// are not read.
+// TestLayersAreReadOnce checks that the answerer reads immutable content once, and does not read images without a
+// request for layers.
 func TestLayersAreReadOnce(t *testing.T) {
 	fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})
 	pulled(fake, "overlayfs", critest.Layers{Source: "docker.io/library/app", Names: []string{"a", "b"}, Indexed: true})

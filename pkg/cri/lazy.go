@@ -8,8 +8,8 @@ import "slices"
 var remoteLabels = []string{"containerd.io/snapshot/remote", "containerd.io/snapshot/stargz"}
 
 // dataLabels are annotations of layers that lazy snapshotters can mount. containerd copies the annotations to the
-// snapshot, even if it downloaded the layer. The annotations come from nydus (pkg/label, NydusDataLayer), and from
-// overlaybd with its variant for OCI layers (pkg/label, OverlayBDBlobDigest, TurboOCIDigest).
+// snapshot, even if containerd downloaded the layer. The annotations come from nydus (pkg/label, NydusDataLayer), and
+// from overlaybd with its variant for OCI layers (pkg/label, OverlayBDBlobDigest, TurboOCIDigest).
 var dataLabels = []string{
 	"containerd.io/snapshot/nydus-blob",
 	"containerd.io/snapshot/overlaybd/blob-digest",

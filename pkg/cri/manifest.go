@@ -11,11 +11,11 @@ import (
 	"github.com/opencontainers/image-spec/identity"
 )
 
-// maxSize is the largest plausible size in bytes. The sum of maxEntries sizes does not overflow.
+// maxSize is the largest plausible size in bytes. The sum of maxEntries sizes does not overflow an int64.
 const maxSize = 1 << 50
 
-// document holds the fields of an index or a manifest that the agent reads. An index has Manifests. A manifest
-// has the other fields.
+// document holds the fields of an index or a manifest that the agent reads. An index has only Manifests. A manifest
+// has only Config and Layers.
 type document struct {
 	Manifests entries[descriptor] `json:"manifests"`
 	Config    descriptor          `json:"config"`
@@ -44,7 +44,7 @@ func parseDocument(data []byte) (document, error) {
 		return document{}, fmt.Errorf("parse manifest: %w", err)
 	}
 	index := len(d.Manifests) > 0
-	// containerd makes the same check (core/images/image.go).
+	// containerd also rejects documents that are both an index and a manifest (core/images/image.go).
 	if index && (len(d.Layers) > 0 || d.Config.Digest != "") {
 		return document{}, errors.New("parse manifest: the document is both an index and a manifest")
 	}

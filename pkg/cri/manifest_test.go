@@ -42,7 +42,7 @@ func TestChainIDs(t *testing.T) {
 	}
 }
 
-// FuzzParseManifest checks the guarantees for every input that parses.
+// FuzzParseManifest checks the guarantees of parseDocument for every valid input.
 func FuzzParseManifest(f *testing.F) {
 	some := digest.FromString("x").String()
 	for _, seed := range []string{

@@ -2,10 +2,10 @@ package cri
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// The type metrics counts the requests to a Source by result. Any goroutine can use the counters.
+// metrics counts the requests to a Source by result. Any goroutine can use the counters.
 type metrics struct{ answered, dropped, givenUp prometheus.Counter }
 
-// newMetrics creates the metrics. If the registerer is not nil, newMetrics also registers them.
+// newMetrics creates the metrics. If the registerer is not nil, newMetrics also registers the metrics.
 func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 	ended := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_runtime_questions_total",
@@ -26,8 +26,8 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 	}
 }
 
-// storesCollector reads at each scrape which stores the runtime provides. There is no sample while no runtime is
-// connected.
+// storesCollector reports at each scrape which stores the runtime provides. Without a connected runtime,
+// storesCollector reports nothing.
 type storesCollector struct {
 	served func() map[string]bool
 	desc   *prometheus.Desc

@@ -11,26 +11,26 @@ import (
 
 const (
 	maxPending = 1024 // maximum number of pods with an open request
-	maxImages  = 256  // maximum number of references in one request; a pod has few
-	// giveUpAfter is the time after which a failing request is given up. A caller that still needs the answer must
-	// ask again.
+	maxImages  = 256  // maximum number of references in one request; a pod has only a few references
+	// giveUpAfter is the time after which the source gives up a failing request. A caller that still needs the answer
+	// must repeat the request.
 	giveUpAfter = 30 * time.Second
 )
 
-// openRequest is the open request about one pod. The lock of pending guards it.
+// openRequest is the open request about one pod. The mutex of pending protects openRequest.
 type openRequest struct {
-	request   timeline.RuntimeRequest // has no UID while the request runs, unless a caller has repeated the request
-	askedAt   time.Time               // time of the latest request
-	notBefore time.Time               // earliest time of the next attempt, after a failure
+	// empty while a worker runs the request, unless a caller has repeated the request
+	request   timeline.RuntimeRequest
+	askedAt   time.Time // time of the latest request
+	notBefore time.Time // earliest time of the next attempt, after a failure
 	failures  int
 }
 
-// The type pending holds at most one open request for each pod. The type pending merges further requests about the
-// pod into the open request, so the queue stays small even if pods change fast. The type pending is safe for
-// concurrent use.
+// pending holds at most one open request for each pod. Further requests about the pod are merged into the open
+// request, so the queue stays small even if pods change fast. pending is safe for concurrent use.
 type pending struct {
-	// The field wake signals that a request can be ready. The field wake has capacity 1, and senders drop the signal
-	// if it is full.
+	// wake signals that a request can be ready. The channel has capacity 1. If the channel is full, senders drop the
+	// signal.
 	wake chan struct{}
 
 	mu    sync.Mutex
@@ -42,8 +42,8 @@ func newPending() *pending {
 	return &pending{wake: make(chan struct{}, 1), byUID: map[string]*openRequest{}}
 }
 
-// The method add adds a request, or merges it into the open request about the pod. If too many requests are open,
-// the method add drops the request and returns false.
+// add adds a request, or merges the request into the open request about the pod. If too many requests are open, add
+// drops the request and returns false.
 func (p *pending) add(request timeline.RuntimeRequest, now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -61,8 +61,8 @@ func (p *pending) add(request timeline.RuntimeRequest, now time.Time) bool {
 	return true
 }
 
-// The method next waits for a request that is ready, and removes this request from the queue. The request ends with
-// a call to done or failed. The method next returns nil when ctx ends.
+// next waits for a request that is ready, and removes this request from the queue. The caller must call finish or
+// fail for the request. When ctx ends, next returns nil.
 func (p *pending) next(ctx context.Context, now func() time.Time) (*openRequest, timeline.RuntimeRequest) {
 	for ctx.Err() == nil {
 		open, request, wait := p.take(now())
@@ -78,8 +78,8 @@ func (p *pending) next(ctx context.Context, now func() time.Time) (*openRequest,
 	return nil, timeline.RuntimeRequest{}
 }
 
-// The method take removes the first request that is ready. If no request is ready, the method take returns the time
-// until the first request in the queue is ready.
+// take removes the first request that is ready. If no request is ready, take returns the time until a request in the
+// queue is ready.
 func (p *pending) take(now time.Time) (open *openRequest, request timeline.RuntimeRequest, wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -97,7 +97,8 @@ func (p *pending) take(now time.Time) (open *openRequest, request timeline.Runti
 	return nil, timeline.RuntimeRequest{}, wait
 }
 
-// The method done ends a request that was answered.
+// finish ends a request that was answered. If a caller has repeated the request, finish adds the repeated request to
+// the queue.
 func (p *pending) finish(open *openRequest, request timeline.RuntimeRequest) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -110,8 +111,7 @@ func (p *pending) finish(open *openRequest, request timeline.RuntimeRequest) {
 	p.nudge()
 }
 
-// The method failed ends a request without an answer. The request is either retried later or given up. The result
-// givenUp is true if the request is given up.
+// fail ends a request without an answer. fail either schedules a retry, or gives up the request and returns true.
 func (p *pending) fail(open *openRequest, request timeline.RuntimeRequest, now time.Time) (givenUp bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -130,7 +130,6 @@ func (p *pending) fail(open *openRequest, request timeline.RuntimeRequest, now t
 	return false
 }
 
-// The method count returns the number of open requests.
 func (p *pending) count() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -144,8 +143,8 @@ func (p *pending) nudge() {
 	}
 }
 
-// The function merge adds the references of an earlier request about the pod, each once, in the order of the
-// requests. A reference in Layers is always also in Images.
+// merge adds the references of an earlier request about the pod, each reference once, the earlier references first. A
+// reference in Layers is always also in Images.
 func merge(request, earlier timeline.RuntimeRequest) timeline.RuntimeRequest {
 	request.Network = request.Network || earlier.Network
 	request.Layers = union(earlier.Layers, request.Layers)

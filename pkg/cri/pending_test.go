@@ -19,7 +19,7 @@ func TestPendingMerges(t *testing.T) {
 	if request.UID != "a" || request.RuntimeUID != "new" || !slices.Equal(request.Images, []string{"x", "y", "z"}) {
 		t.Fatalf("took %+v", request)
 	}
-	// A request during a query can need a newer answer, so the query must be repeated once after the answer.
+	// A request that arrives during a query can need a newer answer. So the worker must repeat the query once.
 	p.add(timeline.RuntimeRequest{UID: "a", RuntimeUID: "new", Images: []string{"1"}}, now)
 	p.add(timeline.RuntimeRequest{UID: "a", RuntimeUID: "new", Images: []string{"2"}}, now)
 	if other, request, _ := p.take(now); request.UID != "b" {

@@ -36,7 +36,8 @@ func (r rule) judge(request any) error {
 	return r.check(m)
 }
 
-// unexpectedField returns the name of a set field that is not in fields, or an empty text if there is no such field.
+// unexpectedField returns the name of a set field that is not in fields, or an empty text if all set fields are in
+// fields.
 func unexpectedField(m protoreflect.Message, prefix string, fields []string) (name string) {
 	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
 		path := prefix + string(field.Name())

@@ -14,7 +14,7 @@ import (
 	"github.com/podlapse/podlapse/internal/critest"
 )
 
-// TestOtherRequestFieldsAreRefused sets every field of every allowed request. A new field is refused until
+// TestOtherRequestFieldsAreRefused sets every field of every allowed request. The rules refuse a new field until
 // testdata/methods.txt lists the field.
 func TestOtherRequestFieldsAreRefused(t *testing.T) {
 	methods := readMethods(t)
@@ -142,7 +142,8 @@ func TestUnknownFieldsAreNotSent(t *testing.T) {
 	}
 }
 
-// TestOnlyManifestsAreRead checks that layers are not read, because they contain files of the image's author.
+// TestOnlyManifestsAreRead checks that the connection refuses to read layers, because layers contain files of the
+// image's author.
 func TestOnlyManifestsAreRead(t *testing.T) {
 	call, _ := Allowed("/containerd.services.content.v1.Content/Read")
 	for text, want := range map[string]bool{

@@ -15,8 +15,8 @@ import (
 // and images that an administrator pinned (containerd 1.7 and later, internal/cri/labels).
 const pinnedFilter = `labels."io.cri-containerd.pinned"==pinned`
 
-// shortStart is the usual maximum time from the beginning of a sandbox to its sandbox container if no image is
-// pulled in this time. The agent queries the runtime's images again only for slower sandboxes.
+// shortStart is the usual maximum time between the beginning of a sandbox and the creation of its sandbox container,
+// without an image pull. Only for slower sandboxes, the agent queries the runtime's images again.
 const shortStart = 100 * time.Millisecond
 
 // sandboxImage holds the known facts about the sandbox image. sandboxImage is safe for concurrent use.
@@ -31,17 +31,17 @@ func (s *sandboxImage) pulled(at time.Time) {
 	s.pulledAt = at
 }
 
-// pulledBefore reports whether the sandbox image was already on the node before an instant. The image is pinned,
-// so only an administrator removes it.
+// pulledBefore reports whether the sandbox image was already on the node before an instant. The image is pinned, so
+// only an administrator removes the image.
 func (s *sandboxImage) pulledBefore(at time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return !s.pulledAt.IsZero() && s.pulledAt.Before(at)
 }
 
-// stampSandboxImage sets whether the sandbox image was pulled between the beginning of a sandbox and its sandbox
-// container. containerd pulls an absent image at this point, after the network setup (2.1 and later:
-// internal/cri/server/sandbox_run.go; 2.0: podsandbox/sandbox_run.go).
+// stampSandboxImage determines whether containerd pulled the sandbox image during the creation of the sandbox.
+// containerd pulls an absent image after the network setup and before it creates the sandbox container (2.1 and
+// later: internal/cri/server/sandbox_run.go; 2.0: podsandbox/sandbox_run.go).
 func (a *answerer) stampSandboxImage(ctx context.Context, stamps *sandboxStamps, createdAt time.Time) error {
 	if stamps.begunAt.IsZero() || createdAt.IsZero() || !a.stores.images.on() {
 		return nil
@@ -72,8 +72,8 @@ func (a *answerer) stampSandboxImage(ctx context.Context, stamps *sandboxStamps,
 	return nil
 }
 
-// stampResolved sets the time when the manifest of the sandbox image arrived, if it arrived during the creation
-// of the sandbox.
+// stampResolved sets the time when the manifest of the sandbox image arrived, if the manifest arrived during the
+// creation of the sandbox.
 func (a *answerer) stampResolved(ctx context.Context, stamps *sandboxStamps, blob digest.Digest) error {
 	if blob.Validate() != nil {
 		return nil
@@ -100,7 +100,8 @@ func isPause(name string) bool {
 
 // sandboxImages returns the pinned images that can be the sandbox image, in the order of their arrival. If some
 // pinned images have a pause name, sandboxImages returns only these images. Otherwise, sandboxImages returns all
-// pinned images. An upgrade keeps the image of the previous version, and one image has up to three names.
+// pinned images. Several pinned images are usual: an upgrade keeps the previous version's image, and one image has up
+// to three names.
 func sandboxImages(pinned []*imagesapi.Image) []*imagesapi.Image {
 	candidates := slices.DeleteFunc(slices.Clone(pinned), func(image *imagesapi.Image) bool {
 		return !isPause(image.GetName())

@@ -17,15 +17,15 @@ import (
 )
 
 const (
-	// The constant workers is the number of requests that are answered in parallel. The constant workers is small,
-	// because the kubelet uses the same runtime.
+	// workers is the number of requests that a session answers in parallel. The number is small, because the kubelet
+	// uses the same runtime.
 	workers = 2
 	// heartbeat is the interval at which the agent requests the version of an otherwise idle runtime.
 	heartbeat = 10 * time.Second
 )
 
-// session covers the time with one runtime, from the first successful call until its connection breaks. The
-// runtime's version is valid for one session, because an upgrade breaks the connection.
+// session is one connection to a runtime, from the first successful call until the connection breaks. The runtime's
+// version is valid for one session, because an upgrade breaks the connection.
 type session struct {
 	source   *Source
 	client   *client
@@ -33,7 +33,7 @@ type session struct {
 	runtime  string     // name and version, for people
 	broken   chan error // capacity 1; errors are dropped when full, because only the first counts
 	// The field arrived holds the blobs that were complete at the previous query for downloads. Only the goroutine
-	// that queries downloads uses it.
+	// that queries downloads uses arrived.
 	arrived map[digest.Digest]bool
 }
 
@@ -54,7 +54,7 @@ func newSession(s *Source, client *client, version *runtimeapi.VersionResponse) 
 
 func (s *session) close() { s.client.close() }
 
-// The method serve answers requests until ctx ends or the connection breaks. The method serve returns the reason.
+// serve answers requests until ctx ends or the connection breaks, and returns the reason.
 func (s *session) serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup
@@ -89,7 +89,7 @@ func (s *session) serve(ctx context.Context) error {
 	}
 }
 
-// beat requests the runtime's version to measure whether the runtime responds, and how fast.
+// beat requests the runtime's version, to check whether the runtime responds and to measure the response time.
 func (s *session) beat(ctx context.Context) error {
 	sentAt := s.source.config.Now()
 	if _, err := s.client.version(ctx); err != nil {

@@ -14,13 +14,13 @@ const (
 	slowAnswer = 300 * time.Millisecond
 )
 
-// silence holds the time of the runtime's last response. Only the goroutine in Source.Run uses it.
+// silence holds the time of the runtime's last response. Only the goroutine in Source.Run uses silence.
 type silence struct {
 	watched    bool // pods are starting
 	answeredAt time.Time
 }
 
-// interval returns the interval at which to request the runtime's version.
+// interval returns the time between two requests for the runtime's version.
 func (s *silence) interval() time.Duration {
 	if s.watched {
 		return watchedHeartbeat

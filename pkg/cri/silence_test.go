@@ -11,7 +11,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// nextSilence waits for a silence of the runtime.
+// nextSilence waits for the observation of a silence of the runtime.
 func (h *harness) nextSilence() timeline.RuntimeSilent {
 	h.t.Helper()
 	select {

@@ -21,7 +21,8 @@ const (
 	snapshotsPrefix = "/containerd.services.snapshots.v1.Snapshots/"
 )
 
-// TestLayersOfSlowOrMissingStores checks that an answer can lack layers, but that it fails without a connection.
+// TestLayersOfSlowOrMissingStores checks that slow or missing stores only remove layers from the answer. Without a
+// connection, the answer must fail.
 func TestLayersOfSlowOrMissingStores(t *testing.T) {
 	unimplemented := func(context.Context, string) error { return status.Error(codes.Unimplemented, "unknown service") }
 	internal := func(context.Context, string) error { return status.Error(codes.Internal, "disk full") }
@@ -103,8 +104,8 @@ func TestBrokenConnectionIsAnError(t *testing.T) {
 	}
 }
 
-// TestSlowStoresAnswerDownloadsFirst simulates a busy disk. The timestamps of unpacked layers must be missing
-// before the timestamps of downloads. The answer must be marked as incomplete.
+// TestSlowStoresAnswerDownloadsFirst simulates a busy disk. If time is short, the answer must omit the timestamps of
+// unpacking and not the timestamps of downloads. The answer must be marked as incomplete.
 func TestSlowStoresAnswerDownloadsFirst(t *testing.T) {
 	const contentPrefix, snapshotsPrefix = "/containerd.services.content.v1.Content/Info",
 		"/containerd.services.snapshots.v1.Snapshots/"
@@ -123,7 +124,7 @@ func TestSlowStoresAnswerDownloadsFirst(t *testing.T) {
 				critest.Layers{Source: "docker.io/library/app", Names: []string{"a", "b", "c", "d"}})
 			l, _ := newAnswerer(t, fake)
 			l.client.timeout = 300 * time.Millisecond
-			var calls atomic.Int32 // the calls that were answered in time
+			var calls atomic.Int32 // number of calls that the runtime answered in time
 			fake.Fault(func(ctx context.Context, method string) error {
 				if test.slow == "" || !strings.HasPrefix(method, test.slow) {
 					return nil

@@ -33,18 +33,18 @@ var connectRetries = backoff.Policy{First: 200 * time.Millisecond, Max: 5 * time
 // Config configures a Source. Sockets and Timeout have defaults.
 type Config struct {
 	Endpoint Endpoint
-	// Observe receives RuntimeSeen from one of several workers, and RuntimeSilent. While Observe blocks, that worker
-	// sends no queries. Observe must return when the context ends.
+	// Observe receives RuntimeSeen from several workers, and RuntimeSilent from the goroutine in Run. While Observe
+	// blocks, its caller sends no queries. Observe must return when the context ends.
 	Observe func(context.Context, timeline.Observation)
 	Report  health.Report
 	Logger  *zap.Logger
 	Now     func() time.Time
-	// Registerer registers the metrics of queries and stores, podlapse_runtime_…. Registerer is nil if there are no
-	// metrics.
+	// Registerer registers the metrics of requests and stores, podlapse_runtime_…. If Registerer is nil, New
+	// registers no metrics.
 	Registerer prometheus.Registerer
 
-	Sockets []string      // the sockets that Auto tries, in order; Sockets() if nil
-	Timeout time.Duration // the timeout of one call; 2 s if zero
+	Sockets []string      // sockets that the agent tries for `auto`, in this order; Sockets() if nil
+	Timeout time.Duration // timeout of one call; 2 s if zero
 }
 
 // Source answers requests about pods from the node's container runtime.
@@ -55,11 +55,11 @@ type Source struct {
 	statuses *lru.Cache              // see answerer.statuses
 	contents *lru.Cache              // see catalog.known
 	current  atomic.Pointer[session] // the current session; nil if there is none
-	watch    chan bool               // capacity 1; holds the latest value of Watch
-	silence  silence                 // used by the goroutine in Run
+	watch    chan bool               // capacity 1; holds the latest argument of Watch
+	silence  silence                 // used only by the goroutine in Run
 	progress *sharedDownloads
-	logged   string      // the runtime in the latest log message about missing stores; used by the goroutine in Run
-	full     atomic.Bool // the queue was full for the latest request
+	logged   string      // runtime in the latest log message about missing stores; used only by the goroutine in Run
+	full     atomic.Bool // the source dropped the latest request, because too many requests were open
 	metrics  metrics
 }
 
@@ -83,10 +83,10 @@ func New(config Config) *Source {
 }
 
 // Request makes the source observe one RuntimeSeen about a pod. Request does not block. Any goroutine can call
-// Request, also before Run. The source merges open requests about one pod into one request about all their images. If
-// more than 1024 pods have open requests, the source drops and counts new requests. If the runtime keeps failing, the
-// source gives up a request 30 s after the latest call of Request. A caller that still needs the answer must call
-// Request again.
+// Request, also before Run. The source merges open requests about one pod into one request with the images of all
+// these requests. If more than 1024 pods have open requests, the source drops and counts new requests. If the runtime
+// keeps failing, the source gives up a request 30 s after the latest call of Request. A caller that still needs the
+// answer must call Request again.
 func (s *Source) Request(request timeline.RuntimeRequest) {
 	if s.config.Endpoint.Off() {
 		return
@@ -110,7 +110,8 @@ func (s *Source) Watch(on bool) {
 	s.watch <- on
 }
 
-// Run looks for the runtime and queries it until ctx ends. Run always returns nil. Callers must call Run only once.
+// Run looks for the runtime and queries the runtime until ctx ends. Run always returns nil. Callers must call Run
+// only once.
 func (s *Source) Run(ctx context.Context) error {
 	if s.config.Endpoint.Off() {
 		s.config.Report(false, "disabled")
@@ -133,8 +134,8 @@ func (s *Source) Run(ctx context.Context) error {
 	}
 }
 
-// serveAny connects to the first socket with a runtime and serves until the connection is lost. serveAny returns
-// whether it served a runtime, and the last error.
+// serveAny connects to the first socket with a runtime and serves until the connection is lost. served is true if
+// serveAny found a runtime. err is never nil.
 func (s *Source) serveAny(ctx context.Context) (served bool, err error) {
 	session, err := s.connectAny(ctx)
 	if err != nil {
@@ -181,8 +182,8 @@ func (s *Source) connect(ctx context.Context, path string) (*session, error) {
 	return session, nil
 }
 
-// logCoarse logs the facts that the runtime's version cannot report. logCoarse logs once for each runtime, even
-// if the connection breaks repeatedly.
+// logCoarse logs which of containerd's stores the runtime does not provide, and the effects. logCoarse logs once for
+// each runtime, even if the connection breaks repeatedly.
 func (s *Source) logCoarse(session *session) {
 	missing, costs := session.answerer.stores.absentStores()
 	if len(missing) == 0 || s.logged == session.runtime {
@@ -221,7 +222,8 @@ func (s *Source) Ping(ctx context.Context) error {
 	return err
 }
 
-// latestWatch returns the latest value of Watch when no session is running.
+// latestWatch returns the latest argument of Watch. Callers must not call latestWatch during a session, because a
+// session reads the same channel.
 func (s *Source) latestWatch() bool {
 	select {
 	case on := <-s.watch:

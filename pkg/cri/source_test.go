@@ -74,7 +74,7 @@ func run(t *testing.T, config cri.Config) *harness {
 	return h
 }
 
-// counted waits until the metrics of queries have these values. The source counts a query after it has observed
+// counted waits until the metrics of queries have the given values. The source counts a query after it has observed
 // the answer.
 func (h *harness) counted(open float64, ended map[string]float64) {
 	h.t.Helper()
@@ -288,7 +288,7 @@ func TestConcurrentRequestsAreLimited(t *testing.T) {
 	}
 	<-entered
 	<-entered
-	for range pods { // one by one, so that other queries could start in between
+	for range pods { // one after the other, so that other queries could start in between
 		release <- struct{}{}
 		h.next()
 	}

@@ -5,13 +5,14 @@ import (
 	"time"
 )
 
-// maxBusy limits the remembered intervals. Two pulls with more than maxBusy pulls between them never overlap.
+// maxBusy is the maximum number of remembered intervals. Two pulls with more than maxBusy pulls between them never
+// overlap.
 const maxBusy = 256
 
 // busyTime adds up the time during which at least one pull was in progress. The zero value is empty.
 type busyTime struct {
 	stretches []stretch // disjoint, in order
-	forgotten time.Time // all time before this instant is already counted
+	forgotten time.Time // add ignores all time before this instant
 }
 
 type stretch struct{ from, until time.Time }

@@ -1,7 +1,7 @@
-// Package export provides the Prometheus metrics of start-ups. The package owns the names, units and labels of
-// these metrics. Other packages use time.Time and time.Duration, and this package converts them to seconds and
-// label values.
+// Package export provides the Prometheus metrics of start-ups. The package owns the names, units and labels of these
+// metrics. Other packages use time.Time and time.Duration, and this package converts these types to seconds and label
+// values.
 //
-// Package reconcile passes each settled timeline to Metrics.Observe on its only goroutine. Metrics.Observe does
-// not block. The other collectors read their data at each scrape.
+// Package reconcile passes each settled timeline to Metrics.Observe on reconcile's only goroutine. Metrics.Observe
+// does not block. The other collectors read their data at each scrape.
 package export

@@ -13,7 +13,7 @@ import (
 // lastMilestone is the milestone with the highest number.
 const lastMilestone = timeline.MilestoneContainerReady
 
-// Metrics counts settled start-ups. Metrics is not safe for concurrent use. Only reconcile's goroutine calls it.
+// Metrics counts settled start-ups. Metrics is not safe for concurrent use. Only reconcile's goroutine calls Metrics.
 type Metrics struct {
 	startup    prometheus.Histogram
 	sli        prometheus.Histogram
@@ -97,7 +97,7 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 	return m
 }
 
-// Observe counts one settled start-up. Observe counts the pulls of the start-up for every result of the start-up.
+// Observe counts one settled start-up. Observe counts the pulls of every start-up, including failed start-ups.
 func (m *Metrics) Observe(t timeline.Timeline) {
 	if t.State == timeline.StateReady || t.State == timeline.StateSucceeded {
 		m.trace.observe(m.startup, t, t.Total)

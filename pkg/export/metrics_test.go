@@ -19,8 +19,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// all returns a registry with every collector of this package, except the collectors of pods and with one option
-// enabled.
+// all returns a registry with every collector of this package, except the collector of pod series.
 func all(t testing.TB) (*prometheus.Registry, *Metrics) {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
@@ -135,8 +134,8 @@ func TestPhaseSeriesExistFromTheStart(t *testing.T) {
 	}
 }
 
-// TestNativeHistogramResolution checks that each native bucket is at most a tenth wider than the previous
-// bucket. This is true for 2^(2^-3), but not for 2^(2^-2). (prometheus/client_model, Histogram.schema)
+// TestNativeHistogramResolution checks that each native bucket is at most a tenth wider than the previous bucket. The
+// condition is true for 2^(2^-3), but not for 2^(2^-2). (prometheus/client_model, Histogram.schema)
 func TestNativeHistogramResolution(t *testing.T) {
 	registry, metrics := all(t)
 	metrics.Observe(startuptest.ColdStart())

@@ -17,8 +17,8 @@ type podSeries struct {
 	dropped prometheus.Counter
 }
 
-// NewPodSeries creates the collector of one series for each pod on the node, of a second series for each starting pod,
-// and of the number of pods without series because of the limit.
+// NewPodSeries creates the collector of three metrics: the start-up duration of each pod on the node, the phase age
+// of each starting pod, and the number of pods that the limit excludes.
 func NewPodSeries(pods func() []timeline.Timeline) prometheus.Collector {
 	return &podSeries{
 		pods: pods,
@@ -48,7 +48,7 @@ func (c *podSeries) Describe(descs chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector. Several goroutines can call Collect at the same time.
 func (c *podSeries) Collect(metrics chan<- prometheus.Metric) {
 	type podName struct{ namespace, name string }
-	seen := map[podName]bool{} // of several pods with the same name, the latest comes first
+	seen := map[podName]bool{} // pods with series; if several pods have the same name, the latest comes first
 	for _, t := range c.pods() {
 		name := podName{labelValue(t.Namespace, maxName), labelValue(t.Name, maxName)}
 		if seen[name] {

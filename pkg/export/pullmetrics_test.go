@@ -32,9 +32,8 @@ func TestPullsAreCounted(t *testing.T) {
 	}
 }
 
-// TestPullsOfUnknownOutcomeAreTimed checks a pull with policy Always without a runtime.
-// TestPullsOfUnknownOutcomeAreTimed is unknown whether the pull downloaded content, but the kubelet reports its
-// duration.
+// TestPullsOfUnknownOutcomeAreTimed checks a pull with policy Always without a runtime. The agent does not know
+// whether the pull downloaded content, but the kubelet reports the duration of the pull.
 func TestPullsOfUnknownOutcomeAreTimed(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	m := NewMetrics(registry, nil)

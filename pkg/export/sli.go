@@ -9,12 +9,12 @@ import (
 // sliDuration returns the start-up duration as Kubernetes' service level indicator defines it (kubernetes/community,
 // sig-scalability/slos/pod_startup_latency.md). The duration lasts from the creation of the pod until all its
 // containers have started. The duration excludes image pulls and the runs of init containers. The duration is unknown
-// if a span is unexplained, or if a span can contain both excluded and other time. In these cases, the second result
-// is false.
+// if a span is unexplained, or if a span can contain both excluded and other time. If the duration is unknown, the
+// second result is false.
 //
 // The duration ends when the last container has started for the first time. A later crash, or the loss of the
-// sandbox, does not change the duration. An init container that crashes delays the other containers. Its back-off
-// counts, but its runs do not count.
+// sandbox, does not change the duration. An init container that crashes delays the other containers. The back-off of
+// the init container counts, but its runs do not count.
 func sliDuration(t timeline.Timeline) (time.Duration, bool) {
 	end, known := allStarted(t.Containers)
 	if !known || end.Before(t.CreatedAt) {
@@ -63,7 +63,7 @@ func mayHold(s timeline.Span) []timeline.Phase {
 	return append([]timeline.Phase{s.Phase}, s.MergedWith...)
 }
 
-// countExcluded counts the phases that the indicator excludes.
+// countExcluded counts the phases that the service level indicator excludes.
 func countExcluded(phases []timeline.Phase) (n int) {
 	for _, p := range phases {
 		switch p {

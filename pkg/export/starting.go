@@ -13,8 +13,8 @@ type startingPods struct {
 	pods, oldest *prometheus.Desc
 }
 
-// NewStarting creates the collector of the starting pods. During an outage, its metrics show the phases in which
-// pods are stuck.
+// NewStarting creates the collector of the starting pods. During an outage, the metrics show the phases in which pods
+// are stuck.
 func NewStarting(now func() []timeline.Timeline) prometheus.Collector {
 	phase := []string{"phase"}
 	return &startingPods{

@@ -5,24 +5,26 @@ import (
 	"time"
 )
 
-// Download is one image that the runtime is downloading or unpacking at the moment, for any client.
+// Download is one image that the runtime is downloading or unpacking at the moment, for the kubelet or for another
+// client.
 type Download struct {
 	// Registry is the host without its port, and Repository is the path on that host, for example docker.io and
-	// library/nginx. containerd records them on the manifest. Both fields are empty if containerd has not recorded
-	// them yet. They are also empty if several repositories provided the manifest, because it is unknown which
-	// repository this download uses.
+	// library/nginx. containerd records both values on the manifest. Both fields are empty if containerd has not
+	// recorded the values yet, or if several registries provided the manifest. If several repositories of one
+	// registry provided the manifest, only Repository is empty.
 	Registry, Repository string
 	// Digest is the digest of the manifest for this machine, for example sha256:…. Digest is never the digest of an
-	// index. Digest is empty if unknown: all running blobs without a known manifest form one Download.
+	// index. Digest is empty for the Download that combines all blobs without a known manifest.
 	Digest string
 	// DoneBytes is the number of bytes of the layers and the config that are on the node, including incomplete
 	// blobs. TotalBytes is the total size of the layers and the config, or 0 if unknown. Blobs that two images share
 	// count for each image.
 	DoneBytes, TotalBytes int64
-	// StartedAt is the start of the oldest running blob, on the node's clock. A resumed download keeps the start of
-	// its first attempt. If no blob is being downloaded, StartedAt is the arrival of the manifest in this attempt.
+	// StartedAt is the start of the oldest blob download in progress, on the node's clock. A resumed download keeps
+	// the start of its first attempt. If no blob is being downloaded, StartedAt is the arrival of the manifest in
+	// this attempt.
 	StartedAt time.Time
-	Blobs     int  // the number of blobs that are being downloaded
+	Blobs     int  // number of blobs that the runtime is downloading
 	Complete  bool // all blobs have arrived, but not all layers are unpacked
 }
 

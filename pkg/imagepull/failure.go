@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Failure is the reason why a pull failed. The set of values is closed.
+// Failure is the reason why a pull failed. A Failure is always one of the constants below.
 type Failure string
 
 // Values of Failure. FailureNone means that the pull did not fail. FailureOther means that the error matches no
@@ -47,15 +47,15 @@ func (f Failure) Counted(unconfirmed bool) Failure {
 
 // failureTable lists the words that identify a failure, in lower case. The first matching row wins, so specific
 // reasons come before general reasons. An ellipsis matches any text. The words come from containerd 1.6 to 2.4
-// (core/remotes/docker, core/images), CRI-O (containers/image), Go's net, crypto/tls and net/http, the codes of
-// the distribution specification, and the kubelet (pkg/kubelet/images). Errors of the kubelet's own connection
-// to the runtime (gRPC over a Unix socket) come first. A runtime that dies during a pull causes errors like
-// those of a registry that closes the connection.
+// (core/remotes/docker, core/images), CRI-O (containers/image), Go's net, crypto/tls and net/http, the codes of the
+// distribution specification, and the kubelet (pkg/kubelet/images). Errors of the kubelet's own connection to the
+// runtime (gRPC over a Unix socket) come first, because they resemble the errors of a registry that closes the
+// connection.
 //
-// If the runtime responds that a pull was canceled, the pull made no progress: containerd and CRI-O cancel pulls
-// for that reason (image_pull_progress_timeout). If the kubelet has stopped waiting, or if the runtime is
-// stopping, the kubelet does not receive that response. If the kubelet cancels a pull, the error contains only
-// the cancellation (gRPC, status.FromContextError).
+// If the runtime responds that a pull was canceled, the pull made no progress: containerd and CRI-O cancel pulls for
+// this reason (image_pull_progress_timeout). If the kubelet has stopped waiting, or if the runtime is stopping, the
+// kubelet does not receive the runtime's response. If the kubelet cancels a pull, the error contains only the
+// cancellation (gRPC, status.FromContextError).
 var failureTable = []struct {
 	failure Failure
 	words   []string

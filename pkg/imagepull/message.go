@@ -23,29 +23,29 @@ const (
 	KindInspectFailed Kind = "inspect_failed"
 )
 
-// Message holds the facts of one kubelet Event about a pull. The zero time.Duration means absent, unless the
-// field has its own flag.
+// Message holds the facts of one kubelet Event about a pull. A field is zero if the Event does not contain the value.
+// Pull and Waiting have the flags Timed and WaitingTimed, because a known duration can also be zero.
 type Message struct {
 	Kind  Kind
 	Image string // the reference in the container's spec, as the kubelet wrote it
 	// Combined is true if the Event represents several different Events. The Event's container and first timestamp
-	// can belong to another occurrence than the Event's text.
+	// can belong to a different occurrence than the Event's text.
 	Combined bool
 
 	// Pull is the time that the runtime needed, on the kubelet's monotonic clock. Pull is known only if Timed is
 	// true (kubelet ≥ 1.25).
 	Pull  time.Duration
 	Timed bool
-	// Waiting is the time from the Pulling Event to the runtime's response. So it includes the node's pull queue and
-	// Pull. Waiting is known only if WaitingTimed is true. Kubelets up to 1.24 print only this duration.
+	// Waiting is the time from the Pulling Event to the runtime's response. So Waiting includes the node's pull queue
+	// and Pull. Waiting is known only if WaitingTimed is true. Kubelets up to 1.24 print only this duration.
 	Waiting      time.Duration
 	WaitingTimed bool
 	// Unit is the resolution to which the kubelet truncated the durations. The true value is in [length,
-	// length+Unit). Unit is 1 ms for kubelet 1.28 and later, and 1 ns for earlier kubelets. Unit is zero if there is
-	// no duration.
+	// length+Unit). Unit is 1 ms for kubelet 1.28 and later, and 1 ns for earlier kubelets. Unit is zero if the Event
+	// contains no duration.
 	Unit time.Duration
 
-	Failure Failure // the reason, for KindPullFailed
+	Failure Failure // reason of the failure, for KindPullFailed
 
 	// SizeBytes is the image's size that the runtime reports (kubelet ≥ 1.30). SizeBytes is 0 if absent.
 	SizeBytes int64
@@ -129,7 +129,7 @@ func (m *Message) readLengths(rest string) {
 		return
 	}
 	if !both {
-		// Kubelets up to 1.24 start this clock before the queue.
+		// Kubelets up to 1.24 print only the time that includes the queue.
 		m.Waiting, m.WaitingTimed, m.Unit = pull, true, unitOf(pull, pull)
 		return
 	}

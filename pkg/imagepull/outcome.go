@@ -1,9 +1,10 @@
 // Package imagepull handles the facts about image pulls that do not depend on pods. These are the kubelet's messages
 // about pulls, the outcomes of pulls, and the registry of an image reference. The package is pure. Package timeline
-// uses it on the goroutine that folds.
+// uses this package on the goroutine that computes timelines.
 package imagepull
 
-// Outcome is the result of one pull. Only existing evidence decides the outcome. Absent evidence never decides it.
+// Outcome is the result of one pull. Only existing evidence decides the outcome. Absent evidence never decides the
+// outcome.
 type Outcome string
 
 // Values of Outcome.

@@ -19,22 +19,23 @@ import (
 const (
 	maxAnnotation  = 4 << 10
 	maxAnnotations = 16 << 10
-	maxApplied     = 16 // managed fields
+	maxApplied     = 16 // maximum number of managed fields
 )
 
-// maxContainers is the maximum number of containers of a pod, including image volumes. Normal pods have about
-// ten. An object of 1.4 MB, which is etcd's limit, can contain more than 20,000 containers. Each container needs
-// several times its size in memory.
+// maxContainers is the maximum number of containers of a pod, including image volumes. Normal pods have about ten. An
+// object of 1.4 MB, which is near etcd's limit, can contain more than 20,000 containers. In memory, each container
+// needs several times its encoded size.
 const maxContainers = 256
 
-// arrival holds the parts of a pod object that the agent keeps. The agent creates it as soon as it has decoded the
-// object. An object can have 1.4 MB, and a list can contain several hundred objects. So the agent does not hold the
-// objects until the list is complete. arrival is a runtime.Object because the reflector requires this type.
+// arrival holds the parts of a pod object that the agent keeps. The agent creates an arrival immediately after it has
+// decoded an object. Without arrivals, the agent would hold all objects of a list in memory. An object can have 1.4
+// MB, and a list can contain several hundred objects. arrival is a runtime.Object because the reflector requires this
+// type.
 type arrival struct {
 	*corev1.Pod // only the parts that followers, restarts and delays need
 	converted   timeline.Pod
 	keep        func() // passes the whole object to the Keeper
-	packing     error  // why the Keeper cannot keep the object
+	packing     error  // error if the Keeper cannot keep the object
 	containers  int
 }
 
@@ -67,8 +68,8 @@ func (p *Pods) arrivalOf(obj any) (*arrival, error) {
 	return nil, fmt.Errorf("unexpected type %T", obj)
 }
 
-// Transformer implements cache.TransformingStore. The reflector collects the first events of a watch when they
-// replace a list.
+// Transformer implements cache.TransformingStore. If the first events of a watch replace a list, the reflector
+// collects these events. With this function, the reflector collects arrivals instead of whole objects.
 func (s *store) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) { return s.pods.arrivalOf(obj) }
 }
@@ -84,8 +85,8 @@ func countContainers(pod *corev1.Pod) int {
 	return count
 }
 
-// slimCopy copies only the parts of a pod that the interface Follower promises. For example, it copies only the names
-// of containers and the restarts in statuses.
+// slimCopy copies only the parts of a pod that the interface Follower promises. For example, slimCopy copies only the
+// names of containers and the restarts in statuses.
 func slimCopy(pod *corev1.Pod) *corev1.Pod {
 	copied := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -145,8 +146,8 @@ func slimStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 	return copied
 }
 
-// atMost copies texts by name. The argument each is the maximum length of one text, and atMost truncates longer
-// texts. The argument all is the maximum total length, and atMost omits texts above it.
+// atMost copies texts by name. atMost truncates each text that is longer than the argument each. If a text would make
+// the copy larger than the argument all, atMost omits the text.
 func atMost(texts map[string]string, each, all int) map[string]string {
 	copied, size := map[string]string{}, 0
 	for _, key := range slices.Sorted(maps.Keys(texts)) {

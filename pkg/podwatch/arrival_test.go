@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestPodWithTooManyContainersIsIgnored creates, changes and deletes such a pod.
+// TestPodWithTooManyContainersIsIgnored creates, changes and deletes a pod with more than maxContainers containers.
 func TestPodWithTooManyContainersIsIgnored(t *testing.T) {
 	h := newHarness(t)
 	pods := NewPods(Config{NodeName: nodeName, Observe: h.Observe, Report: h.Report, Now: h.Clock.Now})

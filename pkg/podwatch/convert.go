@@ -21,7 +21,7 @@ const traceParentAnnotation = "traceparent"
 // Limits on the kept parts of a pod, in bytes and entries. Longer texts are truncated.
 const (
 	maxTraceParent = 128  // longer than any current version of the header; longer values are ignored
-	maxReference   = 1024 // of an image reference; repository, tag and digest together have about 500 bytes
+	maxReference   = 1024 // image reference; repository, tag and digest together have about 500 bytes
 	maxLabels      = 16 << 10
 	maxConditions  = 64
 )
@@ -73,15 +73,16 @@ func convertPod(pod *corev1.Pod) timeline.Pod {
 // volume.
 func byClaim(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil }
 
-// isRemote reports whether a volume needs another component than the kubelet. The kubelet itself serves volumes with
-// content of API objects, and directories of the node. Image volumes are pulled, not mounted over a network.
+// isRemote reports whether a volume needs a component other than the kubelet. The kubelet itself provides volumes
+// with content of API objects, and directories of the node. Image volumes are not remote, because the runtime pulls
+// their images.
 func isRemote(v corev1.Volume) bool {
 	return v.EmptyDir == nil && v.ConfigMap == nil && v.Secret == nil && v.Projected == nil && v.DownwardAPI == nil &&
 		v.HostPath == nil && v.Image == nil && v.VolumeSource != (corev1.VolumeSource{})
 }
 
-// convertLabels encodes labels as one text, because a map needs several times the memory. convertLabels omits
-// labels above the limit.
+// convertLabels encodes labels as one text, because a map needs several times the memory. convertLabels omits labels
+// that would exceed maxLabels.
 func convertLabels(labels map[string]string) string {
 	var text strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
@@ -152,7 +153,7 @@ func kindOfInit(c *corev1.Container) timeline.ContainerKind {
 	return timeline.KindInit
 }
 
-// convertImageVolumes returns each image of a volume once.
+// convertImageVolumes returns one container for each different image of the volumes.
 func convertImageVolumes(volumes []corev1.Volume) (converted []timeline.Container) {
 	for i := range volumes {
 		image := volumes[i].Image
@@ -198,7 +199,7 @@ func convertContainer(
 }
 
 // pullFailure returns the reason why the image of a waiting container could not be pulled. The kubelet's message
-// contains the runtime's error. During back-off, the message contains the error only from kubelet 1.31 on.
+// contains the runtime's error. During back-off, the message contains the error only with kubelet 1.31 or newer.
 func pullFailure(waiting *corev1.ContainerStateWaiting) imagepull.Failure {
 	switch waiting.Reason {
 	case "ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "SignatureValidationFailed", "InvalidImageName":

@@ -9,7 +9,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// maxGrace is the longest accepted grace period in seconds, a year.
+// maxGrace is the longest accepted grace period in seconds: one year.
 const maxGrace = 365 * 24 * 3600
 
 // addDeletion adds the object's facts about its deletion, if the deletion was requested.
@@ -25,7 +25,8 @@ func addDeletion(converted *timeline.Pod, pod *corev1.Pod) {
 	converted.Disruption = disruption(pod.Status.Conditions)
 }
 
-// disruption returns the reason why a component other than a user ends the pod.
+// disruption returns the reason of the condition DisruptionTarget, for example of an eviction. Without this
+// condition, disruption returns an empty text.
 func disruption(conditions []corev1.PodCondition) string {
 	for _, c := range conditions {
 		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {

@@ -1,7 +1,7 @@
 // Package podwatch observes the pods of one node with one informer.
 //
 // cmd/agent runs Pods on a separate goroutine. On this goroutine, Pods passes observations to a function that calls
-// package reconcile. This function can block. While the function blocks, the data from the API server waits in the
+// package reconcile. The function can block. While the function blocks, the data from the API server waits in the
 // connection, so memory does not grow.
 //
 // An unreachable API server is never an error. Pods retries with back-off until its context ends, and reports

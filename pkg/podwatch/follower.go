@@ -2,15 +2,15 @@ package podwatch
 
 import corev1 "k8s.io/api/core/v1"
 
-// Follower follows the pods of the node. Run calls the methods one at a time on one goroutine. The methods must
-// not block. The methods must not keep or change an object. Objects contain only the parts that slim copies:
-// metadata within limits, the node's name, the phase, conditions, and restarts.
+// Follower follows the pods of the node. Run calls the methods one at a time on one goroutine. The methods must not
+// block. The methods must not keep or change an object. Objects contain only the parts that slimCopy copies: metadata
+// within limits, the node's name, the phase, conditions, and restarts.
 type Follower interface {
 	// Seen receives the object after every change.
 	Seen(*corev1.Pod)
 	// Restarted receives the restarts that Pods.Restarts counts, before Seen receives the object.
 	Restarted(*corev1.Pod, Restart)
-	// Gone is called when the object with a UID is removed.
+	// Gone receives the UID of a pod whose object was removed.
 	Gone(uid string)
 }
 

@@ -36,7 +36,7 @@ const (
 // and Verifier.
 type Config struct {
 	Client   rest.Interface
-	NodeName string // the node whose pods are observed
+	NodeName string // node whose pods the source observes
 	// Observe receives PodSeen and PodGone, one at a time and in order. While Observe blocks, later events wait in
 	// the connection to the API server. Observe must return when the context ends.
 	Observe func(context.Context, timeline.Observation)
@@ -71,7 +71,7 @@ type Pods struct {
 	store    *store
 	synced   atomic.Bool  // a list or the initial events of a watch were processed
 	proven   atomic.Bool  // synced is true, and a watch has stayed open for some time since then
-	openedAt atomic.Int64 // when the current watch opened, on the agent's clock in Unix nanoseconds
+	openedAt atomic.Int64 // opening time of the current watch, on the agent's clock in Unix nanoseconds
 
 	open atomic.Bool // whether the watch is open
 }
@@ -107,7 +107,7 @@ func (p *Pods) Restarts() map[RestartKey]uint64 { return p.restarts.currentCount
 
 // Run observes pods until ctx ends, and always returns nil. Callers must call Run only once.
 func (p *Pods) Run(ctx context.Context) error {
-	// The reflector would log each retry. The health board logs only changes of state.
+	// The reflector must not log, because it would log each retry. The health board logs only changes of state.
 	ctx = klog.NewContext(ctx, logr.Discard())
 	discard := logr.Discard()
 	p.store.ctx = ctx
@@ -130,8 +130,8 @@ func (p *Pods) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		// A list alone does not count as success. Otherwise, if the API server refused watches, the agent would list
-		// twice a second.
+		// A list alone does not count as success. Otherwise, the agent would list twice a second while the API server
+		// refuses watches.
 		if p.proven.Load() {
 			failures = 0
 		}
@@ -176,8 +176,9 @@ func (p *Pods) WatchWithContext(ctx context.Context, options metav1.ListOptions)
 			p.config.Report(false, "watch pods: "+kubeclient.Explain(err, p.remedy()))
 		}
 		if options.SendInitialEvents != nil {
-			// After a refused connection, the reflector would wait internally and ignore the end of ctx. For an error
-			// of unknown type, the reflector tries a plain list and then returns to Run.
+			// errors.New hides the type of err. After a refused connection, the reflector would otherwise wait
+			// internally and ignore the end of ctx. For an error of unknown type, the reflector tries a plain list
+			// and then returns to Run.
 			return nil, errors.New(err.Error())
 		}
 		return nil, err

@@ -58,8 +58,8 @@ func TestPods(t *testing.T) {
 			if got := h.nextPod("c", true); got.DeletedAt != at(10) {
 				t.Errorf("deleted at %v, want the time of the request", got.DeletedAt)
 			}
-			// When the kubelet has finished, it repeats the deletion without a grace period. The repetition is not a
-			// change.
+			// When the kubelet has finished, the kubelet repeats the deletion without a grace period. The repetition
+			// is not a change.
 			deleted.DeletionTimestamp, deleted.DeletionGracePeriodSeconds = to(stamp(15)), to(int64(0))
 			server.Put(deleted)
 			server.Delete(deleted)
@@ -86,7 +86,7 @@ func TestPodsAfterALostWatch(t *testing.T) {
 	h := newHarness(t)
 	h.runPods(server.URL())
 	for range 3 {
-		h.Next() // in any order
+		h.Next() // the order of the pods does not matter
 	}
 	kubeclienttest.Eventually(t, "watching", func() bool { return server.Watches() == 1 })
 	h.Clock.Advance(time.Hour)
@@ -138,7 +138,7 @@ func TestPodsCatchUpWithoutAList(t *testing.T) {
 	server.Put(pod("b", "2"))
 	h.nextPod("b", true)
 
-	// The watch breaks. After it resumes, it delivers the missed changes late, but not from a list.
+	// The watch breaks. After the watch resumes, it delivers the missed changes late, but not from a list.
 	server.Refuse(http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "slow down")
 	server.BreakWatches()
 	h.Until(false, "slow down")

@@ -6,20 +6,20 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Keeper keeps whole pod objects. Run calls all methods except Pack and Verified on one goroutine or while it holds a
-// lock. Pack and Verified can run at the same time as the other methods. The methods must not block.
+// Keeper keeps whole pod objects. Pods calls Pack and Verified at any time. Pods calls the other methods only on the
+// goroutine of Run, or while Pods holds its lock. The methods must not block.
 type Keeper interface {
-	// Pack converts an object before Pods drops most of its fields. Pack must not change the object, and must not keep
-	// it. The argument labels has the format of timeline.Pod.Labels. Pods calls the function keep if the object is
-	// newer than the known object.
+	// Pack converts an object before Pods drops most of its fields. Pack must neither change nor keep the object. The
+	// argument labels has the format of timeline.Pod.Labels. Later, Pods calls the returned function keep if the
+	// object is newer than the known object.
 	Pack(pod *corev1.Pod, labels string) (keep func(), err error)
-	// Forget is called when the object with a UID is removed.
+	// Forget receives the UID of a pod whose object was removed.
 	Forget(uid string)
 	// Received is called when the API server has reported all changes up to a version.
 	Received(version string)
 	// Connected receives whether the watch is open.
 	Connected(connected bool)
-	// Verified receives the time of a comparison with the API server after which all objects are correct.
+	// Verified receives the time of a comparison with the API server. After the comparison, all objects are correct.
 	Verified(at time.Time)
 }
 

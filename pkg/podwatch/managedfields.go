@@ -12,9 +12,9 @@ import (
 // scheduledCondition is the key of the condition PodScheduled in a set of managed fields.
 var scheduledCondition = []byte(`{\"type\":\"PodScheduled\"}`)
 
-// givesReason reports whether a set of fields contains the reason of the condition PodScheduled. A scheduler
-// that finds no node sets a reason. The kubelet writes the condition without a reason. The kubelet's field
-// manager can have another name, such as k3s or kubelite.
+// givesReason reports whether a set of fields contains the reason of the condition PodScheduled. A scheduler that
+// finds no node sets a reason. The kubelet writes the condition without a reason. The name of the field manager does
+// not identify the kubelet: the name can also be k3s or kubelite.
 func givesReason(fields []byte) bool {
 	_, condition, found := bytes.Cut(fields, scheduledCondition)
 	if !found {
@@ -24,8 +24,8 @@ func givesReason(fields []byte) bool {
 	return bytes.Contains(condition, []byte(`"f:reason"`))
 }
 
-// unschedulableAt returns the time when a scheduler last changed the condition PodScheduled of a bound pod, or
-// zero if no scheduler did. The binding sets the condition to true without an entry in the managed fields
+// unschedulableAt returns the time when a scheduler last changed the condition PodScheduled of a bound pod, or zero
+// if no scheduler changed it. The binding sets the condition to true without an entry in the managed fields
 // (registry/core/pod/storage). So an entry proves that a scheduler had set the condition to false.
 func unschedulableAt(fields []metav1.ManagedFieldsEntry) (at time.Time) {
 	for i := range fields {

@@ -8,8 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// conditionFields are the fields that kube-scheduler 1.36 manages in a pod that did not fit on any node at
-// first.
+// conditionFields lists the fields that kube-scheduler 1.36 manages in a pod that at first fit on no node.
 const conditionFields = `{"f:status":{"f:conditions":{"k:{\"type\":\"PodScheduled\"}":{".":{},"f:lastProbeTime":{},` +
 	`"f:lastTransitionTime":{},"f:message":{},"f:reason":{},"f:status":{},"f:type":{}}}}}`
 

@@ -19,11 +19,11 @@ const mirrorAnnotation = "kubernetes.io/config.mirror"
 // ConfigFirstSeenAnnotationKey).
 const readAnnotation = "kubernetes.io/config.seen"
 
-// staticUID returns the UID that the kubelet and the runtime use for a static pod. staticUID returns an empty
-// text for other pods. Anyone who creates a pod can set the annotation, so staticUID also checks the controller.
-// The kubelet makes the Node the controller of the mirror (kubelet: pkg/kubelet/pod, CreateMirrorPod), and
-// NodeRestriction requires this. If the reference contains an invented node UID, the garbage collector deletes
-// the pod.
+// staticUID returns the UID that the kubelet and the runtime use for a static pod. staticUID returns an empty text
+// for other pods. Anyone who creates a pod can set the annotation, so staticUID also checks the controller. The
+// kubelet makes the Node the controller of the mirror (kubelet: pkg/kubelet/pod, CreateMirrorPod), and
+// NodeRestriction requires this controller. If the reference contains an invented node UID, the garbage collector
+// deletes the pod.
 func staticUID(pod *corev1.Pod) string {
 	uid, controller := pod.Annotations[mirrorAnnotation], metav1.GetControllerOfNoCopy(pod)
 	if len(uid) > untrusted.MaxUID || controller == nil || controller.APIVersion != "v1" || controller.Kind != "Node" ||
@@ -33,7 +33,7 @@ func staticUID(pod *corev1.Pod) string {
 	return uid
 }
 
-// readAt returns the time in the annotation, or zero if the annotation is absent or invalid.
+// readAt returns the time in readAnnotation, or zero if this annotation is absent or invalid.
 func readAt(mirror *corev1.Pod) time.Time {
 	at, err := time.Parse(time.RFC3339Nano, mirror.Annotations[readAnnotation])
 	if err != nil || at.Unix() <= 0 {
@@ -51,11 +51,11 @@ func ownUID(pod timeline.Pod) timeline.Pod {
 	return pod
 }
 
-// assignUID decides which pod belongs to a UID in the runtime. That pod receives the evidence of the runtime
-// and the kubelet. A pod whose object has this UID takes precedence over any mirror. Among mirrors with the same
-// name, the latest wins, because the kubelet recreates mirrors. Among mirrors with different names, the mirror that
-// was created first wins. assignUID returns the pod with the UID that it can use. If another pod had the UID
-// before, assignUID takes the UID away from that pod.
+// assignUID decides which pod belongs to a UID in the runtime. Only the selected pod receives the evidence of the
+// runtime and the kubelet. A pod whose object has this UID takes precedence over any mirror. Among mirrors with the
+// same name, the latest wins, because the kubelet recreates mirrors. Among mirrors with different names, the mirror
+// that was created first wins. assignUID returns a copy of the pod with the UID that the pod can use. If another pod
+// had the UID before, assignUID takes the UID away from that pod.
 func (s *store) assignUID(pod timeline.Pod, now time.Time) timeline.Pod {
 	if !isMirror(pod) {
 		s.takeFrom(s.mirrors[pod.UID], now)

@@ -42,7 +42,8 @@ func TestMirrorBelongsToNode(t *testing.T) {
 	}
 }
 
-// TestForgedMirrorCannotGetUID creates a forged mirror with another pod's UID to receive its evidence.
+// TestForgedMirrorCannotGetUID creates a forged mirror that contains the UID of another pod. The mirror must not
+// receive the other pod's evidence.
 func TestForgedMirrorCannotGetUID(t *testing.T) {
 	older := func(p *corev1.Pod, second int) *corev1.Pod {
 		p.CreationTimestamp = stamp(second)

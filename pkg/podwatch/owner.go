@@ -13,11 +13,11 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// podTemplateHash is a label that a Deployment sets on its pods. Its value is the suffix of the ReplicaSet's
+// podTemplateHash is a label that a Deployment sets on its pods. The label's value is the suffix of the ReplicaSet's
 // name.
 const podTemplateHash = "pod-template-hash"
 
-// controllerRevisionHash is a label that StatefulSets and DaemonSets set on their pods. Its value names the
+// controllerRevisionHash is a label that StatefulSets and DaemonSets set on their pods. The label's value names the
 // revision.
 const controllerRevisionHash = "controller-revision-hash"
 
@@ -25,8 +25,8 @@ const controllerRevisionHash = "controller-revision-hash"
 // maxJobAge excludes names that end in a date, such as backup-20260817.
 const maxJobAge = 30 * 24 * time.Hour
 
-// OwnerOf returns a pod's controller. If the names prove the controller of that controller, OwnerOf returns it
-// instead. OwnerOf uses names because the agent does not read ReplicaSets and Jobs.
+// OwnerOf returns a pod's controller. For a pod of a ReplicaSet or Job, OwnerOf returns the Deployment or CronJob if
+// the names prove this owner. OwnerOf uses names because the agent does not read ReplicaSets and Jobs.
 func OwnerOf(pod *corev1.Pod) timeline.Owner {
 	controller := metav1.GetControllerOfNoCopy(pod)
 	if controller == nil {

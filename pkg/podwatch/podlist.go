@@ -28,17 +28,17 @@ const protobufMagic = "k8s\x00"
 // podResource lists and watches the pods of the API server.
 type podResource struct {
 	kubeclient.Resource
-	whole bool // lists keep all fields, including fields that the agent does not read
+	whole bool // list responses keep all fields, including fields that the agent does not read
 }
 
 func newPodResource(client rest.Interface, whole bool) podResource {
 	return podResource{kubeclient.Resource{Client: client, Name: "pods"}, whole}
 }
 
-// list lists pods and passes each pod to the function take as soon as the pod is read. So a list needs no more memory
-// than its largest pod. client-go would hold the whole response three times. If the API server answers from its watch
-// cache, the API server ignores the limit and sends all pods of the node at once. It returns an error if the response
-// is not complete in time.
+// list requests the pods, and passes each pod to the function take immediately after it has read the pod. So list
+// needs only memory for the largest pod. client-go would hold the whole response three times. If the API server
+// answers from its watch cache, the API server ignores the limit and sends all pods of the node at once. list returns
+// an error if the response is not complete in time.
 func (r podResource) list(
 	ctx context.Context, options metav1.ListOptions, take func(*corev1.Pod),
 ) (metav1.ListMeta, error) {
@@ -127,7 +127,7 @@ func unexpectedEnd(err error) error {
 }
 
 // decodePodsProtobuf reads a PodList in the API server's protobuf encoding: a runtime.Unknown with the list in its
-// field raw. If the argument whole is false, it keeps only the fields that the agent reads.
+// field raw. If the argument whole is false, decodePodsProtobuf keeps only the fields that the agent reads.
 func decodePodsProtobuf(
 	reader *bufio.Reader, take func(*corev1.Pod), whole bool,
 ) (list metav1.ListMeta, err error) {
@@ -177,13 +177,13 @@ func decodePodsProtobuf(
 }
 
 // eachField reads the fields of a message until its end. For a field of bytes, the function read receives the size,
-// and eachField skips the unread rest of the value. eachField skips numbers, because the two types of messages
-// contain no numbers.
+// and eachField skips the unread rest of the value. eachField skips numbers, because Unknown and PodList contain no
+// numbers.
 func eachField(message *bufio.Reader, read func(field uint64, size int64, value *bufio.Reader) error) error {
 	for {
 		tag, err := binary.ReadUvarint(message)
 		if err != nil {
-			if err == io.EOF { // the message ended, and not within a number
+			if err == io.EOF { // the message is complete, because io.EOF means that no byte was left
 				return nil
 			}
 			return err

@@ -66,14 +66,15 @@ func annotated(p *corev1.Pod) {
 	}
 }
 
-// manyPods is an API server with many copies of one pod. manyPods does not keep the copies in memory. manyPods
-// answers in protobuf.
+// manyPods is an API server with many copies of one pod. The server does not keep the copies in memory, and answers
+// in protobuf.
 type manyPods struct {
-	pod   []byte // encoded
+	pod   []byte // encoded pod
 	frame []byte // an event of a watch with the pod
 	end   []byte // the bookmark after the initial events of a watch
 	count int
-	// streams says whether the server supports streaming lists, which are the initial events of a watch.
+	// streams is true if the server supports streaming lists. A streaming list is a list in the initial events of a
+	// watch.
 	streams bool
 }
 
@@ -127,7 +128,7 @@ func (s *manyPods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// list writes all pods and ignores the limit, like the API server does from its watch cache.
+// list writes all pods and ignores the limit, like an API server that answers from its watch cache.
 func (s *manyPods) list(w io.Writer) {
 	writeList(w, func(write func([]byte)) {
 		for n := range s.count {
@@ -170,9 +171,9 @@ func manyVolumes(pod *corev1.Pod) {
 	}
 }
 
-// TestManyLargePodsTakeLittleMemory creates sixty pods of 1.4 MB on the node. TestManyLargePodsTakeLittleMemory
-// lists the pods in each way that the agent uses and measures the peak memory use. The agent's memory limit is
-// 90 MiB. As Go values, containers need 20 times their encoded size.
+// TestManyLargePodsTakeLittleMemory creates sixty pods of 1.4 MB on the node. The test lists the pods in each way
+// that the agent uses, and measures the peak memory use. The agent's memory limit is 90 MiB. As Go values, containers
+// need 20 times their encoded size.
 func TestManyLargePodsTakeLittleMemory(t *testing.T) {
 	for name, test := range map[string]struct {
 		fill func(*corev1.Pod)

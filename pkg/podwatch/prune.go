@@ -11,9 +11,9 @@ import (
 	"github.com/podlapse/podlapse/internal/kubeclient"
 )
 
-// NewClient creates a client for core/v1. Its watches omit parts of pods that the agent does not read, such as
-// commands, environment variables and the sources of volumes. client-go copies each event three times before it
-// decodes the event. So one pod of 1.5 MB, which is etcd's limit, needs 6 MB of memory without this pruning.
+// NewClient creates a client for core/v1. The client's watches omit parts of pods that the agent does not read, such
+// as commands, environment variables and the sources of volumes. client-go copies each event three times before it
+// decodes the event. Without this pruning, one pod of 1.5 MB, which is etcd's limit, needs 6 MB of memory.
 func NewClient(config *rest.Config) (rest.Interface, error) {
 	return kubeclient.NewWithFrames(config, func(info runtime.SerializerInfo) (kubeclient.Frames, error) {
 		if info.MediaType != runtime.ContentTypeProtobuf {
@@ -23,9 +23,9 @@ func NewClient(config *rest.Config) (rest.Interface, error) {
 	})
 }
 
-// prunePod returns a watch event with only the pod fields that the agent reads. prunePod works in place and
-// returns other events unchanged. The field numbers come from generated.proto in apimachinery's meta/v1 and
-// runtime, and in core/v1.
+// prunePod returns a watch event with only the pod fields that the agent reads. prunePod works in place, and returns
+// events without a pod unchanged. The field numbers come from generated.proto in apimachinery's meta/v1 and runtime,
+// and in core/v1.
 func prunePod(event []byte) []byte {
 	if _, err := pruneEvent(event, false); err != nil { // never write to an event that cannot be parsed
 		return event
@@ -83,9 +83,9 @@ func pruneEncoded(encoded []byte, write bool) ([]byte, error) {
 	return encoded[:len(protobufMagic)+len(pruned)], nil
 }
 
-// readFields lists the fields of a message that the agent reads. For a field of bytes, the value lists the
-// fields to keep of the inner message. nil keeps the whole inner message, and noFields keeps an empty message.
-// Numbers and booleans are always kept.
+// readFields lists the fields of a message that the agent reads. For a field of bytes, the value lists the fields of
+// the inner message that the agent keeps. The value nil keeps the whole inner message, and noFields keeps an empty
+// message. Numbers and booleans are always kept.
 type readFields map[protowire.Number]readFields
 
 // maxElements limits the elements of each list in a pod, because a small element needs much more memory after
@@ -148,7 +148,7 @@ func newVolumeSourceFields() readFields {
 	return kinds
 }
 
-// prune returns a message with only these fields, and with the first maxElements elements of each list.
+// prune returns a message with only the fields in f, and with the first maxElements elements of each list.
 func (f readFields) prune(message []byte, write bool) ([]byte, error) {
 	counts := map[protowire.Number]int{}
 	return rewrite(message, write, func(field protowire.Number, value []byte) ([]byte, error) {
@@ -164,8 +164,8 @@ func (f readFields) prune(message []byte, write bool) ([]byte, error) {
 }
 
 // rewrite replaces each field of bytes in a message by the result of the function edit. If the result is nil, rewrite
-// omits the field. It works in place, so edit must not return more bytes than it receives. If the argument write is
-// false, rewrite only checks the message and returns it unchanged.
+// omits the field. rewrite works in place, so edit must not return more bytes than it receives. If the argument write
+// is false, rewrite only checks the message and returns the message unchanged.
 func rewrite(
 	message []byte, write bool, edit func(field protowire.Number, value []byte) ([]byte, error),
 ) ([]byte, error) {

@@ -25,7 +25,7 @@ import (
 // frameSize is the length of the prefix of each frame of a watch. The prefix is not part of the event.
 const frameSize = 4
 
-// filledPod returns a pod with every field set, and with the given text for each text of its spec.
+// filledPod returns a pod with every field set. Each string field of the spec contains the given text.
 func filledPod(t testing.TB, seed int64, text string) *corev1.Pod {
 	t.Helper()
 	filler := randfill.NewWithSeed(seed).NilChance(0).NumElements(1, 2).MaxDepth(20).Funcs(
@@ -59,7 +59,7 @@ func largePod(text string) *corev1.Pod {
 	}
 }
 
-// decodedEvent returns an event of a watch that client-go decoded.
+// decodedEvent returns an event of a watch after client-go has decoded the event.
 func decodedEvent(t testing.TB, event []byte) k8sruntime.Object {
 	t.Helper()
 	scheme := k8sruntime.NewScheme()

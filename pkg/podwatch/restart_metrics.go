@@ -8,7 +8,7 @@ type restartCollector struct {
 	desc *prometheus.Desc
 }
 
-// RestartMetrics returns a collector of the restarts that Restarts returns.
+// RestartMetrics returns a collector that exports the counts of Restarts.
 func (p *Pods) RestartMetrics() prometheus.Collector {
 	return restartCollector{p, prometheus.NewDesc("podlapse_container_restarts_total",
 		"Container restarts of this node's pods, by container kind (\"init\", \"sidecar\" or \"main\") and by the "+

@@ -8,12 +8,13 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// RestartReason is the reason why the run before a restart ended. The set of values is closed.
+// RestartReason is the reason why the run before a restart ended. A RestartReason is always one of the constants
+// below.
 type RestartReason string
 
 // Values of RestartReason. RestartSignal means that a signal ended the run, and that the runtime gave no reason.
-// Either the program crashed, or the kubelet killed it, for example after a failed probe. The pod object does
-// not show which of these happened. RestartUnknown means that nobody observed the end of the run.
+// Either the program crashed, or the kubelet killed the program, for example after a failed probe. The pod object
+// does not distinguish these two cases. RestartUnknown means that nobody observed the end of the run.
 const (
 	RestartCompleted  RestartReason = "completed"
 	RestartError      RestartReason = "error"
@@ -38,8 +39,8 @@ func RestartedKinds() []timeline.ContainerKind {
 	return []timeline.ContainerKind{timeline.KindInit, timeline.KindSidecar, timeline.KindMain}
 }
 
-// statedReasons maps the reasons in a terminated state. The reasons come from containerd (internal/cri/server,
-// helpers.go), CRI-O and cri-dockerd. The kubelet adds its own reasons (pkg/kubelet/container,
+// statedReasons maps the reasons in the status of a terminated container. The reasons come from containerd
+// (internal/cri/server, helpers.go), CRI-O and cri-dockerd. The kubelet adds its own reasons (pkg/kubelet/container,
 // ContainerReasonStatusUnknown; pkg/kubelet, RestartingAllContainers).
 var statedReasons = map[string]RestartReason{
 	"Completed":               RestartCompleted,
@@ -87,27 +88,27 @@ type RestartKey struct {
 type Restart struct {
 	Container string
 	RestartKey
-	ExitCode *int32 // exit code of the previous run; nil if its end was not observed
+	ExitCode *int32 // exit code of the previous run; nil if unknown
 	Times    int
 }
 
 // restartCounter counts how often the kubelet restarted containers. restartCounter keeps the highest restart count of
-// each container, so a status that goes back and forth counts once. Only the goroutine of Run writes the counts. Any
-// goroutine can read them.
+// each container, so an outdated status does not count a restart twice. Callers of observe and forget must hold the
+// store's lock. Any goroutine can read the counts.
 type restartCounter struct {
 	report func(*corev1.Pod, Restart)
 
 	mu sync.Mutex
 	of map[RestartKey]uint64
 
-	highest map[string]map[string]int32 // by pod UID and container; only the goroutine of Run uses it
+	highest map[string]map[string]int32 // by pod UID and container; protected by the store's lock
 }
 
 func newRestarts(report func(*corev1.Pod, Restart)) *restartCounter {
 	return &restartCounter{report: report, of: map[RestartKey]uint64{}, highest: map[string]map[string]int32{}}
 }
 
-// The method counts returns a copy of the current counts. Absent values are zero.
+// currentCounts returns a copy of the counts. An absent key means zero.
 func (r *restartCounter) currentCounts() map[RestartKey]uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -118,8 +119,9 @@ func (r *restartCounter) currentCounts() map[RestartKey]uint64 {
 	return counts
 }
 
-// observe counts the new restarts in a pod's status. If before is true, the pod is older than the agent. In this case,
-// observe does not count the pod's earlier restarts, because a previous agent can have counted them.
+// observe counts the new restarts in a pod's status. If the argument before is true, the pod can be older than the
+// agent. Then observe does not count the restarts that the status already contains, because a previous agent can have
+// counted these restarts.
 func (r *restartCounter) observe(pod *corev1.Pod, before bool) {
 	for i := range pod.Status.InitContainerStatuses {
 		status := &pod.Status.InitContainerStatuses[i]

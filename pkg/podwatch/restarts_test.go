@@ -86,7 +86,7 @@ func TestRestartsCountOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	mustCount(t, pods, map[RestartKey]uint64{}) // a previous agent counted these restarts
+	mustCount(t, pods, map[RestartKey]uint64{}) // a previous agent has counted these restarts
 	take(crashed("old", 3, "Error", 1))
 	mustCount(t, pods, map[RestartKey]uint64{})
 	take(crashed("old", 4, "OOMKilled", 137))
@@ -96,12 +96,12 @@ func TestRestartsCountOnce(t *testing.T) {
 	take(crashed("old", 0, "", 0)) // the kubelet reported no restarts for a moment
 	take(crashed("old", 4, "OOMKilled", 137))
 	mustCount(t, pods, want)
-	take(crashed("old", 7, "Completed", 0)) // two more restarts, of which the ends of the runs were not observed
+	take(crashed("old", 7, "Completed", 0)) // two restarts whose runs the agent did not observe
 	want[RestartKey{timeline.KindMain, RestartCompleted}] = 1
 	want[RestartKey{timeline.KindMain, RestartUnknown}] = 2
 	mustCount(t, pods, want)
 
-	// This pod was created and crashed while no watch was open. The next list contains the pod.
+	// The pod "new" was created and crashed while no watch was open. The next list contains this pod.
 	if err := s.Replace([]any{crashed("old", 7, "Completed", 0), crashed("new", 1, "Error", 2)}, ""); err != nil {
 		t.Fatal(err)
 	}

@@ -15,19 +15,19 @@ import (
 )
 
 // store is the store that the reflector updates. store converts changes to observations and holds the latest
-// observation of each pod. The reflector calls Replace with a list, and Add, Update and Delete with the events
-// of a watch, all on one goroutine. So the store can distinguish changes from a list and from a watch. The
-// handlers of an informer could not do this. A Verifier can repair the store on another goroutine.
+// observation of each pod. The reflector calls Replace with a list, and Add, Update and Delete with the events of a
+// watch, all on one goroutine. So the store can distinguish changes from a list and from a watch. The handlers of an
+// informer cannot distinguish these changes. A Verifier can repair the store on another goroutine.
 type store struct {
 	ctx  context.Context // set by Run, because the reflector's interface has no parameter for a context
 	pods *Pods
 	seen map[string]timeline.Pod // by UID, because two pods can have the same name between two lists
 	// The field mirrors maps the runtime's UID of a static pod to the UID of its mirror in seen.
 	mirrors map[string]string
-	// Until the first list, known holds the UIDs of pods that a previous agent observed. The last state of these pods
-	// is unknown, so the store observes each of them that still exists.
+	// Until the first list, known holds the UIDs of pods that a previous agent observed. The store does not know the
+	// last state of these pods, so it observes each of these pods that still exists.
 	known []string
-	// The field listed is true if the first list was processed. Pods that appear later are new.
+	// The field listed is true after the first list. Pods that appear later are new.
 	listed bool
 
 	mu sync.Mutex // held during each change, including changes by the Verifier
@@ -86,7 +86,7 @@ func (s *store) Delete(obj any) error {
 	return nil
 }
 
-// Replace implements cache.ReflectorStore. If a pod is absent from the list, it was deleted while no watch was
+// Replace implements cache.ReflectorStore. If a pod is absent from the list, the pod was deleted while no watch was
 // open.
 func (s *store) Replace(list []any, version string) error {
 	s.mu.Lock()
@@ -134,14 +134,15 @@ func (s *store) Replace(list []any, version string) error {
 	return nil
 }
 
-// UpdateResourceVersion implements cache.ResourceVersionUpdater. The reflector calls it for every event,
-// including bookmarks.
+// UpdateResourceVersion implements cache.ResourceVersionUpdater. The reflector calls UpdateResourceVersion for every
+// event, including bookmarks.
 func (s *store) UpdateResourceVersion(version string) { s.pods.config.Keeper.Received(version) }
 
 // Resync implements cache.ReflectorStore. Resync does nothing.
 func (s *store) Resync() error { return nil }
 
-// isLive reports whether the changes that the watch delivers now have just happened.
+// isLive reports whether the watch delivers new changes. Immediately after its opening, a watch also delivers older
+// changes.
 func (s *store) isLive(now time.Time) bool {
 	return now.Sub(time.Unix(0, s.pods.openedAt.Load())) >= kubeclient.CatchUp
 }
@@ -163,7 +164,7 @@ func (s *store) observe(pod *arrival, now time.Time, live bool) {
 	s.pods.restarts.observe(pod.Pod, !ok && (!s.listed || isMirror(converted)))
 	s.pods.config.Follower.Seen(pod.Pod)
 	if ok && !known.DeletedAt.IsZero() && known.DeletedAt.Before(converted.DeletedAt) {
-		// The kubelet ends a deletion with a second request without a grace period. That request changes the
+		// The kubelet ends a deletion with a second request without a grace period. The second request changes the
 		// timestamp.
 		converted.DeletedAt = known.DeletedAt
 	}

@@ -16,7 +16,8 @@ import (
 // Verifier compares the watched pods with the API server, and decides which reported states are outdated. Pods calls
 // all methods except Run under the lock that Change also holds.
 type Verifier interface {
-	// Run compares until ctx ends. Pods.Run calls Run on a separate goroutine and waits for Run.
+	// Run compares the watched pods with the API server until ctx ends. Pods.Run calls Run on a separate goroutine
+	// and waits for Run.
 	Run(ctx context.Context, pods *Pods)
 	// Older reports whether the reported version of a pod is outdated. Pods ignores outdated versions.
 	Older(uid, version string) bool
@@ -40,13 +41,13 @@ func (noVerifier) Note(string, string)           {}
 func (noVerifier) Gone(string)                   {}
 func (noVerifier) Deleted(string)                {}
 
-// Changes is the access of a Verifier to the watched pods, within Change.
+// Changes gives a Verifier access to the watched pods during a call of Change.
 type Changes interface {
 	// Has reports whether the watch has reported the pod with the UID.
 	Has(uid string) bool
 	// UIDs returns the UIDs of all watched pods.
 	UIDs() iter.Seq[string]
-	// Observe processes a newer state of a pod. The object is a result of Compact.
+	// Observe processes a newer state of a pod. The object must come from Compact.
 	Observe(pod runtime.Object)
 	// Remove processes the removal of a pod.
 	Remove(uid string)
