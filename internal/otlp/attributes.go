@@ -31,7 +31,7 @@ const (
 	keyError        = "podlapse.error_seconds"
 	keySources      = "podlapse.sources"
 	keyMergedWith   = "podlapse.merged_with"
-	keyOpen         = "podlapse.open" // true if still in progress when the start-up was settled
+	keyOpen         = "podlapse.open" // true if the phase was still in progress when the start-up was settled
 	keyImage        = "podlapse.image"
 	keyDigest       = "podlapse.digest"
 	keyRegistry     = "podlapse.registry"
@@ -78,7 +78,8 @@ const (
 	kindEvent       = "event"
 )
 
-// podOf returns the attributes of every span. Users can find each span by its pod.
+// podOf returns the attributes that identify the pod. Every span has these attributes, so that users can search for
+// a pod's spans.
 func podOf(t timeline.Timeline) []attribute.KeyValue {
 	return withoutEmpty(
 		text(string(semconv.K8SNamespaceNameKey), t.Namespace),
@@ -96,7 +97,8 @@ func containerOf(name string) attribute.KeyValue {
 	return text(string(semconv.K8SContainerNameKey), name)
 }
 
-// imageOf returns an image reference in the format of the conventions: name and tag are separate attributes.
+// imageOf returns an image reference in the format of the semantic conventions: name and tag are separate
+// attributes.
 func imageOf(ref string) []attribute.KeyValue {
 	name, _, _ := strings.Cut(ref, "@")
 	if i := strings.LastIndexByte(name, ':'); i > strings.LastIndexByte(name, '/') {

@@ -113,8 +113,8 @@ func partsOf(t timeline.Timeline, p timeline.Pull, pull string) []span {
 	return parts
 }
 
-// blockerOf returns the pull of another pod for which this pull waited in the node's queue, and the number of pulls
-// ahead.
+// blockerOf returns the attributes of a pull's wait in the node's queue: the blocking pull of another pod, and the
+// number of pulls ahead.
 func blockerOf(p timeline.Pull) (attributes []attribute.KeyValue) {
 	if p.Ahead > 0 {
 		attributes = append(attributes, attribute.Int(keyAhead, p.Ahead))

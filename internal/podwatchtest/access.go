@@ -42,7 +42,7 @@ func (s *Server) KnowToken(token, user string) {
 	s.tokens[token] = user
 }
 
-// Ahead sets the difference between the server's clock and the test's clock.
+// Ahead moves the server's clock ahead of the test's clock.
 func (s *Server) Ahead(by time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,7 +57,7 @@ func (s *Server) allowed(a Attempt) bool {
 }
 
 // refusedTo returns the reason why a request is forbidden, or an empty text if the request is allowed. refusedTo
-// follows the API server's rules for constrained impersonation in the mode associated-node.
+// applies the API server's rules for constrained impersonation in the mode "associated-node".
 func (s *Server) refusedTo(r *http.Request, a Attempt) string {
 	a.User = Agent
 	attempts := []Attempt{a}

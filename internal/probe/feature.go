@@ -23,14 +23,14 @@ const part = "probes"
 
 // settings holds the values of the feature's flags.
 type settings struct {
-	agent   func() feature.Node // works after the agent has parsed its own flags
+	agent   func() feature.Node // can only be called after the agent has parsed its own flags
 	address netip.Addr          // the zero address if unset
 	load    func() (Config, error)
 	read    Config // contents of the file at the start of the agent
 }
 
-// Feature returns the removable feature: the flags --node-address and --probes-file, and the runner of the probes. The
-// flags call the function node, which must work after the agent has parsed its own flags.
+// Feature returns the removable feature: the flags --node-address and --probes-file, and the runner of the probes.
+// Feature calls the function node only after the agent has parsed its own flags.
 func Feature(node func() feature.Node) feature.Feature {
 	s := &settings{agent: node}
 	return feature.Feature{
@@ -39,7 +39,7 @@ func Feature(node func() feature.Node) feature.Feature {
 			if s.load == nil {
 				return nil
 			}
-			// The flag parser has validated the file. The command `check` does not run the probes.
+			// The flag parser has already validated the file. The command `check` does not run probes.
 			return []feature.Finding{{Subject: part, Detail: s.read.String()}}
 		},
 		Start: func(agent feature.Agent) feature.Hooks {
@@ -115,8 +115,8 @@ func (s *settings) runner(agent feature.Agent) *Runner {
 	})
 }
 
-// requestVersion requests the API server's version. Every account can read the version, and the API server does not
-// query etcd for the answer.
+// requestVersion requests the API server's version. Every account can read the version, and the API server answers
+// without a query to etcd.
 func requestVersion(client rest.Interface) RoundTrip {
 	return func(ctx context.Context) error {
 		return client.Get().AbsPath("/version").MaxRetries(0).

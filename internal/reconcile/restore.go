@@ -14,8 +14,8 @@ type Restored struct {
 	Reported []string
 	// Terminations holds observations of reported pods that were being deleted.
 	Terminations []timeline.Observation
-	// EventsUntil is the time of the latest kubelet Event in a PostStartup report. If EventsUntil is zero, the agent
-	// reports only Events from now on.
+	// EventsUntil is the time of the latest kubelet Event in a PostStartup report. If EventsUntil is zero, the
+	// agent reports only Events after its start.
 	EventsUntil time.Time
 }
 
@@ -71,7 +71,7 @@ func (r *Reconciler) restore() {
 }
 
 // restorePulls adds the pulls in saved Events to the pull log. Other pods might wait for these pulls or use their
-// content. Earlier pulls, even of other pods, show the start of a failed pull.
+// content. Earlier pulls, even pulls of other pods, determine the start of a failed pull.
 func (r *Reconciler) restorePulls(events []timeline.EventSeen) {
 	slices.SortStableFunc(events, func(a, b timeline.EventSeen) int { return a.ArrivedAt.Compare(b.ArrivedAt) })
 	for _, event := range events {

@@ -111,8 +111,7 @@ func (r *Recorder) record(o timeline.Observation) {
 	}
 }
 
-// The method after counts the lines that the file received. If a write failed, the method after stops the recording
-// to the file.
+// after counts the lines that the file received. If a write failed, after stops the recording to the file.
 func (r *Recorder) after(taken int, err error) {
 	r.queue.Sent(taken)
 	if err != nil {
@@ -138,7 +137,8 @@ func (r *Recorder) flush() {
 	r.after(r.file.flush())
 }
 
-// end closes the file and reports errors that appear only then, for example on network file systems.
+// end closes the file and reports its errors. For example, network file systems report some write errors only when
+// the file is closed.
 func (r *Recorder) end() {
 	r.flush()
 	if r.file == nil {

@@ -31,7 +31,7 @@ func (r *ring) add(line []byte) {
 	}
 }
 
-// The method latest returns the lines, oldest first.
+// latest returns the lines, oldest first.
 func (r *ring) latest() [][]byte {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,6 +1,6 @@
-// Package registrylabel limits the number of values of the label registry in metrics. The package is pure. Labels
-// is for counters and histograms, which count as long as the agent runs. OfMoment is for gauges of pulls in
-// progress.
+// Package registrylabel limits the number of values of the label registry in metrics. The package is pure. Counters
+// and histograms use Labels, because they count as long as the agent runs. Gauges of pulls in progress use
+// OfMoment.
 package registrylabel
 
 import (
@@ -19,7 +19,7 @@ const (
 	// maxUnconfirmed is the maximum number of labels for registries without a confirmed pull. Only pods and Events name
 	// such registries. Each namespace can have one of these labels.
 	maxUnconfirmed = Max / 2
-	// maxCandidates is the maximum number of registries of each kind whose pulls are counted. The counts decide
+	// maxCandidates is the maximum number of registries in each table, which counts their pulls. The counts decide
 	// which registries get their own label.
 	maxCandidates = 8 * Max
 	// takeover is the factor by which a registry's pulls must exceed the pulls of the least used registry with a label.
@@ -55,9 +55,9 @@ func New() *Labels {
 	return &Labels{confirmed: newTable(), unconfirmed: newTable()}
 }
 
-// Label returns the label for one pull from a registry for a pod of a namespace. The result lost is the registry that
-// loses its label because of this pull. It can be the registry of the pull itself. If no registry loses its label,
-// lost is empty.
+// Label returns the label for one pull from a registry for a pod of a namespace. The result lost is the registry
+// that loses its label because of this pull. The result lost can be the pull's own registry. If no registry loses
+// its label, lost is empty.
 func (l *Labels) Label(registry, namespace string, confirmed bool) (label, lost string) {
 	registry = strings.ToValidUTF8(registry, "") // label values must be valid UTF-8
 	switch {

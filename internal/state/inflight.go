@@ -23,9 +23,9 @@ type inFlight struct {
 	fresh       []freshObservation
 	news        int  // number of new observations
 	full        bool // an observation was omitted
-	gone        bool // the object was removed, so the data is dropped after the report
+	gone        bool // the object was removed, so the Keeper drops the data after the report
 	terminating bool // the start-up was reported, and the pod is being deleted
-	saved       bool // the file contains data of the pod, so the next agent can continue
+	saved       bool // the file contains data of the pod, so the next agent can complete the start-up
 
 	lines  [][]byte
 	latest []byte // latest pod object, unless it is already in lines
@@ -35,12 +35,12 @@ type inFlight struct {
 // freshObservation is an observation that is not encoded yet.
 type freshObservation struct {
 	observation timeline.Observation
-	// The field passing marks a pod object that is kept only until the next pod object arrives.
+	// passing marks a pod object that the Keeper holds only until the next pod object arrives.
 	passing bool
 }
 
-// take keeps an observation, or returns false if the limit is reached. It always keeps the latest pod object and the
-// deletion of the pod, because no source repeats the last state of a deleted pod.
+// take keeps an observation, or returns false if the limit is reached. take always keeps the latest pod object and
+// the deletion of the pod, because no source can repeat the last state of a deleted pod.
 func (p *inFlight) take(o timeline.Observation, news bool) bool {
 	_, seen := o.(timeline.PodSeen)
 	_, gone := o.(timeline.PodGone)
@@ -58,8 +58,8 @@ func (p *inFlight) take(o timeline.Observation, news bool) bool {
 	return room || !news
 }
 
-// encode encodes fresh observations up to the limit. It returns the number of omitted observations and the number of
-// added bytes.
+// encode encodes fresh observations up to the limit. encode returns the number of omitted observations and the
+// number of added bytes.
 func (p *inFlight) encode(observations []freshObservation, room int) (lost, added int) {
 	before := p.bytes
 	for _, f := range observations {

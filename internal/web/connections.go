@@ -18,8 +18,8 @@ const (
 	maxConnections = 128
 	// maxPerClient limits the connections of one client, so that other clients can still connect.
 	maxPerClient = 32
-	// guaranteedPerClient is the number of connections that every client can always have, even if all slots are
-	// taken. Two connections are enough for the kubelet's two probes, or for a scraper that reconnects.
+	// guaranteedPerClient is the number of connections that every client can always have, even if no slot is free.
+	// Two connections are enough for the kubelet's two probes, or for a scraper that reconnects.
 	guaranteedPerClient = 2
 	// guaranteedNearby replaces guaranteedPerClient for clients on the agent's own node, such as the kubelet.
 	// Connections through kubectl port-forward also count as connections from the node.
@@ -54,7 +54,7 @@ type fairListener struct {
 
 	mu   sync.Mutex
 	open map[*counted]bool
-	have map[netip.Prefix]int // number of connections of each client that has any
+	have map[netip.Prefix]int // number of open connections, by client
 }
 
 // Accept implements net.Listener.

@@ -14,7 +14,7 @@ import (
 // DNS rebinding makes the name of another site resolve to 127.0.0.1. The browser then connects to the agent, and
 // sends the site's name as the host. Requests over loopback must therefore name an IP address, localhost or a
 // configured host. Requests from elsewhere can name any host, for example a Service, or the API server if its proxy
-// forwards the request. Such a request gets only data that any client gets at this port.
+// forwards the request. A request from elsewhere gets only the data that every client can get at this port.
 func rejectForeign(hosts []string, dropped counters, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {

@@ -22,9 +22,9 @@ const (
 // errNoRoom is the error of Write after a response exceeded the memory limit.
 var errNoRoom = errors.New("the response exceeds the memory limit")
 
-// reply buffers a response until the response is complete. A client that does not read thus occupies no slot. The
-// stream uses Flush, which sends the buffer. After Flush, writes go directly to the connection. Only one goroutine
-// uses a reply.
+// reply buffers a response until the response is complete. So a client that does not read occupies no slot. The
+// handler of the stream calls Flush, which sends the buffer. After Flush, writes go directly to the connection.
+// Only one goroutine uses a reply.
 type reply struct {
 	http.ResponseWriter // the connection's writer
 	answers             *answers
@@ -177,6 +177,6 @@ func (r *reply) deliver() {
 
 // cut stops the writing of the response. The caller holds answers.mu, so the request cannot end before cut returns.
 func (r *reply) cut() {
-	// A writer without deadlines has no connection, so that its error does not matter.
+	// A writer without deadlines has no connection, so its error does not matter.
 	_ = http.NewResponseController(r.ResponseWriter).SetWriteDeadline(time.Unix(1, 0))
 }

@@ -13,7 +13,7 @@ type shares struct {
 	most int
 
 	mu   sync.Mutex
-	have map[netip.Prefix]int // number of slots of each client that holds any
+	have map[netip.Prefix]int // number of held slots, by client
 }
 
 func newShares(most int) *shares { return &shares{most: most, have: map[netip.Prefix]int{}} }

@@ -97,8 +97,8 @@ func (s startUp) record() (api.Record, error) {
 	return record, err
 }
 
-// position is the place of a start-up in lists. The order is by namespace and name. Of several pods with the same
-// name, the latest pod is first. timeline.Sorted uses the same order.
+// position is the place of a start-up in lists. The order is by namespace and name. If several pods have the same
+// name, the latest pod comes first. timeline.Sorted uses the same order.
 type position struct {
 	Namespace string `json:"n"`
 	Name      string `json:"p"`
