@@ -46,7 +46,7 @@ type AddonsState struct {
 	DroppedAddons   int // number of omitted add-ons: above the limit, or named like an add-on in another namespace
 	Restarts        map[RestartKind]uint64
 	DroppedRestarts uint64 // restarts that no series counts, because the series are at their limit
-	Available       bool // true if all pods of all add-ons are available
+	Available       bool   // true if all pods of all add-ons are available
 }
 
 // Addons follows the add-on pods. Addons implements podwatch.Follower. Addons ignores pods that are being deleted

@@ -12,7 +12,7 @@ import (
 type listing struct {
 	version  string            // version of the list
 	versions map[string]string // versions of the pods, by UID
-	keep     map[string]bool // UIDs of the pods whose objects the caller needs
+	keep     map[string]bool   // UIDs of the pods whose objects the caller needs
 	objects  map[string]runtime.Object
 }
 

@@ -32,8 +32,8 @@ type Server struct {
 	history  []change
 	objects  map[string]object // by resource, namespace and name
 	changed  chan struct{}     // closed and replaced at every change
-	broken   chan struct{} // closed and replaced to close all watches
-	farewell *metav1.Status // status that watches send before they close; nil for none
+	broken   chan struct{}     // closed and replaced to close all watches
+	farewell *metav1.Status    // status that watches send before they close; nil for none
 	watches  int
 	refusal  *metav1.Status
 	hang     bool

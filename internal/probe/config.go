@@ -18,7 +18,7 @@ const (
 	KindDNS       Kind = "dns"       // looks up a name
 	KindTCP       Kind = "tcp"       // opens a TCP connection
 	KindHTTP      Kind = "http"      // gets a URL over http or https
-	KindRegistry  Kind = "registry" // gets /v2/ of a registry; a response that requests authentication is a success
+	KindRegistry  Kind = "registry"  // gets /v2/ of a registry; a response that requests authentication is a success
 	KindCRI       Kind = "cri"       // requests the container runtime's version
 	KindAPIServer Kind = "apiserver" // requests the API server's version, on the agent's own connection
 )
@@ -61,7 +61,7 @@ type Probe struct {
 	Target string `yaml:"target"` // name, HOST:PORT, URL, or HOST[:PORT] of a registry; empty for cri and apiserver
 	Pace   `yaml:",inline"`
 
-	Server    string `yaml:"server"` // for dns: IP:PORT of the DNS server; empty means the servers of the agent's pod
+	Server    string `yaml:"server"`     // for dns: IP:PORT of the DNS server; empty means the servers of the agent's pod
 	PlainHTTP bool   `yaml:"plain_http"` // for registry
 	CAFile    string `yaml:"ca_file"`    // for http and registry: PEM file; empty means the system's CAs
 	Redirects int    `yaml:"redirects"`  // for http: maximum number of redirects on the same host
@@ -70,7 +70,7 @@ type Probe struct {
 	Headers Headers `yaml:"headers"` // for http: additional headers
 
 	authorities []byte // content of CAFile
-	followed    bool // a pod's image names the target, so the probe never connects to the addresses in refused
+	followed    bool   // a pod's image names the target, so the probe never connects to the addresses in refused
 }
 
 // Pace configures the interval and the timeout of a probe.

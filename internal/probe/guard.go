@@ -19,7 +19,7 @@ var refused = []netip.Prefix{
 	netip.MustParsePrefix("100.100.100.0/24"), // metadata service of Alibaba Cloud
 	netip.MustParsePrefix("192.0.0.192/32"),   // metadata service of older Oracle Cloud
 	netip.MustParsePrefix("168.63.129.16/32"), // wire server of Azure
-	netip.MustParsePrefix("0.0.0.0/8"), // the kernel treats 0.0.0.0 as the own host
+	netip.MustParsePrefix("0.0.0.0/8"),        // the kernel treats 0.0.0.0 as the own host
 	netip.MustParsePrefix("::/128"),
 	netip.MustParsePrefix("224.0.0.0/4"), // multicast, and the reserved addresses above it
 	netip.MustParsePrefix("240.0.0.0/4"),
@@ -29,8 +29,8 @@ var refused = []netip.Prefix{
 // nat64 is the prefix of IPv6 addresses that contain an IPv4 address in their last four bytes (RFC 6052).
 var nat64 = netip.MustParsePrefix("64:ff9b::/96")
 
-// checkAddress refuses the addresses in refused. It refuses a loopback address unless the configuration allows this
-// address: a loopback address is the agent's own pod or, with host networking, the node.
+// checkAddress refuses the addresses in refused. checkAddress also refuses a loopback address unless the
+// configuration allows this address: a loopback address is the agent's own pod or, with host networking, the node.
 func checkAddress(address netip.Addr, loopback bool) error {
 	address = address.Unmap().WithZone("")
 	if nat64.Contains(address) {

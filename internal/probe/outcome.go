@@ -18,7 +18,7 @@ const (
 	ResultDNSError     Result = "dns_error"
 	ResultConnectError Result = "connect_error"
 	ResultTLSError     Result = "tls_error"
-	ResultNoAnswer     Result = "no_answer" // the server closed the connection before a response
+	ResultNoAnswer     Result = "no_answer"  // the server closed the connection before a response
 	ResultBadStatus    Result = "bad_status" // a status code that the probe does not accept, or too many redirects
 	ResultError        Result = "error"      // any other error
 )
@@ -82,7 +82,7 @@ type statusError int
 func (e statusError) Error() string { return fmt.Sprintf("response status %d", int(e)) }
 
 // classify derives the result from the error and the stage in which the attempt ended. The argument in is the
-// result for a failure in this stage. It is empty if no stage was open.
+// result for a failure in this stage. The argument in is empty if no stage was open.
 func classify(err error, in Result) Result {
 	var status statusError
 	var slow interface{ Timeout() bool }

@@ -171,8 +171,8 @@ func (r *Reconciler) countStarting(by int) {
 	}
 }
 
-// isMirrored reports whether another object already represents the same start-up of a static pod. This case occurs
-// after the kubelet has recreated the static pod's mirror.
+// isMirrored reports whether another object already represents the same start-up of a static pod. For example, the
+// kubelet has recreated the static pod's mirror.
 func (r *Reconciler) isMirrored(made timeline.Pod) bool {
 	if made.ReadAt.IsZero() {
 		return false

@@ -28,8 +28,8 @@ const (
 	maxGone = 128
 )
 
-// Config configures a Reconciler. Its functions and methods must not block. The goroutine in Run calls them. Other
-// goroutines also call Now.
+// Config configures a Reconciler. The functions and methods in a Config must not block. The goroutine in Run calls
+// these functions and methods. Other goroutines also call Now.
 type Config struct {
 	Now     func() time.Time
 	Scope   timeline.Scope
@@ -103,7 +103,8 @@ const (
 	// during the start-up.
 	EphemeralPulled
 	// PostStartup means that an event happened after the start-up (Report.PostStartup). The Reconciler reports
-	// kubelet Events in the order of time. It does not report Events up to the time Restored.EventsUntil.
+	// kubelet Events in the order of time. The Reconciler does not report Events up to the time
+	// Restored.EventsUntil.
 	PostStartup
 	// Terminated means that the object of a pod was removed after the agent had seen its deletion request
 	// (Timeline.Termination).

@@ -113,8 +113,8 @@ func send(runtime grpc.ClientStream, request *frame) error {
 	return runtime.CloseSend()
 }
 
-// answer forwards the runtime's messages to the client. It returns after the last message, or when the runtime ends
-// the call with an error.
+// answer forwards the runtime's messages to the client. answer returns after the last message, or when the runtime
+// ends the call with an error.
 func (p *Proxy) answer(client grpc.ServerStream, runtime grpc.ClientStream, method string, call cri.Call) error {
 	for first := true; ; first = false {
 		var message frame

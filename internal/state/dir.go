@@ -40,7 +40,7 @@ func openDir(path string) (dir, error) {
 
 // removeInterrupted removes the files of interrupted writes.
 func (d dir) removeInterrupted() {
-	// A file that remains is harmless. It only uses space.
+	// A file that remains is harmless and only uses space.
 	leftovers, _ := filepath.Glob(filepath.Join(d.path, pendingGlob))
 	for _, leftover := range leftovers {
 		_ = os.Remove(leftover)

@@ -280,7 +280,7 @@ func (b *Board) overTable(rows []row, now time.Time, page terminal.Page) []strin
 	return b.lines(layout, page)
 }
 
-// lines returns the lines of a table. It omits the node column if the board has only one node.
+// lines returns the lines of a table. lines omits the node column if the board has only one agent.
 func (b *Board) lines(layout terminal.Table, page terminal.Page) []string {
 	if len(b.agents) == 1 {
 		layout.DropFirst()

@@ -10,9 +10,9 @@ import (
 )
 
 // Trace is a start-up in the Trace Event Format, as a JSON object for Perfetto and chrome://tracing
-// (https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU). Its times count from the
-// creation of the pod, because readers use float64. A float64 cannot represent microseconds since 1970 to the
-// nanosecond.
+// (https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU). The times in a Trace count
+// from the creation of the pod, because readers use float64. A float64 cannot represent microseconds since 1970 to
+// the nanosecond.
 type Trace struct {
 	Events    []Event           `json:"traceEvents"`
 	Unit      string            `json:"displayTimeUnit"`
@@ -26,7 +26,7 @@ type Event struct {
 	Category string         `json:"cat,omitempty"`
 	At       *Micros        `json:"ts,omitempty"`
 	Length   *Micros        `json:"dur,omitempty"` // only for X
-	Scope    string         `json:"s,omitempty"` // only for i; the value t means thread
+	Scope    string         `json:"s,omitempty"`   // only for i; the value t means thread
 	Process  int            `json:"pid"`
 	Thread   int            `json:"tid"`
 	Args     map[string]any `json:"args,omitempty"`

@@ -258,7 +258,7 @@ func markStreaming(r *http.Request) {
 	}
 }
 
-// countedOf returns the counted connection behind conn. It returns nil if conn belongs to another listener.
+// countedOf returns the counted connection behind conn. countedOf returns nil if conn belongs to another listener.
 func countedOf(conn net.Conn) *counted {
 	if secure, ok := conn.(interface{ NetConn() net.Conn }); ok {
 		conn = secure.NetConn()

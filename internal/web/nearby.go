@@ -16,8 +16,8 @@ import (
 // lacks a local client, this client only has fewer guaranteed connections.
 type nearby []netip.Addr
 
-// newNearby reads the gateways from the kernel's routing table. It returns no gateways if the kernel has no such
-// table.
+// newNearby reads the gateways from the kernel's routing table. newNearby returns no gateways if the kernel has no
+// such table.
 func newNearby() nearby {
 	routes, _ := os.ReadFile("/proc/net/route")
 	var gateways nearby

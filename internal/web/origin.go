@@ -46,8 +46,8 @@ func knownHost(host string, names []string) bool {
 		slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, host) })
 }
 
-// crossSite reports whether the agent must reject a request because a page of another site sent it. It reads the
-// Fetch Metadata headers, which pages cannot change. A link from another site to the agent's page is allowed,
+// crossSite reports whether the agent must reject a request because a page of another site sent it. crossSite reads
+// the Fetch Metadata headers, which pages cannot change. A link from another site to the agent's page is allowed,
 // because the other site cannot read the page.
 func crossSite(r *http.Request) bool {
 	if r.Header.Get("Sec-Fetch-Site") != "cross-site" {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// deliveryTimeout is the maximum time for a client to read a response. It equals Prometheus's default scrape
-// timeout.
+// deliveryTimeout is the maximum time for a client to read a response. deliveryTimeout equals Prometheus's default
+// scrape timeout.
 const deliveryTimeout = 10 * time.Second
 
 const (
@@ -147,8 +147,8 @@ func (r *reply) writeChunks() error {
 	return nil
 }
 
-// deliver writes the response within deliveryTimeout. It stops early if the server needs the memory of a stalled
-// response. It ignores errors of the connection, because the client notices them.
+// deliver writes the response within deliveryTimeout. deliver stops early if the server needs the memory of a
+// stalled response. deliver ignores errors of the connection, because the client notices these errors.
 func (r *reply) deliver() {
 	if r.direct || r.status == 0 && r.failure == nil {
 		return

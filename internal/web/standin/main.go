@@ -1,5 +1,5 @@
-// Command standin is the agent's server without a node. It serves the page and the API with invented start-ups, for
-// tests in a browser. Its start-ups and changes are the same as in the stream benchmark.
+// Command standin is the agent's server without a node. The command serves the page and the API with invented
+// start-ups, for tests in a browser. The start-ups and their changes are the same as in the stream benchmark.
 package main
 
 import (
