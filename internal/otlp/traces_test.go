@@ -49,7 +49,7 @@ func TestTraceOfGivenUpStartUp(t *testing.T) {
 	mustBe(t, "testdata/given-up.trace", tree(collector.spans()))
 }
 
-// The IDs follow the definition, on another day and in another agent too.
+// The IDs follow the definition, and are the same on another day and in another agent.
 func TestTraceIDsAreDeterministic(t *testing.T) {
 	var collectors [2]receiver
 	for i := range collectors {
@@ -138,7 +138,7 @@ func TestAnnotationIsParent(t *testing.T) {
 				}
 				return
 			}
-			if got := hex.EncodeToString(spans[0].TraceId); got != named { // the first one offered
+			if got := hex.EncodeToString(spans[0].TraceId); got != named { // the first offered start-up
 				t.Errorf("trace %s is named %s", got, named)
 			}
 			ids := map[string]bool{}

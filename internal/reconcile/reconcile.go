@@ -35,7 +35,7 @@ type Config struct {
 	Scope   timeline.Scope
 	Sources Sources
 	Follow  Follow
-	// Report receives every report. The reports of one pod arrive in the order of the constants of ReportKind.
+	// Report receives every report. Reports of one pod arrive in the order of the constants of ReportKind.
 	Report func(Report)
 	// Restored is the state that a previous agent saved. Keeper, if set, saves the state for the next agent.
 	Restored Restored
