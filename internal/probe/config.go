@@ -61,7 +61,7 @@ type Probe struct {
 	Target string `yaml:"target"` // name, HOST:PORT, URL, or HOST[:PORT] of a registry; empty for cri and apiserver
 	Pace   `yaml:",inline"`
 
-	Server    string `yaml:"server"`     // for dns: IP:PORT of the DNS server; empty means the servers of the agent's pod
+	Server    string `yaml:"server"`     // for dns: IP:PORT of the DNS server; empty means the pod's DNS servers
 	PlainHTTP bool   `yaml:"plain_http"` // for registry
 	CAFile    string `yaml:"ca_file"`    // for http and registry: PEM file; empty means the system's CAs
 	Redirects int    `yaml:"redirects"`  // for http: maximum number of redirects on the same host

@@ -18,8 +18,8 @@ const (
 	// query.
 	askGap = 200 * time.Millisecond
 	// askAboutPulls is the minimum time between queries that check whether a pod can already pull. These queries
-	// have no back-off, because a forged Event can hide the image that other pods wait for until the runtime
-	// answers.
+	// have no back-off, because until the runtime answers, a forged Event can hide the image that other pods wait
+	// for.
 	askAboutPulls = 2 * time.Second
 )
 
@@ -171,8 +171,8 @@ func (r *Reconciler) countStarting(by int) {
 	}
 }
 
-// isMirrored reports whether another object already represents the same start-up of a static pod. For example, the
-// kubelet has recreated the static pod's mirror.
+// isMirrored reports whether another object already represents the same start-up of a static pod. If the kubelet
+// has recreated the pod's mirror, two objects represent one start-up.
 func (r *Reconciler) isMirrored(made timeline.Pod) bool {
 	if made.ReadAt.IsZero() {
 		return false

@@ -53,7 +53,7 @@ type Keeper struct {
 	mu       sync.Mutex
 	inFlight map[string]*inFlight // by pod UID
 	reported []string             // pod UIDs, oldest report first
-	silences timeline.SilenceLog  // silences of the runtime while pods start
+	silences timeline.SilenceLog  // silences of the runtime, which explain delays of starting pods
 	lost     int                  // number of omitted observations and entries since the last save
 	// eventsUntil is the time of the latest reported kubelet Event after a start-up.
 	eventsUntil time.Time

@@ -101,7 +101,7 @@ func TestFilters(t *testing.T) {
 		"slower-than=" + slow.String():          "",
 		"state=starting,failed":                 "",
 		"since=" + askedAt.Format(time.RFC3339): "",
-		"phase=unpack&slower-than=2s":           "", // the longest unpack phase is shorter
+		"phase=unpack&slower-than=2s":           "", // the unpack phases are shorter
 	} {
 		if got := names(query); got != want {
 			t.Errorf("%s: %q, want %q", query, got, want)

@@ -26,5 +26,5 @@ export function kept(key) {
 
 // keep stores a setting. If the browser refuses to store the setting, keep does nothing.
 export function keep(key, value) {
-  try { localStorage.setItem(key, value); } catch { /* until the page is closed */ }
+  try { localStorage.setItem(key, value); } catch { /* the setting lasts until the page is closed */ }
 }
