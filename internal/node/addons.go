@@ -27,9 +27,9 @@ const (
 type AddonState struct {
 	Addon
 	Pods      int
-	Running   int // pods in phase Running
+	Running   int // number of pods in phase Running
 	Ready     int
-	Available int // ready pods without a container restart in the last minute
+	Available int // number of ready pods without a container restart in the last minute
 }
 
 // RestartKind is the key of a restart counter: the agent counts the restarts of each kind separately.
@@ -37,7 +37,7 @@ type RestartKind struct {
 	Addon
 	Container string
 	Reason    podwatch.RestartReason
-	ExitCode  string // a number, or "unknown"
+	ExitCode  string // exit code as a number, or "unknown"
 }
 
 // AddonsState is the state of all add-ons at one moment. The lists are sorted and limited.
@@ -45,7 +45,7 @@ type AddonsState struct {
 	Addons          []AddonState
 	DroppedAddons   int // number of omitted add-ons: above the limit, or named like an add-on in another namespace
 	Restarts        map[RestartKind]uint64
-	DroppedRestarts uint64 // restarts that no series counts, because the series are at their limit
+	DroppedRestarts uint64 // number of restarts that no series counts, because the series are at their limit
 	Available       bool   // true if all pods of all add-ons are available
 }
 
@@ -56,7 +56,7 @@ type Addons struct {
 	now      func() time.Time
 
 	mu       sync.Mutex
-	pods     map[string]addonPod // by UID
+	pods     map[string]addonPod // add-on pods, by UID
 	restarts map[RestartKind]uint64
 	dropped  uint64
 	unstable map[string]time.Time // time of the last container restart, by pod UID

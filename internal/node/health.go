@@ -16,8 +16,8 @@ const maxConditions = 32
 
 // Names of the requirements for availability, in the order of the checks.
 const (
-	AspectReady       = "ready"       // condition Ready is True
-	AspectSchedulable = "schedulable" // not cordoned
+	AspectReady       = "ready"       // the status of the condition Ready is True
+	AspectSchedulable = "schedulable" // the node is not cordoned
 	AspectWarmedUp    = "warmed_up"   // the Node object is older than the warm-up time
 )
 
@@ -31,10 +31,10 @@ const (
 
 // Health is the state of a node according to the Node object.
 type Health struct {
-	Known      bool // the API server has answered
-	Exists     bool // the API server has the Node object
+	Known      bool // true if the API server has answered
+	Exists     bool // true if the API server has the Node object
 	Place      Place
-	Conditions []Condition // sorted by type
+	Conditions []Condition // conditions, sorted by type
 	Dropped    int         // number of conditions above the limit
 	CreatedAt  time.Time
 	Cordoned   bool

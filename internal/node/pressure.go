@@ -28,7 +28,7 @@ const pressureEvery = 250 * time.Millisecond
 
 // PressureConfig configures a Pressure. Every field is required.
 type PressureConfig struct {
-	Dir     string // PressureFiles
+	Dir     string // directory of the pressure files; PressureFiles outside tests
 	Observe func(context.Context, timeline.Observation)
 	Report  health.Report
 	Now     func() time.Time
@@ -37,7 +37,7 @@ type PressureConfig struct {
 // Pressure sends observations of type timeline.PressureSeen while the reconciler requests samples.
 type Pressure struct {
 	config PressureConfig
-	on     chan bool // capacity 1; holds the latest argument of Sample
+	on     chan bool // latest argument of Sample; capacity 1
 }
 
 // NewPressure creates a Pressure. The Pressure does nothing before Run.

@@ -13,7 +13,7 @@ import (
 
 // Selector selects the add-on pods. The zero Selector selects no pods.
 type Selector struct {
-	namespaces []string // empty means all namespaces
+	namespaces []string // selected namespaces; empty means all namespaces
 	labels     labels.Selector
 }
 

@@ -12,7 +12,7 @@ import (
 
 // Attributes that have no name in the semantic conventions. Durations are in seconds, sizes in bytes.
 const (
-	keyKind         = "podlapse.kind" // kind of the span: one of the kinds below
+	keyKind         = "podlapse.kind" // kind of the span: a value of the constants kind* below
 	keyID           = "podlapse.startup.id"
 	keyState        = "podlapse.state"
 	keyVerdict      = "podlapse.verdict"
@@ -27,7 +27,7 @@ const (
 	keySpansLeftOut = "podlapse.spans_left_out"
 	keyMessage      = "podlapse.message"
 	keyCause        = "podlapse.cause"
-	keyAttempt      = "podlapse.attempt" // starts at 0
+	keyAttempt      = "podlapse.attempt" // number of the attempt, from 0
 	keyError        = "podlapse.error_seconds"
 	keySources      = "podlapse.sources"
 	keyMergedWith   = "podlapse.merged_with"
@@ -48,7 +48,7 @@ const (
 	keyReason       = "podlapse.reason"
 	keyGrace        = "podlapse.grace_seconds"
 	keyGraceUsed    = "podlapse.grace_used_seconds"
-	keyHow          = "podlapse.how" // how the container's run ended
+	keyHow          = "podlapse.how" // the way in which the container's run ended
 	keyExitCode     = "podlapse.exit_code"
 	keySignal       = "podlapse.signal"
 )

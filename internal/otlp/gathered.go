@@ -10,7 +10,7 @@ import (
 // in the field err. gatheredMetrics is not safe for concurrent use.
 type gatheredMetrics struct {
 	from        prometheus.Gatherer
-	exponential bool  // send native histograms instead of classic buckets
+	exponential bool  // true to send native histograms instead of classic buckets
 	err         error // error of the latest Gather
 }
 

@@ -6,7 +6,7 @@ import "github.com/podlapse/podlapse/pkg/timeline"
 type item struct {
 	timeline.Timeline // the pod's start-up; its field Termination is set for the kind termination
 	kind              kind
-	event             timeline.PostStartup // only set for the kind postStartup
+	event             timeline.PostStartup // later event of the pod; only set for the kind postStartup
 }
 
 type kind uint8

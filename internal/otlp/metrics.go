@@ -15,7 +15,7 @@ import (
 
 // MetricsConfig configures a Metrics. Every field except Exponential is required.
 type MetricsConfig struct {
-	Signal   Signal // must be enabled
+	Signal   Signal // settings of the signal, which must be enabled
 	Interval time.Duration
 	// Exponential selects exponential histograms without exemplars. Otherwise, histograms have the buckets of
 	// /metrics.

@@ -29,7 +29,7 @@ const (
 type Settings struct {
 	Traces   Signal
 	Metrics  Signal
-	Interval time.Duration // between two exports of the metrics
+	Interval time.Duration // time between two exports of the metrics
 	// Exponential requests exponential histograms.
 	Exponential bool
 }
@@ -37,8 +37,8 @@ type Settings struct {
 // Signal configures the export of traces or of metrics.
 type Signal struct {
 	On       bool
-	Endpoint string // value of the variable, for people
-	Protocol string // http/protobuf or grpc
+	Endpoint string // endpoint from the environment variable, for messages to people
+	Protocol string // protocol of the endpoint: http/protobuf or grpc
 	// Timeout is the time limit for one batch, including all retries.
 	Timeout time.Duration
 }

@@ -216,9 +216,9 @@ func oneOf(words ...string) func(string) error {
 	}
 }
 
-// checkClientKey records problems with a client's certificate and key. The exporters read both from variables with
-// the same prefix. The variables for the signal have priority over the general variables. The exporters silently
-// ignore a certificate without a key (SDK, internal/envconfig, WithClientCert).
+// checkClientKey records problems with a client's certificate and key. The exporters read the certificate and the
+// key from variables with the same prefix. The variables for the signal have priority over the general variables.
+// The exporters silently ignore a certificate without a key (SDK, internal/envconfig, WithClientCert).
 func (e *environment) checkClientKey(signal string) {
 	for _, prefix := range []string{"OTEL_EXPORTER_OTLP_" + signal + "_", "OTEL_EXPORTER_OTLP_"} {
 		certificateName, keyName := prefix+"CLIENT_CERTIFICATE", prefix+"CLIENT_KEY"

@@ -39,8 +39,8 @@ var contentTypes = map[string]string{
 
 // File is one file of the page.
 type File struct {
-	Type string // value of the header Content-Type
-	Text []byte // callers must not change the bytes, because all callers share them
+	Type string // value of the response header Content-Type
+	Text []byte // content of the file; callers share the bytes and must not change them
 }
 
 // Page holds all files of the page.

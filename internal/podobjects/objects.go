@@ -21,7 +21,7 @@ type Objects struct {
 	now func() time.Time
 
 	mu        sync.Mutex
-	pods      map[string]packedPod // by UID
+	pods      map[string]packedPod // cached pods, by UID
 	version   string
 	heardAt   time.Time // time at which the API server last sent any data
 	connected bool
@@ -31,7 +31,7 @@ type Objects struct {
 
 type packedPod struct {
 	namespace, name, labels string
-	object                  []byte // protobuf, compressed with deflate
+	object                  []byte // pod object in protobuf, compressed with deflate
 }
 
 // New creates an empty cache. A podwatch.Pods fills the cache.

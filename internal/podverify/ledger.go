@@ -13,8 +13,8 @@ const maxTombstones = 256
 // ledger records the version of each pod in the store. The versions allow comparisons of the store with a list.
 // The versions also prevent late watch events from undoing changes from a list.
 type ledger struct {
-	versions   map[string]string // by UID
-	tombstones []string          // UIDs, the oldest first
+	versions   map[string]string // resource versions of the pods in the store, by UID
+	tombstones []string          // UIDs of pods with a tombstone, oldest first
 }
 
 // Older reports whether a version of a pod is older than the known version, or whether the pod has a

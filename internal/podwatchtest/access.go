@@ -18,11 +18,11 @@ const Agent = "system:serviceaccount:podlapse:podlapse-agent"
 
 // Attempt is a request that the server must authorize.
 type Attempt struct {
-	User            string // Agent, the owner of a known token, or the impersonated user
+	User            string // user of the request: Agent, the owner of a known token, or the impersonated user
 	Verb            string
 	Group, Resource string
 	Path            string // path of a request without a resource
-	Selector        string // field selector
+	Selector        string // field selector of the request
 }
 
 // Authorize applies a policy to all later attempts. Without a policy, the server allows all attempts.

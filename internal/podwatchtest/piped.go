@@ -34,7 +34,7 @@ func StartPiped(t testing.TB) *Server {
 
 // pipeListener is a net.Listener with a dialer.
 type pipeListener struct {
-	calls  chan net.Conn // unbuffered
+	calls  chan net.Conn // new connections for Accept; unbuffered
 	closed chan struct{}
 }
 

@@ -30,9 +30,9 @@ type Server struct {
 	version  int // version of the latest change
 	oldest   int // oldest version in the history
 	history  []change
-	objects  map[string]object // by resource, namespace and name
-	changed  chan struct{}     // closed and replaced at every change
-	broken   chan struct{}     // closed and replaced to close all watches
+	objects  map[string]object // current objects, by resource, namespace and name
+	changed  chan struct{}     // channel that the server closes and replaces at every change
+	broken   chan struct{}     // channel that the server closes and replaces to close all watches
 	farewell *metav1.Status    // status that watches send before they close; nil for none
 	watches  int
 	refusal  *metav1.Status
@@ -41,7 +41,7 @@ type Server struct {
 	slow     time.Duration // wait before each existing object in a watch's response
 	requests []string
 	allow    func(Attempt) bool
-	tokens   map[string]string // users by token
+	tokens   map[string]string // users of known tokens, by token
 	ahead    time.Duration
 
 	lost      func(kind string, o metav1.Object) bool
@@ -59,7 +59,7 @@ type object interface {
 
 type change struct {
 	version int
-	kind    string // ADDED, MODIFIED or DELETED
+	kind    string // kind of the change: ADDED, MODIFIED or DELETED
 	object  object
 }
 

@@ -158,8 +158,8 @@ func getOnce(ctx context.Context, transport http.RoundTripper, target string, he
 	return response, nil
 }
 
-// redirect returns the address of a redirect on the same host. redirect returns an empty text if the response is
-// not such a redirect, or if it redirects from HTTPS to HTTP.
+// redirect returns the address of a redirect on the same host. For every other response, and for a redirect from
+// HTTPS to HTTP, redirect returns an empty text.
 func redirect(response *http.Response) string {
 	switch response.StatusCode {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,

@@ -28,7 +28,7 @@ const (
 	maxProbes     = 32
 	maxRegistries = 8
 	maxRedirects  = 5
-	maxFile       = 1 << 20 // bytes
+	maxFile       = 1 << 20 // maximum size of a file, in bytes
 	leastInterval = time.Second
 	mostInterval  = 24 * time.Hour
 	mostTimeout   = time.Minute
@@ -62,9 +62,9 @@ type Probe struct {
 	Pace   `yaml:",inline"`
 
 	Server    string `yaml:"server"`     // for dns: IP:PORT of the DNS server; empty means the pod's DNS servers
-	PlainHTTP bool   `yaml:"plain_http"` // for registry
+	PlainHTTP bool   `yaml:"plain_http"` // for registry: true to use HTTP without TLS
 	CAFile    string `yaml:"ca_file"`    // for http and registry: PEM file; empty means the system's CAs
-	Redirects int    `yaml:"redirects"`  // for http: maximum number of redirects on the same host
+	Redirects int    `yaml:"redirects"`  // for http: maximum number of followed redirects, all on the same host
 	Status    []int  `yaml:"status"`     // for http: accepted status codes; empty means 200 to 399
 
 	Headers Headers `yaml:"headers"` // for http: additional headers
@@ -84,7 +84,7 @@ type Pace struct {
 type Registries struct {
 	Top       int `yaml:"top"` // number of probed registries, the most used ones; 0 means none
 	Pace      `yaml:",inline"`
-	PlainHTTP []string `yaml:"plain_http"` // HOST[:PORT] of registries without TLS
+	PlainHTTP []string `yaml:"plain_http"` // registries without TLS, as HOST[:PORT]
 }
 
 // Duration is a duration in Go's syntax, such as 30s.

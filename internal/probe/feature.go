@@ -24,7 +24,7 @@ const part = "probes"
 // settings holds the values of the feature's flags.
 type settings struct {
 	agent   func() feature.Node // can only be called after the agent has parsed its own flags
-	address netip.Addr          // the zero address if unset
+	address netip.Addr          // address of the node; the zero address if unset
 	load    func() (Config, error)
 	read    Config // contents of the file at the start of the agent
 }
@@ -108,7 +108,7 @@ func (s *settings) runner(agent feature.Agent) *Runner {
 		Config: s.read, Load: s.load, Recorder: NewMetrics(agent.Registerer, s.read.Probes),
 		APIServer: requestVersion(agent.Client), Runtime: agent.PingRuntime,
 		Pulled: func(ctx context.Context) []string {
-			present, _ := agent.Present(ctx) // empty while the agent stops
+			present, _ := agent.Present(ctx) // the list is empty while the agent stops
 			return pulledFrom(present)
 		},
 		Report: agent.Health.Register(part, "not started yet"), Logger: agent.Logger.Named("probe"),

@@ -13,7 +13,7 @@ import (
 var refused = []netip.Prefix{
 	// link-local: metadata services of AWS, Azure, Google Cloud, OpenStack and Oracle; ECS, EKS Pod Identity
 	netip.MustParsePrefix("169.254.0.0/16"),
-	netip.MustParsePrefix("fe80::/10"),        // link-local
+	netip.MustParsePrefix("fe80::/10"),        // link-local addresses
 	netip.MustParsePrefix("fd00:ec2::/32"),    // metadata, time and DNS services of AWS; EKS Pod Identity
 	netip.MustParsePrefix("fd20:ce::/32"),     // metadata service of Google Cloud
 	netip.MustParsePrefix("100.100.100.0/24"), // metadata service of Alibaba Cloud

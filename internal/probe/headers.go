@@ -13,7 +13,7 @@ import (
 // Limits on configured headers.
 const (
 	maxHeaders     = 16
-	maxHeaderValue = 1024 // bytes
+	maxHeaderValue = 1024 // maximum length of a value, in bytes
 )
 
 // Headers maps the names of request headers to their values. No error, log message or label contains a value.

@@ -11,7 +11,7 @@ import (
 // The syntax is the same as in the arguments of a container.
 type Node struct {
 	Name    string
-	Address netip.Addr // zero if unknown
+	Address netip.Addr // address of the node; the zero address if unknown
 }
 
 var variable = regexp.MustCompile(`\$\([^()]*\)`)

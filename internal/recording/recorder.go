@@ -23,7 +23,7 @@ const (
 	drain = 800 * time.Millisecond
 )
 
-// Config configures a Recorder. File and Report can both be omitted.
+// Config configures a Recorder. The fields File and Report are optional.
 type Config struct {
 	Header     Header
 	Before     []timeline.Observation // earlier observations, which are recorded first

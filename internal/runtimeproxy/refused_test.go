@@ -66,7 +66,7 @@ func answerOf(method string) proto.Message {
 	return dynamicpb.NewMessage(methods()[method].Output())
 }
 
-// TestOtherMethodsAreRefused calls every method that CRI and containerd define, and some unknown ones.
+// TestOtherMethodsAreRefused calls every method that CRI and containerd define, and some unknown methods.
 func TestOtherMethodsAreRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.sock")
 	runtime := startRuntime(t, path)

@@ -32,7 +32,7 @@ type Queue[T any] struct {
 	config  Config
 	sent    prometheus.Counter
 	dropped prometheus.Counter
-	items   chan *T // pointers keep an empty queue small; only holders of mu send
+	items   chan *T // queue of pointers, so that an empty queue is small; only holders of mu send
 
 	mu    sync.Mutex
 	ended bool

@@ -214,7 +214,7 @@ func differ(got, want timeline.Timeline) string {
 	for phase, w := range wanted {
 		g, found := lengths[phase]
 		switch off := (g.length - w.length).Abs(); {
-		case phase.Phase == timeline.PhaseUnattributed: // a restart may add evidence
+		case phase.Phase == timeline.PhaseUnattributed: // a restart can add evidence
 		case found && off > g.err+w.err:
 			return fmt.Sprintf("was %s ± %s in %v, want %s ± %s", g.length, g.err, phase, w.length, w.err)
 		case !found && w.length > w.err:

@@ -8,11 +8,11 @@ import (
 // Limits of the file. A start-up requires about ten observations of 1 KiB. Only a crash loop exceeds the limit. In
 // this case, the file holds the beginning of the crash loop. A node has about a hundred pods.
 const (
-	maxObservations = 256 // new observations of one pod
+	maxObservations = 256 // maximum number of new observations of one pod
 	maxPodBytes     = 256 << 10
-	maxInFlight     = 1024 // pods
-	maxReported     = 4096 // pods
-	maxUID          = 128  // bytes; UIDs of Kubernetes have 36
+	maxInFlight     = 1024 // maximum number of pods in InFlight
+	maxReported     = 4096 // maximum number of reported pods
+	maxUID          = 128  // maximum length of a UID, in bytes; UIDs of Kubernetes have 36 bytes
 	// maxLineBytes leaves room for the header, the end line and the reported pods.
 	maxLineBytes = maxFile - 1<<20
 )
@@ -22,10 +22,10 @@ const (
 type inFlight struct {
 	fresh       []freshObservation
 	news        int  // number of new observations
-	full        bool // an observation was omitted
-	gone        bool // the object was removed, so the Keeper drops the data after the report
-	terminating bool // the start-up was reported, and the pod is being deleted
-	saved       bool // the file contains data of the pod, so the next agent can complete the start-up
+	full        bool // true if the Keeper omitted an observation
+	gone        bool // true if the object was removed; the Keeper drops the data after the report
+	terminating bool // true if the start-up was reported and the pod is being deleted
+	saved       bool // true if the file contains data of the pod, so the next agent can complete the start-up
 
 	lines  [][]byte
 	latest []byte // latest pod object, unless it is already in lines

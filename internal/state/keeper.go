@@ -51,13 +51,13 @@ type Keeper struct {
 	changed chan struct{} // signals unsaved changes; capacity 1, so a second signal is dropped
 
 	mu       sync.Mutex
-	inFlight map[string]*inFlight // by pod UID
-	reported []string             // pod UIDs, oldest report first
+	inFlight map[string]*inFlight // data of pods that are starting or being deleted, by UID
+	reported []string             // UIDs of reported pods, oldest report first
 	silences timeline.SilenceLog  // silences of the runtime, which explain delays of starting pods
 	lost     int                  // number of omitted observations and entries since the last save
 	// eventsUntil is the time of the latest reported kubelet Event after a start-up.
 	eventsUntil time.Time
-	failing     bool // the last save failed
+	failing     bool // true if the last save failed
 
 	full bool // true while current data is omitted; only the method save uses it
 }

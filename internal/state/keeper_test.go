@@ -253,7 +253,7 @@ func TestBounds(t *testing.T) {
 		for i := range 100 {
 			b.Keep(event("a", float64(i), strings.Repeat("x", 10<<10)), true)
 		}
-		b.Keep(seen("a", 1, strings.Repeat("x", 2<<20)), false) // longer than a line may be
+		b.Keep(seen("a", 1, strings.Repeat("x", 2<<20)), false) // longer than the maximum length of a line
 		if n := len(b.saved(t).InFlight); n < 20 || n > 26 {
 			t.Errorf("%d left", n)
 		}

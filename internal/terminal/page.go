@@ -4,7 +4,7 @@ import "strings"
 
 // Page is the layout of a text.
 type Page struct {
-	Columns int  // terminal cells
+	Columns int  // width of the page in terminal cells
 	Fit     bool // whether to shorten tables to Columns; otherwise tables are as wide as their content
 	Cut     bool // whether to cut longer rows at Columns, because a screen cannot wrap rows
 	Color   bool

@@ -25,16 +25,16 @@ const (
 // Layout is the format of a Board.
 type Layout struct {
 	SortBy    string // value of --sort-by; empty for the default order of each table
-	Wide      bool   // show more columns
-	NoHeaders bool   // show only rows
-	Selected  bool   // the agents report only selected pods; the Board then counts no pulls of other pods
+	Wide      bool   // true to show more columns
+	NoHeaders bool   // true to show only rows
+	Selected  bool   // true if the agents report only selected pods; the Board then counts only these pods' pulls
 }
 
 // Board holds the state of all connected agents.
 type Board struct {
 	layout Layout
 	since  time.Duration     // time after which the Board no longer shows a completed start-up
-	agents map[string]*agent // agents by their own names
+	agents map[string]*agent // agents, by the name of the agent
 	over   int               // number of rows of completed start-ups
 	begun  int               // number of rows of start-ups in progress
 }

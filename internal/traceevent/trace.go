@@ -25,8 +25,8 @@ type Event struct {
 	Name     string         `json:"name"`
 	Category string         `json:"cat,omitempty"`
 	At       *Micros        `json:"ts,omitempty"`
-	Length   *Micros        `json:"dur,omitempty"` // only for X
-	Scope    string         `json:"s,omitempty"`   // only for i; the value t means thread
+	Length   *Micros        `json:"dur,omitempty"` // duration of the event; only for the kind X
+	Scope    string         `json:"s,omitempty"`   // scope of the event, only for the kind i; the value t means thread
 	Process  int            `json:"pid"`
 	Thread   int            `json:"tid"`
 	Args     map[string]any `json:"args,omitempty"`

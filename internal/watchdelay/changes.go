@@ -18,8 +18,8 @@ const (
 	// changeBound means that the pod came to the node. The timestamp is the binding or, for a pod that was created
 	// with a node, the creation.
 	changeBound    change = "bound"
-	changeModified change = "modified" // a condition of the kubelet changed; timestamp: lastTransitionTime
-	changeDeleting change = "deleting" // deletion was requested; timestamp: deletionTimestamp minus the grace period
+	changeModified change = "modified" // the kubelet changed a condition; timestamp: lastTransitionTime
+	changeDeleting change = "deleting" // a client requested the deletion; timestamp: deletionTimestamp minus the grace period
 	// changeDeleted means that the object was removed. The timestamp is the kubelet's request for deletion without a
 	// grace period.
 	changeDeleted change = "deleted"

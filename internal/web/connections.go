@@ -193,7 +193,7 @@ type counted struct {
 	net.Conn
 	client   netip.Prefix
 	near     bool
-	reads    bool // the client had read earlier responses when it connected
+	reads    bool // true if the client had read earlier responses when it connected
 	listener *fairListener
 
 	activity activity // listener.mu guards the fields activity and since

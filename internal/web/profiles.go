@@ -20,7 +20,7 @@ const (
 // profiles serves profiles of the agent. The command `go tool pprof` reads these profiles.
 type profiles struct {
 	on     bool
-	one    chan struct{} // capacity 1: one profile at a time
+	one    chan struct{} // semaphore with capacity 1: one profile at a time
 	logger *zap.Logger
 }
 

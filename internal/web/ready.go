@@ -20,7 +20,7 @@ func livez(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK,
 type readiness struct {
 	statuses func() []health.Status
 	required []string
-	briefly  bool // omit details for clients from elsewhere, because details can contain names of pods
+	briefly  bool // true to omit details for clients from elsewhere, because details can contain names of pods
 }
 
 func (h readiness) ServeHTTP(w http.ResponseWriter, r *http.Request) {

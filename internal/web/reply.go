@@ -26,17 +26,17 @@ var errNoRoom = errors.New("the response exceeds the memory limit")
 // handler of the stream calls Flush, which sends the buffer. After Flush, writes go directly to the connection.
 // Only one goroutine uses a reply.
 type reply struct {
-	http.ResponseWriter // the connection's writer
+	http.ResponseWriter // writer of the connection
 	answers             *answers
 	client              netip.Prefix
-	held                int          // guarded by answers.mu
+	held                int          // reserved memory in bytes; answers.mu guards this field
 	readAt              atomic.Int64 // time at which the kernel last took a part of the response, in Unix nanoseconds
 
-	status  int // 0 until the handler writes a response
+	status  int // status of the response; 0 until the handler writes a response
 	chunks  [][]byte
 	size    int
-	direct  bool   // writes go directly to the connection
-	failure func() // writes an error instead of the discarded response; nil without an error
+	direct  bool   // true if writes go directly to the connection
+	failure func() // function that writes an error instead of the discarded response; nil without an error
 }
 
 // Unwrap lets http.ResponseController reach the connection's deadlines.

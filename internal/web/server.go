@@ -25,7 +25,7 @@ const (
 	writeTimeout    = 30 * time.Second // the handler of a stream extends its own deadline
 	idleTimeout     = 2 * time.Minute  // longer than a usual scrape interval, so that scrapers keep their connections
 	maxHeaderBytes  = 16 << 10
-	streamsAtOnce   = 32 // for each HTTP/2 connection; equal to maxPerClient
+	streamsAtOnce   = 32 // limit for each HTTP/2 connection; equal to maxPerClient
 	shutdownTimeout = 1500 * time.Millisecond
 )
 
@@ -52,7 +52,7 @@ type Config struct {
 	// Pulls returns the image pulls in progress. Pulls can block until ctx is done. Many goroutines call Pulls at
 	// the same time.
 	Pulls    func(ctx context.Context) (livepull.Snapshot, error)
-	Statuses func() []health.Status // safe for concurrent use
+	Statuses func() []health.Status // states of the agent's parts; must be safe for concurrent use
 	Required []string               // parts that must be up for /readyz to succeed
 	Gatherer prometheus.Gatherer
 	// Registerer registers the server's own metrics. If Registerer is nil, the server has no metrics of its own.
@@ -60,7 +60,7 @@ type Config struct {
 	// Observations writes the latest observations. Observations is safe for concurrent use. Observations is nil if
 	// the agent keeps no observations.
 	Observations io.WriterTo
-	Profiles     bool      // whether the server serves profiles of the agent
+	Profiles     bool      // true if the server serves profiles of the agent
 	API          API       // data that the API serves in addition to timelines and pulls
 	Page         page.Page // the files of the web page
 	Logger       *zap.Logger

@@ -20,8 +20,8 @@ type startUp struct {
 	uid       string
 	createdAt time.Time
 
-	there *timeline.Timeline // nil if the pod was deleted
-	gone  *history.Entry     // nil if the pod is present
+	there *timeline.Timeline // timeline of a present pod; nil if the pod was deleted
+	gone  *history.Entry     // entry of a deleted pod; nil if the pod is present
 }
 
 // startUps returns the start-ups for which the function accept returns true, in the order of lists. If startUps
@@ -102,7 +102,7 @@ func (s startUp) record() (api.Record, error) {
 type position struct {
 	Namespace string `json:"n"`
 	Name      string `json:"p"`
-	CreatedAt int64  `json:"t"` // Unix nanoseconds
+	CreatedAt int64  `json:"t"` // creation time in Unix nanoseconds
 	UID       string `json:"u"`
 }
 
