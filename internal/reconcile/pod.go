@@ -25,24 +25,24 @@ const (
 
 // pod is the state of one pod on the node: the evidence during the start-up, and the timeline afterwards.
 type pod struct {
-	evidence *timeline.Evidence // nil after the start-up is settled
+	evidence *timeline.Evidence // evidence of the start-up; nil after the start-up is settled
 	settled  timeline.Timeline
 
-	reported bool // a previous agent, or another mirror of the pod, already reported the start-up
-	restored bool // a previous agent saw the pod
-	late     bool // the agent first saw the pod in a list
+	reported bool // true if a previous agent, or another mirror of the pod, reported the start-up
+	restored bool // true if a previous agent saw the pod
+	late     bool // true if the agent first saw the pod in a list
 	// arrivedAt is the time at which the pod watch delivered the new pod. arrivedAt is zero for other pods.
 	arrivedAt time.Time
 
-	ephemeral *timeline.EphemeralEvidence // evidence of ephemeral containers; nil without containers to follow
-	over      []string                    // names of ephemeral containers that are no longer followed
+	ephemeral *timeline.EphemeralEvidence // evidence of ephemeral containers; nil if the pod has no such containers to follow
+	over      []string                    // names of ephemeral containers that the Reconciler no longer follows
 	pulled    []timeline.Pull             // latest pulls for ephemeral containers
-	idle      []timeline.IdleContainer    // set when the start-up is settled
+	idle      []timeline.IdleContainer    // containers that can pull again; set when the start-up is settled
 
-	postStartup *timeline.PostStartupRuns // nil during the start-up, and without Follow.PostStartup
+	postStartup *timeline.PostStartupRuns // runs after the start-up; nil during the start-up, and without Follow.PostStartup
 	terminating *terminatingPod           // nil before the deletion request, and without Follow.Terminations
 
-	watching bool // an Event watch was requested
+	watching bool // true while an Event watch is requested
 	// requestsEvents and ephemeralRequestsEvents are true if the start-up or an ephemeral container requires the
 	// watch.
 	requestsEvents, ephemeralRequestsEvents bool

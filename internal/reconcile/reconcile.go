@@ -61,9 +61,9 @@ type Sources interface {
 
 // Follow selects reports in addition to the reports of completed start-ups.
 type Follow struct {
-	Partial      bool // report start-ups in progress
-	Terminations bool // report terminations of pods whose deletion request the agent sees
-	PostStartup  bool // report ended container runs after the start-up
+	Partial      bool // true to report start-ups in progress
+	Terminations bool // true to report terminations of pods whose deletion request the agent sees
+	PostStartup  bool // true to report ended container runs after the start-up
 	// Events adds the kubelet's Events to PostStartup. The agent then watches the Events of every pod.
 	Events bool
 }
@@ -117,7 +117,7 @@ const (
 type Report struct {
 	Kind        ReportKind
 	Timeline    timeline.Timeline
-	PostStartup timeline.PostStartup // only set for the kind PostStartup
+	PostStartup timeline.PostStartup // event after the start-up; only set for the kind PostStartup
 }
 
 // Reconciler is the only owner of evidence.
@@ -138,8 +138,8 @@ type Reconciler struct {
 	pods         map[string]*pod
 	starting     int
 	mirrors      []string // IDs of start-ups of static pods whose mirror was removed
-	followed     int      // number of pods whose ephemeral containers are followed
-	terminations int      // number of pods whose termination is followed
+	followed     int      // number of pods whose ephemeral containers the Reconciler follows
+	terminations int      // number of pods whose termination the Reconciler follows
 
 	eventsUntil    time.Time       // time of the latest kubelet Event in a PostStartup report
 	reported       map[string]bool // pods that a previous agent reported and that this agent has not seen yet

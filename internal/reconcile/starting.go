@@ -20,7 +20,7 @@ func (r *Reconciler) Starting(ctx context.Context) ([]timeline.Timeline, error) 
 // cachedStarting is the latest result of Starting. On a node with many starting pods, each result takes milliseconds,
 // and the collectors of one scrape request it several times. Each observation and each tick drop the cached result.
 type cachedStarting struct {
-	starting []timeline.Timeline // nil without a cached result
+	starting []timeline.Timeline // cached timelines; nil without a cached result
 	at       time.Time
 }
 

@@ -26,9 +26,9 @@ const (
 // Config configures a Recorder. The fields File and Report are optional.
 type Config struct {
 	Header     Header
-	Before     []timeline.Observation // earlier observations, which are recorded first
-	Latest     bool                   // keep the latest observations in memory for WriteTo
-	File       *File                  // nil to record only in memory; the recorder closes the file
+	Before     []timeline.Observation // earlier observations; the Recorder records them first
+	Latest     bool                   // true to keep the latest observations in memory for WriteTo
+	File       *File                  // file of the recording; nil to record only in memory; the Recorder closes the file
 	Report     func(up bool, detail string)
 	Registerer prometheus.Registerer // registers the metrics of the sink "recording"
 	Logger     *zap.Logger
@@ -41,7 +41,7 @@ type Recorder struct {
 	queue  *sink.Queue[timeline.Observation]
 	ring   ring
 
-	file *File // only the goroutine in Run uses it; nil after a failure
+	file *File // nil after a failure; only the goroutine in Run uses this field
 }
 
 // New creates a recorder. The recorder writes nothing until Run. New panics if its metric is already registered.

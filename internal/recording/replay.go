@@ -10,11 +10,11 @@ import (
 
 // replayed is one pod of a recording.
 type replayed struct {
-	evidence *timeline.Evidence // nil after the start-up is settled
+	evidence *timeline.Evidence // evidence of the start-up; nil after the start-up is settled
 	settled  timeline.Timeline
-	again    bool // another mirror of the static pod already reported this start-up
+	again    bool // true if another mirror of the static pod already reported this start-up
 
-	termination *timeline.TerminationEvidence // nil until the pod's deletion is requested
+	termination *timeline.TerminationEvidence // evidence of the termination; nil until a client requests the deletion
 }
 
 // node is the state of the node without the evidence of its pods.

@@ -14,7 +14,7 @@ const (
 // ring keeps the latest lines. At a limit, ring drops the oldest line. ring is safe for concurrent use.
 type ring struct {
 	mu    sync.Mutex
-	lines [][]byte // oldest first
+	lines [][]byte // kept lines, oldest first
 	bytes int
 }
 

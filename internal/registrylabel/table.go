@@ -11,8 +11,8 @@ type table struct {
 }
 
 type count struct {
-	pulls, tooMany int // at most tooMany of these pulls belong to other registries
-	most           int // value of pulls at the latest pull that counts in full
+	pulls, tooMany int // count, and the maximum part of this count that belongs to other registries
+	most           int // value of pulls after the latest pull that counted in full
 	own            bool
 	namespace      string // namespace of the pod that gave an unconfirmed registry its label
 }

@@ -50,7 +50,7 @@ func listen(path string) (net.Listener, error) {
 // boundedListener closes new connections immediately while maxConnections are open.
 type boundedListener struct {
 	net.Listener
-	open chan struct{} // capacity maxConnections; one element for each open connection
+	open chan struct{} // semaphore with capacity maxConnections; one element for each open connection
 }
 
 // Accept implements net.Listener.

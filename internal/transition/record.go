@@ -42,7 +42,7 @@ type Labels struct {
 	PriorityClass string `json:"kube_priority_class,omitempty"`
 	RuntimeClass  string `json:"kube_runtime_class,omitempty"`
 
-	OwnerKind   string `json:"kube_ownerref_kind,omitempty"` // kind of the owner in lower case, as in kube-transition-metrics
+	OwnerKind   string `json:"kube_ownerref_kind,omitempty"` // kind of the owner in lower case
 	OwnerName   string `json:"kube_ownerref_name,omitempty"`
 	CronJob     string `json:"kube_cronjob,omitempty"`
 	DaemonSet   string `json:"kube_daemon_set,omitempty"`
@@ -91,7 +91,7 @@ type Container struct {
 // ImagePull covers the time from the kubelet's request for an image until the runtime had the image. ImagePull
 // includes all attempts.
 type ImagePull struct {
-	AlreadyPresent *bool        `json:"already_present,omitempty"` // true if the image was on the node; nil if no evidence exists
+	AlreadyPresent *bool        `json:"already_present,omitempty"` // true if the image was present; nil if no evidence exists
 	StartedAt      api.Instant  `json:"started_timestamp"`
 	FinishedAt     api.Instant  `json:"finished_timestamp,omitzero"`
 	Duration       *api.Seconds `json:"duration_seconds,omitempty"`

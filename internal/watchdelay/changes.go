@@ -19,7 +19,7 @@ const (
 	// with a node, the creation.
 	changeBound    change = "bound"
 	changeModified change = "modified" // the kubelet changed a condition; timestamp: lastTransitionTime
-	changeDeleting change = "deleting" // a client requested the deletion; timestamp: deletionTimestamp minus the grace period
+	changeDeleting change = "deleting" // deletion requested; timestamp: deletionTimestamp minus the grace period
 	// changeDeleted means that the object was removed. The timestamp is the kubelet's request for deletion without a
 	// grace period.
 	changeDeleted change = "deleted"
