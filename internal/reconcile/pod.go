@@ -34,12 +34,12 @@ type pod struct {
 	// arrivedAt is the time at which the pod watch delivered the new pod. arrivedAt is zero for other pods.
 	arrivedAt time.Time
 
-	ephemeral *timeline.EphemeralEvidence // evidence of ephemeral containers; nil if the pod has no such containers to follow
+	ephemeral *timeline.EphemeralEvidence // evidence of ephemeral containers; nil without such containers
 	over      []string                    // names of ephemeral containers that the Reconciler no longer follows
 	pulled    []timeline.Pull             // latest pulls for ephemeral containers
 	idle      []timeline.IdleContainer    // containers that can pull again; set when the start-up is settled
 
-	postStartup *timeline.PostStartupRuns // runs after the start-up; nil during the start-up, and without Follow.PostStartup
+	postStartup *timeline.PostStartupRuns // runs after the start-up; nil during the start-up
 	terminating *terminatingPod           // nil before the deletion request, and without Follow.Terminations
 
 	watching bool // true while an Event watch is requested

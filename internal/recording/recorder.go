@@ -28,7 +28,7 @@ type Config struct {
 	Header     Header
 	Before     []timeline.Observation // earlier observations; the Recorder records them first
 	Latest     bool                   // true to keep the latest observations in memory for WriteTo
-	File       *File                  // file of the recording; nil to record only in memory; the Recorder closes the file
+	File       *File                  // nil to record only in memory; the Recorder closes the file
 	Report     func(up bool, detail string)
 	Registerer prometheus.Registerer // registers the metrics of the sink "recording"
 	Logger     *zap.Logger

@@ -3,8 +3,8 @@ package registrylabel
 import "cmp"
 
 // table counts pulls by registry in bounded memory, with the space-saving algorithm (Metwally et al., 2005). A new
-// registry replaces the registry with the fewest pulls. The new registry continues the replaced count, so its count
-// can be too large by the replaced count.
+// registry replaces the registry with the fewest pulls. The count of the new registry starts at the replaced count.
+// So the new count can be too large by the replaced count.
 type table struct {
 	counted map[string]*count
 	pulls   int // pulls since the counts were halved

@@ -11,7 +11,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// life is one pod of a world. The times of a life are in seconds after the creation of the pod.
+// life is the simulated life of one pod. A world is a list of lives. The times of a life are in seconds after the
+// creation of the pod.
 type life struct {
 	uid       string
 	createdAt time.Time

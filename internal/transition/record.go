@@ -91,7 +91,7 @@ type Container struct {
 // ImagePull covers the time from the kubelet's request for an image until the runtime had the image. ImagePull
 // includes all attempts.
 type ImagePull struct {
-	AlreadyPresent *bool        `json:"already_present,omitempty"` // true if the image was present; nil if no evidence exists
+	AlreadyPresent *bool        `json:"already_present,omitempty"` // true if the image was present; nil if unknown
 	StartedAt      api.Instant  `json:"started_timestamp"`
 	FinishedAt     api.Instant  `json:"finished_timestamp,omitzero"`
 	Duration       *api.Seconds `json:"duration_seconds,omitempty"`
