@@ -161,7 +161,7 @@ func TestCollectorWithLongRetryAfter(t *testing.T) {
 	sink.mustCount(t, 1, 1)
 }
 
-// The collector's port is closed while it restarts.
+// While a collector restarts, its port is closed.
 func TestCollectorRestarts(t *testing.T) {
 	var listen net.ListenConfig
 	listener, err := listen.Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -139,7 +139,7 @@ func TestRequestIsBounded(t *testing.T) {
 	}
 }
 
-// The estimated size of a span is no less than its actual size, and not much more.
+// The estimated size of a span is at least the span's actual size, and not much larger.
 func TestSpanSizeEstimate(t *testing.T) {
 	for _, tl := range []timeline.Timeline{coldStart(), stuck()} {
 		var collector receiver

@@ -92,7 +92,7 @@ func TestHTTPSUsesTLS(t *testing.T) {
 				t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20secret")
 				sink := run(t)
 				sink.Offer(stuck())
-				// A TLS handshake record: RFC 8446, 5.1.
+				// The first bytes of a TLS handshake record (RFC 8446, 5.1).
 				if sent := <-first; !bytes.HasPrefix(sent, []byte("\x16\x03")) ||
 					bytes.Contains(sent, []byte("secret")) {
 					t.Errorf("sent first %.80q", sent)

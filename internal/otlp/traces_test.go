@@ -81,7 +81,7 @@ func TestTraceIDsAreDeterministic(t *testing.T) {
 	}
 }
 
-// replica is a pod of coldStart's Deployment, in a given version.
+// replica returns the start-up of another pod of coldStart's Deployment, in the given version.
 func replica(uid, revision string) timeline.Timeline {
 	t := coldStart()
 	t.UID, t.Revision = uid, revision

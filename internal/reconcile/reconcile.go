@@ -109,7 +109,7 @@ const (
 	// Terminated means that the object of a pod was removed after the agent had seen its deletion request
 	// (Timeline.Termination).
 	Terminated
-	// Forgotten means that a pod was removed.
+	// Forgotten means that the Reconciler has dropped a pod, because the pod's object was deleted.
 	Forgotten
 )
 

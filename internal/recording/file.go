@@ -88,7 +88,7 @@ func (f *File) begin(header []byte) error {
 }
 
 // write appends a line to the buffer. The caller has checked that the line fits. write returns the number of lines
-// that write wrote from the buffer to the file.
+// that this call wrote to the file.
 func (f *File) write(line []byte) (taken int, err error) {
 	f.size += int64(len(line))
 	f.buffer = append(f.buffer, line...)

@@ -16,8 +16,8 @@ const (
 	// maxConfirmed is the maximum number of labels for registries with a confirmed pull. One label stays
 	// free for a registry without a confirmed pull, for example a registry that has never answered.
 	maxConfirmed = Max - 1
-	// maxUnconfirmed is the maximum number of labels for registries without a confirmed pull. Only pods and Events name
-	// such registries. Each namespace can have one of these labels.
+	// maxUnconfirmed is the maximum number of labels for registries without a confirmed pull. Only pods and Events
+	// name registries without a confirmed pull. Each namespace can have one of these labels.
 	maxUnconfirmed = Max / 2
 	// maxCandidates is the maximum number of registries in each table, which counts their pulls. The counts decide
 	// which registries get their own label.
@@ -33,10 +33,10 @@ const (
 // otherLabel is the common label of all registries without their own label.
 const otherLabel = "other"
 
-// Help is appended to the help of metrics with the label registry.
+// Help is a suffix for the help of metrics with the label registry.
 const Help = " The label registry is the host in the image reference. The content can come from a mirror of this host."
 
-// ReasonHelp is appended to the help of metrics that count failed pulls by reason.
+// ReasonHelp is a suffix for the help of metrics that count failed pulls by reason.
 const ReasonHelp = " reason=\"unconfirmed\": Events report the failure, but the pod's status does not."
 
 // Labels gives the registries with the most pulls their own label value. Pulls that were counted under the label

@@ -90,7 +90,7 @@ func (q *Queue[T]) Run(ctx context.Context, deliver func(context.Context, T) err
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(q.config.Drain, cancel) })()
 	defer q.end()
 	for {
-		// read before the queue, so that Run still delivers items offered before this point
+		// Run checks ctx before the queue, so that Run still delivers all items offered before this point.
 		stopping := ctx.Err() != nil
 		var item *T
 		select {

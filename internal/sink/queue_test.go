@@ -170,7 +170,7 @@ func TestQueueCancelsStuckDelivery(t *testing.T) {
 	})
 }
 
-// A stuck sink does not affect other sinks, and its memory does not grow.
+// A stuck sink does not affect other sinks, and the memory of the stuck sink does not grow.
 func TestQueuesAreIndependent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		registry := prometheus.NewRegistry()

@@ -133,8 +133,8 @@ func unseal(text []byte) ([]byte, error) {
 	return text[:begin], nil
 }
 
-// read reads the recording. Observations of reported pods concern the pods' deletion, so read adds these
-// observations to Terminations.
+// read adds the observations of the recording to c. Observations of reported pods concern the pods' deletion, so
+// read adds these observations to Terminations.
 func (c *Contents) read(reader *recording.Reader) error {
 	reported := make(map[string]bool, len(c.Reported))
 	for _, uid := range c.Reported {

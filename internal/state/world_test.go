@@ -159,7 +159,7 @@ func (l life) events() []timeline.EventSeen {
 	return events
 }
 
-// node reports a world to an agent as the sources do.
+// node replaces the sources of an agent: it reports the events of a world to the agent.
 type node struct {
 	ctx      context.Context // of the agent
 	world    []life

@@ -120,8 +120,8 @@ func (w yamlWriter) value(lead, indent string, behindKey bool) error {
 // mark "?".
 const maxSimpleKey = 1024
 
-// plain matches texts that need no quotes in YAML. No YAML parser interprets these texts as numbers, dates or
-// booleans.
+// plain matches texts that need no quotes in YAML. No YAML parser interprets these texts as numbers or dates. The
+// function scalar quotes words such as true, although plain matches them.
 var plain = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_./-]*$`)
 
 func scalar(token json.Token) string {

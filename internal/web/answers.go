@@ -30,8 +30,8 @@ const (
 	stalledReader = 2 * time.Second
 	// writtenAtOnce is the size of a part of a response, in bytes. The agent records the progress after each part.
 	writtenAtOnce = 16 << 10
-	// refusedAfterCut is the time after the agent has cut off a response to a client. During this time, the
-	// client's requests do not wait: if no slot is free, the agent refuses them immediately.
+	// refusedAfterCut is the time for which the agent remembers that it cut off a response to a client. During this
+	// time, the client's requests do not wait for a slot. If no slot is free, the agent refuses them immediately.
 	refusedAfterCut = 30 * time.Second
 	// rememberedReader is the time for which the agent remembers that a client reads its responses. This time is
 	// longer than a scrape interval.

@@ -184,7 +184,7 @@ const (
 	// waitingYoung is the time in which a client should send its first request. After this time, the connection is
 	// less useful than an idle connection.
 	waitingYoung = time.Second
-	// answeringYoung is the usual maximum time of a response, including on a slow network.
+	// answeringYoung is the time within which most responses end, even on a slow network.
 	answeringYoung = 2 * time.Second
 )
 

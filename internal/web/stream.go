@@ -86,7 +86,7 @@ type outlet struct {
 // follow sends events to the viewer until an error occurs. follow returns this error.
 func (o *outlet) follow(ctx context.Context, viewer *live.Viewer, f filter.Filter) error {
 	// The server sets a read deadline for each request. This deadline would end the stream. An error means that the
-	// connection is closed. Writes then fail too.
+	// connection is closed, so that the next write fails too.
 	_ = o.control.SetReadDeadline(time.Time{})
 	if err := o.write([]byte("retry: 2000\n\n")); err != nil {
 		return err
