@@ -11,21 +11,21 @@ import (
 // Addon identifies an add-on. Unknown fields are empty.
 type Addon struct {
 	Name, Version string
-	Controller    string // Deployment, DaemonSet, StatefulSet, Node for a static pod, …
+	Controller    string // kind of the pods' owner, for example Deployment; "Node" for a static pod
 }
 
-// unnamedAddon is the name of an add-on whose pods have no name in a label and no controller with a name.
+// unnamedAddon is the name of an add-on whose pods have neither a name label nor an owner with a name.
 const unnamedAddon = "unnamed"
 
-// GKE writes the names and versions of its components into annotations. GKE's gke-prober reads only these
+// GKE writes the names and versions of its components into these annotations. GKE's own gke-prober reads only these
 // annotations.
 const (
 	componentName    = "components.gke.io/component-name"
 	componentVersion = "components.gke.io/component-version"
 )
 
-// addonOf names the add-on of a pod. addonOf reads the component's own name first, then Kubernetes' recommended
-// labels, then the older labels of add-ons: k8s-app, and component for kubeadm's static pods.
+// addonOf returns the add-on of a pod. For the name, addonOf prefers GKE's annotation, then Kubernetes' recommended
+// label, and then the older labels k8s-app and component. The label component names kubeadm's static pods.
 func addonOf(pod *corev1.Pod) Addon {
 	owner := podwatch.OwnerOf(pod)
 	if owner.Kind == "Node" {

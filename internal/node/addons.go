@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// maxAddons is the maximum number of reported add-ons. A node typically has a dozen.
+	// maxAddons is the maximum number of reported add-ons. A node typically has a dozen add-ons.
 	maxAddons = 64
 	// maxRestartSeries is the maximum number of restart series. A limit is necessary because programs choose their
 	// exit codes.
@@ -27,36 +27,36 @@ const (
 type AddonState struct {
 	Addon
 	Pods      int
-	Running   int // pods in phase Running
+	Running   int // number of pods in phase Running
 	Ready     int
-	Available int // ready pods without a container restart in the last minute
+	Available int // number of ready pods without a container restart in the last minute
 }
 
-// RestartKind is the key by which the agent counts restarts of add-ons.
+// RestartKind is the key of a restart counter: the agent counts the restarts of each kind separately.
 type RestartKind struct {
 	Addon
 	Container string
 	Reason    podwatch.RestartReason
-	ExitCode  string // a number, or "unknown"
+	ExitCode  string // exit code as a number, or "unknown"
 }
 
 // AddonsState is the state of all add-ons at one moment. The lists are sorted and limited.
 type AddonsState struct {
 	Addons          []AddonState
-	DroppedAddons   int // add-ons above the limit, or with the name of an add-on in another namespace
+	DroppedAddons   int // number of omitted add-ons: above the limit, or named like an add-on in another namespace
 	Restarts        map[RestartKind]uint64
-	DroppedRestarts uint64 // restarts above the limit so far
-	Available       bool   // all pods of all add-ons are available
+	DroppedRestarts uint64 // number of restarts that no series counts, because the series are at their limit
+	Available       bool   // true if all pods of all add-ons are available
 }
 
-// Addons follows the add-on pods. Addons implements podwatch.Follower. Pods that are being deleted or have
-// completed do not count. Addons is safe for concurrent use.
+// Addons follows the add-on pods. Addons implements podwatch.Follower. Addons ignores pods that are being deleted
+// and pods that have completed. Addons is safe for concurrent use.
 type Addons struct {
 	selector Selector
 	now      func() time.Time
 
 	mu       sync.Mutex
-	pods     map[string]addonPod // by UID
+	pods     map[string]addonPod // add-on pods, by UID
 	restarts map[RestartKind]uint64
 	dropped  uint64
 	unstable map[string]time.Time // time of the last container restart, by pod UID
@@ -69,9 +69,9 @@ type addonPod struct {
 	running, ready bool
 }
 
-// comparePriority compares two pods with the same add-on name, and sorts the pod first that gets the name. Pods
-// in Kubernetes' own namespaces come first, then pods with a controller, then older pods. The age counts because
-// the creator of a pod chooses its labels, but not its creation time.
+// comparePriority orders pods with the same add-on name. The first pod gets the name. Pods in Kubernetes' own
+// namespace come first, then pods with a controller, then older pods. Older pods come first because users can
+// choose the labels of a new pod, but not its creation time.
 func (p addonPod) comparePriority(o addonPod) int {
 	return cmp.Or(cmp.Compare(p.rank(), o.rank()), p.createdAt.Compare(o.createdAt),
 		cmp.Compare(p.namespace, o.namespace))
@@ -148,7 +148,7 @@ func (a *Addons) Restarted(pod *corev1.Pod, r podwatch.Restart) {
 	a.restarts[kind] += uint64(r.Times)
 }
 
-// The method holders returns the pod that gets each name.
+// holders returns, for each add-on name, the pod that gets this name.
 func (a *Addons) holders() map[string]addonPod {
 	best := map[string]addonPod{}
 	for _, pod := range a.pods {
@@ -159,7 +159,8 @@ func (a *Addons) holders() map[string]addonPod {
 	return best
 }
 
-// forgetAbsent drops the counts of add-ons that are no longer on the node, to make room.
+// forgetAbsent deletes the restart counts of add-ons that no longer have pods on the node, to make room for other
+// counts.
 func (a *Addons) forgetAbsent() {
 	present := map[Addon]bool{}
 	for _, pod := range a.pods {

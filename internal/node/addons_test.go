@@ -63,7 +63,7 @@ func TestAddonNames(t *testing.T) {
 		}), Addon{Name: "etcd", Controller: "Node"}},
 		{systemPod("1", "", owned("StatefulSet", "store")), Addon{Name: "store", Controller: "StatefulSet"}},
 		{systemPod("1", "", owned("Node", "node-a")), Addon{Name: "unnamed", Controller: "Node"}},
-		// Truncated to 63 bytes, and still valid.
+		// The name is cut to 63 bytes and stays valid UTF-8.
 		{systemPod("1", strings.Repeat("ä", 40), nil), Addon{Name: strings.Repeat("ä", 31)}},
 	} {
 		if got := addonOf(c.pod); got != c.want {
@@ -177,7 +177,8 @@ func TestSelector(t *testing.T) {
 	}
 }
 
-// A tenant's pod with the labels of an add-on does not count as the add-on, and does not displace it.
+// A tenant's pod with the labels of an add-on does not count as this add-on, and does not replace the add-on's own
+// pods.
 func TestPodsOfOtherNamespacesAreNotAddons(t *testing.T) {
 	older := func(p *corev1.Pod) {
 		owned("DaemonSet", "dns")(p)

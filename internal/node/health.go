@@ -10,18 +10,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// maxConditions is the maximum number of reported conditions. The kubelet sets five, and node-problem-detector adds
-// a dozen.
+// maxConditions is the maximum number of reported conditions. The kubelet sets five conditions, and
+// node-problem-detector adds a dozen conditions.
 const maxConditions = 32
 
-// Aspects of availability, in the order of the checks.
+// Names of the requirements for availability, in the order of the checks.
 const (
-	AspectReady       = "ready"       // condition Ready is True
-	AspectSchedulable = "schedulable" // not cordoned
+	AspectReady       = "ready"       // the status of the condition Ready is True
+	AspectSchedulable = "schedulable" // the node is not cordoned
 	AspectWarmedUp    = "warmed_up"   // the Node object is older than the warm-up time
 )
 
-// Reasons why an aspect is missing, if no condition contains a reason.
+// Reasons why a node does not meet a requirement. The agent uses these reasons if the Node object states no reason.
 const (
 	reasonCordoned    = "Cordoned"
 	reasonWarmingUp   = "WarmingUp"
@@ -31,14 +31,14 @@ const (
 
 // Health is the state of a node according to the Node object.
 type Health struct {
-	Known      bool // the API server has answered
-	Exists     bool // the API server has the Node object
+	Known      bool // true if the API server has answered
+	Exists     bool // true if the API server has the Node object
 	Place      Place
-	Conditions []Condition // sorted by type
+	Conditions []Condition // conditions, sorted by type
 	Dropped    int         // number of conditions above the limit
 	CreatedAt  time.Time
 	Cordoned   bool
-	NotReady   string // reason of the condition Ready; empty if the status is True
+	NotReady   string // reason of the condition Ready; empty if the condition's status is True
 }
 
 // Place is the pool, zone, region and instance type of a node, from well-known labels. A missing label gives an
@@ -111,14 +111,14 @@ func HealthOf(n *corev1.Node) Health {
 func (c Condition) sameType(other Condition) bool { return c.Type == other.Type }
 
 // isCordoned reports whether the node is unschedulable. isCordoned checks the field and the taint that Kubernetes
-// derives from the field, because either can be set first.
+// derives from the field, because Kubernetes can set the field or the taint first.
 func isCordoned(n *corev1.Node) bool {
 	return n.Spec.Unschedulable || slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool {
 		return t.Key == corev1.TaintNodeUnschedulable
 	})
 }
 
-// status returns "true", "false" or "unknown" for any content of the object.
+// status returns "true", "false" or "unknown". An unexpected value in the object becomes "unknown".
 func status(s corev1.ConditionStatus) string {
 	switch s {
 	case corev1.ConditionTrue:
@@ -183,6 +183,6 @@ func (l *Latest) Health() Health {
 // of these texts to the same length.
 const maxText = 63
 
-// text returns a short copy of a text that is a valid label value. One invalid value would make the scrape fail for all
-// series of the metric.
+// text returns a copy of s that is a valid label value of at most maxText bytes. One invalid value would make the
+// scrape fail for all series of the metric.
 func text(s string) string { return strings.ToValidUTF8(strings.Clone(s[:min(len(s), maxText)]), "") }

@@ -12,7 +12,7 @@ import (
 
 func noon() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
 
-// readyNode is ready and was created an hour ago.
+// readyNode returns a Node object that is ready and an hour old, after the given change.
 func readyNode(change func(*corev1.Node)) *corev1.Node {
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-a",
 		CreationTimestamp: metav1.NewTime(noon().Add(-time.Hour))}}

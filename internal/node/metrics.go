@@ -14,7 +14,7 @@ type MetricsConfig struct {
 	WarmUp time.Duration
 }
 
-// The type metrics collects the state at each scrape.
+// metrics implements prometheus.Collector. At each scrape, metrics reads the current health and add-ons.
 type metrics struct {
 	config MetricsConfig
 
@@ -25,8 +25,8 @@ type metrics struct {
 	droppedRestarts                                 *prometheus.Desc
 }
 
-// NewMetrics creates the collector of the node's health and add-ons. The collector has no samples while the state of
-// the node is unknown.
+// NewMetrics creates the collector of the node's health and add-ons. While the state of the node is unknown, the
+// collector exports no samples of the node's health.
 func NewMetrics(config MetricsConfig) prometheus.Collector {
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		return prometheus.NewDesc(name, help, labels, nil)

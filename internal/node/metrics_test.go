@@ -75,7 +75,7 @@ podlapse_node_unavailable{aspect="schedulable",reason="Cordoned"} 1
 	}
 }
 
-// samples prints a registry without help and types.
+// samples returns the metrics of a registry as text, without help and types.
 func samples(t *testing.T, registry *prometheus.Registry) string {
 	t.Helper()
 	families, err := registry.Gather()

@@ -18,7 +18,7 @@ import (
 )
 
 // PressureFiles is the directory in which the kernel reports the pressure of the whole machine. The files have the
-// same content inside a container, because they have no namespace (kernel/sched/psi.c, psi_io_show reads
+// same content inside a container, because the files have no namespace (kernel/sched/psi.c, psi_io_show reads
 // psi_system) and runtimes do not mask them.
 const PressureFiles = "/proc/pressure"
 
@@ -28,16 +28,16 @@ const pressureEvery = 250 * time.Millisecond
 
 // PressureConfig configures a Pressure. Every field is required.
 type PressureConfig struct {
-	Dir     string // PressureFiles
+	Dir     string // directory of the pressure files; PressureFiles outside tests
 	Observe func(context.Context, timeline.Observation)
 	Report  health.Report
 	Now     func() time.Time
 }
 
-// Pressure observes timeline.PressureSeen while the reconciler requests samples.
+// Pressure sends observations of type timeline.PressureSeen while the reconciler requests samples.
 type Pressure struct {
 	config PressureConfig
-	on     chan bool // capacity 1; holds the latest value
+	on     chan bool // latest argument of Sample; capacity 1
 }
 
 // NewPressure creates a Pressure. The Pressure does nothing before Run.
@@ -54,8 +54,8 @@ func (p *Pressure) Sample(on bool) {
 	p.on <- on
 }
 
-// Run observes until ctx is done and then returns nil. If the kernel does not measure pressure, Run reports this
-// once and stops reading.
+// Run observes the pressure until ctx is done, and then returns nil. If the kernel does not measure pressure, Run
+// reports this problem once and reads nothing.
 func (p *Pressure) Run(ctx context.Context) error {
 	if _, err := ReadPressure(p.config.Dir); unmeasured(err) {
 		p.config.Report(false, err.Error())
@@ -92,7 +92,7 @@ func (p *Pressure) sample(ctx context.Context) {
 	p.config.Observe(ctx, timeline.PressureSeen{ArrivedAt: p.config.Now(), Stalled: stalled})
 }
 
-// errUnmeasured means that the kernel was built or started without pressure measurement.
+// errUnmeasured reports that the kernel was built or started without pressure measurement.
 var errUnmeasured = errors.New("this kernel does not measure pressure: boot a kernel with CONFIG_PSI, add psi=1 to " +
 	"the kernel command line if PSI is off by default, or use --pressure=off")
 

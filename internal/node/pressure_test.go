@@ -13,7 +13,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// kernel writes the kernel's three pressure files; totals are in microseconds.
+// kernel writes the three pressure files in the kernel's format. Totals are in microseconds.
 func kernel(t *testing.T, dir, cpu, io, memory string) {
 	t.Helper()
 	for name, total := range map[string]string{"cpu": cpu, "io": io, "memory": memory} {

@@ -13,7 +13,7 @@ import (
 
 // Selector selects the add-on pods. The zero Selector selects no pods.
 type Selector struct {
-	namespaces []string // empty means all namespaces
+	namespaces []string // selected namespaces; empty means all namespaces
 	labels     labels.Selector
 }
 
@@ -48,8 +48,8 @@ func ParseSelector(given string) (Selector, error) {
 	return s, nil
 }
 
-// AnyNamespace reports whether the selector has labels but no namespaces. Then every user who can create pods in
-// any namespace can create an add-on.
+// AnyNamespace reports whether the selector has labels but no namespaces. With this selector, every user who can
+// create a pod can create an add-on.
 func (s Selector) AnyNamespace() bool { return s.labels != nil && len(s.namespaces) == 0 }
 
 func (s Selector) matches(pod *corev1.Pod) bool {

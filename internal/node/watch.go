@@ -70,8 +70,8 @@ func (w *Watch) options(version string) metav1.ListOptions {
 	}
 }
 
-// follow lists the Node object to learn whether the object exists, and then watches it until the API server ends the
-// watch. It reports whether a watch delivered an event.
+// follow lists the Node object to learn whether the object exists, and then watches the Node object until the API
+// server ends the watch. The result received reports whether the watch delivered an event.
 func (w *Watch) follow(ctx context.Context) (received bool, err error) {
 	answer, err := w.resource.List(ctx, w.options(""))
 	if err != nil {
@@ -99,9 +99,9 @@ func (w *Watch) follow(ctx context.Context) (received bool, err error) {
 	return received, nil
 }
 
-// watchFrom processes the changes after a version until the API server ends the watch. watchFrom returns the latest
-// version, and whether any events arrived. A watch that ends normally has delivered at least a bookmark. Without
-// any event, watchFrom returns an error, so that the caller waits before it retries.
+// watchFrom processes the changes that are newer than version, until the API server ends the watch. watchFrom
+// returns the latest version, and whether any events arrived. A watch that ends normally has delivered at least a
+// bookmark. Without any event, watchFrom returns an error, so that the caller waits before it retries.
 func (w *Watch) watchFrom(ctx context.Context, version string) (_ string, received bool, err error) {
 	stream, err := w.resource.Watch(ctx, w.options(version))
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/podlapse/podlapse/internal/podwatchtest"
 )
 
-// nodeNotes notes whether each observed object is cordoned.
+// nodeNotes receives, for each observed Node object, whether the node is cordoned.
 type nodeNotes chan string
 
 func (n nodeNotes) see(node *corev1.Node) {
@@ -68,7 +68,7 @@ func TestWatch(t *testing.T) {
 	server.Delete(nodeNamed("node-a", true))
 	notes.expect(t, "none")
 
-	// Changes without an open watch are found by the next list, however the watch ended.
+	// The next list finds changes that occurred while no watch was open, for every way in which the watch ended.
 	for _, lose := range []func(){
 		server.BreakWatches, server.ExpireWatches, func() { server.Forget(); server.BreakWatches() }} {
 		server.Refuse(http.StatusForbidden, metav1.StatusReasonForbidden, "not you")
@@ -88,7 +88,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// A quiet watch sends bookmarks. Without them, every watch would end without an event and cause a list.
+// A quiet watch sends bookmarks. Without bookmarks, every quiet watch would end without an event and cause a list.
 func TestWatchAsksForBookmarks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked []string
@@ -107,7 +107,7 @@ func TestWatchAsksForBookmarks(t *testing.T) {
 				answer, version := recorder.Result(), 7+len(asked)
 				body, writer := io.Pipe()
 				answer.Body = body
-				go func() { // after a while the API server ends the watch, after a bookmark
+				go func() { // after five minutes, the API server sends a bookmark and ends the watch
 					time.Sleep(5 * time.Minute)
 					fmt.Fprintf(writer,
 						`{"type":"BOOKMARK","object":{"kind":"Node","apiVersion":"v1",`+
@@ -154,7 +154,7 @@ func TestRemedyIsNotTruncated(t *testing.T) {
 	}
 }
 
-// A watch that ends without an event is not a success either.
+// A watch that ends without an event also counts as a failure.
 func TestEmptyWatchBacksOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0

@@ -17,9 +17,9 @@ import (
 )
 
 // send calls the function try. If no collector listened or the connection broke, send repeats the call until the
-// timeout. This retry is necessary because the exporters retry only if the collector responds that it is temporarily
-// unable to accept data. Repeated sends are harmless: spans have the IDs of the start-up, and metrics count from the
-// start of the agent.
+// timeout. send retries because the exporters themselves retry only if the collector responds that it is
+// temporarily unable to accept data. Repeated sends are harmless: spans have the IDs of the start-up, and metrics
+// count from the start of the agent.
 func send(ctx context.Context, timeout time.Duration, try func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -31,7 +31,7 @@ func send(ctx context.Context, timeout time.Duration, try func(context.Context) 
 	}
 }
 
-// isUnanswered reports whether no collector listened, or whether the collector disconnected before its response.
+// isUnanswered reports whether no collector listened, or whether the collector disconnected before it responded.
 func isUnanswered(err error) bool {
 	var network *net.OpError
 	return errors.As(err, &network) && network.Op == "dial" || errors.Is(err, syscall.ECONNRESET) ||
@@ -39,21 +39,21 @@ func isUnanswered(err error) bool {
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
-// Prefixes of the exporters' errors. The error types are private (otlptracehttp, client.go;
-// internal/partialsuccess.go).
+// Prefixes of the exporters' error messages. The agent compares messages, because the error types are private
+// (otlptracehttp, client.go; internal/partialsuccess.go).
 const (
 	partialSuccess = "OTLP partial success: "
 	refusedHTTP    = "failed to send to "
 )
 
-// isRefused reports whether a collector permanently rejects some or all of the data. A retry is then useless.
+// isRefused reports whether a collector permanently rejects some or all of the data. Then a retry cannot succeed.
 func isRefused(err error) bool {
 	if s, ok := status.FromError(err); ok { // opentelemetry.io/docs/specs/otlp/#failures
 		switch s.Code() {
 		case codes.Canceled, codes.DeadlineExceeded, codes.Aborted, codes.OutOfRange, codes.Unavailable, codes.DataLoss:
 			return false
 		case codes.ResourceExhausted:
-			return len(s.Details()) == 0 // with details, the collector states when to retry
+			return len(s.Details()) == 0 // details contain the time of the next retry, so the refusal is temporary
 		}
 		return true
 	}
@@ -64,7 +64,7 @@ func isRefused(err error) bool {
 
 // warningOf returns the warning of a collector that accepted all data. A response with a warning is a partial
 // success without rejected items and without other errors. The warning can contain any text, so warningOf reads the
-// number of rejected items at the fixed position at the end.
+// number of rejected items at the end of the message, where its position is fixed.
 func warningOf(err error) (words string, ok bool) {
 	leaf := err
 	for leaf != nil {
@@ -89,7 +89,7 @@ func warningOf(err error) (words string, ok bool) {
 	return "", false
 }
 
-// anyOf reports whether the function such returns true for the error or for an error inside it.
+// anyOf reports whether the function such returns true for err or for an error that err wraps.
 func anyOf(err error, such func(error) bool) bool {
 	if err == nil || such(err) {
 		return err != nil
@@ -115,7 +115,8 @@ type healthReporter struct {
 	warning  string // latest warning of the collector
 }
 
-// read returns whether the collector accepted all data, and the status for people.
+// read evaluates the error of an export. The result taken reports whether the collector accepted all data, and
+// detail is the status for people.
 func (a *healthReporter) read(err error) (taken bool, detail string) {
 	warning, warned := warningOf(err)
 	if err != nil && !warned {

@@ -21,7 +21,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Text from a collector must not be taken for the count: only the end of the error has the number of rejected items.
+// The agent reads the number of rejected items only from the end of the error. A number in the collector's own text
+// must have no effect.
 func TestPartialSuccess(t *testing.T) {
 	for _, test := range []struct {
 		words    string
@@ -81,13 +82,13 @@ func TestPartialSuccessOfMetrics(t *testing.T) {
 	}
 }
 
-// partial is an error as the exporters create it; they do not export its type.
+// partial returns an error in the form of the exporters' errors, whose type is not exported.
 func partial(words string, rejected int) error {
 	return fmt.Errorf("traces export: %w",
 		errors.Join(fmt.Errorf("OTLP partial success: %s (%d spans rejected)", words, rejected)))
 }
 
-// The exporters' error for a collector's answer determines whether a batch is retried.
+// The exporters' error determines whether the agent sends a batch again.
 func TestRefused(t *testing.T) {
 	rejects := &tracesv1.ExportTracePartialSuccess{RejectedSpans: 1, ErrorMessage: "too old"}
 	for name, test := range map[string]struct {
@@ -122,7 +123,7 @@ func TestRefused(t *testing.T) {
 				test.collector.overHTTP(t)
 			}
 			t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", test.protocol)
-			if !test.want { // it is retried until then
+			if !test.want { // the sink retries until the timeout
 				t.Setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "300")
 			}
 			settings, err := FromEnvironment(os.Getenv)
@@ -145,7 +146,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A warning is logged when it appears, when it changes, and when it reappears.
+// The agent logs a warning when the warning appears, changes or reappears.
 func TestWarningIsLoggedOnce(t *testing.T) {
 	core, logged := observer.New(zap.WarnLevel)
 	a := healthReporter{endpoint: there, logger: zap.New(core)}
@@ -171,7 +172,7 @@ func TestWarningIsLoggedOnce(t *testing.T) {
 	}
 }
 
-// If the collector closes the connection, with any error text, the batch is retried.
+// If the collector closes the connection, the agent sends the batch again, whatever the error text.
 func TestUnanswered(t *testing.T) {
 	write := func(errno syscall.Errno) error {
 		return fmt.Errorf("traces export: %w", &net.OpError{Op: "write", Err: os.NewSyscallError("write", errno)})

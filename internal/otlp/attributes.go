@@ -12,7 +12,7 @@ import (
 
 // Attributes that have no name in the semantic conventions. Durations are in seconds, sizes in bytes.
 const (
-	keyKind         = "podlapse.kind" // kind of the span: one of the kinds below
+	keyKind         = "podlapse.kind" // kind of the span: a value of the constants kind* below
 	keyID           = "podlapse.startup.id"
 	keyState        = "podlapse.state"
 	keyVerdict      = "podlapse.verdict"
@@ -27,11 +27,11 @@ const (
 	keySpansLeftOut = "podlapse.spans_left_out"
 	keyMessage      = "podlapse.message"
 	keyCause        = "podlapse.cause"
-	keyAttempt      = "podlapse.attempt" // starts at 0
+	keyAttempt      = "podlapse.attempt" // number of the attempt, from 0
 	keyError        = "podlapse.error_seconds"
 	keySources      = "podlapse.sources"
 	keyMergedWith   = "podlapse.merged_with"
-	keyOpen         = "podlapse.open" // true if still in progress when the start-up was settled
+	keyOpen         = "podlapse.open" // true if the phase was still in progress when the start-up was settled
 	keyImage        = "podlapse.image"
 	keyDigest       = "podlapse.digest"
 	keyRegistry     = "podlapse.registry"
@@ -48,7 +48,7 @@ const (
 	keyReason       = "podlapse.reason"
 	keyGrace        = "podlapse.grace_seconds"
 	keyGraceUsed    = "podlapse.grace_used_seconds"
-	keyHow          = "podlapse.how" // how the container's run ended
+	keyHow          = "podlapse.how" // the way in which the container's run ended
 	keyExitCode     = "podlapse.exit_code"
 	keySignal       = "podlapse.signal"
 )
@@ -78,7 +78,8 @@ const (
 	kindEvent       = "event"
 )
 
-// podOf returns the attributes of every span. Users can find each span by its pod.
+// podOf returns the attributes that identify the pod. Every span has these attributes, so that users can search for
+// a pod's spans.
 func podOf(t timeline.Timeline) []attribute.KeyValue {
 	return withoutEmpty(
 		text(string(semconv.K8SNamespaceNameKey), t.Namespace),
@@ -96,7 +97,8 @@ func containerOf(name string) attribute.KeyValue {
 	return text(string(semconv.K8SContainerNameKey), name)
 }
 
-// imageOf returns an image reference in the format of the conventions: name and tag are separate attributes.
+// imageOf returns an image reference in the format of the semantic conventions: name and tag are separate
+// attributes.
 func imageOf(ref string) []attribute.KeyValue {
 	name, _, _ := strings.Cut(ref, "@")
 	if i := strings.LastIndexByte(name, ':'); i > strings.LastIndexByte(name, '/') {

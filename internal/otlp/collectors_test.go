@@ -24,7 +24,7 @@ const offeredTraces = tracesQueue + 44
 var failingCollectors = map[string]struct {
 	collector *receiver
 	dead      bool
-	deaf      string // a protocol
+	deaf      string // the protocol of a collector that never accepts connections
 	sent      float64
 	dropped   float64
 	detail    string
@@ -49,7 +49,7 @@ var failingCollectors = map[string]struct {
 		ErrorMessage: "too old"}}, sent: 0, dropped: offeredTraces, detail: "too old"},
 }
 
-// Whatever a collector does, every start-up is counted, and the sink stops within a second.
+// The sink counts every start-up and stops within a second, whatever the collector does.
 func TestFailingCollectors(t *testing.T) {
 	for name, test := range failingCollectors {
 		t.Run(name, func(t *testing.T) {
@@ -84,7 +84,7 @@ func TestFailingCollectors(t *testing.T) {
 			var stopper sync.WaitGroup
 			if test.detail == "items dropped" {
 				stop()
-			} else { // wait for its answer before the stop
+			} else { // wait for the collector's answer before the stop
 				stopper.Go(func() {
 					for done.Load() < offeredTraces {
 						time.Sleep(time.Millisecond)
@@ -103,7 +103,7 @@ func TestFailingCollectors(t *testing.T) {
 				t.Errorf("the detail is %q", sink.detail)
 			}
 			want := int64(offeredTraces)
-			if test.detail == "items dropped" { // because of the stop: the next agent may send them
+			if test.detail == "items dropped" { // the stop dropped these items, so the next agent can send them
 				want = offeredTraces - tracesQueue
 			}
 			if done.Load() != want {
@@ -142,7 +142,7 @@ func TestCollectorComesBack(t *testing.T) {
 	}
 }
 
-// If a collector asks for a retry after the timeout, the batch is dropped at once, and the next one is sent.
+// If a collector requests a retry after the timeout, the sink drops the batch at once, and sends the next batch.
 func TestCollectorWithLongRetryAfter(t *testing.T) {
 	collector := receiver{answer: http.StatusServiceUnavailable, later: "3600"}
 	collector.overHTTP(t)
@@ -161,7 +161,7 @@ func TestCollectorWithLongRetryAfter(t *testing.T) {
 	sink.mustCount(t, 1, 1)
 }
 
-// The collector's port is closed while it restarts.
+// While a collector restarts, its port is closed.
 func TestCollectorRestarts(t *testing.T) {
 	var listen net.ListenConfig
 	listener, err := listen.Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -13,15 +13,15 @@ import (
 type containerLife struct {
 	name           string
 	begun          time.Time // creation of the first run or, if unknown, its start
-	ready          time.Time // time at which the latest run became ready; zero if no run became ready
+	ready          time.Time // time at which the latest run became ready; zero if the latest run never became ready
 	finished       time.Time // end of the latest run that ended
 	runs           int       // number of the latest run, from 0
 	finishedOfRuns int       // number of the latest run that ended, from 0
 }
 
-// containersOf returns a span for each created container. The span starts at the creation and ends when the
-// container was ready. If the container never became ready but ended, like an init container, the span ends with
-// the latest run. Otherwise the span ends with the start-up.
+// containersOf returns a span for each created container. The span starts with the container's creation and ends
+// when the container is ready. If the container never became ready but ended, like an init container, the span ends
+// when the latest run ends. Otherwise, the span ends when the start-up is settled.
 func containersOf(t timeline.Timeline) []span {
 	var spans []span
 	for _, c := range livesOf(t.Milestones) {
@@ -39,7 +39,7 @@ func containersOf(t timeline.Timeline) []span {
 			attributes = append(attributes, attribute.Bool(keyOpen, true))
 		}
 		if end.Before(c.begun) {
-			continue // the times are out of order; a conflict in the timeline explains why
+			continue // the end is before the start, because the timeline contains a conflict
 		}
 		for _, p := range t.Pulls {
 			if p.Container == c.name {

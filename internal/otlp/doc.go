@@ -1,11 +1,11 @@
 // Package otlp sends data to an OpenTelemetry collector: a trace of each settled start-up, and the metrics of
-// /metrics. The package uses the official SDK and exporters, and reads the standard OTEL_* variables. Without an
-// endpoint, cmd/agent creates no part of this package.
+// /metrics. The package uses the official SDK and exporters, and reads the standard OTEL_* variables. If no
+// endpoint is configured, cmd/agent creates nothing from this package.
 //
-// Package reconcile passes each settled timeline to Traces.Offer, which does not block, from reconcile's goroutine.
+// Package reconcile passes each settled timeline to Traces.Offer on reconcile's goroutine. Offer does not block.
 // Traces.Run builds and sends the traces on its own goroutine. Metrics.Run also has its own goroutine. The package
-// sets no global variables of package otel: the creator of a provider or exporter owns it.
+// sets no global variables of package otel. Traces and Metrics own their exporters.
 //
-// A trace and its IDs depend only on the timeline. So if a restarted agent reports a start-up again, the trace is
-// the same.
+// A trace and its IDs depend only on the timeline. If a restarted agent reports a start-up again, it sends the same
+// trace with the same IDs.
 package otlp

@@ -7,7 +7,7 @@ import (
 )
 
 // decodeTraces decodes the trace IDs of exemplars. The bridge copies the hexadecimal text of a label into the trace
-// ID. Collectors refuse a whole request with such a trace ID.
+// ID, but OTLP requires the decoded bytes. Collectors refuse the whole request if a trace ID has the wrong length.
 func decodeTraces(all metricdata.ResourceMetrics) {
 	for _, scope := range all.ScopeMetrics {
 		for _, m := range scope.Metrics {

@@ -15,19 +15,20 @@ import (
 	"github.com/podlapse/podlapse/internal/backoff"
 )
 
-// retries is the back-off of the function send and of the exporters. It is short, because a restarted collector is
-// available again within seconds.
+// retries is the back-off of the function send and of the exporters. The back-off is short, because a restarted
+// collector is available again within seconds.
 var retries = backoff.Policy{First: 500 * time.Millisecond, Max: 2 * time.Second}
 
-// retry configures the exporter's own retries. Each of the four exporters has its own type with the same fields.
+// retry returns the configuration of the exporters' own retries. Each of the four exporters has its own
+// configuration type. The fields of these types are the same, so callers can convert the configuration.
 func (s Signal) retry() otlptracehttp.RetryConfig {
 	return otlptracehttp.RetryConfig{
 		Enabled: true, InitialInterval: retries.First, MaxInterval: retries.Max, MaxElapsedTime: s.Timeout,
 	}
 }
 
-// newSpanExporter creates OpenTelemetry's exporter for traces. This exporter reads the environment variables
-// OTEL_EXPORTER_OTLP_* itself. newSpanExporter does not connect.
+// newSpanExporter creates OpenTelemetry's exporter for traces. The exporter itself reads the environment variables
+// OTEL_EXPORTER_OTLP_*. newSpanExporter does not connect.
 func newSpanExporter(ctx context.Context, s Signal) (sdktrace.SpanExporter, error) {
 	var exporter sdktrace.SpanExporter
 	var err error
@@ -42,7 +43,8 @@ func newSpanExporter(ctx context.Context, s Signal) (sdktrace.SpanExporter, erro
 	return exporter, nil
 }
 
-// newMetricExporter creates the official exporter of metrics, like newSpanExporter.
+// newMetricExporter creates OpenTelemetry's exporter for metrics. The exporter itself reads the environment
+// variables OTEL_EXPORTER_OTLP_*. newMetricExporter does not connect.
 func newMetricExporter(ctx context.Context, s Signal) (sdkmetric.Exporter, error) {
 	var exporter sdkmetric.Exporter
 	var err error

@@ -5,12 +5,12 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// gatheredMetrics is a gatherer for the bridge. If a gatherer returns an error, the bridge sends nothing and reports
-// the error only to a global handler. So gathered returns the metrics without an error, and keeps the error.
-// gatheredMetrics is not safe for concurrent use.
+// gatheredMetrics is a gatherer for the bridge. If a gatherer returns an error, the bridge sends nothing and
+// reports the error only to a global handler. So Gather returns the metrics without an error, and stores the error
+// in the field err. gatheredMetrics is not safe for concurrent use.
 type gatheredMetrics struct {
 	from        prometheus.Gatherer
-	exponential bool  // send native histograms instead of classic buckets
+	exponential bool  // true to send native histograms instead of classic buckets
 	err         error // error of the latest Gather
 }
 

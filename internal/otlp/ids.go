@@ -17,8 +17,8 @@ func traceID(name string) (id trace.TraceID) {
 	return id
 }
 
-// spanID derives the ID of a span from its key and its start-up. The start-up is necessary because pods with the
-// same parent share one trace.
+// spanID derives the ID of a span from its key and its start-up. The ID depends on the start-up, because pods with
+// the same parent share one trace.
 func spanID(of trace.TraceID, startup, key string) (id trace.SpanID) {
 	sum := sha256.Sum256([]byte("podlapse span " + of.String() + " " + startup + " " + key))
 	copy(id[:], sum[:])
@@ -28,9 +28,9 @@ func spanID(of trace.TraceID, startup, key string) (id trace.SpanID) {
 	return id
 }
 
-// The type naming holds the names that determine the IDs of the next span.
+// naming holds the names that determine the IDs of the next span.
 type naming struct {
-	own          trace.TraceID // ID of the trace if the trace has no parent
+	own          trace.TraceID // ID of the trace; used only if the trace has no parent
 	startup, key string
 }
 

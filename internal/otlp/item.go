@@ -4,9 +4,9 @@ import "github.com/podlapse/podlapse/pkg/timeline"
 
 // item is the data that one offer adds to the trace of a pod.
 type item struct {
-	timeline.Timeline // the pod's start-up; has a Termination for the kind termination
+	timeline.Timeline // the pod's start-up; its field Termination is set for the kind termination
 	kind              kind
-	event             timeline.PostStartup // only set for the kind postStartup
+	event             timeline.PostStartup // later event of the pod; only set for the kind postStartup
 }
 
 type kind uint8

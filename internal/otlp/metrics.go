@@ -15,7 +15,7 @@ import (
 
 // MetricsConfig configures a Metrics. Every field except Exponential is required.
 type MetricsConfig struct {
-	Signal   Signal // must be enabled
+	Signal   Signal // settings of the signal, which must be enabled
 	Interval time.Duration
 	// Exponential selects exponential histograms without exemplars. Otherwise, histograms have the buckets of
 	// /metrics.
@@ -29,10 +29,10 @@ type MetricsConfig struct {
 	Logger     *zap.Logger
 }
 
-// Metrics sends the metrics of /metrics at an interval. After a failed request, the next request contains the same
-// data, because all values count from the start of the agent. So no queue is necessary, and no data is lost.
+// Metrics sends the metrics of /metrics at an interval. All values count from the start of the agent. So after a
+// failed request, the next request contains the same data, and no queue is necessary.
 //
-// The SDK's periodic reader is unsuitable, because it reports failures only to a global handler.
+// Metrics does not use the SDK's periodic reader, because that reader reports failures only to a global handler.
 type Metrics struct {
 	config   MetricsConfig
 	gathered *gatheredMetrics
@@ -43,8 +43,8 @@ type Metrics struct {
 	answers  healthReporter
 }
 
-// NewMetrics creates a sink. The sink does not connect before the end of the first interval. NewMetrics panics if
-// its metric is already registered.
+// NewMetrics creates a Metrics. The Metrics does not connect before the end of the first interval. NewMetrics
+// panics if its metric is already registered.
 func NewMetrics(ctx context.Context, config MetricsConfig) (*Metrics, error) {
 	who, err := newResource(ctx, config.Node, config.Version)
 	if err != nil {
@@ -69,8 +69,9 @@ func NewMetrics(ctx context.Context, config MetricsConfig) (*Metrics, error) {
 	}, nil
 }
 
-// Run sends until ctx is done, and then once more for less than a second. An absent collector is not an error: Run
-// reports it to the health board. The caller can call Run only once.
+// Run sends the metrics at each interval until ctx is done. Then Run sends them one last time, for less than a
+// second. An unreachable collector is not an error: Run reports the failure to the health board. The caller can
+// call Run only once.
 func (m *Metrics) Run(ctx context.Context) error {
 	m.config.Report(true, "nothing sent yet to "+m.config.Signal.Endpoint)
 	limit, cancel := context.WithCancel(context.WithoutCancel(ctx))

@@ -18,7 +18,8 @@ import (
 	"go.uber.org/zap"
 )
 
-// observed is a registry with one counter and one histogram, which has native buckets like all of the agent's.
+// observed returns a registry with one counter and one histogram. The histogram has native buckets, like all
+// histograms of the agent.
 func observed() *prometheus.Registry {
 	registry := prometheus.NewRegistry()
 	pulls := prometheus.NewCounter(prometheus.CounterOpts{Name: "podlapse_pulls_total", Help: "Pulls."})
@@ -33,7 +34,7 @@ func observed() *prometheus.Registry {
 	return registry
 }
 
-// newPush creates the metrics sink from the environment. The returned function returns its latest report.
+// newPush creates the metrics sink from the environment. The returned function returns the sink's latest report.
 func newPush(t *testing.T, gatherer prometheus.Gatherer) (*Metrics, func() (bool, string)) {
 	t.Helper()
 	settings, err := FromEnvironment(os.Getenv)
@@ -140,7 +141,7 @@ func TestExponentialHistogramsAreOptional(t *testing.T) {
 	}
 }
 
-// A metric that cannot be gathered is reported, and the others are sent.
+// If the agent cannot gather a metric, it reports this error and sends all other metrics.
 func TestMetricsWithFailingCollector(t *testing.T) {
 	var collector receiver
 	collector.overHTTP(t)
@@ -186,7 +187,7 @@ func (r *receiver) metric(t *testing.T, name string) *metricpb.Metric {
 	return nil
 }
 
-// Stopping sends the latest values, and takes less than a second whatever the collector does.
+// When the sink stops, it sends the latest values. The stop takes less than a second, whatever the collector does.
 func TestStopSendsLastMetrics(t *testing.T) {
 	for name, collector := range map[string]*receiver{
 		"healthy": {}, "refuses": {answer: http.StatusForbidden}, "stalls": {stall: make(chan struct{})},

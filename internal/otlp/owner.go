@@ -22,8 +22,8 @@ var ownerKeys = map[string]attribute.Key{
 	"CronJob":               semconv.K8SCronJobNameKey,
 }
 
-// ownerOf returns the attributes of the pod's owner and its rollout. ownerOf uses the conventions' names if they
-// exist.
+// ownerOf returns the attributes of the pod's owner and its rollout. ownerOf uses the names in the semantic
+// conventions if they exist.
 func ownerOf(t timeline.Timeline) []attribute.KeyValue {
 	if t.Owner.Kind == "" {
 		return nil
@@ -42,10 +42,11 @@ func ownerOf(t timeline.Timeline) []attribute.KeyValue {
 	return attributes
 }
 
-// rolloutOf returns the span context that the pods of one version of an owner share. Its trace is never sent, but
-// each pod's trace links to it. The span context is invalid for pods without an owner and for static pods. The
-// owner of a static pod's mirror is the node (kubelet: pod/mirror_client.go, CreateMirrorPod), but the static pods
-// of a node are not a rollout.
+// rolloutOf returns the span context that the pods of one version of an owner share. Each pod's trace links to this
+// span context. With --rollout-traces, the agent sends a span with this span context as the parent of the pods'
+// traces. rolloutOf returns an invalid span context for pods without an owner and for static pods. The owner of a
+// static pod's mirror is the node (kubelet: pod/mirror_client.go, CreateMirrorPod), but the static pods of a node
+// are not a rollout.
 func rolloutOf(t timeline.Timeline) trace.SpanContext {
 	if t.Owner.Kind == "" || t.Owner.Kind == "Node" {
 		return trace.SpanContext{}
@@ -58,7 +59,7 @@ func rolloutOf(t timeline.Timeline) trace.SpanContext {
 	return trace.NewSpanContext(trace.SpanContextConfig{TraceID: of, SpanID: spanID(of, "", rootKey), Remote: true})
 }
 
-// rolloutSpanOf returns the parent span of the pods of a rollout, with --rollout-traces. The span has the times of
+// With --rollout-traces, rolloutSpanOf returns the parent span of all pods of a rollout. The span has the times of
 // the first start-up that this agent saw. Agents on other nodes send the same span with the same ID.
 func rolloutSpanOf(t timeline.Timeline) span {
 	attributes := append(ownerOf(t), attribute.String(keyKind, kindRollout),
@@ -69,7 +70,7 @@ func rolloutSpanOf(t timeline.Timeline) span {
 	}
 }
 
-// withParent makes the trace in the pod's annotation the parent if the annotation is valid.
+// withParent adds the trace context from the pod's annotation to ctx. An invalid annotation has no effect.
 func withParent(ctx context.Context, t timeline.Timeline) context.Context {
 	return propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{"traceparent": t.TraceParent})
 }

@@ -12,8 +12,7 @@ import (
 // phasesOf returns the phases as child spans of the start-up. Together, the phases cover the whole start-up.
 func phasesOf(t timeline.Timeline) []span { return layOut(t, t.Phases, rootKey) }
 
-// layOut returns phases as children of one span. The argument under is the key of this span, and the key of each
-// child begins with it.
+// layOut returns phases as children of the span with the key under. The key of each child begins with this key.
 func layOut(t timeline.Timeline, phases []timeline.Span, under string) []span {
 	spans := make([]span, 0, len(phases))
 	for _, p := range phases {

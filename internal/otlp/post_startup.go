@@ -46,8 +46,8 @@ func runOf(t timeline.Timeline, run timeline.CompletedRun) span {
 	return made
 }
 
-// eventOf returns a kubelet Event as a span without duration. A span event is impossible, because the parent span
-// was already sent.
+// eventOf returns a kubelet Event as a span without duration. The agent cannot use a span event, because it has
+// already sent the parent span.
 func eventOf(t timeline.Timeline, message timeline.EventMessage) span {
 	return span{
 		key: strings.Join([]string{kindEvent, message.Container, message.Reason,

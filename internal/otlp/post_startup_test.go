@@ -9,7 +9,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Spans of events after a start-up are below its root span, and have the same IDs if sent again.
+// Spans of events after a start-up are children of the start-up's root span. If the agent sends the spans again,
+// their IDs are the same.
 func TestPostStartupSpansJoinStartUpTrace(t *testing.T) {
 	crash := timeline.PostStartup{Run: &timeline.CompletedRun{Container: "app", Attempt: 3, Signal: 9,
 		Run: timeline.Run{StartedAt: after(time.Hour), FinishedAt: after(2 * time.Hour), ExitCode: 137,

@@ -89,16 +89,16 @@ func NewTraceOf(ofRollouts bool) func(timeline.Timeline) string {
 
 func ownTrace(t timeline.Timeline) trace.TraceID { return traceID("podlapse trace " + t.ID()) }
 
-// spans creates the spans of an item. For a start-up, these spans are the trace, root first. For a termination or a
-// later event, the result is the spans that the item adds to the trace. The result bytes is the approximate size in a
-// request. The result is empty if the sampler drops the trace.
+// spans creates the spans that an item adds to the pod's trace, parents first. For a start-up, the spans are the
+// whole trace. The result bytes is the approximate size of the spans in a request. If the sampler drops the trace,
+// spans returns no spans.
 func (t *tracer) spans(i item) (spans []sdktrace.ReadOnlySpan, bytes int) {
 	of := i.Timeline
 	own := ownTrace(of)
 	under := map[string]context.Context{}
 	above, rollout := t.parentOf(of)
 	switch {
-	case i.kind != startUp: // the root was sent after the start-up, or must not be sent
+	case i.kind != startUp: // the agent already sent the root after the start-up, or must not send it
 		under[rootKey], _ = t.Start(withNaming(above, naming{own, of.ID(), rootKey}), rootKey)
 	case rollout != nil && rollout.IsRecording() && t.rollouts.isNew(rollout.SpanContext().TraceID()):
 		rollout.End(trace.WithTimestamp(of.SettledAt))

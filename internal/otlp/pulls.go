@@ -12,7 +12,8 @@ import (
 )
 
 // pullsOf returns a span for each pull with a known start. The span starts with the kubelet's request and ends when
-// the image is present. Its children are the wait in the node's queue, the download, the unpacking and the layers.
+// the image is present. The children of a pull's span are the wait in the node's queue, the download, the unpacking
+// and the layers.
 func pullsOf(t timeline.Timeline) []span {
 	var spans []span
 	for _, p := range t.Pulls {
@@ -113,8 +114,8 @@ func partsOf(t timeline.Timeline, p timeline.Pull, pull string) []span {
 	return parts
 }
 
-// blockerOf returns the pull of another pod for which this pull waited in the node's queue, and the number of pulls
-// ahead.
+// blockerOf returns the attributes of a pull's wait in the node's queue: the blocking pull of another pod, and the
+// number of pulls ahead.
 func blockerOf(p timeline.Pull) (attributes []attribute.KeyValue) {
 	if p.Ahead > 0 {
 		attributes = append(attributes, attribute.Int(keyAhead, p.Ahead))

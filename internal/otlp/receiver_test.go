@@ -29,17 +29,18 @@ type receiver struct {
 	traces         []*tracepb.ResourceSpans
 	metrics        []*metricpb.ResourceMetrics
 	header         http.Header // of the latest request over HTTP
-	answer         int         // to requests over HTTP; 0 means 200
+	answer         int         // status of HTTP responses; 0 means 200
 	partial        *tracesv1.ExportTracePartialSuccess
-	refuses        error // the answer over gRPC
+	refuses        error // error of gRPC responses; nil for success
 	partialMetrics *metricsv1.ExportMetricsPartialSuccess
 	later          string // Retry-After in seconds
-	// Number of further requests whose connection is closed without an answer; unlimited if negative.
+	// resets is the number of further requests whose connection the receiver closes without a response. If resets
+	// is negative, the receiver closes all connections.
 	resets int
-	stall  chan struct{} // if not nil, requests block until it is closed or they are canceled
+	stall  chan struct{} // if not nil, requests block until stall is closed or the requests are canceled
 }
 
-// overHTTP starts the receiver and sets the OTLP variables to it.
+// overHTTP starts the receiver and sets the OTLP variables to the receiver's address.
 func (r *receiver) overHTTP(t *testing.T) {
 	t.Helper()
 	server := httptest.NewServer(r)
@@ -50,7 +51,7 @@ func (r *receiver) overHTTP(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", server.URL)
 }
 
-// overGRPC starts the receiver and sets the OTLP variables to it.
+// overGRPC starts the receiver and sets the OTLP variables to the receiver's address.
 func (r *receiver) overGRPC(t *testing.T) {
 	t.Helper()
 	var listen net.ListenConfig
@@ -139,13 +140,13 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 func reset(w http.ResponseWriter) {
 	connection, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {
-		panic(http.ErrAbortHandler) // this closes the connection as well
+		panic(http.ErrAbortHandler) // the panic also closes the connection
 	}
 	_ = connection.(*net.TCPConn).SetLinger(0) // the system sends a reset
 	connection.Close()
 }
 
-// deaf listens but never accepts, and sets the OTLP variables to its address.
+// deaf opens a listener that never accepts connections, and sets the OTLP variables to the listener's address.
 func deaf(t *testing.T) {
 	t.Helper()
 	var listen net.ListenConfig

@@ -10,14 +10,14 @@ import (
 // maxRollouts is the maximum number of remembered rollouts. A node runs the pods of at most a few hundred rollouts.
 const maxRollouts = 1024
 
-// The type rollouts remembers the rollouts whose span was sent, so that each span is sent once. At the limit, rollouts
-// forgets the oldest rollout. rollouts is not safe for concurrent use.
+// rollouts remembers the rollouts whose span the agent has sent, so that the agent sends each span once. At the
+// limit, rollouts forgets the oldest rollout. rollouts is not safe for concurrent use.
 type rollouts struct {
 	sent  map[trace.TraceID]bool
 	order []trace.TraceID
 }
 
-// isNew reports whether the span of a rollout has not been sent yet.
+// isNew reports whether the agent has not sent the span of a rollout yet. isNew also remembers the rollout as sent.
 func (r *rollouts) isNew(id trace.TraceID) bool {
 	if r.sent[id] {
 		return false

@@ -39,8 +39,8 @@ func rootOf(t timeline.Timeline) span {
 	return root
 }
 
-// failureOf returns the reason why a start-up failed or was given up, as a word and as a text. Otherwise both
-// results are empty.
+// failureOf returns the reason why a start-up failed or was given up, as a word and as a text. If the start-up did
+// not fail and was not given up, both results are empty.
 func failureOf(t timeline.Timeline) (kind, why string) {
 	switch t.State {
 	case timeline.StateFailed:

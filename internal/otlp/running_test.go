@@ -18,7 +18,7 @@ import (
 type running struct {
 	*Traces
 	registry *prometheus.Registry
-	stop     func() // stops the sink and waits for it
+	stop     func() // stops the sink and waits for its end
 
 	mu     sync.Mutex
 	up     bool
@@ -70,7 +70,7 @@ func (r *running) health() (bool, string) {
 	return r.up, r.detail
 }
 
-// mustCount checks the sink's metrics, with an empty queue.
+// mustCount checks the sink's metrics and that the queue is empty.
 func (r *running) mustCount(t *testing.T, sent, dropped float64) {
 	t.Helper()
 	got := r.counts(t)
@@ -83,8 +83,8 @@ func (r *running) mustCount(t *testing.T, sent, dropped float64) {
 	}
 }
 
-// wait waits until so many start-ups are counted as sent or dropped, then stops the sink. A request in progress when
-// the sink stops has 0.8 s, which may be too short on a busy machine.
+// wait waits until the given number of start-ups is counted as sent or dropped, and then stops the sink. A request
+// that is in progress at the stop has only 0.8 s, which can be too short on a busy machine.
 func (r *running) wait(t *testing.T, startups float64) {
 	t.Helper()
 	eventually(t, "all are counted", func() bool {

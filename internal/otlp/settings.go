@@ -25,11 +25,11 @@ const (
 // Settings holds the values of the OTEL_* variables. The zero Settings disable all signals.
 //
 // The SDK and its exporters read their variables themselves and silently ignore invalid values. So FromEnvironment
-// checks the important variables first. Settings contains only the values that the agent needs. It contains no keys.
+// checks the important variables first. Settings contains only the values that the agent needs, and no keys.
 type Settings struct {
 	Traces   Signal
 	Metrics  Signal
-	Interval time.Duration // between two exports of the metrics
+	Interval time.Duration // time between two exports of the metrics
 	// Exponential requests exponential histograms.
 	Exponential bool
 }
@@ -37,14 +37,14 @@ type Settings struct {
 // Signal configures the export of traces or of metrics.
 type Signal struct {
 	On       bool
-	Endpoint string // value of the variable, for people
-	Protocol string // http/protobuf or grpc
+	Endpoint string // endpoint from the environment variable, for messages to people
+	Protocol string // protocol of the endpoint: http/protobuf or grpc
 	// Timeout is the time limit for one batch, including all retries.
 	Timeout time.Duration
 }
 
-// FromEnvironment reads the variables. The error lists every problem of the enabled signals with the variable's
-// name. FromEnvironment omits the values of headers, because headers contain keys.
+// FromEnvironment reads the OTEL_* variables. The error lists every problem of the enabled signals with the
+// variable's name. The error does not contain values of headers, because headers can contain keys.
 func FromEnvironment(getenv func(string) string) (Settings, error) {
 	e := &environment{getenv: getenv}
 	if e.check("OTEL_SDK_DISABLED", isBool); strings.EqualFold(e.value("OTEL_SDK_DISABLED"), "true") {
@@ -90,8 +90,8 @@ type environment struct {
 
 func (e *environment) value(name string) string { return strings.TrimSpace(e.getenv(name)) }
 
-// lookUp returns the variable that applies to a signal. The variable of the signal comes before the general variable.
-// The name is empty if neither variable is set.
+// lookUp returns the variable that applies to a signal. The variable for the signal has priority over the general
+// variable. The name is empty if neither variable is set.
 func (e *environment) lookUp(signal, what string) (name, value string) {
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_" + signal + "_" + what, "OTEL_EXPORTER_OTLP_" + what} {
 		if value := e.value(name); value != "" {
@@ -118,8 +118,8 @@ func (e *environment) note(problem error) {
 	}
 }
 
-// duration returns the value of a checked variable, which has the unit milliseconds. If the variable is not set, the
-// result is the argument otherwise.
+// duration returns the duration in a checked variable, whose unit is milliseconds. If the variable is not set,
+// duration returns the argument otherwise.
 func (e *environment) duration(otherwise time.Duration, name string) time.Duration {
 	if n, err := strconv.Atoi(e.value(name)); err == nil {
 		return time.Duration(n) * time.Millisecond
@@ -127,7 +127,8 @@ func (e *environment) duration(otherwise time.Duration, name string) time.Durati
 	return otherwise
 }
 
-// signal reads the settings of a signal. The signal is off without an endpoint, or if its exporter is not otlp.
+// signal reads the settings of a signal. The signal is off if no endpoint is set, or if the signal's exporter is
+// not otlp.
 func (e *environment) signal(name string, exporters ...string) Signal {
 	exporter := "OTEL_" + name + "_EXPORTER"
 	_, endpoint := e.lookUp(name, "ENDPOINT")

@@ -125,7 +125,7 @@ func TestInvalidSettings(t *testing.T) {
 			}
 		})
 	}
-	for _, headers := range []string{"a!b=c", "a=caf%C3%A9", "User-Agent=x"} { // these are valid in HTTP
+	for _, headers := range []string{"a!b=c", "a=caf%C3%A9", "User-Agent=x"} { // these headers are valid in HTTP
 		variables := map[string]string{endpoint: there, "OTEL_EXPORTER_OTLP_HEADERS": headers}
 		if _, err := from(variables); err != nil {
 			t.Error(err)

@@ -10,8 +10,9 @@ import (
 )
 
 // maxSpans is the maximum number of spans in the trace of one start-up. A start-up with ten containers has about a
-// hundred spans. Only a crash loop has more than maxSpans, and then the trace contains its first attempts. maxTrace
-// is the maximum size in bytes, so that every start-up fits into a request that collectors accept.
+// hundred spans. Only a crash loop has more than maxSpans spans. In this case, the trace contains only the first
+// attempts. maxTrace is the maximum size of a trace in bytes, so that every trace fits into a request that
+// collectors accept.
 const (
 	maxSpans = 1000
 	maxTrace = 1 << 20
@@ -22,13 +23,13 @@ const rootKey = ""
 
 // span is one span of a timeline before it has IDs.
 type span struct {
-	key        string // identifies the span within the start-up; the same in every report
-	parent     string // key of the parent, which precedes this span
-	name       string // valid text, like all texts below
+	key        string // unique within the start-up, and the same if the agent reports the start-up again
+	parent     string // key of the parent span, which precedes this span in the list
+	name       string // result of validText, like all texts below
 	start, end time.Time
 	attributes []attribute.KeyValue
 	events     []event
-	failure    string // reason for the failure; empty without a failure
+	failure    string // reason for the failure; empty if the step succeeded
 }
 
 // event is an event at one moment of a span.

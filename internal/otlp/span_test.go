@@ -12,7 +12,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// named returns the only span whose key has a prefix.
+// named returns the only span whose key begins with the given key.
 func named(t *testing.T, spans []span, key string) span {
 	t.Helper()
 	var found []span
@@ -36,7 +36,7 @@ func has(s span, key attribute.Key) bool {
 	return false
 }
 
-// The end of a run does not end the next one, which is in progress.
+// The end of a run does not end the span while the next run is in progress.
 func TestRestartedContainerSpan(t *testing.T) {
 	tl := timeline.Timeline{CreatedAt: createdAt, SettledAt: after(time.Minute),
 		Milestones: []timeline.MilestoneEvidence{
@@ -61,8 +61,8 @@ func TestRestartedContainerSpan(t *testing.T) {
 	}
 }
 
-// A layer's span ends when it is unpacked. If it was not, for example because the pull failed, the span ends with the
-// download.
+// A layer's span ends when the layer is unpacked. If the runtime did not unpack the layer, for example because the
+// pull failed, the span ends with the download.
 func TestLayerSpanEnd(t *testing.T) {
 	tl := coldStart()
 	tl.Pulls[2].Layers = []timeline.Layer{

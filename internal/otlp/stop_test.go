@@ -19,7 +19,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// stub is an exporter that calls itself for each batch.
+// stub is a function that acts as an exporter. The exporter calls the function for each batch.
 type stub func(context.Context) error
 
 func (s stub) ExportSpans(ctx context.Context, _ []sdktrace.ReadOnlySpan) error { return s(ctx) }
@@ -37,7 +37,7 @@ func taking(each time.Duration) stub {
 	}
 }
 
-// stubbed returns a sink that does not run yet, and the number of start-ups that it has handled.
+// stubbed returns a sink that does not run yet, and a counter of the start-ups that the sink has handled.
 func stubbed(exporter stub, timeout time.Duration) (sink *running, done *atomic.Int64) {
 	sink, done = &running{registry: prometheus.NewRegistry()}, new(atomic.Int64)
 	sink.Traces = newTraces(TracesConfig{
@@ -47,8 +47,8 @@ func stubbed(exporter stub, timeout time.Duration) (sink *running, done *atomic.
 	return sink, done
 }
 
-// When the agent stops, queued traces are sent as long as the collector accepts them within 0.8 s. The rest is left
-// to the next agent. Time is simulated, so a busy machine changes nothing.
+// When the agent stops, the sink sends the queued traces that the collector accepts within 0.8 s. The sink leaves
+// the other traces to the next agent. The test uses simulated time, so a busy machine has no effect.
 func TestStopSendsQueuedTraces(t *testing.T) {
 	for _, test := range []struct {
 		each time.Duration // 1024 start-ups are 32 batches
@@ -73,8 +73,8 @@ func TestStopSendsQueuedTraces(t *testing.T) {
 	}
 }
 
-// Of the traces lost after the stop signal, only those that a collector refused for good count as handled, even if an
-// attempt times out early.
+// After the stop signal, a lost trace counts as handled only if a collector permanently refused the trace. An early
+// timeout of an attempt does not change this rule.
 func TestStopLeavesUnsentTracesToNextAgent(t *testing.T) {
 	const waiting = 3 * batchItems
 	for name, test := range map[string]struct {
@@ -104,7 +104,7 @@ func TestStopLeavesUnsentTracesToNextAgent(t *testing.T) {
 	}
 }
 
-// A batch takes no longer than its timeout. Meanwhile new start-ups wait in a queue of limited length.
+// A batch takes no longer than its timeout. During this time, new start-ups wait in a queue of limited length.
 func TestSlowCollectorCausesDrops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var healthy atomic.Bool
@@ -118,7 +118,7 @@ func TestSlowCollectorCausesDrops(t *testing.T) {
 		ended := make(chan error)
 		go func() { ended <- sink.Run(ctx) }()
 		sink.Offer(stuck())
-		synctest.Wait() // the sink has taken it
+		synctest.Wait() // the sink has taken the start-up
 		for range tracesQueue + 10 {
 			sink.Offer(stuck())
 		}
@@ -138,7 +138,8 @@ func TestSlowCollectorCausesDrops(t *testing.T) {
 	})
 }
 
-// A full queue loses start-ups while the agent runs. After the stop signal, it leaves them to the next agent.
+// A full queue drops start-ups. While the agent runs, these start-ups are lost. After the stop signal, the queue
+// leaves them to the next agent.
 func TestFullQueueDuringStop(t *testing.T) {
 	var stopping atomic.Bool
 	done := 0

@@ -10,13 +10,14 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// endKey is the key of the parent of all spans of a pod's termination. Its own parent is the root of the start-up,
-// which was sent in an earlier request.
+// endKey is the key of the span that covers a pod's whole termination. All other spans of the termination are
+// children of this span. The parent of this span is the root span of the start-up, which the agent has sent in an
+// earlier request.
 const endKey = "termination/"
 
-// terminationOf returns the spans that a pod's termination adds to the trace of its start-up. The first span lasts
-// from the deletion request until the object was removed. Its children are the phases and the stops of the
-// containers.
+// terminationOf returns the spans that a pod's termination adds to the trace of its start-up. The first span starts
+// with the deletion request and ends when the API server has removed the pod object. The children of this span are
+// the phases and the stops of the containers.
 func terminationOf(t timeline.Timeline) []span {
 	end := *t.Termination
 	attributes := append(podOf(t),

@@ -18,8 +18,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// killed is the termination of coldStart's pod: deleted after an hour, and killed when the grace period of 30 s was
-// over.
+// killed returns coldStart with a termination: the pod was deleted after an hour, and killed at the end of the
+// grace period of 30 s.
 func killed() timeline.Timeline {
 	t := coldStart()
 	from := after(time.Hour)
@@ -40,7 +40,8 @@ func killed() timeline.Timeline {
 	return t
 }
 
-// The termination is in the trace of the start-up, below its root, although it is sent in another request.
+// The spans of a termination are in the trace of the start-up, below the start-up's root span, although the agent
+// sends them in another request.
 func TestTerminationJoinsStartUpTrace(t *testing.T) {
 	for name, parent := range map[string]string{"own trace": "",
 		"parent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"} {
@@ -79,7 +80,7 @@ func TestTerminationJoinsStartUpTrace(t *testing.T) {
 	}
 }
 
-// A lost rollout span is sent again, and the number of remembered rollouts is limited.
+// The tracer sends a lost rollout span again, and limits the number of remembered rollouts.
 func TestSentRolloutSpansAreRemembered(t *testing.T) {
 	tracer := newTracer(resource.Empty(), "", true)
 	rootsOf := func(tl timeline.Timeline) (roots []sdktrace.ReadOnlySpan) {
@@ -151,8 +152,8 @@ func TestRolloutIsOneTrace(t *testing.T) {
 	}
 }
 
-// If the collector accepts nothing, the rollout span is lost as well, and the next start-up sends it again. If it
-// loses only the rest, the rollout span is not sent again.
+// If the collector accepts nothing, the rollout span is lost too, and the next start-up sends the span again. If
+// only other spans are lost, the sink does not send the rollout span again.
 func TestRolloutSpanIsResentUntilAccepted(t *testing.T) {
 	collector := receiver{answer: http.StatusBadRequest}
 	collector.overHTTP(t)
@@ -206,7 +207,7 @@ func TestAnnotationTakesPrecedenceOverRollout(t *testing.T) {
 	}
 }
 
-// The static pods of a node are not a rollout, although their mirrors have one owner.
+// The static pods of a node are not a rollout, although all their mirrors have the same owner.
 func TestStaticPodsHaveNoRollout(t *testing.T) {
 	var collector receiver
 	collector.overHTTP(t)
@@ -229,7 +230,7 @@ func TestStaticPodsHaveNoRollout(t *testing.T) {
 	}
 }
 
-// When a termination is dropped, its start-up is not reported as handled.
+// If the sink drops a termination, it does not report the start-up of the pod as handled.
 func TestDroppedTerminationReportsNoStartUp(t *testing.T) {
 	var collector receiver
 	collector.overHTTP(t)

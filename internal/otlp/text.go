@@ -11,7 +11,7 @@ import (
 
 const (
 	// maxText is the maximum length in bytes of a text that the agent sends. The longest image reference that a
-	// registry accepts is half as long: names have at most 255 bytes, tags 128 and digests 71
+	// registry accepts has half this length: names have at most 255 bytes, tags 128 and digests 71
 	// (distribution/reference).
 	maxText = 1024
 	// maxTexts is the maximum number of texts in a list that the agent sends.
@@ -20,10 +20,10 @@ const (
 	cutMark = "…"
 )
 
-// validText returns a text that a collector accepts. Invalid UTF-8 is replaced, because a collector refuses the whole
-// request otherwise. A text longer than maxText is cut and ends in cutMark.
+// validText returns a text that a collector accepts. validText replaces invalid UTF-8, because a collector would
+// otherwise refuse the whole request. If a text is longer than maxText, validText cuts the text and adds cutMark.
 func validText(text string) string {
-	if len(text) > 4*maxText { // longer than the result can be, even after replacements
+	if len(text) > 4*maxText { // limits the work for a very long text
 		text = text[:4*maxText] + cutMark
 	}
 	text = strings.ToValidUTF8(text, "\uFFFD")
@@ -40,8 +40,8 @@ func validText(text string) string {
 // text returns an attribute with a valid copy of value.
 func text(key, value string) attribute.KeyValue { return attribute.String(key, validText(value)) }
 
-// appendList adds a list as an attribute if the list is not empty. If texts are omitted, the last element states
-// their number.
+// appendList adds a list as an attribute if the list is not empty. If the list is longer than maxTexts, the last
+// element states the number of omitted texts.
 func appendList[S ~string](attributes []attribute.KeyValue, key string, list []S) []attribute.KeyValue {
 	if len(list) == 0 {
 		return attributes

@@ -12,7 +12,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// withText returns functions that set one text of a start-up each, covering every text that reaches a trace.
+// withText returns functions that each set one text of a start-up. Together, the functions set every text that a
+// trace contains.
 func withText(text string) map[string]func(*timeline.Timeline) {
 	return map[string]func(*timeline.Timeline){
 		"reason":    func(t *timeline.Timeline) { t.State, t.Reason = timeline.StateFailed, text },
@@ -51,7 +52,8 @@ func withText(text string) map[string]func(*timeline.Timeline) {
 	}
 }
 
-// A start-up with odd texts does not affect the traces of others, and is sent as far as possible.
+// A start-up with invalid texts does not affect the traces of other start-ups. The sink sends as much of the
+// start-up as possible.
 func TestInvalidStartUpAffectsNoOther(t *testing.T) {
 	for kind, text := range map[string]string{
 		"no UTF-8": "a\xff", "long": strings.Repeat("a", 1<<20), "long and no UTF-8": strings.Repeat("\xff", 1<<20),
@@ -107,7 +109,7 @@ func longestText(s *tracepb.Span) string {
 	return longest
 }
 
-// The size of requests is limited, even if all start-ups have long texts.
+// The sink limits the size of requests, even if all start-ups have long texts.
 func TestRequestIsBounded(t *testing.T) {
 	long := coldStart()
 	long.Name = strings.Repeat("a", maxText)
@@ -137,7 +139,7 @@ func TestRequestIsBounded(t *testing.T) {
 	}
 }
 
-// The estimated size of a span is no less than its actual size, and not much more.
+// The estimated size of a span is at least the span's actual size, and not much larger.
 func TestSpanSizeEstimate(t *testing.T) {
 	for _, tl := range []timeline.Timeline{coldStart(), stuck()} {
 		var collector receiver

@@ -22,14 +22,14 @@ import (
 	"time"
 )
 
-// With https, credentials are never sent without TLS, whatever the other variables say.
+// With https, the exporters never send credentials without TLS, whatever the values of other variables.
 func TestInsecureMustAgreeWithTheEndpoint(t *testing.T) {
 	const common, ofTraces, ofMetrics = "OTEL_EXPORTER_OTLP_INSECURE", "OTEL_EXPORTER_OTLP_TRACES_INSECURE",
 		"OTEL_EXPORTER_OTLP_METRICS_INSECURE"
 	const https, clear = "https://collector:4318", "http://collector:4318"
 	for _, test := range []struct {
 		variables map[string]string
-		wrong     []string // the variables that errors must name
+		wrong     []string // the variables that the errors must name
 	}{
 		{map[string]string{endpoint: https, common: "true"}, []string{common}},
 		{map[string]string{endpoint: "HTTPS://collector:4318", common: "TRUE"}, []string{common}},
@@ -64,7 +64,8 @@ func TestInsecureMustAgreeWithTheEndpoint(t *testing.T) {
 	}
 }
 
-// For an https endpoint the exporters start with TLS, also if INSECURE agrees with the scheme.
+// For an https endpoint, the exporters start with TLS, even if the variable INSECURE is set and agrees with the
+// scheme.
 func TestHTTPSUsesTLS(t *testing.T) {
 	for _, protocol := range []string{protocolHTTP, protocolGRPC} {
 		for _, insecure := range []string{"", "false"} {
@@ -91,7 +92,7 @@ func TestHTTPSUsesTLS(t *testing.T) {
 				t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20secret")
 				sink := run(t)
 				sink.Offer(stuck())
-				// A TLS handshake record: RFC 8446, 5.1.
+				// The first bytes of a TLS handshake record (RFC 8446, 5.1).
 				if sent := <-first; !bytes.HasPrefix(sent, []byte("\x16\x03")) ||
 					bytes.Contains(sent, []byte("secret")) {
 					t.Errorf("sent first %.80q", sent)
@@ -130,7 +131,7 @@ func pemFile(t *testing.T, kind string, content []byte) string {
 	return path
 }
 
-// A valid certificate and key are presented to the collector.
+// The exporters present a valid client certificate to the collector.
 func TestClientCertificateIsSent(t *testing.T) {
 	for _, prefix := range []string{"OTEL_EXPORTER_OTLP_", "OTEL_EXPORTER_OTLP_TRACES_"} {
 		t.Run(prefix, func(t *testing.T) {
@@ -160,8 +161,8 @@ func TestClientCertificateIsSent(t *testing.T) {
 	}
 }
 
-// The exporters ignore a certificate without a key, or a key without a certificate. The agent refuses it and names
-// the missing variable.
+// The exporters ignore a certificate without a key, or a key without a certificate. The agent refuses an incomplete
+// pair and names the missing variable.
 func TestIncompleteKeyPairIsRefused(t *testing.T) {
 	certificate, key := clientPair(t)
 	const common, ofTraces = "OTEL_EXPORTER_OTLP_", "OTEL_EXPORTER_OTLP_TRACES_"

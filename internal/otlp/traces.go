@@ -16,9 +16,9 @@ import (
 
 const (
 	// tracesQueue is the maximum number of settled start-ups that wait for a slow collector. tracesQueue equals the
-	// maximum number of start-ups in the state file. So after a restart, no start-up is dropped, even if all
-	// start-ups complete at the same time. A full queue takes 1 MiB while the pods exist, because reconcile holds
-	// the same timelines, and about 5 MiB if all pods are deleted.
+	// maximum number of start-ups in the state file. So after a restart, the queue has room for all start-ups, even
+	// if all start-ups complete at the same time. While the pods exist, a full queue takes 1 MiB, because reconcile
+	// shares the timelines. If all pods are deleted, a full queue takes about 5 MiB.
 	tracesQueue = 1024
 	// batchItems, batchSpans and batchBytes limit a request. Collectors accept 4 MiB by default, and a span has
 	// about 500 bytes.
@@ -33,20 +33,23 @@ const (
 
 // TracesConfig configures a Traces. Every field except Done and Stopping is required.
 type TracesConfig struct {
-	Signal     Signal // must be enabled
-	Rollouts   bool   // put the pods of a rollout into one trace
+	Signal     Signal // settings of the signal, which must be enabled
+	Rollouts   bool   // true to put all pods of a rollout into one trace
 	Node       string
 	Version    string                // version of the agent
 	Registerer prometheus.Registerer // registers podlapse_sink_*{sink="otlp"}
 	Report     health.Report
 	Logger     *zap.Logger
-	// Done is called for each start-up after the collector accepted or permanently rejected its trace, or after the
-	// sampler dropped the trace. Done is also called if the start-up was dropped while the agent continues. Done is
-	// not called for later events. Done is also not called for start-ups that are dropped because the agent is
-	// stopping, so that the next agent can send these traces. Done must not block. Offer and Run call Done.
+	// Done is called once for each start-up, after one of these events:
+	//   - the collector accepted or permanently rejected the trace
+	//   - the sampler dropped the trace
+	//   - Traces dropped the start-up while the agent was not stopping
+	//
+	// While the agent is stopping, Done is not called for dropped start-ups, so that the next agent can send their
+	// traces. Done is not called for terminations and later events. Done must not block. Offer and Run call Done.
 	Done func(timeline.Timeline)
-	// Stopping reports whether the agent must stop. The caller of Offer learns this earlier than Run. Any goroutine
-	// can call Stopping.
+	// Stopping reports whether the agent must stop. Stopping can return true before the context of Run is done.
+	// Stopping must be safe to call from any goroutine.
 	Stopping func() bool
 }
 
@@ -64,11 +67,11 @@ type Traces struct {
 	bytes int             // approximate size of the batch
 	items []item          // items in the batch
 	run   context.Context // context of Run
-	limit context.Context // context of the current delivery; ends some time after the context of Run
+	limit context.Context // context of the current delivery; can end later than the context of Run
 }
 
-// NewTraces creates a sink. The sink does not connect until it has data to send. NewTraces panics if its metrics
-// are already registered.
+// NewTraces creates a Traces. The Traces does not connect until it has data to send. NewTraces panics if its
+// metrics are already registered.
 func NewTraces(ctx context.Context, config TracesConfig) (*Traces, error) {
 	from, err := newResource(ctx, config.Node, config.Version)
 	if err != nil {
@@ -115,8 +118,8 @@ func (s *Traces) OfferPostStartup(t timeline.Timeline, event timeline.PostStartu
 	_ = s.queue.Offer(item{Timeline: t, kind: postStartup, event: event}) // the queue counts a drop
 }
 
-// Run sends until ctx is done. Then it sends queued start-ups for less than a second. An absent collector is not an
-// error: Run reports it to the health board. The caller can call Run only once.
+// Run sends until ctx is done. Then Run sends queued start-ups for less than a second. An unreachable collector is
+// not an error: Run reports the failure to the health board. The caller can call Run only once.
 func (s *Traces) Run(ctx context.Context) error {
 	s.config.Report(true, "nothing sent yet to "+s.config.Signal.Endpoint)
 	s.run = ctx
@@ -169,7 +172,7 @@ func (s *Traces) send() {
 	} else {
 		s.queue.Drop(len(items))
 		s.tracer.rollouts.forget(spans)
-		// The stop of the agent can be the reason for the error. The next agent then sends the trace.
+		// The error can be a result of the agent's stop. Without a call of Done, the next agent sends the trace.
 		if s.run.Err() != nil && !isRefused(err) {
 			return
 		}

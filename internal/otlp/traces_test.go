@@ -49,7 +49,7 @@ func TestTraceOfGivenUpStartUp(t *testing.T) {
 	mustBe(t, "testdata/given-up.trace", tree(collector.spans()))
 }
 
-// The IDs follow the definition, on another day and in another agent too.
+// The IDs follow the definition, and are the same on another day and in another agent.
 func TestTraceIDsAreDeterministic(t *testing.T) {
 	var collectors [2]receiver
 	for i := range collectors {
@@ -81,7 +81,7 @@ func TestTraceIDsAreDeterministic(t *testing.T) {
 	}
 }
 
-// replica is a pod of coldStart's Deployment, in a given version.
+// replica returns the start-up of another pod of coldStart's Deployment, in the given version.
 func replica(uid, revision string) timeline.Timeline {
 	t := coldStart()
 	t.UID, t.Revision = uid, revision
@@ -138,7 +138,7 @@ func TestAnnotationIsParent(t *testing.T) {
 				}
 				return
 			}
-			if got := hex.EncodeToString(spans[0].TraceId); got != named { // the first one offered
+			if got := hex.EncodeToString(spans[0].TraceId); got != named { // the first offered start-up
 				t.Errorf("trace %s is named %s", got, named)
 			}
 			ids := map[string]bool{}

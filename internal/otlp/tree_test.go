@@ -17,8 +17,8 @@ import (
 
 var update = flag.Bool("update", false, "write the trees in testdata anew")
 
-// tree prints the received spans: times in seconds since the creation of the pod, no IDs, and attributes that every
-// span has only on the first one.
+// tree returns the received spans as text, without IDs. Times are in seconds since the creation of the pod.
+// Attributes that every span has appear only in the first span.
 func tree(spans []*tracepb.Span) string {
 	var out strings.Builder
 	ids := map[string]bool{}
@@ -90,7 +90,7 @@ func valueText(v *commonpb.AnyValue) string {
 	return "?"
 }
 
-// mustBe compares the text with a file.
+// mustBe compares the text got with a file.
 func mustBe(t *testing.T, file, got string) {
 	t.Helper()
 	if *update {

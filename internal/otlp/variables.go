@@ -61,11 +61,11 @@ var metricVariables = []variable{
 	{histogramAggregation, oneOf(bucketHistogram, exponentialHistogram)},
 }
 
-// maxMilliseconds is longer than every useful wait for a collector.
+// maxMilliseconds is the maximum accepted time. No useful wait for a collector is longer.
 const maxMilliseconds = int(time.Hour / time.Millisecond)
 
-// isEndpoint checks an endpoint. Without this check, the exporters would silently ignore the errors. Most errors do
-// not contain the value, because it can contain a key.
+// isEndpoint checks an endpoint. Without this check, the exporters would silently ignore an invalid endpoint. Most
+// errors do not contain the value, because it can contain a key.
 func isEndpoint(value string) error {
 	const keys = ": use http://HOST:PORT or https://HOST:PORT, and put keys in OTEL_EXPORTER_OTLP_HEADERS"
 	switch {
@@ -134,9 +134,9 @@ func isHeaders(value string) error {
 		httpguts.ValidHeaderFieldValue)
 }
 
-// isTransports reports whether the transport sets a header itself. In HEADERS, the transport would silently ignore
-// this header, or the header would describe the request incorrectly (net/http, reqWriteExcludeHeader; RFC 9110,
-// 7.6.1; grpc-go, isReservedHeader).
+// isTransports reports whether the transport sets a header itself. If the variable HEADERS contained this header,
+// the transport would silently ignore the header, or the header would describe the request incorrectly (net/http,
+// reqWriteExcludeHeader; RFC 9110, 7.6.1; grpc-go, isReservedHeader).
 func isTransports(header string) bool {
 	switch name := strings.ToLower(header); name {
 	case "host", "content-type", "content-encoding", "content-length", "transfer-encoding", "trailer", "te",
@@ -175,7 +175,7 @@ func isText(value string) error {
 	return nil
 }
 
-// isList checks a list of NAME=VALUE. Its errors do not contain the value, because the value can be a key.
+// isList checks a list of NAME=VALUE.
 func isList(value string, isName, isValue func(string) bool) error {
 	for i, pair := range strings.Split(value, ",") {
 		name, encoded, ok := strings.Cut(pair, "=")
@@ -216,9 +216,9 @@ func oneOf(words ...string) func(string) error {
 	}
 }
 
-// checkClientKey records problems with a client's certificate and key. The exporters read both from variables with
-// the same prefix. The variables of the signal come before the general variables. The exporters silently ignore a
-// certificate without a key (SDK, internal/envconfig, WithClientCert).
+// checkClientKey records problems with a client's certificate and key. The exporters read the certificate and the
+// key from variables with the same prefix. The variables for the signal have priority over the general variables.
+// The exporters silently ignore a certificate without a key (SDK, internal/envconfig, WithClientCert).
 func (e *environment) checkClientKey(signal string) {
 	for _, prefix := range []string{"OTEL_EXPORTER_OTLP_" + signal + "_", "OTEL_EXPORTER_OTLP_"} {
 		certificateName, keyName := prefix+"CLIENT_CERTIFICATE", prefix+"CLIENT_KEY"
@@ -240,9 +240,9 @@ func (e *environment) checkClientKey(signal string) {
 }
 
 // checkInsecure records a contradiction between the variable INSECURE of a signal and the scheme of the signal's
-// endpoint. The specification defines INSECURE for endpoints without a scheme, which the exporters cannot use. For an
-// endpoint with a scheme, the exporters let INSECURE override the scheme. Then they would send traces and keys
-// unencrypted to https://, or use TLS with a server that does not support it.
+// endpoint. The specification defines INSECURE for endpoints without a scheme, which the exporters cannot use. For
+// an endpoint with a scheme, the exporters let INSECURE override the scheme. The exporters would then send traces
+// and keys unencrypted to an https:// endpoint, or use TLS with a server that does not support TLS.
 func (e *environment) checkInsecure(signal string) {
 	address, endpoint := e.lookUp(signal, "ENDPOINT")
 	name, insecure := e.lookUp(signal, "INSECURE")

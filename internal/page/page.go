@@ -19,12 +19,12 @@ var assets embed.FS
 const (
 	directory = "assets"
 	index     = "index.html"
-	// placeholder is replaced by the version in the addresses of index.html.
+	// In the addresses of index.html, New replaces placeholder by the version.
 	placeholder = "page/VERSION/"
 )
 
 // Policy is the Content-Security-Policy of the page. The policy allows only the page's own files and the agent's
-// API. It forbids inline scripts, inline styles, and markup that scripts create from text.
+// API. The policy forbids inline scripts, inline styles, and markup that scripts create from text.
 const Policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"frame-ancestors 'none'; base-uri 'none'; form-action 'none'; " +
 	"require-trusted-types-for 'script'; trusted-types 'none'"
@@ -39,13 +39,13 @@ var contentTypes = map[string]string{
 
 // File is one file of the page.
 type File struct {
-	Type string // value of the header Content-Type
-	Text []byte // callers must not change the bytes, because all callers share them
+	Type string // value of the response header Content-Type
+	Text []byte // content of the file; callers share the bytes and must not change them
 }
 
 // Page holds all files of the page.
 type Page struct {
-	// Version is a hash of all files. The address of each file contains Version. A browser can thus cache the files
+	// Version is a hash of all files. The address of each file contains Version. So a browser can cache the files
 	// forever, and never combines the files of different agent versions.
 	Version string
 	Index   File

@@ -106,7 +106,7 @@ func TestVersionMatchesFiles(t *testing.T) {
 	}
 }
 
-// TestPageIsSmall limits what the page adds to the agent, and what a browser downloads.
+// TestPageIsSmall limits the size of the files in the agent, and the size of the browser's download.
 func TestPageIsSmall(t *testing.T) {
 	p := newPage(t)
 	whole, packed := 0, 0

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// Of returns the key of a client for limits: an IPv4 address, or the network of one IPv6 host. All invalid
-// addresses have the same key.
+// Of returns the key for the limits of a client: the IPv4 address, or the /64 network of an IPv6 address. All
+// invalid addresses have the same key.
 func Of(address string) netip.Prefix {
 	a, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -43,7 +43,7 @@ func NewLatest[V any](most int, start func() V) *Latest[V] {
 	return &Latest[V]{most: most, start: start, known: map[netip.Prefix]*list.Element{}, order: list.New()}
 }
 
-// Of returns the value of a peer. At the limit, Of forgets the peer with the oldest last use.
+// Of returns the value of a peer. If the Latest is full, Of forgets the least recently used peer.
 func (l *Latest[V]) Of(peer netip.Prefix) V {
 	l.mu.Lock()
 	defer l.mu.Unlock()

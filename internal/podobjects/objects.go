@@ -21,20 +21,20 @@ type Objects struct {
 	now func() time.Time
 
 	mu        sync.Mutex
-	pods      map[string]packedPod // by UID
+	pods      map[string]packedPod // cached pods, by UID
 	version   string
-	heardAt   time.Time // when the API server last sent any data
+	heardAt   time.Time // time at which the API server last sent any data
 	connected bool
 
-	verifiedAt time.Time // when a comparison last confirmed the objects; zero for never
+	verifiedAt time.Time // time at which a comparison last confirmed the objects; zero if no comparison did
 }
 
 type packedPod struct {
 	namespace, name, labels string
-	object                  []byte // protobuf, compressed with deflate
+	object                  []byte // pod object in protobuf, compressed with deflate
 }
 
-// New creates an empty cache, which a podwatch.Pods fills.
+// New creates an empty cache. A podwatch.Pods fills the cache.
 func New(now func() time.Time) *Objects {
 	return &Objects{now: now, pods: map[string]packedPod{}}
 }
@@ -119,7 +119,7 @@ func (p packedPod) unpack() (*corev1.Pod, error) {
 type cacheState struct {
 	Connected  bool     `json:"connected"`
 	Age        *float64 `json:"age_seconds,omitempty"`
-	VerifiedAt *string  `json:"verified_at"` // null for never
+	VerifiedAt *string  `json:"verified_at"` // null if no comparison has confirmed the objects
 }
 
 // WriteList writes a PodList with the objects for which the function want returns true, sorted by namespace and name.

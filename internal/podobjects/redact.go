@@ -8,11 +8,11 @@ import (
 	"github.com/podlapse/podlapse/internal/redact"
 )
 
-// lastApplied is an annotation with the object that kubectl received, including secrets.
+// lastApplied is the annotation in which kubectl stores the object from the user, including secrets.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
 // redactedCopy copies a pod without the fields in which people sometimes put secrets. References to Secrets stay,
-// because they are only names.
+// because these references are only names.
 func redactedCopy(pod *corev1.Pod) *corev1.Pod {
 	pod = pod.DeepCopy()
 	pod.ManagedFields = nil
@@ -65,7 +65,7 @@ func redactedCopy(pod *corev1.Pod) *corev1.Pod {
 	return pod
 }
 
-// ofKubernetes reports whether an annotation belongs to Kubernetes. Its domains are kubernetes.io and k8s.io.
+// ofKubernetes reports whether an annotation belongs to Kubernetes, whose domains are kubernetes.io and k8s.io.
 func ofKubernetes(key string) bool {
 	domain, _, ok := strings.Cut(key, "/")
 	for _, own := range []string{"kubernetes.io", "k8s.io"} {
@@ -113,7 +113,7 @@ func redactHandler(exec *corev1.ExecAction, get *corev1.HTTPGetAction) {
 	}
 }
 
-// redactState removes the message that the container itself wrote at its end (terminationMessagePath).
+// redactState removes the termination message, which the container itself wrote (terminationMessagePath).
 // redactState also removes credentials from messages of the runtime.
 func redactState(s *corev1.ContainerState) {
 	if s.Terminated != nil {
@@ -136,7 +136,7 @@ func redactValues(texts map[string]string) {
 	}
 }
 
-// hide replaces a text. It keeps an empty text, because an absent value is not secret.
+// hide replaces a text with redact.Marker. hide keeps an empty text, because an absent value is not secret.
 func hide(text *string) {
 	if *text != "" {
 		*text = redact.Marker

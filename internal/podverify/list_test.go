@@ -21,7 +21,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// listed is a source of two pods. A test answers its lists page by page.
+// listed is a source of two pods. A test supplies each page of a list.
 type listed struct {
 	*podwatch.Pods
 	closed   bool // whether the watch is closed
@@ -32,7 +32,7 @@ type listed struct {
 	asked []url.Values
 }
 
-// page is an answer to a list, or an error if the status is not 200.
+// page is a page of a list, or an error if the status is not 200.
 type page struct {
 	status  int
 	names   []string // pod names, which are also their UIDs
@@ -59,10 +59,10 @@ func (p page) String() string {
 		next, strings.Join(items, ","))
 }
 
-// OpenFor replaces the state of the watch, because the source does not run.
+// OpenFor replaces the method of podwatch.Pods, because the source does not run.
 func (l *listed) OpenFor(time.Duration) bool { return !l.closed }
 
-// The method count returns the number of watched pods.
+// count returns the number of watched pods.
 func (l *listed) count() (pods int) {
 	l.Change(func(now podwatch.Changes) {
 		for range now.UIDs() {
@@ -117,7 +117,7 @@ func TestPartialListIsIgnored(t *testing.T) {
 	// The last status means that the page timed out.
 	for _, status := range []int{http.StatusInternalServerError, http.StatusGone} {
 		l := answerLists(t, func(asked int) page {
-			if asked%2 == 1 { // also for a possible second list
+			if asked%2 == 1 { // also the first page of a possible second list
 				return page{status: http.StatusOK, names: []string{"first"}, version: "9", more: true}
 			}
 			return page{status: status}
@@ -130,7 +130,7 @@ func TestPartialListIsIgnored(t *testing.T) {
 			t.Errorf("reported %q", l.reported)
 		}
 	}
-	// The same is true for the second list, which the agent requests because of a difference.
+	// The second list, which the agent requests because of a difference, must be complete too.
 	l := answerLists(t, func(asked int) page {
 		if asked == 1 {
 			return page{status: http.StatusOK, names: []string{"first"}, version: "9"}
@@ -155,8 +155,8 @@ func TestEndlessListIsAborted(t *testing.T) {
 		t.Errorf("found %+v after %d pages", got, len(l.asked))
 	}
 	for i, asked := range l.asked {
-		// Without a version, the API server checks that its cache is current. With any version, even 0, it does not
-		// check.
+		// Without a version, the API server checks that its cache is current. With any version, even 0, the API
+		// server does not check this.
 		if asked.Has("resourceVersion") || asked.Get("limit") != fmt.Sprint(verifyPage) ||
 			asked.Get("fieldSelector") != "spec.nodeName="+nodeName ||
 			(asked.Get("continue") == "on") != (i > 0) {
@@ -193,7 +193,7 @@ func TestVerifyIntervalIsJittered(t *testing.T) {
 			ended := make(chan struct{})
 			begunAt := time.Now()
 			go func() { defer close(ended); verifier.Run(ctx, pods) }()
-			var at []time.Duration // each comparison is skipped, because there is no watch
+			var at []time.Duration // the verifier skips each comparison, because no watch is open
 			for len(at) < 4 && time.Since(begunAt) < 5*interval {
 				time.Sleep(time.Second)
 				synctest.Wait()

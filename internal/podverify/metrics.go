@@ -4,13 +4,13 @@ import "github.com/prometheus/client_golang/prometheus"
 
 // verification counts the results of comparisons.
 type verification struct {
-	complete prometheus.Counter // comparisons with a result
+	complete prometheus.Counter // comparisons that the agent completed
 	failed   prometheus.Counter // comparisons that got no response from the API server
-	skipped  prometheus.Counter // comparisons during which the watch was not open for long enough
-	// The fields missing, extra and stale count repaired differences: pods, removals and changes that the watch never
-	// reported.
+	skipped  prometheus.Counter // comparisons that the agent skipped, because the watch was not open for long enough
+	// The fields missing, extra and stale count repaired differences. The watch never reported a pod, a pod's
+	// deletion, or a pod's change.
 	missing, extra, stale prometheus.Counter
-	// verifiedAt is a vector without labels, so that the metric is absent until a value is set.
+	// verifiedAt is a vector without labels, because a vector exports no series before its value is set.
 	verifiedAt *prometheus.GaugeVec
 }
 

@@ -8,22 +8,22 @@ import (
 	"github.com/podlapse/podlapse/pkg/podwatch"
 )
 
-// The type listing holds the pods that the API server listed.
+// listing holds the pods that the API server listed.
 type listing struct {
 	version  string            // version of the list
 	versions map[string]string // versions of the pods, by UID
-	keep     map[string]bool   // UIDs of the pods whose objects are needed
+	keep     map[string]bool   // UIDs of the pods whose objects the caller needs
 	objects  map[string]runtime.Object
 }
 
-// The type findings holds the results of one comparison.
+// findings holds the results of one comparison.
 type findings struct {
 	at                    time.Time
 	pods                  int
 	missing, extra, stale int
 }
 
-// The method differences returns the UIDs of pods for which the list shows a state that the watch has not reported.
+// differences returns the UIDs of pods whose state in the list differs from the state that the watch reported.
 func (v *Verifier) differences(pods watched, list listing) map[string]bool {
 	open := map[string]bool{}
 	pods.Change(func(now podwatch.Changes) {
@@ -41,25 +41,25 @@ func (v *Verifier) differences(pods watched, list listing) map[string]bool {
 	return open
 }
 
-// The function missing reports whether a list contains a pod that the watch has not reported. The watch can also have
-// reported the removal of the pod after the list. A second list decides.
+// missing reports whether a list contains a pod that the store does not contain. The cause can also be a deletion
+// after the list, so the caller checks a second list.
 func missing(now podwatch.Changes, uid string, list listing) bool {
 	_, listed := list.versions[uid]
 	return listed && !now.Has(uid)
 }
 
-// The method stale reports whether a list contains a later version of a pod than the watch has reported.
+// stale reports whether a list contains a newer version of a pod than the store.
 func (v *Verifier) stale(now podwatch.Changes, uid string, list listing) bool {
 	return now.Has(uid) && isBefore(v.versions[uid], list.versions[uid])
 }
 
-// The method extra reports whether a list lacks a pod that the watch had reported before.
+// extra reports whether a list lacks a pod whose version in the store is older than the list.
 func (v *Verifier) extra(uid string, list listing) bool {
 	_, listed := list.versions[uid]
 	return !listed && isBefore(v.versions[uid], list.version)
 }
 
-// The method repair applies the differences that two lists show and that the watch did not report in the meantime.
+// repair applies each difference that both lists show, unless the watch has reported it in the meantime.
 func (v *Verifier) repair(pods watched, first, second listing, found *findings) {
 	pods.Change(func(now podwatch.Changes) {
 		for uid := range second.keep {

@@ -18,17 +18,18 @@ import (
 )
 
 const (
-	// verifyPage and verifyPages limit the pods in one comparison. A kubelet runs several hundred pods.
+	// verifyPage is the maximum number of pods in a page of a list. verifyPages is the maximum number of pages in
+	// one comparison. A kubelet runs several hundred pods.
 	verifyPage, verifyPages = 100, 50
-	// verifyPatience is the maximum delay of the watch behind a list. After a longer delay, the watch counts as
-	// wrong.
+	// verifyPatience is the time for which a comparison waits for the watch to report the changes in a list. A
+	// change that the watch reports later counts as a difference.
 	verifyPatience = 5 * time.Second
 )
 
 // Config configures a Verifier. Every field is required.
 type Config struct {
-	// Interval is the mean time between comparisons. Each interval varies by up to a tenth. The first comparison is
-	// at a random time within the first interval.
+	// Interval is the mean time between comparisons. Each interval varies by up to a tenth. The first comparison
+	// starts at a random time within the first interval.
 	Interval   time.Duration
 	Report     health.Report // receives the result of each comparison
 	Registerer prometheus.Registerer
@@ -43,7 +44,7 @@ type Verifier struct {
 	patience time.Duration
 }
 
-// The type watched is the part of podwatch.Pods that a Verifier uses.
+// watched is the part of podwatch.Pods that a Verifier uses.
 type watched interface {
 	OpenFor(atLeast time.Duration) bool
 	ListPage(ctx context.Context, options metav1.ListOptions, take func(*corev1.Pod)) (metav1.ListMeta, error)
@@ -61,12 +62,12 @@ func New(config Config) *Verifier {
 	}
 }
 
-// Run implements podwatch.Verifier. Run compares at intervals until ctx ends.
+// Run implements podwatch.Verifier. Run compares the pods with a list at each interval until ctx is done.
 func (v *Verifier) Run(ctx context.Context, pods *podwatch.Pods) { v.run(ctx, pods) }
 
 func (v *Verifier) run(ctx context.Context, pods watched) {
 	interval := v.config.Interval
-	wait := rand.N(interval) // spreads the requests of agents that start at the same time
+	wait := rand.N(interval) // agents that start at the same time spread their requests
 	for backoff.Sleep(ctx, wait) {
 		v.verify(ctx, pods)
 		wait = interval*9/10 + rand.N(interval/5)
@@ -75,7 +76,7 @@ func (v *Verifier) run(ctx context.Context, pods watched) {
 
 var errWatchNotOpen = errors.New("the watch was not open for long enough to compare the pods")
 
-// The method verify compares once and reports the result.
+// verify makes one comparison and reports the result.
 func (v *Verifier) verify(ctx context.Context, pods watched) {
 	found, err := v.compare(ctx, pods)
 	switch {
@@ -97,9 +98,9 @@ func (v *Verifier) verify(ctx context.Context, pods watched) {
 	}
 }
 
-// The method compare lists the pods and finds changes that the watch has not reported. The method compare waits for
-// the watch, and then lists again the pods that still differ. The method compare counts and observes the differences
-// that the two lists show and that the watch did not report in the meantime.
+// compare lists the pods and compares the list with the pods in the store. If there are differences, compare waits
+// for the watch, and then lists the pods again. compare repairs and counts each difference that both lists show and
+// that the watch did not report in the meantime.
 func (v *Verifier) compare(ctx context.Context, pods watched) (findings, error) {
 	if !pods.OpenFor(v.patience) {
 		return findings{}, errWatchNotOpen
@@ -131,8 +132,9 @@ func (v *Verifier) compare(ctx context.Context, pods watched) (findings, error) 
 	return found, nil
 }
 
-// listPages requests the list of pods as of the time of the request or later. Without a resource version, the API
-// server checks whether its watch cache is behind. The API server makes no such check for a watch.
+// listPages adds the pods of a list to the argument into. The list is not older than the request: if a request has
+// no resource version, the API server makes sure that its cache is current. For a watch, the API server does not
+// check this.
 func (v *Verifier) listPages(ctx context.Context, pods watched, into *listing) error {
 	options := metav1.ListOptions{Limit: verifyPage}
 	for range verifyPages {

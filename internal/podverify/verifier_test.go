@@ -49,7 +49,7 @@ func storeOf(t *testing.T, pods *podwatch.Pods) (store cache.ReflectorStore) {
 	return store
 }
 
-// harness is a source whose comparisons a test triggers.
+// harness is a source with a verifier. The test starts each comparison.
 type harness struct {
 	*kubeclienttest.Source
 	t        *testing.T
@@ -189,8 +189,8 @@ func TestLostChangesAreCountedOnceAndRepaired(t *testing.T) {
 	v.Nothing()
 }
 
-// TestWatchDoesNotUndoRepair checks that late events of the watch are outdated after a repair. This includes
-// events about deleted pods.
+// TestWatchDoesNotUndoRepair checks that late events of the watch are outdated after a repair. Events about deleted
+// pods are outdated too.
 func TestWatchDoesNotUndoRepair(t *testing.T) {
 	v := startVerified(t, pod("a", "1"), pod("b", "2"))
 	v.server.Lose(func(string, metav1.Object) bool { return true })
@@ -225,7 +225,7 @@ func TestWatchDoesNotUndoRepair(t *testing.T) {
 	}
 	v.Next()
 	err := v.store.Replace([]any{late[0]}, late[0].ResourceVersion)
-	if err != nil { // the API server answers from an outdated watch cache
+	if err != nil { // a list from an outdated cache of the API server
 		t.Fatal(err)
 	}
 	v.Nothing()
@@ -234,8 +234,8 @@ func TestWatchDoesNotUndoRepair(t *testing.T) {
 	}
 }
 
-// TestSlowWatchIsNotADifference lets the watch deliver the changes in the list while the comparison waits. So
-// there is no difference.
+// TestSlowWatchIsNotADifference checks a watch that delivers the list's changes while the comparison waits. These
+// changes are not differences.
 func TestSlowWatchIsNotADifference(t *testing.T) {
 	v := startVerified(t, pod("a", "1"), pod("b", "2"))
 	v.verifier.patience = 2 * time.Second
@@ -250,7 +250,7 @@ func TestSlowWatchIsNotADifference(t *testing.T) {
 		requests := v.server.Requests()
 		return strings.HasPrefix(requests[len(requests)-1], "list")
 	})
-	time.Sleep(100 * time.Millisecond) // time for the answer; a longer wait would do no harm
+	time.Sleep(100 * time.Millisecond) // time for the API server's answer; a longer wait is harmless
 	changed, added, short := v.server.Pod("ns", "a"), v.server.Pod("ns", "c"), v.server.Pod("ns", "b")
 	_ = v.store.Update(changed)
 	_ = v.store.Add(added)

@@ -18,11 +18,11 @@ const Agent = "system:serviceaccount:podlapse:podlapse-agent"
 
 // Attempt is a request that the server must authorize.
 type Attempt struct {
-	User            string // Agent, the owner of a known token, or the impersonated user
+	User            string // user of the request: Agent, the owner of a known token, or the impersonated user
 	Verb            string
 	Group, Resource string
 	Path            string // path of a request without a resource
-	Selector        string // field selector
+	Selector        string // field selector of the request
 }
 
 // Authorize applies a policy to all later attempts. Without a policy, the server allows all attempts.
@@ -42,7 +42,7 @@ func (s *Server) KnowToken(token, user string) {
 	s.tokens[token] = user
 }
 
-// Ahead sets the difference between the server's clock and the test's clock.
+// Ahead moves the server's clock ahead of the test's clock.
 func (s *Server) Ahead(by time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,7 +57,7 @@ func (s *Server) allowed(a Attempt) bool {
 }
 
 // refusedTo returns the reason why a request is forbidden, or an empty text if the request is allowed. refusedTo
-// follows the API server's rules for constrained impersonation in the mode associated-node.
+// applies the API server's rules for constrained impersonation in the mode "associated-node".
 func (s *Server) refusedTo(r *http.Request, a Attempt) string {
 	a.User = Agent
 	attempts := []Attempt{a}

@@ -31,7 +31,7 @@ func (s *Server) BeforeApply(interfere func()) {
 	s.interfere = interfere
 }
 
-// AnswerApplies makes the server answer applies with a status. With code 0, the server performs applies again.
+// AnswerApplies makes the server answer each apply with a status and change nothing. Code 0 ends this fault.
 func (s *Server) AnswerApplies(code int32, reason metav1.StatusReason, message string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,7 +50,8 @@ func (s *Server) WithoutPolicies() {
 	s.noPolicy = true
 }
 
-// servePolicies answers a request for the kinds of an API group. Every account can send this request.
+// servePolicies answers a discovery request for the kinds of the API group of policies. Every account can send this
+// request.
 func (s *Server) servePolicies(w http.ResponseWriter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,8 +92,9 @@ func (s *Server) Pod(namespace, name string) *corev1.Pod {
 	return pod.DeepCopy()
 }
 
-// apply answers PATCH /api/v1/namespaces/NS/pods/NAME for annotations, like the API server. A UID or version that
-// differs from the object's is a conflict. It removes annotations that the manager no longer sends.
+// apply answers PATCH /api/v1/namespaces/NS/pods/NAME for annotations, like the API server. If the UID or the
+// version differs from the pod's, apply responds with a conflict. apply removes annotations that the manager no
+// longer sends.
 func (s *Server) apply(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	interfere, answer := s.interfere, s.noApply

@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// StartPiped serves over pipes in memory instead of a socket until the test ends. A synctest bubble treats a
-// goroutine that waits for a pipe as idle, so the bubble's clock can advance. Clients must use Transport.
+// StartPiped starts a Server that uses pipes in memory instead of a socket. The server runs until the test ends. A
+// synctest bubble treats a goroutine that waits for a pipe as idle, so the bubble's clock can advance. Clients must
+// use Transport.
 func StartPiped(t testing.TB) *Server {
 	t.Helper()
 	s := newServer()
@@ -33,7 +34,7 @@ func StartPiped(t testing.TB) *Server {
 
 // pipeListener is a net.Listener with a dialer.
 type pipeListener struct {
-	calls  chan net.Conn // unbuffered
+	calls  chan net.Conn // new connections for Accept; unbuffered
 	closed chan struct{}
 }
 

@@ -81,8 +81,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// list answers a list request, with a page if the request has a limit. The next page starts at an offset. So, unlike in
-// the API server, a later page shows changes since the first page.
+// list answers a list request, with a page if the request has a limit. The next page starts at an offset into the
+// current objects. So a later page shows changes since the first page, unlike in the API server.
 func (s *Server) list(w http.ResponseWriter, q query, limit, from string) {
 	s.mu.Lock()
 	items := s.selectObjects(q)
@@ -110,7 +110,7 @@ func (s *Server) list(w http.ResponseWriter, q query, limit, from string) {
 	_ = json.NewEncoder(w).Encode(answer)
 }
 
-// watch sends the existing objects if the request has no version, and then every change.
+// watch sends every change. If the request has no version, watch first sends the existing objects.
 func (s *Server) watch(w http.ResponseWriter, r *http.Request, q query, from string, initialEvents bool) {
 	s.mu.Lock()
 	var initial []object
@@ -163,7 +163,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, q query, from str
 		version = s.version
 		lost := s.lost
 		s.mu.Unlock()
-		if expired { // the history was dropped before this watch sent it
+		if expired { // Forget dropped the history before this watch sent it
 			send("ERROR", failure(http.StatusGone, metav1.StatusReasonExpired, "too old resource version"))
 			return
 		}
@@ -189,7 +189,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, q query, from str
 	}
 }
 
-// withKind copies an object and sets its kind, as in a response.
+// withKind returns a copy of an object that contains its kind, as responses require.
 func withKind(o object) object {
 	o = o.DeepCopyObject().(object)
 	switch o := o.(type) {

@@ -1,7 +1,7 @@
 // Package podwatchtest is a fake API server for pods, nodes and Events. The package supports lists and watches over
 // HTTP with field selectors, streaming lists and history. The package also reviews tokens and access, and applies
-// annotations. Tests add the objects. Tests can make the server unreachable, silent or forgetful, or make it refuse
-// requests. Every method is safe for concurrent use.
+// annotations. Tests add the objects. Tests can also make the server unreachable or silent, drop its history, or
+// make it refuse requests. Every method is safe for concurrent use.
 package podwatchtest
 
 import (
@@ -30,18 +30,18 @@ type Server struct {
 	version  int // version of the latest change
 	oldest   int // oldest version in the history
 	history  []change
-	objects  map[string]object // by resource, namespace and name
-	changed  chan struct{}     // closed and replaced at every change
-	broken   chan struct{}     // closed and replaced to end all watches
-	farewell *metav1.Status    // status that watches send before they end
+	objects  map[string]object // current objects, by resource, namespace and name
+	changed  chan struct{}     // channel that the server closes and replaces at every change
+	broken   chan struct{}     // channel that the server closes and replaces to close all watches
+	farewell *metav1.Status    // status that watches send before they close; nil for none
 	watches  int
 	refusal  *metav1.Status
 	hang     bool
 	noStream bool
-	slow     time.Duration // wait before each existing object that a watch sends
+	slow     time.Duration // wait before each existing object in a watch's response
 	requests []string
 	allow    func(Attempt) bool
-	tokens   map[string]string // users by token
+	tokens   map[string]string // users of known tokens, by token
 	ahead    time.Duration
 
 	lost      func(kind string, o metav1.Object) bool
@@ -59,7 +59,7 @@ type object interface {
 
 type change struct {
 	version int
-	kind    string // ADDED, MODIFIED or DELETED
+	kind    string // kind of the change: ADDED, MODIFIED or DELETED
 	object  object
 }
 
@@ -123,7 +123,7 @@ func (s *Server) record(kind string, o object) {
 	s.changed = make(chan struct{})
 }
 
-// Forget drops the history. A later watch from an older version gets status 410.
+// Forget drops the history. A later watch that starts from an older version receives status 410.
 func (s *Server) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,7 +134,7 @@ func (s *Server) Forget() {
 // BreakWatches closes every open watch without an event.
 func (s *Server) BreakWatches() { s.endWatches(nil) }
 
-// ExpireWatches closes every open watch with status 410, as if its history were gone.
+// ExpireWatches closes every open watch with status 410, as if the server had dropped the history.
 func (s *Server) ExpireWatches() {
 	status := failure(http.StatusGone, metav1.StatusReasonExpired, "too old resource version")
 	s.endWatches(&status)
@@ -163,8 +163,8 @@ func (s *Server) Hang() {
 	s.hang = true
 }
 
-// Lose makes watches omit changes (ADDED, MODIFIED or DELETED) of the selected objects, unlike a correct API
-// server. A nil function ends this fault.
+// Lose makes watches omit the changes for which the function returns true. A correct API server never omits
+// changes. The argument kind is ADDED, MODIFIED or DELETED. A nil function ends this fault.
 func (s *Server) Lose(which func(kind string, o metav1.Object) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -221,7 +221,7 @@ func resourceOf(o object) string {
 	panic(fmt.Sprintf("not a pod, a node or an event: %T", o))
 }
 
-// query is the selection of a list or watch.
+// query selects the objects of a list or a watch.
 type query struct {
 	resource, namespace string
 	selector            fields.Selector

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// The type asked holds the running probes. Only the goroutine of Run uses asked.
+// asked holds the running probes. Only the goroutine of Runner.Run uses asked.
 type asked struct {
 	runner     *Runner
 	config     Config
@@ -14,8 +14,8 @@ type asked struct {
 	registries func()            // stops the probes of registries; nil without such probes
 }
 
-// begin runs the function ask on a goroutine. The returned function cancels the current attempt, stops the goroutine
-// and waits for its end.
+// begin runs the function ask on a new goroutine. The returned function stop cancels the context of ask, and waits
+// until ask has returned.
 func begin(ctx context.Context, ask func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
@@ -35,8 +35,8 @@ func (r *Runner) ask(ctx context.Context, config Config) *asked {
 	return a
 }
 
-// become starts and stops probes according to a new configuration. Unchanged probes continue. It deletes the series of
-// changed and removed probes.
+// become starts and stops probes according to a new configuration. Unchanged probes continue. become deletes the
+// series of changed and removed probes.
 func (a *asked) become(ctx context.Context, config Config) {
 	for _, was := range a.config.Probes {
 		if !slices.ContainsFunc(config.Probes, func(p Probe) bool { return reflect.DeepEqual(p, was) }) {
@@ -57,7 +57,7 @@ func (a *asked) become(ctx context.Context, config Config) {
 	if a.registries == nil && config.Registries.Top > 0 {
 		a.registries = begin(ctx, func(asking context.Context) {
 			names := a.runner.followRegistries(asking, config.Registries)
-			if ctx.Err() == nil { // keep the series while the agent stops, because the metrics are sent once more
+			if ctx.Err() == nil { // the series stay while the agent stops, because it sends the metrics once more
 				for _, name := range names {
 					a.runner.config.Recorder.Forget(name)
 				}
@@ -67,7 +67,7 @@ func (a *asked) become(ctx context.Context, config Config) {
 	a.config = config
 }
 
-// stop waits for all probes to stop. Their context must already be done.
+// stop stops all probes and waits for them.
 func (a *asked) stop() {
 	for _, stop := range a.probes {
 		stop()

@@ -22,11 +22,11 @@ const userAgent = "podlapse-agent"
 // RoundTrip sends a request to the runtime or the API server on the agent's existing connection.
 type RoundTrip func(context.Context) error
 
-// asker makes one attempt and records the stages of the attempt.
+// asker makes one attempt and records the stages of this attempt in s.
 type asker func(ctx context.Context, s *stages) error
 
-// askerOf returns the function that makes the attempts of a probe. Each attempt opens its own connection. Round
-// trips use the agent's connections instead.
+// askerOf returns the function that makes the attempts of a probe. Each attempt opens a new connection. Only a
+// RoundTrip uses an existing connection of the agent.
 func (r *Runner) askerOf(p Probe) asker {
 	switch p.Kind {
 	case KindDNS:
@@ -74,7 +74,7 @@ func dnsAsker(p Probe) asker {
 // connections to DNS servers.
 func withoutTrace(ctx context.Context) context.Context { return untraced{ctx} }
 
-// The type untraced has the deadline and the cancellation of a context, but not its values.
+// untraced has the deadline and the cancellation of a context, but not its values.
 type untraced struct{ context.Context }
 
 // Value implements context.Context.
@@ -91,7 +91,8 @@ func tcpAsker(p Probe) asker {
 	}
 }
 
-// registryAsker accepts the two valid responses of the registry protocol: success, and a request to log in.
+// registryAsker requests /v2/ from a registry. The registry protocol has two valid responses: success, and a
+// request to log in.
 func registryAsker(p Probe) asker {
 	target := url.URL{Scheme: "https", Host: p.Target, Path: "/v2/"}
 	if p.PlainHTTP {
@@ -139,7 +140,7 @@ func httpAsker(p Probe, target string, right func(status int) bool) asker {
 }
 
 // getOnce sends one request without following redirects. getOnce does not use net/http's client, because the
-// client's errors about redirects contain texts of the server.
+// client's errors about redirects contain text from the server.
 func getOnce(ctx context.Context, transport http.RoundTripper, target string, headers Headers) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
 	if err != nil {
@@ -157,8 +158,8 @@ func getOnce(ctx context.Context, transport http.RoundTripper, target string, he
 	return response, nil
 }
 
-// redirect returns the address of a redirect on the same host. It returns an empty text if the response is final. A
-// redirect from HTTPS to HTTP counts as final.
+// redirect returns the address of a redirect on the same host. For every other response, and for a redirect from
+// HTTPS to HTTP, redirect returns an empty text.
 func redirect(response *http.Response) string {
 	switch response.StatusCode {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,

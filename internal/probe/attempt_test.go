@@ -15,7 +15,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// made returns a probe with short times.
+// made returns a probe with a short timeout.
 func made(kind Kind, target string, change func(*Probe)) Probe {
 	p := Probe{Name: "test", Kind: kind, Target: target}
 	p.Timeout.Duration = 500 * time.Millisecond
@@ -25,14 +25,14 @@ func made(kind Kind, target string, change func(*Probe)) Probe {
 	return p
 }
 
-// ask makes one attempt as a Runner does.
+// ask makes one attempt in the same way as a Runner.
 func ask(t *testing.T, p Probe) Outcome {
 	t.Helper()
 	r := NewRunner(RunnerConfig{Logger: zap.NewNop()})
 	return attempt(t.Context(), p, r.askerOf(p))
 }
 
-// stagesOf prints the stages of an outcome with their results.
+// stagesOf returns the stages of an outcome and their results as text.
 func stagesOf(o Outcome) string {
 	var texts []string
 	for _, s := range o.Stages {
@@ -48,7 +48,7 @@ func expect(t *testing.T, what string, o Outcome, result Result, stages string) 
 	}
 }
 
-// silent accepts connections and sends nothing until the test ends.
+// silent starts a server that accepts connections and sends nothing until the test ends.
 func silent(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

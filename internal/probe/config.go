@@ -18,7 +18,7 @@ const (
 	KindDNS       Kind = "dns"       // looks up a name
 	KindTCP       Kind = "tcp"       // opens a TCP connection
 	KindHTTP      Kind = "http"      // gets a URL over http or https
-	KindRegistry  Kind = "registry"  // gets /v2/ of a registry; a request for authentication is a success
+	KindRegistry  Kind = "registry"  // gets /v2/ of a registry; a response that requests authentication is a success
 	KindCRI       Kind = "cri"       // requests the container runtime's version
 	KindAPIServer Kind = "apiserver" // requests the API server's version, on the agent's own connection
 )
@@ -28,7 +28,7 @@ const (
 	maxProbes     = 32
 	maxRegistries = 8
 	maxRedirects  = 5
-	maxFile       = 1 << 20 // bytes
+	maxFile       = 1 << 20 // maximum size of a file, in bytes
 	leastInterval = time.Second
 	mostInterval  = 24 * time.Hour
 	mostTimeout   = time.Minute
@@ -61,30 +61,30 @@ type Probe struct {
 	Target string `yaml:"target"` // name, HOST:PORT, URL, or HOST[:PORT] of a registry; empty for cri and apiserver
 	Pace   `yaml:",inline"`
 
-	Server    string `yaml:"server"`     // for dns: IP:PORT of the server; empty means the servers of the agent's pod
-	PlainHTTP bool   `yaml:"plain_http"` // for registry
+	Server    string `yaml:"server"`     // for dns: IP:PORT of the DNS server; empty means the pod's DNS servers
+	PlainHTTP bool   `yaml:"plain_http"` // for registry: true to use HTTP without TLS
 	CAFile    string `yaml:"ca_file"`    // for http and registry: PEM file; empty means the system's CAs
-	Redirects int    `yaml:"redirects"`  // for http: maximum number of redirects on the same host
+	Redirects int    `yaml:"redirects"`  // for http: maximum number of followed redirects, all on the same host
 	Status    []int  `yaml:"status"`     // for http: accepted status codes; empty means 200 to 399
 
 	Headers Headers `yaml:"headers"` // for http: additional headers
 
 	authorities []byte // content of CAFile
-	followed    bool   // the image of a pod names the target, so the agent avoids the addresses in refused
+	followed    bool   // a pod's image names the target, so the probe never connects to the addresses in refused
 }
 
 // Pace configures the interval and the timeout of a probe.
 type Pace struct {
 	Interval Duration `yaml:"interval"`
 	Timeout  Duration `yaml:"timeout"`
-	Jitter   Duration `yaml:"jitter"` // upper limit of a random time that is added to each interval
+	Jitter   Duration `yaml:"jitter"` // maximum random time that the agent adds to each interval
 }
 
 // Registries configures probes of the registries that the node's pods pull from.
 type Registries struct {
-	Top       int `yaml:"top"` // number of the most used registries to probe; 0 means none
+	Top       int `yaml:"top"` // number of probed registries, the most used ones; 0 means none
 	Pace      `yaml:",inline"`
-	PlainHTTP []string `yaml:"plain_http"` // HOST[:PORT] of registries without TLS
+	PlainHTTP []string `yaml:"plain_http"` // registries without TLS, as HOST[:PORT]
 }
 
 // Duration is a duration in Go's syntax, such as 30s.

@@ -122,12 +122,12 @@ var invalidFields = []struct{ given, want string }{
 	{"registries: {top: 1, timeout: 1h}", "registries: timeout:"},
 	{"probes: [" + strings.Repeat("{name: a, kind: cri},", maxProbes+1) +
 		"]", "probes: 33 probes exceed the limit of 32"},
-	// Only the first document is read.
+	// Parse reads only the first YAML document.
 	{oneProbe("name: a, kind: tcp, target: 'a:1'") +
 		"\n---\nprobes: []\nx: y\n", ""},
 }
 
-// TestParseNamesInvalidField breaks every rule once.
+// TestParseNamesInvalidField checks a violation of every rule.
 func TestParseNamesInvalidField(t *testing.T) {
 	for _, test := range invalidFields {
 		_, err := Parse([]byte(test.given), Node{})
@@ -150,7 +150,7 @@ func manyHeaders() string {
 	return strings.Join(all, ", ")
 }
 
-// All problems are reported at once, including the node's address.
+// One error reports all problems, including the node's address.
 func TestParseReportsEveryProblem(t *testing.T) {
 	_,
 		err := Parse([]byte("probes: [{name: a, kind: tcp, target: '$(NODE_ADDRESS):0'}, {name: b, kind: icmp}]"),

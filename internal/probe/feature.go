@@ -23,14 +23,14 @@ const part = "probes"
 
 // settings holds the values of the feature's flags.
 type settings struct {
-	agent   func() feature.Node // works after the agent has parsed its own flags
-	address netip.Addr          // the zero address if unset
+	agent   func() feature.Node // can only be called after the agent has parsed its own flags
+	address netip.Addr          // address of the node; the zero address if unset
 	load    func() (Config, error)
 	read    Config // contents of the file at the start of the agent
 }
 
-// Feature returns the removable feature: the flags --node-address and --probes-file, and the runner of the probes. The
-// flags call the function node, which must work after the agent has parsed its own flags.
+// Feature returns the removable feature: the flags --node-address and --probes-file, and the runner of the probes.
+// Feature calls the function node only after the agent has parsed its own flags.
 func Feature(node func() feature.Node) feature.Feature {
 	s := &settings{agent: node}
 	return feature.Feature{
@@ -39,7 +39,7 @@ func Feature(node func() feature.Node) feature.Feature {
 			if s.load == nil {
 				return nil
 			}
-			// The flag parser has validated the file. The command `check` does not run the probes.
+			// The flag parser has already validated the file. The command `check` does not run probes.
 			return []feature.Finding{{Subject: part, Detail: s.read.String()}}
 		},
 		Start: func(agent feature.Agent) feature.Hooks {
@@ -108,15 +108,15 @@ func (s *settings) runner(agent feature.Agent) *Runner {
 		Config: s.read, Load: s.load, Recorder: NewMetrics(agent.Registerer, s.read.Probes),
 		APIServer: requestVersion(agent.Client), Runtime: agent.PingRuntime,
 		Pulled: func(ctx context.Context) []string {
-			present, _ := agent.Present(ctx) // empty while the agent stops
+			present, _ := agent.Present(ctx) // the list is empty while the agent stops
 			return pulledFrom(present)
 		},
 		Report: agent.Health.Register(part, "not started yet"), Logger: agent.Logger.Named("probe"),
 	})
 }
 
-// requestVersion requests the API server's version. Every account can read the version, and the API server does not
-// query etcd for the answer.
+// requestVersion requests the API server's version. Every account can read the version, and the API server answers
+// without a query to etcd.
 func requestVersion(client rest.Interface) RoundTrip {
 	return func(ctx context.Context) error {
 		return client.Get().AbsPath("/version").MaxRetries(0).

@@ -17,7 +17,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// settingsOf returns the settings of an agent, which does not have flags yet.
+// settingsOf returns the settings of an agent that has not parsed any flags.
 func settingsOf(node feature.Node) *settings {
 	return &settings{agent: func() feature.Node { return node }}
 }
@@ -42,7 +42,7 @@ func TestRuntimeProbesNeedRuntime(t *testing.T) {
 	}
 }
 
-// A reloaded probes file is validated like the first one.
+// The agent validates a reloaded probes file in the same way as the first file.
 func TestProbesFileIsValidatedOnReload(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "probes.yaml")
 	write := func(text string) {
@@ -92,7 +92,7 @@ func TestRoundTripsAreNotRateLimited(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if took := time.Since(begunAt); took > 2*time.Second { // with the client's limit it would take four
+	if took := time.Since(begunAt); took > 2*time.Second { // with the client's limit, 30 round trips take four seconds
 		t.Errorf("30 round trips took %s", took)
 	}
 }

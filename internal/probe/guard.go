@@ -7,19 +7,19 @@ import (
 	"syscall"
 )
 
-// The variable refused lists the addresses that the agent never connects to because a pod's image names them.
-// Metadata services in clouds have such addresses and return credentials. The list also contains addresses that no
-// host can have.
+// refused lists addresses to which the agent does not connect if only a pod's image names them. Most of these
+// addresses belong to metadata services of clouds, which return credentials. The other addresses cannot belong to a
+// host.
 var refused = []netip.Prefix{
 	// link-local: metadata services of AWS, Azure, Google Cloud, OpenStack and Oracle; ECS, EKS Pod Identity
 	netip.MustParsePrefix("169.254.0.0/16"),
-	netip.MustParsePrefix("fe80::/10"),        // link-local
+	netip.MustParsePrefix("fe80::/10"),        // link-local addresses
 	netip.MustParsePrefix("fd00:ec2::/32"),    // metadata, time and DNS services of AWS; EKS Pod Identity
 	netip.MustParsePrefix("fd20:ce::/32"),     // metadata service of Google Cloud
 	netip.MustParsePrefix("100.100.100.0/24"), // metadata service of Alibaba Cloud
 	netip.MustParsePrefix("192.0.0.192/32"),   // metadata service of older Oracle Cloud
 	netip.MustParsePrefix("168.63.129.16/32"), // wire server of Azure
-	netip.MustParsePrefix("0.0.0.0/8"),        // the kernel treats it as this host
+	netip.MustParsePrefix("0.0.0.0/8"),        // the kernel treats 0.0.0.0 as the own host
 	netip.MustParsePrefix("::/128"),
 	netip.MustParsePrefix("224.0.0.0/4"), // multicast, and the reserved addresses above it
 	netip.MustParsePrefix("240.0.0.0/4"),
@@ -29,8 +29,8 @@ var refused = []netip.Prefix{
 // nat64 is the prefix of IPv6 addresses that contain an IPv4 address in their last four bytes (RFC 6052).
 var nat64 = netip.MustParsePrefix("64:ff9b::/96")
 
-// checkAddress refuses an address that no registry can have. A loopback address is the agent's own pod or, with host
-// networking, the node. The configuration must allow such an address.
+// checkAddress refuses the addresses in refused. checkAddress also refuses a loopback address unless the
+// configuration allows this address: a loopback address is the agent's own pod or, with host networking, the node.
 func checkAddress(address netip.Addr, loopback bool) error {
 	address = address.Unmap().WithZone("")
 	if nat64.Contains(address) {
@@ -52,7 +52,7 @@ func checkAddress(address netip.Addr, loopback bool) error {
 	return nil
 }
 
-// checkFollowed refuses a registry whose host is invalid or is a refused address.
+// checkFollowed refuses a registry if its host is invalid or is an address that checkAddress refuses.
 func checkFollowed(host string, loopback bool) error {
 	if err := checkRegistry(host); err != nil {
 		return err

@@ -38,7 +38,7 @@ func TestRegistryAddresses(t *testing.T) {
 	for host, want := range map[string]bool{
 		"ghcr.io": true, "ghcr.io:5000": true, "10.0.0.7:5000": true, "169.254.169.254": false,
 		"169.254.169.254:80": false, "[fd00:ec2::254]:80": false,
-		// A name is accepted here, because its addresses are checked when it is resolved.
+		// checkFollowed accepts a name, because the dialer later checks the name's addresses.
 		"127.0.0.1:5000": false, "a/b": false, "localhost:5000": true,
 	} {
 		if err := checkFollowed(host, false); (err == nil) != want {
@@ -47,8 +47,8 @@ func TestRegistryAddresses(t *testing.T) {
 	}
 }
 
-// A registry named by a pod is never probed at an address that belongs to the agent or serves credentials, whatever
-// the name resolves to.
+// If a pod names a registry, the agent never probes an address that belongs to the agent or serves credentials.
+// This rule holds whatever the registry's name resolves to.
 func TestRegistriesOfPodsAreGuarded(t *testing.T) {
 	var asked atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
@@ -73,7 +73,7 @@ func TestRegistriesOfPodsAreGuarded(t *testing.T) {
 	}
 }
 
-// Refused registries do not displace others, and are logged once.
+// Refused registries do not take the places of other registries. The agent logs each refused registry once.
 func TestRefusedRegistriesAreReplaced(t *testing.T) {
 	alive := strings.TrimPrefix(registryServer(t), "http://")
 	core, logged := observer.New(zap.DebugLevel)

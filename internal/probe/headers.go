@@ -13,7 +13,7 @@ import (
 // Limits on configured headers.
 const (
 	maxHeaders     = 16
-	maxHeaderValue = 1024 // bytes
+	maxHeaderValue = 1024 // maximum length of a value, in bytes
 )
 
 // Headers maps the names of request headers to their values. No error, log message or label contains a value.
@@ -31,10 +31,10 @@ func (h *Headers) UnmarshalYAML(unmarshal func(any) error) error {
 	return nil
 }
 
-// agentSets is the reason for headers that the agent sets itself.
+// agentSets is the reason why a configuration must not contain a header that the agent itself sets.
 const agentSets = "the agent sets this header"
 
-// notSent maps each header that a probe must not send to the reason.
+// notSent lists the headers that a configuration must not contain. Each value is the reason.
 var notSent = map[string]string{
 	"Authorization": "probes send no credentials", "Proxy-Authorization": "probes send no credentials",
 	"Cookie":     "probes send no credentials",

@@ -67,7 +67,8 @@ func TestHTTP(t *testing.T) {
 	}))
 	defer server.Close()
 	server.Config.ErrorLog = nil
-	// The proxy variables are ignored. net/http ignores them for loopback, so see TestProxyVariablesAreIgnored.
+	// Probes ignore the proxy variables. net/http always ignores these variables for loopback, so
+	// TestProxyVariablesAreIgnored tests them for other addresses.
 	t.Setenv("HTTP_PROXY", "http://"+dead(t))
 	get := func(path string, change func(*Probe)) Outcome { return ask(t, made(KindHTTP, server.URL+path, change)) }
 	redirects := func(n int) func(*Probe) { return func(p *Probe) { p.Redirects = n } }
@@ -102,7 +103,7 @@ func TestHTTP(t *testing.T) {
 	}
 	for _, path := range []string{"/garbled", "/nowhere"} {
 		for n := range 2 {
-			expect(t, path, get(path, redirects(n)), ResultOK, reached) // its status is a success
+			expect(t, path, get(path, redirects(n)), ResultOK, reached) // the status of the redirect is a success
 			expect(t, path, get(path, func(p *Probe) { p.Redirects, p.Status = n, []int{200} }), ResultBadStatus,
 				reached)
 		}
@@ -124,7 +125,7 @@ func TestHTTP(t *testing.T) {
 		"connect=connect_error")
 }
 
-// The headers that GKE's metadata server requires.
+// TestHeaders sends the headers that GKE's metadata server requires.
 func TestHeaders(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -148,7 +149,7 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// A request sent with TLS is not redirected to an address without TLS.
+// A redirect from an address with TLS to an address without TLS is not followed.
 func TestRedirects(t *testing.T) {
 	for _, c := range []struct{ from, location, want string }{
 		{"https://a/x", "/y", "https://a/y"}, {"http://a/x", "https://a/y", "https://a/y"},
@@ -213,8 +214,8 @@ func TestProxyVariablesAreIgnored(t *testing.T) {
 	}
 }
 
-// The agent's own connection to the API server uses HTTP/2, where the response may begin before httptrace reports the
-// request as written.
+// The agent's own connection to the API server uses HTTP/2, where the response can begin before httptrace reports
+// that the client has written the request.
 func TestFirstByteBeforeRequestWritten(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	server.EnableHTTP2 = true

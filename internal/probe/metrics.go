@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// The buckets are in seconds. The buckets cover durations from a cached lookup to a timeout.
+// buckets are in seconds. The buckets cover durations from a cached lookup to a timeout.
 var buckets = []float64{0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5}
 
 // Metrics is a Recorder that updates Prometheus metrics. /metrics and the OTLP export read these metrics.

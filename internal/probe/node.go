@@ -8,10 +8,10 @@ import (
 )
 
 // Node holds the values of $(NODE_NAME) and $(NODE_ADDRESS) in targets, so that many nodes can use the same file.
-// The syntax is the syntax of a pod's arguments.
+// The syntax is the same as in the arguments of a container.
 type Node struct {
 	Name    string
-	Address netip.Addr // zero if unknown
+	Address netip.Addr // address of the node; the zero address if unknown
 }
 
 var variable = regexp.MustCompile(`\$\([^()]*\)`)

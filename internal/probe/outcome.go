@@ -18,8 +18,8 @@ const (
 	ResultDNSError     Result = "dns_error"
 	ResultConnectError Result = "connect_error"
 	ResultTLSError     Result = "tls_error"
-	ResultNoAnswer     Result = "no_answer"  // the connection closed before a response
-	ResultBadStatus    Result = "bad_status" // unaccepted status code, or too many redirects
+	ResultNoAnswer     Result = "no_answer"  // the server closed the connection before a response
+	ResultBadStatus    Result = "bad_status" // a status code that the probe does not accept, or too many redirects
 	ResultError        Result = "error"      // any other error
 )
 
@@ -32,7 +32,7 @@ func Results() []Result {
 // Stage is a part of an attempt. The set is closed.
 type Stage string
 
-// Stages of an attempt, and the total. StageFirstByte starts when the connection is open.
+// Stages of an attempt, and the total. The stage StageFirstByte starts when the connection is open.
 const (
 	StageDNS       Stage = "dns"
 	StageConnect   Stage = "connect"
@@ -41,8 +41,8 @@ const (
 	StageTotal     Stage = "total"
 )
 
-// stageOrder lists the stages in order. For each stage, stageOrder has the result of an attempt that fails in this
-// stage without a timeout.
+// stageOrder lists the stages in order. The field failed is the result of an attempt that fails in this stage for
+// another reason than a timeout.
 var stageOrder = []struct {
 	stage  Stage
 	failed Result
@@ -59,16 +59,17 @@ type Outcome struct {
 	Detail string         // error for people if the result is not ok; contains no URL
 }
 
-// StageOutcome is the duration of a stage, or the time until the attempt ended in this stage.
+// StageOutcome is the outcome of one stage. If the attempt failed in this stage, Length is the time from the
+// stage's start to the failure.
 type StageOutcome struct {
 	Stage  Stage
 	Length time.Duration
 	Result Result
 }
 
-// Recorder records every completed attempt. Several goroutines call a Recorder at the same time. Recorder must not
-// block. One Recorder is sufficient: /metrics and the OTLP export read the same registry (internal/otlp,
-// bridge.NewMetricProducer).
+// Recorder records every completed attempt. Several goroutines call a Recorder at the same time. A Recorder must
+// not block. A Runner needs only one Recorder, because /metrics and the OTLP export read the same Prometheus
+// registry (internal/otlp, bridge.NewMetricProducer).
 type Recorder interface {
 	Record(Outcome)
 	// Forget is called after a probe was removed.
@@ -80,8 +81,8 @@ type statusError int
 
 func (e statusError) Error() string { return fmt.Sprintf("response status %d", int(e)) }
 
-// classify derives the result from the error and the stage in which the attempt ended. The argument in is the stage's
-// result, or empty if no stage was open.
+// classify derives the result from the error and the stage in which the attempt ended. The argument in is the
+// result for a failure in this stage. The argument in is empty if no stage was open.
 func classify(err error, in Result) Result {
 	var status statusError
 	var slow interface{ Timeout() bool }
@@ -98,7 +99,7 @@ func classify(err error, in Result) Result {
 	return ResultError
 }
 
-// The function unwrapped returns the error inside an error of net/http. The outer error contains the URL, whose query
+// unwrapped returns the inner error of an error from net/http. The outer error contains the URL, and a URL's query
 // can contain secrets.
 func unwrapped(err error) error {
 	var of *url.Error

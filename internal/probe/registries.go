@@ -10,19 +10,19 @@ import (
 	"github.com/podlapse/podlapse/internal/backoff"
 )
 
-// registryPrefix distinguishes the probes of registries from configured probes, because configured names contain no
-// colon.
+// registryPrefix is the prefix of the names of registry probes. Names in the configuration cannot contain a colon,
+// so the two kinds of names are always different.
 const registryPrefix = "registry:"
 
 // hub is the name of Docker Hub in image references, and hubHost is its host (containerd: core/remotes/docker,
 // DefaultHost).
 const hub, hubHost = "docker.io", "registry-1.docker.io"
 
-// followRegistries probes the most used registries at each interval, all at the same time. When ctx is done,
+// At each interval, followRegistries probes the most used registries at the same time. When ctx is done,
 // followRegistries returns the names of all probes that existed.
 func (r *Runner) followRegistries(ctx context.Context, config Registries) (names []string) {
 	asked := map[string]*followed{}
-	left := map[string]bool{} // registries that are already in the log
+	left := map[string]bool{} // registries with an entry in the log
 	for wait := random(config.Interval.Duration); backoff.Sleep(ctx, wait); wait = config.pause(random) {
 		top := slices.DeleteFunc(r.config.Pulled(ctx), func(host string) bool {
 			err := checkFollowed(host, slices.Contains(config.PlainHTTP, host))

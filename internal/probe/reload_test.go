@@ -35,7 +35,7 @@ func (f *rewritten) load() (Config, error) {
 	return Parse([]byte(f.text), Node{})
 }
 
-// running is a Runner with such a file. Round trips succeed, and no registry answers.
+// running is a Runner with a rewritten file. In these tests, round trips succeed and no registry answers.
 type running struct {
 	file    rewritten
 	book    notebook
@@ -142,7 +142,7 @@ func TestFileIsReloaded(t *testing.T) {
 	})
 }
 
-// A stop during a probe returns at once.
+// If the Runner stops during a probe, Run returns at once.
 func TestRunnerStopsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		config,
@@ -159,7 +159,7 @@ func TestRunnerStopsAtOnce(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- r.Run(ctx) }()
-		time.Sleep(61 * time.Second) // both are in progress, or one is again
+		time.Sleep(61 * time.Second) // almost always, attempts of both probes are in progress
 		stoppedAt := time.Now()
 		stop()
 		if err := <-ended; err != nil || time.Since(stoppedAt) > 0 {

@@ -15,15 +15,16 @@ import (
 // Probes of registries require Pulled.
 type RunnerConfig struct {
 	Config Config
-	// Load reads the configuration again, and also the files that the configuration names.
+	// Load reads the configuration file again, and the files that the configuration names.
 	Load      func() (Config, error)
 	Recorder  Recorder
 	Runtime   RoundTrip
 	APIServer RoundTrip
-	// Pulled lists the registries that the runtime has confirmed as the source of pulls for the node's pods. Each
-	// entry is HOST[:PORT], the most used registry first. The Runner can change the list.
+	// Pulled lists the registries from which the node's pods have pulled images, the most used registry first. It
+	// contains only registries with confirmed pulls. Each entry is HOST[:PORT]. The Runner can change the returned
+	// list.
 	Pulled func(context.Context) []string
-	Report health.Report // receives whether the configuration is valid
+	Report health.Report // receives true while the configuration is valid
 	Logger *zap.Logger
 }
 
@@ -33,8 +34,8 @@ type Runner struct{ config RunnerConfig }
 // NewRunner creates a Runner. The Runner does nothing before Run.
 func NewRunner(config RunnerConfig) *Runner { return &Runner{config} }
 
-// lookEvery is the interval at which the Runner reads the configuration again. The kubelet takes a minute to update
-// a changed ConfigMap in the pod.
+// lookEvery is the interval at which the Runner reads the configuration again. A shorter interval is not useful,
+// because the kubelet takes about a minute to update a changed ConfigMap in the pod.
 const lookEvery = 10 * time.Second
 
 // Run runs each probe on its own goroutine until ctx is done and then returns nil. A probe never runs twice at the
@@ -63,8 +64,8 @@ func random(d time.Duration) time.Duration {
 	return rand.N(d)
 }
 
-// repeat starts at a random time within the first interval. So the probes of one agent, and the agents of many nodes,
-// do not run at the same time.
+// repeat makes the attempts of a probe until ctx is done. The first attempt is at a random time within the first
+// interval, so that the probes of one or many agents do not run at the same time.
 func (r *Runner) repeat(ctx context.Context, p Probe) {
 	f := r.follow(p)
 	for wait := random(p.Interval.Duration); backoff.Sleep(ctx, wait); wait = p.pause(random) {
@@ -72,7 +73,7 @@ func (r *Runner) repeat(ctx context.Context, p Probe) {
 	}
 }
 
-// The type followed is a probe that runs repeatedly.
+// followed is a probe that runs repeatedly.
 type followed struct {
 	probe    Probe
 	ask      asker
@@ -84,7 +85,7 @@ func (r *Runner) follow(p Probe) *followed {
 	return &followed{p, r.askerOf(p), r.config.Recorder, resultLogger{logger: r.config.Logger}}
 }
 
-// once makes one attempt. It records the result unless ctx is done.
+// once makes one attempt, and records its outcome unless ctx is done.
 func (f *followed) once(ctx context.Context) {
 	o := attempt(ctx, f.probe, f.ask)
 	if ctx.Err() == nil {
@@ -93,7 +94,7 @@ func (f *followed) once(ctx context.Context) {
 	}
 }
 
-// resultLogger logs each change of a probe's result: to a failure, to another failure, and to success.
+// resultLogger logs the result of a probe when the result changes.
 type resultLogger struct {
 	logger *zap.Logger
 	last   Result

@@ -16,7 +16,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// notebook notes the outcomes that a Runner records.
+// notebook is a Recorder that keeps the outcomes as lines.
 type notebook struct {
 	mu    sync.Mutex
 	lines []string
@@ -40,7 +40,7 @@ func (n *notebook) take() []string {
 	return slices.Compact(lines)
 }
 
-// same is a probes file that does not change.
+// same returns a Load function for a probes file that does not change.
 func same(config Config) func() (Config, error) {
 	return func() (Config, error) { return config, nil }
 }
@@ -56,7 +56,7 @@ func TestRunnerProbesAtIntervals(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var trips []time.Time // used by the probe's goroutine until it has ended
+		var trips []time.Time // only the probe's goroutine uses trips until the goroutine has ended
 		var book notebook
 		r := NewRunner(RunnerConfig{Config: config, Load: same(config), Report: ignore, Recorder: &book,
 			Logger: zap.New(core),
@@ -86,7 +86,7 @@ func TestRunnerProbesAtIntervals(t *testing.T) {
 		}
 		for i, want := range []time.Duration{10 * time.Second, 10 * time.Second, 10 * time.Second, 10 * time.Second,
 			11 * time.Second} {
-			if got := trips[i+1].Sub(trips[i]); got != want { // the last one follows an attempt that took too long
+			if got := trips[i+1].Sub(trips[i]); got != want { // the last attempt follows an attempt that took too long
 				t.Errorf("attempt %d started %s after the previous one, want %s", i+1, got, want)
 			}
 		}
@@ -107,7 +107,7 @@ func TestRunnerProbesAtIntervals(t *testing.T) {
 	})
 }
 
-// A server controls the length of errors.
+// The log limits the length of errors, because a server controls this length.
 func TestLoggedErrorsAreBounded(t *testing.T) {
 	core, logged := observer.New(zap.DebugLevel)
 	results := resultLogger{logger: zap.New(core)}
@@ -150,7 +150,7 @@ func TestMostUsedRegistriesAreProbed(t *testing.T) {
 	}
 	until("registry:"+alive+" ok", "registry:"+gone+" connect_error")
 	mu.Lock()
-	pulled = []string{"a/b", alive} // the first is not a registry
+	pulled = []string{"a/b", alive} // the first name is not a registry
 	mu.Unlock()
 	until("registry:" + gone + " forgotten")
 	until("registry:" + alive + " ok")

@@ -167,7 +167,7 @@ func checkHostPort(address string) error {
 	return checkHost(host)
 }
 
-// checkURL checks a URL. Its errors contain no part of the URL that can be secret.
+// checkURL checks a URL. The errors of checkURL contain no part of the URL that can be secret.
 func checkURL(text string) error {
 	u, err := url.Parse(text)
 	switch {

@@ -8,7 +8,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// TestArrivalOfPods checks for which pods an Event watch can begin at the pod's arrival.
+// TestArrivalOfPods checks which pods have a time of arrival, so that their Event watch can begin at this time.
 func TestArrivalOfPods(t *testing.T) {
 	for name, test := range map[string]struct {
 		live, static, want bool

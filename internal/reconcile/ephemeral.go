@@ -36,8 +36,8 @@ func (r *Reconciler) observeEphemeral(p *pod, o timeline.Observation) {
 	r.advanceEphemeral(p)
 }
 
-// advanceEphemeral passes the requests to the sources. advanceEphemeral reports the pulls when all facts about them
-// are known.
+// advanceEphemeral passes the requests for ephemeral containers to the sources. When all facts about the pulls are
+// known, advanceEphemeral reports the pulls.
 func (r *Reconciler) advanceEphemeral(p *pod) {
 	if p.ephemeral == nil {
 		return
@@ -56,7 +56,7 @@ func (r *Reconciler) advanceEphemeral(p *pod) {
 	r.watchEvents(p, object)
 }
 
-// endEphemeral reports the pulls of ephemeral containers. Later pulls start new evidence.
+// endEphemeral reports the pulls of ephemeral containers. A later pull starts with new evidence.
 func (r *Reconciler) endEphemeral(p *pod) {
 	if p.ephemeral == nil {
 		return

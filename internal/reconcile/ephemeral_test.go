@@ -11,8 +11,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// A pod that has been ready for long is debugged. The pull for that is reported once, with its kind, and is not part
-// of the start-up, which was reported before.
+// A user debugs a pod that has been ready for a long time. The reconciler reports the pull for the debug container
+// once, with its kind. The pull is not part of the start-up, which the reconciler has reported before.
 func TestPullsOfEphemeralContainers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
@@ -33,7 +33,7 @@ func TestPullsOfEphemeralContainers(t *testing.T) {
 			t.Fatalf("%q", calls)
 		}
 		settled := d.settled[0]
-		for n := range 2 { // the second one arrives when everything about the first is known
+		for n := range 2 { // the second container arrives when everything about the first container is known
 			name := fmt.Sprintf("debugger%d", n)
 			add := func(c timeline.Container) {
 				pod.Containers = append(slices.Clone(pod.Containers), c)
@@ -89,7 +89,7 @@ func TestPullsOfEphemeralContainers(t *testing.T) {
 	})
 }
 
-// Ephemeral containers that ran before the agent started are not reported.
+// The reconciler does not report ephemeral containers that ran before the agent started.
 func TestEarlierEphemeralContainersAreNotReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
@@ -115,7 +115,7 @@ func TestEarlierEphemeralContainersAreNotReported(t *testing.T) {
 	})
 }
 
-// A container that restarts, during the start-up or after it, may pull again.
+// A container that restarts, during or after the start-up, can pull its image again.
 func TestRestartingContainersMayPull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
@@ -125,7 +125,7 @@ func TestRestartingContainersMayPull(t *testing.T) {
 		crashed.UID, crashed.Name = "uid-2", "crashed"
 		crashed.Containers[0].State, crashed.Containers[0].FinishedAt = timeline.StateTerminated, time.Now()
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: crashed})
-		waits := object() // for its first run, which is part of the start-up
+		waits := object() // this container waits for its first run, which is part of the start-up
 		waits.UID = "uid-3"
 		waits.Containers[0].State = timeline.StateWaiting
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: waits})

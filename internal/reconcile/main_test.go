@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// desk stands in for sources and sinks, and notes the calls.
+// desk replaces sources and sinks in tests, and records the calls.
 type desk struct {
 	mu        sync.Mutex
 	calls     []string
@@ -26,11 +26,11 @@ type desk struct {
 	changed   []string
 	sampled   []bool
 	announced int         // calls of PodStarting
-	arrivals  []time.Time // EventWatch.ArrivedAt of the requests
-	mute      bool        // does not note requests to the runtime
+	arrivals  []time.Time // EventWatch.ArrivedAt of each requested watch
+	mute      bool        // true if the desk does not record requests to the runtime
 }
 
-// known returns the present pods and the deleted ones that were handed over.
+// known returns the present pods and the deleted pods.
 func (d *desk) known(t *testing.T, r *Reconciler) []timeline.Timeline {
 	t.Helper()
 	present, err := r.Present(t.Context())
@@ -80,7 +80,7 @@ func (d *desk) report(r Report) {
 	}
 }
 
-// also makes a function receive the timelines of a kind of report, in addition to the desk.
+// also adds a receiver of reports: the function get receives the timeline of each report of the given kind.
 func (c *Config) also(kind ReportKind, get func(timeline.Timeline)) {
 	c.alsoReport(kind, func(r Report) { get(r.Timeline) })
 }
@@ -103,7 +103,8 @@ func (d *desk) take() []string {
 	return calls
 }
 
-// start runs a reconciler in a synctest bubble; the returned function stops it and waits.
+// start runs a reconciler in a synctest bubble. The returned function stop stops the reconciler and waits for its
+// end.
 func start(
 	t *testing.T, d *desk, scope timeline.Scope,
 ) (r *Reconciler, observe func(timeline.Observation), stop func()) {

@@ -9,39 +9,40 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Intervals between queries to the runtime. The agent repeats a query with back-off until the runtime has answered
-// it completely.
+// Intervals between queries to the runtime. The agent repeats a query with back-off until the runtime's answer is
+// complete.
 const (
 	askAgainFirst = time.Second
 	askAgainMax   = time.Minute
-	// askGap is the minimum time between two queries if a change of the pod's object is the reason for the second
+	// askGap is the minimum time between a query and the next query if a change of the pod object causes the next
 	// query.
 	askGap = 200 * time.Millisecond
 	// askAboutPulls is the minimum time between queries that check whether a pod can already pull. These queries
-	// have no back-off: until the runtime answers, a forged Event can hide the image that other pods wait for.
+	// have no back-off, because until the runtime answers, a forged Event can hide the image that other pods wait
+	// for.
 	askAboutPulls = 2 * time.Second
 )
 
-// pod is one pod of the node: its evidence while it starts, then its timeline.
+// pod is the state of one pod on the node: the evidence during the start-up, and the timeline afterwards.
 type pod struct {
-	evidence *timeline.Evidence // nil after the start-up is settled
+	evidence *timeline.Evidence // evidence of the start-up; nil after the start-up is settled
 	settled  timeline.Timeline
 
-	reported bool // already reported by a previous agent or for another mirror; shown, but not reported again
-	restored bool // a previous agent saw the pod
-	late     bool // the agent first saw the pod in a list
+	reported bool // true if a previous agent, or another mirror of the pod, reported the start-up
+	restored bool // true if a previous agent saw the pod
+	late     bool // true if the agent first saw the pod in a list
 	// arrivedAt is the time at which the pod watch delivered the new pod. arrivedAt is zero for other pods.
 	arrivedAt time.Time
 
-	ephemeral *timeline.EphemeralEvidence // evidence of ephemeral containers; nil without containers to follow
-	over      []string                    // names of ephemeral containers that are no longer followed
+	ephemeral *timeline.EphemeralEvidence // evidence of ephemeral containers; nil without such containers
+	over      []string                    // names of ephemeral containers that the Reconciler no longer follows
 	pulled    []timeline.Pull             // latest pulls for ephemeral containers
-	idle      []timeline.IdleContainer    // set when the start-up is settled
+	idle      []timeline.IdleContainer    // containers that can pull again; set when the start-up is settled
 
-	postStartup *timeline.PostStartupRuns // nil during the start-up, and without Follow.PostStartup
+	postStartup *timeline.PostStartupRuns // runs after the start-up; nil during the start-up
 	terminating *terminatingPod           // nil before the deletion request, and without Follow.Terminations
 
-	watching bool // an Event watch was requested
+	watching bool // true while an Event watch is requested
 	// requestsEvents and ephemeralRequestsEvents are true if the start-up or an ephemeral container requires the
 	// watch.
 	requestsEvents, ephemeralRequestsEvents bool
@@ -140,7 +141,7 @@ func (r *Reconciler) observe(o timeline.Observation) {
 	}
 }
 
-// relabel updates the labels of a settled pod. Labels are used only to select pods, and they are not evidence.
+// relabel updates the labels of a settled pod. Labels are not evidence: clients use them to select pods.
 func (r *Reconciler) relabel(p *pod, now timeline.Pod) {
 	if p.settled.Labels != now.Labels {
 		p.settled.Labels = now.Labels
@@ -170,8 +171,8 @@ func (r *Reconciler) countStarting(by int) {
 	}
 }
 
-// isMirrored reports whether another object already represents the same start-up of a static pod. This happens after
-// the kubelet has recreated the mirror.
+// isMirrored reports whether another object already represents the same start-up of a static pod. If the kubelet
+// has recreated the pod's mirror, two objects represent one start-up.
 func (r *Reconciler) isMirrored(made timeline.Pod) bool {
 	if made.ReadAt.IsZero() {
 		return false
@@ -198,7 +199,8 @@ func (r *Reconciler) leave(uid string) {
 	}
 }
 
-// advance passes the pod's requests to the sources. If the start-up is settled, advance completes it.
+// advance passes the pod's requests to the sources. If the start-up is settled, advance completes the start-up
+// instead.
 func (r *Reconciler) advance(p *pod) {
 	if p.evidence == nil {
 		return
@@ -229,7 +231,8 @@ func (r *Reconciler) requestRuntime(object timeline.Pod, requests timeline.Reque
 
 // mayAsk reports whether the agent can query the runtime now. A change of the pod object is a reason for a query.
 // Most changes of a starting pod come in quick succession, and the runtime keeps its timestamps, so most queries
-// can wait. Two facts cannot wait: the runtime's content at the kubelet's check, and the end of the start-up.
+// can wait. Two queries cannot wait: the query for the images that the runtime has when the kubelet checks them,
+// and the query at the end of the start-up.
 func (p *pod) mayAsk(requests timeline.Requests, now time.Time) bool {
 	since := now.Sub(p.askedAt)
 	if p.asked > 0 {
@@ -259,9 +262,9 @@ func (r *Reconciler) watchEvents(p *pod, object timeline.Pod) {
 	}
 }
 
-// settle makes the pod's timeline final. The API shows a start-up that was complete before the agent first saw the pod.
-// But settle does not report it, because another agent might have reported it. It also does not report a start-up
-// twice.
+// settle makes the pod's timeline final and reports it once. The agent does not report a start-up that was complete
+// before the agent first saw the pod, because a previous agent might have reported it. The API still shows this
+// start-up.
 func (r *Reconciler) settle(p *pod, now time.Time) {
 	object := p.evidence.Pod()
 	p.requestsEvents = false
@@ -284,8 +287,8 @@ func (r *Reconciler) settle(p *pod, now time.Time) {
 }
 
 // settleEnded runs when the agent stops. settleEnded settles completed start-ups, because no more late Events will
-// arrive. If the state file contains a start-up that still waits for the runtime, settleEnded leaves it to the next
-// agent.
+// arrive. If the state file contains a start-up that still waits for the runtime, settleEnded leaves this start-up
+// to the next agent.
 func (r *Reconciler) settleEnded() {
 	now := r.config.Now()
 	for _, p := range r.pods {
@@ -299,7 +302,7 @@ func (r *Reconciler) settleEnded() {
 	}
 }
 
-// forget drops a pod whose object was deleted. The start-up settles now, because no more evidence will arrive.
+// forget drops a pod whose object was deleted. forget settles the start-up, because no more evidence will arrive.
 func (r *Reconciler) forget(uid string, p *pod) {
 	r.endEphemeral(p)
 	if p.evidence != nil {

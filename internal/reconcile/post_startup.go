@@ -6,11 +6,11 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// eventsWindow is the maximum age of a reported Event. The agent never reports older Events, even after a long time
-// without an agent.
+// eventsWindow is the maximum age of a reported Event. The agent never reports older Events, even if no agent ran
+// for a long time.
 const eventsWindow = 5 * time.Minute
 
-// restoreEvents sets the time after which Events are reported.
+// restoreEvents sets eventsUntil. The agent reports only Events after this time.
 func (r *Reconciler) restoreEvents() {
 	now := r.config.Now()
 	r.eventsUntil = r.config.Restored.EventsUntil
@@ -52,7 +52,8 @@ func (r *Reconciler) observePostStartup(p *pod, o timeline.Observation) {
 }
 
 // reportEvent reports an Event once. The kubelet creates Events sequentially, and the API server sends them in this
-// order. So the time of the latest reported Event identifies all reported Events, even those of a previous agent.
+// order. So an Event is new if its time is after the latest reported Event, even if a previous agent reported that
+// Event.
 func (r *Reconciler) reportEvent(p *pod, o timeline.EventSeen) {
 	message, dated := timeline.MessageOf(o)
 	if !r.config.Follow.Events || !dated || !message.At.After(r.eventsUntil) || !message.At.After(p.settled.SettledAt) {

@@ -8,7 +8,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// followLater makes a desk note what happens after start-ups.
+// followLater makes a desk record what happens after start-ups.
 func followLater(d *desk, events bool, kept *time.Time) func(*Config) {
 	return func(c *Config) {
 		c.Follow.PostStartup, c.Follow.Events = true, events
@@ -44,13 +44,14 @@ func TestLaterContainerRunsAreReportedOnce(t *testing.T) {
 		pod.Containers[0] = timeline.Container{Name: "app", State: timeline.StateRunning, Attempt: 1,
 			StartedAt: time.Now(), LastRun: &last}
 		see()
-		observe(laterEvent("Unhealthy", time.Now(), true)) // ignored unless later Events are followed
+		observe(laterEvent("Unhealthy", time.Now(), true)) // the reconciler ignores this Event without Follow.Events
 		observe(timeline.PodGone{UID: "uid-1", ArrivedAt: time.Now(), Live: true})
 		expect(t, d)
 	})
 }
 
-// Events are watched until the pods are deleted. Each Event is reported once, even if the API server sends it again.
+// The reconciler keeps Event watches open until the pods are deleted. It reports each Event once, even if the API
+// server sends the Event again.
 func TestLaterEventsAreReportedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var kept time.Time
@@ -72,7 +73,7 @@ func TestLaterEventsAreReportedOnce(t *testing.T) {
 			t.Errorf("kept %s, want %s", kept, first.NamedAt)
 		}
 		first.Count = 2
-		observe(first) // the kubelet repeats it
+		observe(first) // the API server sends the Event again
 		time.Sleep(time.Second)
 		undated := laterEvent("BackOff", time.Time{}, true)
 		observe(undated)
@@ -84,8 +85,8 @@ func TestLaterEventsAreReportedOnce(t *testing.T) {
 	})
 }
 
-// After a restart, the API server sends all its Events again. The agent reports those that it missed, unless they are
-// too old.
+// After a restart, the API server sends all its Events again. The agent reports the Events that it missed, unless
+// they are too old.
 func TestEventsAfterARestart(t *testing.T) {
 	for name, test := range map[string]struct {
 		until time.Duration // saved by the previous agent, before this one starts; 0: nothing was saved

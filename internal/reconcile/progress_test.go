@@ -30,7 +30,7 @@ func TestProgressIsReportedOncePerSecond(t *testing.T) {
 		seen := func() { observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: pod}) }
 		seen()
 		expect(t, d, "progress uid-1 starting")
-		seen() // without a change
+		seen() // the same object without a change
 		time.Sleep(3 * time.Second)
 		synctest.Wait()
 		expect(t, d)
@@ -41,13 +41,13 @@ func TestProgressIsReportedOncePerSecond(t *testing.T) {
 		time.Sleep(100 * time.Millisecond)
 		pod.Containers[0].State, pod.Containers[0].StartedAt = timeline.StateRunning, time.Now().Truncate(time.Second)
 		seen()
-		expect(t, d) // too soon
+		expect(t, d) // too soon after the previous report
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		expect(t, d, "progress uid-1 starting")
 
 		pod = ready(pod)
-		seen() // no evidence is missing, so it settles at once
+		seen() // no evidence is missing, so the start-up settles at once
 		expect(t, d, "settled pod ready")
 		if d.settled[0].Partial {
 			t.Error("a settled start-up is reported as partial")
@@ -65,8 +65,8 @@ func TestProgressIsReportedOncePerSecond(t *testing.T) {
 	})
 }
 
-// A start-up that is over but waits for evidence is reported as partial too. A reconstructed start-up has no partial
-// records.
+// The reconciler also reports a start-up as partial if the start-up is over but waits for evidence. A reconstructed
+// start-up has no partial reports.
 func TestProgressOfReportedStartUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}

@@ -1,6 +1,7 @@
-// Package reconcile owns all evidence of the agent. The goroutine in Run applies observations to the evidence of each
-// pod, and passes the requests of the timelines to the sources. It reports every settled timeline once. The package
-// imports no source and no exporter: cmd/agent connects them through interfaces and reports.
+// Package reconcile owns all evidence of the agent. The goroutine in Run applies observations to the evidence of
+// each pod, and passes the requests of the timelines to the sources. The goroutine reports every settled timeline
+// once. The package imports no source and no exporter: cmd/agent connects sources through interfaces, and exporters
+// through reports.
 package reconcile
 
 import (
@@ -22,19 +23,19 @@ const (
 	// tick is the interval at which Run checks the requests of starting pods that depend on time. Without starting
 	// pods, Run checks nothing.
 	tick = time.Second
-	// maxGone is the maximum number of remembered static pods whose mirror was removed. At the limit, the Reconciler
-	// forgets the oldest.
+	// maxGone is the maximum number of remembered static pods whose mirror was removed. At the limit, the
+	// Reconciler forgets the oldest static pod.
 	maxGone = 128
 )
 
-// Config configures a Reconciler. No function or method may block. The goroutine in Run calls all functions and
-// methods. Other goroutines also call Now.
+// Config configures a Reconciler. The functions and methods in a Config must not block. The goroutine in Run calls
+// these functions and methods. Other goroutines also call Now.
 type Config struct {
 	Now     func() time.Time
 	Scope   timeline.Scope
 	Sources Sources
 	Follow  Follow
-	// Report receives every report. The reports of one pod arrive in the order of the constants of ReportKind.
+	// Report receives every report. Reports of one pod arrive in the order of the constants of ReportKind.
 	Report func(Report)
 	// Restored is the state that a previous agent saved. Keeper, if set, saves the state for the next agent.
 	Restored Restored
@@ -48,21 +49,21 @@ type Config struct {
 type Sources interface {
 	// RequestRuntime requests one timeline.RuntimeSeen about the pod. Repeated requests are harmless.
 	RequestRuntime(timeline.RuntimeRequest)
-	// PodStarting announces a pod that has just arrived. WatchEvents for this pod can follow.
+	// PodStarting announces a pod that has just arrived. A call of WatchEvents for this pod can follow.
 	PodStarting()
 	// WatchEvents starts the stream of timeline.EventSeen about a pod, and UnwatchEvents ends it.
 	WatchEvents(timeline.EventWatch)
 	UnwatchEvents(uid string)
-	// SampleNode turns samples of the node's pressure and of its runtime on or off. SampleNode is called when the
-	// first pod starts and when no pod is starting any more.
+	// SampleNode turns the sampling of the node's pressure and of its runtime on or off. Sampling is on while at
+	// least one pod is starting.
 	SampleNode(wanted bool)
 }
 
-// Follow selects the reports in addition to start-ups.
+// Follow selects reports in addition to the reports of completed start-ups.
 type Follow struct {
-	Partial      bool // report start-ups in progress
-	Terminations bool // report terminations of pods whose deletion request the agent sees
-	PostStartup  bool // report ended container runs after the start-up
+	Partial      bool // true to report start-ups in progress
+	Terminations bool // true to report terminations of pods whose deletion request the agent sees
+	PostStartup  bool // true to report ended container runs after the start-up
 	// Events adds the kubelet's Events to PostStartup. The agent then watches the Events of every pod.
 	Events bool
 }
@@ -78,19 +79,19 @@ type Keeper interface {
 	// Kept reports whether the saved state already contains the pod's start-up in progress, so that the next agent
 	// can complete it. Run calls Kept when it stops, and settles the start-ups for which Kept returns false.
 	Kept(uid string) bool
-	// EventsUntil receives the Restored.EventsUntil of the next agent.
+	// EventsUntil receives the time that becomes Restored.EventsUntil of the next agent.
 	EventsUntil(time.Time)
 	// Gone receives the UIDs of deleted pods, after their start-up was reported as Settled.
 	Gone(uid string)
 }
 
-// ReportKind is the subject of a Report.
+// ReportKind is the kind of change that a Report describes.
 type ReportKind uint8
 
 // Kinds of reports.
 const (
-	// Changed means that the pod changed, so Some would return a different timeline. Progress of time alone is no
-	// change. Only the UID of the timeline is set. Changed is frequent, so its handling must be cheap.
+	// Changed means that the pod changed, so Some would return a different timeline. The passage of time alone is
+	// not a change. Only the UID of the timeline is set. Changed is frequent, so its handling must be cheap.
 	Changed ReportKind = iota
 	// Partial means that a start-up in progress changed. Each pod has at most one Partial report per second. Changes
 	// within this second cause one report at the end of the second.
@@ -101,13 +102,14 @@ const (
 	// Timeline.EphemeralPulls contains the pulls. A Settled report also contains the pulls for ephemeral containers
 	// during the start-up.
 	EphemeralPulled
-	// PostStartup means that an event happened after the start-up (Report.PostStartup). Kubelet Events are reported
-	// in the order of time. Events up to Restored.EventsUntil are not reported.
+	// PostStartup means that an event happened after the start-up (Report.PostStartup). The Reconciler reports
+	// kubelet Events in the order of time. The Reconciler does not report Events up to the time
+	// Restored.EventsUntil.
 	PostStartup
 	// Terminated means that the object of a pod was removed after the agent had seen its deletion request
 	// (Timeline.Termination).
 	Terminated
-	// Forgotten means that a pod was removed.
+	// Forgotten means that the Reconciler has dropped a pod, because the pod's object was deleted.
 	Forgotten
 )
 
@@ -115,7 +117,7 @@ const (
 type Report struct {
 	Kind        ReportKind
 	Timeline    timeline.Timeline
-	PostStartup timeline.PostStartup // only set for the kind PostStartup
+	PostStartup timeline.PostStartup // event after the start-up; only set for the kind PostStartup
 }
 
 // Reconciler is the only owner of evidence.
@@ -136,8 +138,8 @@ type Reconciler struct {
 	pods         map[string]*pod
 	starting     int
 	mirrors      []string // IDs of start-ups of static pods whose mirror was removed
-	followed     int      // number of pods whose ephemeral containers are followed
-	terminations int      // number of pods whose termination is followed
+	followed     int      // number of pods whose ephemeral containers the Reconciler follows
+	terminations int      // number of pods whose termination the Reconciler follows
 
 	eventsUntil    time.Time       // time of the latest kubelet Event in a PostStartup report
 	reported       map[string]bool // pods that a previous agent reported and that this agent has not seen yet
@@ -170,8 +172,8 @@ func (r *Reconciler) Observe(ctx context.Context, o timeline.Observation) {
 	}
 }
 
-// Run restores the saved evidence and owns all evidence until ctx is done. Then it applies the observations in the
-// inbox and settles completed start-ups without waiting for late evidence. Run leaves start-ups in the saved state
+// Run restores the saved evidence and owns all evidence until ctx is done. Then Run applies the observations in the
+// inbox, and settles completed start-ups without waiting for late evidence. Run leaves start-ups in the saved state
 // to the next agent. Run returns nil.
 func (r *Reconciler) Run(ctx context.Context) error {
 	defer close(r.stopped)
@@ -266,7 +268,7 @@ func ask[A any](ctx context.Context, r *Reconciler, what string, query func() A)
 	return none, fmt.Errorf("get %s: %w", what, err)
 }
 
-// timelinesOf returns the timelines of the pods for which the function of returns true.
+// timelinesOf returns the timelines of the pods that the function of selects.
 func (r *Reconciler) timelinesOf(of func(*pod) bool) []timeline.Timeline {
 	some := make([]*pod, 0, len(r.pods))
 	for _, p := range r.pods {

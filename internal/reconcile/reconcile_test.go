@@ -42,7 +42,7 @@ func TestColdStartFromBindingToRecord(t *testing.T) {
 
 		started := time.Now()
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: ready(pod)})
-		expect(t, d, "ask runtime-1 [cold]") // whether the pull downloaded anything
+		expect(t, d, "ask runtime-1 [cold]") // the query shows whether the pull downloaded the image
 		time.Sleep(10 * time.Millisecond)
 		observe(timeline.RuntimeSeen{UID: "uid-1", AskedAt: time.Now(), ArrivedAt: time.Now(),
 			Containers: []timeline.ContainerRun{
@@ -52,7 +52,7 @@ func TestColdStartFromBindingToRecord(t *testing.T) {
 
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: ready(pod)})
 		observe(timeline.PodGone{UID: "uid-1", ArrivedAt: time.Now(), Live: true})
-		expect(t, d) // it is counted once
+		expect(t, d) // the reconciler reports the start-up only once
 		all := d.known(t, r)
 		if len(all) != 1 || len(d.gone) != 1 || all[0].State != timeline.StateReady {
 			t.Errorf("timelines %+v", all)
@@ -83,7 +83,7 @@ func TestSilentRuntimeDelaysRecordOnlyByGrace(t *testing.T) {
 	})
 }
 
-// TestSilentRuntimeStillWatchesEvents has a pod for which only Events show whether its image was pulled.
+// TestSilentRuntimeStillWatchesEvents tests a pod for which only Events show whether its image was pulled.
 func TestSilentRuntimeStillWatchesEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
@@ -102,8 +102,8 @@ func TestSilentRuntimeStillWatchesEvents(t *testing.T) {
 	})
 }
 
-// TestForgedRequestIsCheckedSoon forges pull requests for a pod without a sandbox. Until the runtime refutes them,
-// they could make a name in other pods' timelines unknown.
+// TestForgedRequestIsCheckedSoon forges pull requests for a pod without a sandbox. Until the runtime refutes these
+// requests, other pods' timelines might lack the name of an image.
 func TestForgedRequestIsCheckedSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
@@ -122,7 +122,7 @@ func TestForgedRequestIsCheckedSoon(t *testing.T) {
 			observe(timeline.EventSeen{UID: "uid-1", Container: "app", Reason: "Pulling",
 				Message: `Pulling image "cold"`, NamedAt: now.Add(-time.Millisecond), FirstAt: now, LastAt: now,
 				ArrivedAt: now, Live: true, Count: 1})
-			time.Sleep(2*time.Second + tick) // the first answer may be as old as the Event
+			time.Sleep(2*time.Second + tick) // the first answer can be as old as the Event
 			synctest.Wait()
 			expect(t, d, "ask runtime-1 []", "ask runtime-1 []")
 			answer()
@@ -139,10 +139,10 @@ func TestPodsReadyBeforeAgentAreShownButNotCounted(t *testing.T) {
 		r, observe, stop := start(t, d, timeline.Scope{Runtime: true, Events: true})
 		defer stop()
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Pod: ready(object())})
-		expect(t, d, "ask runtime-1 []") // once, for what the runtime still has
+		expect(t, d, "ask runtime-1 []") // one query, for the containers that the runtime still has
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
-		expect(t, d, "ask runtime-1 []") // after no answer
+		expect(t, d, "ask runtime-1 []") // a second query, because no answer arrived
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		expect(t, d)
@@ -179,7 +179,7 @@ func TestRecreatedMirrorIsCountedOnce(t *testing.T) {
 		changed := again
 		changed.UID, changed.RuntimeUID, changed.ReadAt = "uid-3", "runtime-3", time.Now()
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: ready(changed)})
-		expect(t, d, "settled pod ready") // with a new manifest
+		expect(t, d, "settled pod ready") // the start-up with the new manifest
 	})
 }
 
@@ -191,7 +191,7 @@ func TestNameReusedWithNewUID(t *testing.T) {
 		first, second := object(), object()
 		second.UID, second.RuntimeUID = "uid-2", "runtime-2"
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: first})
-		// The new pod arrives before the deletion of the first is known.
+		// The new pod arrives before the reconciler learns of the deletion of the first pod.
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: second})
 		observe(timeline.PodGone{UID: first.UID, ArrivedAt: time.Now(), Live: true})
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Live: true, Pod: ready(second)})
@@ -233,8 +233,8 @@ func TestDeletedMirrorsAreBounded(t *testing.T) {
 	})
 }
 
-// Some returns a changed timeline for a new pod, for news of its start-up, for its end, and for a changed label even
-// after that.
+// The method Some returns a changed timeline in these cases: a pod is new, its start-up makes progress, its
+// start-up ends, or a label changes after the end.
 func TestSomeReturnsChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
@@ -274,8 +274,8 @@ func TestSomeReturnsChanges(t *testing.T) {
 	})
 }
 
-// TestStopSettlesQueuedStartUps checks that observations queued before the stop still settle start-ups, also while a
-// runtime that never answers is awaited.
+// TestStopSettlesQueuedStartUps checks that observations in the inbox still settle start-ups after the stop, even
+// if the start-ups wait for a runtime that never answers.
 func TestStopSettlesQueuedStartUps(t *testing.T) {
 	d := &desk{}
 	r := New(Config{Now: time.Now, Scope: timeline.Scope{Runtime: true, Events: true}, Logger: zap.NewNop(),

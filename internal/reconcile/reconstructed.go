@@ -26,7 +26,8 @@ func newReconstructed(registerer prometheus.Registerer) reconstructedCounts {
 	}
 }
 
-// count counts a settled pod. It skips start-ups that a previous agent reported, because that agent counted them.
+// count counts a settled pod. count skips start-ups that a previous agent reported, because that agent has counted
+// them.
 func (c reconstructedCounts) count(p *pod) {
 	switch {
 	case p.reported:

@@ -14,8 +14,8 @@ type Restored struct {
 	Reported []string
 	// Terminations holds observations of reported pods that were being deleted.
 	Terminations []timeline.Observation
-	// EventsUntil is the time of the latest kubelet Event in a PostStartup report. If EventsUntil is zero, the agent
-	// reports only Events from now on.
+	// EventsUntil is the time of the latest kubelet Event in a PostStartup report. If EventsUntil is zero, the
+	// agent reports only Events after its start.
 	EventsUntil time.Time
 }
 
@@ -29,7 +29,7 @@ func (r *Reconciler) restore() {
 	}
 	r.restoreEvents()
 	scope := r.config.Scope
-	scope.Since = time.Unix(0, 0) // report these start-ups at any age, because the previous agent had to report them
+	scope.Since = time.Unix(0, 0) // no age limit for these start-ups, because the previous agent had to report them
 	scope.ResumedAt = r.config.Now()
 	gone := map[string]bool{}
 	var events []timeline.EventSeen
@@ -71,7 +71,7 @@ func (r *Reconciler) restore() {
 }
 
 // restorePulls adds the pulls in saved Events to the pull log. Other pods might wait for these pulls or use their
-// content. Earlier pulls, even of other pods, show the start of a failed pull.
+// content. Earlier pulls, even pulls of other pods, determine the start of a failed pull.
 func (r *Reconciler) restorePulls(events []timeline.EventSeen) {
 	slices.SortStableFunc(events, func(a, b timeline.EventSeen) int { return a.ArrivedAt.Compare(b.ArrivedAt) })
 	for _, event := range events {

@@ -12,9 +12,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// keeper notes the observations to save.
+// keeper records the observations that the reconciler wants to save.
 type keeper struct {
-	kept []timeline.Observation // news
+	kept []timeline.Observation // new observations
 	gone []string
 	lost bool // saving failed
 
@@ -50,7 +50,7 @@ func (k *keeper) EventsUntil(until time.Time) {
 	}
 }
 
-// startRestored is start for an agent that continues after another.
+// startRestored runs a reconciler with the state of a previous agent, in the same way as start.
 func startRestored(
 	t *testing.T, d *desk, k *keeper, restored Restored,
 ) (*Reconciler, func(timeline.Observation), func()) {
@@ -101,7 +101,7 @@ func TestColdStartAcrossRestart(t *testing.T) {
 		_, observe, stop := startRestored(t, d, &keeper{}, Restored{InFlight: k.kept[:2]})
 		defer stop()
 		synctest.Wait()
-		expect(t, d, "watch runtime-1") // the image is known to have been absent, so the agent does not query it again
+		expect(t, d, "watch runtime-1") // the saved state shows that the image was absent
 		observe(timeline.PodSeen{ArrivedAt: time.Now(), Pod: ready(object)})
 		expect(t, d, "ask runtime-1 [cold]")
 		observe(timeline.RuntimeSeen{UID: "uid-1", AskedAt: time.Now().Add(1), ArrivedAt: time.Now(),
@@ -126,8 +126,8 @@ func event(uid, reason, message string) timeline.EventSeen {
 		LastAt:  now.Truncate(time.Second), Count: 1, Live: true, ArrivedAt: now}
 }
 
-// TestPullsAreRestoredInOrder has a failed pull whose start depends on the previous pull, of a pod that may come
-// later in the file.
+// TestPullsAreRestoredInOrder restores a failed pull whose start depends on the previous pull. The pod of the
+// previous pull can come later in the file.
 func TestPullsAreRestoredInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kept := map[string][]timeline.Observation{}
@@ -166,8 +166,8 @@ func TestPullsAreRestoredInOrder(t *testing.T) {
 	})
 }
 
-// TestPullsOfOtherPodsAcrossRestart has a pull that waits, or finds its image, because of a pull that only the
-// previous agent observed.
+// TestPullsOfOtherPodsAcrossRestart restores a pull that only the previous agent observed. Because of this pull,
+// another pull waits or finds its image on the node.
 func TestPullsOfOtherPodsAcrossRestart(t *testing.T) {
 	for image, want := range map[string]imagepull.Outcome{"small": imagepull.OutcomeDownloaded,
 		"large": imagepull.OutcomeJoined} {
@@ -211,11 +211,11 @@ func TestPullsOfOtherPodsAcrossRestart(t *testing.T) {
 	}
 }
 
-// eventsPatience is longer than pkg/timeline waits for missing Events.
+// eventsPatience is longer than the time that pkg/timeline waits for missing Events.
 const eventsPatience = 20 * time.Second
 
-// TestUnreportedStartUpIsReportedAfterRestart has a start-up that was over when the agent stopped: missing evidence
-// is requested once more, and the start-up is reported whatever its age.
+// TestUnreportedStartUpIsReportedAfterRestart restores a start-up that was over when the previous agent stopped.
+// The next agent requests missing evidence once more, and reports the start-up whatever its age.
 func TestUnreportedStartUpIsReportedAfterRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		pod := ready(object())
@@ -267,7 +267,7 @@ func TestStopBeforeRuntimeAnswers(t *testing.T) {
 	})
 }
 
-// If the state cannot be saved, the agent reports a start-up with the evidence so far when it stops.
+// If the agent cannot save its state, it reports start-ups with the evidence so far when it stops.
 func TestStopBeforeRuntimeAnswersWithoutState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}

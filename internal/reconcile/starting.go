@@ -7,12 +7,12 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// lingerTime is the time after a start-up for which a pod still counts as starting. The reason is that other data can
-// be older than the end of the start-up.
+// lingerTime is the time after a start-up during which a pod still counts as starting. Readers combine the pods
+// with other data, and this data can be older than the end of the start-up.
 const lingerTime = 5 * time.Second
 
-// Starting returns the pods that are starting or completed their start-up within the last seconds. Callers share
-// the result and must not change it.
+// Starting returns the pods that are starting or completed their start-up within the last seconds (lingerTime).
+// Callers share the result and must not change it.
 func (r *Reconciler) Starting(ctx context.Context) ([]timeline.Timeline, error) {
 	return ask(ctx, r, "starting pods", r.startingTimelines)
 }
@@ -20,7 +20,7 @@ func (r *Reconciler) Starting(ctx context.Context) ([]timeline.Timeline, error) 
 // cachedStarting is the latest result of Starting. On a node with many starting pods, each result takes milliseconds,
 // and the collectors of one scrape request it several times. Each observation and each tick drop the cached result.
 type cachedStarting struct {
-	starting []timeline.Timeline // nil without a cached result
+	starting []timeline.Timeline // cached timelines; nil without a cached result
 	at       time.Time
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The answer is cached until there is news or time has passed.
+// The reconciler caches the result of Starting until an observation arrives or the maximum age is over.
 func TestStartingIsCachedPerScrape(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, observe, stop := start(t, &desk{}, timeline.Scope{})
@@ -41,8 +41,8 @@ func TestStartingIsCachedPerScrape(t *testing.T) {
 	})
 }
 
-// A scrape queries the starting pods and their pulls. Unchanged pods are not folded again, which would take about
-// twenty allocations each.
+// A scrape queries the starting pods and their pulls. The reconciler does not fold unchanged pods again. A fold
+// takes about twenty allocations for each pod.
 func TestScrapeFoldsNoUnchangedPods(t *testing.T) {
 	const pods = 500
 	synctest.Test(t, func(t *testing.T) {

@@ -61,7 +61,8 @@ func outlivesAgent(o timeline.Observation) bool {
 		!slices.ContainsFunc(answer.Sandboxes, func(s timeline.Sandbox) bool { return s.Ready })
 }
 
-// advanceTermination queries the runtime. advanceTermination queries more often while changes are likely.
+// advanceTermination queries the runtime about a pod that is being deleted. The queries are more frequent while
+// changes are likely.
 func (r *Reconciler) advanceTermination(p *pod) {
 	if p.terminating == nil {
 		return
@@ -74,8 +75,8 @@ func (r *Reconciler) advanceTermination(p *pod) {
 	r.requestRuntime(p.terminating.evidence.Pod(), timeline.Requests{})
 }
 
-// termination returns the pod's termination as of now. It returns nil before the deletion request, or if the agent does
-// not follow terminations.
+// termination returns the pod's termination as of now. termination returns nil before the deletion request, or if
+// the agent does not follow terminations.
 func (p *pod) termination(now time.Time, skew timeline.Skew) *timeline.Termination {
 	if p.terminating == nil {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// longReady is a pod that became ready so long ago that no more evidence about it is requested.
+// longReady returns a pod that became ready so long ago that the reconciler requests no more evidence about it.
 func longReady(d *desk, observe func(timeline.Observation)) timeline.Pod {
 	pod := ready(object())
 	pod.Containers[0].PullPolicy = timeline.PullNever
@@ -20,8 +20,8 @@ func longReady(d *desk, observe func(timeline.Observation)) timeline.Pod {
 	return pod
 }
 
-// A ready pod is deleted: the runtime is queried during the termination, the API shows it, and the termination is
-// reported once when the pod is gone.
+// A user deletes a ready pod. The reconciler queries the runtime during the termination, and the API shows the
+// termination. When the pod is gone, the reconciler reports the termination once.
 func TestTerminationOfReadyPod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var ended []timeline.Timeline
@@ -83,7 +83,8 @@ func TestTerminationOfReadyPod(t *testing.T) {
 	})
 }
 
-// A pod that is deleted during its start-up has a start-up that ends there, and a termination.
+// If a user deletes a pod during its start-up, the start-up ends with the deletion, and the pod also has a
+// termination.
 func TestTerminationOfStartingPod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
@@ -108,8 +109,8 @@ func TestTerminationOfStartingPod(t *testing.T) {
 	})
 }
 
-// A change of the object causes a request at once, and an unchanged object does not. Once all pods are gone there are
-// no requests and no timer.
+// A change of the object causes a request at once, and an unchanged object causes no request. When all pods are
+// gone, the reconciler sends no requests and runs no timer.
 func TestTerminationRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
@@ -135,7 +136,7 @@ func TestTerminationRequests(t *testing.T) {
 	})
 }
 
-// During a start-up, observations are saved as part of the start-up, and not again for the termination.
+// During a start-up, the reconciler saves observations only for the start-up, and not again for the termination.
 func TestTerminationOfStartingPodIsSavedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &keeper{}
@@ -153,7 +154,7 @@ func TestTerminationOfStartingPodIsSavedOnce(t *testing.T) {
 	})
 }
 
-// Unless terminations are followed, a deletion causes no request.
+// Without Follow.Terminations, a deletion causes no request.
 func TestTerminationsAreNotFollowedByDefault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}
@@ -171,8 +172,8 @@ func TestTerminationsAreNotFollowedByDefault(t *testing.T) {
 	})
 }
 
-// An agent that stops during a termination saves its observations. The next agent reports the termination as if it
-// had seen all of it.
+// An agent that stops during a termination saves the observations of the termination. The next agent reports the
+// termination as if this agent had seen the whole termination.
 func TestTerminationAcrossRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &keeper{}
@@ -196,7 +197,7 @@ func TestTerminationAcrossRestart(t *testing.T) {
 		run := timeline.ContainerRun{Name: "app", StartedAt: requested.Add(-time.Minute)}
 		answer := timeline.RuntimeSeen{UID: "uid-1", AskedAt: time.Now(), ArrivedAt: time.Now(),
 			Sandboxes: []timeline.Sandbox{{ID: "s", Ready: true}}, Containers: []timeline.ContainerRun{run}}
-		for range 10 { // the answer stays the same: the pod runs
+		for range 10 { // the runtime repeats its answer: the pod runs
 			answer.AskedAt, answer.ArrivedAt = time.Now(), time.Now()
 			observe(answer)
 			time.Sleep(time.Second)
@@ -219,7 +220,7 @@ func TestTerminationAcrossRestart(t *testing.T) {
 		if len(k.keptTerminations) != 3 {
 			t.Errorf("saved again %d times", len(k.keptTerminations)-3)
 		}
-		observe(timeline.PodGone{UID: "uid-1", ArrivedAt: time.Now()}) // as from the first list
+		observe(timeline.PodGone{UID: "uid-1", ArrivedAt: time.Now()}) // from the next agent's first list
 		if len(ended) != 1 {
 			t.Fatalf("report %d ends", len(ended))
 		}

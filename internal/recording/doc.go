@@ -1,5 +1,5 @@
-// Package recording stores observations as text, so that another machine can compute the same timelines from them. A
-// recording in a bug report can become a test.
+// Package recording stores observations as text, so that another machine can compute the same timelines from them.
+// A recording in a bug report can become a test.
 //
 // A recording consists of lines of JSON. The first line is a header with the version of the format. Each other line
 // is one observation with its kind. Encode, EncodeHeader, Reader and Replay are pure. A Recorder runs in parallel
@@ -9,9 +9,9 @@
 // # What a recording contains
 //
 // A recording contains exactly the fields of timeline's observations: names, images, states, times, and the
-// kubelet's messages about pulls and failures from its Events. Environment, commands, annotations, volumes and
-// credentials of a pod never become observations. The same is true for labels, except the recommended
-// app.kubernetes.io labels. So recordings contain none of these data.
+// kubelet's messages about pulls and failures from its Events. Observations never contain a pod's environment,
+// commands, annotations, volumes or credentials. The only labels in observations are the recommended
+// app.kubernetes.io labels.
 //
 // # Promise
 //

@@ -12,7 +12,8 @@ import (
 const (
 	// MaxFile is the maximum size of a file in bytes. A recorder stops before a line that would exceed this size.
 	MaxFile = 256 << 20
-	// fileBuffer is the number of bytes of one write. A write is smaller if no observation waits.
+	// fileBuffer is the size of the write buffer in bytes. The recorder writes the buffer earlier if no observation
+	// waits.
 	fileBuffer = 64 << 10
 )
 
@@ -26,8 +27,8 @@ type File struct {
 	waiting int // number of lines in the buffer
 }
 
-// OpenFile creates the file, which only its owner can read, or opens an existing recording to append to it.
-// OpenFile removes an incomplete last line, which an agent leaves if it is killed during a write.
+// OpenFile opens an existing recording to append to it, or creates the file. Only the owner can read a new file.
+// OpenFile removes an incomplete last line: an agent leaves such a line if it is killed during a write.
 func OpenFile(path string) (*File, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
@@ -86,7 +87,8 @@ func (f *File) begin(header []byte) error {
 	return err
 }
 
-// write appends a line that fits. It returns the number of lines that were written to the file.
+// write appends a line to the buffer. The caller has checked that the line fits. write returns the number of lines
+// that this call wrote to the file.
 func (f *File) write(line []byte) (taken int, err error) {
 	f.size += int64(len(line))
 	f.buffer = append(f.buffer, line...)

@@ -132,7 +132,7 @@ var formatTests = []struct {
 	},
 }
 
-// TestFormat pins the encoding of each kind, because recordings are kept for years.
+// TestFormat checks that the encoding of each kind does not change, because users keep recordings for years.
 func TestFormat(t *testing.T) {
 	for _, test := range formatTests {
 		line, err := Encode(test.o)
@@ -148,7 +148,7 @@ func TestFormat(t *testing.T) {
 	}
 }
 
-// fields returns the fields of a line; their order does not matter.
+// fields returns the fields of a line. The order of the fields does not matter.
 func fields(t *testing.T, line []byte) (fields map[string]any) {
 	t.Helper()
 	if err := json.Unmarshal(line, &fields); err != nil {
@@ -193,7 +193,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// fill sets every field below v, except about one in four of the optional ones.
+// fill sets every field below v, but leaves about a quarter of the optional fields empty.
 func fill(t *testing.T, random *rand.Rand, v reflect.Value) {
 	absent := random.IntN(4) == 0
 	if v.Type() == reflect.TypeFor[time.Time]() {

@@ -12,17 +12,17 @@ import (
 type Header struct {
 	Agent        string         // version of the agent
 	Scope        timeline.Scope // sources that the agent could observe
-	Terminations bool           // the agent followed terminations
+	Terminations bool           // true if the agent followed terminations
 }
 
 // header is the first line of a recording. A later header means that an agent restarted and continued in this file.
 type header struct {
 	Version      int       `json:"version"`
 	Agent        string    `json:"agent,omitzero"`   // version of the agent that made the recording
-	Runtime      bool      `json:"runtime,omitzero"` // the agent had this source; see timeline.Scope
+	Runtime      bool      `json:"runtime,omitzero"` // true if the agent had this source; see timeline.Scope
 	Events       bool      `json:"events,omitzero"`
 	Since        time.Time `json:"since,omitzero"`
-	Terminations bool      `json:"ends,omitzero"` // the agent followed terminations
+	Terminations bool      `json:"ends,omitzero"` // true if the agent followed terminations
 }
 
 // EncodeHeader encodes the first line of a recording.

@@ -7,7 +7,7 @@ import (
 )
 
 // Valid years. The core counts nanoseconds since 1970 in an int64, so it cannot represent years after 2261. Earlier
-// years do not occur, because sources treat such timestamps as absent.
+// years do not occur, because sources treat timestamps in earlier years as absent.
 const (
 	firstYear = 1970
 	lastYear  = 2261

@@ -23,8 +23,8 @@ const (
 
 const kindHeader = "header"
 
-// The variable kinds lists the kinds of lines except the header. The fields of a line are the fields of the
-// observation, under the names in their tags. Fields that are false, zero, empty or absent are omitted.
+// kinds lists the kinds of lines except the header. A line has the fields of the observation, with the names in the
+// fields' JSON tags. Encode omits fields that are false, zero, empty or absent.
 var kinds = []kind{
 	kindOf[timeline.PodSeen]("pod_seen"),
 	kindOf[timeline.PodGone]("pod_gone"),
@@ -111,8 +111,8 @@ func parse[O timeline.Observation](line []byte) (timeline.Observation, error) {
 	return redacted(o), nil
 }
 
-// The function redacted removes credentials, because agents up to v0.1 recorded messages and image references
-// unchanged.
+// redacted removes credentials from an observation, because agents up to v0.1 recorded messages and image
+// references unchanged.
 func redacted(o timeline.Observation) timeline.Observation {
 	switch o := o.(type) {
 	case timeline.PodSeen:

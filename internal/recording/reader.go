@@ -53,7 +53,7 @@ func (r *Reader) Next() (timeline.Observation, error) {
 	}
 }
 
-// decode decodes a line. It stores a header and returns nil for it.
+// decode decodes a line. If the line is a header, decode stores the header and returns nil.
 func (r *Reader) decode(line []byte) (timeline.Observation, error) {
 	var t tag
 	err := json.Unmarshal(line, &t)

@@ -19,7 +19,7 @@ const (
 	gone    = `{"kind":"pod_gone","uid":"u","arrived_at":"2026-03-01T12:00:00Z"}` + "\n"
 )
 
-// read returns the number of observations before the error, which is nil at the end of the input.
+// read returns the number of observations before an error. The error is nil at the end of the input.
 func read(in io.Reader) (int, error) {
 	reader := NewReader(in)
 	for n := 0; ; n++ {
@@ -101,8 +101,8 @@ func TestReaderDistinguishesTruncatedLine(t *testing.T) {
 	}
 }
 
-// FuzzRead reads arbitrary input: reader and fold must not panic, errors name the line, and all observations read are
-// the same after writing and reading them again.
+// FuzzRead reads arbitrary input. The reader and the fold must not panic, and errors must name the line. If the
+// test writes an observation and reads it again, the observation must be the same.
 func FuzzRead(f *testing.F) {
 	recorded, err := os.ReadFile("testdata/cold-start.jsonl")
 	if err != nil {

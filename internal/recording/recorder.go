@@ -23,12 +23,12 @@ const (
 	drain = 800 * time.Millisecond
 )
 
-// Config configures a Recorder. File and Report can both be omitted.
+// Config configures a Recorder. The fields File and Report are optional.
 type Config struct {
 	Header     Header
-	Before     []timeline.Observation // earlier observations, which are recorded first
-	Latest     bool                   // keep the latest observations in memory for WriteTo
-	File       *File                  // nil to record only in memory; the recorder closes the file
+	Before     []timeline.Observation // earlier observations; the Recorder records them first
+	Latest     bool                   // true to keep the latest observations in memory for WriteTo
+	File       *File                  // nil to record only in memory; the Recorder closes the file
 	Report     func(up bool, detail string)
 	Registerer prometheus.Registerer // registers the metrics of the sink "recording"
 	Logger     *zap.Logger
@@ -41,7 +41,7 @@ type Recorder struct {
 	queue  *sink.Queue[timeline.Observation]
 	ring   ring
 
-	file *File // only the goroutine in Run uses it; nil after a failure
+	file *File // nil after a failure; only the goroutine in Run uses this field
 }
 
 // New creates a recorder. The recorder writes nothing until Run. New panics if its metric is already registered.
@@ -64,7 +64,7 @@ func (r *Recorder) Observe(o timeline.Observation) {
 	_ = r.queue.Offer(o) // a drop leaves a gap, which is better than a slow source
 }
 
-// Run records until ctx is done. Then it records queued observations for a short time. If a write to the file
+// Run records until ctx is done. Then Run records queued observations for a short time. If a write to the file
 // fails, Run reports the failure once, closes the file, and continues in memory. Run returns an error if queued
 // observations were not recorded.
 func (r *Recorder) Run(ctx context.Context) error {
@@ -111,8 +111,7 @@ func (r *Recorder) record(o timeline.Observation) {
 	}
 }
 
-// The method after counts the lines that the file received. If a write failed, the method after stops the recording
-// to the file.
+// after counts the lines that the file received. If a write failed, after stops the recording to the file.
 func (r *Recorder) after(taken int, err error) {
 	r.queue.Sent(taken)
 	if err != nil {
@@ -138,7 +137,8 @@ func (r *Recorder) flush() {
 	r.after(r.file.flush())
 }
 
-// end closes the file and reports errors that appear only then, for example on network file systems.
+// end closes the file and reports its errors. For example, network file systems report some write errors only when
+// the file is closed.
 func (r *Recorder) end() {
 	r.flush()
 	if r.file == nil {

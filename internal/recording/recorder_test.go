@@ -47,11 +47,11 @@ func (d *disk) Close() error {
 	return nil
 }
 
-// bench is a recorder with a disk, and what it reported.
+// bench is a recorder with a disk and the recorder's reports.
 type bench struct {
 	*Recorder
 	disk     *disk
-	reports  []string // reports that it is down
+	reports  []string // reports that the recorder is down
 	ups      int
 	registry *prometheus.Registry
 }
@@ -91,7 +91,7 @@ func metric(registry *prometheus.Registry, name string) float64 {
 	return -1
 }
 
-// run starts Run and returns a function that stops it.
+// run starts Run and returns a function that stops Run.
 func (b *bench) run(t *testing.T) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -165,7 +165,7 @@ func TestRecorderGivesUpOnSlowDisk(t *testing.T) {
 		b.Recorder.file.out = &slowDisk{disk{room: 1 << 30}}
 		const observations = 900
 		long := observed
-		long.UID = strings.Repeat("u", 1000) // fills the buffer after a few dozen
+		long.UID = strings.Repeat("u", 1000) // a few dozen of these observations fill the buffer
 		for range observations {
 			b.Observe(long)
 		}
@@ -206,7 +206,7 @@ func TestRecorderStopsAtTheLimit(t *testing.T) {
 func TestRecorderContinuesAfterWriteError(t *testing.T) {
 	for name, test := range map[string]struct {
 		room    int
-		written string // lines that are whole
+		written string // complete lines that the disk received
 		dropped float64
 	}{
 		"too small for the header": {3, plainHeader[:3], 3},

@@ -8,13 +8,13 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The type replayed is one pod of a recording.
+// replayed is one pod of a recording.
 type replayed struct {
-	evidence *timeline.Evidence // nil after the start-up is settled
+	evidence *timeline.Evidence // evidence of the start-up; nil after the start-up is settled
 	settled  timeline.Timeline
-	again    bool // another mirror of the static pod already reported this start-up
+	again    bool // true if another mirror of the static pod already reported this start-up
 
-	termination *timeline.TerminationEvidence // nil until the pod's deletion is requested
+	termination *timeline.TerminationEvidence // evidence of the termination; nil until a client requests the deletion
 }
 
 // node is the state of the node without the evidence of its pods.
@@ -41,9 +41,10 @@ func (n *node) complete(t *timeline.Timeline) {
 }
 
 // Replay folds a recording in the same way as package reconcile. Replay keeps one Evidence for each UID, from the
-// pod's first observation until its start-up is settled. If the agent that made the recording followed terminations,
-// Replay also keeps one TerminationEvidence for each UID. Replay uses the latest arrival time so far as the current
-// time. Pods that do not settle are folded as of the last arrival. Timelines are in the order of timeline.Sorted.
+// pod's first observation until its start-up is settled. If the agent that made the recording followed
+// terminations, Replay also keeps one TerminationEvidence for each UID. The current time of the replay is the
+// latest arrival time so far. For a pod that does not settle, Replay folds the evidence at the time of the last
+// arrival. Timelines are in the order of timeline.Sorted.
 //
 // A restarted agent continues with the evidence of the previous agent. After a read error, Replay also returns the
 // timelines of the observations before the error. The error wraps ErrTruncated if only the end is missing.
@@ -71,7 +72,7 @@ func Replay(r *Reader) ([]timeline.Timeline, error) {
 		if p == nil {
 			first, seen := o.(timeline.PodSeen)
 			if !seen {
-				continue // the pod of the answer is gone
+				continue // the recording does not contain this pod's object
 			}
 			id := first.Pod.StartUpID()
 			p = &replayed{evidence: timeline.NewEvidence(r.Header().Scope), again: started[id]}

@@ -21,8 +21,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the pictures in testdata")
 
-// TestRecordings replays each recording in testdata and compares the waterfall with the file beside it. Recordings of
-// bugs belong there.
+// TestRecordings replays each recording in testdata and compares the waterfall with the text file of the same name.
+// Recordings of bugs belong in testdata.
 func TestRecordings(t *testing.T) {
 	for path, timelines := range replays(t) {
 		var pictures []string
@@ -85,7 +85,7 @@ var created = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 
 func after(s float64) time.Time { return created.Add(time.Duration(s * float64(time.Second))) }
 
-// seen is a pod object without containers; ready adds the condition.
+// seen returns the observation of a pod object without containers, with the given conditions.
 func seen(uid string, at float64, conditions ...timeline.Condition) timeline.PodSeen {
 	return timeline.PodSeen{ArrivedAt: after(at), Live: true, Pod: timeline.Pod{
 		UID: uid, RuntimeUID: uid, Namespace: "ns", Name: uid, Node: "node-1", CreatedAt: created, Phase: "Pending",
@@ -93,7 +93,7 @@ func seen(uid string, at float64, conditions ...timeline.Condition) timeline.Pod
 	}}
 }
 
-// mirror is the object of a static pod, whose manifest the kubelet read at 0.2 s.
+// mirror returns the observation of a static pod's mirror. The kubelet read the pod's manifest at 0.2 s.
 func mirror(uid string, at float64, conditions ...timeline.Condition) timeline.PodSeen {
 	o := seen(uid, at, conditions...)
 	o.Pod.RuntimeUID, o.Pod.ReadAt = "manifest", after(0.2)
@@ -129,7 +129,7 @@ func TestReplayFollowsReconcile(t *testing.T) {
 	answer := timeline.RuntimeSeen{UID: "a", AskedAt: after(1), ArrivedAt: after(1)}
 	for name, test := range map[string]struct {
 		observations []timeline.Observation
-		want         []string // name, state and total of each pod; created is a floored second, so 0.5 s is its middle
+		want         []string // name, state and total of each pod; the estimate of a creation is 0.5 s after created
 	}{
 		"nothing": {nil, nil},
 		"starting as of the latest instant": {
@@ -180,7 +180,7 @@ func TestReplayReturnsTimelinesBeforeError(t *testing.T) {
 	}
 }
 
-// Pressure belongs to the node: samples before the first pod, and between pods, count.
+// Pressure belongs to the node, so samples before the first pod and between pods also count.
 func TestReplayIncludesPressure(t *testing.T) {
 	sample := func(at, io float64) timeline.PressureSeen {
 		return timeline.PressureSeen{ArrivedAt: after(at),

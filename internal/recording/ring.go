@@ -14,7 +14,7 @@ const (
 // ring keeps the latest lines. At a limit, ring drops the oldest line. ring is safe for concurrent use.
 type ring struct {
 	mu    sync.Mutex
-	lines [][]byte // oldest first
+	lines [][]byte // kept lines, oldest first
 	bytes int
 }
 
@@ -31,7 +31,7 @@ func (r *ring) add(line []byte) {
 	}
 }
 
-// The method latest returns the lines, oldest first.
+// latest returns the lines, oldest first.
 func (r *ring) latest() [][]byte {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -14,19 +14,19 @@ import (
 const Marker = "REDACTED"
 
 const (
-	// maxText is the maximum length in bytes of a searched text. The search of 4 KiB takes up to 8 ms, and the
-	// message of an Event can be as long as an object. No output shows more than the first and the last KiB of a
-	// text.
+	// maxText is the maximum length in bytes of a searched text. A limit is necessary because the search of 4 KiB
+	// takes up to 8 ms, and an Event's message can be as long as an object. No output shows more than the first and
+	// the last KiB of a text.
 	maxText = 4 << 10
-	// leastSecret is the minimum length in bytes of a word after Bearer that counts as a token.
+	// leastSecret is the minimum length of a token in bytes. A shorter word after "Bearer" is not a token.
 	leastSecret = 8
 )
 
 // combinedPrefix is the prefix that client-go (tools/record) adds to an Event that combines several similar Events.
 const combinedPrefix = "(combined from similar events): "
 
-// The list quoting contains the reasons of Events in which the kubelet quotes the output of a container, or a command
-// that the kubelet ran.
+// quoting lists the reasons of Events in which the kubelet quotes a container's output, or a command that the
+// kubelet ran.
 var quoting = []string{"Unhealthy", "ProbeWarning", "FailedPostStartHook", "FailedPreStopHook"}
 
 // Message returns the message of an Event without credentials and without container output.
@@ -46,8 +46,8 @@ func Message(reason, message string) string {
 	return text
 }
 
-// The expression keys matches the keys of secret values. A key matches alone or as the last part of a longer key,
-// such as X-Amz-Signature.
+// keys is an expression for the names of secret values. The expression matches a whole name, or the last part of a
+// longer name such as X-Amz-Signature.
 const keys = `(?:[a-z0-9_.-]*[_.-])?(?:pass(?:word|wd|phrase)|pwd|secret|client_?secret|` +
 	`(?:access|refresh|id|auth|api|session)?_?token|sig|signature|credentials?|auth|authorization|` +
 	`api[_-]?key|access[_-]?key(?:[_-]?id)?|accesskeyid|awsaccesskeyid|secret[_-]?access[_-]?key|` +
@@ -69,8 +69,8 @@ var (
 	// schemePattern matches bearer and basic credentials (RFC 9110) outside a header. withoutToken decides whether the
 	// text after the scheme is a credential.
 	schemePattern = regexp.MustCompile(`(?i)\b(bearer|basic)(\s+)([a-z0-9._~+/-]+=*)`)
-	// The expression known matches tokens with a known prefix: JSON Web Tokens, and tokens of GitHub, GitLab, Slack,
-	// npm and Docker Hub.
+	// known matches tokens with a known prefix: JSON Web Tokens, and tokens of GitHub, GitLab, Slack, npm and
+	// Docker Hub.
 	known = regexp.MustCompile(`\b(?:eyJ[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*){1,4}|gh[pousr]_[A-Za-z0-9]{16,}|` +
 		`github_pat_[A-Za-z0-9_]{16,}|glpat-[A-Za-z0-9_-]{16,}|xox[a-z]-[A-Za-z0-9-]{10,}|` +
 		`npm_[A-Za-z0-9]{30,}|dckr_[a-z]+_[A-Za-z0-9_-]{16,})`)
@@ -80,7 +80,8 @@ var (
 		`KEY-----|$)`)
 )
 
-// The rules apply in this order. The hints make it unnecessary to search most texts.
+// rules lists the rules in the order of their use. If a text contains no hint of a rule, the agent skips the rule's
+// slow search.
 var rules = []struct {
 	hints  []string // every matching text contains one of the hints, in lower case
 	redact func(string) string
@@ -135,8 +136,8 @@ func shorten(text string) string {
 	return head + " … " + tail
 }
 
-// withoutUser returns an address without user and query. withoutUser also handles passwords with characters that
-// end an address according to the standard.
+// withoutUser returns an address without user and query. withoutUser also removes a password that contains / or ?,
+// although these characters end the user part according to the standard.
 func withoutUser(address string) string {
 	ends := strings.TrimRight(address, ".,:;!)]}")
 	address, punctuation := ends, address[len(ends):]
@@ -170,7 +171,7 @@ func isUser(authority string) bool {
 	return found && !strings.HasPrefix(authority, "[") && strings.Trim(port, "0123456789") != ""
 }
 
-// The list words contains the words after Bearer and Basic that are not tokens.
+// words lists words after "Bearer" and "Basic" that are not tokens.
 var words = []string{
 	"authentication", "authorization", "credentials", "challenge", "realm=", "scheme", "token", "tokens",
 }

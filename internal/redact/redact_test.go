@@ -66,7 +66,7 @@ func TestMessage(t *testing.T) {
 	}
 }
 
-// A secret at the point where a long text is truncated must not remain because only half of it is left.
+// If shorten cuts a long text in the middle of a secret, no part of the secret must remain.
 func TestLongTexts(t *testing.T) {
 	for before := maxText/2 - 64; before <= maxText/2+8; before += 5 {
 		for _, after := range []int{maxText/2 - 64, maxText/2 - 20, maxText/2 - 3, maxText / 2, maxText/2 + 8} {
@@ -84,7 +84,7 @@ func TestLongTexts(t *testing.T) {
 	}
 }
 
-// The classification of a message does not depend on the credentials in it.
+// The classification of a message does not depend on the credentials in the message.
 func FuzzText(f *testing.F) {
 	for _, seed := range []string{"https://u:p@h/x?y=z", "Bearer abcdefgh12", "a password=b c", `"token":"x"`,
 		"Authorization: Basic dXNlcjpwYXNz",

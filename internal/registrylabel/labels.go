@@ -1,6 +1,6 @@
-// Package registrylabel limits the number of values of the label registry in metrics. The package is pure. Labels
-// is for counters and histograms, which count as long as the agent runs. OfMoment is for gauges of pulls in
-// progress.
+// Package registrylabel limits the number of values of the label registry in metrics. The package is pure. Counters
+// and histograms use Labels, because they count as long as the agent runs. Gauges of pulls in progress use
+// OfMoment.
 package registrylabel
 
 import (
@@ -16,10 +16,10 @@ const (
 	// maxConfirmed is the maximum number of labels for registries with a confirmed pull. One label stays
 	// free for a registry without a confirmed pull, for example a registry that has never answered.
 	maxConfirmed = Max - 1
-	// maxUnconfirmed is the maximum number of labels for registries without a confirmed pull. Only pods and Events name
-	// such registries. Each namespace can have one of these labels.
+	// maxUnconfirmed is the maximum number of labels for registries without a confirmed pull. Only pods and Events
+	// name registries without a confirmed pull. Each namespace can have one of these labels.
 	maxUnconfirmed = Max / 2
-	// maxCandidates is the maximum number of registries of each kind whose pulls are counted. The counts decide
+	// maxCandidates is the maximum number of registries in each table, which counts their pulls. The counts decide
 	// which registries get their own label.
 	maxCandidates = 8 * Max
 	// takeover is the factor by which a registry's pulls must exceed the pulls of the least used registry with a label.
@@ -33,10 +33,10 @@ const (
 // otherLabel is the common label of all registries without their own label.
 const otherLabel = "other"
 
-// Help is appended to the help of metrics with the label registry.
+// Help is a suffix for the help of metrics with the label registry.
 const Help = " The label registry is the host in the image reference. The content can come from a mirror of this host."
 
-// ReasonHelp is appended to the help of metrics that count failed pulls by reason.
+// ReasonHelp is a suffix for the help of metrics that count failed pulls by reason.
 const ReasonHelp = " reason=\"unconfirmed\": Events report the failure, but the pod's status does not."
 
 // Labels gives the registries with the most pulls their own label value. Pulls that were counted under the label
@@ -55,9 +55,9 @@ func New() *Labels {
 	return &Labels{confirmed: newTable(), unconfirmed: newTable()}
 }
 
-// Label returns the label for one pull from a registry for a pod of a namespace. The result lost is the registry that
-// loses its label because of this pull. It can be the registry of the pull itself. If no registry loses its label,
-// lost is empty.
+// Label returns the label for one pull from a registry for a pod of a namespace. The result lost is the registry
+// that loses its label because of this pull. The result lost can be the pull's own registry. If no registry loses
+// its label, lost is empty.
 func (l *Labels) Label(registry, namespace string, confirmed bool) (label, lost string) {
 	registry = strings.ToValidUTF8(registry, "") // label values must be valid UTF-8
 	switch {

@@ -7,8 +7,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// The node has been up for long and has pulled once from each of many registries, before most pulls come from a new
-// one.
+// The node has run for a long time and has pulled once from each of many registries. Afterwards, most pulls come
+// from a new registry.
 func TestMostUsedRegistriesHaveLabels(t *testing.T) {
 	l := New()
 	for i := range 3 * maxCandidates {

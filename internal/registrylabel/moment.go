@@ -12,9 +12,9 @@ import (
 // Pull is a pull in progress from a registry for a pod of a namespace.
 type Pull struct{ Namespace, Registry string }
 
-// OfMoment assigns labels for the pulls at one moment. The most frequent registry of each namespace comes first. The
-// second registry of each namespace follows, so that a namespace with invented hosts leaves room for other
-// namespaces. The most frequent registries in total come last.
+// OfMoment assigns labels for the pulls at one moment. The most frequent registry of each namespace comes first,
+// then the second registry of each namespace, and so on. So a namespace with invented hosts leaves room for other
+// namespaces. Among registries with the same place, the registry with more pulls in total comes first.
 func OfMoment(pulls []Pull) func(registry string) string {
 	occur, within := map[string]int{}, map[string]map[string]int{}
 	for _, p := range pulls {

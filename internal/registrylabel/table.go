@@ -3,15 +3,16 @@ package registrylabel
 import "cmp"
 
 // table counts pulls by registry in bounded memory, with the space-saving algorithm (Metwally et al., 2005). A new
-// registry replaces the registry with the fewest pulls. The possible error of the new count is the replaced count.
+// registry replaces the registry with the fewest pulls. The count of the new registry starts at the replaced count.
+// So the new count can be too large by the replaced count.
 type table struct {
 	counted map[string]*count
 	pulls   int // pulls since the counts were halved
 }
 
 type count struct {
-	pulls, tooMany int // at most tooMany of these pulls belong to other registries
-	most           int // value of pulls at the latest pull that counts in full
+	pulls, tooMany int // count, and the maximum part of this count that belongs to other registries
+	most           int // value of pulls after the latest pull that counted in full
 	own            bool
 	namespace      string // namespace of the pod that gave an unconfirmed registry its label
 }
@@ -22,8 +23,8 @@ func newTable() *table {
 	return &table{counted: make(map[string]*count, maxCandidates)}
 }
 
-// count counts one pull. A pull that does not count in full only restores pulls that halving removed. The reason is
-// that failed pulls cost nothing, so a user can cause any number of them.
+// count counts one pull. If the argument full is false, the pull can only restore a count that halving has reduced.
+// This rule is necessary because a user can cause any number of failed pulls.
 func (t *table) count(registry string, full bool) *count {
 	if t.pulls++; t.pulls == halveAfter {
 		t.pulls = 0
@@ -64,8 +65,8 @@ func (t *table) ownLabels() (own int, least string) {
 	return own, least
 }
 
-// ownOf returns the registry that got its label for a pod of the namespace. ownOf returns an empty text without
-// such a registry, or if the namespace is unknown.
+// ownOf returns the registry that got its label for a pod of the namespace. ownOf returns an empty text if no such
+// registry exists, or if the namespace is unknown.
 func (t *table) ownOf(namespace string) string {
 	for name, c := range t.counted {
 		if c.own && namespace != "" && c.namespace == namespace {

@@ -15,15 +15,15 @@ const (
 	barBlank = " "
 )
 
-// axis maps times to terminal cells. The left edge of the first cell is the time start. The right edge of the last
-// cell is the time start plus total.
+// axis maps times to terminal cells. The left edge of the first cell represents the time start. The right edge of
+// the last cell represents the time start plus total.
 type axis struct {
 	start time.Time
 	total time.Duration
 	cells int
 }
 
-// The method heading returns the labels of both ends of the axis.
+// heading returns the labels of both ends of the axis.
 func (a axis) heading() string {
 	left, right := "0 s", SecondsText(a.total)
 	gap := a.cells - terminal.Cells(left) - terminal.Cells(right)
@@ -33,8 +33,8 @@ func (a axis) heading() string {
 	return left + strings.Repeat(" ", gap) + right
 }
 
-// The method bar draws the span between two times. The bars of adjacent spans touch, because both bars end at the same
-// rounded position.
+// bar draws the span between two times. The bars of adjacent spans touch, because both bars end at the same rounded
+// position.
 func (a axis) bar(from, to time.Time, open bool) string {
 	fill := barFull
 	if open {
@@ -49,7 +49,7 @@ func (a axis) bar(from, to time.Time, open bool) string {
 		strings.Repeat(barBlank, a.cells-right)
 }
 
-// The method edge returns the cell on the axis whose left edge is nearest to t.
+// edge returns the cell on the axis whose left edge is nearest to t.
 func (a axis) edge(t time.Time) int {
 	if a.total <= 0 {
 		return 0

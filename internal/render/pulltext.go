@@ -22,8 +22,8 @@ func LivePullText(pull api.LivePullRecord) string {
 	return text
 }
 
-// ProgressText returns the received bytes and the size of a pull. It returns an empty text if the received bytes
-// and the size are unknown.
+// ProgressText returns the received bytes and the size of a pull. ProgressText returns an empty text if both
+// numbers are unknown.
 func ProgressText(pull api.LivePullRecord) string {
 	switch {
 	case pull.TotalBytes > 0:
@@ -36,8 +36,8 @@ func ProgressText(pull api.LivePullRecord) string {
 	return ""
 }
 
-// LengthText formats a duration that a reader watches while it grows. Short durations are more precise than long
-// durations.
+// LengthText formats a duration that is still growing. The format has tenths of seconds below a minute, seconds
+// below an hour, and minutes otherwise.
 func LengthText(d time.Duration) string {
 	d = max(d, 0).Round(100 * time.Millisecond)
 	switch {

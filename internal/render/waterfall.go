@@ -11,8 +11,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// minBar is the minimum width of a useful time axis, in terminal cells. If the terminal is narrower, it wraps the
-// lines.
+// minBar is the minimum width of a useful time axis, in terminal cells. On a narrower terminal, the terminal wraps
+// the lines.
 const minBar = 12
 
 // Waterfall draws a record: the verdict, a bar for each phase on a common time axis, the pulls, and the missing
@@ -63,7 +63,7 @@ func writeDoubts(out *strings.Builder, conflicts []api.ConflictRecord, missing [
 	}
 }
 
-// The function origin describes the pod: its node, its owner, its creation and its deletion.
+// origin describes the pod: its node, its owner, its creation and its deletion.
 func origin(record api.Record) string {
 	text := "on node " + terminal.Clean(record.Node)
 	if record.Owner.Kind != "" {
@@ -104,7 +104,7 @@ func writePhases(
 			cause += ", image may still be loading"
 		}
 		if resource, share := (*timeline.Pressure)(phase.Pressure).High(); resource != "" {
-			cause += fmt.Sprintf(", %s pressure %.0f %%", resource, 100*min(share, 1)) // a server can send any value
+			cause += fmt.Sprintf(", %s pressure %.0f %%", resource, 100*min(share, 1)) // a server can send any share
 		}
 		layout.Add(
 			terminal.Clean(names),
@@ -183,7 +183,7 @@ func AccuracyText(d time.Duration) string { return "±" + SecondsText(d) }
 
 const mebibyte = 1 << 20
 
-// SizeText formats a number of bytes. It returns "-" if the number is unknown.
+// SizeText formats a number of bytes. SizeText returns "-" if the number is unknown.
 func SizeText(bytes int64) string {
 	if bytes <= 0 {
 		return "-"
@@ -191,7 +191,7 @@ func SizeText(bytes int64) string {
 	return fmt.Sprintf("%.1f MiB", float64(bytes)/mebibyte)
 }
 
-// The function listed cleans the texts for a terminal and joins them with commas.
+// listed cleans the texts for a terminal and joins them with commas.
 func listed(texts []string) string {
 	cleaned := make([]string, 0, len(texts))
 	for _, text := range texts {

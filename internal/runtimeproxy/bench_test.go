@@ -12,8 +12,8 @@ import (
 	"github.com/podlapse/podlapse/internal/critest"
 )
 
-// BenchmarkCall compares calls to a fake runtime with the same calls through a proxy, both over real sockets. The p99
-// is of one run.
+// BenchmarkCall compares calls to a fake runtime with the same calls through a proxy, both over real sockets. The
+// p99 value is the value of one run.
 func BenchmarkCall(b *testing.B) {
 	runtime := filepath.Join(b.TempDir(), "r.sock")
 	startRuntime(b, runtime)

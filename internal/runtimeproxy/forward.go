@@ -23,8 +23,8 @@ const (
 	kubernetesNamespace = "k8s.io"
 )
 
-// codec leaves messages encoded. Its method Name returns the name of gRPC's default codec, so that codec replaces
-// the default.
+// codec passes messages without decoding them. The method Name returns the name of gRPC's default codec, so that
+// codec replaces the default codec.
 type codec struct{}
 
 // frame is one encoded message. A frame can be sent only once, because gRPC frees the buffers after the send. So a
@@ -87,8 +87,8 @@ func (f *frame) check(call cri.Call) error {
 	return err
 }
 
-// prepare requires a deadline, which ends the call on both sides even if the client reads no response. It passes only
-// one of the client's headers: the namespace.
+// prepare requires a deadline, which ends the call on both sides even if the client reads no response. prepare
+// forwards only one of the client's headers: the namespace.
 func prepare(ctx context.Context) (context.Context, error) {
 	if deadline, ok := ctx.Deadline(); !ok || time.Until(deadline) > callLimit {
 		return nil, fmt.Errorf("the call must have a deadline of at most %s", callLimit)
@@ -104,7 +104,8 @@ func prepare(ctx context.Context) (context.Context, error) {
 	}
 }
 
-// send sends the single request. It ignores io.EOF, because the status of the call contains the reason.
+// send sends the single request. send ignores io.EOF, because the status of the call contains the reason for the
+// end.
 func send(runtime grpc.ClientStream, request *frame) error {
 	if err := runtime.SendMsg(request); err != nil && !errors.Is(err, io.EOF) {
 		return err
@@ -112,7 +113,8 @@ func send(runtime grpc.ClientStream, request *frame) error {
 	return runtime.CloseSend()
 }
 
-// answer forwards messages until the runtime has sent all messages or ends the call with an error.
+// answer forwards the runtime's messages to the client. answer returns after the last message, or when the runtime
+// ends the call with an error.
 func (p *Proxy) answer(client grpc.ServerStream, runtime grpc.ClientStream, method string, call cri.Call) error {
 	for first := true; ; first = false {
 		var message frame

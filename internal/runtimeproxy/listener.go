@@ -13,8 +13,8 @@ import (
 // socketMode lets only the user and the group of the proxy connect. The agent has the same user and group.
 const socketMode = 0o660
 
-// listen creates the socket. It removes a socket that a previous proxy left. It fails if the path is another file, or
-// if a process listens on the socket.
+// listen creates the socket. listen removes a socket that a previous proxy left. listen fails if the path is not a
+// socket, or if a process listens on the socket.
 func listen(path string) (net.Listener, error) {
 	info, err := os.Lstat(path)
 	switch {
@@ -50,7 +50,7 @@ func listen(path string) (net.Listener, error) {
 // boundedListener closes new connections immediately while maxConnections are open.
 type boundedListener struct {
 	net.Listener
-	open chan struct{} // capacity maxConnections; one element for each open connection
+	open chan struct{} // semaphore with capacity maxConnections; one element for each open connection
 }
 
 // Accept implements net.Listener.

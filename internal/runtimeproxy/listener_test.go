@@ -31,7 +31,7 @@ func TestSocket(t *testing.T) {
 	}
 }
 
-// A killed proxy leaves its socket file, which the next proxy replaces.
+// A killed proxy leaves its socket file, and the next proxy replaces this file.
 func TestStaleSocket(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "p.sock")
 	killed, err := net.Listen("unix", path)
@@ -49,7 +49,7 @@ func TestStaleSocket(t *testing.T) {
 	}
 }
 
-// Anything at the path that is not a socket is kept, including the target of a link.
+// A proxy does not remove a file that is not a socket, and does not remove the target of a link.
 func TestOnlySocketsAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	file, link, folder := filepath.Join(dir, "file"), filepath.Join(dir, "link"), filepath.Join(dir, "folder")
@@ -133,7 +133,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	for _, conn := range open {
 		_ = conn.Close()
 	}
-	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) { // the proxy has to notice first
+	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) { // the proxy notices the end later
 		_, err := ask(
 			t.Context(),
 			connect(t, proxy.path),

@@ -72,8 +72,8 @@ func Listen(config Config) (*Proxy, error) {
 				Jitter:     0.2,
 				MaxDelay:   maxReconnectDelay,
 			},
-			// MinConnectTimeout is the agent's value. MinConnectTimeout applies to a runtime that accepts connections
-			// but does not respond.
+			// MinConnectTimeout limits the wait for a runtime that accepts connections but does not respond. The
+			// agent uses the same value.
 			MinConnectTimeout: 2 * time.Second,
 		}),
 		grpc.WithDisableServiceConfig(),
@@ -100,8 +100,8 @@ func Listen(config Config) (*Proxy, error) {
 	return p, nil
 }
 
-// Run serves until ctx is done, and then until its clients have disconnected, for at most 6 s. Run returns an error
-// only if it cannot continue. Run removes the socket. The caller can call Run only once.
+// Run serves until ctx is done. Then Run still serves its clients until they have disconnected, for at most 6 s.
+// Run returns an error only if it cannot continue. Run removes the socket. The caller can call Run only once.
 func (p *Proxy) Run(ctx context.Context) error {
 	defer p.runtime.Close()
 	defer p.refused.sum()

@@ -57,7 +57,7 @@ func serveAt(t testing.TB, runtime, path string) *served {
 	return s
 }
 
-// end stops the proxy, which returns once its clients have disconnected.
+// end stops the proxy. Run returns when all clients have disconnected.
 func (s *served) end(t testing.TB) {
 	t.Helper()
 	s.stop()
@@ -221,7 +221,8 @@ func TestErrorsAreUnchanged(t *testing.T) {
 	}
 }
 
-// While the runtime is down, a call fails at once, as without a proxy. Soon after its restart, calls succeed.
+// While the runtime is down, a call fails at once, as without a proxy. Soon after the restart of the runtime, calls
+// succeed.
 func TestRuntimeRestarts(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.sock")
 	client := runtimeapi.NewRuntimeServiceClient(connect(t, serve(t, path).path))
@@ -233,7 +234,7 @@ func TestRuntimeRestarts(t *testing.T) {
 	}
 	for round := range 3 {
 		begun := time.Now()
-		// The first call after the runtime stops may still use the breaking connection.
+		// The first call after the runtime's stop can still use the old connection.
 		for err := version(); err == nil || !strings.Contains(err.Error(), path); err = version() {
 			if status.Code(err) != codes.Unavailable || time.Since(begun) > patience/2 {
 				t.Fatalf("round %d: without the runtime, after %s: %v", round, time.Since(begun), err)
@@ -254,7 +255,7 @@ func TestRuntimeRestarts(t *testing.T) {
 	}
 }
 
-// The client's deadline also ends the call in the runtime.
+// At the client's deadline, the call in the runtime ends too.
 func TestSlowRuntime(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.sock")
 	runtime := startRuntime(t, path)
@@ -278,7 +279,8 @@ func TestSlowRuntime(t *testing.T) {
 	}
 }
 
-// TestManyClients has 100 concurrent clients: all get their answers, and the runtime receives a few calls at a time.
+// TestManyClients runs 100 concurrent clients. All clients get answers, and the runtime receives only a few calls
+// at the same time.
 func TestManyClients(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.sock")
 	runtime := startRuntime(t, path)

@@ -23,7 +23,7 @@ type refusedCalls struct {
 
 	mu      sync.Mutex
 	methods map[string]uint64
-	others  uint64 // number of refused calls of other methods
+	others  uint64 // number of refused calls of methods that are not in the map
 }
 
 // refuse counts a refused call and returns its status.

@@ -66,7 +66,7 @@ func answerOf(method string) proto.Message {
 	return dynamicpb.NewMessage(methods()[method].Output())
 }
 
-// TestOtherMethodsAreRefused calls every method that CRI and containerd define, and some unknown ones.
+// TestOtherMethodsAreRefused calls every method that CRI and containerd define, and some unknown methods.
 func TestOtherMethodsAreRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.sock")
 	runtime := startRuntime(t, path)
@@ -106,7 +106,7 @@ func TestOtherMethodsAreRefused(t *testing.T) {
 	}
 }
 
-// Arguments that the agent does not need are refused, also for allowed methods.
+// The proxy refuses arguments that the agent does not need, even for allowed methods.
 func TestArgumentsAreRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.sock")
 	runtime := startRuntime(t, path)
@@ -149,7 +149,7 @@ func TestArgumentsAreRefused(t *testing.T) {
 	}
 }
 
-// The only allowed containerd namespace is that of Kubernetes, and no other header is forwarded.
+// The proxy allows only Kubernetes' namespace of containerd, and forwards no other header.
 func TestHeadersAreNotForwarded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.sock")
 	runtime := startRuntime(t, path)
@@ -186,7 +186,7 @@ func TestHeadersAreNotForwarded(t *testing.T) {
 	}
 }
 
-// Messages that are too large or endless are refused.
+// The proxy refuses messages that are too large or endless.
 func TestMessageLimits(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.sock")
 	runtime := startRuntime(t, path)
@@ -220,8 +220,8 @@ func TestMessageLimits(t *testing.T) {
 	}
 }
 
-// One message is logged for each method, and a total at the end. The number of names that a client makes up is
-// limited.
+// The proxy logs one message for each method, and a total at the end. It remembers only a limited number of method
+// names, because clients can invent names.
 func TestRefusalsAreCounted(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.sock")
 	proxy := serve(t, path)

@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Reasons for which Offer drops an item, or Run abandons queued items.
+// Reasons why Offer or Run drops items.
 var (
 	ErrFull  = errors.New("queue is full")
 	ErrEnded = errors.New("delivery has stopped")
@@ -32,7 +32,7 @@ type Queue[T any] struct {
 	config  Config
 	sent    prometheus.Counter
 	dropped prometheus.Counter
-	items   chan *T // pointers keep an empty queue small; only holders of mu send
+	items   chan *T // queue of pointers, so that an empty queue is small; only holders of mu send
 
 	mu    sync.Mutex
 	ended bool
@@ -80,17 +80,17 @@ func (q *Queue[T]) Drop(items int) { q.dropped.Add(float64(items)) }
 // calls the function idle each time the queue is empty. Run returns nil if it delivered all items. The caller can
 // call Run only once.
 //
-// deliver reports the result of its item by Sent or Drop, immediately or later. If deliver returns an error, Run stops,
-// drops this item and all queued items, and returns the error. If Drain is over, Run drops all queued items and returns
-// ErrSlow. The context of deliver is done when Drain is over, not when ctx is done. If deliver ignores its context, Run
-// waits for deliver.
+// deliver must report the result of its item with Sent or Drop, immediately or later. If deliver returns an error,
+// Run stops, drops this item and all queued items, and returns the error. If Drain is over, Run drops all queued
+// items and returns ErrSlow. The context of deliver is done when Drain is over, not when ctx is done. If deliver
+// ignores its context, Run waits for deliver.
 func (q *Queue[T]) Run(ctx context.Context, deliver func(context.Context, T) error, idle func()) error {
 	limit, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(q.config.Drain, cancel) })()
 	defer q.end()
 	for {
-		// read before the queue, so that Run still delivers items offered before this point
+		// Run checks ctx before the queue, so that Run still delivers all items offered before this point.
 		stopping := ctx.Err() != nil
 		var item *T
 		select {

@@ -23,12 +23,12 @@ func newQueue(capacity int) *Queue[int] {
 	return NewQueue[int](Config{Name: "test", Capacity: capacity, Drain: drain, Registerer: prometheus.NewRegistry()})
 }
 
-// out is the target of a queue: it takes a while for each item, or fails from some item on.
+// out is the output of a queue. It is slow for each item, or fails for all items from a given number on.
 type out struct {
 	queue    *Queue[int]
 	got      []int
 	takes    time.Duration
-	failFrom int // counted from 1; 0 means never
+	failFrom int // number of the first item that fails, from 1; 0 means never
 	idles    int
 }
 
@@ -109,7 +109,7 @@ func TestQueueDropsTheNewest(t *testing.T) {
 	}
 }
 
-// With a sink that fails, and one that is too slow to stop in time, every offered item is counted once.
+// The queue counts every offered item once, for a sink that fails and for a sink that is too slow to stop in time.
 func TestQueueCountsDrops(t *testing.T) {
 	for name, test := range map[string]struct {
 		out  out
@@ -170,7 +170,7 @@ func TestQueueCancelsStuckDelivery(t *testing.T) {
 	})
 }
 
-// A stuck sink does not affect other sinks, and its memory does not grow.
+// A stuck sink does not affect other sinks, and the memory of the stuck sink does not grow.
 func TestQueuesAreIndependent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		registry := prometheus.NewRegistry()
@@ -225,8 +225,8 @@ podlapse_sink_queue_length{sink="healthy"} 0
 	})
 }
 
-// Sinks that are stuck, that lose every item or that fail do not affect a working one. Each counts every offered
-// item, and keeps no more than its queue.
+// Sinks that are stuck, lose every item or fail do not affect a working sink. Each sink counts every offered item,
+// and holds no more items than its queue.
 func TestFailingSinksAffectNoOther(t *testing.T) {
 	const (
 		items    = 1000
@@ -267,7 +267,7 @@ func TestFailingSinksAffectNoOther(t *testing.T) {
 			synctest.Wait()
 		}
 		grew, most := heap()-before, int64(capacity+1)*size+1<<20
-		if grew > most { // by stuck sinks and by the test itself
+		if grew > most { // memory of the stuck sinks and of the test itself
 			t.Errorf("the heap grew by %d bytes after %d items, want at most %d", grew, items, most)
 		}
 		if err := <-ended["dying"]; !errors.Is(err, errGone) {
@@ -302,7 +302,7 @@ func heap() int64 {
 	return int64(stats.HeapAlloc)
 }
 
-// If items are offered during the stop, sent and dropped items still add up to the offered ones.
+// If the test offers items during the stop, the number of offered items is still the sum of sent and dropped items.
 func TestQueueCountsEveryItem(t *testing.T) {
 	q := newQueue(7)
 	ctx, stop := context.WithCancel(t.Context())

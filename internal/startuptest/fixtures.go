@@ -161,8 +161,8 @@ func InTransition() timeline.Timeline {
 	}
 }
 
-// StillPulling returns the start-up of a pod without an owner. Its first pull is in progress, and its evidence has
-// a conflict and a gap.
+// StillPulling returns the start-up of a pod without an owner. The first pull of the pod is in progress, and the
+// evidence has a conflict and a gap.
 func StillPulling() timeline.Timeline {
 	return timeline.Timeline{
 		Namespace: "shop", Name: "batch", UID: "0b1d", Node: "node-a",
@@ -188,8 +188,8 @@ func StillPulling() timeline.Timeline {
 	}
 }
 
-// Killed returns ColdStart with a termination an hour later. Its container was killed 30 s after the deletion
-// request.
+// Killed returns ColdStart with a termination an hour later. The kubelet killed the pod's container 30 s after the
+// deletion request.
 func Killed() timeline.Timeline {
 	t := ColdStart()
 	from := After(time.Hour + time.Minute)

@@ -21,7 +21,8 @@ func TimelineSchema(t testing.TB) Schema {
 	return ReadSchema(t, timelineSchema, "")
 }
 
-// TerminationSchema returns the schema of records of terminations. This schema is a part of the same file.
+// TerminationSchema returns the schema of records of terminations. This schema is a part of the file
+// timelineSchema.
 func TerminationSchema(t testing.TB) Schema {
 	t.Helper()
 	return ReadSchema(t, timelineSchema, "#/$defs/termination_line")

@@ -10,7 +10,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// New returns the n-th start-up of typical size. Its pod has an init container, a sidecar, and a container whose
+// New returns the n-th start-up of typical size. The pod has an init container, a sidecar, and a container whose
 // image came from a registry. Each start-up has its own timestamps, UID and digests, so that it does not compress
 // better than a real start-up.
 func New(n int) timeline.Timeline {

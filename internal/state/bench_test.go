@@ -11,7 +11,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// BenchmarkSave replaces the file of a node with twenty starting pods and a hundred reported ones.
+// BenchmarkSave replaces the file of a node with twenty starting pods and a hundred reported pods.
 func BenchmarkSave(b *testing.B) {
 	for name, inMemory := range map[string]bool{"disk": false, "memory": true} {
 		b.Run(name, func(b *testing.B) {
@@ -49,7 +49,7 @@ func BenchmarkSave(b *testing.B) {
 	}
 }
 
-// BenchmarkKeep measures the calls on which reconcile waits.
+// BenchmarkKeep measures the calls for which package reconcile waits.
 func BenchmarkKeep(b *testing.B) {
 	d, err := InMemory(nil, "node-1", func([]byte) {})
 	if err != nil {

@@ -23,21 +23,21 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// disk is what survives an agent: its file and the records that it wrote. The agent dies at one of its writes to
-// either.
+// disk holds the data that survives an agent: the state file and the written records. The agent can die at any
+// write to the file or of a record.
 type disk struct {
 	mu      sync.Mutex
 	file    []byte
-	settled map[string]timeline.Timeline // by pod name, the latest offered
-	records []timeline.Timeline          // written
+	settled map[string]timeline.Timeline // latest offered start-up, by pod name
+	records []timeline.Timeline          // written records
 
 	dieAt  int  // number of the write, from 1; 0 means never
-	late   bool // dies after the write, not before
+	late   bool // true if the agent dies after the write, not before it
 	writes int
 	dead   chan struct{} // closed when the agent died
 	diedAt time.Time
 
-	slow time.Duration // the time to read a record
+	slow time.Duration // time that the reader of the records needs for one record
 }
 
 // write performs a write unless the agent is dead.
@@ -57,7 +57,7 @@ func (d *disk) write(through func()) {
 	}
 }
 
-// die requires the lock.
+// The caller of die must hold the lock.
 func (d *disk) die() {
 	if !closed(d.dead) {
 		d.diedAt = time.Now()
@@ -136,7 +136,7 @@ func (d *disk) agent(t *testing.T, world []life, ends time.Time) {
 		Restored: reconcile.Restored{InFlight: left.InFlight, Reported: left.Reported},
 		Keeper:   keeper,
 	})
-	// A dead agent writes nothing more: the remaining writes of its parts are discarded.
+	// A dead agent writes nothing more, so the disk discards the remaining writes of the agent's parts.
 	for _, run := range []func(context.Context) error{keeper.Run, lines.Run, r.Run} {
 		parts.Go(func() { _ = run(ctx) })
 	}
@@ -154,13 +154,14 @@ func (d *disk) agent(t *testing.T, world []life, ends time.Time) {
 	n.following.Wait()
 }
 
-// uptime is the duration of a world, after which every start-up in it has ended and was reported.
+// uptime is the duration of a world. After this time, every start-up of the world has ended and was reported.
 const uptime = 60 * time.Second
 
 // saveGap is the interval between saves. If a record takes longer to read, the keeper can save in between.
 const saveGap = 200 * time.Millisecond
 
-// undisturbed returns what an agent that is never killed reports, by pod, and the number of its writes.
+// undisturbed runs an agent that is never killed. It returns the agent's reports by pod, and the number of its
+// writes.
 func undisturbed(t *testing.T) (reports map[string]timeline.Timeline, writes int) {
 	t.Helper()
 	reports = map[string]timeline.Timeline{}
@@ -178,8 +179,8 @@ func undisturbed(t *testing.T) (reports map[string]timeline.Timeline, writes int
 	return reports, writes
 }
 
-// compare checks the reports of killed agents: every pod is reported, and its first record is as good as that of an
-// undisturbed agent.
+// compare checks the reports of killed agents. The agents must report every pod, and the first record of each pod
+// must be as good as the record of an undisturbed agent.
 func compare(t *testing.T, name string, got []timeline.Timeline, want map[string]timeline.Timeline) {
 	t.Helper()
 	first := map[string]timeline.Timeline{}
@@ -200,7 +201,7 @@ func compare(t *testing.T, name string, got []timeline.Timeline, want map[string
 	}
 }
 
-// differ describes how a timeline contradicts another one of the same start-up.
+// differ describes how the timeline got contradicts the timeline want of the same start-up.
 func differ(got, want timeline.Timeline) string {
 	if got.State != want.State || len(got.Conflicts) > 0 || got.Reconstructed {
 		return fmt.Sprintf("is %s with conflicts %v, reconstructed %t, want %s", got.State, got.Conflicts,
@@ -213,7 +214,7 @@ func differ(got, want timeline.Timeline) string {
 	for phase, w := range wanted {
 		g, found := lengths[phase]
 		switch off := (g.length - w.length).Abs(); {
-		case phase.Phase == timeline.PhaseUnattributed: // a restart may add evidence
+		case phase.Phase == timeline.PhaseUnattributed: // a restart can add evidence
 		case found && off > g.err+w.err:
 			return fmt.Sprintf("was %s ± %s in %v, want %s ± %s", g.length, g.err, phase, w.length, w.err)
 		case !found && w.length > w.err:
@@ -223,7 +224,7 @@ func differ(got, want timeline.Timeline) string {
 	return ""
 }
 
-// stretch is the total time that a container spent in a phase.
+// stretch is the total time of a container in a phase.
 type stretch struct {
 	length, err time.Duration
 }
@@ -245,8 +246,8 @@ func stretches(tl timeline.Timeline) map[stretchOf]stretch {
 	return all
 }
 
-// TestKilledAtEveryWrite kills an agent before and after each of its writes, to the file or of a record. The next
-// agent, which starts at once or much later, reports the rest.
+// TestKilledAtEveryWrite kills an agent before and after each write to the file or of a record. The next agent
+// starts at once or much later, and reports the remaining start-ups.
 func TestKilledAtEveryWrite(t *testing.T) {
 	want, writes := undisturbed(t)
 	if len(want) != 12 || writes < 40 {
@@ -272,8 +273,8 @@ func TestKilledAtEveryWrite(t *testing.T) {
 					if l.deletedAt == 0 || l.at(l.deletedAt+1).After(backAt) || l.at(l.deletedAt+1).Before(diedAt) {
 						continue
 					}
-					// The pod was deleted while no agent ran. Its end is reported as far as it was saved, or not at
-					// all if the pod was created after the last save.
+					// The pod was deleted while no agent ran. The next agent reports the end of the pod from the
+					// saved data. It reports nothing if the pod was created after the last save.
 					delete(mustReport, l.uid+"/0")
 					if l.at(0.1).Before(diedAt.Add(-300*time.Millisecond)) && !slices.ContainsFunc(d.records, l.is) {
 						t.Errorf("killed at write %d: %s is not reported", dieAt, l.uid)

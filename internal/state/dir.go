@@ -11,7 +11,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// Names of files in the directory. The names of interrupted writes begin with a dot.
+// Names of files in the directory. Files of interrupted writes have names that begin with a dot.
 const (
 	fileName    = "state.jsonl"
 	badSuffix   = ".bad"
@@ -40,15 +40,14 @@ func openDir(path string) (dir, error) {
 
 // removeInterrupted removes the files of interrupted writes.
 func (d dir) removeInterrupted() {
-	// a remaining file is harmless and only takes space
+	// A file that remains is harmless and only uses space.
 	leftovers, _ := filepath.Glob(filepath.Join(d.path, pendingGlob))
 	for _, leftover := range leftovers {
 		_ = os.Remove(leftover)
 	}
 }
 
-// load reads the file of the previous agent. It renames an unusable file. The agent then continues without the file's
-// content.
+// load reads the file of the previous agent. load renames an unusable file, and returns no content for it.
 func (d dir) load(node string, logger *zap.Logger) Contents {
 	text, err := d.read()
 	if errors.Is(err, fs.ErrNotExist) {

@@ -20,7 +20,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// keeperIn returns a keeper whose directory can be opened again, as after its agent's end.
+// keeperIn returns a keeper whose directory another agent can open, as after the end of the first agent.
 func keeperIn(path string) (*Dir, *Keeper, *observer.ObservedLogs, error) {
 	core, logs := observer.New(zapcore.DebugLevel)
 	d, err := Open(path, "node-1", zap.New(core))
@@ -195,8 +195,8 @@ func TestUnusableDirectories(t *testing.T) {
 	}
 }
 
-// FuzzParse reads arbitrary input, with a valid checksum or without: no panic, no invented observations, and
-// everything read is saved and found again.
+// FuzzParse reads arbitrary input, with and without a valid checksum. The parser must not panic or invent
+// observations. A keeper must save all parsed data so that the next agent finds it again.
 func FuzzParse(f *testing.F) {
 	text := valid(f)
 	f.Add(text)

@@ -7,15 +7,16 @@
 //
 // # What survives
 //
-// Evidence is a join: the same observations give the same evidence in any order and number. So the file holds
-// observations in package record's stable format, not the internals of the evidence. An agent can therefore read
-// the file of another version. For each pod, the file holds the observations that added evidence, and the latest
-// pod object.
+// The same observations result in the same evidence, in any order and even if some occur several times. So the file
+// holds observations in the stable format of package recording, not the internals of the evidence. An agent can
+// therefore read the file of another version. For each pod, the file holds the observations that added evidence,
+// and the latest pod object.
 //
 // # The order
 //
-// A pod is noted as reported only after its record was written and its trace was sent. If the agent crashes before
-// the note, the next agent reports the pod again under the same ID. So no crash loses a report.
+// The Keeper records a pod as reported only after the sinks have written the pod's record and sent its trace. If
+// the agent crashes earlier, the next agent reports the pod again under the same ID. So a crash never loses a
+// report.
 //
 // # The file
 //
@@ -26,6 +27,5 @@
 //   - a recording of the start-ups in progress
 //   - an end line with a checksum of all previous lines
 //
-// The agent never changes the file, but replaces the whole file. If an agent cannot read a file completely, it
-// ignores the file.
+// Each save replaces the whole file. If an agent cannot read a file completely, the agent ignores the file.
 package state

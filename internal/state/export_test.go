@@ -2,8 +2,8 @@ package state
 
 import "slices"
 
-// InMemory is a directory with one file in memory, which has the given text, or does not exist if the text is empty.
-// replace is called when it is replaced.
+// InMemory returns a directory with one file in memory. The file contains the given text, or does not exist if the
+// text is empty. Each save calls replace with the new text.
 func InMemory(text []byte, node string, replace func(text []byte)) (*Dir, error) {
 	d := &Dir{file: "memory", replace: func(lines [][]byte) error {
 		replace(slices.Concat(lines...))

@@ -44,17 +44,18 @@ type endLine struct {
 	Checksum string `json:"crc32c"`
 }
 
-// Contents is the content of a file.
+// Contents is the content of a state file.
 type Contents struct {
-	// Since is the time from which the agent had to report start-ups. Since is zero if no file existed.
+	// Since is a time: the previous agent had to report all start-ups after this time. Since is zero if no file
+	// existed.
 	Since time.Time
 	// InFlight holds the silences of the runtime, followed by the observations of each pod in the order of arrival.
 	InFlight []timeline.Observation
 	Reported []string // UIDs of reported pods, in the order of the reports
 	// Terminations holds observations of reported pods that were being deleted, by pod in the order of arrival.
 	Terminations []timeline.Observation
-	// EventsUntil is the time of the latest reported kubelet Event after a start-up. EventsUntil is zero without
-	// such an Event.
+	// EventsUntil is the time of the latest reported kubelet Event after a start-up. EventsUntil is zero if the
+	// agent has reported no such Event.
 	EventsUntil time.Time
 }
 
@@ -71,7 +72,7 @@ func encodeLine(value any) ([]byte, error) {
 // seal creates the last line of a file.
 func seal(sum uint32) ([]byte, error) { return encodeLine(endLine{kindEnd, fmt.Sprintf("%08x", sum)}) }
 
-// parse parses a whole file. Its error is the reason why this agent cannot use the file.
+// parse parses a whole file. The error is the reason why this agent cannot use the file.
 func parse(text []byte, node string) (Contents, error) {
 	first, _, _ := bytes.Cut(text, []byte("\n"))
 	h, err := readHeader(first, node)
@@ -132,8 +133,8 @@ func unseal(text []byte) ([]byte, error) {
 	return text[:begin], nil
 }
 
-// The method read reads the recording. Observations of reported pods concern their deletion, so the method read adds
-// these observations to Terminations.
+// read adds the observations of the recording to c. Observations of reported pods concern the pods' deletion, so
+// read adds these observations to Terminations.
 func (c *Contents) read(reader *recording.Reader) error {
 	reported := make(map[string]bool, len(c.Reported))
 	for _, uid := range c.Reported {
@@ -158,10 +159,10 @@ func (c *Contents) read(reader *recording.Reader) error {
 	}
 }
 
-// outlivesAgent returns false for observations that the next agent must not use. EventsWatched proves the absence of
-// Events, but no watch was open while no agent ran. EventsLost only revokes EventsWatched. The next agent opens its own
-// watch, which begins with all Events that the API server still holds. The next agent also measures clocks and pressure
-// again.
+// outlivesAgent returns false for observations that the next agent must not use. The observation EventsWatched
+// proves the absence of Events, but no watch is open while no agent runs. EventsLost only revokes EventsWatched.
+// The next agent opens its own watch, which begins with all Events that the API server still holds. The next agent
+// also measures clocks and pressure again.
 func outlivesAgent(o timeline.Observation) bool {
 	switch o.(type) {
 	case timeline.EventsWatched, timeline.EventsLost, timeline.ClockSeen, timeline.PressureSeen:

@@ -8,11 +8,11 @@ import (
 // Limits of the file. A start-up requires about ten observations of 1 KiB. Only a crash loop exceeds the limit. In
 // this case, the file holds the beginning of the crash loop. A node has about a hundred pods.
 const (
-	maxObservations = 256 // new observations of one pod
+	maxObservations = 256 // maximum number of new observations of one pod
 	maxPodBytes     = 256 << 10
-	maxInFlight     = 1024 // pods
-	maxReported     = 4096 // pods
-	maxUID          = 128  // bytes; UIDs of Kubernetes have 36
+	maxInFlight     = 1024 // maximum number of pods in InFlight
+	maxReported     = 4096 // maximum number of reported pods
+	maxUID          = 128  // maximum length of a UID, in bytes; UIDs of Kubernetes have 36 bytes
 	// maxLineBytes leaves room for the header, the end line and the reported pods.
 	maxLineBytes = maxFile - 1<<20
 )
@@ -22,10 +22,10 @@ const (
 type inFlight struct {
 	fresh       []freshObservation
 	news        int  // number of new observations
-	full        bool // an observation was omitted
-	gone        bool // the object was removed, so the data is dropped after the report
-	terminating bool // the start-up was reported, and the pod is being deleted
-	saved       bool // the file contains data of the pod, so the next agent can continue
+	full        bool // true if the Keeper omitted an observation
+	gone        bool // true if the object was removed; the Keeper drops the data after the report
+	terminating bool // true if the start-up was reported and the pod is being deleted
+	saved       bool // true if the file contains data of the pod, so the next agent can complete the start-up
 
 	lines  [][]byte
 	latest []byte // latest pod object, unless it is already in lines
@@ -35,12 +35,12 @@ type inFlight struct {
 // freshObservation is an observation that is not encoded yet.
 type freshObservation struct {
 	observation timeline.Observation
-	// The field passing marks a pod object that is kept only until the next pod object arrives.
+	// passing marks a pod object that the Keeper holds only until the next pod object arrives.
 	passing bool
 }
 
-// take keeps an observation, or returns false if the limit is reached. It always keeps the latest pod object and the
-// deletion of the pod, because no source repeats the last state of a deleted pod.
+// take keeps an observation, or returns false if the limit is reached. take always keeps the latest pod object and
+// the deletion of the pod, because no source can repeat the last state of a deleted pod.
 func (p *inFlight) take(o timeline.Observation, news bool) bool {
 	_, seen := o.(timeline.PodSeen)
 	_, gone := o.(timeline.PodGone)
@@ -58,8 +58,8 @@ func (p *inFlight) take(o timeline.Observation, news bool) bool {
 	return room || !news
 }
 
-// encode encodes fresh observations up to the limit. It returns the number of omitted observations and the number of
-// added bytes.
+// encode encodes fresh observations up to the limit. encode returns the number of omitted observations and the
+// number of added bytes.
 func (p *inFlight) encode(observations []freshObservation, room int) (lost, added int) {
 	before := p.bytes
 	for _, f := range observations {

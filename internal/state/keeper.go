@@ -26,8 +26,8 @@ const (
 	saveDelay = 20 * time.Millisecond
 )
 
-// retries is the back-off after a failed save. The variable retries limits the writes to a full disk, but detects soon
-// that the disk has room again.
+// retries is the back-off after a failed save. The back-off limits the writes to a full disk, and is short enough
+// to detect free space soon.
 var retries = backoff.Policy{First: 500 * time.Millisecond, Max: 15 * time.Second}
 
 // Config configures a Keeper. Every field is required.
@@ -48,16 +48,16 @@ type Keeper struct {
 	file    string
 	replace func(lines [][]byte) error
 	dropped prometheus.Counter
-	changed chan struct{} // capacity 1, drops signals when full; signals unsaved changes
+	changed chan struct{} // signals unsaved changes; capacity 1, so a second signal is dropped
 
 	mu       sync.Mutex
-	inFlight map[string]*inFlight // by pod UID
-	reported []string             // pod UIDs, oldest report first
-	silences timeline.SilenceLog  // silences of the runtime while pods start; silences explain delays
+	inFlight map[string]*inFlight // data of pods that are starting or being deleted, by UID
+	reported []string             // UIDs of reported pods, oldest report first
+	silences timeline.SilenceLog  // silences of the runtime, which explain delays of starting pods
 	lost     int                  // number of omitted observations and entries since the last save
 	// eventsUntil is the time of the latest reported kubelet Event after a start-up.
 	eventsUntil time.Time
-	failing     bool // the last save failed
+	failing     bool // true if the last save failed
 
 	full bool // true while current data is omitted; only the method save uses it
 }
@@ -186,7 +186,7 @@ func (k *Keeper) KeepEnd(o timeline.Observation, news bool) {
 	p := k.inFlight[o.PodUID()]
 	if p == nil {
 		if _, seen := o.(timeline.PodSeen); !seen || !slices.Contains(k.reported, o.PodUID()) {
-			return // the next agent cannot use it without the start-up
+			return // the next agent cannot use the observation without the start-up
 		}
 		if len(k.inFlight) == maxInFlight {
 			k.lost++
@@ -225,7 +225,8 @@ func (k *Keeper) Reported(uid string) {
 	}
 }
 
-// Gone records that the pod's object was removed. The Keeper holds the pod's data until its start-up is reported.
+// Gone records that the pod's object was removed. The Keeper holds the pod's data until all sinks have reported its
+// start-up.
 func (k *Keeper) Gone(uid string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -264,7 +265,7 @@ func (k *Keeper) nudge() {
 	}
 }
 
-// Run saves changes, at most once per saveGap, until ctx is done. Then it saves the remaining changes and returns
+// Run saves changes, at most once per saveGap, until ctx is done. Then Run saves the remaining changes and returns
 // nil. Run reports failed saves and retries them.
 func (k *Keeper) Run(ctx context.Context) error {
 	for failures := 0; ; {

@@ -99,7 +99,7 @@ func TestStateAfterRestart(t *testing.T) {
 		if lost := testutil.ToFloat64(b.dropped); lost != 0 {
 			t.Errorf("%s: %v dropped", name, lost)
 		}
-		// Any further agents find and leave the same.
+		// Each further agent loads and saves the same data.
 		if again := newBench(t, got).saved(t); !reflect.DeepEqual(again, got) {
 			t.Errorf("%s: the next agent saved\n%+v\nafter loading\n%+v", name, again, got)
 		}
@@ -183,7 +183,7 @@ func TestFullDiskIsReportedAndRetried(t *testing.T) {
 	})
 }
 
-// A start-up is kept if the file has observations of it and is up to date.
+// Kept returns true if the file contains observations of the start-up and the last save did not fail.
 func TestKept(t *testing.T) {
 	b := newBench(t, Contents{})
 	expect := func(what string, want bool) {
@@ -253,7 +253,7 @@ func TestBounds(t *testing.T) {
 		for i := range 100 {
 			b.Keep(event("a", float64(i), strings.Repeat("x", 10<<10)), true)
 		}
-		b.Keep(seen("a", 1, strings.Repeat("x", 2<<20)), false) // longer than a line may be
+		b.Keep(seen("a", 1, strings.Repeat("x", 2<<20)), false) // longer than the maximum length of a line
 		if n := len(b.saved(t).InFlight); n < 20 || n > 26 {
 			t.Errorf("%d left", n)
 		}
@@ -294,30 +294,30 @@ func TestBounds(t *testing.T) {
 	})
 }
 
-// expectLoss saves again, too, because the loss must be logged only once.
+// expectLoss also saves a second time, because the keeper must log the loss only once.
 func (b *bench) expectLoss(t *testing.T) {
 	t.Helper()
 	if testutil.ToFloat64(b.dropped) == 0 {
 		t.Error("nothing counted as dropped")
 	}
 	b.saved(t)
-	b.Keep(event("b", 1, "x"), true) // its pod is not kept
+	b.Keep(event("b", 1, "x"), true) // the file does not contain this observation's pod
 	b.saved(t)
 	if n := b.logs.FilterMessageSnippet("the state file is full").Len(); n != 1 {
 		t.Errorf("logged %d times", n)
 	}
 }
 
-// If the start-up was reported, the observations of its termination are kept until the pod is gone.
+// After the report of a start-up, the keeper holds the observations of the pod's termination until the pod is gone.
 func TestTerminationsAreKeptUntilPodIsGone(t *testing.T) {
 	asked := seen("a", 5, "")
 	asked.Pod.DeletedAt, asked.Pod.DeletionGrace = after(5), 30*time.Second
 	observed := asked
 	observed.ArrivedAt, observed.Pod.DeletionObserved = after(6), true
 	b := newBench(t, Contents{})
-	b.KeepEnd(asked, true) // its start-up was not for this agent to report
+	b.KeepEnd(asked, true) // this agent does not have to report the start-up
 	b.Reported("a")
-	b.KeepEnd(event("a", 4, "Killing"), true) // there is nothing to continue
+	b.KeepEnd(event("a", 4, "Killing"), true) // no observation of a termination precedes this Event
 	b.KeepEnd(asked, true)
 	b.KeepEnd(asked, false)
 	b.KeepEnd(observed, true)

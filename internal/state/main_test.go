@@ -29,20 +29,20 @@ func seen(uid string, at float64, reason string) timeline.PodSeen {
 	}}
 }
 
-// acknowledged has more evidence than seen.
+// acknowledged returns an observation with more evidence than seen.
 func acknowledged(uid string, at float64) timeline.PodSeen {
 	o := seen(uid, at, "")
 	o.Pod.AcknowledgedAt = after(at)
 	return o
 }
 
-// event is an Event about a container.
+// event returns an observed Event about a container.
 func event(uid string, at float64, container string) timeline.EventSeen {
 	return timeline.EventSeen{UID: uid, ArrivedAt: after(at), Container: container, Reason: "Pulling",
 		Message: `Pulling image "x"`, FirstAt: after(at), LastAt: after(at), Count: 1}
 }
 
-// silent is a silence of the runtime.
+// silent returns an observed silence of the runtime.
 func silent(from, until float64) timeline.RuntimeSilent {
 	return timeline.RuntimeSilent{ArrivedAt: after(until), From: after(from), Until: after(until)}
 }
@@ -93,7 +93,7 @@ func newBench(t *testing.T, left Contents) *bench {
 	return b
 }
 
-// saved returns what the next agent would load.
+// saved returns the contents that the next agent would load.
 func (b *bench) saved(t *testing.T) Contents {
 	t.Helper()
 	if err := b.save(); err != nil {

@@ -9,8 +9,9 @@ import (
 // file, the next agent removes the file.
 const fileTemporary = ".state.jsonl.check-*"
 
-// Probe tests whether an agent can keep its state in the directory. Probe creates an absent directory. Probe does
-// not change the contents. The error is ErrInUse if the only obstacle is a running agent.
+// Probe tests whether an agent can keep its state in the directory. Probe creates the directory if it is absent,
+// but does not change the contents. The error is ErrInUse if only a running agent prevents the use of the
+// directory.
 func Probe(path string) error {
 	d, err := openDir(path)
 	if err != nil {

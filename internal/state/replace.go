@@ -13,7 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lock reserves the directory for one agent, until the caller closes the result or the agent's process ends.
+// lock reserves the directory for one agent, until the caller closes the returned Closer or the agent's process
+// ends.
 func (d dir) lock() (io.Closer, error) {
 	held, err := os.Open(d.path)
 	if err != nil {
@@ -29,9 +30,9 @@ func (d dir) lock() (io.Closer, error) {
 	return held, nil
 }
 
-// The method replace atomically replaces the file by the lines. After a kill at any time, either the older or the newer
-// file exists. replace writes the lines to the disk before the rename. If the power fails before the rename is on the
-// disk, the older file remains. This loses no more data than an earlier kill.
+// replace atomically replaces the content of the file by the lines. If the agent is killed at any time, either the
+// older or the newer file exists. replace writes the lines to the disk before the rename. If the power fails before
+// the rename is on the disk, the older file remains. A kill of the agent before the save would lose the same data.
 func (d dir) replace(lines [][]byte) error {
 	pending, err := renameio.NewPendingFile(d.file(), renameio.WithTempDir(d.path),
 		renameio.WithStaticPermissions(0o600))

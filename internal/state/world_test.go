@@ -11,11 +11,12 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// life is one pod of a world. Its times are in seconds after its creation.
+// life is the simulated life of one pod. A world is a list of lives. The times of a life are in seconds after the
+// creation of the pod.
 type life struct {
 	uid       string
 	createdAt time.Time
-	pulls     bool    // its image is absent
+	pulls     bool    // true if the pod's image is absent
 	readyAt   float64 // 0 means never
 	deletedAt float64 // 0 means never; the pod is gone one second later
 }
@@ -28,7 +29,7 @@ const (
 	sandboxRunsAt  = 1.00
 	pullAt         = 1.10
 	pulledAt       = 4.00
-	runsAt         = 4.20 // if the pod pulls; otherwise right after the sandbox
+	runsAt         = 4.20 // if the pod pulls its image; otherwise the containers run right after the sandbox
 	runsAtOnce     = 1.30
 	reportDelay    = 0.40 // delay between a start and the kubelet's report to the API server
 )
@@ -63,7 +64,7 @@ func (l life) runsAt() float64 {
 	return runsAtOnce
 }
 
-// changes returns when the pod object changes; the last change is its deletion.
+// changes returns the times at which the pod object changes. The last change is the deletion of the object.
 func (l life) changes() []float64 {
 	changes := []float64{0.1, acknowledgedAt}
 	for _, s := range []float64{l.runsAt() + reportDelay, l.readyAt, l.deletedAt} {
@@ -158,12 +159,12 @@ func (l life) events() []timeline.EventSeen {
 	return events
 }
 
-// node reports a world to an agent as the sources do.
+// node replaces the sources of an agent: it reports the events of a world to the agent.
 type node struct {
 	ctx      context.Context // of the agent
 	world    []life
 	observe  func(timeline.Observation)
-	requests chan timeline.RuntimeRequest // capacity beyond the number of requests; answered one by one
+	requests chan timeline.RuntimeRequest // capacity above the number of requests
 	known    map[string]bool              // pods of the previous agent
 
 	mu        sync.Mutex
@@ -259,7 +260,7 @@ func (n *node) UnwatchEvents(uid string) {
 	n.watches[uid]()
 }
 
-// follow reports the existing Events and the new ones.
+// follow reports the existing Events and the new Events.
 func (n *node) follow(ctx context.Context, l life) {
 	openedAt := time.Now()
 	watchedAt := openedAt.Add(time.Second)

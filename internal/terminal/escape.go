@@ -10,8 +10,8 @@ import (
 	"unicode/utf8"
 )
 
-// JSON returns a value as indented JSON with a line break at the end. JSON escapes every character that is not
-// Inert, so that the text is harmless on a terminal. Programs still read the same value.
+// JSON returns a value as indented JSON with a line break at the end. JSON escapes every character for which Inert
+// returns false, so that the text is harmless on a terminal. Programs that parse the JSON read the same value.
 func JSON(value any) (string, error) {
 	data, err := encode(value)
 	if err != nil {
@@ -39,8 +39,8 @@ func encode(value any) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// escape replaces every character that is not Inert, except line breaks. JSON and the YAML of this package contain
-// such characters only in quoted texts.
+// escape replaces every character for which Inert returns false, except line breaks. JSON and the YAML of this
+// package contain such characters only in quoted texts.
 func escape(text string, as func(rune) string) string {
 	var out strings.Builder
 	for _, r := range text {
@@ -120,8 +120,8 @@ func (w yamlWriter) value(lead, indent string, behindKey bool) error {
 // mark "?".
 const maxSimpleKey = 1024
 
-// The expression plain matches texts that need no quotes in YAML. No YAML parser interprets these texts as numbers,
-// dates or booleans.
+// plain matches texts that need no quotes in YAML. No YAML parser interprets these texts as numbers or dates. The
+// function scalar quotes words such as true, although plain matches them.
 var plain = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_./-]*$`)
 
 func scalar(token json.Token) string {

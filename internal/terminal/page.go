@@ -4,13 +4,13 @@ import "strings"
 
 // Page is the layout of a text.
 type Page struct {
-	Columns int  // terminal cells
+	Columns int  // width of the page in terminal cells
 	Fit     bool // whether to shorten tables to Columns; otherwise tables are as wide as their content
 	Cut     bool // whether to cut longer rows at Columns, because a screen cannot wrap rows
 	Color   bool
 }
 
-// Wrap wraps the lines of a clean text, if the field Fit is true. The text has an indent of two cells.
+// Wrap wraps the lines of a clean text if the field Fit is true. The lines leave room for an indent of two cells.
 func (p Page) Wrap(text string) string {
 	if !p.Fit {
 		return text
@@ -22,7 +22,7 @@ func (p Page) Wrap(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Style is the style of a text on a page with colors. It contains the parameters of the control sequence that
+// Style is the style of a text on a page with colors. A Style contains the parameters of the control sequence that
 // selects the style (ECMA-48, SGR). An empty Style is plain text.
 type Style string
 
@@ -33,7 +33,8 @@ const (
 )
 
 // Colors from the 256-color palette of terminals. These colors are similar to the palette of Okabe and Ito, which
-// color-blind people can distinguish. They are readable on black and on white. No information depends on color alone.
+// color-blind people can distinguish. The colors are readable on black and on white. All information is also
+// available without color.
 const (
 	Blue       Style = "38;5;32"
 	Orange     Style = "38;5;172"

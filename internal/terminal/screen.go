@@ -18,7 +18,8 @@ const (
 	clearBelow  = "\x1b[J"
 )
 
-// Screen uses the whole terminal. Close restores the previous content. Only one goroutine can use a Screen.
+// Screen draws on the whole terminal. Close restores the previous content of the terminal. Only one goroutine can
+// use a Screen.
 type Screen struct {
 	out      *os.File
 	in       *os.File
@@ -26,7 +27,7 @@ type Screen struct {
 	drawn    string
 }
 
-// Open takes control of the terminal of out. If in is a terminal too, the program receives each typed key
+// Open takes control of the terminal of out. If the file in is a terminal too, the program receives each typed key
 // immediately, including Ctrl-C, and the terminal does not show the keys.
 func Open(in, out *os.File) (*Screen, error) {
 	s := &Screen{out: out, in: in}

@@ -10,8 +10,8 @@ const leastColumn = 10
 // Column is the format of a column.
 type Column struct {
 	Right bool // whether to align the column to the right
-	// Shorten shortens the cells of the column if the table is too wide. It is Clip or ClipStart. It is nil for a
-	// column that must stay whole.
+	// Shorten shortens the cells of the column if the table is too wide. Shorten is Clip or ClipStart. Shorten is
+	// nil for a column that the table must not shorten.
 	Shorten func(text string, cells int) string
 }
 
@@ -78,7 +78,7 @@ func (t *Table) widths() []int {
 	return widths
 }
 
-// fit shortens the columns until the rows fit. Each step shortens the widest column by one cell. It stops if no
+// fit shortens the columns until the rows fit. Each step shortens the widest column by one cell. fit stops if no
 // column can become shorter.
 func (t *Table) fit(widths []int, cells int) {
 	over := -len(columnGap) - cells
@@ -106,7 +106,7 @@ func (t *Table) Write(out *strings.Builder, page Page) {
 		t.fit(widths, page.Columns)
 	}
 	for _, row := range t.rows {
-		line, blank, used := "", "", 0 // a later cell writes the blanks; a row thus never ends with blanks
+		line, blank, used := "", "", 0 // the next cell writes the blanks, so that a row never ends with blanks
 		for i, cell := range row {
 			text := cell.text
 			if shorten := t.Columns[i].Shorten; shorten != nil {

@@ -21,8 +21,8 @@ func Inert(r rune) bool {
 	return unicode.IsPrint(r) && !unicode.In(r, unicode.Mn, unicode.Me, unicode.Other_Default_Ignorable_Code_Point)
 }
 
-// Clean makes an untrusted text printable on one line. It removes every character that is not Inert, and cuts the
-// text at MaxText.
+// Clean makes an untrusted text printable on one line. Clean removes every character for which Inert returns false,
+// and cuts the text at MaxText.
 func Clean(text string) string {
 	cut := len(text) > MaxText
 	if cut {

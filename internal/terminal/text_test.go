@@ -74,7 +74,7 @@ func TestTable(t *testing.T) {
 			"NAME      SIZE  IMAGE\n" +
 			"漢字         1  …le/shop/web:1\n" +
 			"a-name  10 MiB\n"},
-		{Page{Color: true, Fit: true, Columns: 5}, "" + // nothing fits into it
+		{Page{Color: true, Fit: true, Columns: 5}, "" + // no column fits into five columns
 			"\x1b[1mNAME\x1b[0m      \x1b[1mSIZE\x1b[0m  \x1b[1mIMAGE\x1b[0m\n" +
 			"漢字         1  …hop/web:1\n" +
 			"a-name  10 MiB\n"},

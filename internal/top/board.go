@@ -13,8 +13,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Limits on the content of a Board. Beyond maxOver, the Board forgets the oldest completed start-ups. Beyond
-// maxStarting, the Board drops further start-ups in progress, and its headline reports that some are not shown.
+// Limits on the content of a Board. If more than maxOver start-ups have completed, the Board forgets the oldest of
+// them. If more than maxStarting start-ups are in progress, the Board drops the further start-ups, and the headline
+// reports that some are not shown.
 const (
 	maxOver     = 500
 	maxStarting = 5000
@@ -24,16 +25,16 @@ const (
 // Layout is the format of a Board.
 type Layout struct {
 	SortBy    string // value of --sort-by; empty for the default order of each table
-	Wide      bool   // show more columns
-	NoHeaders bool   // show only rows
-	Selected  bool   // the agents report only selected pods; the Board then counts no pulls of other pods
+	Wide      bool   // true to show more columns
+	NoHeaders bool   // true to show only rows
+	Selected  bool   // true if the agents report only selected pods; the Board then counts only these pods' pulls
 }
 
 // Board holds the state of all connected agents.
 type Board struct {
 	layout Layout
 	since  time.Duration     // time after which the Board no longer shows a completed start-up
-	agents map[string]*agent // agents by their own names
+	agents map[string]*agent // agents, by the name of the agent
 	over   int               // number of rows of completed start-ups
 	begun  int               // number of rows of start-ups in progress
 }
@@ -43,12 +44,12 @@ type agent struct {
 	node    string
 	rows    map[string]row // rows by the ID of the start-up
 	pulls   map[puller]pull
-	trouble string // error that stops data from the agent; empty while data arrives
+	trouble string // reason why no data arrives from the agent; empty while data arrives
 	lostAt  time.Time
 	crowded bool // whether the board dropped starting pods of the agent
 }
 
-// row is one start-up. It contains only the fields that a Board shows or sorts by.
+// row is one start-up. A row contains only the fields that a Board shows or sorts by.
 type row struct {
 	node, namespace, name string
 	owner                 string
@@ -76,11 +77,12 @@ type pull struct {
 
 func (r row) starting() bool { return r.state == timeline.StateStarting }
 
-// The method age returns the duration of a start-up. For a start-up in progress, it is the duration until now.
+// age returns the duration of a start-up. For a start-up in progress, age returns the duration until now.
 func (r row) age(now time.Time) time.Duration { return r.grown(r.total, now) }
 
-// grown adds the time since the row arrived to a duration. It uses the reader's clock, because the node's clock can
-// differ. Without data from the agent, the start-up might be over, so that the duration does not grow.
+// grown adds the time since the row arrived to a duration. grown uses the reader's clock, because the node's clock
+// can differ. If no data arrives from the agent, the start-up might be over, so grown adds only the time until the
+// last data.
 func (r row) grown(length time.Duration, now time.Time) time.Duration {
 	if !r.starting() {
 		return length
@@ -99,8 +101,8 @@ func NewBoard(since time.Duration, layout Layout) *Board {
 // Agents returns the names of the agents that have joined.
 func (b *Board) Agents() []string { return slices.Collect(maps.Keys(b.agents)) }
 
-// Join adds an agent by its own name and the name of its node. Join does nothing if the board already contains the
-// agent.
+// Join adds an agent. The arguments are the names of the agent and of its node. Join does nothing if the board
+// already contains the agent.
 func (b *Board) Join(name, node string) {
 	if b.agents[name] == nil {
 		b.agents[name] = &agent{node: terminal.Clean(node), rows: map[string]row{}, trouble: "connecting"}
@@ -115,8 +117,8 @@ func (b *Board) Leave(name string) {
 	}
 }
 
-// Lose records that no data arrives from an agent, with the error. The agent's data stays on the board, and the
-// board shows the age of the data.
+// Lose records that no data arrives from an agent, and the error that is the reason. The agent's data stays on the
+// board, and the board shows the age of the data.
 func (b *Board) Lose(name string, err error, now time.Time) {
 	a := b.agents[name]
 	if a == nil {

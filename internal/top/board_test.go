@@ -91,7 +91,7 @@ func cluster() *Board {
 }
 
 func TestView(t *testing.T) {
-	later := noon.Add(2 * time.Second) // start-ups in progress are longer then
+	later := noon.Add(2 * time.Second) // start-ups in progress are longer at this time
 	golden(t, "cluster.txt", cluster().View(later, terminal.Page{}, 0))
 	golden(t, "cluster-90-columns.txt", cluster().View(later, terminal.Page{Columns: 90, Fit: true, Color: true}, 40))
 	golden(t, "cluster-12-lines.txt", cluster().View(later, terminal.Page{Columns: 90, Fit: true}, 12))
@@ -133,15 +133,15 @@ func TestBoardFollows(t *testing.T) {
 	b.Take("agent-a", client.Event{Kind: client.KindReset}, noon)
 	shows("!node-a: eof", "!web-1", "!pulls in progress")
 	b.Leave("agent-b")
-	b.Take("agent-b", client.Event{Kind: client.KindPod}, noon) // an event that was on its way
+	b.Take("agent-b", client.Event{Kind: client.KindPod}, noon) // this event arrives after the agent left the board
 	shows("0 starting, 0 started recently", "!node-b")
 	if b.over != 0 || b.begun != 0 {
 		t.Errorf("%d over, %d begun", b.over, b.begun)
 	}
 }
 
-// TestDisconnectedAgentIsShownAsOld expects the last data of an unreachable agent, and its age, until data arrives
-// again.
+// TestDisconnectedAgentIsShownAsOld expects that the board shows the last data of an unreachable agent and the
+// data's age, until data arrives again.
 func TestDisconnectedAgentIsShownAsOld(t *testing.T) {
 	b := NewBoard(time.Hour, Layout{})
 	open(b, "a", "node-a", starting("node-a", "web-0", 8*time.Second, timeline.PhasePull, "app", 5*time.Second))

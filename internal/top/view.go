@@ -65,7 +65,7 @@ func (b *Board) View(now time.Time, page terminal.Page, lines int) []string {
 	return text
 }
 
-// The method compare compares two rows in the order of --sort-by. Without --sort-by, it returns 0.
+// compare compares two rows in the order of --sort-by. Without --sort-by, compare returns 0.
 func (b *Board) compare(x, y row, now time.Time) int {
 	switch b.layout.SortBy {
 	case "duration":
@@ -149,7 +149,7 @@ func (b *Board) pullsOf(a *agent) int {
 	return n
 }
 
-// The method nodes returns the known names of the agents' nodes.
+// nodes returns the known names of the agents' nodes.
 func (b *Board) nodes() []string {
 	names := map[string]bool{}
 	for _, a := range b.agents {
@@ -190,7 +190,7 @@ func (b *Board) startingTable(rows []row, now time.Time, page terminal.Page) []s
 	return b.lines(layout, page)
 }
 
-// The method none returns the text of an empty table.
+// none returns the text of an empty table.
 func (b *Board) none(text string, page terminal.Page) []string {
 	if b.layout.NoHeaders {
 		return nil
@@ -198,7 +198,7 @@ func (b *Board) none(text string, page terminal.Page) []string {
 	return []string{page.Paint(terminal.Dim, text)}
 }
 
-// The method heading adds the titles of a table, including the titles of -o wide.
+// heading adds the titles of a table, including the titles of -o wide.
 func (b *Board) heading(layout *terminal.Table, titles ...string) {
 	if b.layout.Wide {
 		layout.Columns = append(layout.Columns, terminal.Column{Right: true},
@@ -211,7 +211,7 @@ func (b *Board) heading(layout *terminal.Table, titles ...string) {
 	}
 }
 
-// The method add adds a row, including the cells of -o wide.
+// add adds a row, including the cells of -o wide.
 func (b *Board) add(layout *terminal.Table, r row, cells ...string) {
 	if b.layout.Wide {
 		cells = append(cells, render.AccuracyText(r.accuracy), cmp.Or(r.owner, "-"))
@@ -231,7 +231,7 @@ func (b *Board) pullsByNode() map[string]map[puller]pull {
 	return pulls
 }
 
-// The method where returns the container of a start-up, and the pull that the container waits for.
+// where returns the container of a start-up, and the pull that the container waits for.
 func (r row) where(pulls map[string]map[puller]pull, now time.Time) string {
 	var parts []string
 	if !r.lostAt.IsZero() {
@@ -280,7 +280,7 @@ func (b *Board) overTable(rows []row, now time.Time, page terminal.Page) []strin
 	return b.lines(layout, page)
 }
 
-// The method lines returns the lines of a table. It omits the node column if the board has only one node.
+// lines returns the lines of a table. lines omits the node column if the board has only one agent.
 func (b *Board) lines(layout terminal.Table, page terminal.Page) []string {
 	if len(b.agents) == 1 {
 		layout.DropFirst()

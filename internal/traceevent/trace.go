@@ -10,8 +10,8 @@ import (
 )
 
 // Trace is a start-up in the Trace Event Format, as a JSON object for Perfetto and chrome://tracing
-// (https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU). Its times start at the
-// creation of the pod. The reason is that readers use float64, which cannot represent microseconds since 1970 to
+// (https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU). The times in a Trace count
+// from the creation of the pod, because readers use float64. A float64 cannot represent microseconds since 1970 to
 // the nanosecond.
 type Trace struct {
 	Events    []Event           `json:"traceEvents"`
@@ -25,8 +25,8 @@ type Event struct {
 	Name     string         `json:"name"`
 	Category string         `json:"cat,omitempty"`
 	At       *Micros        `json:"ts,omitempty"`
-	Length   *Micros        `json:"dur,omitempty"` // only for X
-	Scope    string         `json:"s,omitempty"`   // only for i: t, which means thread
+	Length   *Micros        `json:"dur,omitempty"` // duration of the event; only for the kind X
+	Scope    string         `json:"s,omitempty"`   // scope of the event, only for the kind i; the value t means thread
 	Process  int            `json:"pid"`
 	Thread   int            `json:"tid"`
 	Args     map[string]any `json:"args,omitempty"`
@@ -59,8 +59,8 @@ func (m Micros) MarshalJSON() ([]byte, error) {
 // onlyProcess is the ID of the only process of a trace: the pod.
 const onlyProcess = 1
 
-// layout lays out a record. The phases share one lane, because they do not overlap. The pulls of each container have
-// one lane, and one more lane for each kind of overlapping part.
+// layout lays out a record. The phases share one lane, because they do not overlap. The pulls of each container
+// have one lane. Each kind of part that overlaps with others has one more lane.
 type layout struct {
 	record api.Record
 	lanes  map[string]int

@@ -11,7 +11,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/api"
 )
 
-// readTrace is how a reader of the format parses a trace: timestamps and durations are microseconds.
+// readTrace is a trace as a reader of the format parses it. Timestamps and durations are in microseconds.
 type readTrace struct {
 	TraceEvents []struct {
 		Ph, Name, Cat, S string
@@ -47,9 +47,11 @@ func nanos(t *testing.T, n *json.Number) int64 {
 	return d.Nanoseconds()
 }
 
-// TestTraceFollowsFormat checks traces against the Trace Event Format: metadata names every process and thread with
-// events, complete events have a timestamp and a duration, instants have a scope, and events on one thread nest or do
-// not overlap.
+// TestTraceFollowsFormat checks traces against the rules of the Trace Event Format:
+//   - Metadata names every process and every thread with events.
+//   - Complete events have a timestamp and a duration.
+//   - Instants have a scope.
+//   - Events on one thread nest or do not overlap.
 func TestTraceFollowsFormat(t *testing.T) {
 	records := []api.Record{}
 	for n := range 5 {

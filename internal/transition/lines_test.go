@@ -27,13 +27,13 @@ func TestTransitionLines(t *testing.T) {
 	startuptest.Golden(t, *update, "in-transition.jsonl", string(lines))
 }
 
-// The other fixtures lack the evidence that transition records need.
+// The test uses only one fixture, because the other fixtures lack the evidence that transition records need.
 func TestTransitionLinesAgreeWithTheTimeline(t *testing.T) {
 	tl := startuptest.InTransition()
 	transitiontest.Agree(t, tl, startuptest.Lines(t, transition.Lines, tl, now), now)
 }
 
-// TestTransitionFieldsAreInTheSchema fills every field that a transition record can have.
+// TestTransitionFieldsAreInTheSchema sets every field of a transition record and validates the record.
 func TestTransitionFieldsAreInTheSchema(t *testing.T) {
 	schema := transitiontest.Schema(t)
 	for kind, keep := range map[string]func(*transition.Metrics){
@@ -79,7 +79,7 @@ func TestFixturesMatchTransitionSchema(t *testing.T) {
 	}
 }
 
-// Values of a pod object that the schema does not allow, and unknown values, are omitted.
+// Transition records omit unknown values, and values of a pod object that the schema does not allow.
 func TestTransitionLinesOmitUnknownValues(t *testing.T) {
 	tl := timeline.Timeline{
 		CreatedAt: now, Partial: true,

@@ -4,7 +4,7 @@ import "github.com/podlapse/podlapse/pkg/api"
 
 // Record is one line in the format of kube-transition-metrics, for existing readers of this format. A line
 // describes a pod, a container, or the pull of a container's image. Names and meanings come from the JSON schema of
-// kube-transition-metrics. docs/records.md lists the differences. Unknown values are omitted.
+// kube-transition-metrics. docs/records.md lists the differences. A line omits unknown values.
 type Record struct {
 	Metrics Metrics     `json:"kube_transition_metrics"`
 	Time    api.Instant `json:"time"` // time at which the line was created
@@ -20,10 +20,10 @@ const (
 // Metrics is the content of a record. Exactly one of Pod, Container and ImagePull is set.
 type Metrics struct {
 	Type    string `json:"type"`
-	Partial bool   `json:"partial"` // another record of the same object will follow
+	Partial bool   `json:"partial"` // true if another record of the same object will follow
 
 	Labels
-	ContainerName string `json:"container_name,omitempty"` // absent for an image volume
+	ContainerName string `json:"container_name,omitempty"` // name of the container; absent for an image volume
 	ShortImage    string `json:"short_image,omitempty"`
 	ImageName     string `json:"image_name,omitempty"`
 	ImageTag      string `json:"image_tag,omitempty"`
@@ -42,7 +42,7 @@ type Labels struct {
 	PriorityClass string `json:"kube_priority_class,omitempty"`
 	RuntimeClass  string `json:"kube_runtime_class,omitempty"`
 
-	OwnerKind   string `json:"kube_ownerref_kind,omitempty"` // in lower case, as in kube-transition-metrics
+	OwnerKind   string `json:"kube_ownerref_kind,omitempty"` // kind of the owner in lower case
 	OwnerName   string `json:"kube_ownerref_name,omitempty"`
 	CronJob     string `json:"kube_cronjob,omitempty"`
 	DaemonSet   string `json:"kube_daemon_set,omitempty"`
@@ -74,7 +74,7 @@ type Pod struct {
 
 // Container holds the times at which a container first reached each state.
 type Container struct {
-	InitContainer bool `json:"init_container"` // also true for sidecars
+	InitContainer bool `json:"init_container"` // true for init containers and sidecars
 	// PreviousToRunning is absent for the first init container.
 	PreviousToRunning    *api.Seconds `json:"previous_to_running_seconds,omitempty"`
 	InitializedToRunning *api.Seconds `json:"initialized_to_running_seconds,omitempty"` // absent for init containers
@@ -91,7 +91,7 @@ type Container struct {
 // ImagePull covers the time from the kubelet's request for an image until the runtime had the image. ImagePull
 // includes all attempts.
 type ImagePull struct {
-	AlreadyPresent *bool        `json:"already_present,omitempty"` // nil without evidence
+	AlreadyPresent *bool        `json:"already_present,omitempty"` // true if the image was present; nil if unknown
 	StartedAt      api.Instant  `json:"started_timestamp"`
 	FinishedAt     api.Instant  `json:"finished_timestamp,omitzero"`
 	Duration       *api.Seconds `json:"duration_seconds,omitempty"`

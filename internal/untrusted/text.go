@@ -8,7 +8,7 @@ import (
 // Limits on texts, in bytes. A text that exceeds the API's own limit is invalid.
 const (
 	MaxName    = 253  // name of an object, which is a DNS subdomain
-	MaxUID     = 128  // UID of an object: the API server's UIDs have 36 bytes, UIDs of static pods 32
+	MaxUID     = 128  // UID of an object: 36 bytes from the API server, 32 bytes for a static pod
 	maxReason  = 128  // reason of an Event or a status
 	MaxMessage = 1024 // message of an Event or a status
 )

@@ -52,7 +52,7 @@ func TestMessageIsShortened(t *testing.T) {
 // times in a message.
 func TestPullFailureReasonIsKept(t *testing.T) {
 	repository := "123456789012.dkr.ecr.eu-central-1.amazonaws.com/" + strings.Repeat("team/platform/", 10)
-	for length := range 40 { // so that the truncation falls on every position
+	for length := range 40 { // so that the cut is at every position of the reference
 		ref := repository + strings.Repeat("service/", length)[:8*length/3] + "@sha256:" + strings.Repeat("a", 64)
 		begins := `rpc error: code = Unknown desc = failed to pull and unpack image "` + ref +
 			`": failed to resolve reference "` + ref + `": `

@@ -18,8 +18,8 @@ const (
 	// changeBound means that the pod came to the node. The timestamp is the binding or, for a pod that was created
 	// with a node, the creation.
 	changeBound    change = "bound"
-	changeModified change = "modified" // a condition of the kubelet changed; timestamp: lastTransitionTime
-	changeDeleting change = "deleting" // deletion was requested; timestamp: deletionTimestamp minus the grace period
+	changeModified change = "modified" // the kubelet changed a condition; timestamp: lastTransitionTime
+	changeDeleting change = "deleting" // deletion requested; timestamp: deletionTimestamp minus the grace period
 	// changeDeleted means that the object was removed. The timestamp is the kubelet's request for deletion without a
 	// grace period.
 	changeDeleted change = "deleted"
@@ -37,8 +37,8 @@ var kubeletsConditions = map[string]bool{
 	string(corev1.PodReadyToStartContainers): true,
 }
 
-// boundAt returns the time from which the watch includes the pod. Before this time, the pod had no node, and the
-// watch selects the pods of one node.
+// boundAt returns the time from which the watch includes the pod. Before this time, the pod had no node, so the
+// watch of one node's pods did not include the pod.
 func boundAt(pod *corev1.Pod) time.Time {
 	at := untrusted.Time(pod.CreationTimestamp)
 	for _, c := range pod.Status.Conditions {

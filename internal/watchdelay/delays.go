@@ -75,7 +75,7 @@ func (d *Delays) Deleted(pod *corev1.Pod, at time.Time) {
 // Event adds a delay of an Event watch.
 func (d *Delays) Event(late time.Duration) { d.ofEvent.Observe(late.Seconds()) }
 
-// record adds the delay of a pod's change. It ignores a change without a timestamp.
+// record adds the delay of a pod's change. record ignores a change without a timestamp.
 func (d *Delays) record(c change, happened, delivered time.Time) {
 	if !happened.IsZero() {
 		d.ofPod(c, max(0, delivered.Sub(happened)))

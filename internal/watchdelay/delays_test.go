@@ -19,7 +19,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/podwatch"
 )
 
-// stamp returns an instant as the API server's decoder does, in the local zone.
+// stamp returns an instant in a local time zone, like the decoder of API objects.
 func stamp(second int) metav1.Time {
 	at := time.Date(2026, 8, 17, 12, 0, second, 0, time.UTC)
 	return metav1.NewTime(at.In(time.FixedZone("somewhere", 7200)))
@@ -32,14 +32,15 @@ func pod(name, uid string) *corev1.Pod {
 	}
 }
 
-// A change from a watch is dated by the object's own time of that change. Listed objects have no delay.
+// The delay of a change in a watch counts from the timestamp of the change in the object. Objects in a list have no
+// delay.
 func TestDelays(t *testing.T) {
 	h := kubeclienttest.NewSource(t)
 	server := podwatchtest.Start(t)
 	listed := pod("listed", "0")
 	listed.CreationTimestamp = stamp(-100)
 	server.Put(listed)
-	reported := make(chan string, 16) // more than this test reports
+	reported := make(chan string, 16) // capacity larger than the number of reports in this test
 	pods := podwatch.NewPods(podwatch.Config{
 		Client: kubeclienttest.Client(t, server.URL(), kubeclient.New), NodeName: "node-a",
 		Observe: h.Observe, Report: h.Report, Now: h.Clock.Now,
@@ -63,7 +64,7 @@ func TestDelays(t *testing.T) {
 	made.CreationTimestamp = stamp(1)
 	made.Status.Conditions = []corev1.PodCondition{condition(corev1.PodScheduled, corev1.ConditionTrue, 9)}
 	put(made)
-	static := pod("static", "2") // created bound: only the creation time is known
+	static := pod("static", "2") // the pod was created with a node, so only the creation time is known
 	static.CreationTimestamp = stamp(8)
 	put(static)
 
@@ -73,7 +74,7 @@ func TestDelays(t *testing.T) {
 	put(made)
 	made.Status.Phase = corev1.PodRunning // no condition changes, so the time is unknown
 	put(made)
-	made.Status.Conditions[2] = condition(corev1.PodReady, corev1.ConditionTrue, 30) // by a clock that is ahead
+	made.Status.Conditions[2] = condition(corev1.PodReady, corev1.ConditionTrue, 30) // from a clock that is ahead
 	put(made)
 
 	h.Clock.Advance(20 * time.Second) // 12:00:40.25
@@ -81,7 +82,7 @@ func TestDelays(t *testing.T) {
 	put(made)
 	static.DeletionTimestamp, static.DeletionGracePeriodSeconds = new(stamp(70)), new(int64(30))
 	put(static)
-	server.Delete(static) // with a grace period, so the time of the deletion is unknown
+	server.Delete(static) // the object still has a grace period, so the time of the deletion is unknown
 	h.Next()
 	made.DeletionTimestamp, made.DeletionGracePeriodSeconds = new(stamp(39)), new(int64(0))
 	server.Put(made)

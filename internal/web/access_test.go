@@ -34,7 +34,7 @@ func TestAccess(t *testing.T) {
 		authorization []string
 		path          string
 		status        int
-		word          string // substring of the problem
+		word          string // part of the response's body
 	}{
 		{nil, "/metrics", http.StatusUnauthorized, "unauthenticated"},
 		{nil, "/api/v1/pods", http.StatusUnauthorized, "unauthenticated"},
@@ -96,7 +96,7 @@ func addresses(t *testing.T) []string {
 	return all
 }
 
-// Open paths are listed here: any other path requires a token.
+// TestOpenPaths lists the open paths. Every other path requires a token.
 func TestOpenPaths(t *testing.T) {
 	open := []string{"/", "/livez", "/healthz", "/readyz"}
 	f := &fake{}
@@ -120,17 +120,18 @@ func TestOpenPaths(t *testing.T) {
 	}
 }
 
-// TestEveryAnswerHasTheHeaders also checks refusals and the answers of promhttp.
+// TestEveryAnswerHasTheHeaders checks the security headers of all responses, including refusals and responses of
+// promhttp.
 func TestEveryAnswerHasTheHeaders(t *testing.T) {
 	for _, path := range append(addresses(t), "/none") {
 		for _, method := range []string{http.MethodHead, http.MethodGet, http.MethodPost} {
 			if path == "/api/v1/stream" && method == http.MethodGet {
-				continue // it never ends
+				continue // the stream never ends
 			}
 			header := (&fake{}).ask(t, method, path).Header()
 			cache := "no-store"
 			if header.Get("ETag") != "" {
-				cache = "private, no-cache" // revalidated each time
+				cache = "private, no-cache" // clients revalidate the response before each use
 			}
 			for name, want := range map[string]string{
 				"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",

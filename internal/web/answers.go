@@ -15,8 +15,8 @@ const (
 	// of a node with 500 pods, has a quarter of this size without compression.
 	maxAnswer = 8 << 20
 	// maxHeld limits the total size of all responses in memory. The agent's memory limit is 90 MiB, and the agent
-	// itself uses half of it. maxHeld is less than half of the other 45 MiB. The remainder is for the work that
-	// creates responses.
+	// itself uses half of this memory. maxHeld is less than half of the remaining 45 MiB, because the creation of
+	// responses also needs memory.
 	maxHeld = 20 << 20
 )
 
@@ -25,23 +25,24 @@ const (
 	// take the memory of the stalled response. A network with 300 KB/s transfers one part (writtenAtOnce) in this
 	// time.
 	stalledAfter = 50 * time.Millisecond
-	// stalledReader replaces stalledAfter for a client that read earlier responses. A node without free CPU
-	// sometimes delays such a client by a second.
+	// stalledReader is the time limit for a client that has read earlier responses. stalledReader is longer than
+	// stalledAfter, because a node without free CPU sometimes delays a client by a second.
 	stalledReader = 2 * time.Second
 	// writtenAtOnce is the size of a part of a response, in bytes. The agent records the progress after each part.
 	writtenAtOnce = 16 << 10
-	// refusedAfterCut is the time after a cut-off response in which requests of the client do not wait for a slot.
-	// If no slot is free, the agent refuses such a request immediately.
+	// refusedAfterCut is the time for which the agent remembers that it cut off a response to a client. During this
+	// time, the client's requests do not wait for a slot. If no slot is free, the agent refuses them immediately.
 	refusedAfterCut = 30 * time.Second
 	// rememberedReader is the time for which the agent remembers that a client reads its responses. This time is
 	// longer than a scrape interval.
 	rememberedReader = 10 * time.Minute
-	// roomPatience is the maximum time that a response waits for memory.
+	// roomPatience is the maximum time that a response waits for memory. roomInterval is the interval between two
+	// attempts to get the memory.
 	roomPatience = 3 * time.Second
 	roomInterval = 10 * time.Millisecond
 )
 
-// answers limits the memory of all responses. It is safe for concurrent use.
+// answers limits the memory of all responses. answers is safe for concurrent use.
 type answers struct {
 	dropped counters
 	readers *peer.Latest[*reader]
@@ -66,8 +67,8 @@ func (a *answers) isReader(client netip.Prefix) bool {
 	return now-r.readAt.Load() < int64(rememberedReader) && now-r.cutAt.Load() >= int64(rememberedReader)
 }
 
-// maxWait returns the maximum time that a request waits for a slot. It is zero if the agent recently cut off a
-// response to the client.
+// maxWait returns the maximum time that a request waits for a slot. The time is zero if the agent recently cut off
+// a response to this client.
 func (a *answers) maxWait(client netip.Prefix, patience time.Duration) time.Duration {
 	if time.Now().UnixNano()-a.readers.Of(client).cutAt.Load() < int64(refusedAfterCut) {
 		return 0
@@ -76,7 +77,7 @@ func (a *answers) maxWait(client netip.Prefix, patience time.Duration) time.Dura
 }
 
 // grow reserves memory for more bytes of a response. If the memory is short, grow cuts off the response that has
-// stalled the longest, or waits until clients have read other responses. It returns false if the memory is still
+// stalled the longest, or waits until clients have read other responses. grow returns false if the memory is still
 // short after roomPatience.
 func (a *answers) grow(r *reply, bytes int) bool {
 	for end := time.Now().Add(roomPatience); ; time.Sleep(roomInterval) {

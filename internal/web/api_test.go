@@ -54,7 +54,7 @@ func TestBadParameters(t *testing.T) {
 		"/api/v1/pods?limit=501":                "must be 1 to 500",
 		"/api/v1/pods?limit=x":                  "must be 1 to 500",
 		"/api/v1/pods?continue=x":               "unset to start with the first item",
-		"/api/v1/pods?continue=e30":             "unset to start with the first item", // {}
+		"/api/v1/pods?continue=e30":             "unset to start with the first item", // the token of {}
 		"/api/v1/pods?slowerthan=5s":            "must be one of continue, gone, labelSelector, limit",
 		"/api/v1/pods?namespace=team-1%zz":      `invalid URL escape "%zz": parameters must be percent-encoded`,
 		"/api/v1/pods?namespace=team-1;limit=1": "invalid semicolon separator",
@@ -178,7 +178,7 @@ func TestRecentPullsAndRegistries(t *testing.T) {
 			FinishedAt: there.CreatedAt.Add(-time.Hour)},
 		{Container: "c", Registry: "other.example", Outcome: imagepull.OutcomePulling, Attempt: 1},
 	}}
-	// One pod is being handed over to the history.
+	// One pod has just moved to the history, so both sources contain the pod.
 	f := &fake{timelines: []timeline.Timeline{there, failed}, gone: []timeline.Timeline{gone, there}}
 	got := decode[api.PullList](t, f.ask(t, http.MethodGet, "/api/v1/pulls"))
 	if len(got.Recent) != 3 || got.Recent[2].UID != "f" ||

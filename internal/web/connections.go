@@ -18,8 +18,8 @@ const (
 	maxConnections = 128
 	// maxPerClient limits the connections of one client, so that other clients can still connect.
 	maxPerClient = 32
-	// guaranteedPerClient is the number of connections that every client can always have, even if all slots are
-	// taken. Two connections are enough for the kubelet's two probes, or for a scraper that reconnects.
+	// guaranteedPerClient is the number of connections that every client can always have, even if no slot is free.
+	// Two connections are enough for the kubelet's two probes, or for a scraper that reconnects.
 	guaranteedPerClient = 2
 	// guaranteedNearby replaces guaranteedPerClient for clients on the agent's own node, such as the kubelet.
 	// Connections through kubectl port-forward also count as connections from the node.
@@ -54,7 +54,7 @@ type fairListener struct {
 
 	mu   sync.Mutex
 	open map[*counted]bool
-	have map[netip.Prefix]int // number of connections of each client that has any
+	have map[netip.Prefix]int // number of open connections, by client
 }
 
 // Accept implements net.Listener.
@@ -184,7 +184,7 @@ const (
 	// waitingYoung is the time in which a client should send its first request. After this time, the connection is
 	// less useful than an idle connection.
 	waitingYoung = time.Second
-	// answeringYoung is the usual maximum time of a response, including on a slow network.
+	// answeringYoung is the time within which most responses end, even on a slow network.
 	answeringYoung = 2 * time.Second
 )
 
@@ -193,7 +193,7 @@ type counted struct {
 	net.Conn
 	client   netip.Prefix
 	near     bool
-	reads    bool // the client had read earlier responses when it connected
+	reads    bool // true if the client had read earlier responses when it connected
 	listener *fairListener
 
 	activity activity // listener.mu guards the fields activity and since
@@ -258,7 +258,7 @@ func markStreaming(r *http.Request) {
 	}
 }
 
-// countedOf returns the counted connection behind conn. It returns nil if conn belongs to another listener.
+// countedOf returns the counted connection behind conn. countedOf returns nil if conn belongs to another listener.
 func countedOf(conn net.Conn) *counted {
 	if secure, ok := conn.(interface{ NetConn() net.Conn }); ok {
 		conn = secure.NetConn()

@@ -12,7 +12,7 @@ import (
 	"github.com/podlapse/podlapse/internal/peer"
 )
 
-// stub is a connection from an address.
+// stub is a fake connection from the address in the field from.
 type stub struct {
 	net.Conn
 	from string
@@ -36,7 +36,7 @@ func TestClientIsLimitedToItsShare(t *testing.T) {
 	}
 }
 
-// An agent runs for months, so the number of addresses that it has seen is unlimited.
+// An agent runs for months and sees an unlimited number of addresses, so it must forget disconnected clients.
 func TestDisconnectedClientsAreForgotten(t *testing.T) {
 	l := limited(nil, func(netip.Prefix) bool { return false }, newCounters(nil))
 	for i := range 1000 {
@@ -45,19 +45,19 @@ func TestDisconnectedClientsAreForgotten(t *testing.T) {
 			t.Fatalf("client %d was refused", i)
 		}
 		_ = taken.Close()
-		_ = taken.Close() // net/http may close it twice
+		_ = taken.Close() // net/http can close a connection twice
 	}
 	if len(l.open) != 0 || len(l.have) != 0 {
 		t.Errorf("still counting %d connections of %d clients", len(l.open), len(l.have))
 	}
 }
 
-// TestLeastUsefulConnectionIsClosed fills all places with clients with one connection each, one of which is less
-// useful than the others.
+// TestLeastUsefulConnectionIsClosed fills all slots with clients that have one connection each. One of these
+// connections is less useful than the others.
 func TestLeastUsefulConnectionIsClosed(t *testing.T) {
 	for name, test := range map[string]struct {
 		others, one activity
-		age         time.Duration // of the less useful one
+		age         time.Duration // age of the less useful connection
 	}{
 		"no request yet, among idle ones": {idle, waiting, waitingYoung},
 		"idle, among new ones":            {waiting, idle, 0},
@@ -85,8 +85,8 @@ func TestLeastUsefulConnectionIsClosed(t *testing.T) {
 	}
 }
 
-// Clients from other hosts cannot use the last places, which are reserved for the node, and the kubelet always gets
-// in.
+// Clients from other hosts cannot use the last slots, which are reserved for the node. The kubelet can always
+// connect.
 func TestConnectionsAreReservedForTheNode(t *testing.T) {
 	l := limited(nil, func(netip.Prefix) bool { return false }, newCounters(nil))
 	l.near = nearby{netip.MustParseAddr("10.0.9.1")}
@@ -104,12 +104,12 @@ func TestConnectionsAreReservedForTheNode(t *testing.T) {
 	for _, probe := range probes {
 		_ = probe.Close()
 	}
-	for range 3 { // liveness, readiness, and a late one
+	for range 3 { // a liveness probe, a readiness probe, and a late probe
 		if taken, _ := l.enter(stub{from: "10.0.9.1:1"}); taken == nil {
 			t.Error("a probe was refused")
 		}
 	}
-	for i := range maxConnections { // look like the kubelet
+	for i := range maxConnections { // these clients have the kubelet's address
 		taken, _ := l.enter(stub{from: fmt.Sprintf("10.0.9.1:%d", i+1)})
 		if taken == nil && l.have[peer.Of("10.0.9.1:1")] >= maxPerClient {
 			t.Error("a probe was refused because of others with its address")

@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// crowd opens one connection for each of many clients, which ask uses once and then leaves open.
+// crowd opens one connection for each of many clients. The function ask uses each connection once, and the
+// connection stays open.
 func crowd(t *testing.T, server string, clients int, ask func(net.Conn)) {
 	t.Helper()
 	for i := range clients {
@@ -19,8 +20,8 @@ func crowd(t *testing.T, server string, clients int, ask func(net.Conn)) {
 	}
 }
 
-// TestManyClientsBlockNeitherProbesNorScraper has one connection for each of more clients than connections are
-// allowed.
+// TestManyClientsBlockNeitherProbesNorScraper opens one connection for each client. The number of clients is larger
+// than the maximum number of connections.
 func TestManyClientsBlockNeitherProbesNorScraper(t *testing.T) {
 	for name, ask := range map[string]func(*testing.T) func(net.Conn){
 		"that send nothing": func(*testing.T) func(net.Conn) { return nil },
@@ -35,7 +36,7 @@ func TestManyClientsBlockNeitherProbesNorScraper(t *testing.T) {
 			t.Parallel()
 			address := running(t, (&fake{}).config())
 			crowd(t, address, maxConnections+20, ask(t))
-			for range 3 { // the kubelet gives up after three
+			for range 3 { // the kubelet restarts a container after three failed probes
 				alive(t, "127.0.0.1", address)
 				scrape(t, "127.0.0.9", address, "/metrics")
 			}
@@ -43,7 +44,7 @@ func TestManyClientsBlockNeitherProbesNorScraper(t *testing.T) {
 	}
 }
 
-// Each client requests an answer that it does not read, so its connection is not idle.
+// Each client requests a response and does not read the response, so the client's connection is not idle.
 func TestManySlowReadersBlockNoClients(t *testing.T) {
 	config := (&fake{}).config()
 	config.Gatherer = manyMetrics()

@@ -9,7 +9,7 @@ import (
 
 // observations serves the latest observations as a recording.
 type observations struct {
-	latest io.WriterTo // nil if the agent keeps no observations
+	latest io.WriterTo // latest observations; nil if the agent keeps no observations
 	logger *zap.Logger
 }
 

@@ -15,7 +15,7 @@ func TestObservationsAreServedOverLoopbackOnly(t *testing.T) {
 	const local = "127.0.0.1:9717"
 	for _, test := range []struct {
 		remote, local, host string
-		header              string // set by a proxy
+		header              string // header that a proxy set
 		status              int
 	}{
 		{"127.0.0.1:4000", local, "127.0.0.1:9717", "", http.StatusOK},
@@ -26,12 +26,12 @@ func TestObservationsAreServedOverLoopbackOnly(t *testing.T) {
 		{"[::ffff:127.0.0.1]:4000", "[::ffff:127.0.0.1]:9717", "[::ffff:127.0.0.1]:9717", "", http.StatusOK},
 		{"10.0.0.7:4000", "10.0.0.8:9717", "localhost", "", http.StatusForbidden},
 		{"127.0.0.1:4000", "10.0.0.8:9717", "localhost", "", http.StatusForbidden},
-		{"10.0.0.7:4000", local, "localhost", "", http.StatusForbidden}, // routed to loopback from outside
+		{"10.0.0.7:4000", local, "localhost", "", http.StatusForbidden}, // from outside, routed to loopback
 		{"[fe80::1%eth0]:4000", "[fe80::2%eth0]:9717", "localhost", "", http.StatusForbidden},
 		{"", local, "localhost", "", http.StatusForbidden},
 		{"127.0.0.1:4000", "", "localhost", "", http.StatusForbidden},
 		{"localhost:4000", local, "localhost", "", http.StatusForbidden}, // not an IP address
-		// A browser, sent here by a foreign page under that page's own name.
+		// A page of another site makes the browser connect to the agent, under the host name of that site.
 		{"127.0.0.1:4000", local, "evil.example", "", http.StatusForbidden},
 		{"127.0.0.1:4000", local, "evil.example:9717", "", http.StatusForbidden},
 		{"127.0.0.1:4000", local, "localhost.evil.example", "", http.StatusForbidden},

@@ -18,7 +18,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// TestRequestFlood expects 429 above the rate limit of one client, while other clients and probes are answered.
+// TestRequestFlood expects status 429 above the rate limit of one client. The server still answers other clients
+// and probes.
 func TestRequestFlood(t *testing.T) {
 	address := running(t, (&fake{}).config())
 	before := heap()
@@ -65,7 +66,7 @@ func flood(t *testing.T, client, server string, times int, request string) map[i
 	return counts
 }
 
-// Each token is made up and has the maximum length.
+// TestTokenFlood sends invented tokens of the maximum length.
 func TestTokenFlood(t *testing.T) {
 	config := (&fake{}).config()
 	var asked atomic.Int64
@@ -87,7 +88,7 @@ func TestTokenFlood(t *testing.T) {
 	}
 }
 
-// TestConcurrentExpensiveRequests sends more requests for a snapshot than may wait for it.
+// TestConcurrentExpensiveRequests sends more snapshot requests than the server has slots.
 func TestConcurrentExpensiveRequests(t *testing.T) {
 	config := (&fake{}).config()
 	entered, release := make(chan struct{}, snapshotsAtOnce+1), make(chan struct{})
@@ -114,7 +115,7 @@ func TestConcurrentExpensiveRequests(t *testing.T) {
 		t.Errorf("one more: %d %s, %v", status, body, err)
 	}
 	alive(t, "127.0.0.1", address)
-	waits := from(t, "127.0.0.1", address) // it is accepted because another request ends in time
+	waits := from(t, "127.0.0.1", address) // the server accepts this request because another request ends in time
 	go func() {
 		status, _, err := say(t, waits, request)
 		answers <- fmt.Sprint(status, err)
@@ -128,8 +129,8 @@ func TestConcurrentExpensiveRequests(t *testing.T) {
 	}
 }
 
-// TestStreamsLeaveRoomForRequests has clients open as many streams as they can get: requests of others and their own
-// are still answered.
+// In TestStreamsLeaveRoomForRequests, clients open as many streams as possible. The server still answers requests
+// of these clients and of other clients.
 func TestStreamsLeaveRoomForRequests(t *testing.T) {
 	c := livetest.New()
 	config := (&fake{}).config()
@@ -147,7 +148,7 @@ func TestStreamsLeaveRoomForRequests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { // an endless body is not drained
+		t.Cleanup(func() { // the body is endless, so the test does not read the remaining body
 			_ = conn.Close()
 			_ = response.Body.Close()
 		})

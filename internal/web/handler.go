@@ -11,8 +11,8 @@ import (
 const (
 	// scrapesAtOnce limits the number of concurrent scrapes, because each scrape takes memory.
 	scrapesAtOnce = 4
-	// scrapePatience is the maximum time that a scrape waits for a slot. It leaves enough of the 10 s of
-	// Prometheus's default timeout for the response.
+	// scrapePatience is the maximum time that a scrape waits for a slot. Prometheus's default timeout is 10 s, so
+	// enough time remains for the response.
 	scrapePatience = 6 * time.Second
 	// snapshotsAtOnce limits the number of concurrent API requests, because a snapshot of a full node takes a few
 	// megabytes.
@@ -32,8 +32,8 @@ func newProbes(config Config) *http.ServeMux {
 	return mux
 }
 
-// newReads registers every other path of the server. Config.Access guards the paths in mux. The list of paths and
-// error responses are open to every client.
+// newReads registers all paths of the server except the paths of newProbes. Config.Access guards the paths in mux.
+// The list of paths and error responses are open to every client.
 func newReads(config Config, limits *limits, errorLog *log.Logger) http.Handler {
 	metrics := promhttp.HandlerFor(config.Gatherer, promhttp.HandlerOpts{
 		ErrorLog:          errorLog,
@@ -54,7 +54,8 @@ func newReads(config Config, limits *limits, errorLog *log.Logger) http.Handler 
 	return routeListed(mux, access(mux), newOpen(root(config.Page, access)))
 }
 
-// newOpen returns the handler of all other requests. It needs no authentication.
+// newOpen returns the handler for the list of paths and for unknown paths. Clients of this handler need no
+// authentication.
 func newOpen(root http.Handler) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.Handle("/{$}", root)

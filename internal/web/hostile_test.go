@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// running starts a server with a real listener, which runs until the test ends.
+// running starts a server with a real listener. The server runs until the test ends.
 func running(t *testing.T, config Config) string {
 	t.Helper()
 	server, err := Listen(t.Context(), config)
@@ -45,7 +45,7 @@ func from(t *testing.T, client, server string) net.Conn {
 	return conn
 }
 
-// say sends text and reads the answer, if there is one.
+// say sends a text and reads the response if the server responds.
 func say(t *testing.T, conn net.Conn, text string) (status int, body string, err error) {
 	t.Helper()
 	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
@@ -66,7 +66,7 @@ func say(t *testing.T, conn net.Conn, text string) (status int, body string, err
 	return response.StatusCode, string(content), err
 }
 
-// alive checks that a probe is answered within a second, the kubelet's default timeout.
+// alive checks that the server answers a probe within a second, the kubelet's default timeout.
 func alive(t *testing.T, client, server string) {
 	t.Helper()
 	began := time.Now()

@@ -20,9 +20,10 @@ const (
 	// request per second.
 	calmRate, calmBurst = 1, 5
 	// requestsAtOnce limits the requests that are in progress or wait. A request can wait for the API server, for a
-	// password hash, or for a slot. The limit allows one request for each connection. HTTP/2 would allow more.
+	// password hash, or for a slot. The limit allows one request for each connection, although HTTP/2 allows more
+	// requests.
 	requestsAtOnce = maxConnections
-	// requestsOfOne is the limit for one client. It leaves most slots to other clients.
+	// requestsOfOne is the limit for one client. This limit leaves most slots to other clients.
 	requestsOfOne = maxPerClient
 	// requestPatience is the maximum time that a request waits for a slot.
 	requestPatience = 2 * time.Second
@@ -32,7 +33,7 @@ const (
 // client whose latest request is the oldest. A node has a few hundred pods. Each client takes about 200 bytes.
 const maxClients = 1024
 
-// limits refuses requests that exceed a limit. It is safe for concurrent use.
+// limits refuses requests that exceed a limit. limits is safe for concurrent use.
 type limits struct {
 	server  *rate.Limiter
 	clients *peer.Latest[*pace]
@@ -56,8 +57,8 @@ func newLimits(dropped counters) *limits {
 	}
 }
 
-// The handler that hold returns passes on requests within the limits. It writes the response after the request has
-// released its slots.
+// hold returns a handler that passes requests within the limits to next. The handler writes each response after the
+// request has released its slots.
 func (l *limits) hold(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		client := peer.Of(r.RemoteAddr)
@@ -101,7 +102,7 @@ type slots struct{ all, kept chan struct{} }
 
 func newSlots(most int) slots { return slots{make(chan struct{}, most), make(chan struct{}, 1)} }
 
-// The handler that atMost returns passes a request to next when the request has a slot. A request waits for a slot
+// atMost returns a handler that passes a request to next when the request has a slot. A request waits for a slot
 // for at most patience. Waiting requests get slots in the order of their arrival.
 func (l *limits) atMost(slots slots, patience time.Duration, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -121,9 +122,9 @@ func (l *limits) atMost(slots slots, patience time.Duration, next http.Handler) 
 	})
 }
 
-// enter takes a slot from the channel all, or from the channel kept with the reserved slot. It returns the channel of
-// the slot. The caller releases the slot with a receive from this channel. If no slot becomes free in time, enter
-// returns nil.
+// enter takes a slot from the channel all, or from the channel kept with the reserved slot. enter returns the
+// channel of the slot. The caller releases the slot with a receive from this channel. If no slot becomes free in
+// time, enter returns nil.
 func enter(ctx context.Context, all, kept chan struct{}, wait time.Duration) chan struct{} {
 	select {
 	case all <- struct{}{}:

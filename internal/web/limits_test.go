@@ -23,7 +23,7 @@ func askedFrom(t *testing.T, handler http.Handler, client, path string) int {
 	return answer.Code
 }
 
-// TestDocumentedLimits checks the limits in docs/security.md that would take long to reach.
+// TestDocumentedLimits checks limits in docs/security.md that a test cannot reach in a short time.
 func TestDocumentedLimits(t *testing.T) {
 	server := newServer(t.Context(), nil, log.New(io.Discard, "", 0))
 	for name, limit := range map[string]struct{ got, want time.Duration }{
@@ -41,7 +41,8 @@ func TestDocumentedLimits(t *testing.T) {
 	}
 }
 
-// No single client exceeds its rate, but together they exceed the total. A client is answered when it retries once.
+// No client exceeds its own rate, but all clients together exceed the total rate. The server answers a client that
+// retries once.
 func TestRequestFloodOfManyClients(t *testing.T) {
 	handler := newLimits(newCounters(nil)).hold(http.NotFoundHandler())
 	began, counts := time.Now(), map[int]int{}
@@ -100,7 +101,7 @@ func TestConcurrentRequestLimit(t *testing.T) {
 	})), "/", entered, release, 128)
 }
 
-// gatherer is a registry whose answers the test controls.
+// gatherer is a prometheus.Gatherer whose results the test controls.
 type gatherer func() ([]*dto.MetricFamily, error)
 
 func (g gatherer) Gather() ([]*dto.MetricFamily, error) { return g() }

@@ -25,7 +25,7 @@ func startUps(from, to int) []timeline.Timeline {
 
 // TestPagination walks through present and deleted pods in pages of every size.
 func TestPagination(t *testing.T) {
-	// One pod is being handed over to the history.
+	// One pod has just moved to the history, so both sources contain the pod.
 	f := &fake{timelines: startUps(0, 30), gone: append(startUps(30, 57), startuptest.New(7))}
 	for _, limit := range []int{1, 7, 56, 57, 58, 500} {
 		seen := map[string]bool{}
@@ -59,7 +59,7 @@ func TestPagination(t *testing.T) {
 	}
 }
 
-// The next page continues after the last pod of the previous one, even if that pod was deleted meanwhile.
+// The next page continues after the last pod of the previous page, even if this pod was deleted in the meantime.
 func TestContinueAfterDeletedPod(t *testing.T) {
 	pods := []timeline.Timeline{{Namespace: "a", Name: "1"}, {Namespace: "a", Name: "2"}, {Namespace: "a", Name: "3"}}
 	page := decode[api.PodList](t, (&fake{timelines: pods}).ask(t, http.MethodGet, "/api/v1/pods?limit=2"))
@@ -85,7 +85,7 @@ func TestFilters(t *testing.T) {
 		}
 		return strings.Join(names, " ")
 	}
-	slow := max(there.Total, gone.Total) // at least one of them is not slower
+	slow := max(there.Total, gone.Total) // at least one start-up is not slower than this duration
 	for query, want := range map[string]string{
 		"":                            "there gone",
 		"gone=true":                   "gone",
@@ -101,7 +101,7 @@ func TestFilters(t *testing.T) {
 		"slower-than=" + slow.String():          "",
 		"state=starting,failed":                 "",
 		"since=" + askedAt.Format(time.RFC3339): "",
-		"phase=unpack&slower-than=2s":           "", // their longest phase is shorter
+		"phase=unpack&slower-than=2s":           "", // the unpack phases are shorter
 	} {
 		if got := names(query); got != want {
 			t.Errorf("%s: %q, want %q", query, got, want)
@@ -109,7 +109,7 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-// A deleted pod has the same explanation as before.
+// The record of a deleted pod is the same as before the deletion, except for the time of the deletion.
 func TestDeletedPod(t *testing.T) {
 	gone := startuptest.New(3)
 	f := &fake{gone: []timeline.Timeline{gone}}

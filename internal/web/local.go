@@ -48,8 +48,8 @@ const notLocal = "not_local"
 // isLocal reports whether a request came from the agent's own network namespace without a proxy.
 func isLocal(r *http.Request) bool { return overLoopback(r) && !forwarded(r) }
 
-// overLoopback reports whether both ends of the connection are loopback addresses. It ignores headers, because any
-// client can set them.
+// overLoopback reports whether both ends of the connection are loopback addresses. overLoopback ignores headers,
+// because any client can set headers.
 func overLoopback(r *http.Request) bool {
 	local, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	return ok && isLoopback(local.String()) && isLoopback(r.RemoteAddr)
@@ -60,8 +60,8 @@ func isLoopback(address string) bool {
 	return err == nil && a.Addr().Unmap().IsLoopback()
 }
 
-// forwarded reports whether a proxy forwarded the request. The client of a proxy is elsewhere, even if the proxy is
-// a container of the agent's pod.
+// forwarded reports whether a proxy forwarded the request. The client of a proxy can be on another host, even if
+// the proxy is a container of the agent's pod.
 func forwarded(r *http.Request) bool {
 	for header := range r.Header {
 		if header == "Forwarded" || header == "Via" || header == "X-Real-Ip" ||
@@ -72,8 +72,8 @@ func forwarded(r *http.Request) bool {
 	return false
 }
 
-// localHost reports whether a host is localhost or a loopback address. It rejects the host names of other sites,
-// which a browser sends after DNS rebinding.
+// localHost reports whether a host is localhost or a loopback address. localHost rejects the host names of other
+// sites, which a browser sends after DNS rebinding.
 func localHost(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

@@ -17,13 +17,15 @@ func routeListed(mux *http.ServeMux, handler, rest http.Handler) http.Handler {
 	})
 }
 
-// middleware returns the handler that receives every request first. It answers probes without authentication,
-// because the kubelet sends no credentials. It answers probes even if all limits are reached.
+// middleware returns the handler that receives every request first. The handler answers probes without
+// authentication, because the kubelet sends no credentials. The handler answers probes even if all limits are
+// reached.
 func middleware(limits *limits, hosts []string, probes *http.ServeMux, rest http.Handler) http.Handler {
 	return readOnly(rejectForeign(hosts, limits.dropped, routeListed(probes, probes, limits.hold(rest))))
 }
 
-// readOnly passes on only requests that read (GET and HEAD). It sets the headers of every response.
+// readOnly passes on only requests that read (GET and HEAD). readOnly also sets the common headers of every
+// response.
 func readOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
@@ -52,7 +54,7 @@ func readOnly(next http.Handler) http.Handler {
 	})
 }
 
-// plain reports whether a path is in the form to which the mux would redirect.
+// plain reports whether a path is clean. For other paths, the mux would redirect to the clean path.
 func plain(p string) bool {
 	return p == "/" || path.Clean(p) == strings.TrimSuffix(p, "/")
 }

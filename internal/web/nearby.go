@@ -11,13 +11,13 @@ import (
 )
 
 // nearby lists addresses from which the agent's own node connects, so that the agent recognizes the kubelet. If the
-// agent has a pod network address, the node connects from the gateway on most networks. On the host network, the
-// node connects from the agent's own address. The method has compares with this address too. If the list lacks a
-// local client, this client only has fewer guaranteed connections.
+// agent has an address of the pod network, the node usually connects from the gateway's address. On the host
+// network, the node connects from the agent's own address. The method has also accepts this address. If the list
+// lacks a local client, this client only has fewer guaranteed connections.
 type nearby []netip.Addr
 
-// newNearby reads the gateways from the kernel's routing table. It returns no gateways if the kernel has no such
-// table.
+// newNearby reads the gateways from the kernel's routing table. newNearby returns no gateways if the kernel has no
+// such table.
 func newNearby() nearby {
 	routes, _ := os.ReadFile("/proc/net/route")
 	var gateways nearby
@@ -46,7 +46,7 @@ func gatewayOf(line string) (netip.Addr, bool) {
 	return gateway, !gateway.IsUnspecified()
 }
 
-// The method has reports whether a connection comes from the agent's own node.
+// has reports whether a connection comes from the agent's own node.
 func (n nearby) has(conn net.Conn) bool {
 	remote, ok := addressOf(conn.RemoteAddr())
 	if !ok {

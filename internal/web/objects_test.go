@@ -19,7 +19,7 @@ func TestEvidence(t *testing.T) {
 		Phases: []timeline.Span{{Phase: timeline.PhaseUnattributed, StartAt: firstStart,
 			EndAt: firstStart.Add(2 * time.Second)}}}
 	torn := timeline.Timeline{UID: "2", Total: time.Second, Conflicts: make([]timeline.Conflict, 2)}
-	// One pod is being handed over to the history.
+	// One pod has just moved to the history, so both sources contain the pod.
 	f := &fake{timelines: []timeline.Timeline{lacking}, gone: []timeline.Timeline{torn, lacking},
 		statuses: []health.Status{{Part: "cri", Detail: "refused", Since: firstStart}, {Part: "pod_watch", Up: true}}}
 	got := decode[api.EvidenceRecord](t, f.ask(t, http.MethodGet, "/api/v1/evidence"))

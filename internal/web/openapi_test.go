@@ -117,7 +117,7 @@ func patterns(t *testing.T) []string {
 	return patterns
 }
 
-// TestOpenAPIListsEveryParameter sends each parameter in the document, and others.
+// TestOpenAPIListsEveryParameter sends each parameter in the document, and unknown parameters.
 func TestOpenAPIListsEveryParameter(t *testing.T) {
 	document := readOpenAPI(t)
 	for path, item := range document.Paths {
@@ -135,7 +135,7 @@ func TestOpenAPIListsEveryParameter(t *testing.T) {
 		answer := (&fake{}).ask(t, http.MethodGet, strings.NewReplacer("{namespace}", "a", "{name}", "b").Replace(path)+
 			"?no-such-parameter=1")
 		if answer.Code == http.StatusOK && strings.HasSuffix(path, ".json") {
-			continue // documents ignore parameters
+			continue // handlers of documents ignore parameters
 		}
 		_, list, _ := strings.Cut(decode[problem](t, answer).Reason, "must be one of ")
 		if list != strings.Join(named, ", ") {
@@ -191,8 +191,8 @@ func check(t *testing.T, schema *jsonschema.Schema, what string, text []byte) {
 	}
 }
 
-// TestAnswersMatchOpenAPI requests every path, with and without data, valid and invalid, and validates the answers
-// against the document.
+// TestAnswersMatchOpenAPI sends valid and invalid requests for every path, with and without data. It validates the
+// responses against the document.
 func TestAnswersMatchOpenAPI(t *testing.T) {
 	pulling := startuptest.Changed(startuptest.New(2), 1)
 	pulling.Pulls = append(pulling.Pulls, timeline.Pull{
@@ -252,7 +252,7 @@ func TestAnswersMatchOpenAPI(t *testing.T) {
 	}
 }
 
-// A schema that accepts everything would prove nothing.
+// The schemas must refuse invalid responses. A schema that accepts everything would make the other tests useless.
 func TestOpenAPIRefusesInvalidAnswers(t *testing.T) {
 	for name, text := range map[string]string{
 		"PodList":  `{"items":[{}]}`,

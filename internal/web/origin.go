@@ -14,7 +14,7 @@ import (
 // DNS rebinding makes the name of another site resolve to 127.0.0.1. The browser then connects to the agent, and
 // sends the site's name as the host. Requests over loopback must therefore name an IP address, localhost or a
 // configured host. Requests from elsewhere can name any host, for example a Service, or the API server if its proxy
-// forwards the request. Such a request gets only data that any client gets at this port.
+// forwards the request. A request from elsewhere gets only the data that every client can get at this port.
 func rejectForeign(hosts []string, dropped counters, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -46,8 +46,8 @@ func knownHost(host string, names []string) bool {
 		slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(name, host) })
 }
 
-// crossSite reports whether the agent must reject a request because a page of another site sent it. It reads the
-// Fetch Metadata headers, which pages cannot change. A link from another site to the agent's page is allowed,
+// crossSite reports whether the agent must reject a request because a page of another site sent it. crossSite reads
+// the Fetch Metadata headers, which pages cannot change. A link from another site to the agent's page is allowed,
 // because the other site cannot read the page.
 func crossSite(r *http.Request) bool {
 	if r.Header.Get("Sec-Fetch-Site") != "cross-site" {

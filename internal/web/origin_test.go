@@ -39,7 +39,8 @@ func (a asking) answer(t *testing.T, config Config) *httptest.ResponseRecorder {
 	return answer
 }
 
-// A browser sends a foreign host name if a foreign page's name resolves to a forwarded port (DNS rebinding).
+// A browser sends the host name of another site if this name resolves to the address of a forwarded port (DNS
+// rebinding).
 func TestForeignHostNamesAreRefused(t *testing.T) {
 	config := (&fake{}).config()
 	config.Hosts = []string{"agent.example"}
@@ -53,7 +54,7 @@ func TestForeignHostNamesAreRefused(t *testing.T) {
 	}
 	for _, path := range append(addresses(t), "/none") {
 		if strings.HasSuffix(path, "/stream") || strings.HasSuffix(path, "/{profile}") {
-			continue // the stream never ends, and profiles are slow
+			continue // the response of the stream never ends, and profiles are slow
 		}
 		for host, want := range refused {
 			answer := asking{path: path, host: host}.answer(t, config)
@@ -62,7 +63,8 @@ func TestForeignHostNamesAreRefused(t *testing.T) {
 				t.Errorf("%s as %q: %d %.100s", path, host, answer.Code, answer.Body)
 			}
 		}
-		// Others choose the names that resolve to a pod: Services, nodes in Prometheus, the API server's proxy.
+		// Clients from elsewhere can use any host name that resolves to the pod, for example the name of a Service
+		// or of the API server.
 		elsewhere := asking{path: path, host: "api.example:6443", remote: "10.0.0.7:4000"}
 		if answer := elsewhere.answer(t, config); strings.Contains(answer.Body.String(), "--web-hosts") {
 			t.Errorf("%s from elsewhere: %d %s", path, answer.Code, answer.Body)
@@ -70,7 +72,8 @@ func TestForeignHostNamesAreRefused(t *testing.T) {
 	}
 }
 
-// A browser marks requests from another site's page. A link may open the page itself.
+// A browser marks requests that a page of another site sends. A link on another site can only open the agent's
+// page.
 func TestForeignOriginsAreRefused(t *testing.T) {
 	for _, test := range []struct {
 		path               string
@@ -100,7 +103,8 @@ func TestForeignOriginsAreRefused(t *testing.T) {
 	}
 }
 
-// TestPodNamesAreServedOverLoopbackOnly checks that without an access mode, answers to other hosts name no pod.
+// TestPodNamesAreServedOverLoopbackOnly checks responses to other hosts if Config.Access is nil. These responses
+// must not contain names of pods.
 func TestPodNamesAreServedOverLoopbackOnly(t *testing.T) {
 	open := []string{"/", "/livez", "/healthz", "/readyz", "/metrics"}
 	f := &fake{timelines: []timeline.Timeline{{Namespace: "a", Name: "b", UID: "1", CreatedAt: firstStart}}}
@@ -109,10 +113,10 @@ func TestPodNamesAreServedOverLoopbackOnly(t *testing.T) {
 	forwarded := map[string]string{"X-Forwarded-For": "127.0.0.1"}
 	for _, path := range addresses(t) {
 		if strings.HasSuffix(path, "/stream") {
-			continue // never ends if it is open
+			continue // the stream never ends if the path is open
 		}
 		if strings.HasPrefix(path, "/debug/") {
-			continue // has its own test
+			continue // another test checks this path
 		}
 		want := []bool{true, slices.Contains(open, path), slices.Contains(open, path)}
 		for i, ask := range []asking{

@@ -14,7 +14,7 @@ import (
 	"github.com/podlapse/podlapse/internal/page"
 )
 
-// shownTo sends a request like a browser that shows a page.
+// shownTo sends a request with the headers of a browser that opens a page.
 func shownTo(t *testing.T, handler http.Handler, path string, headers ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)

@@ -17,10 +17,10 @@ const (
 	maxProfile     = 60
 )
 
-// profiles serves profiles of the agent. The command go tool pprof reads them.
+// profiles serves profiles of the agent. The command `go tool pprof` reads these profiles.
 type profiles struct {
 	on     bool
-	one    chan struct{} // capacity 1: one profile at a time
+	one    chan struct{} // semaphore with capacity 1: one profile at a time
 	logger *zap.Logger
 }
 
@@ -75,10 +75,10 @@ func profileLength(given string) (time.Duration, error) {
 	return time.Duration(seconds) * time.Second, nil
 }
 
-// profileProcessor records a CPU profile and writes it to w. It stops after the given length, or when the client
-// disconnects.
+// profileProcessor records a CPU profile and writes it to w. profileProcessor stops after the given length, or when
+// the client disconnects.
 func profileProcessor(ctx context.Context, w http.ResponseWriter, length time.Duration) error {
-	// An error means that the connection is closed. Writes then fail too.
+	// An error means that the connection is closed, so that the next write fails too.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(length + writeTimeout))
 	if err := pprof.StartCPUProfile(w); err != nil {
 		writeRetry(w, http.StatusServiceUnavailable, "unavailable", err.Error())

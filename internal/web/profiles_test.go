@@ -48,7 +48,7 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
-// unpacked decompresses a profile; its protobuf contains names as plain text.
+// unpacked decompresses a profile. The protobuf in a profile contains names as plain text.
 func unpacked(profile []byte) (string, error) {
 	reader, err := gzip.NewReader(bytes.NewReader(profile))
 	if err != nil {
@@ -70,7 +70,7 @@ func TestProfilesRunOneAtATime(t *testing.T) {
 		}
 	}
 	<-h.one
-	// When the client disconnects, the profile ends, and the next client need not wait.
+	// When the client disconnects, the profile ends, so the next client does not have to wait.
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	begunAt := time.Now()

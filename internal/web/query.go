@@ -16,8 +16,9 @@ const (
 	maxLimit     = 500
 )
 
-// parseQuery parses the filters of a request. It rejects invalid parameters. It also rejects parameters that are
-// neither in filters nor in others, because a request with a misspelled filter would return everything.
+// parseQuery parses the filters of a request. parseQuery rejects invalid parameters. parseQuery also rejects
+// parameters that are neither in filters nor in others, because a request with a misspelled filter would otherwise
+// return everything.
 func (a readAPI) parseQuery(
 	w http.ResponseWriter, r *http.Request, filters []string, others ...string,
 ) (filter.Filter, bool) {

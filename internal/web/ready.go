@@ -10,17 +10,17 @@ import (
 	"github.com/podlapse/podlapse/internal/health"
 )
 
-// livez always answers with status 200, which shows that the process responds. It checks nothing else, because a
+// livez always answers with status 200, which shows that the process responds. livez checks nothing else, because a
 // restart of the agent cannot repair an API server or a runtime.
 func livez(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok\n") }
 
-// readiness serves /readyz. The status is 200 while every required part is up, otherwise 503. Without an optional
-// part, the agent is only less precise or writes no records. The response lists all parts after a failed check and
-// with ?verbose, like in Kubernetes.
+// readiness serves /readyz. The status is 200 while every required part is up, otherwise 503. If an optional part
+// is down, the agent is only less precise or writes no records. The response lists all parts if the check fails or
+// the request has the parameter verbose, as in Kubernetes.
 type readiness struct {
 	statuses func() []health.Status
 	required []string
-	briefly  bool // omit details for clients from elsewhere, because details can contain names of pods
+	briefly  bool // true to omit details for clients from elsewhere, because details can contain names of pods
 }
 
 func (h readiness) ServeHTTP(w http.ResponseWriter, r *http.Request) {

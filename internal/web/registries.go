@@ -16,7 +16,7 @@ type registrySums struct {
 
 func newRegistrySums() *registrySums { return &registrySums{byName: map[string]*api.RegistryRecord{}} }
 
-// add counts the completed pulls of a start-up. It ignores images that were already present.
+// add counts the completed pulls of a start-up. add ignores images that were already present.
 func (r *registrySums) add(pulls []api.PullRecord) {
 	for _, p := range pulls {
 		if p.Outcome == imagepull.OutcomePulling || p.Outcome == imagepull.OutcomePresent {

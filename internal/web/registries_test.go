@@ -8,7 +8,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// TestRegistriesExcludeResumedPulls checks bytes divided by time: for a resumed pull, neither counts.
+// TestRegistriesExcludeResumedPulls checks that the sums of bytes and of download time exclude resumed pulls.
 func TestRegistriesExcludeResumedPulls(t *testing.T) {
 	pull := func(registry string, resumed bool) api.PullRecord {
 		return api.PullRecord{Registry: registry, Outcome: imagepull.OutcomeDownloaded, Resumed: resumed,

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// deliveryTimeout is the maximum time for a client to read a response. It equals Prometheus's default scrape
-// timeout.
+// deliveryTimeout is the maximum time for a client to read a response. deliveryTimeout equals Prometheus's default
+// scrape timeout.
 const deliveryTimeout = 10 * time.Second
 
 const (
@@ -22,21 +22,21 @@ const (
 // errNoRoom is the error of Write after a response exceeded the memory limit.
 var errNoRoom = errors.New("the response exceeds the memory limit")
 
-// reply buffers a response until the response is complete. A client that does not read thus occupies no slot. The
-// stream uses Flush, which sends the buffer. After Flush, writes go directly to the connection. Only one goroutine
-// uses a reply.
+// reply buffers a response until the response is complete. So a client that does not read occupies no slot. The
+// handler of the stream calls Flush, which sends the buffer. After Flush, writes go directly to the connection.
+// Only one goroutine uses a reply.
 type reply struct {
-	http.ResponseWriter // the connection's writer
+	http.ResponseWriter // writer of the connection
 	answers             *answers
 	client              netip.Prefix
-	held                int          // guarded by answers.mu
+	held                int          // reserved memory in bytes; answers.mu guards this field
 	readAt              atomic.Int64 // time at which the kernel last took a part of the response, in Unix nanoseconds
 
-	status  int // 0 until the handler writes a response
+	status  int // status of the response; 0 until the handler writes a response
 	chunks  [][]byte
 	size    int
-	direct  bool   // writes go directly to the connection
-	failure func() // writes an error instead of the discarded response; nil without an error
+	direct  bool   // true if writes go directly to the connection
+	failure func() // function that writes an error instead of the discarded response; nil without an error
 }
 
 // Unwrap lets http.ResponseController reach the connection's deadlines.
@@ -147,8 +147,8 @@ func (r *reply) writeChunks() error {
 	return nil
 }
 
-// deliver writes the response within deliveryTimeout. It stops early if the server needs the memory of a stalled
-// response. It ignores errors of the connection, because the client notices them.
+// deliver writes the response within deliveryTimeout. deliver stops early if the server needs the memory of a
+// stalled response. deliver ignores errors of the connection, because the client notices these errors.
 func (r *reply) deliver() {
 	if r.direct || r.status == 0 && r.failure == nil {
 		return
@@ -177,6 +177,6 @@ func (r *reply) deliver() {
 
 // cut stops the writing of the response. The caller holds answers.mu, so the request cannot end before cut returns.
 func (r *reply) cut() {
-	// A writer without deadlines has no connection, so that its error does not matter.
+	// A writer without deadlines has no connection, so its error does not matter.
 	_ = http.NewResponseController(r.ResponseWriter).SetWriteDeadline(time.Unix(1, 0))
 }

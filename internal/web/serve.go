@@ -19,8 +19,8 @@ import (
 // Asked states whether a web configuration file requires passwords or client certificates from every client.
 type Asked struct{ Passwords, Certificates bool }
 
-// CheckConfigFile validates the web configuration file and the files that it names. It returns the requirements on
-// clients.
+// CheckConfigFile validates the web configuration file and the files that it names. CheckConfigFile returns the
+// requirements on clients.
 func CheckConfigFile(path string) (Asked, error) {
 	if err := toolkit.Validate(path); err != nil {
 		return Asked{}, fmt.Errorf("read %s: %w", path, err)

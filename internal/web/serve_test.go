@@ -39,7 +39,7 @@ func (f files) write(name, text string) {
 	}
 }
 
-// certify replaces the certificate with one with that serial number.
+// certify replaces the certificate with a new certificate that has the given serial number.
 func (f files) certify(serial int64) {
 	f.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -71,7 +71,7 @@ func hashOf(t *testing.T, password string) string {
 	return string(hash)
 }
 
-// browse sends one request over its own connection.
+// browse sends one request over a new connection.
 func browse(t *testing.T, url, user, password string) (*http.Response, error) {
 	t.Helper()
 	transport := &http.Transport{
@@ -128,7 +128,7 @@ func TestTLSFilesAreReloaded(t *testing.T) {
 	}
 }
 
-// TestSilentClients has clients that open a connection and send nothing, or not enough for TLS.
+// In TestSilentClients, clients open a connection and send nothing, or only a part of a TLS handshake.
 func TestSilentClients(t *testing.T) {
 	f := files{t, t.TempDir()}
 	f.write("web.yaml", tlsOnly)
@@ -197,7 +197,7 @@ func TestPasswords(t *testing.T) {
 	}
 }
 
-// With an invalid web configuration, only probes are answered, and the problem is logged once.
+// With an invalid web configuration, the server answers only probes, and logs the problem once.
 func TestWebConfigurationBecomesInvalid(t *testing.T) {
 	f := files{t, t.TempDir()}
 	f.write("web.yaml", "basic_auth_users: {scraper: "+hashOf(t, "right")+"}\n")
@@ -224,8 +224,8 @@ func TestWebConfigurationBecomesInvalid(t *testing.T) {
 	}
 }
 
-// TestPasswordFlood computes one hash for each password, one at a time. Meanwhile probes and cached users are
-// answered at once.
+// In TestPasswordFlood, the server computes one hash for each password, one after another. During this time, the
+// server answers probes and users with a cached password at once.
 func TestPasswordFlood(t *testing.T) {
 	f := files{t, t.TempDir()}
 	f.write("web.yaml", "basic_auth_users: {scraper: "+hashOf(t, "right")+"}\n")

@@ -25,7 +25,7 @@ const (
 	writeTimeout    = 30 * time.Second // the handler of a stream extends its own deadline
 	idleTimeout     = 2 * time.Minute  // longer than a usual scrape interval, so that scrapers keep their connections
 	maxHeaderBytes  = 16 << 10
-	streamsAtOnce   = 32 // for each HTTP/2 connection; equal to maxPerClient
+	streamsAtOnce   = 32 // limit for each HTTP/2 connection; equal to maxPerClient
 	shutdownTimeout = 1500 * time.Millisecond
 )
 
@@ -33,9 +33,9 @@ const (
 // fields are required.
 type Config struct {
 	ListenAddress string // HOST:PORT; an empty host means every address, and port 0 means any free port
-	// WebConfigFile is the path of a file in the format of prometheus/exporter-toolkit. It configures TLS and basic
-	// authentication. The server reads this file, and the files that it names, again for each connection and
-	// request. If WebConfigFile is empty, the server uses HTTP without TLS.
+	// WebConfigFile is the path of a file in the format of prometheus/exporter-toolkit. This file configures TLS
+	// and basic authentication. The server reads this file, and the files that it names, again for each connection
+	// and request. If WebConfigFile is empty, the server uses HTTP without TLS.
 	WebConfigFile string
 	// Access guards all paths except the probes and the list of paths. If Access is nil, the server checks no
 	// tokens.
@@ -46,21 +46,21 @@ type Config struct {
 	// Hosts are additional host names for requests over loopback, for example through a proxy in the same pod. The
 	// host localhost and IP addresses are always valid.
 	Hosts []string
-	// Timelines returns the present pods at the time of the call. It can block until ctx is done. Many goroutines
-	// call Timelines at the same time.
+	// Timelines returns the present pods at the time of the call. Timelines can block until ctx is done. Many
+	// goroutines call Timelines at the same time.
 	Timelines func(ctx context.Context) ([]timeline.Timeline, error)
-	// Pulls returns the image pulls in progress. It can block until ctx is done. Many goroutines call Pulls at the
-	// same time.
+	// Pulls returns the image pulls in progress. Pulls can block until ctx is done. Many goroutines call Pulls at
+	// the same time.
 	Pulls    func(ctx context.Context) (livepull.Snapshot, error)
-	Statuses func() []health.Status // safe for concurrent use
+	Statuses func() []health.Status // states of the agent's parts; must be safe for concurrent use
 	Required []string               // parts that must be up for /readyz to succeed
 	Gatherer prometheus.Gatherer
 	// Registerer registers the server's own metrics. If Registerer is nil, the server has no metrics of its own.
 	Registerer prometheus.Registerer
-	// Observations writes the latest observations. It is safe for concurrent use. Observations is nil if the agent
-	// keeps no observations.
+	// Observations writes the latest observations. Observations is safe for concurrent use. Observations is nil if
+	// the agent keeps no observations.
 	Observations io.WriterTo
-	Profiles     bool      // whether the server serves profiles of the agent
+	Profiles     bool      // true if the server serves profiles of the agent
 	API          API       // data that the API serves in addition to timelines and pulls
 	Page         page.Page // the files of the web page
 	Logger       *zap.Logger

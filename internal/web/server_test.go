@@ -42,7 +42,7 @@ type fake struct {
 func (f *fake) config() Config {
 	shown, err := page.New()
 	if err != nil {
-		panic(err) // built-in files
+		panic(err) // the files are part of the binary
 	}
 	registry := prometheus.NewRegistry()
 	export.NewMetrics(registry, nil)
@@ -226,7 +226,7 @@ func TestRunServesAndStops(t *testing.T) {
 	asked := make(chan struct{}, 1)
 	config.Timelines = func(ctx context.Context) ([]timeline.Timeline, error) {
 		asked <- struct{}{}
-		<-ctx.Done() // as reconcile returns once it has stopped
+		<-ctx.Done() // like Reconciler.Present after the Reconciler has stopped
 		return nil, ctx.Err()
 	}
 	server, err := Listen(t.Context(), config)

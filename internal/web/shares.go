@@ -7,13 +7,13 @@ import (
 	"github.com/podlapse/podlapse/internal/peer"
 )
 
-// shares limits the number of slots of one kind that a client can hold at the same time. It is safe for concurrent
-// use.
+// shares limits the number of slots of one kind that a client can hold at the same time. shares is safe for
+// concurrent use.
 type shares struct {
 	most int
 
 	mu   sync.Mutex
-	have map[netip.Prefix]int // number of slots of each client that holds any
+	have map[netip.Prefix]int // number of held slots, by client
 }
 
 func newShares(most int) *shares { return &shares{most: most, have: map[netip.Prefix]int{}} }

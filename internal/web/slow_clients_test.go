@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// TestSlowClientsCostLittleAndBlockNoOthers has more clients than places open all the connections they can get, send
-// as much of a header as the server accepts, and then stop.
+// In TestSlowClientsCostLittleAndBlockNoOthers, many clients open as many connections as possible. Each client
+// sends as much of a header as the server accepts, and then stops.
 func TestSlowClientsCostLittleAndBlockNoOthers(t *testing.T) {
 	address := running(t, (&fake{}).config())
 	alive(t, "127.0.0.1", address)
@@ -27,7 +27,7 @@ func TestSlowClientsCostLittleAndBlockNoOthers(t *testing.T) {
 	for _, client := range clients {
 		for range 2 * maxPerClient {
 			conn := from(t, client, address)
-			_, _ = io.WriteString(conn, slow) // may be closed already
+			_, _ = io.WriteString(conn, slow) // the connection can already be closed
 			conns[client] = append(conns[client], conn)
 		}
 	}
@@ -49,7 +49,7 @@ func TestSlowClientsCostLittleAndBlockNoOthers(t *testing.T) {
 		}
 		all += open
 	}
-	if all != maxConnections-1 { // one was closed for the probe
+	if all != maxConnections-1 { // the server closed one connection for the probe
 		t.Errorf("%d connections are open, want %d", all, maxConnections-1)
 	}
 	for _, conn := range slices.Concat(slices.Collect(maps.Values(conns))...) {
@@ -63,7 +63,7 @@ func TestSlowClientsCostLittleAndBlockNoOthers(t *testing.T) {
 	}
 }
 
-// After a refusal, a client's connection may stay open for two minutes at no cost to the client.
+// After a refusal, a client's connection can stay open for two minutes, at no cost to the client.
 func TestIdleClientsBlockNoOthers(t *testing.T) {
 	config := (&fake{}).config()
 	config.Access = func(context.Context, string, string, string) (Verdict, error) { return Unknown, nil }
@@ -81,7 +81,8 @@ func TestIdleClientsBlockNoOthers(t *testing.T) {
 	}
 }
 
-// Beyond its guaranteed connections, a client that has no more than the others does not displace theirs.
+// A client that has its guaranteed connections, and as many connections as each other client, takes no connections
+// from other clients.
 func TestEveryClientHasItsShare(t *testing.T) {
 	address := running(t, (&fake{}).config())
 	const each = maxConnections / 64
@@ -107,13 +108,13 @@ func TestEveryClientHasItsShare(t *testing.T) {
 			closed++
 		}
 	}
-	if closed < 1 || closed > guaranteedPerClient { // of the six that it opened
+	if closed < 1 || closed > guaranteedPerClient { // of the six connections that the client opened
 		t.Errorf("%d connections were closed for one client, want 1 to %d", closed, guaranteedPerClient)
 	}
 }
 
-// stillOpen reports whether a connection has neither data to read nor an end. It does not wait, so a busy machine
-// cannot delay it past a deadline.
+// stillOpen reports whether a connection has neither data to read nor an end. stillOpen does not wait, so a busy
+// machine cannot make it exceed a deadline.
 func stillOpen(t *testing.T, conn net.Conn) bool {
 	t.Helper()
 	raw, err := conn.(*net.TCPConn).SyscallConn()

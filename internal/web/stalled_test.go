@@ -18,8 +18,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// manyMetrics has an answer of 5 MB: more than the kernel buffers for a client that does not read (tcp_wmem is at
-// most 4 MiB).
+// manyMetrics returns metrics with a response of 5 MB. This size is more than the kernel buffers for a client that
+// does not read (tcp_wmem is at most 4 MiB).
 func manyMetrics() prometheus.Gatherer {
 	const series, length = 1250, 4000
 	name, value := "podlapse_test_info", 1.0
@@ -33,7 +33,7 @@ func manyMetrics() prometheus.Gatherer {
 	return gatherer(func() ([]*dto.MetricFamily, error) { return []*dto.MetricFamily{family}, nil })
 }
 
-// stall sends a request and never reads the answer. The kernel buffers as little of it as possible.
+// stall sends a request and never reads the response. The kernel buffers as little of the response as possible.
 func stall(t *testing.T, client, server, path string) net.Conn {
 	t.Helper()
 	dialer := net.Dialer{
@@ -54,12 +54,13 @@ func stall(t *testing.T, client, server, path string) net.Conn {
 	}
 	t.Cleanup(func() { conn.Close() })
 	if _, err := io.WriteString(conn, "GET "+path+" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"); err != nil {
-		t.Logf("%s: %v", client, err) // closed already, to make room
+		t.Logf("%s: %v", client, err) // the server has already closed the connection
 	}
 	return conn
 }
 
-// readers opens stalled connections: all that one client can have, or one for each client.
+// readers opens stalled connections. The arguments are the number of clients, and the number of connections of each
+// client.
 func readers(t *testing.T, server, path string, clients, each int) {
 	t.Helper()
 	for i := range clients {
@@ -69,8 +70,8 @@ func readers(t *testing.T, server, path string, clients, each int) {
 	}
 }
 
-// quiet waits until this process is almost idle: the readers have been answered as far as possible, however busy the
-// machine is.
+// quiet waits until this process is almost idle. The server has then answered all readers as far as possible, even
+// on a busy machine.
 func quiet(t *testing.T) {
 	t.Helper()
 	used := func() time.Duration {
@@ -113,7 +114,7 @@ func TestStalledReadersDoNotBlockScraper(t *testing.T) {
 			config := (&fake{}).config()
 			config.Gatherer = manyMetrics()
 			address := running(t, config)
-			scrape(t, "127.0.0.1", address, "/metrics") // a known reader may pause longer, as it does on a busy machine
+			scrape(t, "127.0.0.1", address, "/metrics") // a known reader can pause for longer
 			readers(t, address, "/metrics", test.clients, test.each)
 			quiet(t)
 			for range 3 {
@@ -124,7 +125,7 @@ func TestStalledReadersDoNotBlockScraper(t *testing.T) {
 	}
 }
 
-// TestStalledReadersCostLittle limits the memory for answers that are not read.
+// TestStalledReadersCostLittle checks the memory for responses that clients do not read.
 func TestStalledReadersCostLittle(t *testing.T) {
 	config := (&fake{}).config()
 	config.Gatherer = manyMetrics()
@@ -141,7 +142,7 @@ func TestStalledReadersCostLittle(t *testing.T) {
 	}
 }
 
-// TestStalledReadersDoNotBlockAPI is the same test for lists.
+// TestStalledReadersDoNotBlockAPI checks clients that request lists of pods and do not read them.
 func TestStalledReadersDoNotBlockAPI(t *testing.T) {
 	config := (&fake{}).config()
 	var many []timeline.Timeline
@@ -159,7 +160,7 @@ func TestStalledReadersDoNotBlockAPI(t *testing.T) {
 	}
 }
 
-// TestStalledReadersOverHTTP2 has many requests on one connection.
+// TestStalledReadersOverHTTP2 sends many requests on one connection.
 func TestStalledReadersOverHTTP2(t *testing.T) {
 	f := files{t, t.TempDir()}
 	f.write("web.yaml", tlsOnly)
@@ -181,7 +182,7 @@ func TestStalledReadersOverHTTP2(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		response, err := stalled.Do(request) // the body is not read
+		response, err := stalled.Do(request) // the client does not read the body
 		if err != nil {
 			t.Fatal(err)
 		}

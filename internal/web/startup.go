@@ -20,12 +20,12 @@ type startUp struct {
 	uid       string
 	createdAt time.Time
 
-	there *timeline.Timeline // nil if the pod was deleted
-	gone  *history.Entry     // nil if the pod is present
+	there *timeline.Timeline // timeline of a present pod; nil if the pod was deleted
+	gone  *history.Entry     // entry of a deleted pod; nil if the pod is present
 }
 
 // startUps returns the start-ups for which the function accept returns true, in the order of lists. If startUps
-// cannot read the timelines, it writes an error response and returns false.
+// cannot read the timelines, startUps writes an error response and returns false.
 func (a readAPI) startUps(w http.ResponseWriter, r *http.Request,
 	accept func(k filter.Key, uid string) bool) ([]startUp, bool) {
 	timelines, ok := ask(a, w, r, a.Timelines)
@@ -97,12 +97,12 @@ func (s startUp) record() (api.Record, error) {
 	return record, err
 }
 
-// position is the place of a start-up in lists. The order is by namespace and name. Of several pods with the same
-// name, the latest pod is first. timeline.Sorted uses the same order.
+// position is the place of a start-up in lists. The order is by namespace and name. If several pods have the same
+// name, the latest pod comes first. timeline.Sorted uses the same order.
 type position struct {
 	Namespace string `json:"n"`
 	Name      string `json:"p"`
-	CreatedAt int64  `json:"t"` // Unix nanoseconds
+	CreatedAt int64  `json:"t"` // creation time in Unix nanoseconds
 	UID       string `json:"u"`
 }
 

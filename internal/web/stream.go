@@ -20,8 +20,8 @@ const (
 	heartbeat = 15 * time.Second
 	// patience is the maximum time for a viewer to read written events.
 	patience = 10 * time.Second
-	// viewersPerClient is half of the maximum number of viewers, so that other clients can connect. It is also half
-	// of maxPerClient, so that a client with many streams can still request lists.
+	// viewersPerClient is half of the maximum number of viewers, so that other clients can connect.
+	// viewersPerClient is also half of maxPerClient, so that a client with many streams can still request lists.
 	viewersPerClient = 16
 )
 
@@ -83,10 +83,10 @@ type outlet struct {
 	control *http.ResponseController
 }
 
-// follow sends events to the viewer until an error occurs. It returns this error.
+// follow sends events to the viewer until an error occurs. follow returns this error.
 func (o *outlet) follow(ctx context.Context, viewer *live.Viewer, f filter.Filter) error {
 	// The server sets a read deadline for each request. This deadline would end the stream. An error means that the
-	// connection is closed. Writes then fail too.
+	// connection is closed, so that the next write fails too.
 	_ = o.control.SetReadDeadline(time.Time{})
 	if err := o.write([]byte("retry: 2000\n\n")); err != nil {
 		return err
@@ -118,7 +118,7 @@ func (o *outlet) follow(ctx context.Context, viewer *live.Viewer, f filter.Filte
 	}
 }
 
-// next returns the next events. If the time heartbeat passes without events, it returns nil events.
+// next returns the next events. If the time heartbeat passes without events, next returns nil events.
 func (o *outlet) next(ctx context.Context, viewer *live.Viewer) ([]*live.Event, error) {
 	beat, cancel := context.WithTimeout(ctx, heartbeat)
 	defer cancel()
@@ -129,8 +129,8 @@ func (o *outlet) next(ctx context.Context, viewer *live.Viewer) ([]*live.Event, 
 	return events, err
 }
 
-// choose returns the frame that a viewer with this filter gets for an event. It returns nil if the viewer gets no
-// frame.
+// choose returns the frame that a viewer with this filter gets for an event. choose returns nil if the viewer gets
+// no frame.
 func choose(e *live.Event, f filter.Filter) ([]byte, error) {
 	switch e.Kind {
 	case live.KindPod:

@@ -16,8 +16,8 @@ import (
 	"github.com/podlapse/podlapse/internal/startuptest"
 )
 
-// BenchmarkStream measures a second with 20 changes among 500 pods and five viewers over TCP: the CPU time of the
-// whole process, viewers included, as a share of one core.
+// BenchmarkStream measures one second with 500 pods, 20 changes, and five viewers over TCP. The result is the CPU
+// time of the whole process, including the viewers, as a share of one core.
 func BenchmarkStream(b *testing.B) {
 	c := livetest.New()
 	f := &fake{timelines: startUps(0, 500)}

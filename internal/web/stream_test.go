@@ -103,7 +103,7 @@ func watch(t *testing.T, conn net.Conn, query string, headers ...string) *viewer
 	return &viewer{conn, bufio.NewReader(answer.Body)}
 }
 
-// next returns the next event, without heartbeats.
+// next skips heartbeats and returns the next event.
 func (v *viewer) next(t *testing.T) (kind, id, data string) {
 	t.Helper()
 	for {
@@ -123,7 +123,7 @@ func (v *viewer) next(t *testing.T) (kind, id, data string) {
 	}
 }
 
-// TestStreamOutlivesTheServersLimits reads for an hour although the server's timeouts are seconds.
+// TestStreamOutlivesTheServersLimits reads for an hour, although the server's timeouts are only seconds.
 func TestStreamOutlivesTheServersLimits(t *testing.T) {
 	streamed(t, func(t *testing.T, c *livetest.Pods, dial func() net.Conn) {
 		v := watch(t, dial(), "")
@@ -190,7 +190,7 @@ func TestStreamResumes(t *testing.T) {
 		time.Sleep(time.Second)
 		for _, w := range []*viewer{
 			watch(t, dial(), "", "Last-Event-ID: "+id+"\r\n"), watch(t, dial(), "?last_event_id="+id),
-			// An EventSource reconnects with its original address, although it has received events since.
+			// An EventSource reconnects with its original address, even after it has received events.
 			watch(t, dial(), "?last_event_id=older", "Last-Event-ID: "+id+"\r\n"),
 		} {
 			if kind, _, _ := w.next(t); kind != "pod" {
@@ -222,7 +222,7 @@ func TestStreamFilters(t *testing.T) {
 			c.Set(test.change)
 			time.Sleep(time.Second)
 			if test.want == "" {
-				continue // the next event would be this one
+				continue // a wrong event would appear in the next step
 			}
 			kind, _, data := v.next(t)
 			if kind != test.want || !strings.Contains(data, one.UID) {
@@ -237,7 +237,7 @@ func TestStreamFilters(t *testing.T) {
 	})
 }
 
-// A viewer that stops reading is disconnected, delays no other viewer, and can reconnect.
+// The server disconnects a viewer that stops reading. This viewer delays no other viewer and can reconnect.
 func TestViewerThatStopsReading(t *testing.T) {
 	streamed(t, func(t *testing.T, c *livetest.Pods, dial func() net.Conn) {
 		stuck, fine := watch(t, dial(), ""), watch(t, dial(), "")
@@ -255,7 +255,7 @@ func TestViewerThatStopsReading(t *testing.T) {
 		if took := time.Since(began); took > 40*time.Second {
 			t.Errorf("another viewer was delayed by %s", took)
 		}
-		go func() { _, _ = io.Copy(io.Discard, fine.events) }() // ends with the connection
+		go func() { _, _ = io.Copy(io.Discard, fine.events) }() // the goroutine ends when the connection closes
 		time.Sleep(patience)
 		if _, err := io.Copy(io.Discard, stuck.events); err == nil {
 			t.Error("the stream ended as if it were complete")

@@ -14,7 +14,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// ended returns start-ups that ended one minute apart. The last one ended one minute before askedAt.
+// ended returns start-ups that ended at intervals of one minute. The last start-up ended one minute before askedAt.
 func ended(n int) []timeline.Timeline {
 	all := startUps(0, n)
 	for i := range all {
@@ -27,7 +27,7 @@ func TestTotals(t *testing.T) {
 	all := ended(90)
 	all[70].Namespace = "elsewhere"
 	pulling := startuptest.StillPulling()
-	// The last pod is being handed over to the history.
+	// The last pod has just moved to the history, so both sources contain the pod.
 	f := &fake{timelines: append([]timeline.Timeline{pulling}, all[60:]...), gone: append(all[:60:60], all[89])}
 	hourAgo := askedAt.Add(-time.Hour)
 	for query, test := range map[string]struct {
@@ -58,7 +58,8 @@ func TestTotals(t *testing.T) {
 	}
 }
 
-// TestTotalsAreSmall compares the totals with the records of an agent whose history is full.
+// TestTotalsAreSmall compares the size of the totals with the size of the records, for an agent with a full
+// history.
 func TestTotalsAreSmall(t *testing.T) {
 	const most = 16 << 10
 	f := &fake{gone: ended(1000), timelines: nil}

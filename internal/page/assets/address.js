@@ -1,10 +1,10 @@
-// The address of a view is in the fragment, so it works behind every proxy, and no server receives it.
+// The address of a view is in the URL's fragment. So the address works behind every proxy, and no server receives the address.
 
 const views = ['startups', 'workloads', 'images', 'pulls', 'registries', 'node', 'quality', 'compare'];
 
 const renamed = { evidence: 'quality' };
 
-// parse reads a fragment. It ignores unknown parts, so that a link of a later version still opens a view.
+// parse reads a fragment. parse ignores unknown parts, so that a link from a later version still opens a view.
 export function parse(fragment) {
   const text = fragment.replace(/^#\/?/, '');
   const cut = text.indexOf('?');
@@ -35,7 +35,7 @@ export function ofComparison(a, b) { return ofView('compare', { a: a && idOf(a),
 
 export function idOf({ namespace, name, uid }) { return [namespace, name, uid ?? ''].map(encodeURIComponent).join('/'); }
 
-// readID reads what idOf wrote. It returns null for any other text.
+// readID parses a text that idOf returned. For any other text, readID returns null.
 export function readID(text) {
   const [namespace, name, uid, ...more] = (text ?? '').split('/').map(decode);
   return namespace && name && more.length === 0 ? { namespace, name, uid: uid ?? '' } : null;

@@ -2,7 +2,7 @@
 
 import { message } from './text.js';
 
-// Refusal is an error response. Its message is the agent's reason.
+// Refusal is an error response. The message is the reason that the agent states.
 export class Refusal extends Error {
   constructor(status, reason) {
     super(reason);
@@ -12,7 +12,7 @@ export class Refusal extends Error {
 
 const tries = 4;
 
-// ask requests JSON. It repeats a request to a busy agent.
+// ask requests JSON. If the agent is busy, ask repeats the request.
 export async function ask(path, signal) {
   for (let again = 1; ; again++) {
     const answer = await fetch(path, { signal, headers: { Accept: 'application/json' } });
@@ -41,9 +41,9 @@ export function pause(milliseconds, signal) {
   });
 }
 
-// Aggregate is a response with sums. The page requests it again after a change, but only once in a few seconds.
+// Aggregate requests a response with sums. After a change, Aggregate requests the response again, but only once in a few seconds.
 export class Aggregate {
-  #path; // a path, or a function that returns it
+  #path; // a path, or a function that returns a path
   #least; // milliseconds between two requests
   #takes;
   #fares; // called with an error, or without an argument after a success

@@ -1,10 +1,10 @@
-// The latest pulls that could have waited for each other. Pure.
+// Functions for the latest pulls that could have waited for each other. All functions are pure.
 
 const APART = 60000; // milliseconds without a pull between two bursts
 const MOST = 40;
 
-// burstOf returns the latest burst of pulls, the oldest first. A pull has the instants from, to and startedAt in milliseconds. startedAt
-// is the request to the runtime, or NaN if no source reports it.
+// burstOf returns the latest burst of pulls, the oldest first. Each pull has the instants from, to and startedAt in milliseconds.
+// startedAt is the time of the request to the runtime, or NaN if no source reports this time.
 export function burstOf(pulls) {
   const all = pulls.filter((p) => Number.isFinite(p.from) && Number.isFinite(p.to)).sort((a, b) => b.to - a.to).slice(0, MOST);
   const burst = [];
@@ -17,7 +17,7 @@ export function burstOf(pulls) {
   return burst.sort((a, b) => a.from - b.from || a.to - b.to);
 }
 
-// lanesOf packs pulls into as few lanes as possible: one lane if the node pulls one image at a time.
+// lanesOf puts pulls into as few lanes as possible. If the node pulls one image at a time, one lane is enough.
 export function lanesOf(burst) {
   const lanes = [];
   const pulling = burst.filter((p) => Number.isFinite(p.startedAt)).sort((a, b) => a.startedAt - b.startedAt);

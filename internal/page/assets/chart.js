@@ -1,4 +1,4 @@
-// The rows of a waterfall. Instants are in seconds since the creation of the pod. Pure.
+// The rows of a waterfall. Instants are in seconds since the creation of the pod. All functions are pure.
 
 import { message, visible } from './text.js';
 
@@ -29,7 +29,7 @@ export function chartOf(record, grown, open) {
   return { createdAt, total: Math.max(record.total_seconds + grown, 0), rows, events: events(record, since), pulls: record.pulls.map((p) => pull(p, since)) };
 }
 
-// pullOf returns the index of a phase's pull, or -1.
+// pullOf returns the index of a phase's pull, or -1 if the phase has no pull.
 function pullOf(record, p) {
   const names = [p.phase, ...(p.merged_with ?? [])];
   if (!names.includes('pull')) return -1;

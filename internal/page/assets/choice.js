@@ -1,8 +1,8 @@
-// The start-ups that a view shows, and their order. The address has the whole choice. Pure.
+// The start-ups that a view shows, and their order. The page's address contains this choice. All functions are pure.
 
 import { age, mainCause, pulled, starts } from './startup.js';
 
-// orders are the columns by which a reader can sort. Each begins with the end that readers need most.
+// orders has a comparison for each column by which a reader can sort. Each comparison puts the start-ups first that readers need most.
 const orders = {
   started: (a, b) => b.createdAt - a.createdAt,
   ended: (a, b) => (b.settledAt || b.createdAt) - (a.settledAt || a.createdAt),
@@ -29,11 +29,11 @@ export function choiceOf(query) {
     registry: query.get('registry') ?? '',
     image: query.get('image') ?? '',
     range: rangeOf(query),
-    a: query.get('a') ?? '', // the start-up to compare with, which becomes the first
-    b: query.get('b') ?? '', // the same, which becomes the second
+    a: query.get('a') ?? '', // ID of the first start-up of a comparison
+    b: query.get('b') ?? '', // ID of the second start-up of a comparison
     column: known ? column : usualOrder,
     backwards: known && asked.startsWith('-'),
-    sort: asked, // views with other columns read it
+    sort: asked, // order from the address, for views with other columns
   };
 }
 
@@ -55,8 +55,8 @@ export function matcher(c, nodeNow) {
     ranged && !within(c.range, s.createdAt, starts(s) ? nodeNow : s.settledAt, nodeNow)) && words.every((w) => s.found.includes(w));
 }
 
-// choose returns the chosen start-ups in order: those in progress, and the completed ones. By default, those in progress are in
-// the order of their age, because this order does not change while all of them grow.
+// choose returns the chosen start-ups as two sorted lists: start-ups in progress, and completed start-ups. By default, start-ups in
+// progress are sorted by age, because this order stays the same while their ages grow.
 export function choose(all, c, now, nodeNow) {
   const matches = matcher(c, nodeNow);
   const going = [];
@@ -75,7 +75,7 @@ const units = { m: 60000, h: 3600000, d: 86400000 };
 
 export const lengths = [['15m', 'last 15 minutes'], ['1h', 'last hour'], ['6h', 'last 6 hours'], ['1d', 'last day']];
 
-// rangeOf reads a range from an address. An instant that is not given is NaN.
+// rangeOf reads a range from an address. If the address does not contain an instant, the instant is NaN.
 export function rangeOf(query) {
   const last = /^[1-9]\d{0,4}[mhd]$/.test(query.get('last') ?? '') ? query.get('last') : '';
   return { last, from: last ? NaN : Date.parse(query.get('from') ?? ''), to: last ? NaN : Date.parse(query.get('to') ?? '') };
@@ -85,7 +85,7 @@ export function rangeSettings({ last, from, to }) { return { last, from: instant
 
 export function hasRange({ last, from, to }) { return last !== '' || Number.isFinite(from) || Number.isFinite(to); }
 
-// within reports whether any part of a start-up or pull is in the range. An end that is unknown is NaN.
+// within reports whether any part of a start-up or pull is in the range. The argument to is NaN if the end is unknown.
 export function within(range, from, to, now) {
   const begins = range.last ? now - Number(range.last.slice(0, -1)) * units[range.last.at(-1)] : range.from;
   return !((Number.isFinite(to) ? to : from) < begins) && !(from > range.to);

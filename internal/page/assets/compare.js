@@ -1,11 +1,11 @@
-// The phases of two start-ups, side by side. Pure.
+// The phases of two start-ups, side by side. All functions are pure.
 
 // compareCharts aligns the rows of two charts. Each row of the result has a name and two sides. A side has the bars of its phases,
-// their total length and its accuracy, or it is null if the start-up did not have this phase. difference is the second length minus
-// the first, and accuracy is the largest possible error of the difference.
+// their total length and its accuracy. A side is null if the start-up did not have this phase. The property difference is the second
+// length minus the first length. The row's accuracy is the largest possible error of the difference.
 //
-// Evidence that cannot separate phases merges them in one start-up and not in the other. compareCharts then adds up the same phases
-// on the other side, so that it compares equal parts.
+// If the evidence of only one start-up cannot separate some phases, only this start-up has them as one merged phase. In this case,
+// compareCharts adds up the same phases of the other start-up, so that both sides cover the same phases.
 export function compareCharts(a, b) {
   const phases = [a, b].map((chart) => chart.rows.filter((r) => r.kind === 'phase'));
   const sameNames = phases[0].some((r) => r.container && phases[1].some((s) => s.container === r.container));
@@ -27,14 +27,14 @@ export function compareCharts(a, b) {
   return { rows, total: Math.max(a.total, b.total), totals: [a.total, b.total] };
 }
 
-// namesOf returns the phases that a row can be. Unattributed time with candidates is one of the candidates.
+// namesOf returns the possible phases of a row. If unattributed time has candidates, its possible phases are the candidates.
 function namesOf(r) {
   const all = r.phase === 'unattributed' && r.merged.length > 0 ? r.merged : [r.phase, ...r.merged];
   return [...new Set(all)];
 }
 
-// placesOf returns the container and the attempt of each row. Start-ups of different workloads have different containers: then the
-// first container with phases is compared with the first, and so on.
+// placesOf returns the container and the attempt of each row. Start-ups of different workloads have different containers. In this case,
+// compareCharts compares the first container with phases of each start-up, then the second container, and so on.
 function placesOf(rows, sameNames) {
   const order = [];
   return rows.map((r) => {
@@ -78,5 +78,5 @@ class Sets {
   }
 }
 
-// largest returns the row with the largest difference, in either direction; undefined without rows.
+// largest returns the row with the largest positive or negative difference. It returns undefined if there are no rows.
 export function largest(rows) { return rows.reduce((a, b) => (!a || Math.abs(b.difference) > Math.abs(a.difference) ? b : a), undefined); }

@@ -1,4 +1,4 @@
-// Elements. Text becomes text nodes and never markup.
+// Functions that create and change elements. They add text only as text nodes, never as markup.
 
 export function element(tag, style = '', ...children) {
   const made = document.createElement(tag);
@@ -7,7 +7,7 @@ export function element(tag, style = '', ...children) {
   return made;
 }
 
-// write sets a text. It skips an equal text to avoid a layout.
+// write sets the text of an element. If the text is already the same, write does nothing, to avoid a layout.
 export function write(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
@@ -20,7 +20,7 @@ export function mark(node, attribute, value) {
   if (node.getAttribute(attribute) !== value) node.setAttribute(attribute, value);
 }
 
-// place puts an element between two shares of the width, within the width.
+// place sets the left edge and the right edge of an element, as shares of the available width from 0 to 1.
 export function place(node, from, to) {
   const left = Math.min(Math.max(from, 0), 1);
   const right = Math.min(Math.max(to, left), 1);
@@ -32,7 +32,8 @@ export function lay(node, property, value) {
   if (node.style.getPropertyValue(property) !== value) node.style.setProperty(property, value);
 }
 
-// perFrame makes a function that does the work once before the next frame. A hidden page has no frames.
+// perFrame returns a function that calls work before the next frame. Several calls before this frame cause only one call of work. A
+// hidden page has no frames.
 export function perFrame(work) {
   let asked = false;
   return () => {
@@ -45,7 +46,7 @@ export function perFrame(work) {
   };
 }
 
-// sync gives a host a child for each item, in order. An item keeps its child, so that the focus and the pointer stay.
+// sync gives a host a child for each item, in order. Each item keeps its child element, so that the element keeps the focus.
 export function sync(host, items, keyOf, make, fill) {
   const had = new Map();
   for (const child of [...host.children]) {

@@ -1,9 +1,10 @@
-// The stream of changes. The page subscribes first and lists after the reset, as the API requires. It does not poll.
+// The stream of changes. The page first opens the stream, and then lists after the stream's reset, as the API requires. The page does
+// not poll.
 
 import { ask, Refusal } from './ask.js';
 
-const PAGE = 250; // start-ups in a response: a larger one would block the page
-const SILENCE = 5000; // milliseconds until the page lists without the stream, which a proxy can delay
+const PAGE = 250; // start-ups in a response: a larger response would block the page
+const SILENCE = 5000; // milliseconds until the page lists without the stream, because a proxy can delay the stream
 const LEAST_WAIT = 2000;
 const MOST_WAIT = 30000;
 const HIDDEN = 20000; // milliseconds until a hidden page disconnects: a browser has six connections to a server
@@ -59,7 +60,7 @@ export class Feed {
     };
   }
 
-  // refused lists now and opens the stream later, because an agent can refuse only the stream.
+  // refused lists now and opens the stream later, because an agent that refuses the stream can still answer lists.
   async #refused() {
     this.#close();
     const wait = this.#wait;

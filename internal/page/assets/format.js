@@ -1,11 +1,11 @@
 // Numbers as text. Lengths are in seconds.
 
-// exact prints a length like the command line.
+// exact formats a length in the same way as the command line.
 export function exact(seconds) { return seconds.toFixed(3) + ' s'; }
 
 export function exactError(seconds) { return '±' + exact(seconds); }
 
-// brief prints a length with about three digits.
+// brief formats a length with about three digits.
 export function brief(seconds) {
   if (!(seconds >= 0)) return '–';
   if (seconds < 0.9995) return Math.round(seconds * 1000) + ' ms';
@@ -17,7 +17,7 @@ export function brief(seconds) {
   return Math.floor(whole / 86400) + ' d ' + pad(Math.floor(whole / 3600) % 24) + ' h';
 }
 
-// running prints a length that grows, without digits that would flicker.
+// running formats a length that grows. It omits digits that would change too fast to read.
 export function running(seconds) {
   if (!(seconds >= 0)) return '–';
   return seconds < 59.95 ? seconds.toFixed(seconds < 10 ? 1 : 0) + ' s' : brief(seconds);

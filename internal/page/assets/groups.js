@@ -1,4 +1,4 @@
-// Start-ups grouped by workload, and their pulls grouped by image. Pure.
+// Start-ups grouped by workload, and their pulls grouped by image. All functions are pure.
 
 import { compare } from './choice.js';
 import { age, byCause, pulled, starts } from './startup.js';
@@ -13,7 +13,7 @@ export function workloadsOf(all, now) {
     g.count = g.members.length;
     g.going = g.members.filter(starts).length;
     g.failed = g.members.filter((s) => s.state === 'failed' || s.state === 'given_up').length;
-    // The median of completed start-ups only: those in progress are shorter than they will be.
+    // The median excludes start-ups in progress, because their length still grows.
     g.median = median(g.members.filter((s) => !starts(s)).map((s) => s.total));
     g.longest = most(g.members, (s) => age(s, now));
     g.slowest = age(g.longest, now);

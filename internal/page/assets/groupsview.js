@@ -1,4 +1,4 @@
-// The views of workloads and of images: a row for each group, which leads to its start-ups.
+// The views of workloads and of images: a row for each group, with links to the group's start-ups.
 
 import { ofPod, ofView } from './address.js';
 import { choiceOf, filtersOf, matcher } from './choice.js';
@@ -12,7 +12,7 @@ import { shortCause } from './words.js';
 
 const MOST = 300; // rows
 
-// Each view has columns: a head, the property by which the column sorts, and the cell of a group.
+// Each column has a head, the property by which the column sorts, and a function that returns a group's cell.
 const slowest = (g) => number(brief(g.slowest), { link: g.longest ? ofPod(g.longest.namespace, g.longest.name, g.longest.uid) : '' });
 const workloads = {
   group: (all, c, now) => workloadsOf(all, now),
@@ -23,7 +23,7 @@ const workloads = {
   facts: 'The median covers completed start-ups. The slowest start-up can still be in progress.',
 };
 const images = {
-  // The words of the search select images here, and start-ups in the other views.
+  // In this view, the words of the search select images. In the other views, the words select start-ups.
   group: (all, c) => imagesOf(all, c.registry, c.image).filter((g) => c.words.toLowerCase().split(/\s+/).every((w) => g.name.toLowerCase().includes(w))),
   startUps: (c) => ({ ...c, words: '' }),
   columns: [['Image', 'name', (g, list) => ({ text: g.name, link: list({ image: g.key }) })], ['Registry', '', (g) => ({ text: g.registry, link: ofView('registries', { registry: g.registry }) })],

@@ -1,4 +1,4 @@
-// The node, its clock, and the agent's sources. The stream does not have these, so the page requests them now and then.
+// The node, its clock, and the agent's sources. The stream does not contain this data, so the page requests the data at intervals.
 
 import { Aggregate } from './ask.js';
 
@@ -7,7 +7,7 @@ const LEAST = 5000;
 export class Health {
   node = null;
   evidence = null;
-  #ahead = 0; // milliseconds by which the node's clock is ahead of the browser's
+  #ahead = 0; // milliseconds by which the node's clock is ahead of the browser's clock
   #changed;
   #asks;
 

@@ -2,26 +2,27 @@
 
 import { startUpOf } from './startup.js';
 
-// The page keeps as many deleted pods as the agent, so that its memory is bounded.
+// The page keeps as many deleted pods as the agent, so that the page's memory is bounded.
 const MOST_GONE = 1000;
 
 export class Known {
   startUps = new Map();
   pulls = { items: [], seenAt: 0 };
-  listed = false; // a list was complete
+  listed = false; // true after the first complete list
   #listeners = new Set();
   #fresh = null; // UIDs that arrived after the request for a list
 
-  // A change has the kind 'startup' (with the UID, and the record unless the pod is gone), 'pulls' or 'list'. The last change of a list is whole.
+  // A change has the kind 'startup', 'pulls' or 'list'. A change of kind 'startup' has the UID and, unless the pod is gone, the record.
+  // After the last page of a list, the change has whole: true.
   listen(listener) { this.#listeners.add(listener); }
 
-  // expectList notes what the stream reports from now on, because a list can be older.
+  // expectList starts to record the UIDs that the stream reports, because the next list can be older than the stream.
   expectList() { this.#fresh = new Set(); }
 
   addPage(records, now) {
     for (const record of records) {
       if (!this.#fresh?.has(record.uid)) this.startUps.set(record.uid, startUpOf(record, now));
-      else if (!this.startUps.has(record.uid)) this.startUps.set(record.uid, { ...startUpOf(record, now), gone: true }); // the stream reported that it is gone
+      else if (!this.startUps.has(record.uid)) this.startUps.set(record.uid, { ...startUpOf(record, now), gone: true }); // the stream reported that the pod is gone
       this.#fresh?.add(record.uid);
     }
     this.#notify({ kind: 'list' });
@@ -45,7 +46,7 @@ export class Known {
     this.#fresh?.add(uid);
     const s = this.startUps.get(uid);
     if (!s) return;
-    // The end of the map has the pods that were deleted last.
+    // The pods that were deleted last are at the end of the map.
     this.startUps.delete(uid);
     this.startUps.set(uid, { ...s, gone: true });
     this.#forget();

@@ -42,7 +42,8 @@ let view = null;
 let shown = ''; // the name of the view
 let cameFromList = false;
 
-// readdress puts a choice into the address. It replaces the address, so that letters of a search are not steps of the history.
+// readdress puts a choice into the address. readdress adds no entry to the browser's history, so that the history does not contain each
+// letter of a search.
 function readdress(address) {
   try {
     history.replaceState(null, '', address);
@@ -133,7 +134,7 @@ function key(event) {
     views.startups.focusSearch();
   } else if (['ArrowDown', 'j'].includes(event.key) && (!typing || event.target.type === 'search') && !(typing && event.key === 'j')) {
     if (view.enter && (document.activeElement === document.body || typing || document.activeElement === at('main'))) {
-      event.preventDefault(); // without anything to enter, the page scrolls
+      event.preventDefault(); // if the view has nothing to enter, the browser scrolls the page
       view.enter();
     }
   }

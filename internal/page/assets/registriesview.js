@@ -1,4 +1,5 @@
-// The view of registries: the speed, the outcomes and the failures of each. A card leads to the pods, images and pulls of its registry.
+// The view of registries: the speed, the outcomes and the failures of each registry. The card of a registry links to the registry's
+// pods, images and pulls.
 
 import { ofView } from './address.js';
 import { Aggregate } from './ask.js';
@@ -13,7 +14,7 @@ export class RegistriesView {
   root = element('section', 'registries-view');
   #known;
   #clock;
-  #chosen = ''; // the registry of the address; '' for all
+  #chosen = ''; // the registry in the page's address; '' for all registries
   #all = element('a', 'quiet', 'Show all registries');
   #share;
   #shown = false;

@@ -1,8 +1,9 @@
-// A list of any length. The document has only the visible items. The style sheet has the heights of headings and rows.
+// A list of any length. The document contains only the elements of visible items. The style sheet defines the heights of headings and
+// rows.
 
 import { element, lay, perFrame } from './dom.js';
 
-const BEYOND = 400; // pixels above and below the window that the list also fills
+const BEYOND = 400; // height of the areas above and below the window that the list also fills, in pixels
 
 export class Rows {
   #host;
@@ -15,7 +16,7 @@ export class Rows {
   #heights;
   #bound = perFrame(() => this.#draw());
 
-  // The host is a positioned element. kinds has the custom property with the height of each kind of item.
+  // The host is a positioned element. For each kind of item, kinds has the name of the custom property with the height.
   constructor(host, kinds, make, fill) {
     this.#host = host;
     this.#heights = kinds;
@@ -25,7 +26,7 @@ export class Rows {
     window.addEventListener('resize', () => { this.#measure(); this.#bound(); });
   }
 
-  // show takes items with a key and a kind.
+  // show displays items. Each item has a key and a kind.
   show(items) {
     this.#items = items;
     this.#measure();
@@ -65,7 +66,7 @@ export class Rows {
     let to = from;
     for (; to < this.#items.length && this.#tops[to] < bottom; to++) seen.add(this.#items[to].key);
     for (const [key, node] of this.#shown) {
-      // The element with the focus stays, because the reader is there.
+      // The element with the focus stays, so that the reader does not lose the focus.
       if (seen.has(key) || node.contains(document.activeElement)) continue;
       this.#shown.delete(key);
       node.hidden = true;

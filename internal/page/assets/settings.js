@@ -1,4 +1,4 @@
-// Settings of the reader, which the browser keeps, and the theme.
+// The reader's settings, which the browser stores, and the theme.
 
 import { write } from './dom.js';
 
@@ -24,7 +24,7 @@ export function kept(key) {
   try { return localStorage.getItem(key) ?? ''; } catch { return ''; }
 }
 
-// keep does nothing if the browser refuses.
+// keep stores a setting. If the browser refuses to store the setting, keep does nothing.
 export function keep(key, value) {
-  try { localStorage.setItem(key, value); } catch { /* until the page is closed */ }
+  try { localStorage.setItem(key, value); } catch { /* the setting lasts until the page is closed */ }
 }

@@ -4,10 +4,10 @@ import { element, mark, write } from './dom.js';
 
 const kinds = { Deployment: 'deploy', StatefulSet: 'sts', DaemonSet: 'ds', ReplicaSet: 'rs', Job: 'job', CronJob: 'cronjob' };
 
-// A reader pastes a command into a shell. So a command has only names that Kubernetes allows.
+// Readers paste commands into a shell. So commands contain only names that Kubernetes allows.
 const legal = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
 
-// Each command is '' for a name that Kubernetes does not allow.
+// The functions for commands return '' for a name that Kubernetes does not allow.
 export function explainPod(namespace, name) {
   return legal.test(namespace) && legal.test(name) ? 'kubectl podlapse explain ' + name + ' -n ' + namespace : '';
 }
@@ -21,9 +21,9 @@ export function explainNode(node) { return legal.test(node) ? 'kubectl podlapse 
 
 export function openPage(node) { return legal.test(node) ? 'kubectl podlapse page ' + node : ''; }
 
-// linkOf returns what opens the same view on another computer. An address on loopback, as behind kubectl port-forward, works only on
-// this computer. So linkOf returns the command that opens the page, and the part of the address that leads to the view, in quotes
-// because a reader can paste the text into a shell.
+// linkOf returns a text with which a user on another computer can open the same view. A loopback address, for example of kubectl
+// port-forward, works only on this computer. For such an address, linkOf returns the command that opens the page, and the part of the
+// address that selects the view. This part is in quotes, because a reader can paste the text into a shell.
 export function linkOf({ hostname, href, hash }, node) {
   if (!/^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)) return href;
   return (openPage(node) || 'kubectl podlapse page NODE') + "\nThen add this to the address that the command prints: '" + (hash || '#/').replaceAll("'", '%27') + "'";

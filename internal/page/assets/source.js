@@ -1,4 +1,4 @@
-// The record of one start-up, which follows the stream.
+// The record of one start-up. Changes from the stream update the record.
 
 import { idOf, podPath } from './address.js';
 import { ask, Refusal } from './ask.js';
@@ -6,7 +6,7 @@ import { ask, Refusal } from './ask.js';
 export class Source {
   id = null; // namespace, name and UID
   record = null;
-  problem = ''; // why the record is missing, or no longer follows the agent
+  problem = ''; // why the record is missing or no longer updated
   seenAt = 0;
   #asking = null;
   #changed;
@@ -25,10 +25,10 @@ export class Source {
   close() { this.#asking?.abort(); }
 
   apply(change) {
-    if (change.whole) this.#load(); // the stream can have missed changes
+    if (change.whole) this.#load(); // the record can lack changes that the stream did not send
     else if (change.kind !== 'startup' || change.uid !== this.record?.uid) return;
     else if (change.record) this.#receive(change.record);
-    else this.#load(); // the object is gone: the record has the time
+    else this.#load(); // the pod was deleted, and the new record contains the time
   }
 
   grown() { return this.record.state === 'starting' && !this.problem ? (performance.now() - this.seenAt) / 1000 : 0; }

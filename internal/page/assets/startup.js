@@ -1,11 +1,12 @@
-// A start-up for lists. It has less than its record, because a record can be large and the page can have 1500 start-ups.
+// A start-up for lists. It has fewer fields than the record of the start-up, because a record can be large and the page can have 1500
+// start-ups.
 
 import { visible } from './text.js';
 import { phaseName } from './words.js';
 
 const VERDICT = 400;
 
-// startUpOf reads a record that arrived at an instant of performance.now().
+// startUpOf converts a record. seenAt is the record's time of arrival, from performance.now().
 export function startUpOf(record, seenAt) {
   const owner = record.owner ? visible(record.owner.kind) + '/' + visible(record.owner.name) : '';
   const s = {
@@ -37,7 +38,7 @@ function imageOf(p) {
 // pulled reports whether a pod used its registry for an image: the image was not present on the node.
 export function pulled(image) { return image.outcome !== 'present'; }
 
-// refusal returns the reason of the last failed pull and its registry. A pod in back-off waits because of this failure.
+// refusal returns the registry of the last failed pull and the reason for the failure. A pod in back-off waits because of this failure.
 function refusal(record) {
   const last = record.pulls.findLast((p) => p.kind !== 'ephemeral' && p.outcome === 'failed');
   return last?.failure ? visible(last.registry) + ' or its mirror: ' + visible(last.failure).replaceAll('_', ' ') : '';

@@ -250,7 +250,7 @@ function part(key, name, startUps) {
   return startUps.length === 0 ? [] : [{ key, kind: 'heading', name, count: startUps.length }, ...startUps.map((s) => ({ key: s.uid, kind: 'row', s }))];
 }
 
-// withoutTotal returns a verdict without its length and its error, because they have columns.
+// withoutTotal returns a verdict without its length and its error, because the list has columns for both values.
 function withoutTotal(verdict) {
   const why = /^[^:]*: (.*?)(; ±[^;]*)?$/.exec(verdict);
   return why ? why[1] : verdict;

@@ -11,7 +11,7 @@ const piled = /(\p{M}{4})\p{M}+/gu;
 
 function show(character) { return '⟨' + character.codePointAt(0).toString(16).toUpperCase().padStart(4, '0') + '⟩'; }
 
-// visible limits a text, and adds the number of characters that it removed.
+// visible limits the length of a text, and adds the number of removed characters.
 export function visible(text, most = NAMES) {
   if (text === undefined || text === null) return '';
   text = String(text);

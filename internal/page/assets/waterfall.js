@@ -147,7 +147,7 @@ function nameOf(r) {
   }
 }
 
-// remark distinguishes the two lengths of unpacking. The phase is only the part after the download.
+// remark distinguishes the length of the whole unpacking from the phase, which is only the part after the download.
 function remark(r) {
   if (r.kind === 'unpack') return 'overlaps download';
   return r.kind === 'phase' && r.phase === 'unpack' && r.merged.length === 0 ? 'after the download' : '';
@@ -186,7 +186,7 @@ function percentOf(at, total) { return (100 * Math.min(Math.max(total > 0 ? at /
 
 const steps = [1, 2, 5];
 
-// ticks returns the round numbers of an axis: 0 and at most a number of others.
+// ticks returns the round numbers of an axis: 0, and further numbers. The argument most limits the further numbers.
 function ticks(total, most = 6) {
   if (!(total > 0)) return [0];
   const step = stepOf(total, most);

@@ -1,4 +1,4 @@
-// The words of records in prose, and their styles. The page shows a word of a later agent unchanged.
+// Texts and styles for the words in records. The page shows an unknown word, for example from a later agent, unchanged.
 
 import { phases } from './phases.js';
 import { visible } from './text.js';

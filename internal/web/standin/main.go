@@ -1,5 +1,5 @@
-// Command standin is the agent's server without a node. It serves the page and the API with invented start-ups, for
-// tests in a browser. Its start-ups and changes are those of the stream benchmark.
+// Command standin is the agent's server without a node. The command serves the page and the API with invented
+// start-ups, for tests in a browser. The start-ups and their changes are the same as in the stream benchmark.
 package main
 
 import (
@@ -86,7 +86,7 @@ func run(ctx context.Context, listen string, count, changes int, hostile, pulls,
 	return parts.Wait()
 }
 
-// every calls a function at an interval until ctx ends.
+// every calls the function does at each interval until ctx is done.
 func every(ctx context.Context, interval time.Duration, does func(n int)) error {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
