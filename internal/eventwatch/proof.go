@@ -6,12 +6,12 @@ import (
 	"github.com/podlapse/podlapse/internal/kubeclient"
 )
 
-// The type proof detects when a watch has delivered everything that the API server held when the watch was opened.
-// The API server does not mark this point. The point is reached when only new Events have arrived for the time
+// proof detects when a watch has delivered everything that the API server held when the watch was opened. The API
+// server does not mark this point. The agent assumes the point when no existing Event has arrived for the time
 // kubeclient.ProvenAfter.
 //
-// Existing Events arrive in the order of their names, from one state of etcd. New Events arrive in the order of
-// their versions. So an Event with an older version than a previous Event is an existing Event.
+// Existing Events arrive in the order of their names, from one state of etcd. New Events arrive in the order of their
+// versions. So an Event with a version lower than an earlier version is an existing Event.
 type proof struct {
 	timer  *time.Timer
 	at     time.Time
@@ -25,7 +25,7 @@ func newProof(revision uint64) *proof {
 	}
 }
 
-// The method see processes the version of an Event. The method see ignores a version that is not a number.
+// see processes the version of an Event, and ignores a version that is not a number.
 func (p *proof) see(version string) {
 	switch v := revisionOf(version); {
 	case v == 0:
@@ -36,7 +36,7 @@ func (p *proof) see(version string) {
 	}
 }
 
-// The method postpone extends the deadline by a time in which no goroutine read the watch.
+// postpone extends the deadline by the time for which no goroutine read the watch.
 func (p *proof) postpone(took time.Duration) {
 	p.at = p.at.Add(took)
 	p.timer.Reset(time.Until(p.at))
