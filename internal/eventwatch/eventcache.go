@@ -73,7 +73,7 @@ type eventCache struct {
 type share struct {
 	pods          map[involved]*pastOf
 	forgotten     map[uint64]struct{} // hashes of the forgotten pods; nil if blank is true
-	blank         bool                // true after the cache dropped the hashes of the forgotten pods, so any pod of the namespace can be incomplete
+	blank         bool                // the hashes of the forgotten pods are gone, so any pod can be incomplete
 	events, bytes int
 }
 

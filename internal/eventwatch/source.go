@@ -56,7 +56,7 @@ type Config struct {
 // API server does not read older Events.
 type Source struct {
 	config Config
-	wake   chan struct{} // signals that the queue or the taken slots changed; has capacity 1, senders drop a signal when the channel is full
+	wake   chan struct{} // signals a change of the queue or of the slots; has capacity 1, senders drop a signal if full
 	// remember is the maximum number of Events that a shared watch remembers. Tests lower this limit.
 	remember int
 	jitter   time.Duration // maximum random wait: maxJitter, or less in tests
@@ -70,12 +70,13 @@ type Source struct {
 	requests    map[string]*request  // by pod UID; one entry for each pod whose Events reconcile requests
 	shared      map[string]*follower // by namespace; if Config.Cluster is true, the only key is ""
 	left        map[string]*position // positions of pods whose request ended, by pod UID
-	wide        map[string]time.Time // end of the time without a shared watch, by namespace
-	large       map[string]time.Time // end of the time for which a namespace counts as large (more than maxHistory Events), by namespace
+	wide        map[string]time.Time // time until which the pods of a namespace do not share a watch
+	large       map[string]time.Time // time until which a namespace counts as large (more than maxHistory Events)
 	queue       watchQueue
 	times       openTimes
 	requestedAt time.Time // time of the latest call of Watch that added a request
-	revisions   revisions
+	// revisions provides the positions from which watches begin.
+	revisions revisions
 }
 
 // New creates a source without open watches.
