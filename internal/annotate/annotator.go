@@ -51,7 +51,7 @@ type Annotator struct {
 	queue   workqueue.TypedDelayingInterface[string] // UIDs of pods that request annotations; each UID is queued once
 	retries workqueue.TypedRateLimiter[string]
 
-	provenAt time.Time // last time at which a policy refused the forbidden annotation; only Run's goroutine uses this field
+	provenAt time.Time // last time at which a policy refused Forbidden; only the goroutine of Run uses provenAt
 
 	mu   sync.Mutex
 	pods map[string]*asked // pods of this node that request annotations, by UID

@@ -15,8 +15,7 @@ type collector struct {
 	active, queued, unpacking, bytes, oldest, failing, workloads *prometheus.Desc
 }
 
-// NewCollector returns the collector of the metrics of pulls in progress. The collector calls the function now at
-// each scrape.
+// NewCollector returns the collector of the metrics of pulls in progress. The collector calls now at each scrape.
 func NewCollector(now func() Snapshot) prometheus.Collector {
 	registry := []string{"registry"}
 	return &collector{
@@ -93,7 +92,7 @@ func (c *collector) Collect(metrics chan<- prometheus.Metric) {
 			unpacking++
 		case record.State == api.PullStateQueued, now.Downloads == nil:
 			s.queued++
-		} // a pull without a state is one of several candidates for an active download
+		} // a pull without a state is one of several pulls that could own an active download
 		s.oldest = max(s.oldest, record.Age.Duration().Seconds())
 	}
 	metrics <- prometheus.MustNewConstMetric(c.unpacking, prometheus.GaugeValue, float64(unpacking))
