@@ -57,7 +57,7 @@ const (
 // authorizedFor is the time for which a token stays in Reviewer.authorized. It is longer than a scrape interval.
 const authorizedFor = time.Hour
 
-// New creates a Reviewer. The Reviewer calls report after each review that it requests from the API server.
+// New creates a Reviewer. The Reviewer calls report with the success or failure of its reviews at the API server.
 func New(config *rest.Config, report health.Report, now func() time.Time) (*Reviewer, error) {
 	client, err := NewClient(config)
 	if err != nil {
