@@ -28,7 +28,7 @@ func TestDocument(t *testing.T) {
 		line := example.FindStringSubmatch(block)[1]
 		args := strings.Fields(line)
 		commands[args[0]] = true
-		if args[0] == "page" { // page runs until a signal, and TestPage covers its output
+		if args[0] == "page" { // page runs until a signal; TestPage covers its output
 			return block
 		}
 		answer := atNoon(t, server, args...)
@@ -51,7 +51,7 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// TestFallbackIsReported prints once how the agents were reached.
+// TestFallbackIsReported checks that a command reports only once that it used port-forwards.
 func TestFallbackIsReported(t *testing.T) {
 	server := clusterOf(t, shop())
 	server.Hang(func(r *http.Request) bool { return strings.Contains(r.URL.Path, "/proxy/") })
