@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// race sends one request over the proxy, over a port-forward, or over both at the same time. When decide returns, no
-// goroutine of its race runs any more.
+// race sends one request over the proxy, over a port-forward, or over both ways at the same time. When decide
+// returns, no goroutine of its race runs any more.
 type race struct {
 	route    *route
 	request  *http.Request
@@ -23,7 +23,8 @@ type race struct {
 
 // decide sends the request over the preferred way: the proxy or a port-forward. If the preferred way fails, or does
 // not respond within raceAfter, decide also sends the request over the second way. The first response of the agent
-// wins. The agent can receive the request twice. This is harmless, because requests have no body and change nothing.
+// wins. The agent can receive the request twice. A repeated request is harmless, because requests have no body and
+// change nothing.
 func (r *route) decide(request *http.Request) (*http.Response, error) {
 	first, second := viaProxy, viaForward
 	if r.learned.preferForward.Load() {

@@ -100,7 +100,7 @@ type container struct {
 }
 
 // Agents lists one agent for each node, sorted by the nodes' names. If node is not empty, Agents lists only the agent
-// of this node. If Agents finds no agent, it returns ErrNoAgent.
+// of this node. If Agents finds no agent, the error is ErrNoAgent.
 func (c *Cluster) Agents(ctx context.Context, node string) ([]Agent, error) {
 	query := firstPage()
 	query.Set("labelSelector", labels)

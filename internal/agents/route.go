@@ -44,7 +44,7 @@ type experience struct {
 	proxyReaches  atomic.Bool // the proxy has reached an agent
 	preferForward atomic.Bool // requests try the port-forward first
 	mu            sync.Mutex
-	fallback      string // error of the proxy that caused the first port-forward; empty without such an error
+	fallback      string // error of the proxy that caused the first port-forward; empty without a port-forward
 }
 
 // Unreached is the error of a request that reached no agent, neither over the proxy nor over a port-forward.
@@ -122,7 +122,7 @@ type attempt struct {
 	way      way
 	response *http.Response // nil without a response
 	err      error          // error if the request did not reach the agent
-	reached  bool           // the agent responded, and it accepts requests over this way
+	reached  bool           // the agent responded, and accepts requests over this way
 	final    bool           // a request over the second way would fail too
 	local    bool           // the agent accepts only loopback clients
 }

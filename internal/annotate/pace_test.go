@@ -19,7 +19,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// answers is an API server in a synctest bubble. It records the times of the requests.
+// answers is an API server in a synctest bubble. answers records the times of the requests.
 type answers struct {
 	agent *Annotator
 	asked []time.Duration // times of the requests since the start; only the requesting goroutine uses this field

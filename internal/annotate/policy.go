@@ -10,9 +10,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// RBAC cannot restrict the permission to patch pods to annotations or to one node. An attacker who controls one agent
-// could use this permission to run any program on any node. The policy of the component annotate restricts the
-// permission. So the agent writes only after the policy refused a test request.
+// RBAC cannot limit the permission to patch pods: neither to annotations, nor to the pods of one node. An attacker
+// who controls one agent could use this permission to run any program on any node. The policy of the component
+// annotate limits the permission. So the agent writes only after the policy refused a test request.
 const (
 	// Forbidden is an annotation that the policy never allows an agent to write. The agent requests this annotation
 	// only in a dry run.
@@ -30,7 +30,7 @@ var errNoPolicy = errors.New("no policy limits the agent's permission to patch p
 	"ValidatingAdmissionPolicy and binding of the component annotate, which require Kubernetes 1.30, or use " +
 	"--annotate=off; see docs/annotations.md")
 
-// limited tests whether a policy limits the agent. It sends a dry-run request that the policy must refuse, and
+// limited tests whether a policy limits the agent. limited sends a dry-run request that the policy must refuse, and
 // returns nil if a policy refused the request.
 func (a *Annotator) limited(ctx context.Context, p asking) error {
 	now := a.config.Now()

@@ -118,8 +118,8 @@ func (a agentQuery) noteFallback() {
 	}
 }
 
-// ofAgents queries the agent of the node in --node, or all agents without --node. It returns the answers, and the
-// errors of the agents that did not answer. If no agent answers, ofAgents fails.
+// ofAgents queries the agent of the node in --node, or all agents without --node. ofAgents returns the answers, and
+// the errors of the agents that did not answer. If no agent answers, ofAgents fails.
 func ofAgents[A any](ctx context.Context, a agentQuery, ask func(context.Context, client.Client) (A, error)) (
 	[]agents.Answer[A], []error, error) {
 	found, err := a.agents(ctx, a.target.node)
@@ -142,8 +142,8 @@ func ofAgents[A any](ctx context.Context, a agentQuery, ask func(context.Context
 }
 
 // eachAgent queries agents and passes each answer to take immediately. So memory does not hold the answers of all
-// agents at the same time. eachAgent calls take for one answer at a time, in any order. It returns the agents that
-// answered, and the errors of the other agents. If no agent answers, eachAgent fails.
+// agents at the same time. eachAgent calls take for one answer at a time, in any order. eachAgent returns the agents
+// that answered, and the errors of the other agents. If no agent answers, eachAgent fails.
 func eachAgent[A any](
 	ctx context.Context, found []agents.Agent, ask func(context.Context, client.Client) (A, error),
 	take func(agents.Answer[A])) (answered []agents.Agent, failed []error, err error) {

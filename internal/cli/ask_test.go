@@ -127,8 +127,8 @@ func TestChooseAgents(t *testing.T) {
 	runs(t, PluginProgram, config, "none").must(t, ExitUsage, "", `unknown command "none"`)
 }
 
-// TestQueryOverTLS checks that both sides verify certificates. With --insecure-skip-tls-verify, the client accepts
-// any certificate.
+// TestQueryOverTLS checks that the client and the agent verify certificates. With --insecure-skip-tls-verify, the
+// client accepts any certificate.
 func TestQueryOverTLS(t *testing.T) {
 	agent := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, answerRecord)

@@ -25,7 +25,7 @@ const (
 func shells() []string { return []string{"bash", "zsh", "fish"} }
 
 // completions describes the program's commands and flags to cobra, because cobra knows the completion protocols of
-// the shells. Cobra does not parse the arguments of the user: flags.Table parses them.
+// the shells. Only flags.Table parses the arguments of the user.
 func completions(call Call) *cobra.Command {
 	root := &cobra.Command{
 		Use:               strings.ReplaceAll(call.Program.Name, " ", "-"),

@@ -16,7 +16,8 @@ const document = "../../docs/cli.md"
 // example is a code block of the document that starts with a command of the plugin.
 var example = regexp.MustCompile("(?ms)^```console\n\\$ kubectl podlapse ([^\n]*)\n.*?^```$")
 
-// TestDocument runs every example of docs/cli.md on the cluster of this package's tests, and compares the output.
+// TestDocument runs every example of docs/cli.md on the cluster of this package's tests, and compares the output with
+// the document.
 func TestDocument(t *testing.T) {
 	text, err := os.ReadFile(document)
 	if err != nil {

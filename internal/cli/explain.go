@@ -132,8 +132,7 @@ func (a agentQuery) recordsOf(ctx context.Context, wanted []resource) ([]api.Rec
 	return records, uniqueErrors(failed), nil
 }
 
-// uniqueErrors removes repeated errors. The reason is that an agent that does not answer causes one error for each
-// resource.
+// uniqueErrors removes repeated errors. An agent that does not answer causes one error for each resource.
 func uniqueErrors(failed []error) []error {
 	known := map[string]bool{}
 	return slices.DeleteFunc(failed, func(err error) bool {

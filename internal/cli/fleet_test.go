@@ -21,8 +21,8 @@ import (
 // noon is the current time for the commands in these tests.
 var noon = time.Date(2026, time.March, 2, 12, 0, 0, 0, time.UTC)
 
-// fakeAgent is the agent of one node. Of the filters, fakeAgent supports the namespace, the name, the owner, and a
-// label selector with one label.
+// fakeAgent is the agent of one node. fakeAgent supports only these filters: the namespace, the name, the owner, and
+// a label selector with one label.
 type fakeAgent struct {
 	node    string
 	records []api.Record

@@ -18,7 +18,7 @@ import (
 func TestResources(t *testing.T) {
 	server := clusterOf(t, shop())
 	for _, test := range []struct{ args, want string }{
-		{"cart-0 -n shop", ""}, // no pod has this name, because the last letter of a pod's name is the node's
+		{"cart-0 -n shop", ""}, // no pod has this name, because a pod's name ends with the node's letter
 		{"cart-a -n shop", "pod/cart-a"},
 		{"pod/cart-a -n shop", "pod/cart-a"},
 		{"pods cart-a cart-b -n shop", "pod/cart-a pod/cart-b"},

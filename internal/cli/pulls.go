@@ -146,7 +146,7 @@ func pulls(nodes bool) view[listedPull] {
 		},
 		id: func(p listedPull) string {
 			id := fmt.Sprintf("%s|%t|%s|%s|%s", p.node, p.live != nil, p.pod(), p.container(), p.image())
-			if p.recent != nil { // because a pod of a StatefulSet has the same name as its predecessor
+			if p.recent != nil { // a pod of a StatefulSet has the same name as the pod that it replaces
 				id += fmt.Sprintf("|%d|%d", p.recent.Attempt, p.recent.FinishedAt.UnixNano())
 			}
 			return id

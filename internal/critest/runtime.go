@@ -1,6 +1,6 @@
 // Package critest is a fake container runtime that runs no containers. On a Unix socket, the fake serves the read
 // calls of CRI and of containerd's own stores, with the content that a test adds. A test can make the fake slow or
-// silent, or make it return wrong answers. Every method is safe for concurrent use.
+// silent, or make the fake return wrong answers. Every method is safe for concurrent use.
 package critest
 
 import (

@@ -10,8 +10,8 @@ import (
 )
 
 // TestBusyNamespace starts 20 pods per second in a namespace that already has thousands of Events. The API server is
-// overloaded: it needs longer to send the existing Events than the agent waits for Events. Each pod has 14 Events.
-// The agent must observe all Events of the pods and receive few other Events.
+// overloaded: the agent's wait for existing Events ends before all of them have arrived. Each pod has 14 Events. The
+// agent must observe all Events of the pods and receive few other Events.
 func TestBusyNamespace(t *testing.T) {
 	const pods, perPod = 200, 14
 	inBubble(t, Config{}, func(b *bubble) {

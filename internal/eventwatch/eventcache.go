@@ -53,8 +53,8 @@ func keyOf(event *corev1.Event) eventKey {
 	return eventKey{maphash.String(seed, event.Name), maphash.String(seed, event.ResourceVersion)}
 }
 
-// eventCache holds the latest state of the Events that a shared watch received about this node's pods. This includes
-// pods whose Events reconcile has not requested yet, so a later request gets their earlier Events.
+// eventCache holds the latest state of the Events that a shared watch received about this node's pods. The cache
+// includes pods whose Events reconcile has not requested yet, so that a later request gets the pod's earlier Events.
 //
 // At the limit, eventCache forgets pods of the namespace with the most Events or bytes, starting with the pod whose
 // latest Event is the oldest. eventCache records the forgotten pods. So a namespace with many Events does not affect

@@ -14,7 +14,8 @@ import (
 
 // leaseTime is the time for which a watch can stay open while other watches wait in the queue. The slice is the
 // interval at which an open watch checks the queue. A watch that has delivered all existing Events can end after one
-// slice. So each of 100 pods gets a lease before it is too late for late Events (timeline, eventGrace).
+// slice. So each of 100 pods gets a lease within the time for which the core waits for late Events (timeline,
+// eventGrace).
 const (
 	leaseTime = 30 * time.Second
 	slice     = 3 * time.Second
@@ -37,7 +38,7 @@ func (s *Source) follow(ctx, lease context.Context, f *follower) {
 	}
 }
 
-// watchOnce opens a watch once and reads it. watchOnce reports whether the watch ended without an error.
+// watchOnce opens a watch and processes its messages. watchOnce reports whether the watch ended without an error.
 func (s *Source) watchOnce(ctx, lease context.Context, f *follower) bool {
 	events := kubeclient.Resource{Client: s.config.Client, Namespace: f.namespace, Name: "events"}
 	from, err := s.startOf(lease, f)
@@ -108,8 +109,8 @@ func (s *Source) read(ctx, lease context.Context, f *follower, from start, w wat
 				return r.accepted
 			}
 			if event.Type == watch.Error {
-				// An error of an accepted watch ends only this watch. For example, etcd no longer has the watch's
-				// revision (410).
+				// An error after the API server accepted the watch ends only this watch. An example is a revision
+				// that etcd no longer has (410).
 				return s.failed(lease, r, apierrors.FromObject(event.Object))
 			}
 			r.accept()

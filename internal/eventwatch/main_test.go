@@ -31,7 +31,7 @@ func newHarness(t *testing.T) *harness { return &harness{kubeclienttest.NewSourc
 func (h *harness) observe(ctx context.Context, o timeline.Observation) {
 	switch o.(type) {
 	case timeline.EventsWatched, timeline.EventsLost:
-		return // sent one second after a watch opens; the tests in a bubble check it
+		return // these arrive one second after a watch opens; the tests in a bubble check them
 	}
 	h.Observe(ctx, o)
 }

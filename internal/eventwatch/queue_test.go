@@ -9,7 +9,8 @@ import (
 )
 
 // TestEveryPodIsWatchedInTime has 100 namespaces, each with one pod that never gets its image. The agent must watch
-// each pod, and also a pod that arrives later, before it is too late for late Events (eventGrace in pkg/timeline).
+// each of these pods, and a pod that arrives later, before the core stops waiting for late Events (eventGrace in
+// pkg/timeline).
 func TestEveryPodIsWatchedInTime(t *testing.T) {
 	const inTime = 15 * time.Second
 	inBubble(t, Config{}, func(b *bubble) {

@@ -26,13 +26,13 @@ type request struct {
 	position  *position
 	arrivedAt time.Time
 
-	own, shared *follower // guarded by the lock of Source; nil if the request has no such watch
+	own, shared *follower // watches of the request, or nil; guarded by the lock of Source
 
 	// delivering is a channel of capacity 1 that serializes the observations of the pod's watches. A watch puts a
-	// token into the channel while it passes an observation. So the statement of one watch that all Events have
-	// arrived cannot overtake an Event from the pod's other watch. A mutex does not fit, because a goroutine can hold
-	// the token for a long time. No goroutine waits for the token while it holds the lock of Source. The token guards
-	// the fields below.
+	// token into the channel before each observation, and takes the token out afterwards. So the statement of one
+	// watch that all Events have arrived cannot overtake an Event from the pod's other watch. A mutex does not fit,
+	// because a goroutine can hold the token for a long time. A goroutine that holds the lock of Source never waits
+	// for the token. The token guards the fields below.
 	delivering chan struct{}
 	seen       map[uint64]uint64 // hash of an Event's version, by the hash of its name; detects repeated Events
 	heard      bool              // an Event of this node's kubelet has arrived

@@ -42,8 +42,8 @@ const (
 
 var errNoRevision = errors.New("the API server's response has no resource version")
 
-// position is a point in the sequence of changes of the API server's Events. A pod with a position has observed all
-// its Events that the API server stored after the time since, up to the revision.
+// position is a point in the sequence of changes of the API server's Events. A pod's position means: the agent has
+// observed all Events about the pod that the API server stored after the time `since` and up to the revision.
 type position struct {
 	revision uint64
 	since    time.Time // time by the agent's clock; zero if no earlier Event is missing

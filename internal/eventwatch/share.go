@@ -7,8 +7,9 @@ import (
 
 const (
 	// maxAlone is the maximum number of pods of one namespace that get their own watches. In a wide namespace
-	// (isWide), further pods wait. In another namespace, its pods then share one watch. For each watch on a
-	// namespace, the API server decodes every new Event of the namespace, even Events that the watch does not select.
+	// (isWide), further pods wait. In other namespaces, the pods of the namespace then share one watch. For each
+	// watch on a namespace, the API server decodes every new Event of the namespace, even Events that the watch does
+	// not select.
 	maxAlone = 4
 	// linger is the time for which a shared watch without pods stays open, so that the next pods of a burst can use
 	// the watch.
@@ -165,7 +166,7 @@ func (s *Source) withBothWatches(namespace string) int {
 // of a namespace have both watches at a time, so that other namespaces get slots. notEnough takes the lock.
 //
 // If the pod's own watch is older than the shared watch, notEnough opens the pod's own watch again. Otherwise, the
-// older own watch could end before it has read an Event that is older than the shared watch.
+// older own watch could end before it delivers an Event that is older than the shared watch.
 func (s *Source) notEnough(p *request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

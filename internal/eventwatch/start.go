@@ -16,15 +16,15 @@ import (
 )
 
 // maxHistory is the maximum number of existing Events in a namespace for which a watch begins with the history. The
-// API server has no watch cache for Events, so it reads all existing Events from etcd. This number of Events costs
-// about 10 ms of CPU.
+// API server has no watch cache for Events. So the API server reads all existing Events from etcd. This number of
+// Events costs about 10 ms of CPU.
 const maxHistory = 1000
 
 // largeFor is the time for which the agent assumes that a namespace still has more than maxHistory Events.
 const largeFor = time.Minute
 
 // maxJitter is the maximum random wait before the agent opens a watch without a position. When a new version of the
-// agent rolls out, many agents open such watches at the same time.
+// agent rolls out, many agents open watches without a position at the same time.
 const maxJitter = 2 * time.Second
 
 // start is the point at which a watch begins.

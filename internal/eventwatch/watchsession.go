@@ -37,7 +37,7 @@ type member struct {
 	// Events are missing.
 	since   time.Time
 	vouched bool
-	// whole is true if the watch delivered to the pod all Events that it received about the pod.
+	// whole is true if the pod got all Events about the pod that the watch has received so far.
 	whole bool
 }
 

@@ -46,7 +46,7 @@ func NewTotals(node string, window Span) *Totals {
 	}
 }
 
-// Add adds a start-up if the window contains it. The caller must add each start-up only once.
+// Add adds a start-up to the totals if the start-up is in the window. The caller must add each start-up only once.
 func (t *Totals) Add(record api.Record) {
 	starting := record.State == timeline.StateStarting
 	if starting != record.SettledAt.IsZero() || !t.window.Contains(record.SettledAt.Time) {

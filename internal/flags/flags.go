@@ -104,10 +104,10 @@ func withDashes(name string) string {
 	return "--" + name
 }
 
-// parse reads --flag value, --flag=value, the same forms with one dash, and arguments after --. If a flag is
-// repeated, the last value applies, or all values if Many is true. After a problem, parse continues, so that it
-// reports all problems. If the command accepts arguments, a word after a switch is an argument, unless the word is a
-// valid value of a switch.
+// parse reads --flag value, --flag=value, both forms with one dash, and arguments after --. If a flag is repeated,
+// the last value applies, or all values if Many is true. After a problem, parse continues, so that it reports all
+// problems. If the command accepts arguments, a word after a switch is an argument, unless the word is a valid value
+// of a switch.
 func (t Table) parse(args []string, arguments bool) (parsed map[string]givenValue, rest []string, problems []error) {
 	known := t.known()
 	parsed = make(map[string]givenValue)

@@ -13,8 +13,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Entry is one deleted pod. It contains the fields for lists and filters, and the compressed record. An Entry never
-// changes.
+// Entry is one deleted pod. An Entry contains the fields for lists and filters, and the compressed record. An Entry
+// never changes.
 type Entry struct {
 	Namespace, Name, UID string
 	State                timeline.State

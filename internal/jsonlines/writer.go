@@ -1,5 +1,6 @@
-// Package jsonlines writes records of start-ups and terminations to standard output as lines of JSON. Its Writer
-// receives start-ups from reconcile's goroutine without blocking, and writes them from its own goroutine.
+// Package jsonlines writes records of start-ups and terminations to standard output as lines of JSON. The goroutine
+// of reconcile passes start-ups to the Writer without blocking. The Writer writes the start-ups from its own
+// goroutine.
 package jsonlines
 
 import (

@@ -224,7 +224,7 @@ func TestJSONLinesReportsNoUnwrittenStartUps(t *testing.T) {
 }
 
 // TestJSONLinesOfStartUpsInProgress checks that start-ups in progress never replace completed start-ups in the queue,
-// and that Done does not receive them.
+// and that Done does not receive start-ups in progress.
 func TestJSONLinesOfStartUpsInProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // writing takes no simulated time
 		var out bytes.Buffer

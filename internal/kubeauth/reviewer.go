@@ -54,7 +54,8 @@ const (
 	maxClients  = 1024
 )
 
-// authorizedFor is the time for which a token stays in Reviewer.authorized. It is longer than a scrape interval.
+// authorizedFor is the time for which a token stays in Reviewer.authorized. This time is longer than a scrape
+// interval.
 const authorizedFor = time.Hour
 
 // New creates a Reviewer. The Reviewer calls report with the success or failure of its reviews at the API server.

@@ -6,8 +6,8 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// maxBuffered is the number of bytes of one response that the API server can send before the agent reads them. With
-// Go's default of 4 MiB, all open watches together could hold 132 MiB.
+// maxBuffered is the maximum number of unread bytes of one response. The API server stops sending at this number
+// until the agent reads. With Go's default of 4 MiB, all open watches together could hold 132 MiB.
 const maxBuffered = 256 << 10
 
 // boundBuffers sets the buffer size of the HTTP transport inside next, before the first request. boundBuffers returns

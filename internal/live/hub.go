@@ -1,6 +1,6 @@
 // Package live sends changes of start-ups and pulls to any number of viewers. The package encodes each change once,
 // and keeps only the last change of each pod in a log. Each viewer has a position in this log. A slow viewer has no
-// queue: it skips changes that newer changes have replaced. Without viewers, the package computes nothing.
+// queue, and skips changes that newer changes have replaced. Without viewers, the package computes nothing.
 //
 // Reconcile's goroutine records the changes. The goroutine of Hub.Run fetches and encodes the changed timelines.
 // Viewers read from their own goroutines.
@@ -30,8 +30,8 @@ const (
 	flushEvery = 500 * time.Millisecond
 	// pullsEvery is the minimum time between two queries of the pulls in progress while a pod waits for a pull.
 	pullsEvery = 2 * time.Second
-	// othersEvery is the minimum time between two of these queries while no pod waits for a pull. The queries then
-	// find only pulls by other clients of the runtime.
+	// othersEvery is the minimum time between two queries of the pulls in progress while no pod waits for a pull. The
+	// queries then find only pulls by other clients of the runtime.
 	othersEvery = 10 * time.Second
 	// restFactor is the pause after a query, divided by the duration of the query. So queries take at most 2 % of a
 	// core.
@@ -43,8 +43,8 @@ const (
 	maxViewers = 32
 	// maxBytes is the maximum size of the log in bytes.
 	maxBytes = 2 << 20
-	// maxBatch is the maximum number of events that Viewer.Next returns. A blocked viewer holds at most this number
-	// of events that the log has dropped.
+	// maxBatch is the maximum number of events that Viewer.Next returns. So a blocked viewer holds at most maxBatch
+	// events that the log has dropped.
 	maxBatch = 64
 )
 

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// node answers the hub's queries. It contains pods by UID, and counts the queries.
+// node answers the hub's queries. The node contains pods by UID, and counts the queries.
 type node struct {
 	mu        sync.Mutex
 	pods      map[string]timeline.Timeline

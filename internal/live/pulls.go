@@ -23,7 +23,7 @@ func waitsForImage(t timeline.Timeline) bool {
 	})
 }
 
-// pullLook queries the pulls in progress and sends them to viewers. Only the goroutine of Run uses pullLook.
+// pullLook queries the pulls in progress and sends these pulls to viewers. Only the goroutine of Run uses pullLook.
 type pullLook struct {
 	hub  *Hub
 	next time.Time // earliest time of the next query

@@ -40,7 +40,7 @@ func TestResume(t *testing.T) {
 }
 
 // TestResumeTooFarBehind has a viewer that missed more events than the log holds (maxBytes). The viewer must get a
-// reset and continue after it.
+// reset and then continue with new events.
 func TestResumeTooFarBehind(t *testing.T) {
 	n := &node{}
 	run(t, n, func(t *testing.T, h *Hub) {

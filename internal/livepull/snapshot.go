@@ -37,9 +37,9 @@ func stateOf(d imagepull.Download) string {
 // requestedPull is a pull that is in progress or might be in progress.
 type requestedPull struct {
 	api.LivePullRecord
-	// failedAt is the time of the pull's failure, and againAt is the time of the kubelet's next attempt. Both are
-	// zero if the pull did not fail. A download that began between failedAt and againAt does not belong to this pull.
-	// Before againAt, the pull has no download, because the kubelet waits before the retry.
+	// failedAt is the time of the pull's failure, and againAt is the time of the kubelet's next attempt. If the pull
+	// did not fail, failedAt and againAt are zero. A download that began between failedAt and againAt does not belong
+	// to this pull. Before againAt, the pull has no download, because the kubelet waits before the retry.
 	failedAt, againAt time.Time
 	notBefore         time.Time // earliest possible start of the pull
 	requestedAt       time.Time // time of the request; zero if it is unknown whether the pull is in progress
@@ -112,7 +112,7 @@ func (s Snapshot) Records() []api.LivePullRecord {
 		case len(fitting) > 0:
 			fitting[0].take(d, s.Now)
 		case d.Blobs == 0, d.Repository == "" && s.mayBeOurs(d):
-			// The runtime is not downloading this content now, or the download's image will be known soon.
+			// The runtime currently downloads nothing for this image, or the download's image will be known soon.
 		default:
 			w := requestedPull{LivePullRecord: api.LivePullRecord{Outcome: imagepull.OutcomeExternal,
 				Registry: cmp.Or(d.Registry, imagepull.UnknownRegistry)}}

@@ -88,7 +88,7 @@ func TestLivePulls(t *testing.T) {
 			TotalBytes: 100},
 	})
 
-	unknownOutcome.Downloads = unknown.Downloads // it is unknown which image the download contains
+	unknownOutcome.Downloads = unknown.Downloads // the image of the download is unknown
 	unknownOutcome.Starting = unknownOutcome.Starting[:2]
 	check(t, unknownOutcome.Records(), nil)
 	imported := unknownOutcome // at a time when the name of a pulled image would be known

@@ -15,8 +15,8 @@ import (
 )
 
 // RefusedWatch runs a source whose ClusterRole allows lists but no watches. The source must not send two lists per
-// second forever. After the test allows watches, the source must reopen a watch that ends immediately after it
-// delivered object.
+// second forever. After the test allows watches, the test ends a watch immediately after the watch delivered object.
+// The source must reopen this watch.
 func RefusedWatch(t *testing.T, source func(rest.Interface) func(context.Context) error, object interface {
 	metav1.Object
 	runtime.Object
