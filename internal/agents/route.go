@@ -38,8 +38,8 @@ const (
 	viaForward     // a port-forward through the API server and the kubelet, like kubectl port-forward
 )
 
-// experience contains what earlier requests showed about the proxy and port-forwards. All routes of a Cluster share
-// one experience.
+// experience records the results of earlier requests over the proxy and over port-forwards. All routes of a Cluster
+// share one experience.
 type experience struct {
 	proxyReaches  atomic.Bool // the proxy has reached an agent
 	preferForward atomic.Bool // requests try the port-forward first

@@ -121,7 +121,7 @@ func (a *Annotator) Gone(uid string) {
 	delete(a.pods, uid)
 }
 
-// Changed tells the annotator that a pod's timeline might have changed. Changed is cheap and does not block.
+// Changed notifies the annotator that a pod's timeline might have changed. Changed is cheap and does not block.
 func (a *Annotator) Changed(uid string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

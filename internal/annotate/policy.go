@@ -10,7 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// RBAC cannot limit the permission to patch pods: neither to annotations, nor to the pods of one node. An attacker
+// In RBAC, the permission to patch pods always includes all fields of a pod and the pods of all nodes. An attacker
 // who controls one agent could use this permission to run any program on any node. The policy of the component
 // annotate limits the permission. So the agent writes only after the policy refused a test request.
 const (

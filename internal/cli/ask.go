@@ -169,7 +169,7 @@ func eachAgent[A any](
 	return answered, failed, nil
 }
 
-// noneAnswered combines the errors of all agents into one error.
+// noneAnswered returns an error with the number of failed agents and the error of the first agent.
 func noneAnswered(failed []error) error {
 	if len(failed) > 1 {
 		return fmt.Errorf("none of %d agents answered: %w", len(failed), failed[0])

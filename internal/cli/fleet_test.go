@@ -126,7 +126,7 @@ type phase struct {
 	seconds float64
 }
 
-// startUp returns a start-up that ended the time ago before noon. If ago is 0, the start-up is in progress.
+// startUp returns a start-up that ended at noon minus ago. If ago is 0, the start-up is in progress.
 func startUp(name, node, owner string, ago time.Duration, phases ...phase) api.Record {
 	kind, ownerName, _ := strings.Cut(owner, "/")
 	r := api.Record{

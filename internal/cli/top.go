@@ -51,8 +51,7 @@ func (c *topConfig) check() error {
 	return errors.Join(c.target.check(), c.listOutput.check())
 }
 
-// filterAt returns a filter that selects start-ups in progress, and start-ups that ended within the time --since
-// before now.
+// filterAt returns a filter that selects start-ups in progress, and start-ups that ended after now minus --since.
 func (c *topConfig) filterAt(now time.Time) client.Filter {
 	filter := c.filter()
 	filter.Since = now.Add(-c.since)

@@ -14,8 +14,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// maxLiveAge is the maximum age of an Event that counts as new when it arrives. An Event can be late because the
-// kubelet sends Events from a queue, at --event-qps.
+// maxLiveAge is the maximum age at which an arriving Event counts as new. An Event can be late because the kubelet
+// sends Events from a queue, at --event-qps.
 const maxLiveAge = 2 * time.Second
 
 // Limits on texts, in bytes.

@@ -38,7 +38,7 @@ func TestMemory(t *testing.T) {
 	if !forgot("b") || forgot("a") || forgot("c") || forgot("never seen") || len(of("b")) != 0 {
 		t.Errorf("remembers %+v", m)
 	}
-	add("b", "second", "6") // without the first Event, the second is incomplete
+	add("b", "second", "6") // the cache keeps no Events of a forgotten pod
 	if len(of("b")) != 0 || m.events != 3 {
 		t.Errorf("remembers %+v", m)
 	}

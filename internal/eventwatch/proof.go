@@ -6,8 +6,8 @@ import (
 	"github.com/podlapse/podlapse/internal/kubeclient"
 )
 
-// proof detects when a watch has delivered everything that the API server held when the watch was opened. The API
-// server does not mark this point. The agent assumes the point when no existing Event has arrived for the time
+// proof detects when a watch has delivered all Events that the API server held when the agent opened the watch. The
+// API server does not mark this point. The agent assumes the point when no existing Event has arrived for the time
 // kubeclient.ProvenAfter.
 //
 // Existing Events arrive in the order of their names, from one state of etcd. New Events arrive in the order of their
@@ -18,7 +18,8 @@ type proof struct {
 	newest uint64 // highest version so far
 }
 
-// newProof returns the proof for a watch that begins at a revision, or with all Events up to at least this revision.
+// newProof returns the proof for a watch that begins at the given revision. A watch of the history first delivers all
+// Events up to at least this revision.
 func newProof(revision uint64) *proof {
 	return &proof{
 		timer: time.NewTimer(kubeclient.ProvenAfter), at: time.Now().Add(kubeclient.ProvenAfter), newest: revision,

@@ -17,8 +17,8 @@ const (
 	// sampleInterval is the minimum time between two samples. All pods that arrive between two samples share a
 	// sample.
 	sampleInterval = 5 * time.Second
-	// settled is the age at which a sample surely precedes all Events of a pod that arrives. The kubelet's timestamps
-	// have a resolution of one second, and the pod can arrive late.
+	// settled is the minimum age of a sample that surely precedes all Events of a pod when the pod arrives. The
+	// kubelet's timestamps have a resolution of one second, and the pod can arrive late.
 	settled = 2 * time.Second
 	// maxBefore is the maximum age that a sample can have when a pod arrives and uses the sample. For a watch that
 	// begins at an older revision, etcd must read more revisions.
@@ -131,8 +131,8 @@ func (s *Source) sampleOnce(ctx context.Context) (position, error) {
 	return p, err
 }
 
-// positionOf returns the position of a list of Events, and the number of Events that the list omits because of its
-// limit.
+// positionOf returns the position of a list of Events, and the number of Events that the list omits because of the
+// limit in the request.
 func (s *Source) positionOf(list any) (p position, omitted int64, err error) {
 	meta, ok := list.(metav1.ListMetaAccessor)
 	if !ok {

@@ -9,7 +9,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// startUp returns a start-up that ended the time ago before now. The durations of the phases are in milliseconds.
+// startUp returns a start-up that ended at now minus ago. The durations of the phases are in milliseconds.
 func startUp(name string, ago time.Duration, phases map[timeline.Phase]int, pulls ...timeline.Pull) timeline.Timeline {
 	t := timeline.Timeline{
 		Namespace: "shop", Name: name, UID: name, State: timeline.StateReady, SettledAt: now.Add(-ago), Pulls: pulls,

@@ -30,7 +30,7 @@ const (
 var errNoAnswer = errors.New("no response from the API server")
 
 // Retries returns the waits between attempts. The waits are long enough to reduce the load on a failing API server.
-// They are short enough that the agent soon detects that the API server works again.
+// The waits are also short, so the agent soon detects that the API server works again.
 func Retries() backoff.Policy {
 	return backoff.Policy{First: 500 * time.Millisecond, Max: 15 * time.Second}
 }
