@@ -71,7 +71,8 @@ func TestAgents(t *testing.T) {
 	}
 }
 
-// TestAgentsRestartsExpiredList checks that the list starts again when the API server answers that it expired.
+// TestAgentsRestartsExpiredList checks that the list of pods starts again after the API server reports that the list
+// has expired.
 func TestAgentsRestartsExpiredList(t *testing.T) {
 	var asked []string
 	item := func(name, node string) string {
@@ -123,8 +124,8 @@ func TestNodeOf(t *testing.T) {
 	}
 }
 
-// TestAgentsNeverGetTheToken has an agent redirect its clients. The redirect is not followed, and the agent receives
-// no token.
+// TestAgentsNeverGetTheToken has an agent that redirects its clients. The client must not follow the redirect, and
+// the agent must not receive the token.
 func TestAgentsNeverGetTheToken(t *testing.T) {
 	var shown, elsewhere atomic.Int32
 	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
@@ -158,8 +159,8 @@ func TestAgentsNeverGetTheToken(t *testing.T) {
 	}
 }
 
-// TestAgentsOverForwardedPort checks that an agent that requires loopback is queried over a forwarded port, also for
-// endless answers and for answers larger than a frame.
+// TestAgentsOverForwardedPort checks that requests to an agent that accepts only loopback clients use a forwarded
+// port. The test includes endless responses and responses larger than a frame.
 func TestAgentsOverForwardedPort(t *testing.T) {
 	var refused, shown atomic.Int32
 	long := strings.Repeat("x", 300_000)
@@ -187,7 +188,7 @@ func TestAgentsOverForwardedPort(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	for range 2 { // as top does when it looks for agents again
+	for range 2 { // like top when it searches for agents again
 		found, err := c.Agents(t.Context(), "")
 		if err != nil {
 			t.Fatal(err)
@@ -213,7 +214,7 @@ func TestAgentsOverForwardedPort(t *testing.T) {
 	}
 }
 
-// TestForwardingForbidden expects the API server's reason in the error.
+// TestForwardingForbidden requires the API server's reason in the error.
 func TestForwardingForbidden(t *testing.T) {
 	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusForbidden)
@@ -240,8 +241,8 @@ func TestForwardingForbidden(t *testing.T) {
 	}
 }
 
-// TestEachLimitsConcurrencyAndTime queries many agents, none of which answers: only a few at once, each with a time
-// limit, and no agent that was not queried counts as answered.
+// TestEachLimitsConcurrencyAndTime queries many agents, and none of them answers. Each must query only a few agents
+// at the same time, each with a time limit. An agent that was not queried must not count as answered.
 func TestEachLimitsConcurrencyAndTime(t *testing.T) {
 	var now, most atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -277,8 +278,8 @@ func TestEachLimitsConcurrencyAndTime(t *testing.T) {
 	}
 }
 
-// TestEachStopsWithTheCommand ends the command while as many agents as possible are queried. Their answers differ from
-// the answers of the agents that were never queried.
+// TestEachStopsWithTheCommand ends the command while the maximum number of queries is in progress. The errors of
+// queried agents must differ from the errors of agents that were never queried.
 func TestEachStopsWithTheCommand(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()

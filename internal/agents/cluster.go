@@ -16,15 +16,16 @@ import (
 )
 
 const (
-	// maxAnswer limits the size of a response of the API server, in bytes. A page of pods has a tenth of this size.
+	// maxAnswer limits the size of a response of the API server, in bytes. A page of pods needs about a tenth of this
+	// limit.
 	maxAnswer = 64 << 20
 	pageSize  = 500
 )
 
-// ErrNotBound means that a pod has no node yet, so that no agent knows the pod.
+// ErrNotBound means that a pod has no node yet. So no agent knows the pod.
 var ErrNotBound = errors.New("is not bound to a node yet")
 
-// Cluster queries one API server. It is safe for concurrent use.
+// Cluster finds agents through one API server. A Cluster is safe for concurrent use.
 type Cluster struct {
 	server    *url.URL
 	http      *http.Client
@@ -42,7 +43,7 @@ func Open(config *rest.Config, namespace string) (*Cluster, error) {
 		return nil, fmt.Errorf("read the API server's address: %w", err)
 	}
 	config = rest.CopyConfig(config)
-	config.Timeout = 0 // a timeout would end streams too; each request has a context with a deadline instead
+	config.Timeout = 0 // a timeout would also end streams; each request has a context with a deadline instead
 	transport, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("set up requests to the API server: %w", err)
@@ -64,16 +65,16 @@ func (c *Cluster) Close() {
 	}
 }
 
-// Fallback returns the reason why requests used port-forwards instead of the API server's proxy. Fallback returns
-// an empty text in two cases: the proxy reached the agents, or the agents accept only loopback clients.
+// Fallback returns the reason why requests used port-forwards instead of the API server's proxy. Fallback returns ""
+// if the proxy reached the agents, or if the agents accept only loopback clients.
 func (c *Cluster) Fallback() string {
 	c.learned.mu.Lock()
 	defer c.learned.mu.Unlock()
 	return c.learned.fallback
 }
 
-// The method route returns the route to an agent's pod. The same pod always gets the same route, because the route
-// remembers the way to the agent.
+// route returns the route to an agent's pod. Each pod has only one route, because the route remembers whether the
+// proxy or a port-forward reaches the agent.
 func (c *Cluster) route(pod, scheme string, port int, prefix string) *route {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -120,13 +121,13 @@ func (c *Cluster) names(ctx context.Context, path ...string) ([]string, error) {
 
 func firstPage() url.Values { return url.Values{"limit": {fmt.Sprint(pageSize)}} }
 
-// The media types that requests accept.
+// Media types in the header Accept of a request.
 const (
 	wholeObjects = "application/json"
 	namesOnly    = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 )
 
-// The function get requests a path below /api/v1 and decodes the response.
+// get requests a path below /api/v1 and decodes the response.
 func get[A any](ctx context.Context, c *Cluster, accept string, query url.Values, path ...string) (A, error) {
 	var answer A
 	address := c.address(path...)

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// race sends one request over one way, or over two ways at the same time. All goroutines of a race have ended when
-// the method decide returns.
+// race sends one request over the proxy, over a port-forward, or over both ways at the same time. When decide
+// returns, no goroutine of its race runs any more.
 type race struct {
 	route    *route
 	request  *http.Request
@@ -18,12 +18,13 @@ type race struct {
 	cancels  map[way]context.CancelFunc
 	pending  int
 	failures map[way]attempt
-	proxyAt  time.Time // when the attempt over the proxy started
+	proxyAt  time.Time // start time of the attempt over the proxy
 }
 
-// decide sends the request over the preferred way. If the preferred way fails, or does not respond within
-// raceAfter, decide also sends the request over the other way. The first way that reaches the agent wins. An agent
-// can receive the request twice, which is harmless: requests have no body and change nothing.
+// decide sends the request over the preferred way: the proxy or a port-forward. If the preferred way fails, or does
+// not respond within raceAfter, decide also sends the request over the second way. The first response of the agent
+// wins. The agent can receive the request twice. A repeated request is harmless, because requests have no body and
+// change nothing.
 func (r *route) decide(request *http.Request) (*http.Response, error) {
 	first, second := viaProxy, viaForward
 	if r.learned.preferForward.Load() {
@@ -56,7 +57,7 @@ func (r *route) decide(request *http.Request) (*http.Response, error) {
 	return run.lost()
 }
 
-// start begins an attempt over a way. It does nothing if this attempt has already begun.
+// start begins an attempt over a way, unless this attempt has already begun.
 func (r *race) start(w way) {
 	if r.cancels[w] != nil {
 		return
@@ -90,8 +91,8 @@ func (r *race) won(got attempt) *http.Response {
 	return r.take(got)
 }
 
-// fellBack records the first reason for a port-forward. If the proxy has not reached any agent yet, other agents
-// get a port-forward first too.
+// fellBack stores the error of the proxy that caused the first port-forward. If the proxy has not reached any agent
+// yet, requests to other agents also try a port-forward first.
 func (e *experience) fellBack(reason string) {
 	if !e.proxyReaches.Load() {
 		e.preferForward.Store(true)
@@ -103,7 +104,7 @@ func (e *experience) fellBack(reason string) {
 	}
 }
 
-// lost returns the error after all ways failed.
+// lost returns the error of a request that did not reach the agent.
 func (r *race) lost() (*http.Response, error) {
 	proxied, triedProxy := r.failures[viaProxy]
 	forwarded, triedForward := r.failures[viaForward]
@@ -118,8 +119,8 @@ func (r *race) lost() (*http.Response, error) {
 	return nil, &Unreached{Proxy: proxied.err, Forward: forwarded.err}
 }
 
-// take prepares a response for the caller. The request's context lives until the caller closes the body of the
-// response.
+// take returns the response of an attempt to the caller. The request's context lives until the caller closes the body
+// of the response.
 func (r *race) take(got attempt) *http.Response {
 	got.response.Body = &cancelingBody{got.response.Body, r.cancels[got.way]}
 	delete(r.cancels, got.way)
@@ -143,7 +144,7 @@ func (r *race) drop() {
 	}
 }
 
-// cancelingBody cancels the request's context when the body is closed.
+// cancelingBody cancels the context of its request when the caller closes the body.
 type cancelingBody struct {
 	io.ReadCloser
 	cancel context.CancelFunc

@@ -1,10 +1,12 @@
 // Package agents finds the agents of a cluster and reaches them through the API server. The command line calls this
-// package on its own goroutines. The package queries pods with plain HTTP requests. The command line and the
-// agent are one program, so that client-go's typed clients would increase the memory of every agent.
+// package on its own goroutines. The package queries pods with plain HTTP requests. The command line and the agent
+// are one program, so client-go's typed clients would increase the memory of every agent.
 //
-// There are two ways to reach an agent. The API server's proxy to pods needs one request on an existing connection,
-// and requires only the verb get of pods/proxy. A port-forward also reaches agents that accept only loopback
-// clients, and pods that the API server cannot reach over the network. The first request to an agent decides which
-// way later requests use. Neither way forwards the user's credentials. If an agent requires tokens or passwords,
-// the user must therefore query the agent directly.
+// Two ways lead to an agent. The API server's proxy to pods needs one request on an existing connection, and requires
+// only the verb get of pods/proxy. A port-forward also reaches agents that accept only loopback clients, and pods
+// that the API server cannot reach over the network. The first request to an agent decides which way later requests
+// use.
+//
+// The proxy and the port-forward do not forward the user's credentials. If an agent requires tokens or passwords, the
+// user must therefore query the agent directly.
 package agents

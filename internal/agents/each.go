@@ -11,23 +11,23 @@ import (
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
-// AtOnce is the maximum number of agents that a command queries at the same time. The API server then forwards only
-// a few requests at the same time, and a large cluster still answers within seconds.
+// AtOnce is the maximum number of agents that a command queries at the same time. This limit protects the API server,
+// which forwards the requests. A command still needs only seconds for a large cluster.
 const AtOnce = 16
 
 // ErrNotQueried means that the context ended before Each queried the agent.
 var ErrNotQueried = errors.New("the agent was not queried in time")
 
-// Answer is the result of querying one agent.
+// Answer is the result of a query to one agent.
 type Answer[A any] struct {
 	Agent Agent
 	Value A
 	Err   error
 }
 
-// Each queries all agents. It queries at most AtOnce agents at the same time, and waits for each agent at most for
-// the duration limit. It returns the answers in the order of the agents. If ctx ends before Each queries an agent,
-// the answer of this agent contains ErrNotQueried and the error of ctx.
+// Each queries all agents, and returns the answers in the order of the agents. Each queries at most AtOnce agents at
+// the same time, and waits at most limit for each agent. If ctx ends before Each queries an agent, this agent's
+// answer contains ErrNotQueried and the error of ctx.
 func Each[A any](
 	ctx context.Context, agents []Agent, limit time.Duration, ask func(context.Context, client.Client) (A, error),
 ) []Answer[A] {
@@ -36,7 +36,7 @@ func Each[A any](
 	return answers
 }
 
-// EachDone is like Each, but passes each answer to the function done immediately, with the agent's index. Several
+// EachDone queries all agents like Each, but calls done immediately for each answer, with the agent's index. Several
 // goroutines call done at the same time.
 func EachDone[A any](
 	ctx context.Context, agents []Agent, limit time.Duration, ask func(context.Context, client.Client) (A, error),

@@ -15,7 +15,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
-// The constant labels selects the agents' pods by the labels in the manifests.
+// labels is the label selector for the pods of agents. The manifests set these labels.
 const labels = "app.kubernetes.io/name=podlapse,app.kubernetes.io/component=agent"
 
 // defaultPort is the port of an agent whose pod specifies no port.
@@ -24,7 +24,7 @@ const defaultPort = 9717
 // ErrNoAgent means that the search found no pod of an agent.
 var ErrNoAgent = errors.New("no agent")
 
-// Agent is an agent of a cluster, or an agent at a given address.
+// Agent is an agent that Agents found in a cluster, or an agent whose address the user gave.
 type Agent struct {
 	client.Client
 	Node  string // empty if only the agent's address is known
@@ -33,7 +33,7 @@ type Agent struct {
 	route *route // nil if only the agent's address is known
 }
 
-// Dial opens a connection to the agent's port, through the API server and the kubelet.
+// Dial opens a connection to the agent's port through the API server and the kubelet.
 func (a Agent) Dial(ctx context.Context) (net.Conn, error) {
 	if a.route == nil {
 		return nil, errors.New(
@@ -50,14 +50,13 @@ func (a Agent) Scheme() string {
 	return a.route.target.Scheme
 }
 
-// release closes the forwarded connections to the agent that are idle.
 func (a Agent) release() {
 	if a.route != nil {
 		a.route.release()
 	}
 }
 
-// The types list, object and pod contain only the fields that this package reads.
+// list, object and pod contain only the fields that this package reads.
 type list[O any] struct {
 	Metadata struct {
 		Continue string `json:"continue"`
@@ -100,8 +99,8 @@ type container struct {
 	} `json:"readinessProbe"`
 }
 
-// Agents lists one agent for each node, in the order of the nodes' names. If the argument node is set, Agents lists
-// only the agent of this node. If Agents finds no agent, it fails with ErrNoAgent.
+// Agents lists one agent for each node, sorted by the nodes' names. If node is not empty, Agents lists only the agent
+// of this node. If Agents finds no agent, the error is ErrNoAgent.
 func (c *Cluster) Agents(ctx context.Context, node string) ([]Agent, error) {
 	query := firstPage()
 	query.Set("labelSelector", labels)
@@ -112,7 +111,7 @@ func (c *Cluster) Agents(ctx context.Context, node string) ([]Agent, error) {
 	for {
 		page, err := get[list[pod]](ctx, c, wholeObjects, query, "namespaces", c.namespace, "pods")
 		if expired(err) && query.Get("continue") != "" {
-			query.Del("continue") // the continue token has expired, so that the list must start again
+			query.Del("continue") // the API server no longer accepts the continue token, so the list must start again
 			continue
 		}
 		if err != nil {
@@ -151,7 +150,7 @@ func expired(err error) bool {
 	return errors.As(err, &refused) && refused.Status == http.StatusGone
 }
 
-// better reports whether the pod p is more likely the agent of the node than another pod. During a rollout, a node
+// better reports whether the pod p is more likely the agent of the node than the pod than. During a rollout, a node
 // can have two agent pods.
 func (p pod) better(than pod) bool {
 	if a, b := p.Metadata.DeletionTimestamp == "", than.Metadata.DeletionTimestamp == ""; a != b {
@@ -172,8 +171,8 @@ func (p pod) ready() bool {
 	return false
 }
 
-// The method agent returns the agent of a pod. The pod's specification contains the agent's port, which has the
-// name metrics. The agent uses HTTPS if the readiness probe uses HTTPS.
+// agent returns the agent in the pod p. The agent's port has the name metrics in the pod's specification. The agent
+// uses HTTPS if the readiness probe uses HTTPS.
 func (c *Cluster) agent(p pod) Agent {
 	port, scheme := defaultPort, ""
 	for _, container := range p.Spec.Containers {

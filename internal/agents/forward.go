@@ -17,12 +17,12 @@ import (
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
-// maxProblem limits the size of an error response, in bytes. The package reads no further.
+// maxProblem is the maximum number of bytes that the package reads of an error response.
 const maxProblem = 64 << 10
 
 // dial opens a connection to a port of an agent's pod. The API server and the kubelet forward the connection over
-// WebSocket, which the kubelet supports in addition to SPDY. Each message begins with a byte that names the
-// channel: 0 for data, 1 for errors. The first message of each channel contains the port.
+// WebSocket. Each message begins with a byte that names the channel: 0 for data, 1 for errors. The first message of
+// each channel contains the port.
 func (c *Cluster) dial(ctx context.Context, pod string, port int) (net.Conn, error) {
 	address := c.address("namespaces", c.namespace, "pods", pod, "portforward")
 	address.RawQuery = url.Values{"ports": {strconv.Itoa(port)}}.Encode()
@@ -43,8 +43,8 @@ func (c *Cluster) dial(ctx context.Context, pod string, port int) (net.Conn, err
 	return nil, fmt.Errorf("port-forward to pod %s/%s: the API server does not support WebSocket", c.namespace, pod)
 }
 
-// upgradesOnly converts each response that does not switch protocols to a *client.Refusal with the text of the
-// response.
+// upgradesOnly converts each response that does not switch protocols to a *client.Refusal. The refusal contains the
+// text of the response.
 type upgradesOnly struct{ http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -57,7 +57,7 @@ func (u upgradesOnly) RoundTrip(request *http.Request) (*http.Response, error) {
 	body, _ := io.ReadAll(io.LimitReader(response.Body, maxProblem))
 	refused := client.NewRefusal(response.StatusCode, response.Header, body)
 	refused.Kubernetes = true
-	if refused.Reason == "" { // the API server forwards the kubelet's plain text
+	if refused.Reason == "" { // the kubelet's error is plain text, which the API server forwards
 		line, _, _ := strings.Cut(strings.TrimSpace(string(body)), "\n")
 		refused.Reason = strings.TrimSuffix(fmt.Sprintf("%s: %s", response.Status, line), ": ")
 	}

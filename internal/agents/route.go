@@ -20,16 +20,16 @@ import (
 )
 
 const (
-	// forwardIdle is the maximum time that a forwarded connection stays open without a request.
+	// forwardIdle is the maximum time for which a forwarded connection stays open without a request.
 	forwardIdle = 30 * time.Second
-	// raceAfter is the time after which the second way starts if the first way has not responded. If an API
-	// server's network cannot reach pods, its proxy fails only after 30 s.
+	// raceAfter is the time after which a request also uses the second way, if the first way has not responded. An
+	// API server whose network cannot reach pods fails to proxy only after 30 s.
 	raceAfter = time.Second
-	// notLocal is the error word of agents that serve data about pods only over loopback.
+	// notLocal is the field error in the responses of agents that send data about pods only to loopback clients.
 	notLocal = "not_local"
 )
 
-// way is a way to reach an agent.
+// way is a way to reach an agent: the proxy or a port-forward.
 type way int32
 
 const (
@@ -38,25 +38,25 @@ const (
 	viaForward     // a port-forward through the API server and the kubelet, like kubectl port-forward
 )
 
-// experience contains the results of earlier requests over the two ways. All routes of a Cluster share one
-// experience.
+// experience records the results of earlier requests over the proxy and over port-forwards. All routes of a Cluster
+// share one experience.
 type experience struct {
 	proxyReaches  atomic.Bool // the proxy has reached an agent
-	preferForward atomic.Bool // try the port-forward first
+	preferForward atomic.Bool // requests try the port-forward first
 	mu            sync.Mutex
-	fallback      string // error of the proxy that caused the first port-forward; empty without such an error
+	fallback      string // error of the proxy that caused the first port-forward; empty without a port-forward
 }
 
-// Unreached is the error if neither way reached an agent.
+// Unreached is the error of a request that reached no agent, neither over the proxy nor over a port-forward.
 type Unreached struct{ Proxy, Forward error }
 
 // Error implements error.
 func (u *Unreached) Error() string { return fmt.Sprintf("%v; then %v", u.Proxy, u.Forward) }
 
-// Unwrap returns the errors of the two ways.
+// Unwrap returns the error of the proxy and the error of the port-forward.
 func (u *Unreached) Unwrap() []error { return []error{u.Proxy, u.Forward} }
 
-// Plain returns the *Unreached in an error, without the request's address. It returns all other errors unchanged.
+// Plain returns the *Unreached in an error, without the request's address. Plain returns all other errors unchanged.
 func Plain(err error) error {
 	var unreached *Unreached
 	if errors.As(err, &unreached) {
@@ -70,8 +70,8 @@ func Plain(err error) error {
 // is safe for concurrent use.
 type route struct {
 	proxy   http.RoundTripper // transport to the API server, with the kubeconfig's credentials
-	prefix  string            // the path of the proxy, before the agent's own path
-	target  url.URL           // the agent's address over the forwarded port
+	prefix  string            // path of the proxy, before the agent's own path
+	target  url.URL           // URL of the agent over the forwarded port
 	forward *http.Transport
 	dial    func(ctx context.Context) (net.Conn, error)
 	learned *experience
@@ -90,8 +90,8 @@ func (c *Cluster) newRoute(pod, scheme string, port int, prefix string) *route {
 		forward: &http.Transport{
 			DialContext:     func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
 			IdleConnTimeout: forwardIdle, MaxIdleConnsPerHost: 1,
-			// The connection needs no certificate check. The API server has authenticated the node, and the kubelet
-			// knows the pod. The API server's proxy does not check certificates either.
+			// The port-forward needs no check of the agent's certificate. The API server has authenticated the node,
+			// and the kubelet knows the pod. The API server's proxy also does not check certificates.
 			TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // see above
 		},
 	}
@@ -121,9 +121,9 @@ func (r *route) RoundTrip(request *http.Request) (*http.Response, error) {
 type attempt struct {
 	way      way
 	response *http.Response // nil without a response
-	err      error          // error if this way did not reach the agent
-	reached  bool           // the agent responded, and it accepts requests over this way
-	final    bool           // the other way would fail too
+	err      error          // error if the request did not reach the agent
+	reached  bool           // the agent responded, and accepts requests over this way
+	final    bool           // a request over the second way would fail too
 	local    bool           // the agent accepts only loopback clients
 }
 
@@ -174,5 +174,4 @@ func (r *route) overForward(request *http.Request) (*http.Response, error) {
 	return r.forward.RoundTrip(forwarded)
 }
 
-// release closes the forwarded connections that are idle.
 func (r *route) release() { r.forward.CloseIdleConnections() }

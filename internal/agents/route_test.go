@@ -17,7 +17,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
-// plainAgent answers every request and counts the requests.
+// plainAgent starts an agent that responds to every request and counts the requests.
 func plainAgent(t *testing.T) (url string, requests *atomic.Int32) {
 	t.Helper()
 	requests = new(atomic.Int32)
@@ -33,7 +33,7 @@ func isProxy(r *http.Request) bool { return strings.Contains(r.URL.Path, "/proxy
 
 func isForward(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/portforward") }
 
-// openOwn opens a cluster with a transport of its own, which can be reused within a test.
+// openOwn opens a cluster with its own transport, so that its connections are reused only within one test.
 func openOwn(t *testing.T, server *agentstest.APIServer) *Cluster {
 	t.Helper()
 	transport := &http.Transport{}
@@ -112,7 +112,7 @@ func TestFallBackToForward(t *testing.T) {
 	}
 }
 
-// TestProxyIsKept expects no port-forward while the proxy works, and after an agent's own errors.
+// TestProxyIsKept requires no port-forward while the proxy works, and none after an error from the agent itself.
 func TestProxyIsKept(t *testing.T) {
 	var status atomic.Int32
 	status.Store(http.StatusOK)
@@ -148,7 +148,7 @@ func TestProxyIsKept(t *testing.T) {
 	}
 }
 
-// TestNeitherWay expects both reasons, at once or when the context ends.
+// TestNeitherWay has an agent that neither the proxy nor a port-forward reaches. The error must contain both reasons.
 func TestNeitherWay(t *testing.T) {
 	url, _ := plainAgent(t)
 	pod := agentPod("agent-a", "node-a")
@@ -190,7 +190,7 @@ func TestNeitherWay(t *testing.T) {
 	}
 }
 
-// TestRouteIsDecidedAgain has a proxy that works for the first request only.
+// TestRouteIsDecidedAgain has a proxy that works only for the first request.
 func TestRouteIsDecidedAgain(t *testing.T) {
 	url, _ := plainAgent(t)
 	pod := agentPod("agent-a", "node-a")

@@ -24,11 +24,12 @@ type tunnel struct {
 	net.Conn // converts each write to a message
 	messages *websocket.Conn
 	message  io.Reader // unread part of the current message; nil between two messages
-	begun    [2]bool   // whether the first message of each channel has arrived
+	begun    [2]bool   // the first message of each channel has arrived
 }
 
 func newTunnel(messages *websocket.Conn) *tunnel {
-	// The background context keeps the connection open after the opening request ends. Only Close ends the connection.
+	// The background context keeps the connection open after the opening request ends. Only Close ends the
+	// connection.
 	return &tunnel{Conn: websocket.NetConn(context.Background(), messages, websocket.MessageBinary), messages: messages}
 }
 
@@ -48,8 +49,7 @@ func (t *tunnel) Read(p []byte) (int, error) {
 	}
 }
 
-// The method next reads the beginning of the next data message. It does nothing if the current message has unread
-// data.
+// next reads the beginning of the next data message. If the current message has unread data, next does nothing.
 func (t *tunnel) next() error {
 	for t.message == nil {
 		kind, message, err := t.messages.Reader(context.Background())
@@ -98,7 +98,7 @@ func (t *tunnel) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// SetDeadline implements net.Conn. A tunnel has no deadlines.
+// SetDeadline implements net.Conn. A tunnel does not support deadlines.
 func (t *tunnel) SetDeadline(time.Time) error { return os.ErrNoDeadline }
 
 // SetReadDeadline implements net.Conn.

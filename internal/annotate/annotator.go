@@ -18,16 +18,16 @@ import (
 )
 
 const (
-	// perSecond and burst limit the requests of one agent. A restarted agent might have to annotate all pods of the
-	// node.
+	// perSecond and burst limit the requests of one agent. After a restart, the agent might have to annotate all pods
+	// of the node.
 	perSecond, burst = 5, 10
 	firstRetry       = 100 * time.Millisecond
 	maxRetry         = time.Minute
 	// refusedRetry is the wait after the API server refused an annotation. An administrator can change a role or a
 	// policy, but the pod itself rarely changes.
 	refusedRetry = 5 * time.Minute
-	// changesWithin is the time within which the annotator handles changes together. A starting pod changes often,
-	// but completes only once.
+	// changesWithin is the wait after a change of a timeline. All changes of a pod during this wait cause only one
+	// write attempt. A starting pod changes often, but completes only once.
 	changesWithin = 250 * time.Millisecond
 )
 
@@ -42,8 +42,8 @@ type Config struct {
 	Registerer prometheus.Registerer
 }
 
-// Annotator writes annotations. New starts the goroutines of the Annotator, and Run stops these goroutines before
-// it returns.
+// Annotator writes annotations. New starts the goroutines of the Annotator. Run stops these goroutines before Run
+// returns.
 type Annotator struct {
 	config  Config
 	metrics metrics
@@ -51,15 +51,15 @@ type Annotator struct {
 	queue   workqueue.TypedDelayingInterface[string] // UIDs of pods that request annotations; each UID is queued once
 	retries workqueue.TypedRateLimiter[string]
 
-	provenAt time.Time // last time that a policy refused the forbidden annotation; only Run's goroutine uses it
+	provenAt time.Time // last time at which a policy refused Forbidden; only the goroutine of Run uses provenAt
 
 	mu   sync.Mutex
-	pods map[string]*asked // by UID: the pods of this node that request annotations
+	pods map[string]*asked // pods of this node that request annotations, by UID
 }
 
 type asked struct {
 	asking
-	notBefore time.Time // earliest time of the next request, after a refusal
+	notBefore time.Time // earliest time of the next request for this pod
 }
 
 // New creates an Annotator. The caller must call Run.
@@ -76,7 +76,7 @@ func New(config Config) *Annotator {
 	return a
 }
 
-// Run writes annotations until ctx is done and then returns nil. The caller can call Run only once.
+// Run writes annotations until ctx is done, and then returns nil. The caller can call Run only once.
 func (a *Annotator) Run(ctx context.Context) error {
 	a.config.Report(true, "idle")
 	stop := context.AfterFunc(ctx, a.queue.ShutDown)
@@ -121,7 +121,7 @@ func (a *Annotator) Gone(uid string) {
 	delete(a.pods, uid)
 }
 
-// Changed tells the annotator that a pod's timeline might have changed. Changed is cheap and does not block.
+// Changed notifies the annotator that a pod's timeline might have changed. Changed is cheap and does not block.
 func (a *Annotator) Changed(uid string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -136,7 +136,7 @@ func (a *Annotator) waiting() int {
 	return len(a.pods)
 }
 
-// pod returns the current request of a pod.
+// pod returns the annotations that a pod requests, and the earliest time of the next request.
 func (a *Annotator) pod(uid string) (asking, time.Time, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -147,7 +147,7 @@ func (a *Annotator) pod(uid string) (asking, time.Time, bool) {
 	return p.asking, p.notBefore, true
 }
 
-// serve writes those annotations of one pod whose values are available.
+// serve writes the annotations of one pod whose values are available.
 func (a *Annotator) serve(ctx context.Context, uid string) {
 	p, notBefore, asks := a.pod(uid)
 	if !asks {
@@ -164,12 +164,12 @@ func (a *Annotator) serve(ctx context.Context, uid string) {
 	}
 	if !p.time && startUpValue == "" {
 		a.retries.Forget(uid)
-		return // reconcile calls Changed when the start-up is complete
+		return // package reconcile calls Changed when the start-up is complete
 	}
 	if a.limit.Wait(ctx) != nil {
 		return
 	}
-	// The pod might have changed during the wait, so the method serve reads the latest state.
+	// The pod might have changed during the wait for the rate limit, so serve reads the latest state.
 	if p, _, asks = a.pod(uid); !asks {
 		a.retries.Forget(uid)
 		return
@@ -192,7 +192,7 @@ func (a *Annotator) serve(ctx context.Context, uid string) {
 	a.written(uid, p, values, err)
 }
 
-// startUpValue returns the annotation for a start-up. The value is empty while the start-up is in progress.
+// startUpValue returns the text of the annotation StartUp, or "" while the start-up is in progress.
 func (a *Annotator) startUpValue(ctx context.Context, uid string) string {
 	timelines, err := a.config.Timelines(ctx, []string{uid})
 	if err != nil || len(timelines) != 1 || timelines[0].Partial {
@@ -205,7 +205,7 @@ func (a *Annotator) startUpValue(ctx context.Context, uid string) string {
 	return text
 }
 
-// The method written handles the response to a write.
+// written handles the API server's response to a write.
 func (a *Annotator) written(uid string, p asking, values map[string]string, err error) {
 	result := resultOf(err)
 	a.metrics.requests.WithLabelValues(result).Inc()
@@ -217,7 +217,7 @@ func (a *Annotator) written(uid string, p asking, values map[string]string, err 
 	case resultGone:
 		a.retries.Forget(uid) // the pod watch will deliver the new state
 	case resultConflict:
-		a.queue.AddAfter(uid, a.retries.When(uid)) // or earlier, if the pod watch delivers a change
+		a.queue.AddAfter(uid, a.retries.When(uid)) // the pod is annotated earlier if the pod watch delivers a change
 	case resultRefused:
 		a.retries.Forget(uid)
 		a.later(uid, refusedRetry)
@@ -232,8 +232,7 @@ func (a *Annotator) written(uid string, p asking, values map[string]string, err 
 	}
 }
 
-// The method got stores the annotations of a pod after a write, unless the pod watch has already delivered a newer
-// state.
+// got stores the annotations of a pod after a write, unless the pod watch has already delivered a newer state.
 func (a *Annotator) got(uid string, p asking, values map[string]string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -241,7 +240,7 @@ func (a *Annotator) got(uid string, p asking, values map[string]string) {
 	if now == nil || now.version != p.version {
 		return
 	}
-	now.owned = values // these values include the pod's earlier annotations: see serve
+	now.owned = values // values includes the annotations that the manager wrote before (see serve)
 	now.startUp = now.startUp && values[StartUp] == ""
 	now.time = now.time && values[Time] == ""
 	if !now.startUp && !now.time {
@@ -249,7 +248,7 @@ func (a *Annotator) got(uid string, p asking, values map[string]string) {
 	}
 }
 
-// The method later delays requests for a pod, even if the pod changes during the delay.
+// later delays requests for a pod, even if the pod changes during the delay.
 func (a *Annotator) later(uid string, wait time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

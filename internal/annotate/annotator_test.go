@@ -25,7 +25,7 @@ func TestPodIsAnnotatedAfterStartUp(t *testing.T) {
 	h.start()
 	h.eventually("asked for", func() bool { return h.agent.waiting() == 1 })
 	h.settle("uid-web", starting)
-	time.Sleep(2 * changesWithin) // time for a request that must not be sent
+	time.Sleep(2 * changesWithin) // time in which no request must be sent
 	if applies := h.cluster.Applies(); len(applies) > 0 {
 		t.Fatalf("applied %+v during the start-up", applies)
 	}
@@ -49,7 +49,7 @@ func TestRunningPodIsAnnotatedAtOnce(t *testing.T) {
 	h.cluster.Put(pod("web", map[string]string{AskTime: ""}))
 	h.eventually("annotated", func() bool { return h.annotation("web", Time) == "2026-08-17T12:00:00Z" })
 	h.quiet()
-	// Much later the pod also asks for its start-up: the existing time is kept.
+	// Much later, the pod also requests the annotation StartUp. The existing annotation Time must not change.
 	h.settle("uid-web", settled())
 	asks := h.cluster.Pod("ns", "web")
 	asks.Annotations[AskStartUp] = "true"
@@ -78,7 +78,7 @@ func TestExistingAnnotationIsKept(t *testing.T) {
 	}
 	h.start()
 	h.eventually("annotated", func() bool { return h.annotation("foreign", StartUp) != "" })
-	h.agent.Seen(elsewhere) // as a watch without a field selector would
+	h.agent.Seen(elsewhere) // like a watch without a field selector
 	h.quiet()
 	applies := h.cluster.Applies()
 	if len(applies) != 1 || applies[0].Name != "foreign" || len(applies[0].Annotations) != 1 {
@@ -114,12 +114,13 @@ func TestAnnotationIsNotRepeatedAfterRestart(t *testing.T) {
 	for _, applied := range h.cluster.Applies() {
 		written[applied.Name]++
 	}
-	if written["a"] > 2 || written["b"] > 2 { // its time and its start-up
+	if written["a"] > 2 || written["b"] > 2 { // one write for Time and one for StartUp
 		t.Errorf("written %v", written)
 	}
 }
 
-// If something else changes the pod in between, the write conflicts because it is based on an old version.
+// TestConflictsAreRetried changes the pod between the agent's read and write. The write then conflicts, because its
+// version is old.
 func TestConflictsAreRetried(t *testing.T) {
 	h := newHarness(t)
 	h.cluster.Put(pod("web", map[string]string{AskTime: ""}))
@@ -181,7 +182,7 @@ func TestRefusalsAndFailures(t *testing.T) {
 				t.Errorf("reported %q", reported())
 			}
 			h.cluster.AnswerApplies(0, "", "")
-			if test.result == resultFailed { // it is retried after a while; the others when the pod changes
+			if test.result == resultFailed { // after other results, the agent retries when the pod changes
 				h.eventually("annotated", func() bool { return h.annotation("web", Time) != "" })
 				return
 			}
@@ -198,12 +199,12 @@ func TestRefusalsAndFailures(t *testing.T) {
 				p, _, ok := h.agent.pod("uid-web")
 				return ok && p.version == version
 			})
-			time.Sleep(100 * time.Millisecond) // time for a request that must not be sent
+			time.Sleep(100 * time.Millisecond) // time in which no request must be sent
 			if got := count(); got != asked || h.annotation("web", Time) != "" {
 				t.Errorf("retried at once: %v requests", got)
 			}
 			h.agent.mu.Lock()
-			h.agent.pods["uid-web"].notBefore = time.Time{} // as after five minutes
+			h.agent.pods["uid-web"].notBefore = time.Time{} // as if five minutes had passed
 			h.agent.mu.Unlock()
 			h.agent.Changed("uid-web")
 			h.eventually("annotated", func() bool { return h.annotation("web", Time) != "" })

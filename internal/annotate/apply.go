@@ -16,14 +16,14 @@ import (
 // answerTimeout is the timeout of one request to the API server.
 const answerTimeout = 10 * time.Second
 
-// remedy is the first part of a report. The API server's message comes last, because this message is long and the
-// health board cuts long reports.
+// remedy is the first part of a report about a forbidden request. The API server's message comes last, because this
+// message is long and the health board cuts long reports.
 const remedy = "install the component annotate, which allows the agent to patch the pods of its node " +
 	"(docs/annotations.md): "
 
-// The type applied is the configuration for server-side apply: the annotations to own and the identity of the object.
-// Because of the UID, server-side apply never creates a pod and never writes to another pod of that name. Because of
-// the version, server-side apply never writes to a pod that has changed.
+// applied is the configuration for server-side apply. The configuration contains the annotations to own and the
+// identity of the pod. Because of the UID, server-side apply never creates a pod and never writes to another pod of
+// the same name. Because of the resource version, server-side apply never writes to a pod that has changed.
 type applied struct {
 	metav1.TypeMeta `json:",inline"`
 	Metadata        appliedMeta `json:"metadata"`
@@ -37,8 +37,8 @@ type appliedMeta struct {
 	Annotations     map[string]string `json:"annotations"`
 }
 
-// apply sends one request with all annotations that the manager must own. With dryRun set to "All", the API server
-// stores nothing.
+// apply sends one request with all annotations that the manager must own. If dryRun is "All", the API server stores
+// nothing.
 func (a *Annotator) apply(ctx context.Context, p asking, annotations map[string]string, dryRun string) error {
 	body, err := json.Marshal(applied{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
@@ -51,7 +51,7 @@ func (a *Annotator) apply(ctx context.Context, p asking, annotations map[string]
 	defer cancel()
 	request := a.config.Client.Patch(types.ApplyYAMLPatchType).Namespace(p.namespace).Resource("pods").Name(p.name).
 		Param("fieldManager", Manager).
-		// A rate limit in the client would delay the request after the method serve chose the version.
+		// A rate limit in the client would delay the request after serve has chosen the resource version.
 		Throttle(flowcontrol.NewFakeAlwaysRateLimiter()).
 		MaxRetries(0). // the queue retries
 		Body(body)

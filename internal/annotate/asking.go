@@ -13,25 +13,25 @@ const (
 	// AskStartUp with the value "true" requests StartUp. The agent writes StartUp after the start-up.
 	AskStartUp = "podlapse.dev/annotate"
 	StartUp    = "podlapse.dev/startup"
-	AskTime    = "addtime" // requests Time with any value; the agent writes Time immediately
+	AskTime    = "addtime" // requests Time, with any value; the agent writes Time immediately
 	Time       = "timestamp"
 )
 
 // Manager is the field manager of the annotations.
 const Manager = "podlapse"
 
-// The type asking is a pod of this node with annotations to write.
+// asking is a pod of this node and the annotations that the agent must write to this pod.
 type asking struct {
 	uid, namespace, name string
-	version              string // resource version of the object that contains the request
+	version              string // resource version of the pod's object that contains the request
 	startUp, time        bool   // true if the pod requests the annotation but does not have it
-	// The field owned holds the annotations that this manager wrote before. Server-side apply removes fields that the
-	// manager no longer sends.
+	// owned holds the annotations that this manager wrote before. Every request must repeat these annotations,
+	// because server-side apply removes fields that the manager no longer sends.
 	owned map[string]string
 }
 
-// read returns the annotations that a pod requests and does not have yet. For a pod that is being deleted, read returns
-// false.
+// read returns the annotations that a pod requests and does not have yet. The second result is false if no annotation
+// is missing or if the pod is being deleted.
 func read(pod *corev1.Pod) (asking, bool) {
 	has := func(name string) bool { _, ok := pod.Annotations[name]; return ok }
 	a := asking{
@@ -42,7 +42,7 @@ func read(pod *corev1.Pod) (asking, bool) {
 	if !a.startUp && !a.time || pod.DeletionTimestamp != nil {
 		return asking{}, false
 	}
-	// Without clones of the texts, the whole object would stay in memory.
+	// A substring would keep the texts of the whole object in memory.
 	a.uid, a.namespace, a.name = string(pod.UID), strings.Clone(pod.Namespace), strings.Clone(pod.Name)
 	a.version = strings.Clone(pod.ResourceVersion)
 	for _, name := range []string{StartUp, Time} {
@@ -53,8 +53,8 @@ func read(pod *corev1.Pod) (asking, bool) {
 	return a, true
 }
 
-// The function owns reports whether the manager applied an annotation and no other client changed it later. The
-// fields are JSON keys with a prefix (k8s.io/apimachinery, FieldsV1). The characters of an annotation's name need no
+// owns reports whether the manager applied an annotation and no other client changed the annotation later. The fields
+// are JSON keys with a prefix (k8s.io/apimachinery, FieldsV1). The characters of an annotation's name need no
 // escaping in JSON.
 func owns(fields []metav1.ManagedFieldsEntry, annotation string) bool {
 	for _, entry := range fields {

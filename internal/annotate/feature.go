@@ -21,7 +21,7 @@ const part = "annotations"
 // checkLimit is the timeout of one test of the command `check`.
 const checkLimit = 5 * time.Second
 
-// Feature returns the removable feature: the flag --annotate and its component.
+// Feature returns the removable feature: the flag --annotate and the component that writes annotations.
 func Feature() feature.Feature {
 	var on bool
 	return feature.Feature{
@@ -60,8 +60,8 @@ type follower struct{ *Annotator }
 // Restarted implements podwatch.Follower. Restarted does nothing, because the annotator ignores restarts.
 func (follower) Restarted(*corev1.Pod, podwatch.Restart) {}
 
-// The function check tests whether the agent can patch pods, and whether the API server supports policies that limit
-// this permission. The function check does not test that a policy exists, because reading policies requires another
+// check tests whether the agent can patch pods, and whether the API server supports policies that limit this
+// permission. The function check does not test that a policy exists, because reading policies requires another
 // permission. The annotator tests the policy before the first write.
 func check(ctx context.Context, api feature.APIServer) feature.Finding {
 	f := feature.Finding{

@@ -27,7 +27,7 @@ const (
 	nodeName = "node-a"
 )
 
-// harness runs a pod watch and an annotator, with timelines made up by the test.
+// harness runs a pod watch and an annotator, with timelines that the test defines.
 type harness struct {
 	t       *testing.T
 	cluster *podwatchtest.Server
@@ -38,7 +38,7 @@ type harness struct {
 
 	mu       sync.Mutex
 	known    map[string]timeline.Timeline
-	reported []string // what was reported
+	reported []string // details of the health reports
 	observed int
 }
 
@@ -72,7 +72,7 @@ func (h *harness) timelines(_ context.Context, uids []string) (some []timeline.T
 	return some, nil
 }
 
-// settle sets the timeline of a start-up, and notifies the agent if one is running.
+// settle sets the timeline of a start-up, and notifies the agent if an agent is running.
 func (h *harness) settle(uid string, t timeline.Timeline) {
 	h.mu.Lock()
 	t.UID = uid
@@ -83,7 +83,7 @@ func (h *harness) settle(uid string, t timeline.Timeline) {
 	}
 }
 
-// start runs an agent until stop, or until the test ends.
+// start runs an agent until the test calls stop or ends.
 func (h *harness) start() {
 	h.agent = New(Config{
 		Client: h.client, NodeName: nodeName, Timelines: h.timelines, Now: h.now, Report: h.report,
@@ -126,7 +126,7 @@ func (h *harness) annotation(name, annotation string) string {
 	return pod.Annotations[annotation]
 }
 
-// quiet waits until the agent has seen everything that the server has, and has nothing left to write.
+// quiet waits until the agent has seen all pods of the server and has no annotation left to write.
 func (h *harness) quiet() {
 	h.t.Helper()
 	h.eventually("quiet", func() bool { return h.agent.waiting() == 0 && h.agent.queue.Len() == 0 })
@@ -140,7 +140,7 @@ func pod(name string, annotations map[string]string) *corev1.Pod {
 	}
 }
 
-// settled returns a start-up of three seconds.
+// settled returns a timeline of a start-up of three seconds.
 func settled() timeline.Timeline {
 	at := time.Date(2026, 8, 17, 12, 0, 0, 0, time.UTC)
 	return timeline.Timeline{

@@ -2,12 +2,12 @@ package annotate
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Results of write requests to the API server. The set is closed.
+// Results of write requests to the API server. No other results exist.
 const (
 	resultWritten  = "written"
-	resultConflict = "conflict" // the pod has changed, or another pod has its name
+	resultConflict = "conflict" // the pod has changed, or another pod has the same name
 	resultGone     = "gone"
-	resultRefused  = "refused" // by RBAC, admission or validation
+	resultRefused  = "refused" // refused by RBAC, admission or validation
 	resultFailed   = "failed"  // no response, or a temporary failure
 )
 

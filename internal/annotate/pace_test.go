@@ -19,10 +19,10 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// answers is an API server in a bubble. It notes when it was requested.
+// answers is an API server in a synctest bubble. answers records the times of the requests.
 type answers struct {
 	agent *Annotator
-	asked []time.Duration // since the start; used only by the requesting goroutine
+	asked []time.Duration // times of the requests since the start; only the requesting goroutine uses this field
 }
 
 type roundTripper func(*http.Request) (*http.Response, error)
@@ -30,7 +30,7 @@ type roundTripper func(*http.Request) (*http.Response, error)
 // RoundTrip implements http.RoundTripper.
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// inTime runs an agent for a while in a bubble.
+// inTime runs an agent in a synctest bubble for the given length.
 func inTime(t *testing.T, length time.Duration, answer func(a *answers, r *http.Request) (*http.Response, error),
 	begin func(a *answers), judge func(a *answers)) {
 	t.Helper()
@@ -66,7 +66,7 @@ func inTime(t *testing.T, length time.Duration, answer func(a *answers, r *http.
 	})
 }
 
-// refusedByPolicy is the API server's answer to a patch that the policy forbids.
+// refusedByPolicy returns the API server's response to a patch that the policy forbids.
 func refusedByPolicy() (*http.Response, error) {
 	recorder := httptest.NewRecorder()
 	recorder.Header().Set("Content-Type", "application/json")
@@ -77,7 +77,7 @@ func refusedByPolicy() (*http.Response, error) {
 	return recorder.Result(), nil
 }
 
-// written is the API server's answer to a patch that it accepted.
+// written returns the API server's response to a patch that it accepted.
 func written() (*http.Response, error) {
 	recorder := httptest.NewRecorder()
 	recorder.Header().Set("Content-Type", "application/json")
@@ -85,7 +85,7 @@ func written() (*http.Response, error) {
 	return recorder.Result(), nil
 }
 
-// busy is the API server's answer when API priority and fairness rejects a request.
+// busy returns the API server's response if API Priority and Fairness rejects a request.
 func busy(retryAfter string) (*http.Response, error) {
 	recorder := httptest.NewRecorder()
 	recorder.Header().Set("Retry-After", retryAfter)
@@ -97,7 +97,8 @@ func (a *answers) count(result string) float64 {
 	return testutil.ToFloat64(a.agent.metrics.requests.WithLabelValues(result))
 }
 
-// After a restart, a node has to annotate all its pods: ten at once, then five per second.
+// TestRequestsAreRateLimited has a restarted agent that must annotate all pods of the node. The agent sends ten
+// requests immediately, and then five per second.
 func TestRequestsAreRateLimited(t *testing.T) {
 	const pods = 40
 	inTime(t, 10*time.Second, func(*answers, *http.Request) (*http.Response, error) { return written() },
@@ -119,7 +120,7 @@ func TestRequestsAreRateLimited(t *testing.T) {
 		})
 }
 
-// A write that waited for the rate limit applies to the latest version of the pod.
+// TestLatestPodIsAnnotated checks that a write that waited for the rate limit uses the latest version of the pod.
 func TestLatestPodIsAnnotated(t *testing.T) {
 	versions := []string{}
 	inTime(t, 5*time.Second, func(_ *answers, r *http.Request) (*http.Response, error) {
@@ -128,7 +129,7 @@ func TestLatestPodIsAnnotated(t *testing.T) {
 		versions = append(versions, string(body[:n]))
 		return written()
 	}, func(a *answers) {
-		for a.agent.limit.TryAccept() { // the next request may follow in 0.2 s
+		for a.agent.limit.TryAccept() { // the rate limit allows the next request after 0.2 s
 		}
 		waits := pod("waits", map[string]string{AskTime: ""})
 		waits.ResourceVersion = "old"
@@ -146,7 +147,8 @@ func TestLatestPodIsAnnotated(t *testing.T) {
 	})
 }
 
-// An API server that never answers does not block the agent forever, and Retry-After is obeyed.
+// TestBusyAPIServer checks that an API server without responses does not block the agent forever, and that the agent
+// respects Retry-After.
 func TestBusyAPIServer(t *testing.T) {
 	inTime(t, answerTimeout+time.Second, func(_ *answers, r *http.Request) (*http.Response, error) {
 		<-r.Context().Done()
@@ -165,7 +167,7 @@ func TestBusyAPIServer(t *testing.T) {
 	}, func(a *answers) {
 		a.agent.Seen(pod("web", map[string]string{AskTime: ""}))
 		synctest.Wait()
-		a.agent.Seen(pod("web", map[string]string{AskTime: "", "changed": "x"})) // this does not shorten the wait
+		a.agent.Seen(pod("web", map[string]string{AskTime: "", "changed": "x"})) // the change does not shorten the wait
 	}, func(a *answers) {
 		if len(a.asked) != 2 || a.asked[1] < 20*time.Second || a.asked[1] > 25*time.Second ||
 			a.count(resultWritten) != 1 {
@@ -174,7 +176,8 @@ func TestBusyAPIServer(t *testing.T) {
 	})
 }
 
-// The watch may report a pod without its annotation before the API server's answer arrives.
+// TestWatchEventBeforePatchResponse has a watch that delivers the pod without its annotation before the API server's
+// response to the patch arrives.
 func TestWatchEventBeforePatchResponse(t *testing.T) {
 	a := New(Config{Registerer: prometheus.NewRegistry()})
 	defer a.queue.ShutDown()
@@ -190,7 +193,7 @@ func TestWatchEventBeforePatchResponse(t *testing.T) {
 	}
 }
 
-// The agent does not apply fields that another manager owns.
+// TestOtherManagersFieldsAreNotOwned checks that the agent does not apply fields that another manager owns.
 func TestOtherManagersFieldsAreNotOwned(t *testing.T) {
 	for _, c := range []struct {
 		manager   string

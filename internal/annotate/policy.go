@@ -10,15 +10,15 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// RBAC cannot restrict the permission to patch pods to annotations or to a node. With this permission alone, an
-// attacker in control of one agent can run any program on any node. The policy of the component annotate restricts
-// the permission. So the agent writes only after it has seen the policy refuse a request.
+// In RBAC, the permission to patch pods always includes all fields of a pod and the pods of all nodes. An attacker
+// who controls one agent could use this permission to run any program on any node. The policy of the component
+// annotate limits the permission. So the agent writes only after the policy refused a test request.
 const (
 	// Forbidden is an annotation that the policy never allows an agent to write. The agent requests this annotation
 	// only in a dry run.
 	Forbidden = "podlapse.dev/policy-must-refuse-this"
-	// provenFor is the time for which a refusal proves the policy. Afterwards the agent tests again, because an
-	// administrator can remove the policy.
+	// provenFor is the time for which a refusal proves the policy. After this time, the agent tests the policy again,
+	// because an administrator can remove the policy.
 	provenFor = 10 * time.Minute
 	// policyWords is part of the API server's message when a policy refuses a request
 	// (staging/src/k8s.io/apiserver/pkg/admission/plugin/policy/validating, denied).
@@ -30,8 +30,8 @@ var errNoPolicy = errors.New("no policy limits the agent's permission to patch p
 	"ValidatingAdmissionPolicy and binding of the component annotate, which require Kubernetes 1.30, or use " +
 	"--annotate=off; see docs/annotations.md")
 
-// The method limited sends a dry-run request that the policy must refuse. The method limited returns nil if a policy
-// refused the request.
+// limited tests whether a policy limits the agent. limited sends a dry-run request that the policy must refuse, and
+// returns nil if a policy refused the request.
 func (a *Annotator) limited(ctx context.Context, p asking) error {
 	now := a.config.Now()
 	if !a.provenAt.IsZero() && now.Sub(a.provenAt) < provenFor {

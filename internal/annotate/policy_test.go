@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// With permission to patch pods but without the policy, as before Kubernetes 1.30, the agent writes nothing and logs
-// why.
+// TestNothingIsWrittenWithoutPolicy gives the agent permission to patch pods, but no policy exists, as before
+// Kubernetes 1.30. The agent must write nothing and report the reason.
 func TestNothingIsWrittenWithoutPolicy(t *testing.T) {
 	h := newHarness(t)
 	h.cluster.WithoutPolicies()
@@ -26,7 +26,8 @@ func TestNothingIsWrittenWithoutPolicy(t *testing.T) {
 	}
 }
 
-// The agent sends a patch that the policy must refuse only now and then and as a dry run, so it is never stored.
+// TestPolicyIsTestedByDryRun checks that the agent rarely sends the patch that the policy must refuse, and only as a
+// dry run, which stores nothing.
 func TestPolicyIsTestedByDryRun(t *testing.T) {
 	h := newHarness(t)
 	for _, name := range []string{"a", "b", "c"} {

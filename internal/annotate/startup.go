@@ -9,16 +9,16 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// maxVerdict limits the verdict in bytes, because the verdict contains names of images and containers. The number
-// of causes limits the other fields, so the annotation is shorter than 4 KiB.
+// maxVerdict limits the verdict in bytes, because the verdict contains names of images and containers. The other
+// fields have a limited length, because the number of causes is limited. So the annotation is shorter than 4 KiB.
 const maxVerdict = 512
 
-// startUp is the content of the annotation. Its fields are a contract (docs/annotations.md).
+// startUp is the content of the annotation StartUp. Users rely on the names of the fields (docs/annotations.md).
 type startUp struct {
 	State timeline.State `json:"state"`
 	Total api.Seconds    `json:"total_seconds"`
-	Error api.Seconds    `json:"error_seconds"` // greatest distance between the total and the true value
-	// Causes add up to the total exactly. Causes without time are omitted.
+	Error api.Seconds    `json:"error_seconds"` // greatest possible distance between total_seconds and the true value
+	// Causes contains the time of each cause. The sum is exactly the total. Causes without time are omitted.
 	Causes  map[timeline.Cause]api.Seconds `json:"seconds_by_cause"`
 	Verdict string                         `json:"verdict"`
 	// Reconstructed is true if the start-up completed before the agent started.
@@ -44,7 +44,7 @@ func startUpText(t timeline.Timeline) (string, error) {
 	return string(text), nil
 }
 
-// cut shortens a text to the given number of bytes. It does not split characters.
+// cut shortens a text to at most the given number of bytes, and does not split characters.
 func cut(text string, most int) string {
 	if len(text) <= most {
 		return text

@@ -10,8 +10,8 @@ import (
 // Policy doubles the wait after each consecutive failure, from First up to Max.
 type Policy struct{ First, Max time.Duration }
 
-// Delay returns the wait after a number of consecutive failures. Delay subtracts a random part, at most half, so
-// that the agents of many nodes do not retry together.
+// Delay returns the wait after the given number of consecutive failures. Delay subtracts a random part, at most half
+// of the wait, so that the agents of many nodes do not retry at the same time.
 func (p Policy) Delay(failures int) time.Duration {
 	d := p.Max
 	if failures < 10 {
@@ -20,7 +20,7 @@ func (p Policy) Delay(failures int) time.Duration {
 	return d/2 + rand.N(d/2)
 }
 
-// Sleep waits for d or until ctx is done. Sleep reports whether the whole time has passed.
+// Sleep waits for d or until ctx is done. Sleep returns true if the whole time d has passed.
 func Sleep(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

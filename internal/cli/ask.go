@@ -15,17 +15,18 @@ import (
 // errUnknownPod means that no agent knows the pod, although every agent that could know the pod answered.
 var errUnknownPod = errors.New("no agent knows")
 
-// maxFailures limits how many failed agents a command lists with their errors.
+// maxFailures is the maximum number of failed agents that a command lists with their errors.
 const maxFailures = 10
 
-// agentQuery is one run of a command that queries agents. It combines the command's call with the agents to query.
+// agentQuery is one run of a command that queries agents. agentQuery combines the command's call with the agents to
+// query.
 type agentQuery struct {
 	Call
 	agentAccess
 }
 
-// begin reads the arguments and prepares the queries. If ok is false, the command must exit with the code.
-// Otherwise the caller must call the function close of the agentQuery.
+// begin reads the arguments and prepares the queries. If ok is false, the command must exit with the code. Otherwise,
+// the caller must call the function close of the agentQuery.
 func begin(call Call, table flags.Table, t *target, check func() error, maxArguments int) (
 	a agentQuery, rest []string, code int, ok bool) {
 	rest, code, ok = call.Parse(table, call.help(), maxArguments)
@@ -43,14 +44,13 @@ func begin(call Call, table flags.Table, t *target, check func() error, maxArgum
 	return agentQuery{Call: call, agentAccess: r}, rest, ExitOK, true
 }
 
-// The method fail prints the error of the command, and returns the exit code.
+// fail prints the error of the command, and returns the exit code.
 func (a agentQuery) fail(err error) int {
 	a.note(a.withRemedy(err))
 	return exitOf(err)
 }
 
-// The method print writes the result to standard output. It writes the errors of agents that did not answer to
-// standard error.
+// print writes text to standard output. For each agent that did not answer, print writes an error to standard error.
 func (a agentQuery) print(text string, failed []error) int {
 	a.noteFailed(failed)
 	a.noteFallback()
@@ -63,7 +63,7 @@ func (a agentQuery) print(text string, failed []error) int {
 	return ExitOK
 }
 
-// The method write writes to standard output, and returns the exit code.
+// write writes text to standard output, and returns the exit code.
 func (a agentQuery) write(text string) int {
 	if _, err := io.WriteString(a.Stdout, text); err != nil {
 		a.note(fmt.Errorf("write to standard output: %w", err))
@@ -72,8 +72,8 @@ func (a agentQuery) write(text string) int {
 	return ExitOK
 }
 
-// noteFailed writes the errors of agents that did not answer to standard error. It also writes the number of agents
-// that the command could not query in time, and the number of pods that a list omits.
+// noteFailed writes the errors of agents that did not answer to standard error. noteFailed also writes the number of
+// agents that the command could not query in time, and the number of pods that a list omits.
 func (a agentQuery) noteFailed(failed []error) {
 	unanswered, late := 0, 0
 	for _, err := range failed {
@@ -98,7 +98,8 @@ func (a agentQuery) noteFailed(failed []error) {
 	}
 }
 
-// omitted is the note that a list does not contain all pods. It is not the error of an agent.
+// omitted is the note that a list does not contain all pods. Unlike other errors in the list of failed agents,
+// omitted is not the error of an agent.
 type omitted struct{ pods int }
 
 // Error implements error.
@@ -117,8 +118,8 @@ func (a agentQuery) noteFallback() {
 	}
 }
 
-// ofAgents queries the agent of the node in --node, or all agents without --node. It fails if no agent answers.
-// Otherwise it returns the answers, and the errors of the agents that did not answer.
+// ofAgents queries the agent of the node in --node, or all agents without --node. ofAgents returns the answers, and
+// the errors of the agents that did not answer. If no agent answers, ofAgents fails.
 func ofAgents[A any](ctx context.Context, a agentQuery, ask func(context.Context, client.Client) (A, error)) (
 	[]agents.Answer[A], []error, error) {
 	found, err := a.agents(ctx, a.target.node)
@@ -140,9 +141,9 @@ func ofAgents[A any](ctx context.Context, a agentQuery, ask func(context.Context
 	return answers, failed, nil
 }
 
-// eachAgent queries agents. It passes each answer to take immediately, so that memory does not hold the answers of
-// all agents at the same time. It calls take for one answer at a time, in any order. It returns the agents that
-// answered, and the errors of the other agents. It fails if no agent answers.
+// eachAgent queries agents and passes each answer to take immediately. So memory does not hold the answers of all
+// agents at the same time. eachAgent calls take for one answer at a time, in any order. eachAgent returns the agents
+// that answered, and the errors of the other agents. If no agent answers, eachAgent fails.
 func eachAgent[A any](
 	ctx context.Context, found []agents.Agent, ask func(context.Context, client.Client) (A, error),
 	take func(agents.Answer[A])) (answered []agents.Agent, failed []error, err error) {
@@ -168,7 +169,7 @@ func eachAgent[A any](
 	return answered, failed, nil
 }
 
-// noneAnswered combines the errors of all agents into one error.
+// noneAnswered returns an error with the number of failed agents and the error of the first agent.
 func noneAnswered(failed []error) error {
 	if len(failed) > 1 {
 		return fmt.Errorf("none of %d agents answered: %w", len(failed), failed[0])

@@ -71,7 +71,7 @@ func TestQueryRefusedByAPIServer(t *testing.T) {
 			kubectl(t, server, "explain", pod).must(t, test.code, "", test.stderr)
 		})
 	}
-	// A user without permission to get the pod can still read the answers of the agents.
+	// A user without permission to get the pod can still get the answers of the agents.
 	server := agentstest.Start(t, there, agentOn("node-a", agent.URL))
 	server.Refuse(refusing(403, "/shop/pods"))
 	kubectl(t, server, "explain", pod).must(t, ExitOK, "shop/web-0: 2.0 s to ready", "")
@@ -127,13 +127,14 @@ func TestChooseAgents(t *testing.T) {
 	runs(t, PluginProgram, config, "none").must(t, ExitUsage, "", `unknown command "none"`)
 }
 
-// TestQueryOverTLS presents and verifies certificates, and accepts any with --insecure-skip-tls-verify.
+// TestQueryOverTLS checks that the client and the agent verify certificates. With --insecure-skip-tls-verify, the
+// client accepts any certificate.
 func TestQueryOverTLS(t *testing.T) {
 	agent := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, answerRecord)
 	}))
 	defer agent.Close()
-	agent.Config.ErrorLog = log.New(io.Discard, "", 0) // the log contains handshakes that clients refused
+	agent.Config.ErrorLog = log.New(io.Discard, "", 0) // the log contains handshakes that the clients refused
 	authority := filepath.Join(t.TempDir(), "ca.pem")
 	if err := os.WriteFile(authority, pemOf(agent.Certificate().Raw), 0o600); err != nil {
 		t.Fatal(err)
@@ -205,7 +206,8 @@ func TestHostileAnswersAreEscaped(t *testing.T) {
 	}
 }
 
-// TestFailuresAreSummedUp prints a few agents that did not answer, and numbers for all further notes.
+// TestFailuresAreSummedUp checks that a command lists only the first errors of agents, and the numbers of all other
+// errors.
 func TestFailuresAreSummedUp(t *testing.T) {
 	var failed []error
 	for n := range 3 * maxFailures {

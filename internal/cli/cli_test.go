@@ -15,28 +15,27 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// environment is the environment of a test's command.
 type environment map[string]string
 
 func (e environment) get(name string) string { return e[name] }
 
-// programOf is a program of this name with all commands of this package.
+// programOf returns a program with this name and all commands of this package.
 func programOf(name string) Program {
 	return Program{Name: name, Commands: slices.Concat(Asking(), []Command{Replay(), Completion(), Help()})}
 }
 
-// run is the program under its own name.
+// run runs the program with the name podlapse-agent.
 func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
 	return programOf(AgentProgram).Run(ctx, args, getenv, stdout, stderr)
 }
 
-// said is what a command prints, and its exit code.
+// said contains the output of a command and its exit code.
 type said struct {
 	code           int
 	stdout, stderr string
 }
 
-// kubectl runs the program as kubectl's plugin, with a kubeconfig of the API server.
+// kubectl runs the program as a plugin of kubectl, with a kubeconfig for the API server.
 func kubectl(t *testing.T, server *agentstest.APIServer, args ...string) said {
 	t.Helper()
 	return runs(t, PluginProgram, environment{"KUBECONFIG": agentstest.Kubeconfig(t, server.URL)}, args...)

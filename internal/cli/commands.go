@@ -6,7 +6,7 @@ import (
 	"github.com/podlapse/podlapse/internal/flags"
 )
 
-// The headings under which the help lists the commands.
+// Headings of the groups of commands in the help.
 const (
 	groupStartUps = "Find the cause of slow start-ups"
 	groupFleet    = "Inspect nodes and registries"
@@ -18,7 +18,6 @@ func Asking() []Command {
 	return slices.Concat(startUpCommands(), fleetCommands())
 }
 
-// startUpCommands returns the commands about start-ups and pulls.
 func startUpCommands() []Command {
 	return []Command{
 		{
@@ -66,7 +65,6 @@ func startUpCommands() []Command {
 	}
 }
 
-// fleetCommands returns the commands about nodes and registries.
 func fleetCommands() []Command {
 	return []Command{
 		{

@@ -24,8 +24,8 @@ const (
 
 func shells() []string { return []string{"bash", "zsh", "fish"} }
 
-// completions describes the program's commands and flags to cobra. Cobra knows the completion protocols of the shells.
-// Only flags.Table parses the arguments of the user.
+// completions describes the program's commands and flags to cobra, because cobra knows the completion protocols of
+// the shells. Only flags.Table parses the arguments of the user.
 func completions(call Call) *cobra.Command {
 	root := &cobra.Command{
 		Use:               strings.ReplaceAll(call.Program.Name, " ", "-"),
@@ -58,13 +58,14 @@ func completions(call Call) *cobra.Command {
 	return root
 }
 
-// The method with returns a copy of the call with other arguments.
+// with returns a copy of the call with other arguments.
 func (c Call) with(args []string) Call {
 	c.Args = args
 	return c
 }
 
-// suggestions removes invalid names. Names are untrusted, and shells would evaluate some characters.
+// suggestions removes names that contain special characters. Names are untrusted, and shells would evaluate these
+// characters.
 func suggestions(all []string, beginning string) ([]string, cobra.ShellCompDirective) {
 	directive := cobra.ShellCompDirectiveNoFileComp
 	var fit []string
@@ -80,7 +81,7 @@ func suggestions(all []string, beginning string) ([]string, cobra.ShellCompDirec
 	return fit, directive
 }
 
-// The function typed returns the flags that the user has already typed, in the form of arguments.
+// typed returns the flags that the user has already typed, in the form of arguments.
 func typed(cmd *cobra.Command) []string {
 	var args []string
 	cmd.Flags().Visit(func(f *pflag.Flag) { args = append(args, "--"+f.Name+"="+f.Value.String()) })
@@ -119,9 +120,9 @@ func addFlags(cmd *cobra.Command, newTable func() flags.Table, call Call) {
 	}
 }
 
-// suggestValues returns the suggestions for the value of a flag. It first sets the flags that the user has already
-// typed, because suggestions depend on them. It ignores invalid flags, because the command itself reports invalid
-// flags.
+// suggestValues returns the suggestions for the value of a flag. suggestValues first sets the flags that the user has
+// already typed, because suggestions depend on these flags. Invalid flags cause no error here, because the command
+// itself reports invalid flags.
 func suggestValues(ctx context.Context, table flags.Table, name string, call Call) []string {
 	_, _ = table.Parse(call.Args, call.Getenv, 0)
 	for _, f := range table {
@@ -132,8 +133,8 @@ func suggestValues(ctx context.Context, table flags.Table, name string, call Cal
 	return nil
 }
 
-// The function complete answers a request of a shell for completions. The shell calls a command of cobra for this
-// request.
+// complete responds to a shell's request for completions. For this request, the shell calls a hidden command of
+// cobra.
 func complete(ctx context.Context, call Call) int {
 	root := completions(call)
 	root.SetArgs(append([]string{call.Command}, call.Args...))

@@ -19,10 +19,11 @@ import (
 
 const (
 	crowdNodes = 1000
-	// crowdMemory limits the memory for the answers of crowdNodes agents. The decoded answers together are larger.
+	// crowdMemory is the maximum memory for the answers of crowdNodes agents. All decoded answers together need more
+	// memory.
 	crowdMemory = 12 << 20
-	// crowdSlow is the number of slow agents. They answer only after all of them were asked. So a command that queries
-	// fewer agents at once gets no answer from them.
+	// crowdSlow is the number of slow agents. Slow agents answer only after the command has queried all of them. So a
+	// command that queries fewer agents at the same time gets no answer from the slow agents.
 	crowdSlow       = agents.AtOnce
 	crowdRegistries = 40
 	crowdBuckets    = 16
@@ -35,22 +36,22 @@ type crowd struct {
 	mu          sync.Mutex
 	now, most   int // number of requests in progress, and the maximum of this number
 	slow        int
-	everySlow   chan struct{} // closed when all slow agents were asked
+	everySlow   chan struct{} // closed after the command has queried all slow agents
 	before, use int64         // live heap at the start, and its growth near the end
 }
 
-// agentOfCrowd is one agent.
+// agentOfCrowd is the agent with the number n.
 type agentOfCrowd struct {
 	*crowd
 	n int
 }
 
-// The functions below divide the agents by their number.
-func dead(n int) bool   { return n%100 == 7 }                  // refuses connections
-func broken(n int) bool { return n%100 == 9 }                  // breaks off its answer
-func hung(n int) bool   { return n == 50 }                     // never answers the command nodes
-func slow(n int) bool   { return 20 <= n && n < 20+crowdSlow } // answers late
-func old(n int) bool    { return n%50 == 3 }                   // has no totals
+// The functions below decide by an agent's number how the agent answers.
+func dead(n int) bool   { return n%100 == 7 }                  // the agent refuses connections
+func broken(n int) bool { return n%100 == 9 }                  // the agent stops in the middle of its answer
+func hung(n int) bool   { return n == 50 }                     // the agent never answers the command nodes
+func slow(n int) bool   { return 20 <= n && n < 20+crowdSlow } // the agent answers late
+func old(n int) bool    { return n%50 == 3 }                   // the version of the agent does not support totals
 
 func newCrowd(t *testing.T) *crowd {
 	t.Helper()
@@ -66,7 +67,7 @@ func newCrowd(t *testing.T) *crowd {
 		}
 		totals.Registries = append(totals.Registries, r)
 	}
-	// an old agent has one start-up with one phase
+	// An old agent has one start-up with one phase.
 	record := startUp("web", "n", "", time.Minute, phase{timeline.PhaseNetwork, 0.5})
 	record = pulled(record, "registry-00.example", 2, 1)
 	for target, value := range map[*[]byte]any{
@@ -120,7 +121,7 @@ func (a agentOfCrowd) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if broken(a.n) {
 		text = text[:len(text)/2]
 	}
-	a.leave() // before the response, because the client can then send the next request
+	a.leave() // before the response: after the response, the client can send the next request
 	w.WriteHeader(code)
 	_, _ = w.Write(text)
 }
@@ -138,7 +139,7 @@ func (c *crowd) leave() {
 	c.now--
 }
 
-// The method wait delays the answers of slow agents. Near the end, it measures the live heap.
+// wait delays the answers of slow agents. Near the end of the command, wait measures the live heap.
 func (a agentOfCrowd) wait(r *http.Request) {
 	if slow(a.n) {
 		a.mu.Lock()
@@ -220,7 +221,8 @@ func TestThousandNodes(t *testing.T) {
 	}
 }
 
-// checkErrors requires one line for each of the first agents that did not answer, and the number of the others.
+// checkErrors requires one line for each of the first maxFailures agents that did not answer, and the number of the
+// remaining agents.
 func (c *crowd) checkErrors(t *testing.T, stderr string, failed int) {
 	t.Helper()
 	if named := strings.Count(stderr, "node node-"); named != maxFailures {
@@ -231,8 +233,8 @@ func (c *crowd) checkErrors(t *testing.T, stderr string, failed int) {
 	}
 }
 
-// TestAgentsWithoutTotals has agents of a version without totals, and users without permission for totals. The output
-// is the same.
+// TestAgentsWithoutTotals has agents of a version without totals, and users without permission to get totals. The
+// output must be the same as with totals.
 func TestAgentsWithoutTotals(t *testing.T) {
 	cluster := shop()
 	cluster[0].records = append(cluster[0].records,

@@ -16,7 +16,8 @@ const document = "../../docs/cli.md"
 // example is a code block of the document that starts with a command of the plugin.
 var example = regexp.MustCompile("(?ms)^```console\n\\$ kubectl podlapse ([^\n]*)\n.*?^```$")
 
-// TestDocument runs every example of docs/cli.md on the cluster of this package's tests, and compares the output.
+// TestDocument runs every example of docs/cli.md on the cluster of this package's tests, and compares the output with
+// the document.
 func TestDocument(t *testing.T) {
 	text, err := os.ReadFile(document)
 	if err != nil {
@@ -28,7 +29,7 @@ func TestDocument(t *testing.T) {
 		line := example.FindStringSubmatch(block)[1]
 		args := strings.Fields(line)
 		commands[args[0]] = true
-		if args[0] == "page" { // page runs until a signal, and TestPage covers its output
+		if args[0] == "page" { // page runs until a signal; TestPage covers its output
 			return block
 		}
 		answer := atNoon(t, server, args...)
@@ -51,7 +52,7 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// TestFallbackIsReported prints once how the agents were reached.
+// TestFallbackIsReported checks that a command reports only once that it used port-forwards.
 func TestFallbackIsReported(t *testing.T) {
 	server := clusterOf(t, shop())
 	server.Hang(func(r *http.Request) bool { return strings.Contains(r.URL.Path, "/proxy/") })

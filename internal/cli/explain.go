@@ -48,10 +48,10 @@ func runExplain(ctx context.Context, call Call) int {
 	return agentQuery.explain(ctx, c, wanted)
 }
 
-// maxResources limits the number of resources in the arguments.
+// maxResources is the maximum number of resources in the arguments.
 const maxResources = 100
 
-// listStartUps lists the start-ups of the resources, or all start-ups if there are no resources.
+// listStartUps lists the start-ups of the resources, or all start-ups if wanted is empty.
 func (a agentQuery) listStartUps(ctx context.Context, c explainConfig, wanted []resource) int {
 	empty := "no known pods yet"
 	if c.namespace != "" {
@@ -69,8 +69,8 @@ func (a agentQuery) listStartUps(ctx context.Context, c explainConfig, wanted []
 		})
 }
 
-// The method explain prints the waterfall of each named pod. For a workload or a node with several pods, it prints
-// a list, and then the waterfall of the slowest start-up.
+// explain prints the waterfall of each named pod. For a workload or a node with several pods, explain prints a list,
+// and then the waterfall of the slowest start-up.
 func (a agentQuery) explain(ctx context.Context, c explainConfig, wanted []resource) int {
 	records, failed, err := a.recordsOf(ctx, wanted)
 	if err != nil {
@@ -105,7 +105,7 @@ func (a agentQuery) explain(ctx context.Context, c explainConfig, wanted []resou
 	return a.print(text, failed)
 }
 
-// recordsOf returns the start-ups of the resources. Without an error, the result contains at least one start-up.
+// recordsOf returns the start-ups of the resources. If the error is nil, recordsOf returns at least one start-up.
 func (a agentQuery) recordsOf(ctx context.Context, wanted []resource) ([]api.Record, []error, error) {
 	var records []api.Record
 	var failed []error
@@ -187,9 +187,8 @@ func (a agentQuery) ofWorkload(ctx context.Context, r resource) ([]api.Record, [
 	)
 }
 
-// The method record returns the latest start-up of a pod. It queries the agent of the pod's node. If the API server
-// no longer knows the pod, it queries all agents. The result then includes the errors of agents that did not
-// answer.
+// record returns the latest start-up of a pod from the agent of the pod's node. If the API server no longer knows the
+// pod, record queries all agents. In this case, record also returns the errors of agents that did not answer.
 func (a agentQuery) record(ctx context.Context, pod resource) (api.Record, []error, error) {
 	node := a.target.node
 	if a.cluster != nil && node == "" {
@@ -239,13 +238,13 @@ func (a agentQuery) record(ctx context.Context, pod resource) (api.Record, []err
 }
 
 // mayBeGone reports whether an agent might know a pod although the API server refused the request for the pod. The
-// pod might not exist any more, or the user might have no permission to get the pod.
+// pod might be deleted, or the user might have no permission to get the pod.
 func mayBeGone(err error) bool {
 	var refused *client.Refusal
 	return errors.As(err, &refused) && (refused.Status == http.StatusNotFound || refused.Status == http.StatusForbidden)
 }
 
-// unknownToAgent reports whether the error is the answer of an agent that does not know the requested pod or path.
+// unknownToAgent reports whether err is the response of an agent that does not know the requested pod or path.
 func unknownToAgent(err error) bool {
 	var refused *client.Refusal
 	return errors.As(err, &refused) && refused.Status == http.StatusNotFound && !refused.Kubernetes &&

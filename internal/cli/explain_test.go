@@ -19,8 +19,8 @@ const answerRecord = `{"namespace":"shop","name":"web-0","uid":"1","node":"node-
 	`"end_at":"2026-03-01T12:00:02Z","seconds":2,"error_seconds":0.001,"sources":["cri"]}],` +
 	`"pulls":[],"milestones":[],"conflicts":[],"missing":[]}`
 
-// explain runs the command against a server that gives the same answer to every request, and returns the requested
-// path.
+// explain runs the command against a server that sends the same response to every request. explain also returns the
+// requested path.
 func explain(t *testing.T, status int, body string, args ...string) (code int, stdout, stderr, path string) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -81,7 +81,7 @@ func TestExplainFails(t *testing.T) {
 	}
 }
 
-// TestExplainTruncatedAnswer has an agent that stops while it answers.
+// TestExplainTruncatedAnswer has an agent that stops in the middle of its response.
 func TestExplainTruncatedAnswer(t *testing.T) {
 	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "1000")

@@ -18,19 +18,19 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// noon is the time of the commands in these tests.
+// noon is the current time for the commands in these tests.
 var noon = time.Date(2026, time.March, 2, 12, 0, 0, 0, time.UTC)
 
-// fakeAgent answers like the agent of one node. Of the filters, it knows namespace, name, owner, and a selector with
-// one label.
+// fakeAgent is the agent of one node. fakeAgent supports only these filters: the namespace, the name, the owner, and
+// a label selector with one label.
 type fakeAgent struct {
 	node    string
 	records []api.Record
 	pulls   api.PullList
-	down    string            // a source that is down
+	down    string            // name of a source that is down
 	labels  map[string]string // one label of each pod, by the pod's name
 	skew    *api.SkewRecord
-	refusal *api.Problem // why the agent serves no totals
+	refusal *api.Problem // error that the agent sends instead of totals
 }
 
 // ServeHTTP implements http.Handler.
@@ -126,7 +126,7 @@ type phase struct {
 	seconds float64
 }
 
-// startUp returns a start-up that ended some time ago; in progress if ago is 0.
+// startUp returns a start-up that ended at noon minus ago. If ago is 0, the start-up is in progress.
 func startUp(name, node, owner string, ago time.Duration, phases ...phase) api.Record {
 	kind, ownerName, _ := strings.Cut(owner, "/")
 	r := api.Record{
@@ -169,7 +169,7 @@ func containerOf(phase timeline.Phase) string {
 	return ""
 }
 
-// pulled adds a pull to a record, with its duration in seconds and its size in MiB.
+// pulled adds a pull to a record. The duration is in seconds, and the size is in MiB.
 func pulled(r api.Record, registry string, seconds float64, size int64) api.Record {
 	length := api.Seconds(seconds * float64(time.Second))
 	finished := r.CreatedAt.Add(r.Total.Duration())
@@ -181,7 +181,8 @@ func pulled(r api.Record, registry string, seconds float64, size int64) api.Reco
 	return r
 }
 
-// shop is a cluster of three nodes. The network plugin of node worker-2 is slow, and so is registry quay.example.
+// shop returns the agents of a cluster of three nodes. The network plugin of node worker-2 is slow, and the registry
+// quay.example is slow.
 func shop() []*fakeAgent {
 	start := func(network, pull float64) []phase {
 		return []phase{
@@ -241,7 +242,7 @@ func shop() []*fakeAgent {
 	return cluster
 }
 
-// clusterOf starts agents behind a fake API server, which also knows their pods.
+// clusterOf starts agents behind a fake API server, which also knows the agents' pods.
 func clusterOf(t *testing.T, cluster []*fakeAgent) *agentstest.APIServer {
 	t.Helper()
 	var pods []agentstest.Pod
@@ -256,7 +257,7 @@ func clusterOf(t *testing.T, cluster []*fakeAgent) *agentstest.APIServer {
 	return agentstest.Start(t, pods...)
 }
 
-// atNoon runs the plugin with a fixed clock.
+// atNoon runs the plugin with a clock that always shows noon.
 func atNoon(t *testing.T, server *agentstest.APIServer, args ...string) said {
 	t.Helper()
 	var stdout, stderr bytes.Buffer

@@ -15,18 +15,19 @@ import (
 
 const (
 	// maxStreams is the maximum number of streams that top opens. The API server forwards each stream for hours,
-	// often over a separate connection. If a cluster has more agents than maxStreams, top polls the agents.
+	// often over a separate connection. If a cluster has more agents than maxStreams, top polls the agents instead.
 	maxStreams = 100
-	// redraw is the time between two updates of the screen. Ages grow, and the size of a terminal can change.
+	// redraw is the time between two updates of the screen. Regular updates are necessary because ages grow and the
+	// size of a terminal can change.
 	redraw = 250 * time.Millisecond
 	// searchEvery is the time between two searches for new agents and deleted agents.
 	searchEvery = 30 * time.Second
 )
 
-// The function keys sends the typed keys until the terminal is closed. It drops the escape sequences of function
-// keys, because their bytes look like keys. Such a sequence arrives in one read.
+// keys sends the typed keys until the terminal is closed. keys drops the escape sequences of function keys, because
+// their bytes look like other keys. A whole escape sequence arrives in one read.
 func keys(in io.Reader) <-chan byte {
-	typed := make(chan byte, 16) // more keys wait until top reads these keys
+	typed := make(chan byte, 16) // if the channel is full, more keys wait in the terminal
 	go func() {                  // runs until the program ends, because a read from a terminal cannot be canceled
 		const escape = 0x1b
 		part := make([]byte, 64)
@@ -46,7 +47,7 @@ func keys(in io.Reader) <-chan byte {
 	return typed
 }
 
-// followers contains the goroutines that follow or poll agents, and the board that shows the results. Only one
+// followers contains the goroutines that follow or poll agents, and the board that shows the agents' data. Only one
 // goroutine uses the board.
 type followers struct {
 	agentQuery
@@ -54,12 +55,12 @@ type followers struct {
 	filter  client.Filter // filter of the streams
 	board   *top.Board
 	running map[string]context.CancelFunc // functions that stop the streams, by the name of the agent's pod
-	heard   chan streamEvent              // no capacity: each stream waits until the board has taken the event
+	heard   chan streamEvent              // has no capacity: each stream waits until the board has taken the event
 	ended   chan streamEnd
 	polling poller
-	found   chan searchResult // capacity 1, because one search runs at a time
+	found   chan searchResult // has capacity 1, because only one search runs at a time
 	looking sync.WaitGroup
-	opened  bool // whether any agent has answered
+	opened  bool // at least one agent has answered
 }
 
 // streamEvent is an event from the stream of an agent.
@@ -68,7 +69,7 @@ type streamEvent struct {
 	event client.Event
 }
 
-// streamEnd is the message that the stream of an agent ended.
+// streamEnd reports that the stream of an agent has ended.
 type streamEnd struct {
 	from string
 	err  error
@@ -88,7 +89,7 @@ func newFollowers(a agentQuery, c topConfig) *followers {
 	}
 }
 
-// look searches for the agents for the first time.
+// look searches for the agents for the first time, and follows the found agents.
 func (f *followers) look(ctx context.Context, limit time.Duration) error {
 	asked, stop := context.WithTimeout(ctx, limit)
 	defer stop()
@@ -99,8 +100,8 @@ func (f *followers) look(ctx context.Context, limit time.Duration) error {
 	return err
 }
 
-// The method follow opens streams to new agents, and closes the streams of deleted agents. If the cluster has more
-// than maxStreams agents, it closes all streams, and show polls the agents.
+// follow opens streams to new agents, and closes the streams of deleted agents. If the cluster has more than
+// maxStreams agents, follow closes all streams, and then show polls the agents.
 func (f *followers) follow(ctx context.Context, there []agents.Agent) {
 	gone := map[string]bool{}
 	for _, name := range f.board.Agents() { // includes agents whose streams have ended
@@ -128,7 +129,7 @@ func (f *followers) follow(ctx context.Context, there []agents.Agent) {
 	}
 }
 
-// The method stream starts a goroutine that follows an agent.
+// stream starts a goroutine that follows an agent.
 func (f *followers) stream(ctx context.Context, agent agents.Agent) {
 	following, stop := context.WithCancel(ctx)
 	f.running[agent.Pod] = stop
@@ -142,11 +143,11 @@ func (f *followers) stream(ctx context.Context, agent agents.Agent) {
 				return following.Err()
 			}
 		})
-		f.ended <- streamEnd{agent.Pod, err} // the method show or the method wait receives the message
+		f.ended <- streamEnd{agent.Pod, err} // show or wait receives the message
 	}()
 }
 
-// The method end removes a stream that has ended. If the next search finds the agent again, top opens a new stream.
+// end removes a stream that has ended. If the next search finds the agent again, top opens a new stream.
 func (f *followers) end(e streamEnd) {
 	f.running[e.from]()
 	delete(f.running, e.from)
@@ -155,7 +156,7 @@ func (f *followers) end(e streamEnd) {
 	}
 }
 
-// The method wait returns when all goroutines have ended. The caller must cancel their context first.
+// wait waits until all goroutines have ended. The caller must first cancel the context of the goroutines.
 func (f *followers) wait() {
 	f.looking.Wait()
 	f.polling.running.Wait()
@@ -170,7 +171,7 @@ type canvas interface {
 	Draw(lines []string) error
 }
 
-// The method show draws the board until ctx is done, the user quits, or drawing fails.
+// show draws the board until ctx is done, the user quits, or drawing fails.
 func (f *followers) show(ctx context.Context, screen canvas, typed <-chan byte, page func() terminal.Page) error {
 	ticks := time.NewTicker(redraw)
 	defer ticks.Stop()
@@ -183,7 +184,7 @@ func (f *followers) show(ctx context.Context, screen canvas, typed <-chan byte, 
 		case h := <-f.heard:
 			f.opened = f.opened || h.event.Kind == client.KindOpen
 			f.board.Take(h.from, h.event, time.Now())
-			continue // the next tick draws the event
+			continue // the board appears on the screen at the next tick
 		case answer := <-f.polling.answers:
 			f.takeAnswer(answer)
 			continue
@@ -203,7 +204,7 @@ func (f *followers) show(ctx context.Context, screen canvas, typed <-chan byte, 
 				f.follow(ctx, found.agents)
 			}
 		case key := <-typed:
-			const interrupt, endOfText = 3, 4 // Ctrl-C and Ctrl-D, if the terminal sends them as characters
+			const interrupt, endOfText = 3, 4 // Ctrl-C and Ctrl-D, if the terminal sends these keys as characters
 			if key == 'q' || key == 'Q' || key == interrupt || key == endOfText {
 				return nil
 			}
@@ -223,7 +224,7 @@ func (f *followers) show(ctx context.Context, screen canvas, typed <-chan byte, 
 	}
 }
 
-// search finds the current agents. The send to the channel never blocks, because only one search runs at a time.
+// search finds the current agents. The send to f.found never blocks, because only one search runs at a time.
 func (f *followers) search(ctx context.Context) {
 	ctx, stop := context.WithTimeout(ctx, agentLimit)
 	defer stop()

@@ -13,30 +13,30 @@ import (
 // column is a column of a list.
 type column[T any] struct {
 	title string
-	wide  bool // the column is part of -o wide only
+	wide  bool // the column is only part of -o wide
 	right bool
-	// The function shorten makes a cell fit on a narrow terminal. It is nil for a column that must stay whole.
+	// shorten makes the text of a cell fit on a narrow terminal. If the column must not be shortened, shorten is nil.
 	shorten func(text string, cells int) string
 	cell    func(T) string
 	style   func(T) terminal.Style // nil for plain text
 }
 
-// order is a value of --sort-by with its comparison.
+// order is a value of --sort-by, with the function that compares two items.
 type order[T any] struct {
 	name    string
 	compare func(x, y T) int
 }
 
-// view describes how a command prints a list of items. Cells must be clean text.
+// view describes how a command prints a list of items. The functions for cells must return clean text.
 type view[T any] struct {
 	columns  []column[T]
 	orders   []order[T]
-	resource func(T) string // the item as TYPE/NAME, for -o name
-	object   func(T) any    // the item for -o json and -o yaml
-	whole    func([]T) any  // all items as one object, for -o json and -o yaml without -w
+	resource func(T) string // name of the item in the form TYPE/NAME, for -o name
+	object   func(T) any    // data of the item, for -o json and -o yaml
+	whole    func([]T) any  // data of all items in one object, for -o json and -o yaml without -w
 	empty    string         // text instead of an empty table
-	// id and state decide with -w whether a row is printed again: id identifies the item, and state changes when the
-	// item changes. Durations that only grow are not part of the state.
+	// With -w, the command prints a row again if the state of the row's item has changed. The function id identifies
+	// an item between two queries. The state must not contain durations that only grow.
 	id, state func(T) string
 }
 
@@ -49,7 +49,7 @@ func orderNames[T any](orders []order[T]) []string {
 	return names
 }
 
-// sorted sorts items by the flag --sort-by. Without the flag, the items keep their order.
+// sorted sorts items by the value of --sort-by. If the value is empty, the items keep their order.
 func (v view[T]) sorted(items []T, by string) []T {
 	for _, o := range v.orders {
 		if o.name == by {
@@ -59,7 +59,7 @@ func (v view[T]) sorted(items []T, by string) []T {
 	return items
 }
 
-// text formats items in the format of -o.
+// text formats items in the output format of the flag -o.
 func (v view[T]) text(items []T, o listOutput, page terminal.Page) (string, error) {
 	switch o.format {
 	case outputJSON:
@@ -124,7 +124,7 @@ func (v view[T]) table(items []T, o listOutput, page terminal.Page, headings boo
 	return out.String()
 }
 
-// listOutput is the format of a list.
+// listOutput contains the flags for the format and the order of a list.
 type listOutput struct {
 	output
 	sortBy    string // value of --sort-by; empty for the command's own order
@@ -132,7 +132,7 @@ type listOutput struct {
 	watch     bool
 }
 
-// The method table returns the flags of a list. The argument orders contains the values of --sort-by.
+// table returns the flags of a list. The argument orders contains the values of --sort-by.
 func (o *listOutput) table(orders []string) flags.Table {
 	return append(flags.Table{
 		flags.Switch("watch", "", &o.watch, "print the list, and then print each row that changes").As("w"),
@@ -152,7 +152,7 @@ func (o *listOutput) table(orders []string) flags.Table {
 	}, o.output.table(outputTable, outputWide, outputJSON, outputYAML, outputName)...)
 }
 
-// The method check reports flags that cannot be combined.
+// check reports flags that the user cannot combine.
 func (o *listOutput) check() error {
 	if o.noHeaders && (o.format == outputJSON || o.format == outputYAML) {
 		return fmt.Errorf("--no-headers requires -o table or -o wide: -o %s has no headings", o.format)
@@ -160,7 +160,7 @@ func (o *listOutput) check() error {
 	return nil
 }
 
-// bySize returns a comparison that sorts the larger value first.
+// bySize returns a comparison that puts the larger value first.
 func bySize[T any, V cmp.Ordered](value func(T) V) func(x, y T) int {
 	return func(x, y T) int { return cmp.Compare(value(y), value(x)) }
 }

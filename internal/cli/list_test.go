@@ -13,11 +13,12 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// TestResources names resources in kubectl's forms. Each row says which pods the command shows, in any order.
+// TestResources names resources in kubectl's forms. Each row contains the pods that the command must show, in any
+// order.
 func TestResources(t *testing.T) {
 	server := clusterOf(t, shop())
 	for _, test := range []struct{ args, want string }{
-		{"cart-0 -n shop", ""}, // no pod has this name: the last letter is the node's
+		{"cart-0 -n shop", ""}, // no pod has this name, because a pod's name ends with the node's letter
 		{"cart-a -n shop", "pod/cart-a"},
 		{"pod/cart-a -n shop", "pod/cart-a"},
 		{"pods cart-a cart-b -n shop", "pod/cart-a pod/cart-b"},
@@ -72,7 +73,8 @@ func TestPodsOfJobs(t *testing.T) {
 	}
 }
 
-// TestLongListsAreCut has more pods than a list shows. The note about these pods is not the error of an agent.
+// TestLongListsAreCut has more pods than a list shows. The note about the omitted pods must not count as the error of
+// an agent.
 func TestLongListsAreCut(t *testing.T) {
 	var cluster []*fakeAgent
 	for _, node := range []string{"worker-1", "worker-2"} {
@@ -100,7 +102,7 @@ func TestLongListsAreCut(t *testing.T) {
 	}
 }
 
-// TestClockSkew shows the clocks of a node in both forms of the output.
+// TestClockSkew checks the clock skew of a node in the table and in JSON.
 func TestClockSkew(t *testing.T) {
 	cluster := shop()
 	skew := &api.SkewRecord{Least: api.Seconds(-1900 * time.Millisecond), Most: api.Seconds(-time.Second)}
@@ -120,7 +122,7 @@ func TestClockSkew(t *testing.T) {
 	}
 }
 
-// TestWidthCutsLines has the flag --width cut the verdicts, although the output is not a terminal.
+// TestWidthCutsLines checks that --width shortens the verdicts even if the output is not a terminal.
 func TestWidthCutsLines(t *testing.T) {
 	cluster := shop()
 	for i := range cluster[0].records {
@@ -186,7 +188,7 @@ func TestListFlags(t *testing.T) {
 		strings.Contains(got.stdout, "nodes:") {
 		t.Errorf("headings remain:\n%s", got.stdout)
 	}
-	// A flag without a value, and with kubectl's spelling of its value.
+	// A switch without a value, and with two spellings of its value.
 	for _, once := range []string{"--once", "--once=true", "--once=on"} {
 		atNoon(t, server, "top", once).must(t, ExitOK, "3 nodes: 1 starting", "")
 	}
@@ -195,11 +197,11 @@ func TestListFlags(t *testing.T) {
 	if err := json.Unmarshal([]byte(got.stdout), &list); err != nil || len(list.Items) != 3 {
 		t.Errorf("%v: %s", err, got.stdout)
 	}
-	// Of a workload, the slowest start-up follows the list.
+	// For a workload, the slowest start-up follows the list.
 	atNoon(t, server, "explain", "deploy/web", "-n", "shop").must(t, ExitOK, "\n\nshop/web-7d4b9-lq5tb: ", "")
 }
 
-// TestImpersonation sends the user and the groups to the API server.
+// TestImpersonation checks that the API server receives the user and the groups of --as and --as-group.
 func TestImpersonation(t *testing.T) {
 	server := clusterOf(t, shop())
 	var user string
@@ -215,7 +217,7 @@ func TestImpersonation(t *testing.T) {
 	}
 }
 
-// TestAgentNamespaceVariable reads the namespace of the agents from the environment.
+// TestAgentNamespaceVariable sets the namespace of the agents in an environment variable.
 func TestAgentNamespaceVariable(t *testing.T) {
 	server := clusterOf(t, nil)
 	env := environment{"KUBECONFIG": agentstest.Kubeconfig(t, server.URL), "PODLAPSE_AGENT_NAMESPACE": "monitoring"}
@@ -223,7 +225,8 @@ func TestAgentNamespaceVariable(t *testing.T) {
 	runs(t, PluginProgram, env, "top", "--agent-namespace=other").must(t, ExitUnreachable, "", "in namespace other")
 }
 
-// TestHelp holds the groups and that every command has examples, which the command accepts.
+// TestHelp checks the groups in the help. Every command must have examples, and the command must accept these
+// examples.
 func TestHelp(t *testing.T) {
 	for _, c := range programOf(PluginProgram).Commands {
 		help := runs(t, PluginProgram, environment{}, "help", c.Name)

@@ -62,15 +62,15 @@ func runNodes(ctx context.Context, call Call) int {
 	return show(ctx, agentQuery, nodesView(), c.listOutput, c.limit, agentQuery.nodes)
 }
 
-// nodeAnswer contains the data of one agent for the list of nodes.
+// nodeAnswer contains the answers of one agent for the list of nodes.
 type nodeAnswer struct {
 	node     api.NodeRecord
 	evidence api.EvidenceRecord
 	totals   api.TotalsRecord
 }
 
-// The method nodes queries all agents, because the node factor compares a node with the other nodes. If the flag
-// --node names a node, the result contains only this node.
+// nodes queries all agents, because the node factor compares a node with all other nodes. If --node is set, nodes
+// returns only this node.
 func (a agentQuery) nodes(ctx context.Context) ([]listedNode, []error, error) {
 	found, err := a.agents(ctx, "")
 	if err != nil {
@@ -187,8 +187,8 @@ func (n listedNode) name() string { return terminal.Clean(n.node.Node) }
 
 func (n listedNode) starting() int { return n.node.Pods.States[timeline.StateStarting] }
 
-// worstPhase returns the phase in which a pod of the node has been for the longest time. It returns the zero value
-// if no pod is starting.
+// worstPhase returns the phase in which a pod of the node has been for the longest time. If no pod is starting,
+// worstPhase returns the zero value.
 func (n listedNode) worstPhase() api.StartingRecord {
 	var worst api.StartingRecord
 	for _, s := range n.node.Starting {
@@ -209,8 +209,8 @@ func (n listedNode) worst() string {
 
 func (n listedNode) cause() string { return cmp.Or(terminal.Clean(string(n.worstPhase().Cause)), "-") }
 
-// quality returns the names of the sources that are down. If all sources are up, it returns the share of start-ups
-// with missing evidence.
+// quality returns the names of the sources that are down. If all sources are up, quality returns the share of
+// start-ups with missing evidence.
 func (n listedNode) quality() string {
 	if down := n.sourcesDown(); len(down) > 0 {
 		return terminal.Clean(strings.Join(down, ", ")) + " down"
@@ -254,7 +254,7 @@ func (n listedNode) item() nodeItem {
 	return item
 }
 
-// The limits of the factors. Alerts report a node or a registry as slow if its factor exceeds the limit.
+// Limits of the factors. The alerts use the same limits: a node or a registry with a larger factor is slow.
 const (
 	slowNode     = 2
 	slowRegistry = 3

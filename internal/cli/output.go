@@ -11,7 +11,7 @@ import (
 	"github.com/podlapse/podlapse/internal/terminal"
 )
 
-// The values of the flag -o for commands that query agents.
+// Values of the flag -o for commands that query agents.
 const (
 	outputTable = "table"
 	outputWide  = "wide"
@@ -20,14 +20,14 @@ const (
 	outputName  = "name"
 )
 
-// The values of --color.
+// Values of --color.
 const (
 	colorAuto   = "auto"
 	colorAlways = "always"
 	colorNever  = "never"
 )
 
-// defaultColumns is the width of output that goes to a file or a pipe.
+// defaultColumns is the width of output to a file or a pipe, in terminal cells.
 const defaultColumns = 110
 
 // output is the format of a command's output.
@@ -37,7 +37,7 @@ type output struct {
 	width  int // width in terminal cells; 0 for the width of the terminal
 }
 
-// The method table returns the flags of the output. The argument formats contains the values of -o.
+// table returns the flags of the output. The argument formats contains the values of -o.
 func (o *output) table(formats ...string) flags.Table {
 	return flags.Table{
 		{
@@ -77,7 +77,7 @@ func setWidth(target *int) func(string) error {
 	}
 }
 
-// The method page returns the layout for text on a writer.
+// page returns the layout for text that a command writes to out.
 func (o output) page(out io.Writer, getenv func(string) string) terminal.Page {
 	page := terminal.Page{Columns: defaultColumns, Color: o.color == colorAlways}
 	file, _ := out.(*os.File)

@@ -18,11 +18,11 @@ import (
 	"github.com/podlapse/podlapse/internal/flags"
 )
 
-// maxPageConnections limits the number of connections from browsers. More connections wait until another connection
-// closes.
+// maxPageConnections is the maximum number of open connections from browsers. Further connections wait until a
+// connection closes.
 const maxPageConnections = 32
 
-// pageConfig selects the agents and the local port.
+// pageConfig selects the agent and the local port.
 type pageConfig struct {
 	target
 	port int
@@ -61,7 +61,8 @@ func runPage(ctx context.Context, call Call) int {
 	return agentQuery.page(ctx, c, node)
 }
 
-// pageNode reads the node's name from the arguments NODE, node/NODE or node NODE.
+// pageNode returns the node's name from the arguments, which have the form NODE, node/NODE or node NODE. Without
+// arguments, pageNode returns the value of --node.
 func pageNode(args []string, flag string) (string, error) {
 	node := flag
 	if len(args) > 0 {
@@ -92,7 +93,7 @@ type pageServer struct {
 	node string
 
 	mu    sync.Mutex
-	agent agents.Agent // the node's current agent; changes if the agent's pod is replaced
+	agent agents.Agent // current agent of the node; changes if another pod replaces the agent's pod
 }
 
 func (a agentQuery) page(ctx context.Context, c pageConfig, node string) int {
@@ -142,7 +143,7 @@ func (s *pageServer) probe(ctx context.Context) error {
 	return response.Body.Close()
 }
 
-// The method serve forwards connections until ctx is done. Then it closes all connections and returns.
+// serve forwards connections until ctx is done. Then serve closes all connections and returns.
 func (s *pageServer) serve(ctx context.Context, listener net.Listener) error {
 	var connections sync.WaitGroup
 	defer connections.Wait()
@@ -174,7 +175,7 @@ func (s *pageServer) serve(ctx context.Context, listener net.Listener) error {
 	}
 }
 
-// The method forward copies data in both directions until one side closes the connection, or until ctx is done.
+// forward copies data in both directions until the browser or the agent closes the connection, or until ctx is done.
 func (s *pageServer) forward(ctx context.Context, local net.Conn) error {
 	remote, err := s.dial(ctx)
 	if err != nil {
@@ -197,7 +198,7 @@ func (s *pageServer) forward(ctx context.Context, local net.Conn) error {
 	closedHere := sent.Load()
 	_ = local.Close()
 	sending.Wait()
-	var browser *net.OpError // only errors of the local connection have this type
+	var browser *net.OpError // only errors of the connection to the browser have this type
 	if closedHere || errors.As(err, &browser) {
 		return nil
 	}

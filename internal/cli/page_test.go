@@ -15,7 +15,8 @@ import (
 	"github.com/podlapse/podlapse/internal/agents/agentstest"
 )
 
-// TestPage opens the page over a port-forward, replaces the agent's pod, and ends the command like Ctrl-C does.
+// TestPage opens the page over a port-forward, replaces the agent's pod, and then ends the command in the same way as
+// Ctrl-C.
 func TestPage(t *testing.T) {
 	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, "%s %s", r.URL.Path, r.Header.Get("X-Forwarded-For"))

@@ -8,25 +8,26 @@ import (
 	"github.com/podlapse/podlapse/internal/agents"
 )
 
-// pollEvery is the minimum time between the starts of two rounds. A round queries agents.AtOnce agents at a time.
+// pollEvery is the minimum time between the starts of two rounds. In each round, top queries all agents, at most
+// agents.AtOnce at a time.
 const pollEvery = 5 * time.Second
 
 // poller queries agents in rounds. The goroutine that uses the board starts and ends the rounds.
 type poller struct {
 	agents  []agents.Agent               // empty while top uses streams
-	answers chan agents.Answer[snapshot] // no capacity: each answer waits until the board has taken the answer
-	done    chan struct{}                // capacity 1, because one round runs at a time
+	answers chan agents.Answer[snapshot] // has no capacity: each answer waits until the board has taken the answer
+	done    chan struct{}                // has capacity 1, because only one round runs at a time
 	running sync.WaitGroup
 	busy    bool
 	began   time.Time
-	refused error // error of the first agent that did not answer in this round
+	refused error // error of the first agent in this round that did not answer
 }
 
 func newPoller() poller {
 	return poller{answers: make(chan agents.Answer[snapshot]), done: make(chan struct{}, 1)}
 }
 
-// startPoll starts a round, if top uses polling and the previous round started at least pollEvery ago.
+// startPoll starts a round if top polls agents and the previous round started at least pollEvery ago.
 func (f *followers) startPoll(ctx context.Context, now time.Time) {
 	p := &f.polling
 	if len(p.agents) == 0 || p.busy || !p.began.IsZero() && now.Sub(p.began) < pollEvery {
@@ -62,7 +63,7 @@ func (f *followers) takeAnswer(answer agents.Answer[snapshot]) {
 	answer.Value.show(f.board, answer.Agent.Pod, now)
 }
 
-// endPoll ends a round. It returns an error if no agent has ever answered.
+// endPoll ends a round. If no agent has ever answered, endPoll returns an error.
 func (f *followers) endPoll() error {
 	f.polling.busy = false
 	if !f.opened && f.polling.refused != nil {

@@ -17,12 +17,12 @@ import (
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
-// picture is a canvas that keeps the last picture.
+// picture is a canvas that keeps only the last drawn lines.
 type picture struct{ drawn chan []string }
 
 func (p picture) Size() (columns, lines int) { return 120, 40 }
 
-// Draw implements canvas. It drops pictures that the test does not read.
+// Draw implements canvas. Draw drops lines that the test does not read.
 func (p picture) Draw(lines []string) error {
 	select {
 	case <-p.drawn:
@@ -32,7 +32,7 @@ func (p picture) Draw(lines []string) error {
 	return nil
 }
 
-// TestTopOfThousandNodes has top show a cluster with more agents than it opens streams to.
+// TestTopOfThousandNodes runs top on a cluster with more agents than maxStreams.
 func TestTopOfThousandNodes(t *testing.T) {
 	const nodes = 1000
 	var now, most, streams, asked atomic.Int32
@@ -93,7 +93,7 @@ func TestTopOfThousandNodes(t *testing.T) {
 	if streams.Load() != 0 || most.Load() > agents.AtOnce {
 		t.Errorf("%d streams, %d requests at once; want 0 and at most %d", streams.Load(), most.Load(), agents.AtOnce)
 	}
-	// For each connection: one goroutine of the server, two of the client; and one for each query.
+	// Each connection has one goroutine of the server and two goroutines of the client. Each query has one goroutine.
 	if limit := 6*agents.AtOnce + 10; mostGoroutines > limit {
 		t.Errorf("%d goroutines, want at most %d", mostGoroutines, limit)
 	}
@@ -106,7 +106,7 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// The function tooManyToStream returns more agents than top opens streams to. One server answers for all of them.
+// tooManyToStream returns more agents than maxStreams. One server answers for all agents.
 func tooManyToStream(server string, transport http.RoundTripper) (all []agents.Agent) {
 	for i := range maxStreams + 1 {
 		all = append(all, agents.Agent{Node: fmt.Sprint(i), Pod: fmt.Sprint(i),
@@ -115,7 +115,7 @@ func tooManyToStream(server string, transport http.RoundTripper) (all []agents.A
 	return all
 }
 
-// TestPollFails ends top if no agent answers.
+// TestPollFails checks that top ends if no agent answers.
 func TestPollFails(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	defer server.Close()
@@ -134,7 +134,8 @@ func TestPollFails(t *testing.T) {
 	}
 }
 
-// TestFollowSwitchesToPolling closes the streams when there are too many agents, and opens them again.
+// TestFollowSwitchesToPolling checks that top closes the streams if there are too many agents, and opens the streams
+// again later.
 func TestFollowSwitchesToPolling(t *testing.T) {
 	server := httptest.NewServer(
 		http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }),

@@ -17,13 +17,13 @@ import (
 	"github.com/podlapse/podlapse/internal/terminal"
 )
 
-// The names of the program in help and messages. PluginProgram is its name as a plugin of kubectl.
+// Names of the program in help and messages. PluginProgram is the name if the program runs as a plugin of kubectl.
 const (
 	AgentProgram  = "podlapse-agent"
 	PluginProgram = "kubectl podlapse"
 )
 
-// The file names that kubectl finds on the PATH. With these file names, the program is a plugin of kubectl.
+// File names of a plugin of kubectl. kubectl searches the PATH for files with these names.
 const (
 	pluginFile           = "kubectl-podlapse"
 	pluginCompletionFile = "kubectl_complete-podlapse"
@@ -43,38 +43,38 @@ func Called(args []string) (program string, rest []string) {
 	return AgentProgram, args[1:]
 }
 
-// Program contains the program's name and its commands. The help lists the commands in this order.
+// Program contains the program's name and its commands. The help lists the commands in the order of Commands.
 type Program struct {
 	Name     string // AgentProgram or PluginProgram
 	Commands []Command
-	Now      func() time.Time // the clock; nil means time.Now
+	Now      func() time.Time // clock; nil means time.Now
 }
 
 // Command is a sub-command.
 type Command struct {
 	Name    string
 	Summary string
-	Group   string // heading in the help above the command; empty for the heading otherCommands
-	// Usage is the form of the arguments. In the command's help, Description and Examples follow Usage. Commands
+	Group   string // heading above the command in the help; empty for the heading otherCommands
+	// Usage is the form of the arguments. The command's help shows Usage, then Description, then Examples. Commands
 	// that pass their own help to Call.Parse leave these fields empty.
 	Usage, Description string
 	Examples           []Example
 	// Run runs the command and returns the exit code. All goroutines of the command have ended when Run returns.
 	Run func(ctx context.Context, call Call) int
-	// Flags creates the command's table of flags. Each completion creates a new table. Flags is nil if the command
-	// has no flags.
+	// Flags creates the command's table of flags. Each completion calls Flags again. If the command has no flags,
+	// Flags is nil.
 	Flags func() flags.Table
-	// Arguments returns suggestions for the next argument, in a completion. The call contains the flags that the
-	// user has already typed. The suggestions start with the argument beginning. Arguments is nil if the command
-	// has no argument, or if the argument is a file.
+	// Arguments returns suggestions for the next argument, for the completion of a shell. The call contains the flags
+	// that the user has already typed. Each suggestion starts with the text beginning. If the command has no
+	// argument, or if the argument is a file, Arguments is nil.
 	Arguments func(ctx context.Context, call Call, beginning string) []string
-	Files     bool // whether the argument is a file
+	Files     bool // true if the argument is a file
 }
 
 // Example is an example in a command's help.
 type Example struct {
 	Purpose string
-	Line    string // the command line without the program's name
+	Line    string // command line without the program's name
 }
 
 // Call is one run of a command.
@@ -114,7 +114,7 @@ func (p Program) Run(ctx context.Context, args []string, getenv func(string) str
 	case "--version", "-version":
 		call.Command = "version"
 	}
-	if call.Command == "help" && len(args) == 2 { // the help of a single command
+	if call.Command == "help" && len(args) == 2 { // help of a single command
 		call.Command, call.Args = args[1], []string{"--help"}
 	}
 	for _, c := range p.Commands {
@@ -127,7 +127,7 @@ func (p Program) Run(ctx context.Context, args []string, getenv func(string) str
 	return ExitUsage
 }
 
-// otherCommands is the heading of commands without a group.
+// otherCommands is the heading above commands without a group.
 const otherCommands = "Other commands"
 
 func (p Program) printUsage(out io.Writer) {
@@ -149,7 +149,7 @@ func (p Program) printUsage(out io.Writer) {
 	fmt.Fprintf(out, "\nRun \"%s COMMAND --help\" for the flags and examples of a command.\n", p.Name)
 }
 
-// The method help returns the form of the arguments, the description and the examples of a command.
+// help returns the form of the arguments, the description and the examples of a command.
 func (c Call) help() string {
 	for _, command := range c.Program.Commands {
 		if command.Name != c.Command {
@@ -203,7 +203,7 @@ func (c Call) Fail(err error) int {
 	return ExitFailed
 }
 
-// FailUsage prints the error in the arguments, and returns the exit code.
+// FailUsage prints an error in the arguments, and returns the exit code.
 func (c Call) FailUsage(err error) int {
 	c.note(err)
 	fmt.Fprintf(c.Stderr, "Run \"%s %s --help\" for the flags and examples.\n", c.Program.Name, c.Command)
@@ -214,7 +214,7 @@ func (c Call) note(err error) {
 	fmt.Fprintf(c.Stderr, "%s %s: %s\n", c.Program.Name, c.Command, printable(err))
 }
 
-// printable returns the untrusted text of an error in a form that is safe for a terminal.
+// printable returns the text of an error in a form that is safe for a terminal. The text is untrusted.
 func printable(err error) string {
 	const maxLines = 100
 	return terminal.CleanLines(err.Error(), maxLines)

@@ -34,7 +34,7 @@ type nodePulls struct {
 	api.PullList
 }
 
-// listedPull is a pull in progress or a completed pull. Only one of the two records is set.
+// listedPull is a pull in progress or a completed pull. Only live or recent is set.
 type listedPull struct {
 	node   string
 	live   *api.LivePullRecord
@@ -65,8 +65,8 @@ func runPulls(ctx context.Context, call Call) int {
 		})
 }
 
-// pullsOf queries one agent and removes the pulls that the flags do not select. Agents do not filter pulls by
-// namespaces and labels.
+// pullsOf queries one agent and removes the pulls that the flags do not select. The removal is necessary because
+// agents do not filter pulls by namespace and label.
 func (c *pullsConfig) pullsOf(ctx context.Context, agent client.Client) (api.PullList, error) {
 	list, err := agent.Pulls(ctx)
 	if err != nil {
@@ -101,8 +101,8 @@ func listed(node string, list api.PullList) []listedPull {
 	return items
 }
 
-// latestFirst sorts pulls in progress before completed pulls. The longest pull in progress comes first. Completed
-// pulls are sorted by their ends, with the latest first.
+// latestFirst sorts pulls in progress before completed pulls. The longest pull in progress is first. Completed pulls
+// follow by the time of their end, the latest first.
 func latestFirst(x, y listedPull) int {
 	switch {
 	case x.live != nil && y.live != nil:
@@ -146,7 +146,7 @@ func pulls(nodes bool) view[listedPull] {
 		},
 		id: func(p listedPull) string {
 			id := fmt.Sprintf("%s|%t|%s|%s|%s", p.node, p.live != nil, p.pod(), p.container(), p.image())
-			if p.recent != nil { // a pod of a StatefulSet gets the name of its predecessor
+			if p.recent != nil { // a pod of a StatefulSet has the same name as the pod that it replaces
 				id += fmt.Sprintf("|%d|%d", p.recent.Attempt, p.recent.FinishedAt.UnixNano())
 			}
 			return id
@@ -172,7 +172,7 @@ func pullOrders() []order[listedPull] {
 	}
 }
 
-// pullsAnswer returns the items for -o json and -o yaml. If several is true, the result groups the items by node.
+// pullsAnswer returns the data for -o json and -o yaml. If several is true, the data is grouped by node.
 func pullsAnswer(items []listedPull, answered []string, several bool) any {
 	nodes := []nodePulls{}
 	place := map[string]int{}
@@ -270,7 +270,7 @@ func (p listedPull) duration() time.Duration {
 	return 0
 }
 
-// livePullsOf returns the pulls in progress for pods of a namespace. If the namespace is empty, it returns all
+// livePullsOf returns the pulls in progress for pods of a namespace. If namespace is empty, livePullsOf returns all
 // pulls.
 func livePullsOf(pulls []api.LivePullRecord, namespace string) []api.LivePullRecord {
 	if namespace == "" {

@@ -51,8 +51,8 @@ func apiServerRemedy(err error, refused *client.Refusal, namespace string) error
 	return err
 }
 
-// unreachedRemedy adds a remedy to the error of an agent that neither the API server's proxy nor a port-forward
-// reached.
+// unreachedRemedy adds a remedy to the error of an agent that the command reached neither over the API server's proxy
+// nor over a port-forward.
 func unreachedRemedy(err error, unreached *agents.Unreached, namespace string) error {
 	var refused *client.Refusal
 	if errors.As(unreached.Forward, &refused) && refused.Status == http.StatusForbidden {

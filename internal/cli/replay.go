@@ -19,14 +19,14 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// outputWaterfall is a value of the flag -o of replay. The other value is outputJSON.
+// outputWaterfall and outputJSON are the values of the flag -o of replay.
 const outputWaterfall = "waterfall"
 
 // replayConfig selects the pods of a recording and the format of their output.
 type replayConfig struct {
 	pod    podName // the selected pod; the zero value selects all pods
 	output string  // outputWaterfall or outputJSON
-	width  int     // terminal cells
+	width  int     // width in terminal cells
 }
 
 func (c *replayConfig) table() flags.Table {
@@ -108,7 +108,6 @@ func replay(path string) ([]timeline.Timeline, error) {
 	return timelines, inFile(path, err)
 }
 
-// inFile adds the name of the file to an error.
 func inFile(path string, err error) error {
 	if err == nil {
 		return nil

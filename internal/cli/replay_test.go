@@ -58,7 +58,7 @@ func TestReplayOfManyPods(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A second session of the agent saw another pod of that name.
+	// In a second session of the agent, another pod had the same name.
 	path := recordingFile(t, string(one)+strings.ReplaceAll(string(one), "uid-web-0", "uid-2"))
 	if code, stdout, stderr := replayed(t, path); code != ExitOK ||
 		strings.Count(stdout, "shop/web-0: 2.9 s to ready") != 2 ||

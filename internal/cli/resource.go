@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// The kinds of resources that are not workloads. Workloads have the kind of their owner references.
+// Kinds of resources that are not workloads. The kind of a workload is the kind in the pod's owner reference.
 const (
 	kindPod  = "Pod"
 	kindNode = "Node"
 )
 
-// resourceKinds lists the accepted resource types. Each row contains the kind, and then its names in kubectl's
-// spelling. Completion suggests the first name.
+// resourceKinds lists the accepted resource types. Each row contains the kind, and then kubectl's names of this kind.
+// Completion suggests the first of these names.
 var resourceKinds = [][]string{
 	{kindPod, "pod", "pods", "po"},
 	{"Deployment", "deploy", "deployment", "deployments"},
@@ -27,7 +27,8 @@ var resourceKinds = [][]string{
 	{kindNode, "node", "nodes", "no"},
 }
 
-// otherTypes lists kubectl's names of common resources without start-ups. Namespaces rarely have such names.
+// otherTypes lists kubectl's names of common resources that have no start-ups. Namespaces rarely have one of these
+// names.
 var otherTypes = []string{
 	"service", "services", "svc", "ingress", "ingresses", "ing", "configmap", "configmaps", "cm", "secret", "secrets",
 	"persistentvolumeclaim", "persistentvolumeclaims", "pvc", "persistentvolume", "persistentvolumes", "pv",
@@ -38,13 +39,13 @@ var otherTypes = []string{
 
 const knownTypes = "pod, deploy, sts, ds, rs, rc, job, cronjob and node"
 
-// resource is a resource in the arguments.
+// resource is a resource that the user names in the arguments.
 type resource struct {
 	kind            string
 	namespace, name string // namespace is empty for a node
 }
 
-// String returns the resource for messages.
+// String returns the name of the resource for messages.
 func (r resource) String() string {
 	text := strings.ToLower(r.kind) + " " + r.name
 	if r.namespace != "" {
@@ -53,7 +54,7 @@ func (r resource) String() string {
 	return text
 }
 
-// kindOf returns the kind that a type names, for example Deployment for deploy and deployments.apps.
+// kindOf returns the kind of a resource type. For example, deploy and deployments.apps have the kind Deployment.
 func kindOf(word string) (kind string, known bool) {
 	word, _, _ = strings.Cut(strings.ToLower(word), ".")
 	for _, names := range resourceKinds {
@@ -64,8 +65,9 @@ func kindOf(word string) (kind string, known bool) {
 	return "", false
 }
 
-// The method resources reads the arguments in kubectl's forms: TYPE/NAME, TYPE NAME..., and NAME of a pod. It also
-// accepts NAMESPACE/POD if NAMESPACE is not a resource type. An empty result means all pods.
+// resources reads the arguments in kubectl's forms: TYPE/NAME, TYPE NAME..., and NAME of a pod. resources also
+// accepts NAMESPACE/POD if NAMESPACE is not a resource type. If resources returns no resource, the arguments select
+// all pods.
 func (r agentAccess) resources(args []string) ([]resource, error) {
 	if len(args) == 0 {
 		return nil, nil
@@ -98,7 +100,7 @@ func (r agentAccess) resources(args []string) ([]resource, error) {
 	return r.withNamespaces(found)
 }
 
-// parseResource reads TYPE/NAME, NAMESPACE/POD or the name of a pod.
+// parseResource reads an argument of the form TYPE/NAME, NAMESPACE/POD or POD.
 func (r agentAccess) parseResource(arg string) (resource, error) {
 	first, name, hasSlash := strings.Cut(arg, "/")
 	if !hasSlash {

@@ -14,7 +14,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// maxListed is the maximum number of start-ups in a list, for all nodes together.
+// maxListed is the maximum number of start-ups in a list of all nodes together.
 const maxListed = 20_000
 
 // startUps returns the view of a list of start-ups. If nodes is true, the list has a column with the node.
@@ -123,8 +123,7 @@ func stateStyle(r api.Record) terminal.Style {
 	return terminal.Vermillion
 }
 
-// The method records queries the agents for the start-ups that match one of the filters. No start-up must match
-// several filters.
+// records queries the agents for the start-ups that match at least one of the filters. The filters must not overlap.
 func (a agentQuery) records(ctx context.Context, filters ...client.Filter) ([]api.Record, []error, error) {
 	answers, failed, err := ofAgents(ctx, a, func(ctx context.Context, c client.Client) ([]api.Record, error) {
 		var records []api.Record
@@ -151,7 +150,7 @@ func (a agentQuery) records(ctx context.Context, filters ...client.Filter) ([]ap
 	return records, failed, nil
 }
 
-// The function all reads all pages of the list of one agent.
+// all reads all pages of one agent's list of start-ups.
 func all(ctx context.Context, c client.Client, filter client.Filter) ([]api.Record, error) {
 	var records []api.Record
 	for record, err := range c.Pods(ctx, filter) {
@@ -163,15 +162,15 @@ func all(ctx context.Context, c client.Client, filter client.Filter) ([]api.Reco
 	return records, nil
 }
 
-// The labels that the controllers of ReplicaSets and Jobs set on each pod.
+// Labels that the controllers of ReplicaSets and Jobs set on each pod.
 const (
-	hashLabel = "pod-template-hash" // the suffix of the ReplicaSet's name
-	jobLabel  = "job-name"          // the name of the Job
+	hashLabel = "pod-template-hash" // value: the suffix of the ReplicaSet's name
+	jobLabel  = "job-name"          // value: the name of the Job
 )
 
 // workloadFilters selects the pods of a workload. If a Deployment owns a ReplicaSet, or a CronJob owns a Job, agents
-// know only the Deployment or the CronJob. So a second filter selects the pods of such an owner by the label of the
-// ReplicaSet or the Job. Names of pods do not prove the owner, because Kubernetes shortens long names.
+// know only the Deployment or the CronJob. So a second filter selects the pods of the Deployment or CronJob by the
+// label of the ReplicaSet or the Job. Names of pods do not prove the owner, because Kubernetes shortens long names.
 func (r resource) workloadFilters() []client.Filter {
 	namespaces := []string{r.namespace}
 	filters := []client.Filter{{Namespaces: namespaces, Owner: r.kind + "/" + r.name}}
@@ -188,7 +187,7 @@ func (r resource) workloadFilters() []client.Filter {
 }
 
 // above returns the Deployment or the CronJob that can own the workload, and the suffix that this owner added to the
-// workload's name. It returns the zero value for other workloads.
+// workload's name. For other workloads, above returns the zero value.
 func (r resource) above() (owner api.OwnerRecord, suffix string) {
 	kind := map[string]string{"ReplicaSet": "Deployment", "Job": "CronJob"}[r.kind]
 	i := strings.LastIndexByte(r.name, '-')

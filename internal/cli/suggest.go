@@ -9,8 +9,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
-// suggestResources lists pods, nodes (after node/) and namespaces that start with beginning. The API server
-// provides the pods. With --server, the agent provides the pods, including deleted pods.
+// suggestResources lists pods, nodes (after node/) and namespaces that start with beginning. The API server provides
+// the names of pods. With --server, the agent provides the names, including deleted pods.
 func suggestResources(ctx context.Context, call Call, beginning string) []string {
 	var c explainConfig
 	if _, err := c.table().Parse(call.Args, call.Getenv, 0); err != nil {
@@ -43,7 +43,7 @@ func suggestResources(ctx context.Context, call Call, beginning string) []string
 	case kind == kindPod:
 		return r.suggestPods(ctx, r.namespace, first+"/")
 	case known:
-		return nil // the permissions of podlapse's users do not include workloads
+		return nil // the role for podlapse users does not allow lists of workloads
 	}
 	return r.suggestPods(ctx, first, first+"/")
 }

@@ -28,16 +28,16 @@ const (
 	maxLimit   = 10 * time.Minute
 )
 
-// target contains the flags that select the agents: the agent at an address, or the agents of a cluster.
+// target contains the flags that select the agents to query: the agent at an address, or the agents of a cluster.
 type target struct {
 	server            *url.URL // address of the agent; nil to query the agents of a cluster
-	token             string   // bearer token for the agent; empty for none
+	token             string   // bearer token for the agent; empty without a token
 	authorities       *x509.CertPool
 	certFile, keyFile string
 	anyCertificate    bool
 
 	kubeconfig, context string
-	as                  string   // user to impersonate on the API server; empty for none
+	as                  string   // user to impersonate on the API server; empty without impersonation
 	asGroups            []string // groups to impersonate
 	node                string
 	agentNamespace      string
@@ -45,10 +45,10 @@ type target struct {
 
 	namespace     string // namespace of the pods; empty without --namespace
 	allNamespaces bool
-	selector      string // label selector of pods; empty for all
+	selector      string // label selector of pods; empty selects all pods
 }
 
-// The method filter returns the filter of start-ups that the flags define.
+// filter returns the filter of start-ups that the flags define.
 func (t *target) filter() client.Filter {
 	filter := client.Filter{LabelSelector: t.selector}
 	if t.namespace != "" {
@@ -57,7 +57,7 @@ func (t *target) filter() client.Filter {
 	return filter
 }
 
-// The method check reports flags that cannot be combined.
+// check reports flags that the user cannot combine.
 func (t *target) check() error {
 	switch {
 	case t.namespace != "" && t.allNamespaces:
@@ -78,20 +78,19 @@ func (t *target) check() error {
 	return nil
 }
 
-// agentAccess contains the agents that a command can query. The caller must call the function close.
+// agentAccess contains the agents that a command can query. The caller must call the function in the field close.
 type agentAccess struct {
 	target  target
-	direct  *client.Client // agent of --server; nil if cluster is set
+	direct  *client.Client // agent at the address in --server; nil if cluster is set
 	cluster *agents.Cluster
-	// The field namespace applies to resources that the user names without a namespace. It is empty if it is
-	// unknown.
+	// namespace applies to resources that the user names without a namespace. namespace is empty if it is unknown.
 	namespace string
 	close     func()
 }
 
-// open prepares the queries, but does not connect. With --server, it selects this agent. Otherwise it selects the
-// cluster of the kubeconfig. The agent's program selects the agent on this machine if no kubeconfig exists and the
-// user does not name a cluster or a node.
+// open prepares the queries, but does not connect. With --server, open selects the agent at the URL in --server.
+// Otherwise, open selects the cluster of the kubeconfig. The program podlapse-agent selects the agent on this machine
+// if no kubeconfig exists and the user names no cluster and no node.
 func (t target) open(program string, getenv func(string) string) (agentAccess, error) {
 	files := t.kubeconfigs(getenv)
 	named := t.kubeconfig+t.context+t.node+t.as != ""
@@ -116,7 +115,7 @@ func (t target) open(program string, getenv func(string) string) (agentAccess, e
 	return agentAccess{}, fmt.Errorf("read kubeconfig: %w", err)
 }
 
-// kubeconfigs lists the existing default kubeconfig files. They apply without the flag --kubeconfig.
+// kubeconfigs lists the existing default kubeconfig files, which apply without the flag --kubeconfig.
 func (t target) kubeconfigs(getenv func(string) string) []string {
 	files := filepath.SplitList(getenv("KUBECONFIG"))
 	if home := getenv("HOME"); len(files) == 0 && home != "" {
@@ -135,7 +134,7 @@ func (t target) clientConfig(getenv func(string) string) clientcmd.ClientConfig 
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
 }
 
-// ofServer lists the flags that the user set and that require --server.
+// ofServer lists the flags that the user set although these flags require --server.
 func (t target) ofServer() (given []string) {
 	for flag, is := range map[string]bool{
 		"--token-file":               t.token != "",
@@ -153,7 +152,7 @@ func (t target) ofServer() (given []string) {
 }
 
 func (t target) openCluster(api *rest.Config, namespace string) (agentAccess, error) {
-	// These flags configure a direct connection to an agent. In a cluster, the API server forwards all requests.
+	// These flags configure a direct connection to an agent. Without --server, the API server forwards all requests.
 	if given := t.ofServer(); len(given) > 0 {
 		return agentAccess{}, fmt.Errorf("%s requires --server: add --server with the URL of one agent",
 			strings.Join(given, ", "))
@@ -190,7 +189,7 @@ func (t target) openServer() (agentAccess, error) {
 	}, nil
 }
 
-// The method agents lists the agents to query: the agent of one node, or all agents if node is empty.
+// agents lists the agents to query: the agent of one node, or all agents if node is empty.
 func (r agentAccess) agents(ctx context.Context, node string) ([]agents.Agent, error) {
 	if r.direct != nil {
 		return []agents.Agent{{Client: *r.direct}}, nil
@@ -198,5 +197,6 @@ func (r agentAccess) agents(ctx context.Context, node string) ([]agents.Agent, e
 	return r.cluster.Agents(ctx, node)
 }
 
-// several reports whether the answers can come from more than one node. Tables then have a column for the node.
+// several reports whether the answers can come from more than one node. In this case, tables have a column for the
+// node.
 func (r agentAccess) several() bool { return r.direct == nil && r.target.node == "" }

@@ -16,7 +16,7 @@ import (
 	"github.com/podlapse/podlapse/internal/flags"
 )
 
-// The method table returns the flags that select the agents.
+// table returns the flags that select the agents.
 func (t *target) table() flags.Table {
 	return flags.Table{
 		{
@@ -99,8 +99,8 @@ func (t *target) podTable() flags.Table {
 	}
 }
 
-// setSelector stores a label selector. It validates the selector, so that the user sees an error before the command
-// queries an agent.
+// setSelector validates and stores a label selector. With this early validation, the user sees an error before the
+// command queries an agent.
 func (t *target) setSelector(value string) error {
 	if _, err := labels.Parse(value); err != nil {
 		return fmt.Errorf("invalid label selector %q: %w", value, err)
@@ -129,7 +129,7 @@ func (t *target) setServer(value string) error {
 	return nil
 }
 
-// setTokenFile reads a token from a file. It limits the size, because the token must fit into a header.
+// setTokenFile reads a token from a file. The size is limited, because the token must fit into a header.
 func (t *target) setTokenFile(path string) error {
 	if path == "" {
 		return nil

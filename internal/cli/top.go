@@ -51,14 +51,14 @@ func (c *topConfig) check() error {
 	return errors.Join(c.target.check(), c.listOutput.check())
 }
 
-// filterAt returns a filter that selects start-ups in progress, and start-ups that ended recently.
+// filterAt returns a filter that selects start-ups in progress, and start-ups that ended after now minus --since.
 func (c *topConfig) filterAt(now time.Time) client.Filter {
 	filter := c.filter()
 	filter.Since = now.Add(-c.since)
 	return filter
 }
 
-// board returns an empty board in the layout of the flags.
+// board returns an empty board with the layout that the flags define.
 func (c *topConfig) board() *top.Board {
 	return top.NewBoard(c.since, top.Layout{
 		SortBy: c.sortBy, Wide: c.format == outputWide, NoHeaders: c.noHeaders, Selected: c.selector != "",
@@ -89,13 +89,13 @@ func runTop(ctx context.Context, call Call) int {
 	return agentQuery.topOnce(ctx, c)
 }
 
-// snapshot contains the answers of one agent for a single table.
+// snapshot contains the start-ups and pulls of one agent for a single table.
 type snapshot struct {
 	records []api.Record
 	pulls   []api.LivePullRecord
 }
 
-// snapshotOf returns the function that queries one agent.
+// snapshotOf returns a function that queries the snapshot of one agent.
 func (c *topConfig) snapshotOf(now time.Time) func(context.Context, client.Client) (snapshot, error) {
 	filter := c.filterAt(now)
 	return func(ctx context.Context, agent client.Client) (snapshot, error) {
@@ -108,7 +108,7 @@ func (c *topConfig) snapshotOf(now time.Time) func(context.Context, client.Clien
 	}
 }
 
-// The method show replaces the data of an agent on the board with the snapshot.
+// show replaces the data of an agent on the board with the snapshot.
 func (s snapshot) show(board *top.Board, name string, now time.Time) {
 	board.Take(name, client.Event{Kind: client.KindOpen}, now)
 	board.Take(name, client.Event{Kind: client.KindReset}, now)
@@ -154,7 +154,7 @@ func (a agentQuery) liveTop(ctx context.Context, c topConfig, file *os.File) int
 	return ExitOK
 }
 
-// onScreen draws the board on the terminal. It restores the terminal after an error too.
+// onScreen draws the board on the terminal. onScreen restores the terminal before it returns, even after an error.
 func (f *followers) onScreen(ctx context.Context, file *os.File, page func() terminal.Page) (err error) {
 	screen, err := terminal.Open(os.Stdin, file)
 	if err != nil {

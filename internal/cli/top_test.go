@@ -13,10 +13,10 @@ import (
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
-// TestTopForgetsDeletedAgent has an agent that refuses permanently before top looks for agents again, as during the
-// rollout of a DaemonSet.
+// TestTopForgetsDeletedAgent has an agent that refuses all requests before top searches for agents again. This
+// happens during the rollout of a DaemonSet.
 func TestTopForgetsDeletedAgent(t *testing.T) {
-	server := agentstest.Start(t) // knows no pods, so that every stream fails
+	server := agentstest.Start(t) // knows no pods, so every stream fails
 	agentCalled := func(pod string) agents.Agent {
 		proxy := server.URL + "/api/v1/namespaces/podlapse/pods/" + pod + ":9717/proxy"
 		return agents.Agent{Client: client.Client{Server: proxy,
@@ -37,7 +37,7 @@ func TestTopForgetsDeletedAgent(t *testing.T) {
 func TestKeys(t *testing.T) {
 	in, terminal := io.Pipe()
 	typed := keys(in)
-	for _, text := range []string{"\x1bOQ", "aq"} { // F2, and two keys
+	for _, text := range []string{"\x1bOQ", "aq"} { // the function key F2, and two other keys
 		if _, err := io.WriteString(terminal, text); err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +48,7 @@ func TestKeys(t *testing.T) {
 	terminal.Close()
 }
 
-// TestTopOfNamespace does not count pulls of other namespaces.
+// TestTopOfNamespace checks that top does not count pulls of other namespaces.
 func TestTopOfNamespace(t *testing.T) {
 	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/api/v1/pulls" {

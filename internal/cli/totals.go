@@ -10,8 +10,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
-// totalsOf returns the totals of an agent's start-ups in a time window. If the agent is too old to serve totals, or if
-// the user has no permission for them, totalsOf reads the records of the start-ups.
+// totalsOf returns the totals of an agent's start-ups in a time window. If the agent is too old for totals, or if the
+// user has no permission to get totals, totalsOf adds up the records of the start-ups instead.
 func totalsOf(ctx context.Context, c client.Client, window factor.Span) (api.TotalsRecord, error) {
 	totals, err := c.Totals(ctx, window.Since, window.Until)
 	if err == nil || !unknownToAgent(err) && !forbiddenByAgent(err) {
@@ -30,8 +30,8 @@ func totalsOf(ctx context.Context, c client.Client, window factor.Span) (api.Tot
 	return totals, nil
 }
 
-// forbiddenByAgent reports whether an agent with --web-auth=kubernetes refused the user's token for one path. The
-// user can have permission for another path.
+// forbiddenByAgent reports whether an agent with --web-auth=kubernetes refused the user's token for a path. The user
+// might still have permission for other paths.
 func forbiddenByAgent(err error) bool {
 	var refused *client.Refusal
 	return errors.As(err, &refused) && refused.Status == http.StatusForbidden && !refused.Kubernetes &&

@@ -11,20 +11,21 @@ import (
 )
 
 const (
-	// watchEvery is the minimum time between two queries of -w.
+	// watchEvery is the minimum time between two queries with -w.
 	watchEvery = 2 * time.Second
-	// watchShare limits the share of time in which -w queries agents. After a query of 1 s, the command waits 4 s.
+	// watchShare limits the share of time in which a command with -w queries agents. For example, after a query of 1
+	// s, the command waits 4 s.
 	watchShare = 4
-	// maxWatched limits the number of items that -w remembers. Beyond this number, -w can print a row that has not
-	// changed.
+	// maxWatched is the maximum number of items that a command with -w remembers. Above this number, the command can
+	// print a row that has not changed.
 	maxWatched = 100_000
 )
 
-// The function type query returns the items of a list from the agents. It also returns the errors of agents that
-// did not answer.
+// query is a function that queries the agents for the items of a list. The function also returns the errors of agents
+// that did not answer.
 type query[T any] func(ctx context.Context) (items []T, failed []error, err error)
 
-// show queries the agents and prints the list. With -w, it repeats the query and prints the changed rows.
+// show queries the agents and prints the list. With -w, show repeats the query and prints the changed rows.
 func show[T any](ctx context.Context, a agentQuery, v view[T], o listOutput, limit time.Duration, ask query[T]) int {
 	items, failed, err := limited(ctx, limit, ask)
 	if err != nil {
@@ -69,9 +70,9 @@ type watcher[T any] struct {
 	view     view[T]
 	output   listOutput
 	known    map[string]string // the state of each item, by its ID
-	headings bool              // whether to print the headings before the next row
-	trouble  string            // text of the latest errors
-	took     time.Duration     // time that the latest query took
+	headings bool              // print the headings before the next row
+	trouble  string            // text of the errors of the latest query
+	took     time.Duration     // duration of the latest query
 }
 
 func (w *watcher[T]) print(items []T, failed []error) int {
@@ -129,7 +130,7 @@ func (w *watcher[T]) text(changed []T) (string, error) {
 	return w.view.table(changed, w.output, w.output.page(w.Stdout, w.Getenv), headings), nil
 }
 
-// noteChanged prints the errors, unless they are the same as after the previous query.
+// noteChanged prints the errors, unless the previous query returned the same errors.
 func (w *watcher[T]) noteChanged(failed []error) {
 	trouble := fmt.Sprint(failed)
 	if trouble != w.trouble {

@@ -10,7 +10,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// TestWatcherPrintsChanges prints a row again when its state changes, but not when only its duration grows.
+// TestWatcherPrintsChanges checks that a row is printed again if its state changes, but not if only its duration
+// grows.
 func TestWatcherPrintsChanges(t *testing.T) {
 	for format, want := range map[string][]string{
 		outputTable: {"POD         STATE", "shop/web-0  starting", "shop/web-1  starting", "", "shop/web-0  starting",
@@ -66,7 +67,8 @@ func TestWatcherPrintsChanges(t *testing.T) {
 	}
 }
 
-// TestWatchEndsWithContext ends with success, as after Ctrl-C.
+// TestWatchEndsWithContext checks that the command ends with success when its context is canceled, for example after
+// Ctrl-C.
 func TestWatchEndsWithContext(t *testing.T) {
 	ctx, interrupt := context.WithCancel(t.Context())
 	var stdout, stderr strings.Builder

@@ -8,9 +8,9 @@ import (
 
 // Blob is a blob for containerd's content store.
 type Blob struct {
-	Digest string // the digest of Data if empty
+	Digest string // digest of the blob; if empty, the digest of Data
 	Data   []byte // content that Read returns
-	Size   int64  // the length of Data if 0
+	Size   int64  // size in bytes; if 0, the length of Data
 	Labels map[string]string
 	// CreatedAt is the time at which the download completed. UpdatedAt is the time of the last write to the labels.
 	CreatedAt, UpdatedAt time.Time
@@ -18,16 +18,16 @@ type Blob struct {
 
 // Ingest is a blob that containerd is writing.
 type Ingest struct {
-	Ref                  string // e.g. layer-sha256:…
+	Ref                  string // reference of the ingest, for example layer-sha256:…
 	Offset, Total        int64
 	StartedAt, UpdatedAt time.Time
 }
 
 // Snapshot is a snapshot for one of containerd's snapshotters.
 type Snapshot struct {
-	Snapshotter string // empty means overlayfs
+	Snapshotter string // name of the snapshotter; empty means overlayfs
 	Name        string
-	Active      bool // not committed yet
+	Active      bool // the snapshot is not committed yet
 	CreatedAt   time.Time
 	Labels      map[string]string
 }
@@ -60,7 +60,7 @@ func (r *Runtime) PutIngest(i Ingest) {
 	r.ingests[i.Ref] = i
 }
 
-// EndIngest removes the ingest. PutBlob adds the complete blob.
+// EndIngest removes an ingest. The test must call PutBlob to add the complete blob.
 func (r *Runtime) EndIngest(ref string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

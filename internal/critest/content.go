@@ -12,11 +12,11 @@ type Sandbox struct {
 	ID, PodUID string
 	Attempt    uint32
 	NotReady   bool
-	CreatedAt  time.Time // CRI's created_at; the zero time is sent as 0 nanoseconds
+	CreatedAt  time.Time // field created_at in CRI; a zero time becomes 0 nanoseconds
 }
 
-// Container is a container of the fake runtime. If FinishedAt is set, the container has exited. If only StartedAt
-// is set, the container is running.
+// Container is a container of the fake runtime. If FinishedAt is set, the container has exited. If StartedAt is set
+// and FinishedAt is zero, the container is running.
 type Container struct {
 	ID, SandboxID, PodUID, Name      string
 	Restarts                         int
@@ -67,7 +67,7 @@ func (r *Runtime) RemoveContainer(id string) {
 	delete(r.containers, id)
 }
 
-// PutImage adds an image to CRI under the reference that clients use.
+// PutImage adds an image to CRI under the reference ref, which clients use.
 func (r *Runtime) PutImage(ref string, size uint64, repoDigests ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -14,25 +14,25 @@ import (
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// Layers is an image for containerd's content store, with the labels that a pull writes. PutLayer and Unpack add
-// the layers of the image.
+// Layers is an image for containerd's content store, with the labels that a pull writes. PutLayer and Unpack add the
+// layers of the image.
 type Layers struct {
-	Source  string   // host/path of the registry, without a port; part of the image's identity
+	Source  string   // host and path of the registry, without a port; part of the image's identity
 	Names   []string // names of the layers; layers with the same name are the same blob in every image
 	Size    int64    // size of each layer in bytes
 	Indexed bool     // the image has an index, which lists another platform first
-	Discard bool     // the layers have no labels, as with containerd's discard_unpacked_layers
+	Discard bool     // the layers have no labels, like with containerd's setting discard_unpacked_layers
 	At      time.Time
 }
 
 // Built holds the names and digests of a stored image.
 type Built struct {
-	Target, Manifest, Config string // digests; Target is the index's digest if the image has an index
+	Target, Manifest, Config string // digests; Target is the digest of the index if the image has an index
 	Layers, ChainIDs         []string
 	ConfigSize               int64
 }
 
-// LayerDigest returns the digest of the layer with a name.
+// LayerDigest returns the digest of the layer with the given name.
 func LayerDigest(name string) string { return digest.FromString("layer " + name).String() }
 
 // PutLayers stores an image's manifest and config. If Indexed is set, PutLayers also stores the index.
@@ -83,7 +83,8 @@ func (r *Runtime) PutLayer(built Built, i int, size int64, at time.Time) {
 	r.PutBlob(Blob{Digest: built.Layers[i], Size: size, CreatedAt: at, UpdatedAt: at})
 }
 
-// Unpack commits the snapshot of one layer of an image. After the last layer, the config receives its label.
+// Unpack commits the snapshot of one layer of an image. After the last layer, Unpack sets the snapshot's label on the
+// config.
 func (r *Runtime) Unpack(snapshotter string, built Built, i int, at time.Time) {
 	r.PutSnapshot(Snapshot{Snapshotter: snapshotter, Name: built.ChainIDs[i], CreatedAt: at})
 	if i < len(built.ChainIDs)-1 {
@@ -92,7 +93,7 @@ func (r *Runtime) Unpack(snapshotter string, built Built, i int, at time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if config, ok := r.blobs[built.Config]; ok {
-		config.Labels = maps.Clone(config.Labels) // a response might still use the old map
+		config.Labels = maps.Clone(config.Labels) // a response might still use the old map of labels
 		config.Labels["containerd.io/gc.ref.snapshot."+snapshotter] = built.ChainIDs[i]
 		r.blobs[built.Config] = config
 	}

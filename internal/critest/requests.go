@@ -9,7 +9,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// Objects in the requests that Requests returns.
+// Names of the objects in the requests that Requests returns.
 const (
 	RequestedPod = "pod"
 	// digest of an empty blob
@@ -17,7 +17,7 @@ const (
 	RequestedImage = "registry.example/shop:1"
 )
 
-// Requests returns the requests that the agent sends, by the full name of the method.
+// Requests returns an example of each request that the agent sends, by the full name of the method.
 func Requests() map[string]proto.Message {
 	pod := map[string]string{"io.kubernetes.pod.uid": RequestedPod}
 	const size = 4<<20 + 1

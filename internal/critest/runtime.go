@@ -1,6 +1,6 @@
-// Package critest is a fake container runtime. The package runs no containers. On a Unix socket, the package serves
-// the read calls of CRI and of containerd's own stores, with the content that a test adds. A test can make the
-// runtime slow or silent, or make it return wrong answers. Every method is safe for concurrent use.
+// Package critest is a fake container runtime that runs no containers. On a Unix socket, the fake serves the read
+// calls of CRI and of containerd's own stores, with the content that a test adds. A test can make the fake slow or
+// silent, or make the fake return wrong answers. Every method is safe for concurrent use.
 package critest
 
 import (
@@ -22,7 +22,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// Runtime is the fake runtime. The zero value is not usable: call Start.
+// Runtime is the fake runtime. The zero value is not usable. Start creates a Runtime.
 type Runtime struct {
 	path   string
 	server *grpc.Server
@@ -32,12 +32,12 @@ type Runtime struct {
 	version    string
 	sandboxes  map[string]*runtimeapi.PodSandbox
 	containers map[string]*runtimeapi.ContainerStatus
-	owners     map[string]string // ID of the sandbox by ID of the container
+	owners     map[string]string // ID of the sandbox, by ID of the container
 	images     map[string]*runtimeapi.Image
 	stored     map[string]Stamps              // containerd's sandbox store
 	pulled     map[string]Stored              // containerd's image store, by full name
 	pinned     map[string]Stored              // pinned images in containerd's image store, by full name
-	noNetwork  bool                           // the network is not ready
+	noNetwork  bool                           // true if the network is not ready
 	sandboxer  string                         // component of containerd that created the sandboxes
 	blobs      map[string]Blob                // containerd's content store, by digest
 	ingests    map[string]Ingest              // blobs that containerd is writing, by reference
@@ -46,12 +46,12 @@ type Runtime struct {
 	fault      func(ctx context.Context, method string) error
 }
 
-// SandboxImage is the name of the only image that is pinned initially. Its timestamps are long ago.
+// SandboxImage is the name of the only image that is pinned initially. Its timestamps are in the distant past.
 const SandboxImage = "registry.k8s.io/pause:3.10"
 
 var longAgo = time.Unix(1_600_000_000, 0)
 
-// SetNetworkReady sets whether the runtime's network is ready. Initially it is ready.
+// SetNetworkReady sets whether the runtime's network is ready. Initially, the network is ready.
 func (r *Runtime) SetNetworkReady(ready bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -72,7 +72,7 @@ func (r *Runtime) UnpinImage(name string) {
 	delete(r.pinned, name)
 }
 
-// Stamps are the fields created_at and updated_at in a store of containerd.
+// Stamps contains the fields created_at and updated_at in a store of containerd.
 type Stamps struct{ CreatedAt, UpdatedAt time.Time }
 
 // Stored is an image in containerd's image store.
@@ -81,21 +81,21 @@ type Stored struct {
 	Digest string
 }
 
-// Options describe the runtime that the fake imitates.
+// Options configures the runtime that the fake imitates.
 type Options struct {
 	Name     string // empty means `containerd`
 	Version  string // empty means `v2.4.2`
-	NoStores bool   // serve only CRI
+	NoStores bool   // serve only CRI, without containerd's own stores
 	// Sandboxer is the component of containerd that creates the sandboxes. Empty means "podsandbox".
 	Sandboxer string
 }
 
-// Front puts a proxy in front of the runtime. If Front is set, Start calls Front with the socket of the runtime and
-// the path that the proxy must serve. Start calls Front again for a restarted runtime.
+// Front, if set, puts a proxy in front of the runtime. Start calls Front with the socket of the runtime and the path
+// that the proxy must serve. Start calls Front again for a restarted runtime.
 var Front func(t testing.TB, socket, path string)
 
-// Start serves on a Unix socket at path until the test ends or the test calls Stop. Like a restarted runtime, Start
-// replaces an existing file, so the socket has another inode.
+// Start serves on a Unix socket at path until the test ends or the test calls Stop. Start replaces an existing socket
+// file, like a restarted runtime. So the socket has another inode.
 func Start(t testing.TB, path string, options Options) *Runtime {
 	t.Helper()
 	r := &Runtime{
@@ -169,7 +169,7 @@ func (r *Runtime) Fault(f func(ctx context.Context, method string) error) {
 	r.fault = f
 }
 
-// Hang is a fault in which the runtime does not respond until the caller cancels the call.
+// Hang is a fault for Fault: the runtime does not respond until the caller cancels the call.
 func Hang(ctx context.Context, _ string) error {
 	<-ctx.Done()
 	return ctx.Err()
@@ -212,7 +212,7 @@ func (r *Runtime) enter(ctx context.Context, method string) error {
 	return fault(ctx, method)
 }
 
-// sortedByKey lists values by key. The agent must not depend on any order.
+// sortedByKey lists the values of a map in the order of the keys. The agent must not depend on any order.
 func sortedByKey[V any](m map[string]V) []V {
 	values := make([]V, 0, len(m))
 	for _, key := range slices.Sorted(maps.Keys(m)) {

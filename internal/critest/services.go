@@ -135,7 +135,8 @@ func (s imageStore) Get(ctx context.Context, request *imagesapi.GetImageRequest)
 	}}, nil
 }
 
-// List returns the pinned images. List requires one filter for pinned images but does not evaluate it.
+// List returns the pinned images. The request must contain one filter for pinned images. List does not evaluate this
+// filter.
 func (s imageStore) List(
 	ctx context.Context, request *imagesapi.ListImagesRequest,
 ) (*imagesapi.ListImagesResponse, error) {

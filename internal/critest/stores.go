@@ -12,8 +12,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// Sizes of containerd's messages (plugins/services/content/contentserver/contentserver.go): The constant chunk is the
-// maximum number of bytes of a blob, and the constant page is the maximum number of blobs.
+// Limits of containerd's messages (plugins/services/content/contentserver/contentserver.go). chunk is the maximum
+// number of bytes of a blob in one message. page is the maximum number of blobs in one message.
 const (
 	chunk = 32 << 10
 	page  = 100
@@ -70,7 +70,7 @@ func (s contentStore) Read(request *contentapi.ReadContentRequest, stream conten
 	return nil
 }
 
-// hasLabel is the only kind of filter that the fake runtime supports.
+// hasLabel matches the only kind of filter that the fake runtime supports.
 var hasLabel = regexp.MustCompile(`^labels\."([^"]+)"$`)
 
 func (s contentStore) List(request *contentapi.ListContentRequest, stream contentapi.Content_ListServer) error {

@@ -11,7 +11,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// TestTextsAreBounded fills every text that the creator of an Event chooses up to the size limit of objects.
+// TestTextsAreBounded fills every text that the creator of an Event chooses. Each text has 1 MiB.
 func TestTextsAreBounded(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	event := kubeletEvent("u", long, at(1))
@@ -22,8 +22,8 @@ func TestTextsAreBounded(t *testing.T) {
 	}
 }
 
-// TestHostileEventsUseLittleMemory has Events of the largest size that etcd stores, as anyone who may create Events
-// in the pod's namespace can create them.
+// TestHostileEventsUseLittleMemory sends Events of the largest size that etcd stores. Every client that has
+// permission to create Events in the pod's namespace can create these Events.
 func TestHostileEventsUseLittleMemory(t *testing.T) {
 	heap := func() int64 {
 		runtime.GC()

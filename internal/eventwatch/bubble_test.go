@@ -68,7 +68,7 @@ func inBubble(t *testing.T, config Config, test func(*bubble)) {
 	})
 }
 
-// watch requests the Events of pods, each named by one letter.
+// watch requests the Events of pods. Each letter of uids names one pod.
 func (b *bubble) watch(namespace, uids string) {
 	for _, uid := range uids {
 		b.events.Watch(timeline.EventWatch{
@@ -106,7 +106,7 @@ func (b *bubble) sleep(d time.Duration) {
 	synctest.Wait()
 }
 
-// take returns what was observed since the last call, as "pod: what", in the order of the pods.
+// take returns the observations since the last call in the form "pod: observation", sorted by pod.
 func (b *bubble) take() []string {
 	synctest.Wait()
 	b.mu.Lock()
@@ -130,7 +130,7 @@ func what(o timeline.Observation) string {
 	return "lost"
 }
 
-// counts returns how often each observation was made, for any of the pods.
+// counts returns the number of times that the pods in uids made each observation.
 func (b *bubble) counts(uids string) map[string]int {
 	synctest.Wait()
 	b.mu.Lock()
@@ -144,7 +144,7 @@ func (b *bubble) counts(uids string) map[string]int {
 	return counts
 }
 
-// expect compares the observations of each of the pods with what is wanted.
+// expect fails if a pod in uids has other observations than whats.
 func (b *bubble) expect(uids string, whats ...string) {
 	b.t.Helper()
 	var want []string
@@ -158,7 +158,7 @@ func (b *bubble) expect(uids string, whats ...string) {
 	}
 }
 
-// requests returns how often each watch was requested.
+// requests returns the number of times that the agent requested each watch.
 func (b *bubble) requests() map[string]int {
 	counts := map[string]int{}
 	for _, request := range b.server.Requests() {
@@ -169,12 +169,12 @@ func (b *bubble) requests() map[string]int {
 	return counts
 }
 
-// last returns the latest Event observed for a pod.
+// last returns the latest Event that the agent observed for a pod.
 func (b *bubble) last(uid string) (seen timeline.EventSeen) {
 	return lastOf[timeline.EventSeen](b, uid)
 }
 
-// watchedSince returns the time in the last EventsWatched of a pod.
+// watchedSince returns the field OpenedAt of the pod's last EventsWatched.
 func (b *bubble) watchedSince(uid string) time.Time {
 	return lastOf[timeline.EventsWatched](b, uid).OpenedAt
 }

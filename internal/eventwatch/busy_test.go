@@ -10,8 +10,8 @@ import (
 )
 
 // TestBusyNamespace starts 20 pods per second in a namespace that already has thousands of Events. The API server is
-// overloaded: it needs longer to send the existing Events than the agent waits for Events. Each pod has 14 Events. The
-// agent must observe all of them and receive few others.
+// overloaded: the agent's wait for existing Events ends before all of them have arrived. Each pod has 14 Events. The
+// agent must observe all Events of the pods and receive few other Events.
 func TestBusyNamespace(t *testing.T) {
 	const pods, perPod = 200, 14
 	inBubble(t, Config{}, func(b *bubble) {
@@ -98,7 +98,7 @@ func TestWideNamespaceIsNotShared(t *testing.T) {
 			t.Errorf("observed %v, want one Event of each of %d pods", got, len(uids))
 		}
 		for _, uid := range uids {
-			// The pods that have a watch since the namespace became wide have no later EventsWatched.
+			// A pod whose own watch opened when the namespace became wide has no later EventsWatched.
 			if got := b.sinceOf(string(uid)); !got.IsZero() && got != since {
 				t.Errorf("%c: no Event is missing since %v, want %v as before", uid, got, since)
 			}
@@ -116,7 +116,7 @@ func TestWideNamespaceIsNotShared(t *testing.T) {
 	})
 }
 
-// TestUnservedRequestsAreCounted has an API server that does not answer before the request ends.
+// TestUnservedRequestsAreCounted has an API server that does not respond before the request ends.
 func TestUnservedRequestsAreCounted(t *testing.T) {
 	inBubble(t, Config{}, func(b *bubble) {
 		b.watch("ns", "a")

@@ -12,21 +12,21 @@ import (
 	"github.com/podlapse/podlapse/internal/kubeclient"
 )
 
-// maxFrame is the maximum size in bytes of an event that an Event watch reads. The kubelet's Events have some hundred
-// bytes, or a few KiB if the runtime explains a failure at length. etcd stores objects of up to 1.5 MiB. For an Event
-// of this size, client-go would need memory of five times the size of the Event. It would also keep a buffer of 2 MiB
-// while the watch is open. Up to DefaultWatches watches can be open.
+// maxFrame is the maximum size in bytes of an Event that an Event watch reads. An Event of the kubelet has some
+// hundred bytes, or a few KiB if the runtime explains a failure at length. etcd stores objects of up to 1.5 MiB. To
+// decode an Event of this size, client-go would need five times as much memory. client-go would also keep a buffer of
+// 2 MiB while the watch is open. Up to DefaultWatches watches can be open.
 const maxFrame = 128 << 10
 
 // maxLists is the maximum number of lists per second. Each list costs the API server a few milliseconds at most.
 const maxLists = 10
 
-// tooLargeAnnotation marks the bookmark that replaces an event larger than maxFrame. An Event in the cluster cannot
+// tooLargeAnnotation marks the bookmark that replaces an Event larger than maxFrame. An Event in the cluster cannot
 // imitate this bookmark, because only the API server sends bookmarks.
 const tooLargeAnnotation = "podlapse/too-large"
 
-// NewClient creates a client only for Event watches. The client skips every Event that is larger than any Event of
-// the kubelet. The client does not allocate memory for a skipped Event.
+// NewClient creates a client only for Event watches. The client skips every Event that is larger than maxFrame, and
+// allocates no memory for this Event.
 func NewClient(config *rest.Config) (rest.Interface, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = maxLists, 2*maxLists
@@ -52,7 +52,7 @@ func tooLargeFrame(info runtime.SerializerInfo) ([]byte, error) {
 	})
 }
 
-// isTooLarge reports whether a watch event is the bookmark that replaces an Event larger than maxFrame.
+// isTooLarge reports whether a message of a watch is the bookmark that replaces an Event larger than maxFrame.
 func isTooLarge(kind watch.EventType, event *corev1.Event) bool {
 	_, marked := event.Annotations[tooLargeAnnotation]
 	return kind == watch.Bookmark && marked

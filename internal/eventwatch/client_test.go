@@ -70,7 +70,7 @@ func TestLargeEventsAreNotRead(t *testing.T) {
 	}
 }
 
-// TestTooLargeEventIsRefused sends a too large Event between others, in both encodings.
+// TestTooLargeEventIsRefused sends an Event larger than maxFrame between two small Events.
 func TestTooLargeEventIsRefused(t *testing.T) {
 	inBubble(t, Config{}, func(b *bubble) {
 		b.watch("ns", "a")

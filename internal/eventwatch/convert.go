@@ -14,8 +14,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// maxLiveAge is the maximum age of an Event that counts as new when it arrives. An Event can be late because the
-// kubelet sends Events from a queue, at --event-qps.
+// maxLiveAge is the maximum age at which an arriving Event counts as new. An Event can be late because the kubelet
+// sends Events from a queue, at --event-qps.
 const maxLiveAge = 2 * time.Second
 
 // Limits on texts, in bytes.
@@ -25,10 +25,10 @@ const (
 	maxContainerName = 63  // a DNS label
 )
 
-// The function oversized reports whether a text that identifies an Event or its pod is too long to come from the
-// kubelet and the API server. The client that creates an Event chooses all these texts except the namespace, and the
-// API server does not limit their length in core/v1 Events. If the agent cut an identifying text, two objects could
-// get the same identity. So convertEvent shortens only descriptive texts.
+// oversized reports whether a text that identifies an Event or its pod is longer than the kubelet and the API server
+// create. The client that creates an Event chooses all these texts except the namespace. The API server does not
+// limit their length in core/v1 Events. If the agent cut an identifying text, two objects could get the same
+// identity. So convertEvent shortens only descriptive texts.
 func oversized(event *corev1.Event) bool {
 	about := &event.InvolvedObject
 	return len(event.Name) > maxEventName || len(event.Namespace) > untrusted.MaxName ||
@@ -37,8 +37,8 @@ func oversized(event *corev1.Event) bool {
 		len(about.UID) > untrusted.MaxUID || len(event.Source.Host) > untrusted.MaxName
 }
 
-// convertEvent converts a kubelet Event that arrived through a watch opened at openedAt. The Event is live if it
-// arrived after the initial burst of the watch and its timestamps do not contradict this.
+// convertEvent converts a kubelet Event that arrived through a watch opened at openedAt. The field Live is true if
+// the Event arrived after the initial burst of the watch and its timestamps are recent.
 func convertEvent(event *corev1.Event, uid string, openedAt, arrivedAt time.Time) timeline.EventSeen {
 	seen := timeline.EventSeen{
 		UID:       uid,
@@ -68,9 +68,9 @@ func convertEvent(event *corev1.Event, uid string, openedAt, arrivedAt time.Time
 	return seen
 }
 
-// namedAt parses <object>.<hex UnixNano>, the name format of client-go's Events (tools/record). client-go also stores
-// this time as the Event's first occurrence, truncated to seconds. If the name and the first occurrence disagree,
-// client-go did not create the name.
+// namedAt parses the time in the name of an Event. client-go (tools/record) names Events <object>.<hex UnixNano>.
+// client-go also stores this time as the Event's first occurrence, truncated to seconds. If the name and the first
+// occurrence disagree, client-go did not create the name.
 func namedAt(name string, firstAt time.Time) time.Time {
 	dot := strings.LastIndexByte(name, '.')
 	if dot < 0 || firstAt.IsZero() {
@@ -88,7 +88,7 @@ func namedAt(name string, firstAt time.Time) time.Time {
 }
 
 // containerOf parses spec.containers{name}, and the same form for init and ephemeral containers. A client that can
-// create Events can write any text in this field. So containerOf ignores names that no container can have.
+// create Events can write any text in this field. So containerOf ignores names that are too long for a container.
 func containerOf(fieldPath string) string {
 	list, rest, ok := strings.Cut(fieldPath, "{")
 	if !ok {

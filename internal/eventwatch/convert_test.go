@@ -16,7 +16,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// kubeletEvent is an Event as the kubelet creates it at an instant.
+// kubeletEvent returns an Event that the kubelet creates at madeAt.
 func kubeletEvent(podUID, reason string, madeAt time.Time) *corev1.Event {
 	return &corev1.Event{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: fmt.Sprintf("pod.%x", madeAt.UnixNano())},

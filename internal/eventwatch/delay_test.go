@@ -38,7 +38,7 @@ func TestEventDelays(t *testing.T) {
 	first := named(kubeclienttest.Begun().Add(9700*time.Millisecond), nodeName)
 	server.Put(first)
 	h.Next()
-	// An Event dated by another node's clock does not count.
+	// An Event with the time of another node's clock does not count.
 	server.Put(named(kubeclienttest.Begun().Add(9800*time.Millisecond), "another"))
 	repeated := first.DeepCopy()
 	repeated.Count = 2

@@ -1,5 +1,5 @@
-// Package eventwatch observes the kubelet's Events about single pods while reconcile requests them. A watch serves
-// one pod, or many pods share a watch.
+// Package eventwatch observes the kubelet's Events about single pods while package reconcile requests these Events. A
+// watch serves one pod, or many pods share a watch.
 //
 // cmd/agent runs Source on its own goroutine. Source passes observations to a function that calls package reconcile.
 // Each open watch calls this function from its own goroutine. The function can block. While the function blocks, the

@@ -20,13 +20,12 @@ const (
 	maxForgotten = 1024
 	// maxNamespaces is larger than the number of namespaces that have pods on one node within an hour.
 	maxNamespaces = 1024
-	// rememberedBytes is the memory for one Event in addition to its texts, and for one pod in addition to its
-	// names.
+	// rememberedBytes is the memory for each Event without its texts, and for each pod without its names.
 	rememberedBytes = 256
 )
 
-// The type involved identifies the pod of an Event. All fields must match, because access control protects only the
-// namespace of an Event. A client that can write Events in this namespace chooses all other fields.
+// involved identifies the pod of an Event. All fields must match, because access control protects only the namespace
+// of an Event. A client that can write Events in this namespace chooses all other fields.
 type involved struct{ namespace, name, uid string }
 
 // involvedIn returns the pod of an Event, and whether the Event concerns a pod. If eventTime is set, the API server
@@ -40,44 +39,47 @@ func involvedIn(event *corev1.Event) (involved, bool) {
 
 func involvedOf(w timeline.EventWatch) involved { return involved{w.Namespace, w.Name, w.InvolvedUID} }
 
-// The method size returns the memory in bytes for the identity of a remembered pod.
+// size returns the memory in bytes for the identity of a remembered pod.
 func (i involved) size() int { return rememberedBytes + len(i.namespace) + len(i.name) + len(i.uid) }
 
-// The variable seed makes the hashes unpredictable for clients that write Events.
+// seed makes the hashes unpredictable for clients that write Events.
 var seed = maphash.MakeSeed()
 
-// eventKey identifies one state of an Event. Its size does not depend on the length of the Event's name.
+// eventKey identifies one state of an Event. The size of an eventKey does not depend on the length of the Event's
+// name.
 type eventKey struct{ name, version uint64 }
 
 func keyOf(event *corev1.Event) eventKey {
 	return eventKey{maphash.String(seed, event.Name), maphash.String(seed, event.ResourceVersion)}
 }
 
-// eventCache holds the latest state of the Events that a shared watch received about this node's pods, including pods
-// whose Events reconcile has not requested yet. A later request gets these Events. At the limit, eventCache
-// forgets pods of the namespace that takes the most memory, starting with the pod whose latest Event is the oldest.
-// eventCache records which pods it forgot. So a namespace with many Events does not affect other namespaces.
+// eventCache holds the latest state of the Events that a shared watch received about this node's pods. The cache
+// includes pods whose Events reconcile has not requested yet, so that a later request gets the pod's earlier Events.
+//
+// At the limit, eventCache forgets pods of the namespace with the most Events or bytes, starting with the pod whose
+// latest Event is the oldest. eventCache records the forgotten pods. So a namespace with many Events does not affect
+// other namespaces.
 type eventCache struct {
 	namespaces map[string]*share
-	full       bool // a namespace did not fit, so only the namespaces in the map are complete
+	full       bool // a namespace did not fit, so the Events of namespaces outside the map are missing
 	limit      int  // maximum number of Events
 	events     int
 	bytes      int
 	forgotten  int
-	added      uint64 // number of additions so far
+	added      uint64 // number of added Events so far
 }
 
-// The type share holds the remembered Events of one namespace.
+// share holds the remembered Events of one namespace.
 type share struct {
 	pods          map[involved]*pastOf
 	forgotten     map[uint64]struct{} // hashes of the forgotten pods; nil if blank is true
-	blank         bool                // the namespace is incomplete: the hashes of its forgotten pods were dropped
+	blank         bool                // the hashes of the forgotten pods are gone, so any pod can be incomplete
 	events, bytes int
 }
 
 type pastOf struct {
 	events []pastEvent
-	latest uint64 // number of the latest addition
+	latest uint64 // value of eventCache.added when the pod's latest Event arrived
 }
 
 type pastEvent struct {
@@ -89,7 +91,7 @@ func newEventCache(limit int) *eventCache {
 	return &eventCache{namespaces: map[string]*share{}, limit: limit}
 }
 
-// The method of returns the remembered Events of a pod. For a nil eventCache, the method of returns no Events.
+// of returns the remembered Events of a pod. A nil eventCache has no remembered Events.
 func (c *eventCache) of(w timeline.EventWatch) []pastEvent {
 	pod := involvedOf(w)
 	if s := c.namespaces[pod.namespace]; s != nil && s.pods[pod] != nil {
@@ -98,7 +100,7 @@ func (c *eventCache) of(w timeline.EventWatch) []pastEvent {
 	return nil
 }
 
-// The method forgot reports whether the cache might lack Events of the pod.
+// forgot reports whether the cache might lack Events of the pod.
 func (c *eventCache) forgot(w timeline.EventWatch) bool {
 	pod := involvedOf(w)
 	s := c.namespaces[pod.namespace]
@@ -123,7 +125,7 @@ func (c *eventCache) add(pod involved, key eventKey, seen timeline.EventSeen) {
 	}
 	c.added++
 	past.latest = c.added
-	// Without clones, the longer original texts would stay in memory.
+	// A substring would keep the whole original text in memory.
 	seen.Message, seen.Reason, seen.Container = strings.Clone(seen.Message), strings.Clone(seen.Reason),
 		strings.Clone(seen.Container)
 	event := pastEvent{key, seen}
@@ -145,8 +147,7 @@ func (c *eventCache) add(pod involved, key eventKey, seen timeline.EventSeen) {
 	}
 }
 
-// The method share returns the share of a namespace. The method share returns nil if the number of namespaces has
-// reached its limit.
+// share returns the remembered Events of a namespace, or nil if the number of namespaces has reached its limit.
 func (c *eventCache) share(namespace string) *share {
 	s := c.namespaces[namespace]
 	if s == nil && len(c.namespaces) < maxNamespaces {
@@ -164,7 +165,6 @@ func (c *eventCache) grow(s *share, events, bytes int) {
 	s.bytes += bytes
 }
 
-// The method largest returns the namespace with the largest size.
 func (c *eventCache) largest(size func(*share) int) (largest *share) {
 	most := -1
 	for _, s := range c.namespaces {
@@ -184,7 +184,7 @@ func (p *pastOf) find(name uint64) *pastEvent {
 	return nil
 }
 
-// forgetOldest forgets the pod of the namespace whose latest Event is the oldest.
+// forgetOldest forgets the pod whose latest Event is the oldest in the namespace.
 func (c *eventCache) forgetOldest(s *share) {
 	var oldest involved
 	latest := c.added + 1
@@ -196,9 +196,8 @@ func (c *eventCache) forgetOldest(s *share) {
 	c.forget(s, oldest)
 }
 
-// The method forget removes a pod and records its hash. If the record is full, the method forget marks the namespace
-// with the most forgotten pods as incomplete. Each pod of an incomplete namespace then gets its own watch, like a
-// forgotten pod.
+// forget removes a pod and records the pod's hash. If there are too many recorded hashes, forget marks the namespace
+// with the most forgotten pods as incomplete. Each pod of an incomplete namespace gets its own watch.
 func (c *eventCache) forget(s *share, pod involved) {
 	c.drop(s, pod)
 	s.forgotten[maphash.Comparable(seed, pod)] = struct{}{}

@@ -30,15 +30,15 @@ func TestMemory(t *testing.T) {
 	add("a", "first", "1")
 	add("b", "first", "2")
 	add("a", "second", "3")
-	add("a", "first", "4") // a change: only the latest state counts
+	add("a", "first", "4") // a new version of an Event replaces the earlier version
 	if past := of("a"); len(past) != 2 || past[0].seen.Reason != "4" || past[1].seen.Reason != "3" || m.events != 3 {
 		t.Errorf("remembers %+v", past)
 	}
-	add("c", "first", "5") // b is now the one without news for longest
+	add("c", "first", "5") // b is now the pod with the oldest latest Event
 	if !forgot("b") || forgot("a") || forgot("c") || forgot("never seen") || len(of("b")) != 0 {
 		t.Errorf("remembers %+v", m)
 	}
-	add("b", "second", "6") // useless without the first
+	add("b", "second", "6") // the cache keeps no Events of a forgotten pod
 	if len(of("b")) != 0 || m.events != 3 {
 		t.Errorf("remembers %+v", m)
 	}

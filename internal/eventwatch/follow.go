@@ -12,9 +12,10 @@ import (
 	"github.com/podlapse/podlapse/internal/kubeclient"
 )
 
-// leaseTime is the time for which a watch can stay open while other watches wait in the queue. A lease consists of
-// several slices. With slices, each of 100 pods gets a lease within the time for which the core waits for late Events
-// (timeline, eventGrace).
+// leaseTime is the time for which a watch can stay open while other watches wait in the queue. The slice is the
+// interval at which an open watch checks the queue. A watch that has delivered all existing Events can end after one
+// slice. So each of 100 pods gets a lease within the time for which the core waits for late Events (timeline,
+// eventGrace).
 const (
 	leaseTime = 30 * time.Second
 	slice     = 3 * time.Second
@@ -24,9 +25,8 @@ const remedy = "allow the ServiceAccount to list and watch events, or use --even
 
 var errClosedAtOnce = errors.New("the API server closed the watch immediately")
 
-// The method follow keeps a watch open until the lease ends or other watches need the slot. The method follow passes
-// observations with ctx, which is valid longer than the lease, because an interrupted observation would lose the
-// Event.
+// follow keeps a watch open until the lease ends or other watches need the slot. The observations get ctx instead of
+// lease: ctx is valid longer, and an interrupted observation would lose the Event.
 func (s *Source) follow(ctx, lease context.Context, f *follower) {
 	for lease.Err() == nil {
 		if !s.watchOnce(ctx, lease, f) {
@@ -38,7 +38,7 @@ func (s *Source) follow(ctx, lease context.Context, f *follower) {
 	}
 }
 
-// watchOnce reports whether the watch ended without an error.
+// watchOnce opens a watch and processes its messages. watchOnce reports whether the watch ended without an error.
 func (s *Source) watchOnce(ctx, lease context.Context, f *follower) bool {
 	events := kubeclient.Resource{Client: s.config.Client, Namespace: f.namespace, Name: "events"}
 	from, err := s.startOf(lease, f)
@@ -61,15 +61,15 @@ func (s *Source) watchOnce(ctx, lease context.Context, f *follower) bool {
 	return false
 }
 
-// The method refused reports the reason why the API server refused the watch.
+// refused reports to the health status why the API server refused the watch.
 func (s *Source) refused(lease context.Context, err error) {
 	if lease.Err() == nil {
 		s.config.Report(false, "watch events: "+kubeclient.Explain(err, remedy))
 	}
 }
 
-// The method read processes a watch's events until the watch or its lease ends. The method read reports whether the
-// watch ended without an error.
+// read processes the messages of a watch until the watch or its lease ends, and reports whether the watch ended
+// without an error.
 func (s *Source) read(ctx, lease context.Context, f *follower, from start, w watch.Interface) bool {
 	r := s.begin(ctx, f, from)
 	defer r.end(ctx)
@@ -109,7 +109,8 @@ func (s *Source) read(ctx, lease context.Context, f *follower, from start, w wat
 				return r.accepted
 			}
 			if event.Type == watch.Error {
-				// A later error ends only this watch, for example because the watch's history in etcd is gone (410).
+				// An error after the API server accepted the watch ends only this watch. An example is a revision
+				// that etcd no longer has (410).
 				return s.failed(lease, r, apierrors.FromObject(event.Object))
 			}
 			r.accept()
@@ -118,14 +119,14 @@ func (s *Source) read(ctx, lease context.Context, f *follower, from start, w wat
 				r.unshare()
 			}
 			if lease.Err() != nil {
-				return true // the pods have watches of their own now
+				return true // unshare ended the lease: the pods have their own watches now
 			}
 		}
 	}
 }
 
-// The method failed handles an error that ended a watch. A revision that expired is not a failure: the method failed
-// then returns true. A slow API server reports the expiry after the watch was accepted.
+// failed handles an error that ended a watch. failed returns true for an expired revision, because this is not a
+// failure. A slow API server can report the expiry after the agent accepted the watch.
 func (s *Source) failed(lease context.Context, r *watchSession, err error) bool {
 	if r.accepted && r.proof.newest > r.from.revision {
 		return false

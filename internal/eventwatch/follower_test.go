@@ -25,12 +25,12 @@ func followerOf(uid string) *follower {
 	return newFollower("ns", newRequest(watchOf(uid)))
 }
 
-// TestTurn reads a watch without Events, while others wait and while none does.
+// TestTurn reads a watch without Events. In some cases, other watches wait for the slot.
 func TestTurn(t *testing.T) {
 	for name, test := range map[string]struct {
 		others   bool
-		served   bool          // the others have had their turn
-		breaksAt time.Duration // when the watch ends on its own
+		served   bool          // the waiting watches had a slot before
+		breaksAt time.Duration // time at which the watch ends by itself
 		want     time.Duration
 	}{
 		"others wait":             {others: true, served: true, breaksAt: time.Hour, want: leaseTime},
@@ -108,7 +108,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestLongInitialBurst has existing Events arrive slowly: the watch counts as open only once all have arrived.
+// TestLongInitialBurst sends existing Events slowly. The watch counts as open only after all existing Events arrived.
 func TestLongInitialBurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var watchedAt []time.Duration
@@ -124,7 +124,7 @@ func TestLongInitialBurst(t *testing.T) {
 		})
 		w := watch.NewFake()
 		go func() {
-			// Up to 70 sorted by name, then in order of arrival.
+			// The versions up to 70 come in the order of the names. The later versions come in the order of arrival.
 			for i, version := range []string{"50", "40", "60", "", "30", "70", "20", "80", "81", "82", "83"} {
 				event := kubeletEvent("runtime-pod", "E", time.Now())
 				event.Name, event.ResourceVersion = fmt.Sprint(i), version

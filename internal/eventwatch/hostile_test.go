@@ -16,7 +16,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// sharedSession is an open shared watch for pods, without a server.
+// sharedSession returns an open shared watch that serves pods. No API server is involved.
 func sharedSession(t *testing.T, config Config, pods ...timeline.EventWatch) (*watchSession, *[]timeline.Observation) {
 	t.Helper()
 	config.NodeName, config.Now, config.Registerer = nodeName, time.Now, prometheus.NewRegistry()
@@ -33,7 +33,7 @@ func sharedSession(t *testing.T, config Config, pods ...timeline.EventWatch) (*w
 
 func (r *watchSession) give(e *corev1.Event) { r.take(watch.Event{Type: watch.Added, Object: e}) }
 
-// eventAbout is an Event of this node's kubelet about a requested pod.
+// eventAbout returns an Event of this node's kubelet about a requested pod.
 func eventAbout(w timeline.EventWatch, reason string, n int) *corev1.Event {
 	e := kubeletEvent(w.InvolvedUID, reason, kubeclienttest.Begun().Add(time.Duration(n)))
 	e.Namespace, e.ResourceVersion = w.Namespace, fmt.Sprint(n+1)
@@ -41,7 +41,7 @@ func eventAbout(w timeline.EventWatch, reason string, n int) *corev1.Event {
 	return e
 }
 
-// heapAfter returns how much a function adds to the live heap.
+// heapAfter returns the growth of the live heap, in bytes, while run runs.
 func heapAfter(run func()) int {
 	var before, after runtime.MemStats
 	runtime.GC()
@@ -52,9 +52,9 @@ func heapAfter(run func()) int {
 	return int(after.HeapAlloc) - int(before.HeapAlloc)
 }
 
-// TestOversizedEventsUseLittleMemory has Events of the largest size that etcd stores: a name or an involved UID of
-// 0.7 MB, because the key also contains the name, or other texts of 1.4 MB. The validation of core/v1 Events limits
-// none of them.
+// TestOversizedEventsUseLittleMemory sends Events of the largest size that etcd stores. A name or an involved UID has
+// 0.7 MB, because the key in etcd also contains the name. Other texts have 1.4 MB. The validation of core/v1 Events
+// does not limit the length of these texts.
 func TestOversizedEventsUseLittleMemory(t *testing.T) {
 	const most = 1 << 20
 	long := func(n, length int) string { return fmt.Sprintf("%08d", n) + strings.Repeat("x", length-8) }
@@ -81,7 +81,7 @@ func TestOversizedEventsUseLittleMemory(t *testing.T) {
 					e := eventAbout(pods[n%len(pods)], "Pulling", n)
 					forge(e, n)
 					r.give(e)
-					*observed = (*observed)[:0] // the receiver bounds them
+					*observed = (*observed)[:0] // the receiver limits the number of observations
 				}
 				clear((*observed)[:cap(*observed)])
 			})
@@ -94,8 +94,9 @@ func TestOversizedEventsUseLittleMemory(t *testing.T) {
 	}
 }
 
-// TestEventFromOtherNamespaceIsIgnored has Events that name a pod by its UID, as a tenant of another namespace can
-// create them: validation allows another involvedObject.namespace if eventTime is set.
+// TestEventFromOtherNamespaceIsIgnored sends an Event from another namespace that contains the UID of a pod. A tenant
+// of that namespace can create this Event: if eventTime is set, the validation allows another
+// involvedObject.namespace.
 func TestEventFromOtherNamespaceIsIgnored(t *testing.T) {
 	victim := timeline.EventWatch{UID: "uid", InvolvedUID: "uid", Namespace: "shop", Name: "web"}
 	for name, forge := range map[string]func(*corev1.Event){
@@ -145,7 +146,7 @@ func TestEventOfOtherNodeEvictsNothing(t *testing.T) {
 	}
 }
 
-// TestFloodEvictsOnlyItsOwnNamespace has one namespace create more Events, about more pods, than fit.
+// TestFloodEvictsOnlyItsOwnNamespace creates more Events in one namespace, about more pods, than fit into the cache.
 func TestFloodEvictsOnlyItsOwnNamespace(t *testing.T) {
 	victim := timeline.EventWatch{UID: "uid", InvolvedUID: "uid", Namespace: "shop", Name: "web"}
 	for name, pods := range map[string]int{"about many pods": 8 * maxRemembered, "about one": 1} {
@@ -164,8 +165,8 @@ func TestFloodEvictsOnlyItsOwnNamespace(t *testing.T) {
 	}
 }
 
-// TestFloodOpensFewWatches requests pods of a namespace after a shared watch has evicted all their Events. Each needs
-// its own watch, but at any time enough places remain for other namespaces.
+// TestFloodOpensFewWatches requests pods of a namespace after a shared watch evicted all their Events. Each pod needs
+// its own watch, but enough slots must remain free for other namespaces.
 func TestFloodOpensFewWatches(t *testing.T) {
 	inBubble(t, Config{}, func(b *bubble) {
 		const wanted = "fghijklmnopqrstuvwxyz"

@@ -13,7 +13,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// TestLossesAreReported ends watches of one pod and of many in every way other than Unwatch.
+// TestLossesAreReported ends a watch of one pod and a shared watch in every way except Unwatch.
 func TestLossesAreReported(t *testing.T) {
 	for name, end := range map[string]func(*bubble){
 		"the connection closes":        func(b *bubble) { b.server.BreakWatches() },
@@ -54,7 +54,7 @@ func TestLossesAreReported(t *testing.T) {
 					b.sleep(time.Hour)
 					b.unwatch(uids)
 					b.sleep(time.Hour)
-					b.expect(uids) // no pod needs the watch any more, so it ends
+					b.expect(uids) // the watch ends, because no pod needs the watch
 				})
 			})
 		}
@@ -75,7 +75,7 @@ func TestNoLossBeforeFirstEvent(t *testing.T) {
 	})
 }
 
-// TestQueueIsFairToSharedWatches has one place for one namespace with many pods and two namespaces with one.
+// TestQueueIsFairToSharedWatches has one slot for three namespaces: one with many pods, and two with one pod.
 func TestQueueIsFairToSharedWatches(t *testing.T) {
 	inBubble(t, Config{Limit: 1}, func(b *bubble) {
 		b.put("ns", "abcde", "Event")
@@ -113,7 +113,8 @@ func TestQueueIsFairToSharedWatches(t *testing.T) {
 	})
 }
 
-// TestSharedWatchReplacesItsOwnWatches fills all places with pods of the namespace that needs another one.
+// TestSharedWatchReplacesItsOwnWatches fills all slots with pods of one namespace, and then adds a pod to this
+// namespace.
 func TestSharedWatchReplacesItsOwnWatches(t *testing.T) {
 	inBubble(t, Config{Limit: 4}, func(b *bubble) {
 		b.arrive("ns", "abcd")()
@@ -133,7 +134,7 @@ func TestSharedWatchReplacesItsOwnWatches(t *testing.T) {
 	})
 }
 
-// TestIdleSharedWatchMakesRoom has an idle shared watch in the only place, which another pod needs.
+// TestIdleSharedWatchMakesRoom has an idle shared watch in the only slot. Another pod needs this slot.
 func TestIdleSharedWatchMakesRoom(t *testing.T) {
 	for name, first := range map[string]bool{"who comes later": false, "who was there first": true} {
 		t.Run(name, func(t *testing.T) {
@@ -159,7 +160,8 @@ func TestIdleSharedWatchMakesRoom(t *testing.T) {
 	}
 }
 
-// TestUnopenedSharedWatchClosesAtOnce has a shared watch that waits for a place, and one that waits for an answer.
+// TestUnopenedSharedWatchClosesAtOnce has a shared watch that waits for a slot, and a shared watch that waits for the
+// API server's response.
 func TestUnopenedSharedWatchClosesAtOnce(t *testing.T) {
 	inBubble(t, Config{Limit: 1}, func(b *bubble) {
 		b.server.Hang()

@@ -31,7 +31,7 @@ func newHarness(t *testing.T) *harness { return &harness{kubeclienttest.NewSourc
 func (h *harness) observe(ctx context.Context, o timeline.Observation) {
 	switch o.(type) {
 	case timeline.EventsWatched, timeline.EventsLost:
-		return // sent one second after each watch opens, if it is still open; the tests in a bubble check it
+		return // these arrive one second after a watch opens; the tests in a bubble check them
 	}
 	h.Observe(ctx, o)
 }
@@ -51,8 +51,8 @@ type stats struct {
 	Open, Waiting    int
 	Opened, Received uint64
 	OpenFor          time.Duration
-	Refused          [3]uint64 // oversized, pod, host
-	Starts           [3]uint64 // revision, history, gap
+	Refused          [3]uint64 // numbers of refused Events: oversized, pod, host
+	Starts           [3]uint64 // numbers of started watches: revision, history, gap
 	Samples, Expired uint64
 	Unshared         uint64
 	Unserved         uint64

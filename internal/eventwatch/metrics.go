@@ -2,7 +2,6 @@ package eventwatch
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// The type metrics counts watches and Events.
 type metrics struct {
 	opened, received prometheus.Counter
 	open             prometheus.Gauge
@@ -14,7 +13,7 @@ type metrics struct {
 	unserved         prometheus.Counter
 }
 
-// The type starts counts opened watches by the point at which they begin.
+// starts counts opened watches by the point at which the watch begins.
 type starts struct{ revision, history, gap prometheus.Counter }
 
 func (c starts) count(from start) {
@@ -28,10 +27,10 @@ func (c starts) count(from start) {
 	}
 }
 
-// The type samples counts samples of the revision of the API server's Events.
+// samples counts samples of the current revision of the API server's Events.
 type samples struct{ taken, failed prometheus.Counter }
 
-// The type refused counts ignored Events by reason.
+// refused counts ignored Events by reason.
 type refused struct {
 	oversized prometheus.Counter // the Event is longer than any Event of the kubelet
 	pod       prometheus.Counter // the Event has the UID of a requested pod, but another namespace, name or kind

@@ -2,13 +2,13 @@ package eventwatch
 
 import "time"
 
-// openTimes measures the time for which watches were open. The lock of Source guards it.
+// openTimes measures the time for which watches were open. The lock of Source guards openTimes.
 type openTimes struct {
 	open   map[*follower]struct{}
 	closed time.Duration // total time of the closed watches
 }
 
-// The method opened records that the API server accepted the watch.
+// opened records that the API server accepted the watch, and returns the current time.
 func (s *Source) opened(f *follower) time.Time {
 	s.metrics.opened.Inc()
 	s.metrics.open.Inc()
@@ -19,8 +19,8 @@ func (s *Source) opened(f *follower) time.Time {
 	return f.openedAt
 }
 
-// The method proved records that a watch has delivered all existing Events. If the pod also has a shared watch, the
-// method proved signals the change to the shared watch.
+// proved records that a watch has delivered all existing Events. If the pod also has a shared watch, proved signals
+// the change to the shared watch.
 func (s *Source) proved(f *follower) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -50,7 +50,7 @@ func (s *Source) openFor() time.Duration {
 	return total
 }
 
-// The method waiting counts the requested pods that have no watch with a slot.
+// waiting counts the requested pods that have no watch with a slot.
 func (s *Source) waiting() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,26 +6,27 @@ import (
 	"github.com/podlapse/podlapse/internal/kubeclient"
 )
 
-// The type proof detects when a watch has delivered everything that the API server held when the watch was opened.
-// The API server does not mark this point. The point is reached when only new Events have arrived for the time
+// proof detects when a watch has delivered all Events that the API server held when the agent opened the watch. The
+// API server does not mark this point. The agent assumes the point when no existing Event has arrived for the time
 // kubeclient.ProvenAfter.
 //
-// Existing Events arrive in the order of their names, from one state of etcd. New Events arrive in the order of
-// their versions. So an Event with an older version than a previous Event is an existing Event.
+// Existing Events arrive in the order of their names, from one state of etcd. New Events arrive in the order of their
+// versions. So an Event with a version lower than an earlier version is an existing Event.
 type proof struct {
 	timer  *time.Timer
 	at     time.Time
 	newest uint64 // highest version so far
 }
 
-// newProof returns the proof for a watch that begins at a revision, or with all Events up to at least this revision.
+// newProof returns the proof for a watch that begins at the given revision. A watch of the history first delivers all
+// Events up to at least this revision.
 func newProof(revision uint64) *proof {
 	return &proof{
 		timer: time.NewTimer(kubeclient.ProvenAfter), at: time.Now().Add(kubeclient.ProvenAfter), newest: revision,
 	}
 }
 
-// The method see processes the version of an Event. The method see ignores a version that is not a number.
+// see processes the version of an Event, and ignores a version that is not a number.
 func (p *proof) see(version string) {
 	switch v := revisionOf(version); {
 	case v == 0:
@@ -36,7 +37,7 @@ func (p *proof) see(version string) {
 	}
 }
 
-// The method postpone extends the deadline by a time in which no goroutine read the watch.
+// postpone extends the deadline by the time for which no goroutine read the watch.
 func (p *proof) postpone(took time.Duration) {
 	p.at = p.at.Add(took)
 	p.timer.Reset(time.Until(p.at))

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// watchQueue holds the watches that wait for a slot. The lock of Source guards it. Watches that never had a slot
-// come first, followed by watches whose lease ended. Each group is first in, first out. So a new pod gets its
-// Events early, even if many older pods wait.
+// watchQueue holds the watches that wait for a slot. Watches that never had a slot come first, followed by watches
+// whose lease ended. Each group is first in, first out. So a new pod gets its Events early, even if many older pods
+// wait. The lock of Source guards watchQueue.
 type watchQueue struct {
 	waiting []*follower // at most one watch per pod
 	taken   int         // slots in use
@@ -18,8 +18,7 @@ func (q *watchQueue) remove(f *follower) {
 	q.waiting = slices.DeleteFunc(q.waiting, func(other *follower) bool { return other == f })
 }
 
-// The method enqueue adds a watch to the queue. If all slots are taken, the method enqueue stops a shared watch that
-// serves no pod.
+// enqueue adds a watch to the queue. If all slots are taken, enqueue stops a shared watch that serves no pod.
 func (s *Source) enqueue(f *follower) {
 	at := len(s.queue.waiting)
 	if !f.served {
@@ -39,8 +38,8 @@ func (s *Source) enqueue(f *follower) {
 	}
 }
 
-// The method admit gives a slot to the first watch in the queue that can open. The method admit also returns a context
-// that is canceled when the lease ends. Without a free slot or a waiting watch, the method admit returns nil.
+// admit gives a slot to the first watch in the queue that can open, and returns the watch with its lease. The lease
+// is a context that is canceled when the watch must end. Without a free slot or a waiting watch, admit returns nil.
 func (s *Source) admit(ctx context.Context) (*follower, context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,8 +55,7 @@ func (s *Source) admit(ctx context.Context) (*follower, context.Context) {
 	return f, ctx
 }
 
-// The method leave releases the slot of a watch. If the watch is still requested, the method leave adds it to the
-// queue again.
+// leave releases the slot of a watch. If pods still need the watch, leave adds the watch to the queue again.
 func (s *Source) leave(f *follower) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,7 +71,7 @@ func (s *Source) leave(f *follower) {
 	s.nudge()
 }
 
-// The method stop removes a watch from the queue, or ends its lease. The caller must make sure that the watch does
+// stop removes a watch from the queue, or ends the lease of the watch. The caller must make sure that the watch does
 // not return to the queue.
 func (s *Source) stop(f *follower) {
 	if f.cancel != nil {
@@ -90,9 +88,9 @@ func (s *Source) othersWait() bool {
 	return s.successor() != nil
 }
 
-// isOver reports whether a watch must release its slot. After a full lease, the watch releases the slot for any
-// waiting watch. After it has delivered all existing Events, the watch releases the slot for a watch that never had
-// a slot.
+// isOver reports whether a watch must release its slot. After leaseTime, the watch releases the slot for any waiting
+// watch. Before leaseTime, a watch that has delivered all existing Events releases the slot only for a watch that
+// never had a slot.
 func (s *Source) isOver(r *watchSession) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

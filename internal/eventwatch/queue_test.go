@@ -8,8 +8,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// TestEveryPodIsWatchedInTime has 100 namespaces, each with one pod that never gets its image. Each pod is watched,
-// and so is one that arrives later, before it is too late for late Events (eventGrace in pkg/timeline).
+// TestEveryPodIsWatchedInTime has 100 namespaces, each with one pod that never gets its image. The agent must watch
+// each of these pods, and a pod that arrives later, before the core stops waiting for late Events (eventGrace in
+// pkg/timeline).
 func TestEveryPodIsWatchedInTime(t *testing.T) {
 	const inTime = 15 * time.Second
 	inBubble(t, Config{}, func(b *bubble) {

@@ -11,8 +11,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// witness compares observations with the Events created: when a pod is reported as watched, all Events of the API
-// server about it must have been observed.
+// witness compares the observations with the created Events. When the agent reports a pod as watched, the agent must
+// have observed all Events of the API server about this pod.
 type witness struct {
 	t       *testing.T
 	created map[string]map[string]time.Time // creation time of each Event, by the pod's UID
@@ -20,13 +20,13 @@ type witness struct {
 	since   map[string]time.Time // field Since of the latest EventsWatched
 	watched map[string]bool      // requested pods that are reported as watched
 	seed    uint64
-	slow    bool              // to take observations; then they may be about an earlier request
+	slow    bool              // the observer is slow, so an observation can concern an earlier request
 	wants   map[string]string // namespaces of the requested pods, by UID
-	// arrivals holds the times at which pods arrived, by UID; pods that were already present have none.
+	// arrivals holds the times at which pods arrived, by UID. Pods that were present before the agent have no entry.
 	arrivals map[string]time.Time
 }
 
-// observe may be slow, as with a full queue.
+// observe blocks for some time if slow is true, like a full queue.
 func (w *witness) observe(b *bubble, o timeline.Observation) {
 	if w.slow {
 		time.Sleep(rand.N(300 * time.Millisecond))
@@ -59,7 +59,7 @@ func (w *witness) observe(b *bubble, o timeline.Observation) {
 	}
 }
 
-// complete fails if an Event of a pod was not observed.
+// complete fails if the agent did not observe an Event of a pod.
 func (w *witness) complete(b *bubble, when string, must func(uid string) bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -72,7 +72,6 @@ func (w *witness) complete(b *bubble, when string, must func(uid string) bool) {
 	}
 }
 
-// namespaceOf returns the namespace of a pod.
 func namespaceOf(uid string) string {
 	if uid < "h" {
 		return "ns"
@@ -80,7 +79,7 @@ func namespaceOf(uid string) string {
 	return "other"
 }
 
-// create notes the time at which an Event is created.
+// create records the time at which an Event is created.
 func (w *witness) create(uid, reason string) {
 	if w.created[uid] == nil {
 		w.created[uid] = map[string]time.Time{}
@@ -104,8 +103,8 @@ func (w *witness) watch(b *bubble, random *rand.Rand, uid, involved string) {
 	})
 }
 
-// TestRandomHistories runs random sequences of everything that may happen. The pods y and z are successive mirrors of
-// one static pod, with the same UID for the kubelet. The pods a to d arrive while the agent runs.
+// TestRandomHistories runs random sequences of all operations. The pods y and z are successive mirrors of one static
+// pod, with the same UID for the kubelet. The pods a to d arrive while the agent runs.
 func TestRandomHistories(t *testing.T) {
 	uids := []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "y", "z"}
 	for seed := range uint64(24) {

@@ -21,17 +21,18 @@ type request struct {
 	withdrawn   atomic.Bool
 	served      atomic.Bool // a watch has delivered an Event or all existing Events
 
-	// The lock of Source guards position and arrivedAt. The field position is nil until it is known from where a watch
-	// must begin. The field arrivedAt is zero if no sample can precede the pod's Events.
+	// The lock of Source guards position and arrivedAt. While position is nil, the point at which a watch must begin
+	// is unknown. If arrivedAt is zero, no sample can precede the pod's Events.
 	position  *position
 	arrivedAt time.Time
 
-	own, shared *follower // guarded by the lock of Source; nil if the request has no such watch
+	own, shared *follower // watches of the request, or nil; guarded by the lock of Source
 
-	// The field delivering is a channel of capacity 1. It contains a token while a watch passes an observation. A
-	// statement of one watch about the pod's Events must not overtake an Event that another watch passes. The field
-	// delivering is not a mutex, because a goroutine can hold the token for a long time. No goroutine waits for the
-	// token while it holds the lock of Source. The token guards the fields below.
+	// delivering is a channel of capacity 1 that serializes the observations of the pod's watches. A watch puts a
+	// token into the channel before each observation, and takes the token out afterwards. So the statement of one
+	// watch that all Events have arrived cannot overtake an Event from the pod's other watch. A mutex does not fit,
+	// because a goroutine can hold the token for a long time. A goroutine that holds the lock of Source never waits
+	// for the token. The token guards the fields below.
 	delivering chan struct{}
 	seen       map[uint64]uint64 // hash of an Event's version, by the hash of its name; detects repeated Events
 	heard      bool              // an Event of this node's kubelet has arrived
@@ -42,10 +43,9 @@ func newRequest(w timeline.EventWatch) *request {
 	return &request{watch: w, arrivedAt: w.ArrivedAt, delivering: make(chan struct{}, 1), seen: map[uint64]uint64{}}
 }
 
-// The method deliver observes an Event that is new or has changed. The argument here is true if the Event's host is
-// this node. After an Event of this node, the method deliver returns false for an Event of another host. The reason
-// is that the kubelet writes the same host, its node's name, into all its Events (kubernetes: cmd/kubelet/app,
-// makeEventRecorder).
+// deliver observes an Event that is new or has changed. The argument here is true if the Event's host is this node.
+// After an Event of this node, deliver returns false for an Event of another host. The reason is that the kubelet
+// writes the same host, its node's name, into all its Events (kubernetes: cmd/kubelet/app, makeEventRecorder).
 func (r *request) deliver(key eventKey, seen timeline.EventSeen, here bool, observe func(timeline.Observation)) bool {
 	r.delivering <- struct{}{}
 	defer func() { <-r.delivering }()
@@ -65,7 +65,7 @@ func (r *request) deliver(key eventKey, seen timeline.EventSeen, here bool, obse
 	return true
 }
 
-// The method vouch observes EventsWatched, unless another open watch has already caused this observation.
+// vouch observes EventsWatched, unless another open watch has already caused this observation.
 func (r *request) vouch(f *follower, watched timeline.EventsWatched, observe func(timeline.Observation)) {
 	r.delivering <- struct{}{}
 	defer func() { <-r.delivering }()
@@ -77,7 +77,7 @@ func (r *request) vouch(f *follower, watched timeline.EventsWatched, observe fun
 	}
 }
 
-// The method retract observes EventsLost if no other open watch covers the pod and the pod is still requested.
+// retract observes EventsLost if no other open watch covers the pod and the pod is still requested.
 func (r *request) retract(
 	ctx context.Context, f *follower, lost timeline.EventsLost, observe func(timeline.Observation),
 ) {

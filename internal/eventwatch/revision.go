@@ -14,26 +14,27 @@ import (
 
 // Limits on the samples of the revision of the API server's Events.
 const (
-	// sampleInterval is the minimum time between two samples. All pods that arrive in this time share a sample.
+	// sampleInterval is the minimum time between two samples. All pods that arrive between two samples share a
+	// sample.
 	sampleInterval = 5 * time.Second
-	// settled is the minimum age of a sample at the arrival of a pod for which the sample can precede all of the pod's
-	// Events. The kubelet's timestamps have a resolution of one second, and the pod can arrive late.
+	// settled is the minimum age of a sample that surely precedes all Events of a pod when the pod arrives. The
+	// kubelet's timestamps have a resolution of one second, and the pod can arrive late.
 	settled = 2 * time.Second
-	// maxBefore is the maximum age of a sample at the arrival of a pod that uses the sample. For a watch that begins at
-	// an older revision, etcd must read more revisions.
+	// maxBefore is the maximum age that a sample can have when a pod arrives and uses the sample. For a watch that
+	// begins at an older revision, etcd must read more revisions.
 	maxBefore = 12 * time.Second
 	// maxAfter is the maximum time from the arrival of a pod to a sample that the pod can use. The kubelet needs some
-	// tenths of a second until the pod's first Event.
+	// tenths of a second until it creates the pod's first Event.
 	maxAfter = time.Second
-	// likelyFor is the time after a request for Events in which further requests are likely. On a node where all images
-	// are present, the agent takes no samples.
+	// likelyFor is the time for which one request for Events makes further requests likely. On a node where all
+	// images are present, no pod requests Events, so the agent takes no samples.
 	likelyFor = 5 * time.Minute
 	// maxSampleAge is less than the interval at which the API server compacts etcd (--etcd-compaction-interval).
 	maxSampleAge = 4 * time.Minute
 )
 
-// The selector of a sample selects an Event by its name. For such a list, etcd reads only one key, even if the
-// namespace contains many Events. The Event does not exist. The namespace exists in every cluster.
+// A sample is a list with a field selector for the name of one Event. For this list, etcd reads only one key, even if
+// the namespace contains many Events. The Event does not exist. The namespace exists in every cluster.
 const (
 	sampleNamespace = "kube-node-lease"
 	sampleSelector  = "metadata.name=podlapse-revision"
@@ -41,28 +42,28 @@ const (
 
 var errNoRevision = errors.New("the API server's response has no resource version")
 
-// position is a point in the sequence of changes of the API server's Events. For a pod, it means: all Events about the
-// pod have been observed that the API server stored after `since` and up to the revision.
+// position is a point in the sequence of changes of the API server's Events. A pod's position means: the agent has
+// observed all Events about the pod that the API server stored after the time `since` and up to the revision.
 type position struct {
 	revision uint64
-	since    time.Time // agent's clock; zero if no earlier Event is missing
+	since    time.Time // time by the agent's clock; zero if no earlier Event is missing
 }
 
-// The type revisions holds the latest samples. The lock of Source guards it.
+// revisions holds the latest samples. The lock of Source guards revisions.
 type revisions struct {
 	samples []position // oldest first
-	pending bool       // a sample was requested and is not complete
-	// The field changed is closed and replaced when a sample is complete or has failed.
+	pending bool       // the agent requested a sample, and the sample is not complete
+	// changed is closed and replaced when a sample is complete or has failed.
 	changed chan struct{}
-	wake    chan struct{} // capacity 1; requests a sample
+	wake    chan struct{} // requests a sample; has capacity 1
 }
 
 func newRevisions() revisions {
 	return revisions{changed: make(chan struct{}), wake: make(chan struct{}, 1)}
 }
 
-// The method before returns the position from which a watch must begin for a pod that arrived at a time. The best
-// sample is old enough to precede all Events about the pod, but not older than necessary.
+// before returns the sample from which a watch must begin for a pod that arrived at arrivedAt. The best sample is old
+// enough to precede all Events about the pod, but not older than necessary.
 func (r *revisions) before(arrivedAt time.Time) (position, bool) {
 	var best position
 	for _, sample := range r.samples {
@@ -78,8 +79,8 @@ func (r *revisions) before(arrivedAt time.Time) (position, bool) {
 }
 
 // PodStarting takes a sample if a pod that starts now is likely to need the sample. The agent calls PodStarting when
-// the pod watch delivers a new pod, because a later sample might not cover the pod's first Events. PodStarting does not
-// block. Without starting pods, the agent takes no samples.
+// the pod watch delivers a new pod, because a later sample might not cover the pod's first Events. PodStarting does
+// not block. Without starting pods, the agent takes no samples.
 func (s *Source) PodStarting() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,7 +91,7 @@ func (s *Source) PodStarting() {
 	}
 }
 
-// requestSample makes the goroutine in sample take a sample. The caller must hold the lock.
+// requestSample wakes the goroutine that takes samples. The caller must hold the lock of Source.
 func (s *Source) requestSample() {
 	if s.revisions.pending {
 		return
@@ -102,7 +103,7 @@ func (s *Source) requestSample() {
 	}
 }
 
-// The method sample takes the requested samples until ctx is done.
+// sample takes the requested samples until ctx is done.
 func (s *Source) sample(ctx context.Context) {
 	for {
 		select {
@@ -130,7 +131,8 @@ func (s *Source) sampleOnce(ctx context.Context) (position, error) {
 	return p, err
 }
 
-// positionOf returns the position of a list, and the number of Events that the list omits because of its limit.
+// positionOf returns the position of a list of Events, and the number of Events that the list omits because of the
+// limit in the request.
 func (s *Source) positionOf(list any) (p position, omitted int64, err error) {
 	meta, ok := list.(metav1.ListMetaAccessor)
 	if !ok {
@@ -146,7 +148,7 @@ func (s *Source) positionOf(list any) (p position, omitted int64, err error) {
 	return position{revision, s.config.Now()}, omitted, nil
 }
 
-// The method sampled stores a sample. If the sample failed, the watches of the waiting pods begin without a sample.
+// sampled stores a sample. If the sample failed, the watches of the waiting pods begin without a sample.
 func (s *Source) sampled(p position, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -173,7 +175,7 @@ func (s *Source) sampled(p position, err error) {
 	}
 }
 
-// revisionOf parses a resource version. The result is zero if the version is not a number.
+// revisionOf parses a resource version. revisionOf returns zero if the version is not a number.
 func revisionOf(version string) uint64 {
 	v, err := strconv.ParseUint(version, 10, 64)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// arrive announces pods, each named by one letter, on a node where pods need Events. The returned function requests
-// their Events.
+// arrive announces pods on a node where pods need Events. Each letter of uids names one pod. The returned function
+// requests the pods' Events.
 func (b *bubble) arrive(namespace, uids string) (request func()) {
 	arrivedAt := time.Now()
 	b.events.mu.Lock()
@@ -26,7 +26,7 @@ func (b *bubble) arrive(namespace, uids string) (request func()) {
 	return func() { b.request(namespace, uids, arrivedAt) }
 }
 
-// request requests the Events of pods that arrived at a time.
+// request requests the Events of pods that arrived at arrivedAt.
 func (b *bubble) request(namespace, uids string, arrivedAt time.Time) {
 	for _, uid := range uids {
 		b.events.Watch(timeline.EventWatch{
@@ -37,7 +37,7 @@ func (b *bubble) request(namespace, uids string, arrivedAt time.Time) {
 	synctest.Wait()
 }
 
-// fill creates Events about pods without a request.
+// fill creates Events about pods that the agent did not request.
 func (b *bubble) fill(namespace string, count int) {
 	for i := range count {
 		b.server.Put(b.event(namespace, fmt.Sprint("other-", i), "Other"))
@@ -71,8 +71,8 @@ func TestWatchBeginsAtTheArrivalOfThePod(t *testing.T) {
 	})
 }
 
-// TestPodsShareSamples has a pod every second for a minute, and then none for an hour. Without a request for Events,
-// the agent takes no samples.
+// TestPodsShareSamples adds a pod every second for a minute, and no pod in the following hour. Without a request for
+// Events, the agent takes no samples.
 func TestPodsShareSamples(t *testing.T) {
 	inBubble(t, Config{}, func(b *bubble) {
 		for range 60 {
@@ -102,8 +102,8 @@ func TestPodsShareSamples(t *testing.T) {
 	})
 }
 
-// TestSampleBeforeTheArrivalCoversAllEvents has pods that arrive one after the other: the watch of a later pod begins
-// at a sample from before its arrival.
+// TestSampleBeforeTheArrivalCoversAllEvents has pods that arrive one after the other. The watch of a later pod begins
+// at a sample from before the pod's arrival.
 func TestSampleBeforeTheArrivalCoversAllEvents(t *testing.T) {
 	inBubble(t, Config{}, func(b *bubble) {
 		for _, uid := range "abcd" {
@@ -150,7 +150,7 @@ func TestInterruptedWatchContinues(t *testing.T) {
 	}
 }
 
-// TestExpiredRevision has the API server compact its history while no watch is open.
+// TestExpiredRevision lets the API server compact its history while no watch is open.
 func TestExpiredRevision(t *testing.T) {
 	for name, test := range map[string]struct {
 		others int
@@ -182,7 +182,8 @@ func TestExpiredRevision(t *testing.T) {
 				for _, line := range b.take() {
 					got = append(got, strings.TrimPrefix(line, "a: "))
 				}
-				// The Event before the interruption was observed. The agent need not observe it again.
+				// The agent observed the Event before the interruption. The agent can observe this Event again, but
+				// need not.
 				if text := strings.Join(got, " "); text != strings.Join(test.want, " ") &&
 					text != strings.Replace(strings.Join(test.want, " "), "Before ", "", 1) {
 					t.Errorf("observed %q, want %q", got, test.want)
@@ -227,7 +228,8 @@ func TestLateAgentReadsFewEvents(t *testing.T) {
 	}
 }
 
-// TestRoleWithoutLists has the rights of an earlier version of the agent: watches read the history.
+// TestRoleWithoutLists uses the ClusterRole of an earlier version of the agent, which allows no lists. The watches
+// read the history.
 func TestRoleWithoutLists(t *testing.T) {
 	inBubble(t, Config{}, func(b *bubble) {
 		b.server.Authorize(func(a podwatchtest.Attempt) bool { return a.Verb == "watch" })
@@ -269,7 +271,7 @@ func TestPodRequestedAgainContinues(t *testing.T) {
 	})
 }
 
-// TestSampleInFlight requests the Events of five pods before the API server has answered the request for a sample.
+// TestSampleInFlight requests the Events of five pods before the API server responds to the request for a sample.
 func TestSampleInFlight(t *testing.T) {
 	inBubble(t, Config{}, func(b *bubble) {
 		b.put("ns", "abcdef", "Old")
@@ -288,8 +290,8 @@ func TestSampleInFlight(t *testing.T) {
 	})
 }
 
-// TestLateRequestReadsHistory has a pod that needs Events long after its arrival, on a node where no pod needed Events
-// before: no sample is from the time of the arrival.
+// TestLateRequestReadsHistory has a pod that needs Events long after its arrival. No pod on the node needed Events
+// before, so no sample is from the time of the arrival.
 func TestLateRequestReadsHistory(t *testing.T) {
 	inBubble(t, Config{}, func(b *bubble) {
 		arrivedAt := time.Now()

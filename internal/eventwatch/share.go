@@ -6,23 +6,25 @@ import (
 )
 
 const (
-	// maxAlone is the maximum number of pods of one namespace that get their own watches. In a wide namespace (isWide),
-	// further pods wait. In other namespaces, they share one watch. For each watch on a namespace, the API server decodes
-	// every new Event of the namespace, even Events that the watch does not select.
+	// maxAlone is the maximum number of pods of one namespace that get their own watches. In a wide namespace
+	// (isWide), further pods wait. In other namespaces, the pods of the namespace then share one watch. For each
+	// watch on a namespace, the API server decodes every new Event of the namespace, even Events that the watch does
+	// not select.
 	maxAlone = 4
-	// The constant linger is the time for which a shared watch without pods stays open, so that the next pods of a
-	// burst can use this watch.
+	// linger is the time for which a shared watch without pods stays open, so that the next pods of a burst can use
+	// the watch.
 	linger = 5 * time.Second
-	// clusterLinger is longer than linger, because a watch that begins without a revision delivers the cluster's Events
-	// of the last hour. clusterLinger is limited, because the API server should not send the cluster's Events to a node
-	// where no pod starts.
+	// clusterLinger is the time for which a watch on all namespaces stays open without pods. clusterLinger is longer
+	// than linger, because a watch that begins without a revision delivers the cluster's Events of the last hour.
+	// clusterLinger is limited, because the API server should not send the cluster's Events to a node where no pod
+	// starts.
 	clusterLinger = time.Minute
 )
 
-// The caller of a function below must hold the lock of Source, unless the comment says that the function takes the
-// lock.
+// For each function below, the caller must hold the lock of Source, unless the function's comment says that the
+// function takes the lock.
 
-// The method scope returns the namespace of the shared watch that covers the pod. Empty means all namespaces.
+// scope returns the namespace of the shared watch for the pod, or "" for a watch on all namespaces.
 func (s *Source) scope(p *request) string {
 	if s.config.Cluster {
 		return ""
@@ -40,13 +42,12 @@ func (s *Source) requestsIn(scope string) int {
 	return count
 }
 
-// watchAlone enqueues a watch for this pod only.
+// watchAlone enqueues a watch for one pod only.
 func (s *Source) watchAlone(p *request) {
 	p.own = newFollower(p.watch.Namespace, p)
 	s.enqueue(p.own)
 }
 
-// stopAlone ends the pod's own watch if this watch exists.
 func (s *Source) stopAlone(p *request) {
 	if p.own != nil {
 		s.stop(p.own)
@@ -54,21 +55,21 @@ func (s *Source) stopAlone(p *request) {
 	}
 }
 
-// stopShared ends a shared watch that no pod needs. The next request can start a new shared watch.
+// stopShared ends a shared watch. The next request can start a new shared watch.
 func (s *Source) stopShared(f *follower) {
 	delete(s.shared, f.namespace)
 	s.stop(f)
 }
 
-// The method join adds a pod to a shared watch. If the watch is open, the caller must call f.nudge afterwards.
+// join adds a pod to a shared watch. If the watch is open, the caller must call f.nudge afterwards.
 func (s *Source) join(f *follower, p *request) {
 	f.pods = append(f.pods, p)
 	p.shared = f
 }
 
-// The method share starts a shared watch. The pods' own watches that wait for a slot leave the queue, and the shared
-// watch takes the position of the first of these watches. Open watches continue until the shared watch has delivered
-// all existing Events (watchSession.settle). So every pod stays watched.
+// share starts a shared watch. The pods' own watches that wait for a slot leave the queue, and the shared watch takes
+// the position of the first of these watches. The pods' open watches continue until the shared watch has delivered
+// all existing Events (watchSession.settle). So no pod has a gap in its Events.
 func (s *Source) share(scope string) {
 	f := newFollower(scope, nil)
 	s.shared[scope] = f
@@ -98,8 +99,8 @@ func (s *Source) share(scope string) {
 	s.queue.waiting = slices.Insert(s.queue.waiting, at, f)
 }
 
-// The method retire stops a shared watch without pods. If a pod uses the watch again, the method retire returns
-// false. The method retire takes the lock.
+// retire stops a shared watch without pods. If a pod uses the watch again, retire returns false. retire takes the
+// lock.
 func (s *Source) retire(f *follower) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -110,15 +111,14 @@ func (s *Source) retire(f *follower) bool {
 	return true
 }
 
-// The type podState is a pod and the state of the pod's own watch.
 type podState struct {
 	pod *request
-	// deliveredSince is the time at which the pod's own watch was opened. deliveredSince is zero unless that watch was
-	// opened after the shared watch and has delivered all existing Events.
+	// deliveredSince is the time at which the pod's own watch was opened. deliveredSince is zero unless the own watch
+	// was opened after the shared watch and has delivered all existing Events.
 	deliveredSince time.Time
 }
 
-// The method podStates returns the pods that a watch serves now. The method podStates takes the lock.
+// podStates returns the pods that a watch serves now. podStates takes the lock.
 func (s *Source) podStates(f *follower) []podState {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,8 +136,8 @@ func (s *Source) podStates(f *follower) []podState {
 	return list
 }
 
-// The method enough stops the pod's own watch, because the shared watch covers the pod. Another pod can then get its
-// own watch. The method enough takes the lock.
+// enough stops the pod's own watch, because the shared watch covers the pod. Another pod can then get its own watch.
+// enough takes the lock.
 func (s *Source) enough(p *request, f *follower) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -161,12 +161,12 @@ func (s *Source) withBothWatches(namespace string) int {
 	return count
 }
 
-// notEnough gives the pod its own watch in addition to the shared watch. A client that writes many Events in a
-// namespace can make a shared watch forget pods. At most maxAlone pods of a namespace have such a watch at a time,
-// so that other namespaces get slots. notEnough takes the lock.
+// notEnough gives the pod its own watch in addition to the shared watch, because the shared watch can lack Events of
+// the pod. A client that writes many Events in a namespace can make a shared watch forget pods. At most maxAlone pods
+// of a namespace have both watches at a time, so that other namespaces get slots. notEnough takes the lock.
 //
 // If the pod's own watch is older than the shared watch, notEnough opens the pod's own watch again. Otherwise, the
-// older watch could end before it has read an Event that is older than the shared watch.
+// older own watch could end before it delivers an Event that is older than the shared watch.
 func (s *Source) notEnough(p *request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/podlapse/podlapse/internal/kubeclient"
 )
 
-// The requests to the API server: a shared watch, and a watch of one pod.
+// Requests to the API server for a shared watch and for a watch on one pod.
 const (
 	requestForAll = "watch /api/v1/namespaces/ns/events source=kubelet"
 	requestForA   = "watch /api/v1/namespaces/ns/events involvedObject.uid=runtime-a,source=kubelet"
@@ -28,7 +28,7 @@ func TestOneWatchReplacesMany(t *testing.T) {
 		b.arrive("ns", "e")()
 		b.expect("e", "Before")
 		b.put("ns", "abcde", "During")
-		b.expect("abcde", "During") // once, although a to d have two watches
+		b.expect("abcde", "During") // observed only once, although each of the pods a to d has two watches
 		b.sleep(kubeclient.ProvenAfter)
 		b.expect("e", "watched")
 		b.put("ns", "abcde", "After")
@@ -37,7 +37,8 @@ func TestOneWatchReplacesMany(t *testing.T) {
 			b.server.Watches() != 1 {
 			t.Errorf("requests %v, %d watches are open", got, b.server.Watches())
 		}
-		// Each of the four was open for 11.001 s and received two Events. The shared one is open and received all.
+		// Each of the pods' four own watches was open for 11.001 s and received two Events. The shared watch is open
+		// and received all Events.
 		b.sleep(time.Minute)
 		got, want := statsOf(b.events),
 			(stats{Open: 1, Opened: 5, OpenFor: 4*11001*time.Millisecond + 61*time.Second, Received: 4*2 + 5*3,
@@ -55,7 +56,7 @@ func TestOneWatchReplacesMany(t *testing.T) {
 			t.Error("the shared watch does not stay open for further pods")
 		}
 		b.request("ns", "f", time.Now())
-		b.expect("f", "watched") // at once, because no Event about it can be missing
+		b.expect("f", "watched") // immediately, because no Event about the pod f can be missing
 		b.unwatch("f")
 		b.sleep(linger)
 		if got := statsOf(b.events); got.Open != 0 || b.server.Watches() != 0 || len(b.events.shared) != 0 {
@@ -63,7 +64,7 @@ func TestOneWatchReplacesMany(t *testing.T) {
 		}
 		b.watch("ns", "a")
 		b.sleep(kubeclient.ProvenAfter)
-		b.expect("a", "watched") // the Events from before were observed
+		b.expect("a", "watched") // the agent observed the pod's earlier Events before
 		if got := b.requests(); got[requestForA] != 2 {
 			t.Errorf("requests %v", got)
 		}
@@ -100,7 +101,7 @@ func TestSharedWatchRemembersEvents(t *testing.T) {
 		b.expect("z", "Newer")
 		b.unwatch("z")
 		b.put("ns", "z", "Missed")
-		b.watch("ns", "z") // requested again: all Events are observed again, as with a watch of its own
+		b.watch("ns", "z") // a repeated request observes all Events again, like a pod's own watch
 		b.expect("z", "Old", "New", "Newer", "Missed", "watched")
 		if got := b.requests(); !maps.Equal(got, requests) {
 			t.Errorf("requests %v", got)
@@ -139,7 +140,7 @@ func TestEvictedEventsComeFromOwnWatch(t *testing.T) {
 	})
 }
 
-// TestKubeletWithOtherHostName has a shared watch whose memory is empty because no Event names the node.
+// TestKubeletWithOtherHostName has a shared watch whose memory is empty, because no Event names the node.
 func TestKubeletWithOtherHostName(t *testing.T) {
 	inBubble(t, Config{}, func(b *bubble) {
 		b.watch("ns", "abcde")

@@ -17,11 +17,12 @@ import (
 // etcd and decodes every Event of the namespace.
 const DefaultWatches = 32
 
-// unservedAfter is the time after which a request without any observation counts as unserved. Earlier, the pod's Events
-// might not exist yet.
+// unservedAfter is the time after which a request without any observation counts as unserved. Before this time, the
+// pod's Events might not exist yet.
 const unservedAfter = 5 * time.Second
 
-// maxLeft is the maximum number of pods whose position is remembered after the request. A node has some hundred pods.
+// maxLeft is the maximum number of pods whose position Source remembers after the request ended. A node has some
+// hundred pods.
 const maxLeft = 512
 
 // Config configures a Source. All fields except Cluster, Limit and Delay are required.
@@ -43,36 +44,38 @@ type Config struct {
 	Delay func(time.Duration)
 }
 
-// Source observes the kubelet's Events about the requested pods. Source opens one watch for each pod. If many pods of
-// a namespace are requested, Source opens one shared watch for these pods instead. At most Limit watches are open,
-// and further watches wait in a queue. Each open watch then releases its slot after a lease and goes to the end of
-// the queue. No Event is lost, because the next watch begins at the revision at which the previous watch ended. Between
-// two leases, the pod is not watched, and EventsLost reports this gap.
+// Source observes the kubelet's Events about the requested pods. Source opens one watch for each pod. If more than
+// maxAlone pods of a namespace are requested, Source opens one shared watch for these pods instead.
+//
+// At most Limit watches are open, and further watches wait in a queue. While watches wait, each open watch releases
+// its slot after a lease and goes to the end of the queue. No Event is lost, because the next watch begins at the
+// revision at which the previous watch ended. Between two leases, the pod is not watched, and EventsLost reports this
+// gap.
 //
 // A watch begins at a revision of the API server's Events from shortly before the pod's arrival (PodStarting). So the
 // API server does not read older Events.
 type Source struct {
 	config Config
-	wake   chan struct{} // capacity 1, drops signals when full; signals a change of the queue or of the taken slots
-	// The field remember is the maximum number of Events that a shared watch remembers. Tests lower it.
+	wake   chan struct{} // signals a change of the queue or of the slots; has capacity 1, senders drop a signal if full
+	// remember is the maximum number of Events that a shared watch remembers. Tests lower this limit.
 	remember int
-	jitter   time.Duration // maxJitter; tests lower it
-	// The field wideSample is the constant wideSample. Tests lower it.
+	jitter   time.Duration // maximum random wait: maxJitter, or less in tests
+	// wideSample is the constant wideSample. Tests lower this number.
 	wideSample int
 	metrics    metrics
 
-	sizing chan struct{} // capacity 1; contains a token while the agent asks for the size of a namespace
+	sizing chan struct{} // contains a token while the agent asks for the size of a namespace; has capacity 1
 
 	mu          sync.Mutex
 	requests    map[string]*request  // by pod UID; one entry for each pod whose Events reconcile requests
-	shared      map[string]*follower // by namespace; in cluster mode, the key is empty
+	shared      map[string]*follower // by namespace; if Config.Cluster is true, the only key is ""
 	left        map[string]*position // positions of pods whose request ended, by pod UID
-	wide        map[string]time.Time // namespaces without shared watches, and until when
-	large       map[string]time.Time // namespaces with more than maxHistory Events, and until when this is assumed
+	wide        map[string]time.Time // time until which the pods of a namespace do not share a watch
+	large       map[string]time.Time // time until which a namespace counts as large (more than maxHistory Events)
 	queue       watchQueue
 	times       openTimes
-	requestedAt time.Time // time of the latest request
-	// The field revisions provides the positions from which watches begin.
+	requestedAt time.Time // time of the latest call of Watch that added a request
+	// revisions provides the positions from which watches begin.
 	revisions revisions
 }
 
@@ -104,7 +107,7 @@ func New(config Config) *Source {
 	return s
 }
 
-// Run opens the requested watches until ctx is done. Then it waits until all watches are closed and returns nil.
+// Run opens the requested watches until ctx is done. Run then waits until all watches are closed, and returns nil.
 // The caller can call Run only once.
 func (s *Source) Run(ctx context.Context) error {
 	var followers sync.WaitGroup
@@ -130,8 +133,8 @@ func (s *Source) Run(ctx context.Context) error {
 	}
 }
 
-// Watch requests the Events of a pod until Unwatch. Watch does not block. Repeated calls have no effect. Watch is
-// safe to call before Run and from any goroutine.
+// Watch requests the Events of a pod until the caller calls Unwatch. Watch does not block. Repeated calls have no
+// effect. Watch is safe to call before Run and from any goroutine.
 func (s *Source) Watch(w timeline.EventWatch) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,8 +162,8 @@ func (s *Source) Watch(w timeline.EventWatch) {
 	s.nudge()
 }
 
-// Unwatch stops the watch of a pod. Unwatch does not block. An observation that is in transit can still arrive after
-// Unwatch returns.
+// Unwatch ends the request for a pod's Events. Unwatch does not block. Observe can still receive an Event of the pod
+// after Unwatch returns.
 func (s *Source) Unwatch(uid string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,8 +190,7 @@ func (s *Source) Unwatch(uid string) {
 	}
 }
 
-// The method keep remembers up to which revision a pod's Events have been observed, because the pod can need further
-// Events later.
+// keep remembers the pod's position, because the pod can need further Events later.
 func (s *Source) keep(uid string, p *request) {
 	if p.position == nil {
 		return
@@ -199,7 +201,7 @@ func (s *Source) keep(uid string, p *request) {
 	s.left[uid] = p.position
 }
 
-// The method nudge makes Run check the queue.
+// nudge makes Run check the queue.
 func (s *Source) nudge() {
 	select {
 	case s.wake <- struct{}{}:

@@ -52,7 +52,7 @@ func TestEvents(t *testing.T) {
 	if got := h.nextEvent("Pulling", true); got.Count != 2 || got.NamedAt != kubeclienttest.Begun() {
 		t.Errorf("saw %+v", got)
 	}
-	server.Delete(pulling) // it expired
+	server.Delete(pulling) // the Event expired
 	server.Put(kubeletEvent("runtime-a", "Late", h.Clock.Now().Add(-time.Minute)))
 	h.nextEvent("Late", false)
 	expected := stats{Open: 1, Opened: 1, OpenFor: kubeclient.CatchUp + time.Minute, Received: 4,
@@ -88,7 +88,7 @@ func TestEventsReconnect(t *testing.T) {
 	h.Clock.Advance(time.Minute)
 	server.Put(kubeletEvent("runtime-a", "Two", h.Clock.Now()))
 	server.Heal()
-	h.nextEvent("Two", false) // One is not observed again, and Two was in the initial burst
+	h.nextEvent("Two", false) // the Event One is not observed again, and the Event Two was in the initial burst
 	h.Until(true, "watching")
 
 	server.Refuse(http.StatusGone, metav1.StatusReasonExpired, "compacted")
@@ -105,7 +105,7 @@ func TestEventsStartBeforeTheServer(t *testing.T) {
 	server.Refuse(http.StatusForbidden, metav1.StatusReasonForbidden, "events is forbidden")
 	h := newHarness(t)
 	events := New(Config{Report: h.Report, Now: h.Clock.Now, Registerer: prometheus.NewRegistry()})
-	events.Watch(watchOf("a")) // before Run
+	events.Watch(watchOf("a")) // Watch before Run
 	if got := statsOf(events); got != (stats{Waiting: 1}) {
 		t.Errorf("stats %+v", got)
 	}
@@ -118,7 +118,7 @@ func TestEventsStartBeforeTheServer(t *testing.T) {
 	h.Until(false, "events is forbidden")
 }
 
-// TestEventsLimit has the pods in two namespaces, with too few pods to share a watch.
+// TestEventsLimit has the pods in two namespaces, so that too few pods of a namespace exist for a shared watch.
 func TestEventsLimit(t *testing.T) {
 	t.Parallel()
 	server := podwatchtest.Start(t)
@@ -142,7 +142,7 @@ func TestEventsLimit(t *testing.T) {
 	if got := statsOf(events); got.Open != 2 || got.Waiting != 3 {
 		t.Errorf("stats %+v", got)
 	}
-	events.Unwatch("d") // leaves the queue
+	events.Unwatch("d") // the watch of the pod d leaves the queue
 	events.Unwatch("a")
 	h.nextEvent("Of-c", false)
 	events.Unwatch("b")
@@ -152,7 +152,7 @@ func TestEventsLimit(t *testing.T) {
 	}
 }
 
-// TestEventsTakeTurns breaks the watches instead of waiting for the end of their turns.
+// TestEventsTakeTurns breaks the watches instead of waiting for the end of their leases.
 func TestEventsTakeTurns(t *testing.T) {
 	t.Parallel()
 	server := podwatchtest.Start(t)
@@ -172,7 +172,7 @@ func TestEventsTakeTurns(t *testing.T) {
 		}
 		server.BreakWatches()
 	}
-	// In the next round, each turn starts with what was missed since the previous one.
+	// In the next round, each watch begins with the Events since its previous lease.
 	again := kubeletEvent("runtime-0", "Missed", kubeclienttest.Begun().Add(time.Second))
 	server.Put(again)
 	h.nextEvent("Missed", false)

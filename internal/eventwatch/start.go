@@ -15,29 +15,28 @@ import (
 	"github.com/podlapse/podlapse/internal/kubeclient"
 )
 
-// maxHistory is the maximum number of Events of a namespace that the API server reads to open a watch without a
-// resource version. Events have no watch cache, so the API server reads all of them from etcd. This number of Events
-// costs about 10 ms of CPU.
+// maxHistory is the maximum number of existing Events in a namespace for which a watch begins with the history. The
+// API server has no watch cache for Events. So the API server reads all existing Events from etcd. This number of
+// Events costs about 10 ms of CPU.
 const maxHistory = 1000
 
 // largeFor is the time for which the agent assumes that a namespace still has more than maxHistory Events.
 const largeFor = time.Minute
 
-// maxJitter is the maximum random wait before a watch that can begin with existing Events. When a new version of the
-// agent rolls out, many agents need such watches at the same time.
+// maxJitter is the maximum random wait before the agent opens a watch without a position. When a new version of the
+// agent rolls out, many agents open watches without a position at the same time.
 const maxJitter = 2 * time.Second
 
-// The type start is the point at which a watch begins.
+// start is the point at which a watch begins.
 type start struct {
 	position
-	// The field history is true if the watch begins with all Events that the API server holds.
+	// history is true if the watch begins with all Events that the API server holds.
 	history bool
-	// The field gap is true if the pods' earlier Events are missing, because the API server would have to read too many
-	// Events.
+	// gap is true if the pods' earlier Events are missing, because the API server would have to read too many Events.
 	gap bool
 }
 
-// The method options returns the options of a watch that begins here.
+// options returns the options of a watch that begins at this point.
 func (b start) options(selector string) metav1.ListOptions {
 	options := metav1.ListOptions{FieldSelector: selector}
 	if !b.history {
@@ -49,7 +48,7 @@ func (b start) options(selector string) metav1.ListOptions {
 // errNotNeeded means that a shared watch serves no pod any more.
 var errNotNeeded = errors.New("no pod needs the watch")
 
-// startOf returns the point at which a watch must begin. It waits for a sample if a pod needs a sample.
+// startOf returns the point at which a watch must begin. If a pod needs a sample, startOf waits for the sample.
 func (s *Source) startOf(lease context.Context, f *follower) (start, error) {
 	for {
 		if f.alone == nil && s.retire(f) {
@@ -70,8 +69,8 @@ func (s *Source) startOf(lease context.Context, f *follower) (start, error) {
 	}
 }
 
-// positionFor returns the earliest position of the watch's pods. If no pod has a position but a sample will provide a
-// position, positionFor returns a channel that is closed when the sample is complete.
+// positionFor returns the earliest position of the watch's pods. If a sample will provide the position of a pod,
+// positionFor also returns a channel. The channel is closed when the sample is complete or has failed.
 func (s *Source) positionFor(f *follower) (earliest position, wait <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,8 +88,8 @@ func (s *Source) positionFor(f *follower) (earliest position, wait <-chan struct
 	return earliest, wait
 }
 
-// The method locate gives a pod its position if a sample provides the position. If it is too late for a sample, the
-// method locate clears the time of arrival. The caller must hold the lock.
+// locate gives a pod its position if a sample provides the position. If it is too late for a sample, locate clears
+// the pod's time of arrival. The caller must hold the lock.
 func (s *Source) locate(p *request) {
 	if p.position != nil || p.arrivedAt.IsZero() {
 		return
@@ -102,15 +101,15 @@ func (s *Source) locate(p *request) {
 	}
 }
 
-// withoutPosition returns the start for pods whose earlier Events no position covers. If the namespace has few Events,
-// the watch begins with all of them. Otherwise the watch begins now, and the earlier Events are missing.
+// withoutPosition returns the start of a watch whose pods have no position. If the namespace has few Events, the
+// watch begins with all existing Events. Otherwise the watch begins now, and the earlier Events are missing.
 func (s *Source) withoutPosition(ctx context.Context, f *follower) (start, error) {
 	if s.jitter > 0 && !backoff.Sleep(ctx, rand.N(s.jitter)) {
 		return start{}, ctx.Err()
 	}
 	from, large, err := s.sizeOf(ctx, f.namespace)
 	switch {
-	case apierrors.IsForbidden(err): // the role of earlier versions allows only watches
+	case apierrors.IsForbidden(err): // the ClusterRole of earlier versions allows only watches, no lists
 		return start{history: true}, nil
 	case err != nil:
 		return start{}, err
@@ -129,7 +128,7 @@ func (s *Source) withoutPosition(ctx context.Context, f *follower) (start, error
 
 // sizeOf returns the current position, and whether a namespace has more than maxHistory Events. The API server counts
 // the Events without reading them, but even the count takes time in a large namespace. So sizeOf remembers large
-// namespaces. The first Event in the response can have any size, so sizeOf requests one size at a time.
+// namespaces. The list contains one Event, which can have any size, so only one goroutine at a time requests a list.
 func (s *Source) sizeOf(ctx context.Context, namespace string) (at position, large bool, err error) {
 	select {
 	case s.sizing <- struct{}{}:
@@ -162,8 +161,8 @@ func (s *Source) sizeOf(ctx context.Context, namespace string) (at position, lar
 	return at, large, err
 }
 
-// The method expired handles a revision that the API server no longer holds. The pods that needed this revision lose
-// their position, and the watch begins anew. The method expired returns false for other errors.
+// expired handles a revision that the API server no longer holds. The pods that needed this revision lose their
+// position, and the watch begins again without this revision. For other errors, expired returns false.
 func (s *Source) expired(f *follower, from start, err error) bool {
 	if from.history || !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
 		return false
@@ -179,7 +178,7 @@ func (s *Source) expired(f *follower, from start, err error) bool {
 	return true
 }
 
-// The method covers reports whether a watch delivers all Events about a pod that the pod's position lacks.
+// covers reports whether a watch delivers all Events about a pod that the pod has not observed before.
 func (s *Source) covers(from start, openedAt time.Time, p *request) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -190,7 +189,8 @@ func (s *Source) covers(from start, openedAt time.Time, p *request) bool {
 	return from.history || p.position != nil && p.position.revision >= from.revision
 }
 
-// The method awaits reports whether a sample will provide the pod's position. The method awaits requests the sample.
+// awaits requests a sample if the sample will provide the pod's position, and reports whether it requested the
+// sample.
 func (s *Source) awaits(p *request) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -202,9 +202,9 @@ func (s *Source) awaits(p *request) bool {
 	return true
 }
 
-// The method reached moves a pod's position forward to a revision, because all Events up to the revision have been
-// observed. With history, no earlier Event is missing. The method reached returns the time since which no Event is
-// missing. The second result is false if this time is unknown, because the pod's position expired.
+// reached moves a pod's position forward to a revision, because the watch has observed all Events up to the revision.
+// If history is true, no earlier Event is missing. The result since is the time from which no Event is missing. The
+// result known is false if this time is unknown, because the pod's position expired.
 func (s *Source) reached(p *request, revision uint64, history bool) (since time.Time, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

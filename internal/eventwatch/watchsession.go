@@ -10,8 +10,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The type watchSession is one open watch connection. The connection begins with the API server's response and ends
-// when the stream closes. Only the goroutine in the method follow uses the type watchSession.
+// watchSession is one open watch connection. The connection begins with the API server's response and ends when the
+// stream closes. Only the goroutine in follow uses a watchSession.
 type watchSession struct {
 	source   *Source
 	f        *follower
@@ -20,28 +20,28 @@ type watchSession struct {
 	openedAt time.Time
 	members  []*member
 	cache    *eventCache // remembered Events of a shared watch; nil for the watch of one pod
-	usage    usage       // of a shared watch
+	usage    usage       // usage of a shared watch
 	proof    *proof
 	accepted bool // true after the first event, or after a time without an error
 	proven   bool // the watch has delivered all existing Events
 
-	// The field named is true if a pod of this node had an Event whose host is this node's name. The field renamed is
-	// true if a pod of this node had an Event with another host.
+	// named is true after an Event about a requested pod had this node's name as its host. renamed is true after an
+	// Event about a requested pod had another host.
 	named, renamed bool
 }
 
 // member is a pod that an open watch serves.
 type member struct {
 	pod *request
-	// The field since is the time from which this watch and a previous watch together have delivered all Events of
-	// the pod. The field since is zero if Events are missing.
+	// since is the time from which the watches of the pod have delivered all Events of the pod. since is zero if
+	// Events are missing.
 	since   time.Time
 	vouched bool
-	// The field whole is true if the connection has delivered all Events about the pod that it received.
+	// whole is true if the pod got all Events about the pod that the watch has received so far.
 	whole bool
 }
 
-// The method begin adds the present pods.
+// begin returns the session of a watch that the API server accepted, with the pods that the watch serves now.
 func (s *Source) begin(ctx context.Context, f *follower, from start) *watchSession {
 	r := &watchSession{
 		source: s, f: f, from: from, openedAt: s.opened(f), proof: newProof(from.revision),
@@ -58,7 +58,7 @@ func (s *Source) begin(ctx context.Context, f *follower, from start) *watchSessi
 	return r
 }
 
-// The method accept records that the API server delivers Events from the start of the watch.
+// accept records that the API server delivers Events from the start of the watch.
 func (r *watchSession) accept() {
 	if r.accepted {
 		return
@@ -68,7 +68,7 @@ func (r *watchSession) accept() {
 	r.source.config.Report(true, "watching")
 }
 
-// The method end revokes the EventsWatched observations of the watch.
+// end reports EventsLost for the pods for which the watch had reported EventsWatched.
 func (r *watchSession) end(ctx context.Context) {
 	r.source.closed(r.f)
 	for _, m := range r.members {
@@ -79,7 +79,7 @@ func (r *watchSession) end(ctx context.Context) {
 	}
 }
 
-// The method cover finds the pods whose Events the connection delivers without a gap.
+// cover finds the pods whose Events the watch delivers without a gap.
 func (r *watchSession) cover() {
 	for _, m := range r.members {
 		if m.since.IsZero() && m.whole && r.source.covers(r.from, r.openedAt, m.pod) {
@@ -88,23 +88,22 @@ func (r *watchSession) cover() {
 	}
 }
 
-// The method advance records up to which revision a pod's Events have been observed.
+// advance records the revision up to which the agent has observed a pod's Events.
 func (r *watchSession) advance(m *member) {
 	if !m.since.IsZero() && (r.proven || !r.from.history) {
 		r.source.reached(m.pod, r.proof.newest, false)
 	}
 }
 
-// The method advanceAll records up to which revision the pods' Events have been observed.
 func (r *watchSession) advanceAll() {
 	for _, m := range r.members {
 		r.advance(m)
 	}
 }
 
-// revision returns the revision up to which the watch has delivered Events, or zero if this revision is not certain. A
-// watch of the history that has delivered no Event can wait for a slow API server. The next watch then reads the
-// history again.
+// revision returns the revision up to which the watch has delivered Events. revision returns zero if this revision is
+// uncertain: a watch of the history that has delivered no Event might wait for a slow API server. After zero, the
+// next watch reads the history again.
 func (r *watchSession) revision() uint64 {
 	if r.from.history && r.usage.received == 0 {
 		return 0
@@ -112,14 +111,14 @@ func (r *watchSession) revision() uint64 {
 	return r.proof.newest
 }
 
-// The method unshare replaces the shared watch by watches on single pods.
+// unshare replaces the shared watch by watches on single pods.
 func (r *watchSession) unshare() {
 	r.advanceAll()
 	r.source.unshare(r.f)
 }
 
-// The method meet updates the list of pods that a shared watch serves, and the state of the pods' own watches. A new
-// pod gets the Events that the shared watch has received about the pod.
+// meet updates the list of pods that a shared watch serves, and the state of the pods' own watches. A new pod gets
+// the Events that the shared watch has received about the pod.
 func (r *watchSession) meet() {
 	known := make(map[*request]*member, len(r.members))
 	for _, m := range r.members {
@@ -137,8 +136,8 @@ func (r *watchSession) meet() {
 			m.whole = !r.cache.forgot(s.pod.watch) && r.knowsKubelet()
 		}
 		if m.since.IsZero() {
-			// The pod's own watch delivered the Events that the shared watch forgot. Both watches deliver later
-			// Events.
+			// The pod's own watch delivered the Events that the shared watch forgot. The pod's own watch and the
+			// shared watch deliver later Events.
 			m.since = s.deliveredSince
 		}
 		members = append(members, m)
@@ -151,8 +150,8 @@ func (r *watchSession) meet() {
 	r.cover()
 }
 
-// The method settle runs when a watch has delivered all existing Events. The watch vouches for the pods without
-// missing Events. The other pods get their own watches.
+// settle runs when a watch has delivered all existing Events. settle reports EventsWatched for the pods without
+// missing Events, and gives other pods their own watches.
 func (r *watchSession) settle() {
 	for _, m := range r.members {
 		if m.vouched {
@@ -180,8 +179,8 @@ func (r *watchSession) settle() {
 	}
 }
 
-// The method hand calls the function over, which passes observations and can take a long time. Existing Events can
-// still arrive during this time, so the method hand postpones the proof.
+// hand calls over. The function over passes observations and can take a long time. Existing Events can still arrive
+// during this time, so hand postpones the proof.
 func (r *watchSession) hand(over func()) {
 	began := time.Now()
 	over()
@@ -190,16 +189,17 @@ func (r *watchSession) hand(over func()) {
 	}
 }
 
-// knowsKubelet reports whether the cache can be complete. The cache holds only Events whose host is this node's
-// name. If the kubelet uses another name, the Events of requested pods show this name. One forged host does not
-// make the cache incomplete, because the kubelet's next Event about a requested pod shows the real host.
+// knowsKubelet reports whether the cache can be complete. The cache holds only Events whose host is this node's name.
+// If the kubelet uses another name, the Events of requested pods show this name. One forged host does not make the
+// cache incomplete, because the kubelet's next Event about a requested pod shows the real host.
 func (r *watchSession) knowsKubelet() bool { return r.named || !r.renamed }
 
-// The method take observes an Event. A shared watch also remembers the Event if the Event comes from this node. The
-// watch event DELETED means that the API server deleted the Event after the Event's time to live. A bookmark contains
-// no Event. A client that can create Events in a namespace chooses all fields of these Events. So the method take
-// refuses an Event that is longer than any Event of the kubelet. The method take also refuses an Event that has a
-// requested pod's UID but concerns another object.
+// take observes an Event. A shared watch also remembers the Event if the Event comes from this node. take ignores the
+// watch event DELETED, which means that the Event's time to live ended, and bookmarks, which contain no Event.
+//
+// A client that can create Events in a namespace chooses all fields of these Events. So take refuses an Event that is
+// longer than any Event of the kubelet. take also refuses an Event that has a requested pod's UID but concerns
+// another object.
 func (r *watchSession) take(event watch.Event) {
 	object, ok := event.Object.(*corev1.Event)
 	switch {
@@ -243,8 +243,8 @@ func (r *watchSession) take(event watch.Event) {
 	}
 }
 
-// The method late reports the delay of an Event. An Event that is newer than the watch is not a repetition, so its
-// delay is real.
+// late reports the delay of an Event that is newer than the watch. An older Event is a repetition, so its delay would
+// be wrong.
 func (r *watchSession) late(seen timeline.EventSeen) {
 	if delay := r.source.config.Delay; delay != nil && seen.NamedAt.After(r.openedAt) {
 		delay(max(0, seen.ArrivedAt.Sub(seen.NamedAt)))

@@ -7,24 +7,25 @@ import "time"
 // because decoding an Event takes more CPU than sending the Event. But the agent must decode every Event of a shared
 // watch.
 const (
-	// wideSample is the number of Events after which the agent judges a shared watch, and judges it again.
+	// wideSample is the number of Events after which the agent checks whether the namespace is wide.
 	wideSample = 4096
-	// wideWithin is the maximum time for this number of Events in a wide namespace.
+	// wideWithin is the maximum time in which wideSample Events arrive in a wide namespace.
 	wideWithin = 10 * time.Second
-	// maxUseless is the maximum number of received Events for each Event about a requested pod.
+	// maxUseless is the maximum number of received Events for each Event about a requested pod. In a wide namespace,
+	// the ratio is higher.
 	maxUseless = 16
-	// wideFor is the time after which the agent tries a shared watch again.
+	// wideFor is the time after which the agent opens a shared watch of a wide namespace again.
 	wideFor = 10 * time.Minute
 )
 
-// The type usage counts the Events of one shared watch.
+// usage counts the Events of one shared watch.
 type usage struct {
 	since          time.Time
 	received, used int
 }
 
-// The method wasteful reports whether a watch brought many Events in a short time, and few of them concerned a
-// requested pod. The method wasteful then starts a new count.
+// wasteful reports whether a watch delivered many Events in a short time, and few of them concerned a requested pod.
+// After sample Events, wasteful starts a new count.
 func (u *usage) wasteful(sample int, now time.Time) bool {
 	if u.received < sample {
 		return false
@@ -44,8 +45,8 @@ func (s *Source) isWide(namespace string) bool {
 	return ok
 }
 
-// The method unshare replaces a shared watch by watches on single pods. Each of these watches begins where the shared
-// watch ends, so no Event is lost.
+// unshare replaces a shared watch by watches on single pods. Each of these watches begins where the shared watch
+// ends, so no Event is lost.
 func (s *Source) unshare(f *follower) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,9 +68,9 @@ func (s *Source) unshare(f *follower) {
 	s.nudge()
 }
 
-// The method blocked reports whether a waiting watch cannot open because its wide namespace already has maxAlone
-// watches. Such a watch waits until a pod needs no more Events: if the pods took turns, the API server would decode
-// each Event once for each pod. The caller must hold the lock.
+// blocked reports whether a waiting watch cannot open because its wide namespace already has maxAlone open watches.
+// The waiting watch opens when another pod of the namespace needs no more Events. If the pods took turns, the API
+// server would decode each Event once for each pod. The caller must hold the lock.
 func (s *Source) blocked(f *follower) bool {
 	if f.alone == nil || !s.isWide(f.namespace) {
 		return false
@@ -83,8 +84,8 @@ func (s *Source) blocked(f *follower) bool {
 	return open >= maxAlone
 }
 
-// The method next returns the position in the queue of the first watch that can open, or -1. The caller must hold the
-// lock.
+// next returns the position in the queue of the first watch that can open, or -1 if no watch can open. The caller
+// must hold the lock.
 func (s *Source) next() int {
 	if s.queue.taken >= s.queue.limit {
 		return -1
@@ -97,7 +98,8 @@ func (s *Source) next() int {
 	return -1
 }
 
-// The method successor returns the first watch that waits for a slot, or nil. The caller must hold the lock.
+// successor returns the first watch that waits for a slot, or nil while slots are free. The caller must hold the
+// lock.
 func (s *Source) successor() *follower {
 	if s.queue.taken < s.queue.limit {
 		return nil

@@ -17,7 +17,8 @@ const (
 	lastBucket  = 17 * bucketsPerDouble
 )
 
-// durations contains durations by api.DurationBucket. Its size does not depend on the number of durations.
+// durations counts durations in exponential buckets (api.DurationBucket). The size of the map does not depend on the
+// number of durations.
 type durations map[int]api.DurationBucket
 
 func (d durations) add(length time.Duration) {
@@ -34,7 +35,7 @@ func (d durations) merge(b api.DurationBucket) {
 	d[b.Bucket] = api.DurationBucket{Bucket: b.Bucket, Pulls: sum.Pulls + b.Pulls, Length: sum.Length + b.Length}
 }
 
-// The method list returns the buckets sorted by duration.
+// list returns the buckets sorted by duration.
 func (d durations) list() []api.DurationBucket {
 	buckets := make([]api.DurationBucket, 0, len(d))
 	for _, bucket := range slices.Sorted(maps.Keys(d)) {
@@ -43,9 +44,9 @@ func (d durations) list() []api.DurationBucket {
 	return buckets
 }
 
-// The method quantile returns a duration that is not less than the given share of the durations. The result is the
-// mean of a bucket. It is exact if all durations in the bucket are equal. Otherwise it differs from the exact
-// quantile by less than 10 %.
+// quantile returns the given quantile of the durations, for example 0.9. The result is the mean of a bucket. The
+// result is exact if all durations in the bucket are equal. Otherwise, the result differs from the exact quantile by
+// less than 10 %.
 func (d durations) quantile(share float64) time.Duration {
 	total := 0
 	for _, b := range d {

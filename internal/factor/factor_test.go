@@ -26,7 +26,7 @@ var update = flag.Bool("update", false, "rewrite the test of the rules; read the
 
 var now = time.Date(2026, time.March, 2, 12, 0, 0, 0, time.UTC)
 
-// fleets are the situations in which the rules and this package must agree.
+// fleets returns the situations in which the rules and this package must agree.
 func fleets() map[string]nodes {
 	const recent, earlier = 20 * time.Minute, 110 * time.Minute
 	two := func(i int, slowDown int) []timeline.Pull {
@@ -107,7 +107,7 @@ func fleetOf(all nodes) *factor.Fleet {
 	return fleet
 }
 
-// totalsOf returns a node's totals of the past hour, and of the day before.
+// totalsOf returns a node's totals of the past hour, and of the day before the past hour.
 func totalsOf(node string, startUps []timeline.Timeline) (recent, past api.TotalsRecord) {
 	hourAgo := now.Add(-factor.Window)
 	hour := factor.NewTotals(node, factor.Span{Since: hourAgo})
@@ -120,11 +120,11 @@ func totalsOf(node string, startUps []timeline.Timeline) (recent, past api.Total
 	return hour.Record(), day.Record()
 }
 
-// rulesTest is the test that promtool runs on the rules (in lab, go test ./internal/monitoring).
+// rulesTest is the file with the test that promtool runs on the rules (in lab, go test ./internal/monitoring).
 const rulesTest = "../../manifests/monitoring/tests/factor.yaml"
 
-// TestFactorsEqualRules writes a test of the rules: the input is the metrics of the start-ups above, and the expected
-// output is the factors of this package. The committed file must have the same content.
+// TestFactorsEqualRules writes a test of the rules. The input is the metrics of the start-ups in fleets, and the
+// expected output is the factors of this package. The committed file must have the same content.
 func TestFactorsEqualRules(t *testing.T) {
 	var out strings.Builder
 	out.WriteString("# The factors that kubectl podlapse shows for the same start-ups. Written by: go test " +
@@ -150,8 +150,8 @@ func TestFactorsEqualRules(t *testing.T) {
 	}
 }
 
-// writeTest writes one test. Every series starts at 1. The start-ups of the day before raise a series 110 minutes
-// before the end, and the start-ups of the past hour 30 minutes before the end.
+// writeTest writes one test. Every series starts at 1. The start-ups of the day before the past hour raise a series
+// 110 minutes before the end. The start-ups of the past hour raise a series 30 minutes before the end.
 func writeTest(t *testing.T, out *strings.Builder, name string, all nodes) {
 	t.Helper()
 	before, minutes := 60, 120
@@ -203,7 +203,8 @@ func writeTest(t *testing.T, out *strings.Builder, name string, all nodes) {
 
 func decimal(v float64) string { return strconv.FormatFloat(math.Round(v*1e6)/1e6, 'f', -1, 64) }
 
-// metricsOf returns the agent's own metrics of start-ups, by series. Without recent, it excludes the past hour.
+// metricsOf returns the agent's own metrics of start-ups, by series. If recent is false, the metrics exclude the past
+// hour.
 func metricsOf(t *testing.T, startUps []timeline.Timeline, recent bool) map[string]float64 {
 	t.Helper()
 	registry := prometheus.NewRegistry()
@@ -234,7 +235,7 @@ func metricsOf(t *testing.T, startUps []timeline.Timeline, recent bool) map[stri
 		}
 	}
 	maps.DeleteFunc(series, func(name string, value float64) bool {
-		// without this condition, the test has hundreds of series
+		// Without this condition, the test would have hundreds of series.
 		return value == 0 && (strings.Contains(name, "phase=") || !strings.Contains(name, "duration"))
 	})
 	return series
@@ -248,8 +249,8 @@ func labels(m *dto.Metric) string {
 	return "{" + strings.Join(pairs, "") + "}"
 }
 
-// TestNodeFactors computes by hand: node a needs 4 s longer for the network of each of its six start-ups. The other
-// nodes together did the same work ten times in 12.1 s.
+// TestNodeFactors compares the factors with values computed by hand. Node a needs 4 s longer for the network of each
+// of its six start-ups. The other nodes together did the same work ten times in 12.1 s.
 func TestNodeFactors(t *testing.T) {
 	all := fleets()["a slow node"]
 	for node := range all {
@@ -287,7 +288,7 @@ func TestNodesSayWhyTheyHaveNoFactor(t *testing.T) {
 	}
 }
 
-// TestFactorExcludesMergedWork has missing evidence that the runtime could report. The node keeps its factor.
+// TestFactorExcludesMergedWork has missing evidence that the runtime could report. The node still has a factor.
 func TestFactorExcludesMergedWork(t *testing.T) {
 	n := fleetOf(fleets()["a runtime that does not answer"]).Nodes()[0]
 	if n.Factor == nil || n.Why != "the evidence does not separate volumes, network, sandbox" {

@@ -11,16 +11,17 @@ import (
 )
 
 const (
-	// leastUnits is the minimum amount of work on the other nodes for a comparison, in units.
+	// leastUnits is the minimum amount of work on all other nodes together, in units. With less work, a comparison is
+	// not possible.
 	leastUnits = 5
-	// unpackUnit is one unit of the work unpack, in downloaded bytes.
+	// unpackUnit is the number of downloaded bytes that count as one unit of the work unpack.
 	unpackUnit = 20 << 20
-	// maxUnreported is the maximum number of milestones for each start-up that the container runtime can never
-	// report. A node with more of these milestones has no factor, because the factor would not show a slow network.
+	// maxUnreported limits the average number of milestones per start-up that the container runtime can never report.
+	// A node above this limit has no factor, because the factor would not show a slow network.
 	maxUnreported = 0.5
 )
 
-// The kinds of work. The first four kinds of work have the same names as their phases.
+// Kinds of work of a node. The first four kinds have the same names as their phases.
 const (
 	workPickup     = string(timeline.PhaseKubeletPickup)
 	workVolumes    = string(timeline.PhaseVolumes)
@@ -30,7 +31,7 @@ const (
 	workUnpack     = "unpack"
 )
 
-// workOf returns the kind of work of a phase. It returns an empty text if the node does not cause the phase.
+// workOf returns the kind of work of a phase, or "" if the phase is not work of the node.
 func workOf(phase timeline.Phase) string {
 	switch phase {
 	case timeline.PhaseKubeletPickup, timeline.PhaseVolumes, timeline.PhaseNetwork, timeline.PhaseSandbox:
@@ -62,16 +63,17 @@ func (n *nodeSums) addPhase(phase api.PhaseTotals) {
 	}
 }
 
-// Node contains the node factor of one node, and the data of this factor.
+// Node contains the node factor of one node, and the data behind this factor.
 type Node struct {
 	Node     string
 	StartUps int // start-ups that became ready or succeeded in the window
-	// Factor is the time of the node's work, divided by the expected time from the other nodes. Factor is nil if no
-	// comparison is possible, and the field Why then contains the reason.
+	// Factor is the time of the node's work, divided by the time that the other nodes need for the same work. If no
+	// comparison is possible, Factor is nil and Why contains the reason.
 	Factor *float64
-	Lost   time.Duration // observed time minus expected time, for each start-up
+	Lost   time.Duration // observed time minus expected time, per start-up
 	Why    string
-	// Merged lists the kinds of work that the node's evidence never separated from other work. Factor excludes them.
+	// Merged lists the kinds of work that the node's evidence never separated from other work. Factor excludes these
+	// kinds of work.
 	Merged []string
 }
 
@@ -136,8 +138,8 @@ func (f *Fleet) nodeResult(name string, total map[string]workSums) Node {
 	return result
 }
 
-// neverSeparated lists the kinds of work that the node's start-ups contained, but that the node's evidence never
-// separated from other work.
+// neverSeparated lists the kinds of work that the node's evidence never separated from other work, although start-ups
+// of the node contained this work.
 func (n *nodeSums) neverSeparated() []string {
 	var works []string
 	for _, work := range []string{workPickup, workVolumes, workNetwork, workSandbox, workContainers} {

@@ -9,11 +9,12 @@ import (
 )
 
 const (
-	// leastPulls is the minimum number of other pulls for a comparison.
+	// leastPulls is the minimum number of pulls to compare with.
 	leastPulls = 3
 	// pullOverhead is the part of a pull's time that does not depend on the number of bytes, in seconds.
 	pullOverhead = 0.5
-	// leastByBytes is the minimum share of the other pulls' time that depends on the number of bytes.
+	// leastByBytes is the minimum share of the pulls' time that depends on the number of bytes. The share is in the
+	// range 0 to 1.
 	leastByBytes = 0.1
 )
 
@@ -21,7 +22,7 @@ const (
 type registrySums struct {
 	past       pullSums  // pulls in the day before the window
 	durations  durations // durations of completed pulls in the window
-	nodes      int       // number of nodes with a use of the registry in the window
+	nodes      int       // number of nodes that used the registry in the window
 	pulls      int
 	bytes      int64
 	failures   int
@@ -39,23 +40,23 @@ func (r *registrySums) add(totals api.RegistryTotals) {
 	}
 }
 
-// Registry contains the registry factor of one registry, and the data of this factor.
+// Registry contains the registry factor of one registry, and the data behind this factor.
 type Registry struct {
 	Registry   string
 	Nodes      int // number of nodes with pulls, failed pulls, or pulls in progress
-	Pulls      int // number of timed pulls in the window that downloaded content
+	Pulls      int // number of pulls in the window that downloaded content and have a known duration
 	Failures   int
 	InProgress int
 	Bytes      int64
-	P50, P90   time.Duration // quantiles of the pulls' durations, see durations.quantile; 0 without pulls
-	// Factor is the time of the registry's pulls, divided by the expected time for the same number of bytes. Factor
-	// is nil if no comparison is possible, and the field Why then contains the reason.
+	P50, P90   time.Duration // quantiles of the pulls' durations (see durations.quantile); 0 without pulls
+	// Factor is the time of the registry's pulls, divided by the expected time for the same number of bytes. If no
+	// comparison is possible, Factor is nil and Why contains the reason.
 	Factor *float64
 	Why    string
 }
 
-// NeedsPast reports whether a registry on some node has too few other pulls in the window for a comparison. The
-// caller must then add the start-ups of the time Past.
+// NeedsPast reports whether some node has too few pulls from other registries in the window to compare a registry
+// with. In this case, the caller must call AddPast for each node.
 func (f *Fleet) NeedsPast() bool {
 	for _, n := range f.nodes {
 		all := n.allPulls()
@@ -112,14 +113,14 @@ func (f *Fleet) Registries() []Registry {
 	return results
 }
 
-// The method compare returns the observed and the expected seconds of a registry's pulls on a node. It returns 0
-// and 0 if no comparison is possible.
+// compare returns the observed and the expected seconds of a registry's pulls on a node. If no comparison is
+// possible, compare returns zeros.
 func (f *Fleet) compare(n *nodeSums, registry string, p pullSums) (observed, expected float64) {
 	all := n.allPulls()
 	reference, observed := all.without(p), p.seconds
 	if reference.pulls < leastPulls {
-		// Earlier pulls of this registry come from all nodes, and other nodes have other disks. Subtract the time of
-		// unpacking, as if unpacking did not overlap with the download.
+		// The registry's past pulls come from all nodes, and other nodes have other disks. So compare subtracts the
+		// time of unpacking, as if unpacking never overlapped with the download.
 		reference = f.registries[registry].past
 		observed = max(p.seconds-n.work(workUnpack).seconds, 0)
 	}

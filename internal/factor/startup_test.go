@@ -9,7 +9,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// startUp returns a start-up that ended some time ago. Its phases have the given durations, in milliseconds.
+// startUp returns a start-up that ended at now minus ago. The durations of the phases are in milliseconds.
 func startUp(name string, ago time.Duration, phases map[timeline.Phase]int, pulls ...timeline.Pull) timeline.Timeline {
 	t := timeline.Timeline{
 		Namespace: "shop", Name: name, UID: name, State: timeline.StateReady, SettledAt: now.Add(-ago), Pulls: pulls,
@@ -27,7 +27,7 @@ func startUp(name string, ago time.Duration, phases map[timeline.Phase]int, pull
 	return t
 }
 
-// download returns a pull of one layer. Its durations are in milliseconds, its size in MiB.
+// download returns a pull of one layer. The durations are in milliseconds, and the size is in MiB.
 func download(registry string, length, unpack, size int) timeline.Pull {
 	began := now.Add(-30 * time.Minute)
 	downloaded := began.Add(time.Duration(length-unpack/2) * time.Millisecond)
@@ -42,7 +42,7 @@ func download(registry string, length, unpack, size int) timeline.Pull {
 	}
 }
 
-// normal are the phases of an ordinary start-up.
+// normal returns the phases of a normal start-up.
 func normal() map[timeline.Phase]int {
 	return map[timeline.Phase]int{
 		timeline.PhaseScheduling: 300, timeline.PhaseKubeletPickup: 100, timeline.PhaseVolumes: 400,
@@ -51,15 +51,15 @@ func normal() map[timeline.Phase]int {
 	}
 }
 
-// slow are the phases of a start-up on a node with a slow network plugin.
+// slow returns the phases of a start-up on a node with a slow network plugin.
 func slow() map[timeline.Phase]int {
 	phases := normal()
 	phases[timeline.PhaseNetwork] = 4150
 	return phases
 }
 
-// merged is a start-up whose evidence does not separate volumes, network and sandbox. The argument unreported lists
-// the milestones that the container runtime can never report.
+// merged returns a start-up whose evidence does not separate volumes, network and sandbox. The argument unreported
+// lists the milestones that the container runtime can never report.
 func merged(name string, ago time.Duration, unreported ...string) timeline.Timeline {
 	phases := normal()
 	delete(phases, timeline.PhaseVolumes)

@@ -11,11 +11,11 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Span is a time window. A zero Since is the beginning of all time. A zero Until is the present.
+// Span is a time window. A zero Since means that the window has no start. A zero Until means the present.
 type Span struct{ Since, Until time.Time }
 
-// Contains reports whether a start-up ended in the window. A start-up in progress has no end. It is in the window
-// only if the window ends at the present.
+// Contains reports whether a start-up that ended at settledAt is in the window. A start-up in progress has a zero
+// settledAt. Only a window that ends at the present contains start-ups in progress.
 func (s Span) Contains(settledAt time.Time) bool {
 	if settledAt.IsZero() {
 		return s.Until.IsZero()
@@ -23,8 +23,8 @@ func (s Span) Contains(settledAt time.Time) bool {
 	return !settledAt.Before(s.Since) && (s.Until.IsZero() || settledAt.Before(s.Until))
 }
 
-// Totals adds up the start-ups of one node. Its memory grows with the number of registries, but not with the number
-// of start-ups.
+// Totals adds up the start-ups of one node. The memory of a Totals grows with the number of registries, but not with
+// the number of start-ups.
 type Totals struct {
 	window     Span
 	sums       api.TotalsRecord
@@ -46,7 +46,7 @@ func NewTotals(node string, window Span) *Totals {
 	}
 }
 
-// Add adds a start-up if it is in the window. The caller must add each start-up only once.
+// Add adds a start-up to the totals if the start-up is in the window. The caller must add each start-up only once.
 func (t *Totals) Add(record api.Record) {
 	starting := record.State == timeline.StateStarting
 	if starting != record.SettledAt.IsZero() || !t.window.Contains(record.SettledAt.Time) {
@@ -71,7 +71,7 @@ func (t *Totals) Add(record api.Record) {
 	}
 }
 
-// addState adds the registries of a start-up with their pulls in progress and their failed pulls.
+// addState counts the start-up's pulls in progress and failed pulls, for each registry.
 func (t *Totals) addState(record api.Record) {
 	for _, pull := range record.Pulls {
 		if pull.Outcome == imagepull.OutcomePresent {
@@ -96,7 +96,7 @@ func (t *Totals) addPhase(phase api.PhaseRecord) {
 	}
 }
 
-// addContent adds the contribution of a pull to the metrics
+// addContent adds the values that a pull contributes to the metrics
 // podlapse_image_pull_duration_seconds{outcome="downloaded"}, podlapse_image_pull_bytes_total and
 // podlapse_image_unpack_duration_seconds.
 func (t *Totals) addContent(pull api.PullRecord) {
@@ -127,7 +127,7 @@ func (t *Totals) registry(name string) *registryTotals {
 	return r
 }
 
-// Record returns the totals as a response of the API.
+// Record returns the totals in the form of the API's response.
 func (t *Totals) Record() api.TotalsRecord {
 	sums := t.sums
 	sums.Phases, sums.Merged = []api.PhaseTotals{}, slices.Sorted(maps.Keys(t.merged))
@@ -145,8 +145,8 @@ func (t *Totals) Record() api.TotalsRecord {
 	return sums
 }
 
-// The method bounded returns the registries sorted by name. It adds up the registries with the fewest pulls if the
-// number of registries exceeds the limit.
+// bounded returns the totals of each registry, sorted by name. If there are too many registries, bounded adds up the
+// registries with the fewest pulls in one entry.
 func (t *Totals) bounded() []*registryTotals {
 	all := slices.Collect(maps.Values(t.registries))
 	slices.SortFunc(all, func(x, y *registryTotals) int {

@@ -12,7 +12,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// TestQuantilesOfManyNodes compares the merged quantiles with the sorted durations of all nodes.
+// TestQuantilesOfManyNodes compares the merged quantiles with the exact quantiles of all nodes' durations.
 func TestQuantilesOfManyNodes(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	all := nodes{}
@@ -73,7 +73,7 @@ func TestTotalsOfWindow(t *testing.T) {
 	}
 }
 
-// TestRegistriesAreBounded has more registries than the limit. No pull is lost.
+// TestRegistriesAreBounded has more registries than the limit. The totals must still contain every pull.
 func TestRegistriesAreBounded(t *testing.T) {
 	const registries = 3 * api.MaxRegistryTotals
 	var startUps []timeline.Timeline

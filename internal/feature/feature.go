@@ -17,8 +17,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Feature is a removable feature. The values of the flags belong to the Feature, so the agent must not call the
-// functions before it has parsed the flags. Every field except Flags and Start can be nil.
+// Feature is a removable feature. The functions of a Feature use the values of its flags. So the agent must parse the
+// flags before it calls a function. Every field except Flags and Start can be nil.
 type Feature struct {
 	Flags flags.Table
 	// WholePods reports whether the pod watch must decode all fields of pod objects.
@@ -32,13 +32,13 @@ type Feature struct {
 	Start func(agent Agent) Hooks
 }
 
-// Node is the configuration of the agent that the flags of a feature use.
+// Node is the part of the agent's configuration that the flags of a feature use.
 type Node struct {
 	Name    string
 	Runtime bool // false if the agent sends no queries to the container runtime
 }
 
-// Agent is the access of a feature to the agent. The functions work only while the agent's components run.
+// Agent gives a feature access to the agent. The functions work only while the agent's components run.
 type Agent struct {
 	NodeName   string
 	Client     rest.Interface // client for core/v1, with the agent's own identity
@@ -59,11 +59,11 @@ type Hooks struct {
 	Follower podwatch.Follower
 	// PodWatch changes the configuration of the pod watch.
 	PodWatch func(config *podwatch.Config)
-	// EventDelay receives the delay of each Event that a watch delivers.
+	// EventDelay receives the delay of each Event that an Event watch delivers.
 	EventDelay func(late time.Duration)
 	// Changed receives the UID of each pod whose timeline changed. Changed must not block.
 	Changed func(uid string)
-	// WritePods writes the pod objects for the read API: see web.API.
+	// WritePods writes the pod objects for the read API (web.API).
 	WritePods func(w io.Writer, want func(namespace, name, labels string) bool) error
 	// Components returns the components that run with the agent. The agent calls Components once, after it has
 	// prepared all other parts.
@@ -73,18 +73,18 @@ type Hooks struct {
 // Component is a running part of a feature.
 type Component struct {
 	Name string // used in error messages
-	// Last is true if the component stops together with the sinks of start-ups. If Last is false, the component stops
-	// first, together with the sources.
+	// Last is true if the component stops together with the sinks of start-ups. Other components stop earlier,
+	// together with the sources.
 	Last bool
 	Run  func(ctx context.Context) error // blocks until ctx is done
 }
 
-// APIServer is the access of the command `check` to the API server.
+// APIServer gives the command `check` access to the API server.
 type APIServer struct {
 	Client rest.Interface // client for core/v1, with the agent's own identity
 	// May reports whether RBAC allows the agent's own identity the verb on the resource.
 	May func(ctx context.Context, verb, group, resource string) (bool, error)
-	// Unanswered returns the finding for a request that the API server did not answer.
+	// Unanswered returns the finding for a request without a response from the API server.
 	Unanswered func(subject string, err error) Finding
 }
 

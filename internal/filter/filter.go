@@ -1,5 +1,5 @@
 // Package filter selects the start-ups that match a request to the API. The package is pure. The API's request
-// handlers call it for lists and streams.
+// handlers call the package for lists and streams.
 package filter
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Filter is a request's filter. All fields must match. The zero value matches every start-up.
+// Filter is the filter in a request. A start-up must match all fields. The zero value matches every start-up.
 type Filter struct {
 	Namespaces []string
 	Name       string          // pod name, or a prefix if it ends in *
@@ -20,24 +20,24 @@ type Filter struct {
 	Labels     labels.Selector // nil matches all labels
 	States     []timeline.State
 	Phases     []timeline.Phase
-	SlowerThan time.Duration // minimum sum of the durations of Phases; without Phases, minimum total
+	SlowerThan time.Duration // minimum total, or minimum sum of the durations of Phases if Phases is set
 	Since      time.Time
 	Gone       *bool
 }
 
-// Key holds the fields of a start-up that are known without its record.
+// Key holds the fields of a start-up that are available without its record.
 type Key struct {
 	Namespace, Name string
 	State           timeline.State
 	Total           time.Duration // time so far while the start-up is in progress
-	SettledAt       time.Time     // zero while in progress
+	SettledAt       time.Time     // zero while the start-up is in progress
 	Gone            bool          // the pod's object was deleted
 }
 
 // Detail holds the fields that only the record of a start-up contains.
 type Detail struct {
 	Owner  timeline.Owner
-	Labels string // as in timeline.Pod
+	Labels string // text in the form of timeline.Pod.Labels
 	Phases []PhaseTime
 }
 
@@ -47,7 +47,7 @@ type PhaseTime struct {
 	Length time.Duration
 }
 
-// KeyOf returns the key of a present pod.
+// KeyOf returns the key of a pod that exists.
 func KeyOf(t timeline.Timeline) Key {
 	return Key{Namespace: t.Namespace, Name: t.Name, State: t.State, Total: t.Total, SettledAt: t.SettledAt}
 }
@@ -61,16 +61,16 @@ func DetailOf(t timeline.Timeline) Detail {
 	return d
 }
 
-// MayMatch reports whether a start-up can match. MayMatch only reads the key.
+// MayMatch reports whether a start-up with this key can match. The caller must then check Match.
 func (f Filter) MayMatch(k Key) bool {
 	return f.named(k) &&
 		(len(f.States) == 0 || slices.Contains(f.States, k.State)) &&
-		(f.SlowerThan == 0 || k.Total > f.SlowerThan) && // phases are part of the total
+		(f.SlowerThan == 0 || k.Total > f.SlowerThan) && // the durations of phases are part of the total
 		(k.SettledAt.IsZero() || !k.SettledAt.Before(f.Since)) &&
 		(f.Gone == nil || *f.Gone == k.Gone)
 }
 
-// Match reports whether a start-up matches. The caller must check MayMatch first.
+// Match reports whether a start-up matches. Match checks only the detail, so the caller must check MayMatch first.
 func (f Filter) Match(d Detail) bool { return f.placed(d) && f.phased(d) }
 
 // NeedsDetail reports whether Match checks fields that only Detail contains.
@@ -78,7 +78,7 @@ func (f Filter) NeedsDetail() bool {
 	return f.Owner != timeline.Owner{} || f.Labels != nil || len(f.Phases) > 0
 }
 
-// Belongs reports whether a start-up can match now or later. Belongs checks only fields that never change.
+// Belongs reports whether a start-up matches now or can match later. Belongs checks only fields that never change.
 func (f Filter) Belongs(k Key, d Detail) bool { return f.named(k) && f.placed(d) }
 
 func (f Filter) named(k Key) bool {
@@ -112,7 +112,7 @@ func (f Filter) phased(d Detail) bool {
 	return met && (f.SlowerThan == 0 || spent > f.SlowerThan)
 }
 
-// labelText holds a pod's labels as text. labelText implements labels.Labels.
+// labelText holds a pod's labels as text.
 type labelText string
 
 // Has implements labels.Labels.

@@ -12,7 +12,8 @@ import (
 
 var now = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 
-// web became ready ten minutes ago. Its start-up took 12 s, and two pulls took 7 s of that.
+// web returns a start-up that became ready ten minutes ago. The start-up took 12 s, and its two pulls took 7 s of
+// this time.
 func web() (filter.Key, filter.Detail) {
 	t := timeline.Timeline{
 		Namespace: "shop", Name: "web-0", Owner: timeline.Owner{Kind: "StatefulSet", Name: "web"},
@@ -83,7 +84,7 @@ func TestMatch(t *testing.T) {
 	}
 }
 
-// Whether a start-up is selected does not depend on fields that can change.
+// TestBelongs checks that Belongs does not depend on fields that can change.
 func TestBelongs(t *testing.T) {
 	key, detail := web()
 	for query, want := range map[string]bool{
@@ -96,7 +97,7 @@ func TestBelongs(t *testing.T) {
 	}
 }
 
-// A start-up in progress matches any time since now.
+// TestSinceMatchesStartUpsInProgress checks that a start-up in progress matches every value of since.
 func TestSinceMatchesStartUpsInProgress(t *testing.T) {
 	if !parse(t, "since=1s").MayMatch(filter.Key{State: timeline.StateStarting}) {
 		t.Error("a start-up in progress is left out")

@@ -14,8 +14,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// maxText is the maximum length of a parameter in bytes. Errors quote parameters, and the parser of selectors can
-// expand them.
+// maxText is the maximum length of a parameter in bytes. The limit is necessary because errors quote parameters and
+// the parser of selectors can expand parameters.
 const maxText = 4096
 
 // parsers maps each parameter to its parser.
@@ -80,7 +80,7 @@ var parsers = map[string]func(f *Filter, value string, now time.Time) error{
 	},
 }
 
-// ParseTime parses a time, or a duration before now. The error has an example of a valid value.
+// ParseTime parses a time, or a duration before now. The error contains an example of a valid value.
 func ParseTime(value string, now time.Time) (time.Time, error) {
 	if ago, err := time.ParseDuration(value); err == nil && ago >= 0 {
 		return now.Add(-ago), nil
@@ -99,11 +99,11 @@ func States() []timeline.State {
 		timeline.StateDeleted, timeline.StateGivenUp}
 }
 
-// Names returns the parameters that Parse accepts.
+// Names returns the names of the parameters that Parse accepts.
 func Names() []string { return slices.Sorted(maps.Keys(parsers)) }
 
-// Parse parses the parameters with the given names and ignores other parameters. An empty value counts as absent.
-// The error names the parameter and an example of a valid value.
+// Parse parses the parameters with the given names and ignores other parameters. Parse ignores an empty value. The
+// error names the parameter and contains an example of a valid value.
 func Parse(values url.Values, now time.Time, names ...string) (Filter, error) {
 	var f Filter
 	for _, name := range names {

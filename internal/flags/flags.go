@@ -15,13 +15,14 @@ import (
 type Flag struct {
 	Name     string // name of the flag without dashes; one letter or several letters
 	Alias    string // another name of the flag; empty if the flag has only one name
-	Variable string // environment variable that replaces a missing flag; empty if the flag has no variable
+	Variable string // environment variable that Parse uses if the flag is missing; empty if the flag has no variable
 	Value    string // kind of value in capitals, or the possible values
 	Default  string
 	Help     string
 	Required bool
-	Switch   bool // the value is "on" or "off", and a flag without a value means "on"; see the function Switch
-	// Many is true if a user can give the flag several times. Set then receives all values, one per line.
+	Switch   bool // the value is "on" or "off", and a flag without a value means "on" (see the function Switch)
+	// Many is true if a user can give the flag several times. The function Set then receives all values, one per
+	// line.
 	Many bool
 	// Set validates and stores the value. Its error lists the valid values.
 	Set func(value string) error
@@ -30,7 +31,7 @@ type Flag struct {
 	Suggest func(ctx context.Context, getenv func(string) string) []string
 }
 
-// As returns the flag with an additional name.
+// As returns a copy of the flag with an additional name.
 func (f Flag) As(alias string) Flag {
 	f.Alias = alias
 	return f
@@ -42,15 +43,14 @@ type Table []Flag
 // ErrHelp means that the arguments request help.
 var ErrHelp = errors.New("help requested")
 
-// givenValue contains the value of a flag and the source of the value.
 type givenValue struct {
 	value string
 	from  string // name of the flag; includes the variable's name if the value comes from the variable
 }
 
-// Parse sets every flag from the arguments. For a missing flag, Parse uses the environment variable, then the
-// default. Parse returns the arguments that are not flags. The error is ErrHelp, or it reports every problem with
-// the name of the flag.
+// Parse sets every flag from the arguments. For a missing flag, Parse uses the environment variable, and then the
+// default. Parse returns the arguments that are not flags. If the arguments request help, the error is ErrHelp.
+// Otherwise, the error reports every problem with the name of the flag.
 func (t Table) Parse(args []string, getenv func(string) string, maxArguments int) ([]string, error) {
 	parsed, rest, problems := t.parse(args, maxArguments > 0)
 	for _, problem := range problems {
@@ -88,7 +88,7 @@ func (f Flag) fromEnvironment(getenv func(string) string) (givenValue, bool) {
 	return givenValue{value: value, from: fmt.Sprintf("%s (from %s)", withDashes(f.Name), f.Variable)}, value != ""
 }
 
-// The method names returns the name of a missing flag for errors.
+// names returns the flag's name and environment variable, for errors about a missing flag.
 func (f Flag) names() string {
 	if f.Variable == "" {
 		return withDashes(f.Name)
@@ -96,7 +96,7 @@ func (f Flag) names() string {
 	return fmt.Sprintf("%s (or %s)", withDashes(f.Name), f.Variable)
 }
 
-// withDashes returns the flag's name with dashes, as in the help. Parse accepts one or two dashes.
+// withDashes returns a flag's name with one or two dashes, like the help. Parse always accepts both forms.
 func withDashes(name string) string {
 	if len(name) == 1 {
 		return "-" + name
@@ -104,9 +104,10 @@ func withDashes(name string) string {
 	return "--" + name
 }
 
-// parse reads --flag value, --flag=value, the same forms with one dash, and arguments after --. If a flag is repeated,
-// the last value applies. The method continues after a problem, so that it reports all problems. If the command accepts
-// arguments, a word after a switch is an argument, unless the word is a valid value of a switch.
+// parse reads --flag value, --flag=value, both forms with one dash, and arguments after --. If a flag is repeated,
+// the last value applies, or all values if Many is true. After a problem, parse continues, so that it reports all
+// problems. If the command accepts arguments, a word after a switch is an argument, unless the word is a valid value
+// of a switch.
 func (t Table) parse(args []string, arguments bool) (parsed map[string]givenValue, rest []string, problems []error) {
 	known := t.known()
 	parsed = make(map[string]givenValue)
@@ -122,7 +123,7 @@ func (t Table) parse(args []string, arguments bool) (parsed map[string]givenValu
 		}
 		name, value, hasValue := strings.Cut(strings.TrimPrefix(arg[1:], "-"), "=")
 		f, isKnown := known[name]
-		if short, ok := known[arg[1:2]]; !isKnown && ok { // kubectl accepts -nshop and -Aw
+		if short, ok := known[arg[1:2]]; !isKnown && ok { // kubectl also accepts -nshop and -Aw
 			f, isKnown, name, value, hasValue = short, true, arg[1:2], arg[2:], !short.Switch
 			if short.Switch {
 				args = slices.Concat([]string{"-" + arg[2:]}, args)
@@ -162,8 +163,8 @@ func (t Table) known() map[string]Flag {
 	return known
 }
 
-// standsAlone reports whether the command line gives the flag without a value. The argument next contains the
-// arguments after the flag.
+// standsAlone reports whether the flag has no value on the command line. The slice next contains the arguments after
+// the flag.
 func (f Flag) standsAlone(next []string, arguments bool) bool {
 	if !f.Switch {
 		return false

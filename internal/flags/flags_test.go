@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// options are the settings of the table in these tests.
+// options contains the values of the flags in these tests.
 type options struct {
 	switched bool
 	name     string
@@ -26,7 +26,7 @@ func (o *options) table() Table {
 
 func TestParse(t *testing.T) {
 	for _, test := range []struct {
-		args, variable string // of the switch
+		args, variable string // variable is the environment variable of the switch
 		arguments      int
 		want           options
 		rest           string

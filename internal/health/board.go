@@ -11,20 +11,20 @@ import (
 	"go.uber.org/zap"
 )
 
-// maxDetail is the maximum length of a detail in bytes, because errors of other programs can be long.
+// maxDetail is the maximum length of a detail in bytes. The detail can contain long errors of other programs.
 const maxDetail = 256
 
 // Status is the latest report of one part.
 type Status struct {
 	Part   string
 	Up     bool
-	Detail string    // one line for people: the problem and the part's reaction; no secrets
+	Detail string    // one line for people: the problem and the part's reaction, without secrets
 	Since  time.Time // time of the last change between up and down
-	// Recoveries is the number of times that the part came up after it was down. The first time up does not count.
+	// Recoveries is the number of times that the part came up after it was down. The first time does not count.
 	Recoveries uint64
 }
 
-// Report sets the status of one part. The detail can have any form. Repeated reports are cheap.
+// Report sets the status of one part. The detail can be any text. Repeated reports are cheap.
 type Report func(up bool, detail string)
 
 // Board collects reports and logs changes between up and down. Board lists parts in the order of their
@@ -48,13 +48,14 @@ func NewBoard(now func() time.Time, logger *zap.Logger) *Board {
 	return &Board{now: now, logger: logger}
 }
 
-// Register adds a part and returns its Report function. The part is down until the first report.
+// Register adds a part and returns the function that reports the part's status. The part is down until the first
+// report.
 func (b *Board) Register(name, detail string) Report {
 	_, report := b.add(name, detail)
 	return report
 }
 
-// add registers a part and also returns its index.
+// add registers a part and returns its index and its Report function.
 func (b *Board) add(name, detail string) (int, Report) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"go.uber.org/zap/zaptest/observer"
 )
 
-// clock is set by the test.
+// clock is a clock that the test sets.
 type clock struct{ at time.Time }
 
 func (c *clock) now() time.Time { return c.at }
@@ -77,7 +77,7 @@ func TestStatusesAreACopy(t *testing.T) {
 	}
 }
 
-// This test is most useful with -race.
+// TestBoardIsSafeForConcurrentUse finds data races if it runs with -race.
 func TestBoardIsSafeForConcurrentUse(t *testing.T) {
 	board := NewBoard(time.Now, zap.NewNop())
 	var parts sync.WaitGroup

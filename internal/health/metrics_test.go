@@ -13,7 +13,7 @@ import (
 func TestSourcesHaveMetrics(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	board := NewBoard(time.Now, zap.NewNop())
-	board.Register("state", "") // not a source
+	board.Register("state", "") // the part is not a source
 	podWatch := board.RegisterSource(registry, "pod_watch", "")
 	board.RegisterSource(registry, "cri", "")
 	for _, up := range []bool{true, false, true, false, true} {

@@ -7,7 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Options returns the options of a histogram with classic and native buckets. Each native bucket is at most a tenth
+// Options returns the options of a histogram with classic and native buckets. Each native bucket is at most 10 %
 // wider than the previous bucket.
 func Options(name, help string, buckets []float64) prometheus.HistogramOpts {
 	return prometheus.HistogramOpts{

@@ -13,20 +13,21 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Entry is one deleted pod: the fields for lists and filters, and the compressed record. Entry never changes.
+// Entry is one deleted pod. An Entry contains the fields for lists and filters, and the compressed record. An Entry
+// never changes.
 type Entry struct {
 	Namespace, Name, UID string
 	State                timeline.State
 	Total                time.Duration
 	Quality              api.Quality
-	Pulled               bool // the record has pulls of images that were not on the node
+	Pulled               bool // the pod pulled an image that was not on the node
 
 	createdAt, settledAt, goneAt int64  // Unix nanoseconds
 	packed                       []byte // the labels, then the record
 }
 
-// overhead is the memory of an entry in addition to its texts: the struct, its slot in the ring, and the allocator's
-// rounding.
+// overhead is the memory of an entry without its texts: the struct, its element in the history's slice, and the
+// allocator's rounding.
 const overhead = int(unsafe.Sizeof(Entry{})) + 8 + 48
 
 func (e *Entry) size() int {
@@ -39,7 +40,7 @@ func (e *Entry) CreatedAt() time.Time { return time.Unix(0, e.createdAt).UTC() }
 // SettledAt returns the end of the start-up.
 func (e *Entry) SettledAt() time.Time { return time.Unix(0, e.settledAt).UTC() }
 
-// GoneAt returns the time at which the agent learned of the pod's deletion.
+// GoneAt returns the time at which the agent saw that the pod's object was deleted.
 func (e *Entry) GoneAt() time.Time { return time.Unix(0, e.goneAt).UTC() }
 
 func newEntry(t timeline.Timeline, goneAt time.Time) (*Entry, error) {
@@ -66,7 +67,7 @@ func pulled(t timeline.Timeline) bool {
 	})
 }
 
-// JSON returns the uncompressed record and the pod's labels. The labels have the format of timeline.Pod.
+// JSON returns the uncompressed record and the pod's labels. The labels have the form of timeline.Pod.Labels.
 func (e *Entry) JSON() (record []byte, labels string, err error) {
 	text, err := unpack(e.packed)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package history keeps the records of deleted pods, so that the API can still explain their start-ups. The package
-// contains a ring that limits the number of pods and their total size. At a limit, the ring drops the oldest record.
-// Reconcile's goroutine adds records. The API reads records from any goroutine.
+// Package history keeps the records of deleted pods, so that the API can still explain their start-ups. The number of
+// pods and their total size are limited. At a limit, the package drops the oldest record. Reconcile's goroutine adds
+// records. The API reads records from any goroutine.
 package history
 
 import (
@@ -30,7 +30,7 @@ type Stats struct {
 	OldestAt    time.Time // deletion time of the oldest pod; zero without entries
 }
 
-// History is safe for concurrent use.
+// History keeps the records of deleted pods. A History is safe for concurrent use.
 type History struct {
 	config Config
 
@@ -47,7 +47,7 @@ func New(config Config) *History {
 	return h
 }
 
-// Add keeps the timeline of a pod that was just deleted. Add takes a fraction of a millisecond and never waits for
+// Add adds the timeline of a pod that was just deleted. Add takes a fraction of a millisecond and never waits for
 // I/O.
 func (h *History) Add(t timeline.Timeline) {
 	entry, err := newEntry(t, h.config.Now())
@@ -68,7 +68,7 @@ func (h *History) Add(t timeline.Timeline) {
 	}
 }
 
-// Entries returns the kept entries, oldest first.
+// Entries returns all entries, oldest first.
 func (h *History) Entries() []*Entry {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -86,5 +86,5 @@ func (h *History) Stats() Stats {
 	return s
 }
 
-// Limits returns the limits of the configuration.
+// Limits returns the maximum number of pods and the maximum total size in bytes.
 func (h *History) Limits() (pods, bytes int) { return h.config.Pods, h.config.Bytes }

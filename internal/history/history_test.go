@@ -25,7 +25,8 @@ func history(pods, bytes int) *History {
 	}, Registerer: prometheus.NewRegistry(), Logger: zap.NewNop()})
 }
 
-// The history returns a deleted pod's last record, and when the pod was deleted.
+// TestDeletedPodKeepsItsRecord checks that the history returns a deleted pod's last record and the time of the
+// deletion.
 func TestDeletedPodKeepsItsRecord(t *testing.T) {
 	h := history(10, 1<<20)
 	for _, tl := range []timeline.Timeline{startuptest.New(1), {UID: "bare", State: timeline.StateDeleted}} {
@@ -60,7 +61,7 @@ func TestOldestPodsAreEvicted(t *testing.T) {
 	size := one.Stats().Bytes
 	for name, test := range map[string]struct{ pods, bytes, kept int }{
 		"by count":    {3, 1 << 20, 3},
-		"by bytes":    {1000, 5 * (size + size/4), 6}, // sizes differ by less than a quarter
+		"by bytes":    {1000, 5 * (size + size/4), 6}, // the sizes of records differ by less than a quarter
 		"none":        {0, 1 << 20, 0},
 		"no memory":   {10, 0, 0},
 		"room enough": {100, 1 << 20, 50},
@@ -89,7 +90,7 @@ func TestOldestPodsAreEvicted(t *testing.T) {
 func TestMemoryEstimateMatchesHeap(t *testing.T) {
 	const pods = 500
 	h := history(pods, 64<<20)
-	h.Add(startuptest.New(0)) // fills the pools
+	h.Add(startuptest.New(0)) // fills the pools of the compression
 	before, already := heap(), h.Stats().Bytes
 	for n := range pods - 1 {
 		h.Add(startuptest.New(n + 1))

@@ -9,13 +9,13 @@ import (
 	"github.com/klauspost/compress/flate"
 )
 
-// typicalRecord is a typical record. Text that a record has in common with typical, such as field names, takes no space
-// when compressed.
+// typicalRecord is a typical record. If a record contains the same text, such as a field name, the text takes almost
+// no space in the compressed record.
 //
 //go:embed typical.txt
 var typicalRecord []byte
 
-// pack compresses a text. It keeps no memory between calls. The result has no spare capacity.
+// pack compresses a text. pack keeps no memory between calls. The result has no spare capacity.
 func pack(text []byte) ([]byte, error) {
 	var out bytes.Buffer
 	if err := flate.StatelessDeflate(&out, text, true, typicalRecord); err != nil {

@@ -42,7 +42,8 @@ func TestTerminationLinesMatchSchema(t *testing.T) {
 	}
 }
 
-// The termination of a pod is a separate line, and does not report its start-up as written.
+// TestTerminationIsOneLine checks that the termination of a pod is a separate line, and that Done does not receive
+// the pod's start-up.
 func TestTerminationIsOneLine(t *testing.T) {
 	var out bytes.Buffer
 	var done int
@@ -55,7 +56,7 @@ func TestTerminationIsOneLine(t *testing.T) {
 	sink.Offer(startUp)
 	sink.OfferTermination(startuptest.Killed())
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel() // queued lines are still written
+	cancel() // Run still writes the queued lines
 	if err := sink.Run(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +68,7 @@ func TestTerminationIsOneLine(t *testing.T) {
 	startuptest.TerminationSchema(t).Check(t, lines[1])
 }
 
-// When a termination is dropped, its start-up is not reported as written.
+// TestDroppedTerminationReportsNoStartUp checks that Done does not receive a start-up whose termination was dropped.
 func TestDroppedTerminationReportsNoStartUp(t *testing.T) {
 	var done int
 	sink := New(Config{
@@ -85,7 +86,8 @@ func TestDroppedTerminationReportsNoStartUp(t *testing.T) {
 	}
 }
 
-// A requested grace period of 0 is written. An unknown grace period is omitted.
+// TestTerminationGracePeriodZeroAndUnknown checks that a requested grace period of 0 is written, and that an unknown
+// grace period is omitted.
 func TestTerminationGracePeriodZeroAndUnknown(t *testing.T) {
 	zeroGrace, unseen := startuptest.Killed(), startuptest.Killed()
 	zeroGrace.Termination.Grace, zeroGrace.Termination.Hurried, unseen.Termination.Grace = 0, true, 0

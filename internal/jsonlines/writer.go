@@ -1,5 +1,6 @@
-// Package jsonlines writes records of start-ups and terminations to standard output as lines of JSON. Its Writer
-// receives start-ups from reconcile's goroutine without blocking, and writes them from its own goroutine.
+// Package jsonlines writes records of start-ups and terminations to standard output as lines of JSON. The goroutine
+// of reconcile passes start-ups to the Writer without blocking. The Writer writes the start-ups from its own
+// goroutine.
 package jsonlines
 
 import (
@@ -19,20 +20,21 @@ import (
 )
 
 const (
-	// queueLength is the maximum number of start-ups that wait for a slow reader. A busy node needs hours to fill the
-	// queue.
+	// queueLength is the maximum number of start-ups in the queue while the reader of standard output is slow. A busy
+	// node needs hours to fill the queue.
 	queueLength = 1024
-	// queueSpare is the number of entries that are reserved for completed start-ups. The Writer can drop a start-up
-	// in progress, because it writes that start-up again later.
+	// queueSpare is the number of queue entries that only completed start-ups can use. The Writer can drop a start-up
+	// in progress, because it writes this start-up again later.
 	queueSpare = queueLength / 2
 	// drainTime is the time for which Run still writes queued start-ups after its context is done.
 	drainTime = 800 * time.Millisecond
 )
 
-// Lines returns the records of one kind for a start-up at the time now. Each value becomes one line of JSON.
+// Lines returns the records of one kind for a start-up. The argument now is the current time. Each returned value
+// becomes one line of JSON.
 type Lines func(t timeline.Timeline, now time.Time) []any
 
-// TimelineLines returns the record of a start-up. The API serves the same record.
+// TimelineLines returns the record of a start-up. The API returns the same record.
 func TimelineLines(t timeline.Timeline, _ time.Time) []any { return []any{api.NewRecord(t)} }
 
 // TerminationLines returns the record of a deleted pod. TerminationLines returns no record if the agent did not
@@ -44,33 +46,33 @@ func TerminationLines(t timeline.Timeline, _ time.Time) []any {
 	return nil
 }
 
-// Writer writes records of start-ups to a stream. Writer writes each record as a whole line.
+// Writer writes records of start-ups to a stream, each record as a whole line.
 type Writer struct {
 	config Config
 	queue  *sink.Queue[item]
 }
 
-// item is a start-up. If the field terminated is true, item is the termination of a pod.
+// item is a start-up, or the termination of a pod if terminated is true.
 type item struct {
 	timeline.Timeline
 	terminated bool
 }
 
-// Config configures a Writer. Every field but Done is required.
+// Config configures a Writer. Every field except Done is required.
 type Config struct {
 	Out        io.Writer
-	Kinds      []Lines // kinds of records, in the order of the lines of a start-up
+	Kinds      []Lines // kinds of records, in the order of the lines about one start-up
 	Now        func() time.Time
 	Registerer prometheus.Registerer // registers the metrics of the sink "records"
 	Logger     *zap.Logger
-	// Done is called for each completed start-up after its lines were written. Done is also called if the lines were
-	// dropped while the agent continues. Done is not called for terminations. Done is also not called for start-ups
-	// that Run did not write before it stopped, because the next agent can write these start-ups. Done must not
-	// block. Offer and Run call Done.
+	// Done receives each completed start-up after its lines were written. Done also receives a start-up whose lines
+	// were dropped while the agent continues. Done does not receive terminations, and no start-ups that Run did not
+	// write before it stopped. The next agent can write these start-ups. Offer and Run call Done. Done must not
+	// block.
 	Done func(timeline.Timeline)
 }
 
-// New creates a Writer. The Writer writes nothing until Run. New panics if the metrics are already registered.
+// New creates a Writer. The Writer writes nothing before Run. New panics if the metrics are already registered.
 func New(config Config) *Writer {
 	if config.Done == nil {
 		config.Done = func(timeline.Timeline) {}
@@ -84,7 +86,7 @@ func New(config Config) *Writer {
 // is safe to call from any goroutine.
 func (w *Writer) Offer(t timeline.Timeline) {
 	if t.Partial {
-		// the queue counts the dropped item; a later record replaces the dropped record
+		// The queue counts the dropped item. A later record of this start-up replaces the dropped record.
 		_ = w.queue.OfferLeaving(item{Timeline: t}, queueSpare)
 		return
 	}
@@ -95,12 +97,12 @@ func (w *Writer) Offer(t timeline.Timeline) {
 
 // OfferTermination queues a pod with a completed Timeline.Termination, like Offer.
 func (w *Writer) OfferTermination(t timeline.Timeline) {
-	_ = w.queue.Offer(item{Timeline: t, terminated: true}) // the queue counts a drop
+	_ = w.queue.Offer(item{Timeline: t, terminated: true}) // the queue counts a dropped termination
 }
 
-// Run writes records until ctx is done. Then it writes queued records for a short time. If a write fails, Run
-// returns the error immediately, because no line can follow an incomplete line. Run does not interrupt a blocked
-// write, so the caller needs its own deadline.
+// Run writes records until ctx is done. Run then continues for at most drainTime to write queued records. If a write
+// fails, Run returns the error immediately, because no line can follow an incomplete line. Run does not interrupt a
+// blocked write, so the caller needs its own deadline.
 func (w *Writer) Run(ctx context.Context) error {
 	err := w.queue.Run(ctx, func(_ context.Context, i item) error { return w.write(i) }, func() {})
 	if err != nil {

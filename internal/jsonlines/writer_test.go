@@ -49,7 +49,7 @@ func (j *Writer) counted(t *testing.T, name string) (sum float64) {
 func (j *Writer) dropped(t *testing.T) float64 { return j.counted(t, "podlapse_sink_dropped_total") }
 func (j *Writer) sent(t *testing.T) float64    { return j.counted(t, "podlapse_sink_sent_total") }
 
-// several is a kind of record with one line for the pod, and one for each container and pull.
+// several returns one line for the pod, and one line for each container and each pull.
 func several(t timeline.Timeline, _ time.Time) []any {
 	lines := []any{map[string]any{"pod": t.Name, "partial": t.Partial}}
 	for _, c := range t.Containers {
@@ -135,7 +135,7 @@ func TestJSONLinesDropsTheNewestWhenFull(t *testing.T) {
 	})
 }
 
-// slowWriter takes so long for each line that the drain times out.
+// slowWriter takes so long for each line that drainTime ends before the queue is empty.
 type slowWriter struct{ written int }
 
 func (w *slowWriter) Write(line []byte) (int, error) {
@@ -223,7 +223,8 @@ func TestJSONLinesReportsNoUnwrittenStartUps(t *testing.T) {
 	}
 }
 
-// Start-ups in progress never displace completed ones, and are not reported as written.
+// TestJSONLinesOfStartUpsInProgress checks that start-ups in progress never replace completed start-ups in the queue,
+// and that Done does not receive start-ups in progress.
 func TestJSONLinesOfStartUpsInProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // writing takes no simulated time
 		var out bytes.Buffer
@@ -253,7 +254,7 @@ func TestJSONLinesOfStartUpsInProgress(t *testing.T) {
 		if done != queueSpare || lines.sent(t) != queueLength {
 			t.Errorf("%d reported, %v sent", done, lines.sent(t))
 		}
-		// Each start-up has records of both kinds, and both have the field partial.
+		// Each start-up has records of both kinds. Records of both kinds have the field partial.
 		if got := strings.Count(out.String(), `{"partial":true,"pod":"web-0"}`); got != queueLength/2 {
 			t.Errorf("got %d partial records of the other kind", got)
 		}
@@ -263,21 +264,21 @@ func TestJSONLinesOfStartUpsInProgress(t *testing.T) {
 	})
 }
 
-// A reader that reads a few bytes at a time gets whole lines.
+// TestJSONLinesThroughSlowPipe checks that a reader that reads a few bytes at a time gets whole lines.
 func TestJSONLinesThroughSlowPipe(t *testing.T) {
 	reader, writer, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer reader.Close()
-	// At the end it blocks, because no more data arrives.
+	// After the last line, the read blocks until the deadline, because no more data arrives.
 	if err := reader.SetReadDeadline(time.Now().Add(20 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	lines := newLinesWith(Config{Out: writer, Kinds: []Lines{several}})
 	const (
-		startUps = 200 // more than fit into a pipe
-		each     = 11  // a pod, four containers, five pulls, and the timeline
+		startUps = 200 // more start-ups than fit into a pipe
+		each     = 11  // number of records per start-up: a pod, four containers, five pulls, and the timeline
 	)
 	for range startUps {
 		lines.Offer(startuptest.InTransition())
@@ -305,13 +306,14 @@ func TestJSONLinesThroughSlowPipe(t *testing.T) {
 	}
 }
 
-// With a reader that never reads, the queued records are dropped and counted, and no caller blocks.
+// TestJSONLinesWithStuckReader has a reader that never reads. The Writer must drop and count the queued records, and
+// must block no caller.
 func TestJSONLinesWithStuckReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stuck := make(chan struct{})
 		lines := newLines(writerFunc(func(line []byte) (int, error) {
 			<-stuck
-			return 0, io.ErrClosedPipe // as when the reading program exits at last
+			return 0, io.ErrClosedPipe // like the error after the reading program ended
 		}))
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)

@@ -9,10 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/cache"
 )
 
-// Lifetimes of cached answers. The lifetimes equal the lifetimes in the kubelet's webhooks, except for rejected
-// tokens. A rejected token is cached for less time, because the API server also rejects tokens that it is temporarily
-// unable to check. After a token is revoked, the token still works for at most two minutes. After a permission is
-// revoked, the permission still applies for at most five minutes.
+// Lifetimes of cached answers. The lifetimes equal those in the kubelet's webhooks, except for rejected tokens. A
+// rejected token is cached for less time, because the API server also rejects tokens that it temporarily cannot
+// check. A revoked token still works for at most two minutes. A revoked permission still applies for at most five
+// minutes.
 const (
 	acceptedFor = 2 * time.Minute
 	refusedFor  = 10 * time.Second
@@ -27,8 +27,8 @@ const (
 	maxAccess = 1024
 )
 
-// digest is a keyed hash that replaces a secret text in the cache. Because of the key, attackers cannot construct
-// collisions.
+// digest is a keyed hash of a secret text. The cache contains the digest instead of the text. Attackers do not know
+// the key, so they cannot construct collisions.
 type digest [sha256.Size]byte
 
 // answerCache caches the answers to one kind of review.
@@ -42,8 +42,8 @@ func newAnswerCache[A any](size int, yesFor, noFor time.Duration, clock cache.Cl
 	return answerCache[A]{yes, no, yesFor, noFor}
 }
 
-// The method recall returns a cached answer. The result known is true if the cache contains an answer. For a cached
-// rejection, the result yes is false, and the result answer is the zero value.
+// recall returns a cached answer. The result known is true if the cache contains an answer. For a cached rejection,
+// yes is false and answer is the zero value.
 func (c answerCache[A]) recall(key digest) (answer A, yes, known bool) {
 	if value, ok := c.yes.Get(key); ok {
 		return value.(A), true, true
@@ -60,7 +60,7 @@ func (c answerCache[A]) remember(key digest, answer A, yes bool) {
 	c.no.Add(key, struct{}{}, c.noFor)
 }
 
-// digests creates digests with a random key. The key is valid until the agent stops.
+// digests creates digests with a random key, which is valid until the agent stops.
 type digests struct{ key [32]byte }
 
 func newDigests() digests {

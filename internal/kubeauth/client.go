@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Client creates reviews. Client knows only the two API groups of reviews, because the scheme of the full clientset
-// takes megabytes of memory.
+// Client creates reviews. The scheme of Client contains only the two API groups of reviews, because the scheme of the
+// full clientset takes megabytes of memory.
 type Client struct {
 	authentication, authorization rest.Interface
 }
@@ -33,7 +33,7 @@ func NewClient(config *rest.Config) (*Client, error) {
 		config.APIPath = "/apis"
 		config.NegotiatedSerializer = codecs
 		config.ContentType = runtime.ContentTypeJSON
-		config.QPS = -1 // no limit here: the caller limits the rate
+		config.QPS = -1 // no limit in the client: the caller limits the rate
 		client, err := rest.RESTClientFor(config)
 		if err != nil {
 			return nil, fmt.Errorf("build client for %s: %w", group, err)
@@ -51,7 +51,7 @@ func NewClient(config *rest.Config) (*Client, error) {
 	return &Client{authentication, authorization}, nil
 }
 
-// Whose returns the owner of a token. The result known is false if the API server does not know the token.
+// Whose returns the owner of a token. If the API server does not know the token, known is false.
 func (c *Client) Whose(ctx context.Context, token string) (user authenticationv1.UserInfo, known bool, err error) {
 	review := authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
 	// The response contains the token, so Whose does not keep the response.
@@ -61,8 +61,8 @@ func (c *Client) Whose(ctx context.Context, token string) (user authenticationv1
 	return review.Status.User, review.Status.Authenticated, nil
 }
 
-// MayGet reports whether a user can read a path of the agent. In RBAC, the path is the nonResourceURL
-// /podlapse/PATH. For metrics, the nonResourceURL /metrics is also sufficient.
+// MayGet reports whether a user can read a path of the agent. In RBAC, the path is the nonResourceURL /podlapse/PATH.
+// For metrics, permission for the nonResourceURL /metrics is also sufficient.
 func (c *Client) MayGet(ctx context.Context, user authenticationv1.UserInfo, path string) (bool, error) {
 	for _, url := range nonResourceURLs(path) {
 		if may, err := c.mayGet(ctx, user, url); may || err != nil {

@@ -1,9 +1,10 @@
 // Package kubeauth authenticates bearer tokens at the API server (TokenReview). The package also checks whether the
-// token's user can read a nonResourceURL (SubjectAccessReview). The delegating servers of Kubernetes work in the same
-// way. Package web calls kubeauth from the goroutines of its requests. The package caches answers, so most scrapes
-// cause no requests. If the API server fails, scrapes still work until the cached answers expire. The cache is
-// bounded, and contains only a keyed hash of each token.
+// token's user can read a nonResourceURL (SubjectAccessReview). Servers of Kubernetes with delegated authentication
+// work in the same way. Package web calls kubeauth from the goroutines of its requests.
 //
-// k8s.io/apiserver has the same functions. But that module adds 23 MB to the binary and 18 MB to the resident
-// memory, even if no client uses the functions. The agent itself uses less memory.
+// The package caches answers, so most scrapes cause no requests. If the API server fails, scrapes still work until
+// the cached answers expire. The cache is bounded, and contains only a keyed hash of each token.
+//
+// The module k8s.io/apiserver has the same functions. But this module adds 23 MB to the binary and 18 MB to the
+// resident memory, even if no client uses the functions. The whole agent uses less memory.
 package kubeauth

@@ -15,17 +15,18 @@ import (
 	"github.com/podlapse/podlapse/internal/peer"
 )
 
-// reviewTimeout is the timeout of one request to the agent, including its reviews. Prometheus waits at most 10 s
-// for a scrape.
+// reviewTimeout is the timeout of all reviews for one request to the agent. Prometheus waits at most 10 s for a
+// scrape.
 const reviewTimeout = 3 * time.Second
 
-// remedyForbidden is the first part of a report, because the health board cuts long reports.
+// remedyForbidden is the first part of a report about a forbidden review. The API server's message comes last,
+// because the health board cuts long reports.
 const remedyForbidden = "bind ClusterRole system:auth-delegator to the ServiceAccount, or use --web-auth=none: "
 
-// errFlood means that too many tokens or paths are new, so the agent does not send this review to the API server.
+// errFlood means that too many tokens or paths are new, so the agent does not send the review to the API server.
 var errFlood = errors.New("too many new tokens or paths at the same time: retry later")
 
-// Reviewer decides which requests the agent answers. Reviewer is safe for concurrent use.
+// Reviewer decides which requests the agent answers. A Reviewer is safe for concurrent use.
 type Reviewer struct {
 	client  *Client
 	report  health.Report
@@ -34,29 +35,30 @@ type Reviewer struct {
 	tokens  answerCache[authenticationv1.UserInfo]
 	access  answerCache[struct{}]
 
-	// The field authorized holds tokens whose owner was allowed to read at least one path. These tokens have a
-	// separate rate limit. So invented tokens cannot block a scraper. Valid tokens without permissions, which every
-	// pod of the cluster has, cannot block a scraper either.
+	// authorized holds tokens whose owner was allowed to read at least one path. These tokens have their own rate
+	// limit. So invented tokens cannot block a scraper. Valid tokens without permissions cannot block a scraper
+	// either: every pod of the cluster has a valid token.
 	authorized                  *cache.LRUExpireCache
 	authorizedRate, unknownRate *rate.Limiter
-	// The field clients holds a small rate limit for each client. A request uses this limit before the shared limit
-	// for unknown tokens. So a scraper with a new token gets its reviews even if other clients send many tokens.
+	// clients holds a small rate limit for each client. A request uses this limit before the shared limit for unknown
+	// tokens. So a scraper with a new token gets its reviews even if other clients send many tokens.
 	clients *peer.Latest[*rate.Limiter]
 }
 
-// clientRate is the number of reviews per second that each client can always request, and clientBurst is the number
-// of reviews at the same time. A burst is enough for the token reviews and the access reviews of two scrapes, and is
-// available again after 20 s. maxClients exceeds the number of pods on a node.
+// clientRate is the number of reviews per second that each client can always request. clientBurst is the number of
+// reviews that a client can request at the same time. A burst is enough for the token reviews and the access reviews
+// of two scrapes. The whole burst is available again after 20 s. maxClients exceeds the number of pods on a node.
 const (
 	clientRate  = 0.2
 	clientBurst = 4
 	maxClients  = 1024
 )
 
-// authorizedFor is the time for which a token stays in authorized. authorizedFor is longer than a scrape interval.
+// authorizedFor is the time for which a token stays in Reviewer.authorized. This time is longer than a scrape
+// interval.
 const authorizedFor = time.Hour
 
-// New creates a Reviewer. The Reviewer calls report with the API server's availability for reviews.
+// New creates a Reviewer. The Reviewer calls report with the success or failure of its reviews at the API server.
 func New(config *rest.Config, report health.Report, now func() time.Time) (*Reviewer, error) {
 	client, err := NewClient(config)
 	if err != nil {
@@ -79,10 +81,11 @@ type clock func() time.Time
 // Now implements cache.Clock.
 func (c clock) Now() time.Time { return c() }
 
-// Request is a request to the agent. Client is the client's address (IP:PORT). Path is the path of the request.
+// Request is a request to the agent that must be reviewed. Client is the client's address (IP:PORT). Path is the path
+// of the request.
 type Request struct{ Client, Token, Path string }
 
-// Review reports whether the owner of the token can read the path. An error means that the answer is currently
+// Review reports whether the owner of the token can read the path. An error means that the decision is currently
 // unknown. The error never contains the token.
 func (r *Reviewer) Review(ctx context.Context, request Request) (Verdict, error) {
 	token, path := request.Token, request.Path
@@ -113,7 +116,8 @@ func (r *Reviewer) Review(ctx context.Context, request Request) (Verdict, error)
 	return Allowed, nil
 }
 
-// budget returns the rate limiter for the reviews of a request.
+// budget returns a function that takes one review from the client's rate limits. The function returns false if no
+// review is left.
 func (r *Reviewer) budget(who digest, client string) func() bool {
 	now := r.now()
 	if _, ok := r.authorized.Get(who); ok {
@@ -123,8 +127,8 @@ func (r *Reviewer) budget(who digest, client string) func() bool {
 	return func() bool { return own.AllowN(now, 1) || r.unknownRate.AllowN(now, 1) }
 }
 
-// ask returns a cached answer. Without a cached answer, ask queries the API server and caches the result. It does not
-// cache errors.
+// ask returns a cached answer. Without a cached answer, ask queries the API server and caches the answer. ask does
+// not cache errors.
 func ask[A any](
 	r *Reviewer, ctx context.Context, pay func() bool, cached answerCache[A], key digest,
 	review func() (A, bool, error),

@@ -25,7 +25,8 @@ const (
 	metrics      = "/metrics"
 )
 
-// bench is a Reviewer with an API server on which scraper may read /metrics and the agent's whole API.
+// bench is a Reviewer with an API server. On this API server, the user scraper can read /metrics and the agent's
+// whole API.
 type bench struct {
 	*Reviewer
 	t      *testing.T
@@ -66,7 +67,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// timed notes the timeout of each request.
+// timed records the timeout of each request.
 func (b *bench) timed(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(r *http.Request) (*http.Response, error) {
 		deadline, ok := r.Context().Deadline()
@@ -88,7 +89,7 @@ func (b *bench) want(token, path string, verdict Verdict) {
 	}
 }
 
-// asked checks how many token reviews and access reviews were requested.
+// asked checks the number of requested token reviews and access reviews.
 func (b *bench) asked(tokens, access int) {
 	b.t.Helper()
 	var gotTokens, gotAccess int
@@ -111,12 +112,13 @@ func TestVerdictsAreCached(t *testing.T) {
 		b.want("other", metrics, Denied)
 		b.want("made up", metrics, Unknown)
 	}
-	b.asked(3, 3) // a denied request is reviewed for both permissions
+	b.asked(3, 3) // for a denied request, the Reviewer reviews two nonResourceURLs
 	b.want("good", "/api/v1/pods", Allowed)
-	b.asked(3, 4) // the token is cached, the path is new
+	b.asked(3, 4) // the cache contains the token, but not the path
 }
 
-// Prometheus waits 10 s by default, for both reviews and the metrics.
+// TestSlowReviewsFitIntoScrapeTimeout has slow reviews. By default, Prometheus waits 10 s for the reviews and the
+// metrics together.
 func TestSlowReviewsFitIntoScrapeTimeout(t *testing.T) {
 	b := newBench(t)
 	b.want("good", metrics, Allowed)
@@ -125,8 +127,8 @@ func TestSlowReviewsFitIntoScrapeTimeout(t *testing.T) {
 	}
 }
 
-// /metrics is readable with the usual permission for the path /metrics, or with one that grants nothing else in the
-// cluster.
+// TestMetricsAccessByEitherPermission checks two permissions to read /metrics: the usual permission for the path
+// /metrics, and a permission that is only valid for the agent.
 func TestMetricsAccessByEitherPermission(t *testing.T) {
 	b := newBench(t)
 	b.server.KnowToken("own", "reader")
@@ -138,7 +140,8 @@ func TestMetricsAccessByEitherPermission(t *testing.T) {
 	b.want("good", metrics, Denied)
 }
 
-// Permissions that every account has for the API server's discovery do not grant access to the agent.
+// TestDiscoveryPermissionGrantsNoAPI checks that the permissions that every account has for the API server's
+// discovery do not give access to the agent.
 func TestDiscoveryPermissionGrantsNoAPI(t *testing.T) {
 	b := newBench(t)
 	for _, path := range []string{"/api/v1/pods", "/api/v1/pods/a/b", "/api/v1/pulls", "/debug/observations",
@@ -151,7 +154,7 @@ func TestRevokedTokenExpiresAfterTwoMinutes(t *testing.T) {
 	b := newBench(t)
 	b.want("good", metrics, Allowed)
 	b.server.KnowToken("good", "")
-	b.now = b.now.Add(2 * time.Minute) // the limit in docs/security.md
+	b.now = b.now.Add(2 * time.Minute) // the lifetime of a revoked token in docs/security.md
 	b.want("good", metrics, Allowed)
 	b.now = b.now.Add(time.Nanosecond)
 	b.want("good", metrics, Unknown)
@@ -209,8 +212,8 @@ func TestAgentWithoutReviewPermission(t *testing.T) {
 	}
 }
 
-// A flood of made-up tokens, or of a pod's token without permissions, does not use up the reviews for permitted
-// clients.
+// TestTokenFloodDoesNotBlockScrapers sends many invented tokens, or many requests with a pod's token without
+// permissions. Clients with permission must still get their reviews.
 func TestTokenFloodDoesNotBlockScrapers(t *testing.T) {
 	b := newBench(t)
 	b.want("good", metrics, Allowed)
@@ -232,7 +235,8 @@ func TestTokenFloodDoesNotBlockScrapers(t *testing.T) {
 	b.want("good", metrics, Allowed)
 }
 
-// The new scraper's token was never accepted before, as after a restart of the agent or of Prometheus.
+// TestTokenFloodDoesNotBlockNewScraper has a scraper whose token the Reviewer has not accepted before. This happens
+// after a restart of the agent or of Prometheus.
 func TestTokenFloodDoesNotBlockNewScraper(t *testing.T) {
 	b := newBench(t)
 	b.server.KnowToken("renewed", scraper)
@@ -250,7 +254,7 @@ func TestTokenFloodDoesNotBlockNewScraper(t *testing.T) {
 	b.want("renewed", metrics, Allowed)
 }
 
-// TestMemoryIsBounded sends requests slowly, so that each one is reviewed.
+// TestMemoryIsBounded sends requests slowly, so that the Reviewer reviews each request.
 func TestMemoryIsBounded(t *testing.T) {
 	b := newBench(t)
 	for i := range 3 * maxTokens {

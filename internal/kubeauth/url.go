@@ -1,8 +1,8 @@
 package kubeauth
 
-// prefix distinguishes the agent's paths from the API server's own paths. Without the prefix, the API server's
-// permissions would apply: ClusterRole system:discovery allows every account to get /api/*, /apis/*, /healthz and other
-// paths.
+// prefix distinguishes the agent's paths from the API server's own paths. Without the prefix, permissions for the API
+// server would also apply to the agent. For example, ClusterRole system:discovery allows every account to get /api/*,
+// /apis/*, /healthz and other paths.
 const prefix = "/podlapse"
 
 // nonResourceURLs returns the nonResourceURLs of an agent's path. Permission for one of these nonResourceURLs is

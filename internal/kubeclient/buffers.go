@@ -6,12 +6,12 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// maxBuffered is the number of bytes of one response that the API server can send before the agent reads the
-// response. With Go's default of 4 MiB, all open watches together could hold 132 MiB.
+// maxBuffered is the maximum number of unread bytes of one response. The API server stops sending at this number
+// until the agent reads. With Go's default of 4 MiB, all open watches together could hold 132 MiB.
 const maxBuffered = 256 << 10
 
-// boundBuffers finds the HTTP transport inside the argument next, and sets the transport's buffer size before the
-// first request. The result is the argument next.
+// boundBuffers sets the buffer size of the HTTP transport inside next, before the first request. boundBuffers returns
+// next.
 func boundBuffers(next http.RoundTripper) http.RoundTripper {
 	inner := next
 	for {
@@ -21,7 +21,7 @@ func boundBuffers(next http.RoundTripper) http.RoundTripper {
 		}
 		inner = wrapper.WrappedRoundTripper()
 	}
-	// Clients of one configuration share their transport, so boundBuffers configures it only for the first client.
+	// Clients of one configuration share their transport, so only the first client configures it.
 	if transport, ok := inner.(*http.Transport); ok && transport != http.DefaultTransport && transport.HTTP2 == nil {
 		transport.HTTP2 = &http.HTTP2Config{MaxReceiveBufferPerStream: maxBuffered}
 	}

@@ -9,10 +9,10 @@ import (
 )
 
 // clockReadings is the maximum number of clock readings that wait for Run. Only many watches that open at the same
-// time produce more readings. Further readings contain no new information, so the Clock drops them.
+// time produce more readings. These further readings contain no new information, so the Clock drops them.
 const clockReadings = 16
 
-// Clock reads the API server's clock from the Date header of responses. Clock sends no requests.
+// Clock reads the API server's clock from the header Date of responses. Clock sends no requests.
 type Clock struct {
 	now      func() time.Time
 	readings chan timeline.ClockSeen
@@ -48,8 +48,8 @@ func (c *Clock) Waiting() []timeline.ClockSeen {
 	}
 }
 
-// read wraps a transport. The API server writes the Date header when it starts a response. For a watch, the response
-// starts immediately.
+// read wraps a transport and reads the header Date of each response. The API server writes this header when it starts
+// the response. For a watch, the response starts immediately.
 func (c *Clock) read(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(request *http.Request) (*http.Response, error) {
 		sentAt := c.now()

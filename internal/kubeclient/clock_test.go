@@ -12,7 +12,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// TestClockReadsTheDateOfAnswers also checks refusals.
+// TestClockReadsTheDateOfAnswers also checks responses that refuse a request.
 func TestClockReadsTheDateOfAnswers(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Date", r.URL.Query().Get("date"))

@@ -13,8 +13,8 @@ const userAgent = "podlapse-agent"
 
 // LoadConfig reads the configuration for the API server from a kubeconfig file. If kubeconfig is empty, LoadConfig
 // uses the pod's ServiceAccount. LoadConfig does not connect, and fails only if the configuration is unreadable. For
-// all clients of this configuration, the argument clock reads the API server's time from the responses, and the
-// argument traffic counts the requests.
+// all clients of this configuration, clock reads the API server's time from the responses, and traffic counts the
+// requests.
 func LoadConfig(kubeconfig string, clock *Clock, traffic *Traffic) (*rest.Config, error) {
 	config, err := loadConfig(kubeconfig)
 	if err != nil {
@@ -45,11 +45,10 @@ func loadConfig(kubeconfig string) (*rest.Config, error) {
 	return config, nil
 }
 
-// AsNode returns the configuration for requests as a node, by impersonation. From Kubernetes 1.36, a pod's
-// ServiceAccount can impersonate only the node on which the pod runs (constrained impersonation, mode
-// associated-node). RBAC limits the verbs and resources. The Node authorizer then allows access only to the pods of
-// this node. The configuration must contain only the user name, because groups select another mode of
-// impersonation.
+// AsNode returns the configuration for requests that impersonate a node. From Kubernetes 1.36, a pod's ServiceAccount
+// can impersonate only the node on which the pod runs (constrained impersonation, mode associated-node). RBAC limits
+// the verbs and resources. The Node authorizer then allows access only to the pods of this node. The configuration
+// must contain only the user name, because groups would select another mode of impersonation.
 func AsNode(config *rest.Config, node string) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: "system:node:" + node}

@@ -1,4 +1,4 @@
-// Package kubeclient connects the agent to the API server. The package has the configuration, the clients for
+// Package kubeclient connects the agent to the API server. The package contains the configuration, the clients for
 // core/v1, and limits on the time and memory of a response. The package also counts requests and reads the API
 // server's clock from responses.
 //

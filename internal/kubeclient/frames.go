@@ -8,16 +8,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Frames limits the size of a watch's events before the client decodes them. client-go calls an encoded event a
-// frame. With the zero value, the client reads events in the same way as client-go.
+// Frames limits the size of a watch's events before the client decodes them. A frame is client-go's term for an
+// encoded event. With the zero value, the client reads events in the same way as client-go.
 type Frames struct {
-	// Max is the maximum size of an event in bytes. Zero means that Frames has no effect.
+	// Max is the maximum size of an event in bytes. If Max is zero, Frames has no effect.
 	Max int
 	// Instead replaces an event that is larger than Max. If Instead is nil, a larger event ends the watch with an
 	// error.
 	Instead []byte
-	// Edit, if set, converts each event before the client decodes it. Edit can change the bytes in place. One
-	// goroutine per watch calls Edit.
+	// Edit, if set, converts each event before the client decodes it. Edit can change the bytes in place. Each watch
+	// calls Edit from its own goroutine.
 	Edit func(event []byte) []byte
 }
 
@@ -51,7 +51,7 @@ func withFrames(
 // SupportedMediaTypes implements runtime.NegotiatedSerializer.
 func (s framedSerializer) SupportedMediaTypes() []runtime.SerializerInfo { return s.types }
 
-// framer reads whole frames within the limits of frames.
+// framer reads whole frames, within the limits in its field frames.
 type framer struct {
 	runtime.Framer
 	frames Frames
@@ -69,7 +69,7 @@ type frameReader struct {
 	rest          []byte // unread part of the current frame
 }
 
-// Read implements io.Reader like a frame reader of client-go: it returns io.ErrShortBuffer until the frame is
+// Read implements io.Reader. Like a frame reader of client-go, Read returns io.ErrShortBuffer until the frame is
 // complete.
 func (r *frameReader) Read(into []byte) (int, error) {
 	if len(r.rest) == 0 {
@@ -85,7 +85,7 @@ func (r *frameReader) Read(into []byte) (int, error) {
 	return n, nil
 }
 
-// next reads a whole frame.
+// next reads a whole frame, or returns the frame that replaces a frame larger than the limit.
 func (r *frameReader) next() ([]byte, error) {
 	used := 0
 	for {

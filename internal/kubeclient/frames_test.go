@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 )
 
-// TestFramesOfEverySize reads frames around the size limit, in pieces of every size.
+// TestFramesOfEverySize reads frames with sizes around the limit, in pieces of every size.
 func TestFramesOfEverySize(t *testing.T) {
 	info, _ := k8sruntime.SerializerInfoForMediaType(
 		serializer.NewCodecFactory(k8sruntime.NewScheme()).SupportedMediaTypes(), k8sruntime.ContentTypeProtobuf)

@@ -7,8 +7,9 @@ const (
 	remedyWhoToAsk = " (run podlapse-agent check for details): "
 )
 
-// Explain formats an error of the API server for people. For a refused request, the text starts with the remedy,
-// because the API server's message is long and the health board cuts long reports.
+// Explain formats an error of the API server for people. If the API server refused the request, the text starts with
+// the remedy. The API server's message comes last, because this message is long and the health board cuts long
+// reports.
 func Explain(err error, remedy string) string {
 	switch {
 	case apierrors.IsForbidden(err):

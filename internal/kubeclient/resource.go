@@ -19,8 +19,8 @@ import (
 const answerTimeout = 30 * time.Second
 
 const (
-	// ProvenAfter is the minimum time that a watch must stay open to prove that the API server works. If the
-	// connection broke before the response, client-go returns a watch that is already closed.
+	// ProvenAfter is the minimum time for which a watch must stay open to prove that the API server works. The time
+	// is necessary because client-go returns a closed watch if the connection broke before the response.
 	ProvenAfter = time.Second
 	// CatchUp is the time after the start of a watch in which events can still be old. The API server sends all
 	// missed events in one burst, and does not mark the last event.
@@ -29,8 +29,8 @@ const (
 
 var errNoAnswer = errors.New("no response from the API server")
 
-// Retries returns the waits between attempts. The waits are long enough to reduce the load on a failing API server, and
-// short enough to detect soon that the API server works again.
+// Retries returns the waits between attempts. The waits are long enough to reduce the load on a failing API server.
+// The waits are also short, so the agent soon detects that the API server works again.
 func Retries() backoff.Policy {
 	return backoff.Policy{First: 500 * time.Millisecond, Max: 15 * time.Second}
 }
@@ -39,7 +39,7 @@ func Retries() backoff.Policy {
 type Resource struct {
 	Client    rest.Interface
 	Namespace string
-	Name      string // plural, e.g. pods
+	Name      string // plural, for example pods
 }
 
 func (r Resource) request(options metav1.ListOptions) *rest.Request {
@@ -53,8 +53,8 @@ func (r Resource) List(ctx context.Context, options metav1.ListOptions) (runtime
 	return r.request(options).Do(ctx).Get()
 }
 
-// OpenList returns the encoded response to a list, which the caller decodes while it reads. A read fails if the
-// response is not complete within 30 s. The caller must call Close.
+// OpenList returns the encoded response to a list. The caller decodes the response while it reads. A read fails if
+// the response is not complete within 30 s. The caller must call Close.
 func (r Resource) OpenList(ctx context.Context, options metav1.ListOptions) (io.ReadCloser, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, answerTimeout, errNoAnswer)
 	body, err := r.request(options).Stream(ctx)
@@ -97,7 +97,7 @@ func timedOut(ctx context.Context, err error) error {
 }
 
 // Watch opens a watch. Watch fails if the response does not start within 30 s. The watch ends when the caller calls
-// Stop, when ctx is done, or when the server ends it. The caller must call Stop.
+// Stop, when ctx is done, or when the API server ends the watch. The caller must call Stop.
 func (r Resource) Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	timer := time.AfterFunc(answerTimeout, func() { cancel(errNoAnswer) })
@@ -115,7 +115,7 @@ func (r Resource) Watch(ctx context.Context, options metav1.ListOptions) (watch.
 	return OnStop(w, func() { cancel(nil) }), nil
 }
 
-// OnStop returns the watch with a function that runs after Stop.
+// OnStop returns a watch that calls stopped after Stop.
 func OnStop(w watch.Interface, stopped func()) watch.Interface { return stoppable{w, stopped} }
 
 type stoppable struct {

@@ -9,17 +9,18 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Traffic counts the agent's requests to the API server and the bytes of the responses. Traffic collects these
-// metrics and is safe for concurrent use.
+// Traffic counts the agent's requests to the API server and the bytes of the responses. Traffic implements
+// prometheus.Collector for these counts, and is safe for concurrent use.
 type Traffic struct {
 	requests, failed, bytes *prometheus.CounterVec
 }
 
-// trafficKey holds the values of the labels. Both sets of values are closed. The resource is pods, events, nodes,
-// tokenreviews, subjectaccessreviews or other. The verb is get, list, watch, create or patch.
+// trafficKey holds the values of the labels. The resource is pods, events, nodes, tokenreviews, subjectaccessreviews
+// or other. The verb is get, list, watch, create or patch. No other values exist.
 type trafficKey struct{ resource, verb string }
 
-// NewTraffic returns counters at zero. The series of requests that every agent sends exist from the start.
+// NewTraffic returns a Traffic with all counts at zero. The metrics of the requests that every agent sends exist from
+// the start.
 func NewTraffic() *Traffic {
 	vec := func(name, help string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "podlapse_apiserver_" + name, Help: help},
@@ -60,7 +61,7 @@ type trafficCounts struct {
 	bytes    prometheus.Counter // bytes of the bodies as received; compressed if the API server compresses
 }
 
-// The method of returns the counters of a key. The first request creates all counters of the key.
+// of returns the counters of a key. The first call for a key creates its counters.
 func (t *Traffic) of(key trafficKey) trafficCounts {
 	return trafficCounts{
 		t.requests.WithLabelValues(key.resource, key.verb),
@@ -86,8 +87,8 @@ func (t *Traffic) count(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// trafficOf parses the path of a request for a resource: /api/v1/[namespaces/NAMESPACE/]RESOURCE[/NAME] or
-// /apis/GROUP/v1/….
+// trafficOf parses the path of a request for a resource. The path has the form
+// /api/v1/[namespaces/NAMESPACE/]RESOURCE[/NAME] or /apis/GROUP/v1/….
 func trafficOf(request *http.Request) trafficKey {
 	parts := strings.Split(strings.Trim(request.URL.Path, "/"), "/")
 	if i := slices.Index(parts, "v1"); i >= 0 {

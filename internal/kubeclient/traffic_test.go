@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
-// scraped returns the scraped requests, failures and bytes, by resource and verb.
+// scraped returns the numbers of requests, failures and bytes at a scrape, by resource and verb.
 func scraped(t *testing.T, traffic *Traffic) map[string]string {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()

@@ -8,26 +8,27 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Kinds of events. Event.Out creates the frames of KindOut.
+// Kinds of events. Only the method Out creates frames of KindOut.
 const (
-	KindReset = "reset" // earlier events can be incomplete
+	KindReset = "reset" // earlier events can be missing
 	KindPod   = "pod"
 	KindOut   = "out" // a changed pod does not match the viewer's filter
 	KindGone  = "gone"
 	KindPulls = "pulls"
 )
 
-// Event is one change. Event never changes, because all viewers share it.
+// Event is one change of a pod or of the pulls in progress. An Event in the log never changes, because all viewers
+// share it.
 type Event struct {
 	Kind   string
 	Key    filter.Key    // only set for KindPod and KindGone
 	Detail filter.Detail // only set for KindPod and KindGone
 	Pod    api.PodKey    // only set for KindPod and KindGone
 
-	subject string // the log keeps the last event of each subject
-	data    []byte // one line of JSON; nil after the method settle has created the frame
+	subject string // what the event is about; the log keeps only the last event of each subject
+	data    []byte // one line of JSON; nil after settle has created the frame
 	number  uint64 // number of the event in the log
-	id      string // ID with which a client resumes the stream
+	id      string // ID from which a client can resume the stream
 	frame   []byte
 }
 
@@ -43,7 +44,7 @@ func frame(id, kind string, data []byte) []byte {
 	return append(out, "\n\n"...)
 }
 
-// Out returns the frame of KindOut that replaces an event of a pod.
+// Out returns the frame of KindOut that a viewer gets instead of an event of a pod.
 func (e *Event) Out() ([]byte, error) {
 	data, err := api.EncodeLine(e.Pod)
 	return frame(e.id, KindOut, data), err

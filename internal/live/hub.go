@@ -1,9 +1,9 @@
 // Package live sends changes of start-ups and pulls to any number of viewers. The package encodes each change once,
-// and keeps only the last change of each pod in a log. A viewer is a position in this log. A slow viewer has no
-// queue: it skips changes that newer changes have replaced. Without viewers, the package computes nothing.
+// and keeps only the last change of each pod in a log. Each viewer has a position in this log. A slow viewer has no
+// queue, and skips changes that newer changes have replaced. Without viewers, the package computes nothing.
 //
-// Reconcile's goroutine records the changes. The goroutine in Run fetches and encodes the changed timelines. Viewers
-// read from their own goroutines.
+// Reconcile's goroutine records the changes. The goroutine of Hub.Run fetches and encodes the changed timelines.
+// Viewers read from their own goroutines.
 package live
 
 import (
@@ -26,32 +26,33 @@ import (
 )
 
 const (
-	// flushEvery is the minimum time between two flushes, so that viewers receive a pod at most twice per second.
+	// flushEvery is the minimum time between two flushes. So viewers receive each pod at most twice per second.
 	flushEvery = 500 * time.Millisecond
 	// pullsEvery is the minimum time between two queries of the pulls in progress while a pod waits for a pull.
 	pullsEvery = 2 * time.Second
-	// othersEvery replaces pullsEvery while no pod waits for a pull. In this state, the queries find the pulls of
-	// other clients of the runtime.
+	// othersEvery is the minimum time between two queries of the pulls in progress while no pod waits for a pull. The
+	// queries then find only pulls by other clients of the runtime.
 	othersEvery = 10 * time.Second
-	// restFactor is the ratio of the pause after a query to the duration of the query. So queries take at most 2 %
-	// of a core.
+	// restFactor is the pause after a query, divided by the duration of the query. So queries take at most 2 % of a
+	// core.
 	restFactor = 50
-	// The constant lingering is the time for which the Hub still logs changes after the last viewer disconnected. A
-	// viewer that reconnects within this time can resume.
+	// lingering is the time for which the Hub still logs changes after the last viewer disconnected. A viewer that
+	// reconnects within this time can resume.
 	lingering = time.Minute
 	// maxViewers is the maximum number of viewers.
 	maxViewers = 32
 	// maxBytes is the maximum size of the log in bytes.
 	maxBytes = 2 << 20
-	// maxBatch is the maximum number of dropped events that a blocked viewer still holds.
+	// maxBatch is the maximum number of events that Viewer.Next returns. So a blocked viewer holds at most maxBatch
+	// events that the log has dropped.
 	maxBatch = 64
 )
 
 // Config configures a Hub.
 type Config struct {
-	// Some returns the timelines of the given pods that still exist. The goroutine in Run calls Some.
+	// Some returns the timelines of the given pods that still exist. The goroutine of Run calls Some.
 	Some func(ctx context.Context, uids []string) ([]timeline.Timeline, error)
-	// Pulls returns the current pulls. The goroutine in Run calls Pulls.
+	// Pulls returns the pulls in progress. The goroutine of Run calls Pulls.
 	Pulls      func(ctx context.Context) (livepull.Snapshot, error)
 	Now        func() time.Time
 	Registerer prometheus.Registerer
@@ -61,11 +62,11 @@ type Config struct {
 // ErrTooManyViewers means that the maximum number of viewers is connected.
 var ErrTooManyViewers = errors.New("too many viewers")
 
-// Hub sends changes to viewers. Hub is safe for concurrent use.
+// Hub sends changes to viewers. A Hub is safe for concurrent use.
 type Hub struct {
 	config  Config
 	metrics metrics
-	wake    chan struct{} // capacity 1; signals that a viewer is connected
+	wake    chan struct{} // signals that a viewer is connected; has capacity 1
 
 	mu      sync.Mutex
 	epoch   string // random ID of the log; empty without viewers
@@ -89,7 +90,7 @@ func New(config Config) *Hub {
 	return h
 }
 
-// Changed records that a pod has changed, so that Some returns a new timeline for the pod. Changed never blocks.
+// Changed records that a pod has changed, so that Run fetches the pod's new timeline. Changed never blocks.
 func (h *Hub) Changed(uid string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -110,8 +111,8 @@ func (h *Hub) Gone(t timeline.Timeline) {
 	h.gone[t.UID] = newEvent(KindGone, t)
 }
 
-// Follow adds a viewer that has received all events up to lastID. If lastID is empty or invalid, the viewer starts
-// from the beginning. The caller must call Viewer.Close.
+// Follow adds a viewer that has received all events up to lastID. If lastID is empty or invalid, the viewer first
+// receives an event of KindReset. The caller must call Viewer.Close.
 func (h *Hub) Follow(lastID string) (*Viewer, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -123,7 +124,7 @@ func (h *Hub) Follow(lastID string) (*Viewer, error) {
 		h.epoch = strconv.FormatInt(h.config.Now().UnixNano(), 16)
 		h.log = newLog()
 		h.changed, h.gone = map[string]struct{}{}, map[string]*Event{}
-		h.pulling = true // unknown, so the next query must check
+		h.pulling = true // unknown, so the first query must run
 	}
 	h.viewers++
 	select {
@@ -139,10 +140,10 @@ func (h *Hub) Follow(lastID string) (*Viewer, error) {
 	return v, nil
 }
 
-// Refused counts a viewer that the stream's server refused.
+// Refused counts a viewer that the API's handler of the stream refused.
 func (h *Hub) Refused() { h.metrics.refused.Inc() }
 
-// position parses the ID of an event. It succeeds only if the log contains all later events.
+// position parses the ID of an event. The second result is true only if the log contains all later events.
 func (h *Hub) position(id string) (uint64, bool) {
 	epoch, number, _ := strings.Cut(id, "-")
 	at, err := strconv.ParseUint(number, 10, 64)
@@ -156,7 +157,7 @@ func (h *Hub) leave() {
 	h.leftAt = h.config.Now()
 }
 
-// Run sends changes while viewers are connected. Run runs until ctx is done and then returns nil.
+// Run sends changes to viewers until ctx is done, and then returns nil.
 func (h *Hub) Run(ctx context.Context) error {
 	for {
 		select {
@@ -176,8 +177,8 @@ func (h *Hub) Run(ctx context.Context) error {
 	}
 }
 
-// isWatched reports whether a viewer is connected or was connected a short time ago. Otherwise, isWatched drops the
-// log.
+// isWatched reports whether a viewer is connected or was connected within the time lingering. If not, isWatched drops
+// the log.
 func (h *Hub) isWatched() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -216,7 +217,7 @@ func (h *Hub) flush(ctx context.Context) {
 	h.publish(events)
 }
 
-// encode encodes the data of an event and appends the event to events.
+// encode encodes data as the data of the event e, and appends e to events.
 func (h *Hub) encode(events []*Event, e *Event, data any) []*Event {
 	var err error
 	if e.data, err = api.EncodeLine(data); err != nil {

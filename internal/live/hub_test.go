@@ -24,7 +24,7 @@ func TestStreamSendsChanges(t *testing.T) {
 		n.remove(h, "uid-b")
 		time.Sleep(time.Second)
 		events, _ = received(t, v)
-		expect(t, events, "pod a", "gone b") // b was gone before its first event
+		expect(t, events, "pod a", "gone b") // the pod b was deleted before the hub sent its first event
 	})
 }
 
@@ -58,7 +58,8 @@ func TestFrames(t *testing.T) {
 	})
 }
 
-// A pod that changes all the time is sent twice a second, once for all viewers.
+// TestChangesAreBatched has a pod that changes all the time. The hub must send the pod twice per second, and encode
+// each change only once for all viewers.
 func TestChangesAreBatched(t *testing.T) {
 	n := &node{}
 	run(t, n, func(t *testing.T, h *Hub) {
@@ -80,12 +81,12 @@ func TestChangesAreBatched(t *testing.T) {
 		if got := testutil.ToFloat64(h.metrics.events); int(got) < 19 || int(got) > 21 {
 			t.Errorf("%v events encoded", got)
 		}
-		events, _ := received(t, w) // read nothing meanwhile
+		events, _ := received(t, w) // the viewer w did not read in this time
 		expect(t, events, "pod a")
 	})
 }
 
-// Without viewers, nothing is queried or kept.
+// TestHubWithoutViewersIsIdle checks that the hub queries nothing and keeps nothing while no viewer is connected.
 func TestHubWithoutViewersIsIdle(t *testing.T) {
 	n := &node{}
 	run(t, n, func(t *testing.T, h *Hub) {

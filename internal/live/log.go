@@ -8,12 +8,12 @@ type log struct {
 	latest map[string]*list.Element // elements of order, by subject
 	bytes  int
 	last   uint64 // number of the last event
-	floor  uint64 // number of the last dropped event; a viewer that did not receive it must list again
+	floor  uint64 // number of the last dropped event; a viewer that missed this event must list again
 }
 
 func newLog() log { return log{order: list.New(), latest: map[string]*list.Element{}} }
 
-// eventBytes is the approximate memory of an event in addition to its frame.
+// eventBytes is the approximate memory of an event without its frame.
 const eventBytes = 1024
 
 func (l *log) add(e *Event, epoch string) {
@@ -36,7 +36,7 @@ func (l *log) remove(place *list.Element) *Event {
 	return e
 }
 
-// eventsAfter returns the first events after the given number, at most maxBatch.
+// eventsAfter returns the first events after the given number, at most maxBatch events.
 func (l *log) eventsAfter(number uint64) []*Event {
 	var next *list.Element
 	for e := l.order.Back(); e != nil && e.Value.(*Event).number > number; e = e.Prev() {

@@ -11,8 +11,8 @@ func floor(h *Hub) uint64 {
 	return h.log.floor
 }
 
-// TestLog compares the log with one that keeps everything: a viewer that missed nothing receives the last event of
-// each subject, in order, and the log stays small.
+// TestLog compares the log with a list of all events. A viewer that missed no event must receive the last event of
+// each subject, in order. The size of the log must stay within its limit.
 func TestLog(t *testing.T) {
 	l := newLog()
 	all := map[string]uint64{}

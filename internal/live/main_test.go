@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// node answers a hub's queries. It holds pods by UID, and counts the queries.
+// node answers the hub's queries. The node contains pods by UID, and counts the queries.
 type node struct {
 	mu        sync.Mutex
 	pods      map[string]timeline.Timeline
@@ -51,7 +51,7 @@ func (n *node) livePulls(context.Context) (livepull.Snapshot, error) {
 	return n.pulls, nil
 }
 
-// counts returns how often pods and pulls were queried.
+// counts returns the numbers of queries of pods and of pulls.
 func (n *node) counts() (asked, pulls int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -64,7 +64,7 @@ func (n *node) setPulls(pulls livepull.Snapshot) {
 	n.pulls = pulls
 }
 
-// kept returns how much a hub keeps in memory.
+// kept returns zero if a hub keeps nothing in memory.
 func kept(h *Hub) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -120,7 +120,8 @@ func follow(t *testing.T, h *Hub, lastID string) *Viewer {
 	return v
 }
 
-// received returns the events that a viewer has received, each as kind and pod name, and the last ID.
+// received returns the events that a viewer has received, and the last ID. Each event consists of its kind and the
+// pod's name.
 func received(t *testing.T, v *Viewer) (events []string, lastID string) {
 	t.Helper()
 	for {

@@ -23,12 +23,12 @@ func waitsForImage(t timeline.Timeline) bool {
 	})
 }
 
-// pullLook queries the pulls in progress and sends the result to viewers. Only the goroutine in Run uses pullLook.
+// pullLook queries the pulls in progress and sends these pulls to viewers. Only the goroutine of Run uses pullLook.
 type pullLook struct {
 	hub  *Hub
-	next time.Time // the earliest time of the next query
+	next time.Time // earliest time of the next query
 	at   time.Time // time of the last query
-	some bool      // the last query found pulls
+	some bool      // true if the last query found pulls
 }
 
 func (l *pullLook) look(ctx context.Context) {
@@ -56,7 +56,7 @@ func (h *Hub) pullsGoOn() {
 	h.pulling = true
 }
 
-// takePulling reports whether the Hub has sent a pod that waits for an image to the viewers since the last call.
+// takePulling reports whether a viewer got a pod that waits for an image since the last call of takePulling.
 func (h *Hub) takePulling() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -10,7 +10,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Starting pods wait for their images, and ephemeral containers wait for theirs at any time.
+// TestWaitsForImage checks that only starting pods wait for the images of their containers, and that ephemeral
+// containers can wait for images at any time.
 func TestWaitsForImage(t *testing.T) {
 	pulling := []timeline.Pull{{Outcome: imagepull.OutcomePulling}}
 	for _, test := range []struct {
@@ -33,7 +34,8 @@ func TestWaitsForImage(t *testing.T) {
 	}
 }
 
-// Pulls are queried every two seconds while one is in progress, otherwise rarely, and sent until none is left.
+// TestStreamSendsPulls checks that the hub queries pulls every two seconds while a pull is in progress, and otherwise
+// rarely. The hub must send pulls until no pull is left.
 func TestStreamSendsPulls(t *testing.T) {
 	n := &node{}
 	run(t, n, func(t *testing.T, h *Hub) {
@@ -72,7 +74,7 @@ func TestStreamSendsPulls(t *testing.T) {
 	})
 }
 
-// TestSlowQueriesAreSpacedOut has a node on which queries are slow: they still take only a fiftieth of the time.
+// TestSlowQueriesAreSpacedOut has a node on which queries are slow. The queries must still take only 2 % of the time.
 func TestSlowQueriesAreSpacedOut(t *testing.T) {
 	waiting := pod("a")
 	waiting.Pulls = []timeline.Pull{{Container: "c", Image: "r.example/i:1", Outcome: imagepull.OutcomePulling}}

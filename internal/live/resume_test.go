@@ -39,7 +39,8 @@ func TestResume(t *testing.T) {
 	})
 }
 
-// The log holds maxBytes. A viewer that falls further behind gets a reset, and resumes from there.
+// TestResumeTooFarBehind has a viewer that missed more events than the log holds (maxBytes). The viewer must get a
+// reset and then continue with new events.
 func TestResumeTooFarBehind(t *testing.T) {
 	n := &node{}
 	run(t, n, func(t *testing.T, h *Hub) {
@@ -57,7 +58,7 @@ func TestResumeTooFarBehind(t *testing.T) {
 				t.Fatalf("reported %q", events)
 			}
 		}
-		if size := maxBytes / pods; size < 8<<10 || size > 16<<10 { // of a record of about 10 KiB
+		if size := maxBytes / pods; size < 8<<10 || size > 16<<10 { // a record has about 10 KiB
 			t.Errorf("room for %d pods", pods)
 		}
 		events, id := received(t, slow)

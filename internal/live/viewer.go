@@ -2,16 +2,16 @@ package live
 
 import "context"
 
-// Viewer is a reader's position in the log. Only one goroutine can use Viewer.
+// Viewer is the position of one viewer in the log. Only one goroutine can use a Viewer.
 type Viewer struct {
 	hub   *Hub
 	at    uint64 // number of the last event that the viewer received
-	reset bool   // the viewer misses events, so it must list again
+	reset bool   // the viewer missed events, so the viewer must list all pods again
 }
 
 // Next waits until the viewer has new events or ctx is done. For a pod with several changes, Next returns only the
-// last event. The first event has KindReset. Another event of KindReset follows each time that the log dropped
-// unread events of this viewer.
+// last event. The first event of a new viewer has KindReset. Next returns another event of KindReset each time that
+// the log dropped events that this viewer has not read.
 func (v *Viewer) Next(ctx context.Context) ([]*Event, error) {
 	for {
 		batch, news := v.take()

@@ -93,7 +93,7 @@ func (c *collector) Collect(metrics chan<- prometheus.Metric) {
 			unpacking++
 		case record.State == api.PullStateQueued, now.Downloads == nil:
 			s.queued++
-		} // a pull without a state is one of several candidates for an active download
+		} // a pull without a state is one of several pulls that could own an active download
 		s.oldest = max(s.oldest, record.Age.Duration().Seconds())
 	}
 	metrics <- prometheus.MustNewConstMetric(c.unpacking, prometheus.GaugeValue, float64(unpacking))

@@ -13,18 +13,19 @@ type failingPull struct {
 	why      imagepull.Failure
 }
 
-// waitingPull is a pull for which a pod of the namespace waits.
+// waitingPull is a pull that a pod of the namespace waits for.
 type waitingPull struct {
 	namespace string
-	bucket    int // of the pod's workload
+	bucket    int // group of the pod's workload
 	timeline.Pull
 }
 
-// buckets is the number of groups that workloads are divided into.
+// buckets is the number of groups of workloads.
 const buckets = 64
 
-// bucketOf returns the group of a pod's workload, or of the pod if it has no owner. It is the same on all nodes, so the
-// number of groups in the cluster is at most the number of workloads, however many pods a workload has.
+// bucketOf returns the group of a pod's workload, or of the pod if it has no owner. A workload has the same group on
+// all nodes. So the number of groups in the cluster is at most the number of workloads, even if a workload has many
+// pods.
 func bucketOf(t timeline.Timeline) int {
 	owner := t.Owner
 	if owner.Name == "" {
@@ -37,7 +38,7 @@ func bucketOf(t timeline.Timeline) int {
 	return int(hash.Sum32() % buckets)
 }
 
-// failingBucket is the key by which the workloads of failing pulls are counted.
+// failingBucket is the key by which the collector counts the workloads with failing pulls.
 type failingBucket struct {
 	failingPull
 	bucket int
@@ -51,8 +52,8 @@ func failingBuckets(pulls []waitingPull, labelOf func(registry string) string) m
 	return found
 }
 
-// failingNow lists the pulls of starting pods whose latest completed attempt failed. Other metrics count these
-// pulls only when the start-up is complete, which is too late during an outage.
+// failingNow lists the pulls of starting pods whose latest completed attempt failed. Other metrics count these pulls
+// only when the start-up is complete. During an outage, this is too late.
 func failingNow(timelines []timeline.Timeline) (all []waitingPull) {
 	for _, t := range timelines {
 		if t.State == timeline.StateStarting {
@@ -72,8 +73,8 @@ func countFailing(pulls []waitingPull, labelOf func(registry string) string) map
 	return counts
 }
 
-// latestAttempts lists the latest completed attempt of each container if that attempt failed. An attempt without a
-// known end does not count as failed. The attempts of a container are adjacent and in order.
+// latestAttempts lists the latest completed attempt of each container if this attempt failed. An attempt in progress
+// does not count. The attempts of a container must be adjacent and in order.
 func latestAttempts(attempts []timeline.Pull) []timeline.Pull {
 	var failed []timeline.Pull
 	for _, p := range attempts {

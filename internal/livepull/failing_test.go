@@ -51,7 +51,8 @@ podlapse_image_pulls_failing{reason="unconfirmed",registry="r.example"} 1
 	}
 }
 
-// Two nodes give the pods of a workload the same group, so the groups of all nodes count workloads.
+// TestFailingPullsAreGroupedByWorkload checks that the pods of a workload have the same group on two nodes, so that
+// the groups of all nodes count workloads.
 func TestFailingPullsAreGroupedByWorkload(t *testing.T) {
 	pod := func(namespace, name string, owner timeline.Owner) timeline.Timeline {
 		return timeline.Timeline{Namespace: namespace, Name: name, Owner: owner, State: timeline.StateStarting,

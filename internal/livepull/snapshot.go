@@ -1,5 +1,5 @@
-// Package livepull determines the progress of the node's image pulls. The package matches the pulls for which pods
-// wait with the downloads of the container runtime. The package is pure, except for the collector of metrics, which
+// Package livepull determines the progress of the node's image pulls. The package assigns the downloads of the
+// container runtime to the pulls that pods wait for. The package is pure, except for the collector of metrics, which
 // reads a Snapshot at each scrape. The read API, the stream and /metrics use this package.
 package livepull
 
@@ -18,14 +18,15 @@ type Snapshot struct {
 	// Starting holds the timelines of pods that are starting or have just completed their start-up, and of pods with
 	// ephemeral containers.
 	Starting []timeline.Timeline
-	// Idle holds the containers that can restart and the containers of completed start-ups.
+	// Idle holds containers that can pull an image outside a start-up: containers that can restart, and containers of
+	// completed start-ups.
 	Idle []timeline.IdleContainer
-	// Downloads holds the runtime's downloads. Downloads is nil if the runtime does not report downloads.
+	// Downloads holds the runtime's downloads. If the runtime does not report downloads, Downloads is nil.
 	Downloads []imagepull.Download
 	Now       time.Time
 }
 
-// stateOf returns the state of the pull that a download belongs to.
+// stateOf returns the state of the pull to which a download belongs.
 func stateOf(d imagepull.Download) string {
 	if d.Complete {
 		return api.PullStateUnpacking
@@ -36,27 +37,27 @@ func stateOf(d imagepull.Download) string {
 // requestedPull is a pull that is in progress or might be in progress.
 type requestedPull struct {
 	api.LivePullRecord
-	// failedAt and againAt are the time of a failure and of the kubelet's next attempt. A download that began
-	// between these times does not belong to this pull. Before againAt, the pull has no download, because the
-	// kubelet waits before it retries. Both are zero if the pull did not fail.
+	// failedAt is the time of the pull's failure, and againAt is the time of the kubelet's next attempt. If the pull
+	// did not fail, failedAt and againAt are zero. A download that began between failedAt and againAt does not belong
+	// to this pull. Before againAt, the pull has no download, because the kubelet waits before the retry.
 	failedAt, againAt time.Time
 	notBefore         time.Time // earliest possible start of the pull
-	requestedAt       time.Time // zero if it is unknown whether the pull is in progress
+	requestedAt       time.Time // time of the request; zero if it is unknown whether the pull is in progress
 	idle              bool      // the container restarts, or the pod's start-up is complete
 	matched           bool      // the pull has a matching download
 }
 
 // againSlack is the tolerance for the time of a retry. The recorded time of a failure can be later than the real
-// failure, at most by againSlack. A correct retry then looks too early.
+// failure, by at most againSlack. Without this tolerance, a correct retry could look too early.
 const againSlack = 2 * time.Second
 
 // requestSlack is the tolerance for the time of a pull request. The recorded time can be later than the real request,
-// at most by requestSlack.
+// by at most requestSlack.
 const requestSlack = time.Second
 
-// Since returns the earliest time at which the runtime can have started a pull that is in progress now. Since is zero
-// if no pull is in progress. Downloads must include all pulls that the runtime started after this time, even pulls that
-// receive no content at the moment.
+// Since returns the earliest time at which the runtime can have started a pull that is in progress now. If no pull is
+// in progress, Since returns the zero time. Downloads must include all pulls that the runtime started after this
+// time, even pulls that currently receive no content.
 func (s Snapshot) Since() (since time.Time) {
 	for _, w := range s.requested() {
 		if !w.requestedAt.IsZero() && (since.IsZero() || w.requestedAt.Before(since)) {
@@ -69,7 +70,7 @@ func (s Snapshot) Since() (since time.Time) {
 	return since.Add(-requestSlack)
 }
 
-// mayBe reports whether a download can belong to this pull.
+// mayBe reports whether a download can belong to the pull.
 func (w requestedPull) mayBe(d imagepull.Download, now time.Time) bool {
 	if d.StartedAt.Before(w.notBefore) || now.Before(w.againAt) {
 		return false
@@ -82,14 +83,15 @@ func (w requestedPull) mayBe(d imagepull.Download, now time.Time) bool {
 
 // Records returns the pulls in progress, oldest first. Records assigns each download to a pull:
 //
-//   - The first choice is the pull whose image reference contains the digest of the download.
-//   - Otherwise, the pull must request an image of the download's repository. Pulls that are certainly in progress
-//     come first. Possible pulls, and pulls of containers that restart or whose start-up is complete, come later.
+//   - The first choice is a pull whose image reference contains the digest of the download.
+//   - Otherwise, the pull must request an image of the download's repository. Records prefers pulls that are
+//     certainly in progress, then possible pulls, and then pulls of containers that restart or whose start-up is
+//     complete.
 //   - If several pulls request the same image, the oldest request gets the download.
 //   - If several pulls request different images, no pull gets the download, because the right pull is unknown.
 //   - A download is external if no pull matches it, or if it began while the kubelet waited to retry.
-//   - A download with an unknown repository belongs to the only pull without content. If several pulls or another
-//     starting pod can be the owner, Records omits the download.
+//   - A download with an unknown repository belongs to the only pull without content. If several pulls or
+//     another starting pod can own this download, Records omits the download.
 func (s Snapshot) Records() []api.LivePullRecord {
 	requested := s.requested()
 	slices.SortStableFunc(requested, func(a, b requestedPull) int {
@@ -110,7 +112,7 @@ func (s Snapshot) Records() []api.LivePullRecord {
 		case len(fitting) > 0:
 			fitting[0].take(d, s.Now)
 		case d.Blobs == 0, d.Repository == "" && s.mayBeOurs(d):
-			// Either this download is not in progress, or its image will be known soon.
+			// The runtime currently downloads nothing for this image, or the download's image will be known soon.
 		default:
 			w := requestedPull{LivePullRecord: api.LivePullRecord{Outcome: imagepull.OutcomeExternal,
 				Registry: cmp.Or(d.Registry, imagepull.UnknownRegistry)}}
@@ -133,7 +135,7 @@ func (s Snapshot) Records() []api.LivePullRecord {
 	return records
 }
 
-// The method take assigns a download to the pull.
+// take assigns a download to the pull.
 func (w *requestedPull) take(d imagepull.Download, now time.Time) {
 	if w.Age == 0 { // the time of the request is unknown
 		w.Age = api.Seconds(max(0, now.Sub(d.StartedAt)))
@@ -141,10 +143,10 @@ func (w *requestedPull) take(d imagepull.Download, now time.Time) {
 	w.matched, w.State, w.DoneBytes, w.TotalBytes = true, stateOf(d), d.DoneBytes, d.TotalBytes
 }
 
-// The method has reports whether a known download belongs to the pull.
+// has reports whether a known download belongs to the pull.
 func (w *requestedPull) has() bool { return w.matched && w.State != "" }
 
-// The method fitting lists the pulls to which a download can belong according to the evidence.
+// pullsFitting lists the pulls to which a download can belong according to the best available evidence.
 func (s Snapshot) pullsFitting(requested []requestedPull, d imagepull.Download) (fitting []*requestedPull) {
 	for _, fits := range []func(*requestedPull) bool{
 		func(w *requestedPull) bool { return d.Of(w.Image) && d.Is(w.Image) },
@@ -165,7 +167,7 @@ func (s Snapshot) pullsFitting(requested []requestedPull, d imagepull.Download) 
 	return fitting
 }
 
-// certainFirst sorts the downloads. Downloads with a digest that identifies their pull come first.
+// certainFirst sorts the downloads. Downloads whose digest identifies a pull come first.
 func (s Snapshot) certainFirst(requested []requestedPull) []imagepull.Download {
 	uncertain := func(d imagepull.Download) int {
 		if slices.ContainsFunc(requested, func(w requestedPull) bool { return d.Is(w.Image) }) {
@@ -185,7 +187,7 @@ func severalImages(pulls []*requestedPull) bool {
 	})
 }
 
-// imageOf returns a name that is equal for two references to the same image.
+// imageOf returns a normalized name, which is equal for two references to the same image.
 func imageOf(ref string) string {
 	if name, err := imagepull.Normalize(ref); err == nil {
 		return name
@@ -193,13 +195,13 @@ func imageOf(ref string) string {
 	return ref
 }
 
-// overLately reports whether a pull ended so recently that the runtime might still report an earlier download.
+// overLately reports whether a pull ended so recently that the runtime might still report the pull's download.
 func (s Snapshot) overLately(d imagepull.Download, p timeline.Pull) bool {
 	const lately = 3 * time.Second // the runtime's answers are at most 1 s old and can take 2 s
 	return !p.FinishedAt.IsZero() && s.Now.Sub(p.FinishedAt) < lately && !d.StartedAt.After(p.FinishedAt)
 }
 
-// isOver reports whether the pull of a download has ended after the agent queried the runtime.
+// isOver reports whether the pull that caused a download ended a short time ago.
 func (s Snapshot) isOver(d imagepull.Download) bool {
 	for _, t := range s.Starting {
 		for _, p := range slices.Concat(t.Pulls, t.EphemeralPulls) {
@@ -212,8 +214,8 @@ func (s Snapshot) isOver(d imagepull.Download) bool {
 }
 
 // mayBeOurs reports whether a download of an unknown repository can belong to a pod that is starting or has just
-// started. The layers of a pull arrive after the manifest, which names the repository. A download that stays
-// without a repository is an import.
+// started. The layers of a pull arrive after the manifest, which names the repository. A download whose repository
+// stays unknown is an import.
 func (s Snapshot) mayBeOurs(d imagepull.Download) bool {
 	const named = 10 * time.Second
 	if d.Digest == "" && s.Now.Sub(d.StartedAt) > named {
@@ -229,9 +231,9 @@ func (s Snapshot) mayBeOurs(d imagepull.Download) bool {
 
 func oldestFirst(a, b api.LivePullRecord) int { return cmp.Compare(b.Age, a.Age) }
 
-// The method requested lists the images for which starting pods and ephemeral containers wait. If it is unknown whether
-// the kubelet has requested an image, the pull of this image has no outcome and no state. Such a pull is in progress
-// only if it has a download.
+// requested lists the images for which starting pods and ephemeral containers wait. If it is unknown whether the
+// kubelet has requested an image, the image's pull has no outcome and no state. This pull is in progress only if it
+// has a download.
 func (s Snapshot) requested() []requestedPull {
 	var requested []requestedPull
 	for _, t := range s.Starting {
@@ -268,7 +270,7 @@ func (s Snapshot) appendRequested(
 	return requested
 }
 
-// The method idle lists the images that the kubelet can pull outside start-ups.
+// idlePulls lists the images that the kubelet can pull outside start-ups.
 func (s Snapshot) idlePulls() []requestedPull {
 	var pulls []requestedPull
 	for _, c := range s.Idle {

@@ -12,7 +12,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// after returns an instant relative to the creation of the pods of startuptest.
+// after returns the time d after the creation of the pods in startuptest.
 func after(d time.Duration) time.Time { return startuptest.After(d) }
 
 func waiting(pod, image, registry string, since time.Duration) timeline.Timeline {
@@ -24,7 +24,7 @@ func waiting(pod, image, registry string, since time.Duration) timeline.Timeline
 		}}
 }
 
-// busy is a node that pulls one of two images that pods wait for, and an unrelated image.
+// busy returns the snapshot of a node that pulls an unrelated image, and one of two images that pods wait for.
 func busy() Snapshot {
 	return Snapshot{
 		Now: after(10 * time.Second),
@@ -71,12 +71,12 @@ func TestLivePulls(t *testing.T) {
 	}
 	check(t, unknown.Records(), states("", "", ""))
 	one := unknown
-	one.Starting = one.Starting[:2] // both pods want the same image
+	one.Starting = one.Starting[:2] // both pods wait for the same image
 	want[0].DoneBytes = 1
 	states(api.PullStatePulling, api.PullStateQueued, api.PullStateQueued)
 	check(t, one.Records(), []api.LivePullRecord{want[0], want[2]})
 
-	unknownOutcome := busy() // its Event has not arrived, or never will
+	unknownOutcome := busy() // the Event of the pull has not arrived yet, or never arrives
 	unknownOutcome.Starting[0].Pulls[1].Outcome, unknownOutcome.Starting[1].Pulls[1].Outcome = imagepull.OutcomeUnknown,
 		imagepull.OutcomeUnknown
 	unknownOutcome.Downloads = unknownOutcome.Downloads[:1]
@@ -88,15 +88,15 @@ func TestLivePulls(t *testing.T) {
 			TotalBytes: 100},
 	})
 
-	unknownOutcome.Downloads = unknown.Downloads // which of the images it belongs to is unknown
+	unknownOutcome.Downloads = unknown.Downloads // the image of the download is unknown
 	unknownOutcome.Starting = unknownOutcome.Starting[:2]
 	check(t, unknownOutcome.Records(), nil)
-	imported := unknownOutcome // after this time its name would be known
+	imported := unknownOutcome // at a time when the name of a pulled image would be known
 	imported.Now = after(20 * time.Second)
 	if records := imported.Records(); len(records) != 1 || records[0].Outcome != imagepull.OutcomeExternal {
 		t.Errorf("an import while pods wait: %+v", records)
 	}
-	// A manifest that takes long.
+	// A pull whose manifest takes a long time.
 	imported.Downloads = []imagepull.Download{{Blobs: 1, Digest: "sha256:1", StartedAt: after(9 * time.Second)}}
 	check(t, imported.Records(), nil)
 	foreign := Snapshot{Now: unknownOutcome.Now, Downloads: unknown.Downloads}
@@ -105,7 +105,7 @@ func TestLivePulls(t *testing.T) {
 			Age: second(1), DoneBytes: 1},
 	})
 
-	stale := busy() // by now the download and its pull are over
+	stale := busy() // the download and its pull ended after the query of the runtime
 	p := &stale.Starting[1].Pulls[1]
 	p.Outcome, p.FinishedAt = imagepull.OutcomeDownloaded, after(9*time.Second)
 	stale.Starting[0].Pulls[1] = *p
@@ -121,8 +121,8 @@ func TestLivePulls(t *testing.T) {
 	check(t, silent.Records(), want)
 }
 
-// TestLivePullsOfOneRepository has parallel pulls. containerd's labels contain the repository and the host, but
-// neither the tag nor the port.
+// TestLivePullsOfOneRepository has parallel pulls from one repository. containerd's labels contain the repository and
+// the host, but neither the tag nor the port.
 func TestLivePullsOfOneRepository(t *testing.T) {
 	digested := "r.example/big@sha256:" + strings.Repeat("2", 64)
 	one, two := waiting("one", "r.example/big:1", "r.example", time.Second),
@@ -146,7 +146,7 @@ func TestLivePullsOfOneRepository(t *testing.T) {
 	for name, test := range map[string]struct {
 		starting  []timeline.Timeline
 		downloads []imagepull.Download
-		want      map[string]state // by pod
+		want      map[string]state // expected state, by pod
 	}{
 		"all blobs are complete": {[]timeline.Timeline{one}, []imagepull.Download{come},
 			map[string]state{"one": {"pulling", "unpacking", 900}}},
@@ -200,7 +200,8 @@ func check(t *testing.T, got, want []api.LivePullRecord) {
 	}
 }
 
-// The pod's pull failed at 2 s. The kubelet waits until 12 s, so downloads before that are not its own.
+// TestDownloadsInBackOffAreExternal has a pull that failed at 2 s. The kubelet waits until 12 s, so earlier downloads
+// do not belong to the pod.
 func TestDownloadsInBackOffAreExternal(t *testing.T) {
 	failed := timeline.Timeline{Namespace: "shop", Name: "web", State: timeline.StateStarting,
 		Pulls: []timeline.Pull{{Container: "app",
@@ -245,7 +246,7 @@ func TestPullsAfterTheStartUp(t *testing.T) {
 		Restart: true,
 		Image:   "ghcr.io/a/b:1", Registry: "ghcr.io", Outcome: imagepull.OutcomePulling, State: api.PullStatePulling,
 		Age: api.Seconds(5 * time.Second), DoneBytes: 3}})
-	l.Downloads[0].StartedAt = after(3 * time.Second) // the container still ran
+	l.Downloads[0].StartedAt = after(3 * time.Second) // the container still ran at this time
 	if records := l.Records(); len(records) != 1 || records[0].Outcome != imagepull.OutcomeExternal {
 		t.Errorf("a download that started while the container ran: %+v", records)
 	}

@@ -1,5 +1,5 @@
-// Package agentstest is a small fake API server that knows pods and forwards requests to agents,
-// like the real one's proxy to pods.
+// Package agentstest is a small fake API server that knows pods and forwards requests to agents, like the proxy to
+// pods of a real API server.
 package agentstest
 
 import (
@@ -15,25 +15,25 @@ import (
 	"testing"
 )
 
-// APIServer serves until the test ends.
+// APIServer is a fake API server that serves until the test ends.
 type APIServer struct {
 	URL string
 
 	mu     sync.Mutex
 	pods   []Pod
-	refuse func(r *http.Request) int // returns a status, or 0 to accept the request
+	refuse func(r *http.Request) int // returns a status to refuse the request, or 0 to accept the request
 	hang   func(r *http.Request) bool
 	asked  []string
 }
 
-// Pod is a pod that the server knows.
+// Pod is a pod that the fake API server knows.
 type Pod struct {
 	Namespace, Name, Node string
-	// Agent is the address of the agent in the pod. It is empty if the agent cannot be reached. Only pods with a Port
-	// are agents.
+	// Agent is the address of the agent in the pod. An empty Agent means that no connection reaches the agent. Only
+	// pods with a Port are agents.
 	Agent string
-	// Handler answers requests over the API server's proxy, instead of an agent at an address. Port-forwards do not
-	// reach it.
+	// Handler responds to requests over the API server's proxy, instead of the agent at the address Agent.
+	// Port-forwards never use Handler.
 	Handler http.Handler
 	Port    int
 	HTTPS   bool
@@ -41,7 +41,7 @@ type Pod struct {
 	Leaving bool
 }
 
-// Start serves the pods.
+// Start starts a fake API server that knows the pods.
 func Start(t testing.TB, pods ...Pod) *APIServer {
 	t.Helper()
 	s := &APIServer{pods: pods}
@@ -51,29 +51,29 @@ func Start(t testing.TB, pods ...Pod) *APIServer {
 	return s
 }
 
-// Set replaces the pods.
+// Set replaces the pods that the server knows.
 func (s *APIServer) Set(pods ...Pod) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pods = pods
 }
 
-// Refuse makes the server refuse requests with the status that a policy returns.
+// Refuse makes the server refuse requests with the status that the function policy returns.
 func (s *APIServer) Refuse(policy func(r *http.Request) int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.refuse = policy
 }
 
-// Hang makes the server leave the requests that a policy chooses without an answer until the client gives up, like an
-// API server whose network cannot reach pods.
+// Hang makes the server leave some requests without a response until the client gives up, like an API server whose
+// network cannot reach pods. The function policy selects these requests.
 func (s *APIServer) Hang(policy func(r *http.Request) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.hang = policy
 }
 
-// Asked returns the requested paths.
+// Asked returns the paths of all requests so far.
 func (s *APIServer) Asked() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,7 +165,7 @@ func object(p Pod) map[string]any {
 	}
 }
 
-// proxy forwards a request without the user's identity, as the API server does.
+// proxy forwards a request without the user's identity, like the proxy of a real API server.
 func proxy(w http.ResponseWriter, r *http.Request, pods []Pod, path []string) {
 	for _, p := range pods {
 		target := fmt.Sprintf("%s:%d", p.Name, p.Port)

@@ -16,8 +16,8 @@ import (
 // protocol is the subprotocol of port forwarding over WebSocket.
 const protocol = "v4.channel.k8s.io"
 
-// forward serves pods/portforward over WebSocket, like the kubelet: a binary message begins with
-// its channel, and the first one of each channel is the port, in two bytes.
+// forward serves pods/portforward over WebSocket, like the kubelet. Each binary message begins with its channel. The
+// first message of each channel contains the port, in two bytes.
 func forward(w http.ResponseWriter, r *http.Request, pods []Pod, namespace, name string) {
 	for _, p := range pods {
 		if p.Namespace != namespace || p.Name != name {
@@ -46,7 +46,7 @@ func forward(w http.ResponseWriter, r *http.Request, pods []Pod, namespace, name
 	status(w, http.StatusNotFound, fmt.Sprintf("pods %q not found", name))
 }
 
-// exchange copies data in both directions until one side closes.
+// exchange copies data in both directions until the client or the agent closes the connection.
 func exchange(ctx context.Context, conn *websocket.Conn, agent net.Conn, port int) {
 	for channel := range byte(2) {
 		_ = conn.Write(ctx, websocket.MessageBinary, binary.LittleEndian.AppendUint16([]byte{channel}, uint16(port)))

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Kubeconfig writes a kubeconfig for the server at a URL and returns its path.
+// Kubeconfig writes a kubeconfig for the API server at url and returns the path of the file.
 func Kubeconfig(t testing.TB, url string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
@@ -20,7 +20,7 @@ func Kubeconfig(t testing.TB, url string) string {
 	return path
 }
 
-// ClosedAddress returns an address on loopback where nothing listens.
+// ClosedAddress returns an address on loopback without a listener.
 func ClosedAddress(t testing.TB) string {
 	t.Helper()
 	var listen net.ListenConfig

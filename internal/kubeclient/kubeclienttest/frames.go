@@ -44,7 +44,7 @@ func Frame(t testing.TB, kind watch.EventType, object runtime.Object) []byte {
 	return frame.Bytes()
 }
 
-// Stream starts a server that answers every request with frames and then keeps the connection open.
+// Stream starts a server that responds to every request with frames and then keeps the connection open.
 func Stream(t testing.TB, frames func(io.Writer)) *httptest.Server {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -14,9 +14,9 @@ import (
 	"github.com/podlapse/podlapse/internal/podwatchtest"
 )
 
-// RefusedWatch runs a source whose role allows lists but no watches. The source must not list twice per second
-// forever. When watches are allowed, the source must reopen a watch that ends immediately after it delivered the
-// argument object.
+// RefusedWatch runs a source whose ClusterRole allows lists but no watches. The source must not send two lists per
+// second forever. After the test allows watches, the test ends a watch immediately after the watch delivered object.
+// The source must reopen this watch.
 func RefusedWatch(t *testing.T, source func(rest.Interface) func(context.Context) error, object interface {
 	metav1.Object
 	runtime.Object

@@ -16,7 +16,7 @@ import (
 // Patience is the time for which a test waits for an expected event.
 const Patience = 15 * time.Second
 
-// Begun returns the time on a Source's clock at the start of a test.
+// Begun returns the time at which the clock of each Source starts.
 func Begun() time.Time { return time.Date(2026, 8, 17, 12, 0, 0, 250e6, time.UTC) }
 
 // Clock is the agent's clock. The test advances it.
@@ -44,7 +44,7 @@ type Source struct {
 	Clock   *Clock
 	Seen    chan timeline.Observation // capacity 256, more than a test observes
 	Reports chan Report               // capacity 1024, more than a test receives
-	// Stop stops the source. Finished is closed when the source has stopped. Run sets both fields.
+	// Stop stops the source. The channel Finished is closed when the source has stopped. Run sets Stop.
 	Stop     context.CancelFunc
 	Finished chan struct{}
 
@@ -96,7 +96,7 @@ func (s *Source) Run(run func(context.Context) error) {
 	})
 }
 
-// Next returns the next observation.
+// Next returns the next observation. If no observation arrives within Patience, the test fails.
 func (s *Source) Next() timeline.Observation {
 	s.t.Helper()
 	select {
@@ -108,7 +108,7 @@ func (s *Source) Next() timeline.Observation {
 	}
 }
 
-// Nothing is a check: if an observation has arrived, the test fails.
+// Nothing fails the test if an observation has arrived.
 func (s *Source) Nothing() {
 	s.t.Helper()
 	select {
@@ -134,7 +134,7 @@ func (s *Source) Until(up bool, text string) {
 	}
 }
 
-// Eventually polls a condition for which the test has no channel.
+// Eventually polls the function ok until it returns true. The text what names the condition in the error.
 func Eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(Patience); !ok(); time.Sleep(2 * time.Millisecond) {
@@ -157,7 +157,7 @@ func InBackground(t *testing.T, run func(context.Context) error) (stop func()) {
 	}
 }
 
-// Client returns the client that the function build creates for the server at a URL.
+// Client returns the client that build creates for the server at url.
 func Client(t *testing.T, url string, build func(*rest.Config) (rest.Interface, error)) rest.Interface {
 	t.Helper()
 	transport := &http.Transport{}
@@ -169,7 +169,7 @@ func Client(t *testing.T, url string, build func(*rest.Config) (rest.Interface, 
 	return client
 }
 
-// RoundTripper answers requests without a network, so that the clock of a synctest bubble can advance.
+// RoundTripper responds to requests without a network, so that the clock of a synctest bubble can advance.
 type RoundTripper func(*http.Request) *http.Response
 
 // RoundTrip implements http.RoundTripper.

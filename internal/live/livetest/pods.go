@@ -1,4 +1,4 @@
-// Package livetest provides pods that change, for tests of the stream and its clients.
+// Package livetest provides pods that change, for tests of the API's stream and its clients.
 package livetest
 
 import (
@@ -69,7 +69,7 @@ func (p *Pods) Pulls(context.Context) (livepull.Snapshot, error) {
 	return p.pulls(), nil
 }
 
-// All lists the pods, like reconcile.
+// All lists the timelines of the pods, like package reconcile.
 func (p *Pods) All(context.Context) ([]timeline.Timeline, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
