@@ -32,7 +32,7 @@ const (
 	compareRate    = 10 // starts per second
 	compareCold    = 6  // number of pods with cold images, which start one after the other
 	compareSamples = 10 // number of memory samples, one second apart
-	// moreMemory is the largest difference in memory that counts as no difference, with 95 % confidence.
+	// moreMemory is the largest allowed increase in memory. The scenario must prove this limit with 95 % confidence.
 	moreMemory = size(1 << 20)
 )
 
@@ -91,8 +91,8 @@ func compare(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	return judgeRequests(b, v, versions)
 }
 
-// prepare creates an account for the version, which identifies its requests in the API server's audit log. prepare also
-// copies the program, because the mapped part of a file depends on earlier reads and writes of the file.
+// prepare creates a separate account for the version. The API server's audit log then shows which version sent a
+// request. prepare also copies the program: earlier reads and writes of a file change how much of the file is mapped.
 func (t *version) prepare(ctx context.Context, b *bench.Bench) error {
 	program, err := os.ReadFile(t.program)
 	if err != nil {
@@ -147,7 +147,7 @@ func (c *comparedRound) play(ctx context.Context, round int) (err error) {
 	if err := c.start(ctx, namespace); err != nil {
 		return err
 	}
-	if err := sleep(ctx, 5*time.Second); err != nil { // the agents wait this long for late Events
+	if err := sleep(ctx, 5*time.Second); err != nil { // time for which the agents wait for late Events
 		return err
 	}
 	c.memory, c.own = make([]size, len(agents)), make([]size, len(agents))
