@@ -31,7 +31,7 @@ type tenantRun struct {
 	v      *Verdict
 	blocks []honestBlock
 	memory memoryWatch
-	// This Prometheus has the real rules, and runs during one block.
+	// prometheus is the client of a Prometheus with the real rules. Each block starts an empty Prometheus.
 	prometheus prometheus.Client
 }
 
@@ -46,10 +46,10 @@ type honestBlock struct {
 }
 
 // hostileTenant starts the same honest pods alone and during an attack. The attacker is a tenant with the built-in role
-// edit in its own namespace. The tenant sends everything that this role allows to the API server. The scenario runs
-// with the agent's default configuration and with --events=cluster. Independent logs show the true causes of each
+// edit in its own namespace. The tenant sends the API server malicious requests that this role allows. The scenario
+// runs with the agent's default configuration and with --events=cluster. Independent logs show the true causes of each
 // honest pod. Each pod is also compared with its counterparts in the blocks without the attack. A Prometheus with an
-// accelerated copy of the real rules must raise the same alerts.
+// accelerated copy of the real rules must raise the same alerts with and without the attack.
 func hostileTenant(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	e, stop, err := openExam(ctx, b)
 	if err != nil {
@@ -71,8 +71,8 @@ func hostileTenant(ctx context.Context, b *bench.Bench, v *Verdict) (err error) 
 	if err := r.runAttacked(ctx, t, "attacked"); err != nil {
 		return err
 	}
-	// The agent restarts while the tenant's objects still exist. The agent's first block with these flags is the block
-	// with the attack.
+	// The agent restarts while the tenant's objects still exist. The first block with the new flags is an attacked
+	// block.
 	if err := r.configure(ctx, "--events=cluster"); err != nil {
 		return err
 	}

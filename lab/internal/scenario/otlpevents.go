@@ -19,8 +19,8 @@ const (
 	longestWords = 256 // bytes
 )
 
-// combinedMarker is the first part of an Event's message if the kubelet combined several Events. Such an Event can be
-// about several containers.
+// combinedMarker is the first part of an Event's message if the kubelet combined several Events. A combined Event can
+// concern several containers.
 const combinedMarker = "(combined from similar events)"
 
 // judgeEvents requires the kubelet's Events on the root span. The span must have the Events on which the record's

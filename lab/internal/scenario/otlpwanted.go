@@ -71,7 +71,7 @@ func wantedPhases(t agent.Timeline) (all []wantedSpan) {
 	return all
 }
 
-// containerTexts adds the name of a container, or of a volume's image.
+// containerTexts adds an attribute with the name of a container or with the image of a volume.
 func containerTexts(texts map[string]string, container string) {
 	key := "k8s.container.name"
 	if image, volume := strings.CutPrefix(container, volumeImage); volume {
