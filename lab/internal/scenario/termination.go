@@ -15,7 +15,7 @@ import (
 )
 
 // expectedStop describes the expected stop of one container. The agent must not report a container that never starts,
-// even if the kubelet reports an exit code. For such a container, code is -1 and how is empty.
+// even if the kubelet reports an exit code. For a container that never starts, code is -1 and how is empty.
 type expectedStop struct {
 	container, how string
 	code, signal   int
@@ -26,10 +26,10 @@ func (e expectedStop) never() bool { return e.how == "" }
 // terminatingPod is a pod that is deleted, with its expected termination.
 type terminatingPod struct {
 	name    string
-	grace   int64 // seconds
+	grace   int64 // grace period in seconds
 	spec    corev1.PodSpec
 	ends    []expectedStop
-	phases  []string // names in order; for an unattributed phase, the names of its candidates
+	phases  []string // expected names of the phases, in order
 	verdict string   // expected part of the verdict
 }
 

@@ -79,7 +79,7 @@ func (v *Verdict) ContractOf(timeline agent.Timeline, states ...string) {
 	}
 }
 
-// Include adds the results for one agent, if several agents have results.
+// Include adds the results for one of several agents. Each added row, problem and note starts with the agent's name.
 func (v *Verdict) Include(agent string, found *Verdict) {
 	for _, row := range found.Rows {
 		row.What = agent + ": " + row.What
