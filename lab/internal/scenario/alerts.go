@@ -57,16 +57,15 @@ type alarm struct {
 	pods        int           // number of pods on each node
 	apart       time.Duration // time between the starts of two pods
 	since       time.Time     // time at which Prometheus had scraped both agents; the scenario ignores earlier alerts
-	// The function then tests more situations with the same Prometheus. A nil function means that the alarm has no more
-	// situations.
+	// The field then contains a function that tests more situations with the same Prometheus, or nil.
 	then func(context.Context, *bench.Bench, *Verdict, prometheus.Client) error
 }
 
-// The scenario alerts runs a real Prometheus with an accelerated copy of the real rules for two nodes. It creates seven
-// situations of docs/monitoring.md: a slow registry, fresh nodes, a slow node, one bad workload, a registry that fails
-// on the only node that uses this registry, a missing agent, and a registry outage in a cluster with one node. The
-// situation with the slow registry also tests fresh nodes: the agents have just started, so all alerts about nodes must
-// stay silent.
+// The scenario alerts runs a real Prometheus with an accelerated copy of the real rules for two nodes. The scenario
+// creates seven situations of docs/monitoring.md: a slow registry, fresh nodes, a slow node, one bad workload, a
+// registry that fails on the only node that uses this registry, a missing agent, and a registry outage in a cluster
+// with one node. The situation with the slow registry also tests fresh nodes: the agents have just started, so all
+// alerts about nodes must stay silent.
 func alerts(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		rate  = 350 << 10 // bytes per second: an image of 2 MiB takes six seconds
@@ -222,8 +221,8 @@ func startOnBoth(ctx context.Context, b *bench.Bench, other synthetic.Kubelet, a
 	return work.Wait()
 }
 
-// judgeAlarm requires that the expected alert fires with the labels of the injected fault. The alert staysSilent must
-// not even be pending. No other alert of podlapse is allowed to fire.
+// judgeAlarm requires that the expected alert fires with the labels of the injected fault. The alert in the field
+// staysSilent must not even be pending. No other alert of podlapse is allowed to fire.
 func judgeAlarm(ctx context.Context, b *bench.Bench, v *Verdict, client prometheus.Client, a alarm) error {
 	firing := func(alert string) ([]prometheus.Sample, error) {
 		return client.Query(ctx, fmt.Sprintf(`ALERTS{alertname=%q, alertstate="firing"}`, alert))
@@ -243,7 +242,7 @@ func judgeAlarm(ctx context.Context, b *bench.Bench, v *Verdict, client promethe
 	if err != nil {
 		v.Problem("slow %s: the alert must fire: %v", a.what, err)
 	}
-	// From here on, the data for both alerts does not change, because the agent has already reported the last pod.
+	// The agent has already reported the last pod, so the data for both alerts no longer changes.
 	if err := sleep(ctx, alertPatience/2); err != nil {
 		return err
 	}

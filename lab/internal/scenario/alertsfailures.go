@@ -28,7 +28,7 @@ const (
 //   - An agent is missing.
 //   - The cluster has only one node with an agent, and pods of three workloads wait for the lab's registry.
 func failures(ctx context.Context, b *bench.Bench, v *Verdict, client prometheus.Client) error {
-	const waiting = 3 // the minimum number of pulls for which the alert fires
+	const waiting = 3 // minimum number of pulls for which the alert fires
 	pod := func(image string) corev1.PodSpec {
 		return corev1.PodSpec{Containers: []corev1.Container{{Name: mainName, Image: image}}}
 	}

@@ -90,9 +90,9 @@ func annotations(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return v.noRefusals(ctx, b)
 }
 
-// annotateAgainstWriters removes an annotation from pods while other clients write to these pods continuously. When the
-// agent writes an annotation, its copy of the pod is therefore often outdated. The agent must write the annotation
-// again without losing the changes of the other clients.
+// annotateAgainstWriters removes an annotation from pods while other clients write to these pods continuously. The
+// agent's copy of a pod is therefore often outdated when the agent writes the annotation again. The agent must not
+// overwrite the changes of the other clients.
 func annotateAgainstWriters(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const pods, writers = 4, 2
 	before, err := b.Agent.Metrics(ctx)

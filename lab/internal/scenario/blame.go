@@ -44,10 +44,10 @@ type exam struct {
 	network *bench.NetworkFaults
 	watched *bench.Arrivals
 
-	registries []registry.Client // the lab's registry and, after the stage pulls has begun, the second registry
+	registries []registry.Client // the lab's registry and, after the start of the stage pulls, the second registry
 
 	mu      sync.Mutex
-	stopped []blame.Stop // the times at which containerd was stopped
+	stopped []blame.Stop // times at which containerd was stopped
 	results []examResult
 }
 
@@ -55,7 +55,7 @@ type exam struct {
 type examResult struct {
 	stage, name, culprit string
 	place                [2]int // position of the stage, and position of the row in the stage
-	failed               error  // the reason why the row could not run; nil if the row ran
+	failed               error  // reason why the row could not run; nil if the row ran
 	timeline             agent.Timeline
 	reported             []blame.Reported
 	truth                []blame.Stretch

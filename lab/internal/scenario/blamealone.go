@@ -150,7 +150,7 @@ func containerdRestarted(ctx context.Context, x *examPod) error {
 	return errors.Join(err, x.awaitReady(ctx))
 }
 
-// slowImage returns a cold image whose pull takes approximately the given time.
+// slowImage returns an image that the node must pull. The pull takes approximately the given time.
 func (x *examPod) slowImage(ctx context.Context, container string, takes time.Duration) (string, error) {
 	reference, err := x.pushCold(ctx, container, int(takes.Seconds()*examRate))
 	return reference, errors.Join(err,
@@ -163,7 +163,7 @@ func (x *examPod) lacksPause(ctx context.Context, rule registry.Rule) error {
 	reference, err := x.bench().Image(ctx, x.image(name), examLayer)
 	x.pauseImage = repository(reference)
 	return errors.Join(err, x.bench().Break(ctx, x.image(name), rule), x.bench().Node.UsePauseImage(ctx, reference),
-		// give the kubelet time to notice that the runtime was stopped
+		// Give the kubelet time to notice that the runtime was stopped.
 		sleep(ctx, 2*time.Second), x.bench().Node.AwaitReady(ctx))
 }
 

@@ -204,7 +204,7 @@ func replacementKey(fault string) int {
 	return 0
 }
 
-// drawRows returns rows with two or three randomly drawn faults for each pod.
+// drawRows returns rows with randomly drawn faults. Each row has at most three faults.
 func drawRows(prefix string, count int, seed uint64) []examRow {
 	random := rand.New(rand.NewPCG(seed, 2))
 	all := combinedFaults()

@@ -62,13 +62,13 @@ func (x *examPod) start(ctx context.Context, spec corev1.PodSpec) error {
 	return errors.Join(x.create(ctx, spec), x.awaitReady(ctx))
 }
 
-// recordCauses calls the function put, which repairs a fault, and records the fault for the exam. The argument causes
-// lists the true causes before the repair. The argument then lists the true causes after the repair.
+// recordCauses calls the function put, which repairs a fault, and records the fault for the exam. The arguments causes
+// and then list the true causes before and after the repair.
 func (x *examPod) recordCauses(causes, then []blame.Cause, put func() error) error {
 	return x.blamesFrom(time.Time{}, causes, then, put)
 }
 
-// blamesFrom is like recordCauses, but the fault delays the pod only after the time from. At this time, the kubelet
+// blamesFrom is like recordCauses, for a fault that delays the pod only from the given time. At this time, the kubelet
 // notices the fault.
 func (x *examPod) blamesFrom(from time.Time, causes, then []blame.Cause, put func() error) error {
 	fixed, err := bench.Dated(put)

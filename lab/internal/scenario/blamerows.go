@@ -33,7 +33,7 @@ func examStages(seed uint64) []examStage {
 // drawnRows is the number of rows in the exam with randomly drawn faults.
 const drawnRows = 8
 
-// onePod returns a pod with one container. The container becomes ready readyAfter after its start.
+// onePod returns a pod with one container. readyAfter is the time from the start of the container until it is ready.
 func onePod(image string, readyAfter time.Duration) corev1.PodSpec {
 	return corev1.PodSpec{Containers: []corev1.Container{bench.MainContainer(mainName, image, readyAfter)}}
 }

@@ -30,7 +30,7 @@ const (
 	comparePairs   = 4 // number of agents of each program that run at the same time
 	comparePods    = 60
 	compareRate    = 10 // starts per second
-	compareCold    = 6  // number of pods with cold images, which start one after the other
+	compareCold    = 6  // number of pods whose images the node must pull; these pods start one after the other
 	compareSamples = 10 // number of memory samples, one second apart
 	// moreMemory is the largest allowed increase in memory. The scenario must prove this limit with 95 % confidence.
 	moreMemory = size(1 << 20)
@@ -174,8 +174,8 @@ func (c *comparedRound) play(ctx context.Context, round int) (err error) {
 	return nil
 }
 
-// start runs the load: first pods with present images at a constant rate, and then pods with cold images one by one.
-// Each pod with a cold image requires its own Event watch.
+// start runs the load: first pods with present images at a constant rate, and then pods with missing images one by one.
+// Each pod with missing images requires its own Event watch.
 func (c *comparedRound) start(ctx context.Context, namespace string) error {
 	kubelet := synthetic.Kubelet{Kube: c.bench.Kube, Runtime: c.runtime, Node: costNode, Pace: synthetic.Usual()}
 	images := func(pod string) []string {

@@ -100,7 +100,7 @@ const (
 )
 
 // openShop creates the namespace of the documents' examples with its workloads, and waits until the agent has reported
-// their start-ups.
+// the start-ups of these workloads' pods.
 func openShop(ctx context.Context, b *bench.Bench, p plugin) (*bench.Bench, error) {
 	shop, err := bench.Set(ctx, b.Node, documentedNamespace, purpose)
 	if err != nil {

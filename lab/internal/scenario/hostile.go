@@ -63,8 +63,7 @@ type hostile struct {
 	v     *Verdict
 }
 
-// sendRefused sends requests that the agent must refuse. The agent must answer each request with the status in the
-// list.
+// sendRefused sends requests that the agent must refuse. The agent must answer each request with the listed status.
 func (h hostile) sendRefused(ctx context.Context) error {
 	const metrics = "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 	for _, request := range []struct {

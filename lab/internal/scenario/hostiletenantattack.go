@@ -40,7 +40,7 @@ type tenant struct {
 	namespace string
 	kube      *kube.Client // client with the tenant's token
 	attacks   []*attackRun
-	absent    string // an image that the registry has and the node does not have
+	absent    string // image that the registry has and the node does not have
 
 	mu      sync.Mutex
 	rounds  int // number of rounds of the current attack
@@ -66,7 +66,7 @@ type attackRun struct {
 
 	mu                      sync.Mutex
 	sent, refused, troubled int
-	why                     string // the first refusal or error of the API server
+	why                     string // first refusal or error of the API server
 }
 
 // newTenant creates a namespace, an account with the role edit in this namespace, and pods that never start. The agent

@@ -14,7 +14,7 @@ import (
 // startUp is the part of a start-up that the scenario compares.
 type startUp struct {
 	words    []string          // outcome and pulls of the pod
-	blockers []string          // the pulls that delayed the pod's own pulls
+	blockers []string          // pulls that delayed the pod's own pulls
 	causes   map[string]string // cause of each phase
 	lengths  map[string]time.Duration
 	errors   map[string]time.Duration

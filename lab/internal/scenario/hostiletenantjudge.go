@@ -27,7 +27,7 @@ const (
 	// depends on the load of the machine.
 	comparedFrom = time.Second
 	// The tenant's pods and requests cause real load, so the comparison with the counterparts allows this difference.
-	// The comparison with the independent logs does not allow it.
+	// The comparison with the independent logs has no such allowance.
 	loadLimit = time.Second
 )
 

@@ -103,8 +103,8 @@ func deleteKubelets(ctx context.Context, t *attackRun) {
 	}
 }
 
-// mirrorPods creates one pod for each pod of other tenants. The new pod claims to mirror a static pod and has the other
-// pod's UID.
+// mirrorPods creates one pod for each pod of other tenants. Each new pod claims to mirror a static pod, and uses the
+// UID of the other tenant's pod.
 func mirrorPods(ctx context.Context, t *attackRun) {
 	for _, pod := range t.others() {
 		if t.mirrored[pod.UID] {
@@ -120,7 +120,7 @@ func mirrorPods(ctx context.Context, t *attackRun) {
 	}
 }
 
-// largePods creates pods of the maximum size. The kubelet rejects all these pods except one pod, which waits.
+// largePods creates pods of the maximum size. One pod waits on the node, and the kubelet rejects the other pods.
 func largePods(ctx context.Context, t *attackRun) {
 	text := strings.Repeat("x", largeText/10)
 	for i := range 3 {
@@ -155,7 +155,7 @@ func manyContainers(ctx context.Context, t *attackRun) {
 }
 
 // createUnreachable creates pods whose images come from registries that do not exist. The kubelet really tries to pull
-// these images. The pulls fail immediately, so they do not delay other pulls.
+// these images. The pulls fail immediately and therefore do not delay other pulls.
 func createUnreachable(ctx context.Context, t *attackRun) {
 	for i := range 4 {
 		image := fmt.Sprintf("127.0.0.1:%d/image:1", 2+4*t.round+i)

@@ -215,7 +215,8 @@ type installation struct {
 	name       string // name of the pod whose start-up the agent reports
 	bare       bool   // true if the scenario deploys the unchanged base, without a state directory
 	components []string
-	// The function more makes the agent use all its permissions. It is nil if the pod's start-up is sufficient.
+	// The field more contains a function that makes the agent use all its permissions. If the pod's start-up is
+	// sufficient, more is nil.
 	more func(context.Context) error
 }
 
@@ -280,7 +281,7 @@ func judgeRights(ctx context.Context, b *bench.Bench, v *Verdict, i installation
 }
 
 // startWithSecret starts a pod that mounts the Secret. The Node authorizer allows a node to read the Secrets of its
-// pods. Because this pod exists, a refusal of the Secret shows that other rules protect the Secret.
+// pods. The pod ensures that only the impersonation rules can refuse the agent's request for the Secret.
 func startWithSecret(ctx context.Context, b *bench.Bench, name, image string) (agent.Timeline, error) {
 	spec := corev1.PodSpec{Containers: []corev1.Container{{Name: mainName, Image: image}},
 		Volumes: []corev1.Volume{bench.SecretVolume("secret")}}

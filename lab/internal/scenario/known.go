@@ -22,10 +22,9 @@ type knownStartUp struct {
 type knownLength struct {
 	phase, container string
 	then             string // next phase, if the independent logs cannot separate the two phases; otherwise empty
-	// The field with is the next phase that has the same cause and that the agent can merge into this phase. The field
-	// with is empty if there is no such phase.
+	// next phase, if both phases have the same cause and the agent can merge these phases; otherwise empty
 	with     string
-	injected time.Duration // the part of the injected delays that belongs to this phase
+	injected time.Duration // part of the injected delays that belongs to this phase
 	truth    bench.Span
 	// begunBefore is a time before the start of the phase, according to the kubelet or the runtime. The field is zero
 	// if the time is unknown.

@@ -13,8 +13,8 @@ import (
 )
 
 // lifeTrace starts a pod whose container crashes repeatedly. The collector's receiver must get the runs and the
-// kubelet's Events in the trace of the pod's start-up. Then the scenario kills the agent and starts a new agent, which
-// must not send anything twice. At the end, the scenario deletes the pod.
+// kubelet's Events in the trace of the pod's start-up. Then the scenario kills the agent and starts a new agent. The
+// new agent must not send anything twice. At the end, the scenario deletes the pod.
 func lifeTrace(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	change, err := startSending(ctx, b, "--life-traces", "--events=cluster", "--termination")
 	if err != nil {

@@ -123,7 +123,8 @@ func (r *reading) readPart(timeline agent.Timeline) error {
 	return nil
 }
 
-// readThen adds the duration of the phase then. The stated error of the two phases is at most the sum of their errors.
+// readThen adds the duration of the phase in the field then. The stated error of the two phases is at most the sum of
+// their errors.
 func (r *reading) readThen(timeline agent.Timeline) error {
 	length, _, err := timeline.In(r.then, r.container)
 	if err != nil {

@@ -291,7 +291,7 @@ func (t *tracedRun) forgetAndRestart(ctx context.Context) error {
 	return t.bench.Node.RestartAgentWith(ctx, node.AgentChange{Environment: sendingOverGRPC()})
 }
 
-// pushedMetrics requires that the metrics that the agent sends over OTLP equal the metrics at /metrics.
+// pushedMetrics requires that /metrics and the latest export over OTLP count the same number of start-ups.
 func (t *tracedRun) pushedMetrics(ctx context.Context) error {
 	text, err := t.bench.Agent.Metrics(ctx)
 	if err != nil {

@@ -51,7 +51,7 @@ type pageRun struct {
 	shop    []string     // pods of the Deployment
 	cold    string       // the pod that pulled the image
 
-	comparison string // the address of the comparison of the Deployment's pods
+	comparison string // address of the comparison of the Deployment's pods
 }
 
 // The names of the pods outside the Deployment.

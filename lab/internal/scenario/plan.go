@@ -19,8 +19,8 @@ type plan struct {
 	networkDelay time.Duration
 	throttled    bool
 	initRun      time.Duration
-	startedAfter time.Duration // time from the start of the main process
-	readyAfter   time.Duration // time from the start of the main process
+	startedAfter time.Duration // time from the start of the main process until its startup probe passes
+	readyAfter   time.Duration // time from the start of the main process until its readiness probe passes
 	hookFor      time.Duration // duration of the post-start hook; hookInMain selects its container
 	hookInMain   bool
 	heldFor      time.Duration // time until the scenario removes the scheduling gate
@@ -60,7 +60,7 @@ func (p plan) hookedContainer() string {
 	return hookedName
 }
 
-// spec returns the pod's specification. The main container runs a cold image.
+// spec returns the pod's specification. The argument cold is the image of the main container.
 func (p plan) spec(base, cold string) corev1.PodSpec {
 	spec := corev1.PodSpec{InitContainers: []corev1.Container{bench.InitContainer(initName, base, p.initRun)}}
 	main := bench.MainContainer(mainName, cold, p.readyAfter)

@@ -172,9 +172,9 @@ func (p *pullRun) noListener(context.Context) (pullCase, error) {
 	return plainCase("refused", "127.0.0.1:1/image:1", agent.Failed).failsFirst(1, nil, "connection_refused"), nil
 }
 
-// coldAndAgain returns three cases with the same image. The first case is a cold pull while a second client pulls a
-// different image. In the other cases, the image is present, once without and once with the pull policy Always. With
-// the policy Always, the kubelet verifies the image with the registry.
+// coldAndAgain returns three cases with the same image. In the first case, the node pulls the image while a second
+// client pulls a different image. In the other cases, the image is present. One of these cases has the pull policy
+// Always, so the kubelet verifies the image with the registry.
 func (p *pullRun) coldAndAgain(ctx context.Context) ([]pullCase, error) {
 	image, err := p.pushColdImage(ctx, "cold")
 	if err != nil {

@@ -57,7 +57,7 @@ func (p *pullRun) watchedBy(o bench.Observer, s view) {
 	p.judges = append(p.judges, &pullJudge{bench: p.bench, witness: p.witness, agent: o, view: s, verdict: &Verdict{}})
 }
 
-// settle waits until all agents have settled.
+// settle waits until all agents have run for five seconds.
 func (p *pullRun) settle(ctx context.Context) error { return settle(ctx, time.Since(p.startedAt)) }
 
 // report adds the results for each agent to the verdict, and stops the additional agents. Another function checks the

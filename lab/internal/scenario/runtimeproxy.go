@@ -199,7 +199,7 @@ func measureProxy(ctx context.Context, v *Verdict, direct, through *grpc.ClientC
 	if err != nil {
 		return err
 	}
-	const budget = 15 << 20 // the memory that the manifests request
+	const budget = 15 << 20 // memory that the manifests request
 	v.Compared++
 	if usage.Own > budget {
 		v.Problem("the proxy's own memory is %d KiB, want at most %d KiB", usage.Own>>10, budget>>10)

@@ -22,8 +22,9 @@ type queuedPod struct {
 	timeline    agent.Timeline
 }
 
-// serialQueue creates four pods at the same time, each with its own cold image. The kubelet pulls one image at a time,
-// so the last pod waits for three pulls. The agent must report this wait as queue time and not as pull time.
+// serialQueue creates four pods at the same time. The node must pull a different image for each pod. The kubelet pulls
+// one image at a time, so the last pod waits for three pulls. The agent must report this wait as queue time and not as
+// pull time.
 func serialQueue(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const count = 4
 	pods := make([]queuedPod, count)

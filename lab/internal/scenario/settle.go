@@ -7,7 +7,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// settleAgent waits until the node's own agent has settled.
+// settleAgent waits until the node's own agent has run for five seconds.
 func settleAgent(ctx context.Context, b *bench.Bench) error { return settle(ctx, b.Node.AgentAge()) }
 
 // settle waits until an agent with the given age has run for five seconds. In the first seconds of a watch, the agent

@@ -15,7 +15,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/watchproxy"
 )
 
-// Intervals and delays. watchBehind is longer than the time that the agent needs to detect a delayed watch.
+// Intervals and delays of the scenario. watchBehind is longer than the time that the agent needs to detect a delayed
+// watch.
 const (
 	verifyInterval = 10 * time.Second
 	watchBehind    = 25 * time.Second

@@ -121,8 +121,8 @@ func termination(ctx context.Context, b *bench.Bench, v *Verdict) error {
 
 // endWitness is the evidence about a pod's termination from sources other than the agent.
 type endWitness struct {
-	asked      bench.Span // from the deletion request to the response
-	reportedAt time.Time  // time when the kubelet received the request, from the kubelet's log
+	asked      bench.Span // time from the deletion request to the response
+	reportedAt time.Time  // time when the kubelet received the deletion request, from the kubelet's log
 	begunAt    time.Time  // time when the kubelet started to stop the first container, from the kubelet's Event
 	runtime    bench.RuntimeLog
 	goneAt     time.Time // time when the bench's watch delivered the deletion of the object

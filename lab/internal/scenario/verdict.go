@@ -30,7 +30,7 @@ func (r Row) OK() bool { return !r.Missing && r.Off().Abs() <= r.Limit }
 type Verdict struct {
 	Rows     []Row
 	Compared int      // number of compared values without a row
-	Problems []string // all errors that are not in a row
+	Problems []string // all errors that do not belong to a row
 	Notes    []string // additional information for readers
 	Text     string   // tables of the scenario, printed first
 }
