@@ -194,8 +194,8 @@ func (l knownLength) joinWith(next knownLength, timeline agent.Timeline) (both k
 }
 
 // runningAt returns the time from which a container ran. The runtime reports the start after the runtime has written
-// the state to disk. The process logs its start after the kernel has loaded the program from disk. A busy machine can
-// delay these two reports, but cannot make them early.
+// the state to disk. The process logs its start after the kernel has loaded the program from disk. On a busy machine,
+// both reports can be late, but neither report can be early.
 func (a accounts) runningAt(container string) time.Time {
 	started, reported := a.stated[container][workload.WordStarted], a.runtime.RunningAt[container]
 	if reported.IsZero() || started.Before(reported) {
@@ -206,7 +206,7 @@ func (a accounts) runningAt(container string) time.Time {
 
 // controlPlane returns the milestones with the API server's timestamps. Creation, binding and approval lie between a
 // request and its response. A milestone that the kubelet reports lies between its cause and the time when the
-// scenario's watch receives it.
+// scenario's watch receives the milestone.
 func (p plan) controlPlane(a accounts) ([]knownMilestone, []knownSpan) {
 	created := a.calls.created
 	scheduled := bench.Span{StartAt: created.StartAt, EndAt: a.boundAt}
