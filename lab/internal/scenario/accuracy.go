@@ -9,8 +9,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// smallLayer and smallRate are the size of each pod's cold image and the download rate of throttled images. The layer
-// is small, so unpacking takes only a small part of the pull.
+// smallLayer is the size of the layer that each pod downloads. smallRate is the download rate of throttled images. The
+// layer is small, so unpacking takes only a small part of the pull.
 const (
 	smallLayer = 512 << 10 // bytes
 	smallRate  = 256 << 10 // bytes per second
@@ -24,8 +24,8 @@ func (p plan) pullTime() time.Duration {
 }
 
 // accuracy injects each fault alone into two pods, and all faults together into two more pods. Every phase of every pod
-// must be accurate, including the phases without a fault. The machine need not be idle: the limits allow for the time
-// that tasks waited for the kernel near the ends of a phase.
+// must be accurate, including the phases without a fault. The machine can be busy: near the ends of a phase, the limits
+// include the time for which tasks waited for CPU or I/O.
 func accuracy(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	plans := accuracyPlans()
 	images, err := coldImages(ctx, b, plans)
@@ -45,7 +45,7 @@ func accuracy(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	defer busy.stop()
 	arrivals, stop := b.Watch(ctx)
 	timelines, truths := make([]agent.Timeline, len(plans)), make([]knownStartUp, len(plans))
-	// one pod at a time, because two concurrent pods would disturb the measurements of each other on a small machine
+	// One pod at a time: on a small machine, two concurrent pods would disturb each other's measurements.
 	for i, p := range plans {
 		if timelines[i], truths[i], err = p.measure(ctx, b, arrivals, images[i]); err != nil {
 			return err

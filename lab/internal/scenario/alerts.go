@@ -28,22 +28,24 @@ const (
 const (
 	timesFaster   = 30
 	alertInterval = time.Second
-	alertPatience = 10 * time.Second // the pending time of both alerts before they fire
-	// timesFastest is for alerts that require a fault in three quarters of an hour. An hour is one minute.
+	alertPatience = 10 * time.Second // time for which each alert is pending before it fires
+	// timesFastest is the speed for an alert that needs a fault of 45 minutes. With timesFastest, an hour is one
+	// minute.
 	timesFastest = 60
 )
 
 // otherNode is a synthetic node without a fault. The extra agent, which is a real agent, watches this node.
 const otherNode = "node-2"
 
-// healthy returns a pace similar to the pace of the lab's own node without faults.
+// healthy returns the durations of the start-up steps on a node without faults. These durations are similar to the
+// durations on the lab's own node.
 func healthy() synthetic.Pace {
 	const ms = time.Millisecond
 	return synthetic.Pace{Pickup: 50 * ms, Volumes: 300 * ms, Network: 20 * ms, Sandbox: 120 * ms, Pull: 400 * ms,
 		Create: 40 * ms, Start: 100 * ms}
 }
 
-// alarm is an injected fault. One alert must fire for the fault, and the other alert must stay silent.
+// alarm is an injected fault with two alerts. Only the first alert must fire because of the fault.
 type alarm struct {
 	what string
 	// The argument slow lists the images of the first registry.
@@ -51,18 +53,19 @@ type alarm struct {
 	fires       string
 	labels      map[string]string
 	staysSilent string
-	faster      int           // the speed of the rules
-	pods        int           // on each node
-	apart       time.Duration // between the starts of two pods
-	since       time.Time     // time at which Prometheus had scraped both agents; earlier alerts do not count
-	// then runs further situations with the same Prometheus. It can be nil.
+	faster      int           // factor by which the rules are faster than in production
+	pods        int           // number of pods on each node
+	apart       time.Duration // time between the starts of two pods
+	since       time.Time     // time at which Prometheus had scraped both agents; the scenario ignores earlier alerts
+	// The field then contains a function that tests more situations with the same Prometheus, or nil.
 	then func(context.Context, *bench.Bench, *Verdict, prometheus.Client) error
 }
 
-// The scenario alerts runs a real Prometheus with an accelerated copy of the real rules for two nodes. It creates seven
-// situations of docs/monitoring.md: a slow registry, fresh nodes, a slow node, one bad workload, a registry that fails
-// on the only node that uses it, a missing agent, and a registry outage in a cluster with one node. While the registry
-// is slow, both nodes are fresh, so all alerts about nodes must stay silent.
+// The scenario alerts runs a real Prometheus with an accelerated copy of the real rules for two nodes. The scenario
+// creates seven situations of docs/monitoring.md: a slow registry, fresh nodes, a slow node, one bad workload, a
+// registry that fails on the only node that uses this registry, a missing agent, and a registry outage in a cluster
+// with one node. The situation with the slow registry also tests fresh nodes: the agents have just started, so all
+// alerts about nodes must stay silent.
 func alerts(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		rate  = 350 << 10 // bytes per second: an image of 2 MiB takes six seconds
@@ -71,7 +74,7 @@ func alerts(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	v.Note("the rules run %d or %d times as fast: windows, offsets, intervals and waiting times are divided by this "+
 		"number; thresholds are unchanged", timesFaster, timesFastest)
 	for _, a := range []alarm{
-		// Pods start with pauses, because a burst would make any node slow.
+		// A burst of pods would make any node slow. Therefore, the scenario pauses between the starts of two pods.
 		{what: "registry", fires: registrySlow, staysSilent: nodeSlow, faster: timesFaster, pods: 12,
 			apart:  500 * time.Millisecond,
 			labels: map[string]string{"registry": node.OtherRegistry},
@@ -129,7 +132,7 @@ func sound(ctx context.Context, b *bench.Bench, v *Verdict, a alarm) (err error)
 }
 
 // awaitScraped waits until Prometheus has scraped both agents and no alert fires, and returns the current time. An
-// empty Prometheus needs some seconds to find its targets. At the speed of the rules, these seconds are minutes, so
+// empty Prometheus needs some seconds to find its targets. The accelerated rules treat these seconds as minutes, so
 // PodlapseAgentDown can fire during the wait.
 func awaitScraped(ctx context.Context, b *bench.Bench, client prometheus.Client) (time.Time, error) {
 	const both = `count(podlapse_build_info) == 2 unless on () ALERTS{alertstate="firing"}`
@@ -144,7 +147,7 @@ func awaitScraped(ctx context.Context, b *bench.Bench, client prometheus.Client)
 	return time.Now(), err
 }
 
-// join adds the other node and its agent to the cluster. The function leave removes both.
+// join adds the other node and its agent to the cluster. The function leave removes the other node and its agent.
 func join(ctx context.Context, b *bench.Bench) (kubelet synthetic.Kubelet, leave func() error, err error) {
 	runtime := synthetic.NewContainerd()
 	stop, err := runtime.Serve(b.Node.ExtraSocket())
@@ -171,8 +174,8 @@ func join(ctx context.Context, b *bench.Bench) (kubelet synthetic.Kubelet, leave
 }
 
 // startOnBoth starts the same number of pods on both nodes, and waits until the agent has reported the pods of the real
-// node. Each pod has a cold image. On the real node, the images come from two registries in turn. On the other node,
-// all images come from the second registry, because that node has no slow registry.
+// node. Each pod has an image that its node must pull. On the real node, the images come alternately from the slow
+// registry and from the second registry. On the other node, all images come from the second registry.
 func startOnBoth(ctx context.Context, b *bench.Bench, other synthetic.Kubelet, a alarm) error {
 	const layerSize = 2 << 20
 	images := make([]string, a.pods)
@@ -218,8 +221,8 @@ func startOnBoth(ctx context.Context, b *bench.Bench, other synthetic.Kubelet, a
 	return work.Wait()
 }
 
-// judgeAlarm requires that the expected alert fires with the labels of the injected fault. The other alert must stay
-// inactive: it must not even be pending at the time at which it could fire. No third alert is allowed to fire.
+// judgeAlarm requires that the expected alert fires with the labels of the injected fault. The alert in the field
+// staysSilent must not even be pending. No other alert of podlapse is allowed to fire.
 func judgeAlarm(ctx context.Context, b *bench.Bench, v *Verdict, client prometheus.Client, a alarm) error {
 	firing := func(alert string) ([]prometheus.Sample, error) {
 		return client.Query(ctx, fmt.Sprintf(`ALERTS{alertname=%q, alertstate="firing"}`, alert))
@@ -239,7 +242,7 @@ func judgeAlarm(ctx context.Context, b *bench.Bench, v *Verdict, client promethe
 	if err != nil {
 		v.Problem("slow %s: the alert must fire: %v", a.what, err)
 	}
-	// The data of both alerts is unchanged since the agent reported the last pod.
+	// The agent has already reported the last pod, so the data for both alerts no longer changes.
 	if err := sleep(ctx, alertPatience/2); err != nil {
 		return err
 	}
@@ -275,7 +278,7 @@ func judgeAlarm(ctx context.Context, b *bench.Bench, v *Verdict, client promethe
 	return noteFactors(ctx, v, client, a)
 }
 
-// noteFactors adds the factors behind the alerts to the verdict.
+// noteFactors adds the node factors and the registry factors to the verdict.
 func noteFactors(ctx context.Context, v *Verdict, client prometheus.Client, a alarm) error {
 	for expression, label := range map[string]string{"node:podlapse_node_factor:ratio1h": "node",
 		"registry:podlapse_registry_factor:ratio1h": "registry"} {

@@ -17,18 +17,18 @@ import (
 const (
 	registryFailing = "PodlapseRegistryFailing"
 	agentDown       = "PodlapseAgentDown"
-	// refused is the address of a registry that refuses connections, because no program of the lab listens on this
-	// port.
+	// The constant refused is the address of a registry that refuses connections: no program of the lab listens on port
+	// 9.
 	refused = "127.0.0.1:9"
 )
 
-// The function failures creates four situations after the slow node, with the same Prometheus:
+// The function failures creates four more situations after the slow node, with the same Prometheus:
 //   - All pods of one workload wait for a registry that refuses connections.
 //   - Pods of three workloads on one of two nodes wait for the lab's registry.
 //   - An agent is missing.
 //   - The cluster has only one node with an agent, and pods of three workloads wait for the lab's registry.
 func failures(ctx context.Context, b *bench.Bench, v *Verdict, client prometheus.Client) error {
-	const waiting = 3 // the minimum number of pulls for which the alert fires
+	const waiting = 3 // minimum number of pulls for which the alert fires
 	pod := func(image string) corev1.PodSpec {
 		return corev1.PodSpec{Containers: []corev1.Container{{Name: mainName, Image: image}}}
 	}
@@ -51,8 +51,8 @@ func failures(ctx context.Context, b *bench.Bench, v *Verdict, client prometheus
 	if err := requireResult(ctx, b, v, client, "registry that fails on one node", failingAlert("warning")); err != nil {
 		return err
 	}
-	// The alert stays silent about the registry that refuses connections. Without failing pulls, this would prove
-	// nothing.
+	// Wait until the pulls from the refusing registry fail. Otherwise, the missing alert about this registry would
+	// prove nothing.
 	one := fmt.Sprintf(`sum(podlapse_image_pulls_failing{registry=%q, reason="connection_refused"}) >= %d`, refused,
 		waiting)
 	if err := requireResult(ctx, b, v, client, "one bad workload", one); err != nil {
@@ -79,7 +79,7 @@ func failingAlert(severity string) string {
 		severity, layout.Address(layout.RegistryPort))
 }
 
-// lastAgent stops the extra agent while pulls fail on the other node.
+// lastAgent stops the extra agent, so only the real node has an agent. On the real node, pulls still fail.
 func lastAgent(ctx context.Context, b *bench.Bench, v *Verdict, client prometheus.Client) error {
 	early, err := client.Query(ctx, fmt.Sprintf(`last_over_time(ALERTS{alertname=%q, severity="critical"}[10m])`,
 		registryFailing))

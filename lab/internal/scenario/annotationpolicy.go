@@ -13,8 +13,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/metrics"
 )
 
-// tryPolicy sends dry-run requests to the API server. The API server must allow some of these requests to the agent's
-// token, and must refuse the others.
+// tryPolicy sends dry-run requests with the agent's token. The API server must allow some of these requests, and refuse
+// all others.
 func tryPolicy(ctx context.Context, b *bench.Bench, v *Verdict, account, home, token string) error {
 	asks := map[string]string{askStartUp: "true", askTime: "", "other": "stays"}
 	elsewhere := corev1.PodSpec{NodeName: "node-2",
@@ -95,7 +95,8 @@ func isForbidden(err error) bool {
 	return errors.As(err, &status) && status.Code == http.StatusForbidden
 }
 
-// noRefusals requires that the API server did not refuse any request of the current agent.
+// noRefusals requires that no annotation request of the current agent was refused or failed, and that no pod still
+// waits for annotations.
 func (v *Verdict) noRefusals(ctx context.Context, b *bench.Bench) error {
 	text, err := b.Agent.Metrics(ctx)
 	if err != nil {

@@ -19,15 +19,15 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// Names of two kinds of annotations: those that a pod sets as a request, and those that the agent then writes.
+// A pod requests annotations with askStartUp and askTime. The agent then writes the annotations gotStartUp and gotTime.
 const (
 	askStartUp, gotStartUp = "podlapse.dev/annotate", "podlapse.dev/startup"
 	askTime, gotTime       = "addtime", "timestamp"
 )
 
 // annotations starts pods that request annotations while the agent is killed and other clients write to the same pods.
-// The agent must write each requested annotation exactly once. Then the scenario uses the agent's own token for
-// requests that the policy must refuse.
+// The agent must write each requested annotation exactly once. The scenario also sends requests with the agent's own
+// token. The policy must refuse each request that the agent does not need.
 func annotations(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const account, home = "podlapse-agent", "home"
 	err := b.CreateAccount(ctx, account,
@@ -60,7 +60,7 @@ func annotations(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		_ = stop()
 		return err
 	}
-	// This pod was ready before the agents started, and requests the annotation late.
+	// The pod home was ready before the agents started, and requests its annotations late.
 	ask := map[string]any{"metadata": map[string]any{
 		"annotations": map[string]string{askStartUp: "true", askTime: "late"}}}
 	askedAt := time.Now()
@@ -83,16 +83,16 @@ func annotations(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := annotateAgainstWriters(ctx, b, v); err != nil {
 		return err
 	}
-	// No kubelet would complete the deletion of this pod, because its node does not exist.
+	// The pod elsewhere needs a grace period of 0: its node has no kubelet that would complete the deletion.
 	if err := b.Kube.Delete(ctx, b.PodPath("elsewhere")+"?gracePeriodSeconds=0"); err != nil {
 		return err
 	}
 	return v.noRefusals(ctx, b)
 }
 
-// annotateAgainstWriters removes an annotation from pods while other clients write to these pods continuously. Most
-// versions that the agent read are therefore outdated when the agent writes. The agent must write the annotation again
-// without losing the changes of the other clients.
+// annotateAgainstWriters removes an annotation from pods while other clients write to these pods continuously. The
+// agent's copy of a pod is therefore often outdated when the agent writes the annotation again. The agent must not
+// overwrite the changes of the other clients.
 func annotateAgainstWriters(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const pods, writers = 4, 2
 	before, err := b.Agent.Metrics(ctx)
@@ -255,7 +255,7 @@ func awaitAnnotated(ctx context.Context, b *bench.Bench, name string) error {
 		})
 }
 
-// startUpAnnotation is the documented content of the annotation.
+// startUpAnnotation is the documented content of the annotation podlapse.dev/startup.
 type startUpAnnotation struct {
 	State   string             `json:"state"`
 	Total   float64            `json:"total_seconds"`
@@ -285,7 +285,7 @@ func (v *Verdict) startUpAnnotation(ctx context.Context, b *bench.Bench, pod, te
 		v.Problem("%s: %v", pod, err)
 		return
 	}
-	// The agent that wrote the annotation might have had more or less evidence than the current agent.
+	// The current agent might have more or less evidence than the agent that wrote the annotation.
 	total, wrong := timeline.TotalSeconds.Float64()
 	most, alsoWrong := timeline.TotalError.Float64()
 	if wrong != nil || alsoWrong != nil ||

@@ -14,10 +14,11 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// annotationWitness records every value of the annotations of a bench's pods through a watch of its own.
+// annotationWitness watches the pods of a bench, and records every value of their annotations.
 type annotationWitness struct {
 	mu sync.Mutex
-	// values by pod and annotation, in the order of time; an empty string means no annotation
+	// values lists the values of an annotation in the order of time. The keys are the names of the pod and of the
+	// annotation. An empty string means that the pod did not have the annotation.
 	values map[string]map[string][]string
 	last   map[string]corev1.Pod
 }

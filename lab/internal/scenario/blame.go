@@ -18,17 +18,17 @@ import (
 // examRow is one start-up with a known culprit. The row's pod has the name of the row.
 type examRow struct {
 	name    string
-	culprit string // the fault and the culprit, as text for readers
+	culprit string // description of the fault and the culprit, for readers
 	play    playFunc
 }
 
 // playFunc creates the pod, injects the fault, and returns after the end of the start-up.
 type playFunc = func(ctx context.Context, x *examPod) error
 
-// examStage is a group of rows that run concurrently. The stage sets the state of the node for these rows.
+// examStage is a group of rows that need the same state of the node. Unless alone is true, the rows run concurrently.
 type examStage struct {
 	name string
-	// puts the node into the state that the rows require; nil if the rows require no special state
+	// set puts the node into the state that the rows require. If the rows require no special state, set is nil.
 	set   func(ctx context.Context, e *exam) error
 	rows  []examRow
 	apart time.Duration // time between the starts of two rows; 0 selects the default
@@ -44,18 +44,18 @@ type exam struct {
 	network *bench.NetworkFaults
 	watched *bench.Arrivals
 
-	registries []registry.Client // the lab's registry, and the second registry while it runs
+	registries []registry.Client // the lab's registry and, after the start of the stage pulls, the second registry
 
 	mu      sync.Mutex
-	stopped []blame.Stop // the times at which containerd was stopped
+	stopped []blame.Stop // times at which containerd was stopped
 	results []examResult
 }
 
 // examResult is the result of one row.
 type examResult struct {
 	stage, name, culprit string
-	place                [2]int // the positions of the stage and of the row within the stage
-	failed               error  // the reason why the row could not run; nil if the row ran
+	place                [2]int // position of the stage, and position of the row in the stage
+	failed               error  // reason why the row could not run; nil if the row ran
 	timeline             agent.Timeline
 	reported             []blame.Reported
 	truth                []blame.Stretch
@@ -64,7 +64,7 @@ type examResult struct {
 	compared             int // number of phases with a known true duration
 }
 
-// blameExam runs every row on the real node. blameExam compares, for each second, the cause that the agent names with
+// blameExam runs every row on the real node. For each second, blameExam compares the cause that the agent reports with
 // the true cause.
 func blameExam(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	v.Note("durations and combinations of faults were drawn with --seed %d", b.Seed)
@@ -106,8 +106,7 @@ func openExam(ctx context.Context, b *bench.Bench) (*exam, func() error, error) 
 		registries: []registry.Client{b.Registry}}, stop, nil
 }
 
-// play runs the rows of a stage concurrently. If a row cannot run, its result states the error, and the other rows
-// continue.
+// play runs the rows of a stage. If a row cannot run, its examResult contains the error, and the other rows continue.
 func (e *exam) play(ctx context.Context, stage examStage, place int) error {
 	e.bench.Node.Report.Say("stage %s: %d rows", stage.name, len(stage.rows))
 	if stage.set != nil {
@@ -117,7 +116,7 @@ func (e *exam) play(ctx context.Context, stage examStage, place int) error {
 	}
 	apart := stage.apart
 	if apart == 0 {
-		apart = 600 * time.Millisecond // each starting pod keeps two processors busy
+		apart = 600 * time.Millisecond // each starting pod keeps two CPUs busy
 	}
 	var rows errgroup.Group
 	if stage.alone {

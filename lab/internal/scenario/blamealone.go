@@ -101,7 +101,8 @@ func kubeletAmidConfig(ctx context.Context, x *examPod, long time.Duration) erro
 // examFiles is the number of files in an image that is slow to unpack.
 const examFiles = 25_000
 
-// networkAway removes the node's network configuration before the pod is created, and restores it.
+// networkAway removes the node's network configuration before the pod is created. During the start-up, networkAway
+// restores the network configuration.
 func networkAway(long func() time.Duration) playFunc {
 	return func(ctx context.Context, x *examPod) error {
 		n := x.bench().Node
@@ -149,7 +150,7 @@ func containerdRestarted(ctx context.Context, x *examPod) error {
 	return errors.Join(err, x.awaitReady(ctx))
 }
 
-// slowImage returns a cold image whose pull takes approximately the given time.
+// slowImage returns an image that the node must pull. The pull takes approximately the given time.
 func (x *examPod) slowImage(ctx context.Context, container string, takes time.Duration) (string, error) {
 	reference, err := x.pushCold(ctx, container, int(takes.Seconds()*examRate))
 	return reference, errors.Join(err,
@@ -162,7 +163,7 @@ func (x *examPod) lacksPause(ctx context.Context, rule registry.Rule) error {
 	reference, err := x.bench().Image(ctx, x.image(name), examLayer)
 	x.pauseImage = repository(reference)
 	return errors.Join(err, x.bench().Break(ctx, x.image(name), rule), x.bench().Node.UsePauseImage(ctx, reference),
-		// the kubelet notices that the runtime was stopped
+		// Give the kubelet time to notice that the runtime was stopped.
 		sleep(ctx, 2*time.Second), x.bench().Node.AwaitReady(ctx))
 }
 
@@ -187,7 +188,8 @@ func pauseImageMissing(long func() time.Duration) playFunc {
 	}
 }
 
-// unpacks pulls an image with many files, and with a layer of this many bytes that downloads slowly.
+// The function unpacks pulls an image with many files. If bytes is not 0, the image also has a layer of this size that
+// downloads slowly. The function disturb can slow down the pull, and can be nil.
 func unpacks(files, bytes int, disturb func(dir string) (func() error, error)) playFunc {
 	return func(ctx context.Context, x *examPod) (err error) {
 		many, err := image.ManyFiles(files)

@@ -52,7 +52,7 @@ func crashRows() []examRow {
 	}
 }
 
-// setVariable sets an environment variable of a container, which the workload program reads.
+// setVariable sets an environment variable of a container. The workload program in the container reads this variable.
 func setVariable(c *corev1.Container, name string, value time.Duration) {
 	c.Env = append(c.Env, corev1.EnvVar{Name: name, Value: value.String()})
 }
@@ -93,7 +93,8 @@ func appRows(long func() time.Duration) []examRow {
 	}...)
 }
 
-// awaitExits waits until a container has exited this many times and its next run is due.
+// awaitExits waits until a container has exited the given number of times, and until its next run is due. Then
+// awaitExits ends the judged time of the start-up.
 func (x *examPod) awaitExits(ctx context.Context, container string, ends int) error {
 	err := errors.Join(x.awaitExit(ctx, container, ends), sleep(ctx, 4*time.Second))
 	x.giveUp()
@@ -106,7 +107,7 @@ func crash(c *corev1.Container, after time.Duration) {
 		corev1.EnvVar{Name: workload.ExitCode, Value: strconv.Itoa(1)})
 }
 
-// approveLate sets the pod's readiness gate to true this long after all containers are ready.
+// approveLate sets the pod's readiness gate to true after a delay. The delay begins when all containers are ready.
 func (x *examPod) approveLate(ctx context.Context, late time.Duration) error {
 	err := x.await(ctx, "readiness except for the gate", func() (bool, error) {
 		return !x.exam.watched.Of(x.name).ContainersReadyAt.IsZero(), nil

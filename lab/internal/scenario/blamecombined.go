@@ -21,9 +21,9 @@ import (
 // combinedFault is a fault that can be combined with other faults in one pod.
 type combinedFault struct {
 	name string
-	// prepare changes the specification before the pod is created, and the node if necessary. The returned function
-	// runs during the start-up. The functions of several faults run in the order of the start-up. The function is nil
-	// if nothing is left to do.
+	// prepare changes the pod's specification, and the node if necessary, before the scenario creates the pod. The
+	// returned function acts during the start-up, and is nil if the fault needs no action. The functions of several
+	// faults run in the order of combinedFaults.
 	prepare func(ctx context.Context, x *examPod, spec *corev1.PodSpec, long time.Duration) (func() error, error)
 }
 
@@ -151,7 +151,7 @@ func failedPull(ctx context.Context, x *examPod, spec *corev1.PodSpec, long time
 	}, errors.Join(err, x.bench().Break(ctx, x.image(mainName), registry.Rule{Status: http.StatusTooManyRequests}))
 }
 
-// severalAtOnce returns a row with several faults, which are given by their positions in the table.
+// severalAtOnce returns a row with several faults. The argument faults lists their positions in combinedFaults.
 func severalAtOnce(prefix string, faults []int, long func() time.Duration) examRow {
 	all := combinedFaults()
 	var names []string
@@ -163,7 +163,8 @@ func severalAtOnce(prefix string, faults []int, long func() time.Duration) examR
 		"combined faults: " + strings.Join(names, ", "),
 		func(ctx context.Context, x *examPod) error {
 			spec := onePod(x.bench().BaseImage, readySoon)
-			// Some faults replace the container, so they run before the faults that only change the container.
+			// Faults that replace the container must run first. Otherwise, the new container would lack the changes of
+			// other faults.
 			order := slices.Clone(faults)
 			slices.SortStableFunc(order, func(a, b int) int {
 				return replacementKey(all[b].name) - replacementKey(all[a].name)
@@ -192,7 +193,7 @@ func severalAtOnce(prefix string, faults []int, long func() time.Duration) examR
 	}
 }
 
-// replacementKey returns a sort key. If a fault replaces a larger part of the container, its key is larger.
+// replacementKey returns a sort key. A fault that replaces a larger part of the container has a larger key.
 func replacementKey(fault string) int {
 	switch fault {
 	case "slow-pull", "failed-pull":
@@ -203,7 +204,7 @@ func replacementKey(fault string) int {
 	return 0
 }
 
-// drawRows returns rows with two or three randomly drawn faults for each pod.
+// drawRows returns rows with randomly drawn faults. Each row has at most three faults.
 func drawRows(prefix string, count int, seed uint64) []examRow {
 	random := rand.New(rand.NewPCG(seed, 2))
 	all := combinedFaults()

@@ -21,7 +21,7 @@ func configAfterwards() []blame.Cause {
 // createFunc creates an object in the bench's namespace.
 type createFunc = func(b *bench.Bench, ctx context.Context, name string) error
 
-// configRows returns pods that wait for an object that their specification names, or for their sandbox.
+// configRows returns rows whose pods wait for a missing object or for their sandbox.
 func configRows(long func() time.Duration) []examRow {
 	configMap, secret := (*bench.Bench).CreateConfigMap, (*bench.Bench).CreateSecret
 	return []examRow{
@@ -71,7 +71,7 @@ func configRows(long func() time.Duration) []examRow {
 	}
 }
 
-// lateVolume runs a pod that mounts an object. The object is created only after the kubelet has picked up the pod.
+// lateVolume runs a pod that mounts an object. lateVolume creates the object after the kubelet has picked up the pod.
 func lateVolume(long func() time.Duration, volume func(string) corev1.Volume, create createFunc) playFunc {
 	return func(ctx context.Context, x *examPod) error {
 		spec := onePod(x.bench().BaseImage, readySoon)
@@ -82,7 +82,7 @@ func lateVolume(long func() time.Duration, volume func(string) corev1.Volume, cr
 	}
 }
 
-// madeLate creates the object with the pod's name. Until this time, the missing object delays the pod.
+// madeLate creates the object that the pod needs, and records that the missing object delayed the pod until now.
 func (x *examPod) madeLate(ctx context.Context, create createFunc) error {
 	return x.recordCauses(onlyCause(blame.Config), configAfterwards(), func() error {
 		return create(x.bench(), ctx,
@@ -90,8 +90,8 @@ func (x *examPod) madeLate(ctx context.Context, create createFunc) error {
 	})
 }
 
-// lateVariables runs a pod with environment variables from an object. The object is created only after the kubelet has
-// reported that the object is missing.
+// lateVariables runs a pod with environment variables from an object. lateVariables creates the object after the
+// kubelet has reported that the object is missing.
 func lateVariables(long func() time.Duration, from func(corev1.LocalObjectReference) corev1.EnvFromSource,
 	create createFunc,
 ) playFunc {
@@ -135,7 +135,8 @@ func invalidImage(long func() time.Duration) playFunc {
 	}
 }
 
-// failingSandbox runs a pod with a runtime handler. The sandboxes of this handler fail until the handler is repaired.
+// failingSandbox runs a pod with a runtime handler. This handler cannot create sandboxes until the function mend
+// repairs the handler.
 func failingSandbox(long func() time.Duration, handler string, culprit blame.Cause,
 	mend func(context.Context, *examPod) error,
 ) playFunc {

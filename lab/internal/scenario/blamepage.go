@@ -59,7 +59,7 @@ var notTried = [][2]string{
 	{"More than one node, and clocks that differ", "the lab has one node"},
 }
 
-// pageIntroduction is the text of the page before its first figures.
+// pageIntroduction is the text of the accuracy page before the first numbers.
 const pageIntroduction = `# Accuracy
 
 podlapse names a cause for each second of a start-up. This page shows how often this cause is correct. The lab injects
@@ -75,7 +75,7 @@ The lab's ` + "`blame`" + ` scenario writes this page. ` + "`make accuracy-page`
 
 `
 
-// pageRules explains the figures of the page.
+// pageRules explains the numbers of the accuracy page.
 const pageRules = `
 - **Right**: podlapse reports the actual cause.
 - **Unattributed**: podlapse reports no cause (phase ` + "`unattributed`" +

@@ -15,7 +15,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/blame"
 )
 
-// rowLimit is the longest time for one step of a row.
+// rowLimit is the time limit for one step of a row.
 const rowLimit = 2 * time.Minute
 
 // examPod is the pod of a row, with the faults that the row injected into its start-up.
@@ -25,10 +25,10 @@ type examPod struct {
 	spec corev1.PodSpec
 
 	createdAt    time.Time
-	until        time.Time // for an unfinished start-up: the end of the judged time
+	until        time.Time // end of the judged time of an unfinished start-up; zero for a finished start-up
 	unfinished   bool
-	broken       bool              // true if a step timed out, so that later steps do not wait
-	images       map[string]string // image reference of each container's cold image
+	broken       bool              // true if a step failed, so that later steps do not wait
+	images       map[string]string // references of the images that the node must pull, by container name
 	sandboxFault []blame.Cause
 	pauseImage   string // repository of the pause image that the node does not have
 	faults       []blame.Fault
@@ -42,12 +42,12 @@ func (x *examPod) create(ctx context.Context, spec corev1.PodSpec) error {
 	return x.wait(func() error { return x.bench().CreatePod(ctx, x.name, spec) })
 }
 
-// awaitReady waits for the end of the start-up.
+// awaitReady waits until the pod is ready.
 func (x *examPod) awaitReady(ctx context.Context) error {
 	return x.wait(func() error { return x.bench().AwaitReady(ctx, x.name, rowLimit) })
 }
 
-// wait waits for a condition, unless an earlier step timed out.
+// The method wait waits for a condition, unless an earlier step of the row failed.
 func (x *examPod) wait(until func() error) error {
 	if x.broken {
 		return nil
@@ -57,19 +57,19 @@ func (x *examPod) wait(until func() error) error {
 	return err
 }
 
-// start creates the pod and waits for the end of its start-up.
+// start creates the pod, and waits until the pod is ready.
 func (x *examPod) start(ctx context.Context, spec corev1.PodSpec) error {
 	return errors.Join(x.create(ctx, spec), x.awaitReady(ctx))
 }
 
-// recordCauses records the causes of a fault until the call of put, which repairs the fault. The argument then contains
-// the causes from the repair until the end of the stretch that the independent logs show.
+// recordCauses calls the function put, which repairs a fault, and records the fault for the exam. The arguments causes
+// and then list the true causes before and after the repair.
 func (x *examPod) recordCauses(causes, then []blame.Cause, put func() error) error {
 	return x.blamesFrom(time.Time{}, causes, then, put)
 }
 
-// blamesFrom is like blames, for a fault that delays nothing before the given time, at which the kubelet meets the
-// fault.
+// blamesFrom is like recordCauses, for a fault that delays the pod only from the given time. At this time, the kubelet
+// notices the fault.
 func (x *examPod) blamesFrom(from time.Time, causes, then []blame.Cause, put func() error) error {
 	fixed, err := bench.Dated(put)
 	x.faults = append(x.faults,
@@ -77,17 +77,17 @@ func (x *examPod) blamesFrom(from time.Time, causes, then []blame.Cause, put fun
 	return err
 }
 
-// giveUp sets the end of the judged time for a start-up that never completes.
+// giveUp ends the judged time of a start-up that never completes.
 func (x *examPod) giveUp() { x.unfinished, x.until = true, time.Now() }
 
-// pushCold pushes a cold image for a container.
+// pushCold pushes an image for a container. The node does not have this image yet.
 func (x *examPod) pushCold(ctx context.Context, container string, size int) (string, error) {
 	reference, err := x.bench().Image(ctx, x.image(container), size)
 	x.images[container] = reference
 	return reference, err
 }
 
-// image returns the name of a container's cold image.
+// The method image returns the name of the image that pushCold pushes for a container.
 func (x *examPod) image(container string) string { return x.name + "-" + container }
 
 // uid returns the pod's UID, or "" until a watch has delivered the pod.
@@ -121,7 +121,8 @@ func (x *examPod) awaitEvents(ctx context.Context, reason string, times int) err
 	})
 }
 
-// statedOf waits for a kubelet Event for the pod with this reason, whose message contains the given words.
+// statedOf waits until the kubelet has created an Event for the pod with the given reason. The Event's message must
+// contain the given words.
 func (x *examPod) statedOf(ctx context.Context, reason, words string) error {
 	return x.await(ctx, "an Event "+reason, func() (bool, error) {
 		events, err := x.exam.events.All()
@@ -129,8 +130,8 @@ func (x *examPod) statedOf(ctx context.Context, reason, words string) error {
 	})
 }
 
-// firstStated returns the time of the first kubelet Event for the pod with this reason, whose message contains the
-// given words. firstStated returns the zero time if no Event matches.
+// firstStated returns the time of the pod's first kubelet Event that has the given reason and contains the given words.
+// If no Event matches, firstStated returns the zero time.
 func (x *examPod) firstStated(reason, words string) time.Time {
 	events, _ := x.exam.events.All() // an earlier wait for the Event has already read the log without an error
 	if event := firstStated(events, x.name, reason, words); event != nil {
@@ -139,8 +140,8 @@ func (x *examPod) firstStated(reason, words string) time.Time {
 	return time.Time{}
 }
 
-// firstStated returns a pod's first Event with this reason whose message contains the given words. firstStated returns
-// nil if no Event matches.
+// firstStated returns a pod's first Event that has the given reason and contains the given words. If no Event matches,
+// firstStated returns nil.
 func firstStated(events []bench.KubeletEvent, pod, reason, words string) *bench.KubeletEvent {
 	i := slices.IndexFunc(events, func(e bench.KubeletEvent) bool {
 		return e.Pod == pod && e.Reason == reason && strings.Contains(e.Message, words)

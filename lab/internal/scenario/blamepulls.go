@@ -13,7 +13,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/registry"
 )
 
-// The size of the cold images, and the download rate of a slow registry.
+// examLayer is the usual layer size of the exam's images. examRate is the download rate of a slow registry.
 const (
 	examLayer = 1 << 20   // bytes
 	examRate  = 256 << 10 // bytes per second
@@ -90,7 +90,8 @@ func pullRows(long func() time.Duration) []examRow {
 	}
 }
 
-// neverComes runs a pod whose image cannot be pulled. The judged time ends some time after the second attempt.
+// neverComes runs a pod whose image cannot be pulled. After the second pull attempt, neverComes waits and then ends the
+// judged time.
 func neverComes(long func() time.Duration, reference func(x *examPod) (string, error)) playFunc {
 	return func(ctx context.Context, x *examPod) error {
 		image, err := reference(x)
@@ -102,8 +103,8 @@ func neverComes(long func() time.Duration, reference func(x *examPod) (string, e
 	}
 }
 
-// unresolvable is a host name with a label that is too long. The resolver rejects the name without querying a DNS
-// server, because the lab has none.
+// unresolvable is a host name with a label that is too long. The lab has no DNS server, but the resolver rejects such a
+// name without a query.
 const unresolvable = "nowherenowherenowherenowherenowherenowherenowherenowherenowherenowhere.invalid"
 
 // fromMirror pulls an image through a second registry. The parameter has is true if the second registry has the image.
@@ -142,7 +143,7 @@ func twelveContainers(ctx context.Context, x *examPod) error {
 // linkedPulls is the number of images that are pulled over one link at the same time.
 const linkedPulls = 8
 
-// shareLink limits the combined download rate of all images of the rows.
+// shareLink limits the combined download rate of all images in the stage.
 func shareLink(ctx context.Context, e *exam) error {
 	return e.bench.Break(ctx, "linked-*", registry.Rule{BytesPerSecond: 1 << 20, Shared: true})
 }

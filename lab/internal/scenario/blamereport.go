@@ -14,8 +14,8 @@ import (
 
 // The limits of the exam.
 const (
-	mostUnattributed = 0.10 // largest allowed share of the judged time
-	mostUnjudged     = 0.15 // share of all time; this limit checks the lab itself
+	mostUnattributed = 0.10 // largest allowed unattributed share of the judged time
+	mostUnjudged     = 0.15 // largest allowed share of time that is not judged; a larger share is a fault of the lab
 )
 
 // report prints the results and adds problems to the verdict.
@@ -66,7 +66,7 @@ func (e *exam) report(ctx context.Context, v *Verdict) error {
 	return nil
 }
 
-// print writes one line about the row. If the row is not entirely right, print also lists the agent's phases and the
+// print writes one line about the row. If the row has large errors or gaps, print also lists the agent's phases and the
 // true stretches with their causes.
 func (r examResult) print(out io.Writer) {
 	fmt.Fprintf(out, "%-14s %-26s %8s %8s %8s %8s\n", r.stage, r.name, seconds(r.score.Right),

@@ -12,7 +12,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// examStages returns all rows of the exam. The seed sets the duration of each fault.
+// examStages returns all rows of the exam. The seed determines the duration of each fault, and the drawn combinations.
 func examStages(seed uint64) []examStage {
 	long := lengths(seed)
 	words := func(component string) string { return component + " is stopped during " }
@@ -33,7 +33,7 @@ func examStages(seed uint64) []examStage {
 // drawnRows is the number of rows in the exam with randomly drawn faults.
 const drawnRows = 8
 
-// onePod returns a pod with one container, which becomes ready this long after its start.
+// onePod returns a pod with one container. readyAfter is the time from the start of the container until it is ready.
 func onePod(image string, readyAfter time.Duration) corev1.PodSpec {
 	return corev1.PodSpec{Containers: []corev1.Container{bench.MainContainer(mainName, image, readyAfter)}}
 }

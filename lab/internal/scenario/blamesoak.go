@@ -13,9 +13,9 @@ import (
 // soakVariable names the environment variable with the number of rows that blame-soak draws.
 const soakVariable = "PODLAPSE_BLAME_ROWS"
 
-// blameSoak runs rows with randomly drawn faults and judges them like the exam. An environment variable sets the number
-// of rows. In every second batch, the agent receives all Events, because additional evidence must not make the agent's
-// reports wrong.
+// blameSoak runs rows with randomly drawn faults, and judges these rows like the exam. An environment variable sets the
+// number of rows. In every second batch, the agent watches all Events of the cluster. This additional evidence must not
+// make the agent's reports wrong.
 func blameSoak(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const usual, batch = 50, 20
 	count := usual
@@ -39,7 +39,7 @@ func blameSoak(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return playExam(ctx, b, v, stages)
 }
 
-// agentWith restarts the agent with these flags, for this stage and all later stages.
+// agentWith returns a function that restarts the agent with the given flags. The flags stay in force for later stages.
 func agentWith(flags ...string) func(context.Context, *exam) error {
 	return func(ctx context.Context, e *exam) error {
 		if err := e.bench.Node.RestartAgentWith(ctx, node.AgentChange{Flags: flags}); err != nil {

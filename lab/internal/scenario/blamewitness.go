@@ -57,7 +57,8 @@ func (x *examPod) account(ctx context.Context, timeline agent.Timeline) (blame.A
 	return a, x.addPulls(ctx, &a)
 }
 
-// call returns one runtime call, with the network plugin calls and the downloads that happened during the call.
+// The method call converts a runtime call of the kubelet. If the call creates a sandbox, the method adds the network
+// plugin calls and the pause image download that happened during the call.
 func (x *examPod) call(call bench.RuntimeCall, networks []cni.Entry, pauses []registry.Access) blame.Call {
 	c := blame.Call{Span: blame.Span{From: call.StartAt, To: call.EndAt}, Kind: call.Kind, Container: call.Container,
 		Attempt: call.Attempt, Failed: call.Failed}
@@ -87,7 +88,7 @@ func (x *examPod) call(call bench.RuntimeCall, networks []cni.Entry, pauses []re
 	return c
 }
 
-// run returns one run of a container.
+// The method run returns the container run that a call started.
 func (x *examPod) run(call bench.RuntimeCall) (blame.Run, error) {
 	r := blame.Run{Container: call.Container, Attempt: call.Attempt, ExitedAt: call.ExitedAt, HeardAt: call.HeardAt}
 	stated, err := x.bench().WorkloadLogOfRun(x.name, x.uid(), call.Container, call.Attempt)
@@ -118,7 +119,7 @@ func (x *examPod) run(call bench.RuntimeCall) (blame.Run, error) {
 
 func hasHook(c corev1.Container) bool { return c.Lifecycle != nil && c.Lifecycle.PostStart != nil }
 
-// addPulls adds the pull calls for the pod's cold images, and the kubelet's requests for these images.
+// addPulls adds the runtime's pull calls for the pod's images, and the kubelet's Events about pulls and back-offs.
 func (x *examPod) addPulls(ctx context.Context, a *blame.Account) error {
 	events, err := x.exam.events.All()
 	if err != nil {
@@ -180,7 +181,7 @@ func (x *examPod) accesses(ctx context.Context, repository string) ([]registry.A
 	}), nil
 }
 
-// repository returns the repository of an image reference.
+// repository returns an image reference without its registry, tag and digest.
 func repository(reference string) string {
 	_, rest, _ := strings.Cut(reference, "/")
 	if end := strings.IndexAny(rest, ":@"); end >= 0 {

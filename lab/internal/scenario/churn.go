@@ -19,7 +19,7 @@ import (
 // churnVariable names the environment variable with the length of the scenario churn in minutes.
 const churnVariable = "PODLAPSE_CHURN_MINUTES"
 
-// The limits of the length in minutes. Most alerts wait five minutes before they fire. Prometheus keeps one hour.
+// The length is limited for two reasons: most alerts wait five minutes before they fire, and Prometheus keeps one hour.
 const (
 	shortestChurn = 25
 	longestChurn  = 50
@@ -28,8 +28,8 @@ const (
 // churnInterval is the time between two scrapes, and between two evaluations of the rules.
 const churnInterval = 15 * time.Second
 
-// controlAlert is an additional alert that always fires. Without this alert, a Prometheus that evaluates no rules would
-// pass.
+// controlAlert is an additional alert that always fires. Without this alert, the scenario would pass even if Prometheus
+// evaluated no rules.
 const controlAlert = "LabControl"
 
 const controlRule = `
@@ -54,14 +54,14 @@ func churnMinutes(text string) (int, error) {
 	return minutes, nil
 }
 
-// The scenario churn runs a real Prometheus with the unchanged rules for half an hour, while the usual changes of a
-// cluster happen. No alert must fire.
+// The scenario churn runs a real Prometheus with the unchanged rules, for half an hour by default. During this time,
+// the scenario makes the changes that are usual in a cluster. No alert must fire.
 func churn(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	minutes, err := churnMinutes(os.Getenv(churnVariable))
 	if err != nil {
 		return err
 	}
-	// With this flag, the alerts about the owners of workloads exist.
+	// The alerts about the owners of workloads need the metrics that this flag enables.
 	settings := node.AgentChange{Flags: []string{"--metrics-pod-labels=on"}}
 	if err := b.Node.RestartAgentWith(ctx, settings); err != nil {
 		return err
@@ -112,7 +112,8 @@ func (c *churner) run(ctx context.Context, length time.Duration) error {
 	return work.Wait()
 }
 
-// repeat makes a change again and again. Two changes start at least this time apart.
+// repeat makes changes until the end of the scenario. The argument every is the minimum time between the starts of two
+// changes.
 func (c *churner) repeat(ctx context.Context, every time.Duration, change func(context.Context, int) error) error {
 	for i := 0; time.Now().Before(c.until); i++ {
 		next := time.Now().Add(every)
@@ -129,7 +130,7 @@ func (c *churner) repeat(ctx context.Context, every time.Duration, change func(c
 	return nil
 }
 
-// judgeChurn requires that no alert fired, that Prometheus evaluated all rules, and that the changes happened.
+// judgeChurn requires that no alert fired, that Prometheus evaluated all rules, and that the scenario made its changes.
 func judgeChurn(
 	ctx context.Context, client prometheus.Client, v *Verdict, length time.Duration, done map[churnKind]int,
 ) error {
@@ -144,7 +145,7 @@ func judgeChurn(
 	if err := judgeRules(ctx, client, v); err != nil {
 		return err
 	}
-	// The range includes the whole scenario.
+	// The range whole covers the entire scenario.
 	whole := fmt.Sprintf("%ds", int((length + time.Minute).Seconds()))
 	for _, required := range []struct{ what, query string }{
 		{"an agent responds to most scrapes", `count(avg_over_time(up{job="podlapse"}[` + whole + `]) > 0.9) == 2`},

@@ -26,9 +26,9 @@ func TestChurnMinutes(t *testing.T) {
 
 // fakePrometheus answers all queries of judgeChurn.
 type fakePrometheus struct {
-	health string // of the rules
+	health string // health of all rules
 	alerts string // result of the query for alerts of podlapse
-	fails  string // a part of the query that has no result
+	fails  string // part of a query; matching queries have no result
 }
 
 func (f fakePrometheus) ServeHTTP(w http.ResponseWriter, r *http.Request) {

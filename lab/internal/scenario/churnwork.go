@@ -32,14 +32,14 @@ const (
 	churnRestart   churnKind = "restart of the agent"
 )
 
-// usualChanges returns the minimum number of changes in a minute, about half of the planned number. The scenario must
-// make each kind of change at least once.
+// usualChanges returns the required number of changes per minute, which is about half of the planned number. The
+// scenario must make each kind of change at least once.
 func usualChanges() map[churnKind]float64 {
 	return map[churnKind]float64{churnRollout: 1, churnScaling: 0.6, churnJob: 1, churnFailedJob: 0.2, churnCold: 1,
 		churnCrash: 0.1, churnElsewhere: 1, churnRestart: 0}
 }
 
-// churnLimit is the longest time of one change, on a busy machine.
+// churnLimit is the time limit of one change. The limit is high because the machine can be busy.
 const churnLimit = 3 * time.Minute
 
 // churnReadyAfter is the time from the start of a container until it is ready.
@@ -50,7 +50,7 @@ type churner struct {
 	bench    *bench.Bench
 	other    synthetic.Kubelet
 	settings node.AgentChange
-	until    time.Time // no change starts later
+	until    time.Time // time after which no change starts
 
 	mu   sync.Mutex
 	done map[churnKind]int
@@ -95,7 +95,7 @@ func (c *churner) awaitDeployed(ctx context.Context, name string) error {
 		})
 }
 
-// The method change merges a change into a Deployment, and waits until the Deployment is available.
+// The method change merges a change into a Deployment, and waits until all replicas are up to date and available.
 func (c *churner) change(ctx context.Context, name string, spec map[string]any) error {
 	if err := c.bench.Kube.Merge(ctx, c.path("deployments", name), map[string]any{"spec": spec}); err != nil {
 		return fmt.Errorf("change deployment %s: %w", name, err)
@@ -103,7 +103,7 @@ func (c *churner) change(ctx context.Context, name string, spec map[string]any) 
 	return c.awaitDeployed(ctx, name)
 }
 
-// roll restarts a Deployment as kubectl rollout restart does.
+// roll restarts a Deployment in the way of "kubectl rollout restart".
 func (c *churner) roll(ctx context.Context, i int) error {
 	const name = "rolled"
 	if i == 0 {
@@ -114,7 +114,7 @@ func (c *churner) roll(ctx context.Context, i int) error {
 		"annotations": map[string]any{"churn": fmt.Sprint(i)}}}})
 }
 
-// scale changes the number of replicas of a Deployment, up and down in turn.
+// The method scale alternately increases and decreases the number of replicas of a Deployment.
 func (c *churner) scale(ctx context.Context, i int) error {
 	const name = "scaled"
 	if i == 0 {
@@ -159,7 +159,7 @@ func (c *churner) job(ctx context.Context, i int) error {
 	return err
 }
 
-// cold starts and deletes a pod with a missing image. The images come from two registries in turn.
+// The method cold starts and deletes a pod whose image is not on the node. The images come from two registries in turn.
 func (c *churner) cold(ctx context.Context, i int) error {
 	const size = 2 << 20
 	name := fmt.Sprintf("cold-%d", i+1)
@@ -184,8 +184,8 @@ func (c *churner) cold(ctx context.Context, i int) error {
 	return c.bench.AwaitGone(ctx, name)
 }
 
-// The method crash deploys a container that crashes before it is ready. After three restarts, the method fixes and then
-// deletes the Deployment.
+// The method crash deploys a container that crashes before it is ready. After three restarts, the method repairs and
+// then deletes the Deployment.
 func (c *churner) crash(ctx context.Context, i int) error {
 	const restarts = 3
 	name := fmt.Sprintf("crashing-%d", i+1)
@@ -221,7 +221,7 @@ func (c *churner) crash(ctx context.Context, i int) error {
 	return c.bench.Kube.Delete(ctx, c.path("deployments", name))
 }
 
-// The method elsewhere starts a pod on the other node. The image of every second pod is missing.
+// The method elsewhere starts a pod on the other node. For every second pod, the other node must pull the image.
 func (c *churner) elsewhere(ctx context.Context, i int) error {
 	name := fmt.Sprintf("elsewhere-%d", i+1)
 	_, err := c.other.Start(ctx, c.bench.Namespace, name, []string{c.bench.Reference(name)}, i%2 == 1)

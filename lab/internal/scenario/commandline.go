@@ -26,10 +26,10 @@ type plugin struct {
 	dir string
 }
 
-// commandLine runs the kubectl plugin while a pod pulls an image, with all forms of arguments, and after the pod was
-// deleted. The plugin must find the DaemonSet's agent through the API server. The plugin must use a port-forward,
-// because the agent serves data about pods only to loopback clients. Then a browser uses the API server's proxy to an
-// agent that serves all clients.
+// commandLine tests the kubectl plugin while a pod pulls an image, with all forms of arguments, and after the deletion
+// of the pod. The plugin must find the DaemonSet's agent through the API server. The plugin must use a port-forward,
+// because the agent serves data about pods only to loopback clients. At the end, a browser opens the page of an agent
+// that serves all clients, through the API server's proxy.
 func commandLine(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	closeTunnel, err := b.OpenTunnel(ctx)
 	if err != nil {
@@ -138,8 +138,8 @@ func (p plugin) podlapse(ctx context.Context, arguments ...string) (kubectlAnswe
 	return p.run(ctx, p.b.Node.AdminKubeconfig(), append([]string{"podlapse"}, arguments...)...)
 }
 
-// awaitAgents waits until the plugin reaches the agent. After a restart, the kubelet forwards ports only after it has
-// read its pods from the API server.
+// awaitAgents waits until the plugin reaches the agent. After a restart, the kubelet cannot forward ports until the
+// kubelet has read its pods from the API server.
 func (p plugin) awaitAgents(ctx context.Context) error {
 	return p.b.Node.Report.Wait(ctx, "the plugin to reach the agent", startLimit, 200*time.Millisecond,
 		func(ctx context.Context) error {
@@ -181,7 +181,7 @@ func (p plugin) awaitPull(ctx context.Context, v *Verdict, pod string) error {
 	return nil
 }
 
-// takeTopPicture replaces the documents' picture of top. The picture has the width of a terminal.
+// takeTopPicture replaces the documentation's picture of "kubectl podlapse top". The picture is 120 columns wide.
 func (p plugin) takeTopPicture(ctx context.Context) error {
 	got, err := p.podlapse(ctx, "top", "--width=120")
 	if err != nil {

@@ -21,12 +21,12 @@ import (
 type form struct {
 	arguments string
 	code      int
-	stdout    string // must occur in standard output
-	stderr    string // must occur in standard error
+	stdout    string // text that standard output must contain
+	stderr    string // text that standard error must contain
 }
 
-// judgeForms runs the plugin with kubectl's forms of arguments and flags. It uses the pod "shown" and the Deployment
-// "many".
+// judgeForms runs the plugin with kubectl's forms of arguments and flags. judgeForms needs the pod "shown" and the
+// Deployment "many".
 func (p plugin) judgeForms(ctx context.Context, v *Verdict) error {
 	n := p.b.Namespace
 	waterfall := n + "/shown: "
@@ -125,7 +125,7 @@ func (p plugin) judgePlugInPage(ctx context.Context, v *Verdict) (err error) {
 	return nil
 }
 
-// requestPage requests the URL. It returns an error if the response is not the page.
+// requestPage requests the URL. If the response is not the page, requestPage returns an error.
 func requestPage(ctx context.Context, url string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

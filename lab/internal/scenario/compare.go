@@ -30,9 +30,9 @@ const (
 	comparePairs   = 4 // number of agents of each program that run at the same time
 	comparePods    = 60
 	compareRate    = 10 // starts per second
-	compareCold    = 6  // number of pods with cold images, which start one after the other
+	compareCold    = 6  // number of pods whose images the node must pull; these pods start one after the other
 	compareSamples = 10 // number of memory samples, one second apart
-	// moreMemory is the largest difference in memory that counts as no difference, with 95 % confidence.
+	// moreMemory is the largest allowed increase in memory. The scenario must prove this limit with 95 % confidence.
 	moreMemory = size(1 << 20)
 )
 
@@ -91,8 +91,8 @@ func compare(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	return judgeRequests(b, v, versions)
 }
 
-// prepare creates an account for the version, which identifies its requests in the API server's audit log. prepare also
-// copies the program, because the mapped part of a file depends on earlier reads and writes of the file.
+// prepare creates a separate account for the version. The API server's audit log then shows which version sent a
+// request. prepare also copies the program: earlier reads and writes of a file change how much of the file is mapped.
 func (t *version) prepare(ctx context.Context, b *bench.Bench) error {
 	program, err := os.ReadFile(t.program)
 	if err != nil {
@@ -147,7 +147,7 @@ func (c *comparedRound) play(ctx context.Context, round int) (err error) {
 	if err := c.start(ctx, namespace); err != nil {
 		return err
 	}
-	if err := sleep(ctx, 5*time.Second); err != nil { // the agents wait this long for late Events
+	if err := sleep(ctx, 5*time.Second); err != nil { // time for which the agents wait for late Events
 		return err
 	}
 	c.memory, c.own = make([]size, len(agents)), make([]size, len(agents))
@@ -174,8 +174,8 @@ func (c *comparedRound) play(ctx context.Context, round int) (err error) {
 	return nil
 }
 
-// start runs the load: first pods with present images at a constant rate, and then pods with cold images one by one.
-// Each pod with a cold image requires its own Event watch.
+// start runs the load: first pods with present images at a constant rate, and then pods with missing images one by one.
+// Each pod with missing images requires its own Event watch.
 func (c *comparedRound) start(ctx context.Context, namespace string) error {
 	kubelet := synthetic.Kubelet{Kube: c.bench.Kube, Runtime: c.runtime, Node: costNode, Pace: synthetic.Usual()}
 	images := func(pod string) []string {

@@ -11,7 +11,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/synthetic"
 )
 
-// agentsUsage is the total usage of all agents of a run, and the bytes that the bare watch received.
+// agentsUsage is the total usage of a run's agents, and the bytes that the bare watch received. The bare watch is a pod
+// watch without an agent.
 type agentsUsage struct {
 	cpu       time.Duration
 	memory    int64   // bytes; the largest resident memory of an agent at the end
@@ -95,7 +96,7 @@ func (c *costRun) judgeAgents(u agentsUsage, w watchCounts, events int) error {
 		v.Problem("%s: the agent sent %v requests while pods started, want only its pod watch", kind.name,
 			u.requests)
 	}
-	const bookmarks = 0.01 // bookmarks arrive at any time
+	const bookmarks = 0.01 // allowed relative difference, because bookmarks arrive at any time
 	if one := u.podBytes / float64(kind.agents); one == 0 || math.Abs(one-u.bareWatch) > bookmarks*one {
 		v.Problem("%s: the agent's pod watch received %.0f bytes and the bare pod watch %.0f, want the same number",
 			kind.name, one, u.bareWatch)
@@ -144,8 +145,8 @@ func (c *costRun) awaitRecords(ctx context.Context, namespace string, extra,
 	return reported, err
 }
 
-// judgePod requires that the agent reports every pull of a pod with its duration. The agent needs all Events about a
-// pull to know its duration.
+// judgePod requires that the agent reports the outcome and the duration of every pull of a pod. The agent needs all
+// Events about a pull to report the pull's duration.
 func (c *costRun) judgePod(s synthetic.Started, reported map[string]agent.Timeline) {
 	v := c.verdict
 	v.Compared++

@@ -21,11 +21,11 @@ type costRun struct {
 	bareWatch *byteCount // counts the bytes of the last bare watch
 }
 
-// block is the cost of one block.
+// block contains the measured cost of one block of starts.
 type block struct {
-	apiServer time.Duration // CPU
+	apiServer time.Duration // CPU time of the API server
 	agents    agentsUsage
-	events    int // number of Events that were sent
+	events    int // number of Events that the synthetic kubelet sent
 }
 
 // measure runs the pairs of blocks while the agents and the bare watches run. Then measure checks the agents' reports.

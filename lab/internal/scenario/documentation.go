@@ -100,7 +100,7 @@ const (
 )
 
 // openShop creates the namespace of the documents' examples with its workloads, and waits until the agent has reported
-// their start-ups.
+// the start-ups of these workloads' pods.
 func openShop(ctx context.Context, b *bench.Bench, p plugin) (*bench.Bench, error) {
 	shop, err := bench.Set(ctx, b.Node, documentedNamespace, purpose)
 	if err != nil {
@@ -210,7 +210,7 @@ func copyFile(from, to string) error {
 // runDocumented runs the commands, and adds a problem to the verdict for each command that fails.
 func runDocumented(ctx context.Context, v *Verdict, shell documentedShell, commands []markdown.Command) error {
 	marked, ran := 0, map[string]bool{}
-	var background []*documentedProcess // processes of the block of the last command
+	var background []*documentedProcess // background processes of the current block
 	last := markdown.Command{}
 	endBlock := func() {
 		if err := stopAll(background); err != nil {
@@ -234,7 +234,7 @@ func runDocumented(ctx context.Context, v *Verdict, shell documentedShell, comma
 			continue
 		}
 		if ran[run.text] && !run.stays && run.helm == nil {
-			continue // another document contains the same command; the result of helm depends on earlier commands
+			continue // this command ran before; the result of helm depends on earlier commands
 		}
 		ran[run.text] = true
 		v.Compared++

@@ -15,8 +15,8 @@ import (
 
 const repositoryRoot = "../../.."
 
-// The scenario must run each documented command, or a comment in the document must contain the reason for not running
-// it.
+// The scenario must run each documented command. If the scenario does not run a command, a comment in the document must
+// state the reason.
 func TestDocumentedCommandsRunOrSayWhyNot(t *testing.T) {
 	commands, err := documentedCommands(repositoryRoot)
 	if err != nil {
@@ -44,7 +44,7 @@ func TestDocumentedCommandsRunOrSayWhyNot(t *testing.T) {
 	}
 }
 
-// The scenario finds commands only in blocks with a shell language. So no other block can contain commands.
+// The scenario finds commands only in blocks with a shell language. Other blocks must therefore contain no commands.
 func TestDocumentedCommandsAreInShellBlocks(t *testing.T) {
 	program := regexp.MustCompile(`(?m)^(\$ )?(kubectl|helm|podlapse-agent|curl|make|git|docker|install|sudo|go) `)
 	indented := regexp.MustCompile(`(?m)^(?: {4,}|\t)(kubectl|helm|podlapse-agent|curl|make|git|docker|sudo) `)
@@ -180,7 +180,8 @@ func (h programHelp) of(program, command string) string {
 
 var helpFlag = regexp.MustCompile(`(?:^|[\s,\[(=])(--?[a-zA-Z][a-z-]*)`)
 
-// problem returns the mistake in the arguments of a program, or an empty string.
+// The method problem returns a description of the mistake in the arguments of a program. Without a mistake, the method
+// returns an empty string.
 func (h programHelp) problem(program string, arguments []string) string {
 	if len(arguments) == 0 || strings.HasPrefix(arguments[0], "-") || arguments[0] == "COMMAND" {
 		return "" // a call without a sub-command, such as podlapse-agent --help

@@ -22,21 +22,21 @@ import (
 type helmCall struct {
 	release, chart, namespace string
 	values                    map[string]any
-	installs                  bool // install, or upgrade --install
-	renders                   bool // template, which has no release in the cluster
-	reuses                    bool // --reuse-values or --reset-then-reuse-values
+	installs                  bool // true for helm install and helm upgrade --install
+	renders                   bool // true for helm template, which creates no release in the cluster
+	reuses                    bool // true with --reuse-values or --reset-then-reuse-values
 }
 
 // helmReleases computes the values of Helm releases, because the lab does not have the program helm.
 type helmReleases struct {
-	first map[string]map[string]any // values of each release after the first command that installs it
+	first map[string]map[string]any // values of the release that the first documented installation creates
 	now   map[string]map[string]any // values of each release after the latest command
 	file  string                    // the document of the latest command
 }
 
-// apply returns the values that a release has after a call of helm. Each document starts with the releases that the
-// first documented installation creates, because documents describe alternatives. Within a document, apply follows
-// Helm's rules. If an upgrade drops values of the release, apply returns an error.
+// apply returns the values that a release has after a call of helm. At the start of each document, only the release of
+// the first documented installation exists, because the documents describe alternatives. Within a document, apply
+// follows Helm's rules. If an upgrade drops values of the release, apply returns an error.
 func (r *helmReleases) apply(file string, call helmCall) (map[string]any, error) {
 	if r.now == nil || r.file != file {
 		r.file, r.now = file, map[string]map[string]any{}
@@ -54,7 +54,7 @@ func (r *helmReleases) apply(file string, call helmCall) (map[string]any, error)
 	case !exists && !call.installs:
 		return nil, fmt.Errorf("helm upgrade needs the release %s, but no earlier command installs this release", key)
 	case call.reuses:
-		// Helm's function changes both tables.
+		// CoalesceTables changes both of its arguments, so the second argument is a copy.
 		values = util.CoalesceTables(values, runtime.DeepCopyJSON(before))
 	case len(values) == 0:
 		values = before // Helm keeps the values if the call has no values of its own
@@ -88,8 +88,8 @@ func missingValue(after, before map[string]any, prefix string) string {
 	return ""
 }
 
-// The method helm renders the chart with the values that the release has after a call in a document. The API server
-// then checks each object in a dry run.
+// The method helm renders the chart with the values that the release has after a documented call of helm. The API
+// server then checks each rendered object in a dry run.
 func (s documentedShell) helm(ctx context.Context, file string, call markdown.Call) error {
 	documents, err := s.releases.render(file, call, s.dir)
 	if err != nil {
@@ -102,8 +102,8 @@ func (s documentedShell) helm(ctx context.Context, file string, call markdown.Ca
 	return errors.Join(failures...)
 }
 
-// The method render returns the objects of a release after a call in a document. Helm's own engine renders the chart.
-// Paths are relative to dir.
+// The method render returns the objects of a release after a documented call of helm. Helm's own engine renders the
+// chart. File names in the call are relative to dir.
 func (r *helmReleases) render(file string, call markdown.Call, dir string) ([][]byte, error) {
 	parsed, err := parseHelm(call, dir)
 	if err != nil {
@@ -128,7 +128,7 @@ func (r *helmReleases) render(file string, call markdown.Call, dir string) ([][]
 	return documents, err
 }
 
-// parseHelm reads the arguments of helm install, upgrade or template. Paths are relative to dir.
+// parseHelm reads the arguments of helm install, upgrade or template. File names in the arguments are relative to dir.
 func parseHelm(call markdown.Call, dir string) (helmCall, error) {
 	parsed := helmCall{namespace: "default", values: map[string]any{}}
 	var words []string

@@ -27,7 +27,7 @@ func TestParseHelm(t *testing.T) {
 	}
 }
 
-// A document's upgrade must keep the values of the installation.
+// A documented upgrade must keep the values of the installation.
 func TestHelmReleases(t *testing.T) {
 	const install = "helm upgrade --install p chart -n p --set image.tag=1,release=kps"
 	for _, test := range []struct {

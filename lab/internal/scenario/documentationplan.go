@@ -16,10 +16,10 @@ import (
 type documentedRun struct {
 	text  string         // text of the command, with the lab's names instead of placeholders
 	helm  markdown.Call  // arguments of helm, if the command calls helm; the scenario renders the chart itself
-	until *regexp.Regexp // after this text on standard output, the scenario interrupts the command
-	exits bool           // after an interrupt, the command must exit with status 0; otherwise, it can die of the signal
-	stays bool           // the command keeps running until the end of its block
-	shows bool           // the command must print some text on standard output
+	until *regexp.Regexp // pattern of the output after which the scenario interrupts the command
+	exits bool           // true if the command must exit with status 0 after an interrupt
+	stays bool           // true if the command keeps running until the end of its block
+	shows bool           // true if the command must print text on standard output
 }
 
 // documentedPrograms returns the programs that documented commands can call.
@@ -115,7 +115,7 @@ func replacePlaceholders(text string, names map[string]string) (replaced, unknow
 	replaced = placeholder.ReplaceAllStringFunc(text, func(match string) string {
 		parts := placeholder.FindStringSubmatch(match)
 		word := parts[2]
-		if parts[3] != "" || len(word) < 2 || word == "EOF" { // no placeholder, but an assignment or part of a script
+		if parts[3] != "" || len(word) < 2 || word == "EOF" { // an assignment or a part of a script, not a placeholder
 			return match
 		}
 		if word == "POD" && inAgents.MatchString(text) {

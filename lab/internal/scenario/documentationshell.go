@@ -28,7 +28,7 @@ const (
 	interruptLimit  = 5 * time.Second  // maximum time until a command ends after an interrupt
 )
 
-// The method run runs a command of a document. It returns an error if the command does not work as documented. If the
+// The method run runs a command of a document. If the command does not work as documented, run returns an error. If the
 // command keeps running, run returns the process.
 func (s documentedShell) run(ctx context.Context, file string, run documentedRun) (*documentedProcess, error) {
 	if run.helm != nil {
@@ -83,7 +83,7 @@ func (s documentedShell) start(ctx context.Context, run documentedRun) (*documen
 	return p, nil
 }
 
-// finish waits until the command has ended. It returns an error if the command failed.
+// finish waits until the command has ended. If the command failed, finish returns an error.
 func (p *documentedProcess) finish() error {
 	defer p.end()
 	limit := time.NewTimer(documentedLimit)
@@ -103,7 +103,7 @@ func (p *documentedProcess) finish() error {
 	return nil
 }
 
-// await waits until the standard output matches.
+// await waits until the command's standard output matches the pattern until.
 func (p *documentedProcess) await() error {
 	limit := time.NewTimer(documentedLimit)
 	defer limit.Stop()
@@ -124,8 +124,8 @@ func (p *documentedProcess) await() error {
 	return nil
 }
 
-// stop interrupts the command like Ctrl-C. It returns an error if the command ended before the interrupt, or did not
-// react to the interrupt as documentedRun requires.
+// stop interrupts the command like Ctrl-C. If the command ended before the interrupt, stop returns an error. If the
+// command does not react to the interrupt as documentedRun requires, stop also returns an error.
 func (p *documentedProcess) stop() error {
 	defer p.end()
 	select {
@@ -168,7 +168,7 @@ func (p *documentedProcess) kill() {
 	<-p.ended
 }
 
-// stopAll stops commands whose block has ended.
+// stopAll stops the background commands of a block after the last command of the block.
 func stopAll(processes []*documentedProcess) error {
 	var failures []error
 	for _, process := range processes {

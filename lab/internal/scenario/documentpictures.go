@@ -26,7 +26,8 @@ const (
 	topPicture  = "top.svg"
 )
 
-// savePagePicture replaces the picture of the page. A palette makes the file a third as large as the screenshot.
+// savePagePicture replaces the picture of the page. The picture has a palette, so its file is a third of the
+// screenshot's size.
 func savePagePicture(screenshot string) error {
 	dir := os.Getenv(picturesVariable)
 	if dir == "" {

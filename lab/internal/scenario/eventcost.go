@@ -15,27 +15,27 @@ import (
 
 // The load of event-cost: blocks of synthetic pods on two nodes that have no kubelet.
 const (
-	costNode       = "node-2" // with agents
-	plainNode      = "node-3" // without agents
+	costNode       = "node-2" // name of the node with agents
+	plainNode      = "node-3" // name of the node without agents
 	costContainers = 4
 	costRate       = 20 // starts per second
 )
 
-// costKind is a kind of load, with the way to measure its cost.
+// costKind is a kind of load, with the parameters of its measurement.
 type costKind struct {
 	name         string
 	cold         bool
-	pods         int // in one block
+	pods         int // number of pods in one block
 	agents       int // number of agents that run at the same time
 	counterparts int // number of bare pod watches in addition to the agents' pod watches
 	pairs        int // number of pairs of blocks; each pair has one block on each node
 	// tail is the time from the creation of the last pod until the pod is ready and the agents have read the pod's
 	// Events.
 	tail   time.Duration
-	target time.Duration // greatest CPU time of the API server for each start and agent
+	target time.Duration // largest allowed CPU time of the API server for each start and agent
 }
 
-// agentCount returns the number of agents whose cost a block on costNode contains.
+// agentCount returns the number of agents and bare watches on costNode. A bare watch costs as much as an agent.
 func (k costKind) agentCount() int { return k.agents + k.counterparts }
 
 // costKinds returns the loads. The scenario measures each load separately.
@@ -45,10 +45,10 @@ func (k costKind) agentCount() int { return k.agents + k.counterparts }
 //
 // If a pod's images are present, the pod watch is the only request of an agent. The scenario verifies this claim with
 // two counters: the agent's counter of requests, and the API server's counter of Event watches. These counters must not
-// grow while pods start. An agent without other requests therefore costs as much as its pod watch. The load has 60 of
-// these watches: one watch of an agent and 59 bare watches with the same request. More agents would use the same two
-// cores and slow down the API server. A bare watch must receive as many bytes as the agent's watch. With cold images,
-// the agents open Event watches when the agents need these watches, so bare watches cannot replace agents.
+// grow while pods start. An agent without other requests therefore costs as much as its pod watch. The load "present"
+// has 60 pod watches: one watch of an agent and 59 bare watches with the same request. More agents would use the same
+// two cores and slow down the API server. A bare watch must receive as many bytes as the agent's watch. With cold
+// images, the agents also open Event watches when they need Events, so bare watches cannot replace agents.
 func costKinds() []costKind {
 	return []costKind{
 		{name: "present", pods: 100, agents: 1, counterparts: 59, pairs: 6, tail: 2 * time.Second,
@@ -62,9 +62,9 @@ func costKinds() []costKind {
 // of the cost has no effect on the result.
 //
 // The agents run during all blocks, so the difference excludes the cost of an idle agent. A kubelet also watches the
-// pods of its node. The API server encodes a change once for all watches with the same parameters. Both nodes therefore
-// have this kind of watch. Each block has its own namespace, because a watch on a namespace receives all Events in the
-// namespace.
+// pods of its node. The API server encodes a change once for all watches with the same parameters. The scenario
+// therefore opens a watch like the kubelet's watch for both nodes. Each block has its own namespace, because a watch on
+// a namespace receives all Events in the namespace.
 func eventCost(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	runtime := synthetic.NewRuntime()
 	stop, err := runtime.Serve(b.Node.ExtraSocket())
@@ -120,7 +120,7 @@ func followNode(ctx context.Context, group *errgroup.Group, b *bench.Bench, node
 	}
 }
 
-// byteCount counts the bytes that are written to this writer.
+// byteCount is a writer that counts the bytes.
 type byteCount struct{ atomic.Int64 }
 
 // Write implements io.Writer.

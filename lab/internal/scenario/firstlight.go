@@ -14,13 +14,13 @@ import (
 // process.
 const limit = 250 * time.Millisecond
 
-// The size of the cold images and their download rate. Each pull takes five seconds.
+// Size and download rate of the images that the node must pull. Each pull takes five seconds.
 const (
 	coldLayer = 20 << 20 // bytes
 	pullRate  = 4 << 20  // bytes per second
 )
 
-// pullTime is the time that the registry needs to send the cold layer.
+// pullTime is the time that the registry needs to send a layer of size coldLayer.
 const pullTime = coldLayer / pullRate * time.Second
 
 // firstLight starts one pod that goes through every part of a start-up. The duration of each part is known.

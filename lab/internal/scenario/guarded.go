@@ -27,7 +27,7 @@ const (
 )
 
 // certify creates the certificate for the component tls, and returns a TLS configuration that trusts this certificate.
-// At the end of the bench, the certificate is deleted.
+// The cleanup of the bench deletes the certificate.
 func certify(ctx context.Context, b *bench.Bench) (*tls.Config, error) {
 	dir, err := os.MkdirTemp(b.Node.State, "certificate-")
 	if err != nil {
@@ -60,9 +60,9 @@ func certify(ctx context.Context, b *bench.Bench) (*tls.Config, error) {
 	return &tls.Config{RootCAs: trusted, ServerName: tlsName}, b.ApplyOwned(ctx, document)
 }
 
-// scrapeGuarded reads the agent's metrics over TLS. The agent has the components metrics-auth and tls. The first
-// request has no token. The second request has the token of the account that metrics-auth creates for Prometheus. At
-// this time, the agent is ready, so the kubelet has already probed the agent over TLS.
+// scrapeGuarded reads the metrics of an agent with the components metrics-auth and tls. The first request has no token.
+// The second request has the token of the account that metrics-auth creates for Prometheus. The agent is already ready,
+// so the kubelet has probed the agent over TLS.
 func scrapeGuarded(ctx context.Context, b *bench.Bench, v *Verdict, trust *tls.Config) error {
 	token, err := b.AccountToken(ctx, node.AgentNamespace, metricsReader)
 	if err != nil {

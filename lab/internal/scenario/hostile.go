@@ -18,7 +18,7 @@ import (
 // The limits of the agent's port, as documented in docs/security.md.
 const (
 	mostHeader      = 16 << 10
-	mostConnections = 32 // for one client
+	mostConnections = 32 // maximum number of connections of one client
 	headerWithin    = 5 * time.Second
 	hostileLimit    = 16 << 20 // largest growth of the agent's memory, in bytes
 )
@@ -63,8 +63,7 @@ type hostile struct {
 	v     *Verdict
 }
 
-// sendRefused sends requests that the agent must refuse. The agent must answer each request with the status in the
-// list.
+// sendRefused sends requests that the agent must refuse. The agent must answer each request with the listed status.
 func (h hostile) sendRefused(ctx context.Context) error {
 	const metrics = "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 	for _, request := range []struct {
@@ -100,8 +99,7 @@ func (h hostile) sendRefused(ctx context.Context) error {
 	return nil
 }
 
-// sendTokens sends invented tokens of maximum length, one by one. The method sends these tokens faster than the agent
-// allows for one client.
+// sendTokens sends invented tokens of maximum length, one by one, and faster than the agent allows for one client.
 func (h hostile) sendTokens(ctx context.Context) error {
 	const asked = 600
 	connection, err := h.connect(ctx, "127.0.0.3")
@@ -133,8 +131,8 @@ func (h hostile) sendTokens(ctx context.Context) error {
 	return nil
 }
 
-// silence opens more connections than the agent accepts, from three addresses. On each connection, silence sends as
-// much of a header as the agent accepts. Then silence sends nothing more.
+// The method silence opens more connections than the agent accepts, from three addresses. On each connection, silence
+// sends as much of a header as the agent accepts. Then silence sends nothing more.
 func (h hostile) silence(ctx context.Context) (connections, error) {
 	held := connections{begunAt: time.Now()}
 	for _, client := range []string{"127.0.0.4", "127.0.0.5", "127.0.0.6"} {
@@ -196,7 +194,7 @@ func (h hostile) probe(ctx context.Context, when string) {
 	}
 }
 
-// memory returns the agent's own memory metric, in bytes.
+// memory returns the agent's resident memory in bytes, from the agent's metrics.
 func (h hostile) memory(ctx context.Context, token string) (float64, error) {
 	status, text, err := tokenClient{server: "http://" + h.agent}.ask(ctx, "/metrics", token)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// honestTimeline returns a timeline of a pod with a cold image whose pull waited for another one.
+// honestTimeline returns a timeline of a pod whose pull waits for another pod's pull.
 func honestTimeline(block string, change func(*agent.Timeline)) agent.Timeline {
 	timeline := agent.Timeline{State: agent.Ready,
 		Phases: []agent.Phase{
@@ -30,7 +30,7 @@ func honestTimeline(block string, change func(*agent.Timeline)) agent.Timeline {
 	return timeline
 }
 
-// TestJudgeCounterparts edits everything that an attack could change in the timeline of an honest pod.
+// TestJudgeCounterparts edits the timeline of an honest pod in every way in which an attack could change the timeline.
 func TestJudgeCounterparts(t *testing.T) {
 	const queued = 1200 * time.Millisecond
 	for what, test := range map[string]struct {
@@ -72,14 +72,14 @@ func TestJudgeCounterparts(t *testing.T) {
 	}
 }
 
-// queuedFor returns the witnesses' stretch of a pod that waited this long for other pulls.
+// queuedFor returns the true stretch of a pod that waited for other pulls for the given time.
 func queuedFor(length time.Duration) []blame.Stretch {
 	from := time.Unix(1_000_000_000, 0)
 	return []blame.Stretch{{Span: blame.Span{From: from, To: from.Add(length)}, Causes: []blame.Cause{blame.PullQueue}}}
 }
 
-// TestCounterpartsWithOtherTrueWait changes how long the pod waited for another pull, in the report and according to
-// the witnesses. The report may differ from that of the counterparts only if the wait really differed.
+// TestCounterpartsWithOtherTrueWait changes the wait for another pull, in the agent's report and in the truth. The
+// agent's report is allowed to change only if the true wait changed.
 func TestCounterpartsWithOtherTrueWait(t *testing.T) {
 	noQueue := func(t *agent.Timeline) { t.Phases, t.Pulls[0].BlockedBy = t.Phases[1:], nil }
 	for what, test := range map[string]struct {
@@ -117,7 +117,7 @@ func TestCounterpartsWithOtherTrueWait(t *testing.T) {
 	}
 }
 
-// TestJudgeMetricsOfAttack changes sums, names and the clock skew, as an attack could.
+// TestJudgeMetricsOfAttack changes sums, names and the clock skew in the metrics, as an attack could do.
 func TestJudgeMetricsOfAttack(t *testing.T) {
 	text := func(pulls int, seconds, least float64, more string) string {
 		const pull, label = "podlapse_image_pull_duration_seconds_", `{outcome="downloaded",registry="127.0.0.1:25000"}`
@@ -148,7 +148,7 @@ func TestJudgeMetricsOfAttack(t *testing.T) {
 	}
 }
 
-// TestJudgeMemoryOfAttack has too much memory, an agent that ended, and failed scrapes.
+// TestJudgeMemoryOfAttack tests too much memory, an agent that exited, missing samples, and failed scrapes.
 func TestJudgeMemoryOfAttack(t *testing.T) {
 	for what, test := range map[string]struct {
 		memory memoryWatch
@@ -170,7 +170,7 @@ func TestJudgeMemoryOfAttack(t *testing.T) {
 	}
 }
 
-// TestOutlives has a pull that is longer than the pod's age.
+// TestOutlives tests pulls that are shorter and longer than the pod's age of ten seconds.
 func TestOutlives(t *testing.T) {
 	now := time.Now()
 	for length, found := range map[string]bool{"": false, "9.5": false, "10.9": false, "11.5": true, "31536000": true} {
@@ -182,7 +182,8 @@ func TestOutlives(t *testing.T) {
 	}
 }
 
-// TestJudgeAlerts has an additional and a missing alert, and an alert that fires only in some runs without the attack.
+// TestJudgeAlerts tests an additional alert, a missing alert, and an alert that does not fire in all runs without the
+// attack.
 func TestJudgeAlerts(t *testing.T) {
 	always, sometimes := map[string]bool{"slow": true, "skew": true}, map[string]bool{"slow": true}
 	for what, test := range map[string]struct {

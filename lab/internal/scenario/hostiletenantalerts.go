@@ -27,7 +27,7 @@ func (r *tenantRun) watchAlerts(ctx context.Context) error {
 }
 
 // alertsSince returns the alerts that have fired since the given time, and the alerts that were only pending. The keys
-// are names with labels.
+// of both maps are the names and labels of alerts.
 func (r *tenantRun) alertsSince(ctx context.Context, since time.Time) (fired, pending map[string]bool, err error) {
 	alerts, err := r.prometheus.Query(ctx, fmt.Sprintf(`last_over_time(ALERTS{alertname=~"Podlapse.*"}[%ds])`,
 		int(time.Since(since).Seconds())+1))
@@ -57,7 +57,7 @@ func ofTenants(alert map[string]string) bool {
 	return false
 }
 
-// alertText returns an alert's name and the labels of its subject.
+// alertText returns an alert's name and the labels that identify the subject of the alert.
 func alertText(alert map[string]string) string {
 	about := maps.Clone(alert)
 	for _, label := range []string{"__name__", "alertname", "alertstate", "instance", "job"} {

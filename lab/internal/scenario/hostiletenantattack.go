@@ -23,7 +23,7 @@ import (
 // Limits of an attack.
 const (
 	attacksAtOnce = 2  // number of attacks that run at the same time
-	roundsAtMost  = 20 // number of rounds in one block
+	roundsAtMost  = 20 // maximum number of rounds in one block
 	// An attack continues for at least this many rounds, because some attacks change objects that earlier rounds
 	// created.
 	roundsAtLeast = 3
@@ -36,11 +36,11 @@ const invention = "mallory"
 
 // tenant is a client with the built-in role edit in one namespace.
 type tenant struct {
-	bench     *bench.Bench // supplies names, UIDs and images of other tenants' pods, which a tenant can know
+	bench     *bench.Bench // source of other tenants' pod names, UIDs and images, which a tenant can know
 	namespace string
 	kube      *kube.Client // client with the tenant's token
 	attacks   []*attackRun
-	absent    string // an image that the registry has and the node does not have
+	absent    string // image that the registry has and the node does not have
 
 	mu      sync.Mutex
 	rounds  int // number of rounds of the current attack
@@ -66,7 +66,7 @@ type attackRun struct {
 
 	mu                      sync.Mutex
 	sent, refused, troubled int
-	why                     string // the first refusal or error of the API server
+	why                     string // first refusal or error of the API server
 }
 
 // newTenant creates a namespace, an account with the role edit in this namespace, and pods that never start. The agent
@@ -114,7 +114,7 @@ func (t *tenant) remove(ctx context.Context) error {
 	return t.bench.Kube.DeleteNamespace(ctx, t.bench.Node.Report, t.namespace)
 }
 
-// attack tries all attacks in the list, round after round, until ctx ends.
+// The method attack tries all attacks in the list, round after round, until ctx ends or roundsAtMost rounds are over.
 func (t *tenant) attack(ctx context.Context) error {
 	t.mu.Lock()
 	t.rounds = 0
@@ -192,7 +192,7 @@ func (t *tenant) look(ctx context.Context) error {
 	return nil
 }
 
-// ownPods returns the tenant's pods that never start. The function others returns the pods that the tenant attacks.
+// ownPods returns the tenant's pods that never start. The method others returns the pods that the tenant attacks.
 func (t *tenant) ownPods() []corev1.Pod {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -205,7 +205,7 @@ func (t *tenant) others() []corev1.Pod {
 	return t.victims
 }
 
-// images returns the images of the pods that the tenant attacks.
+// The method images returns the images of the pods that the tenant attacks.
 func (t *tenant) images() (images []string) {
 	seen := make(map[string]bool)
 	for _, pod := range t.others() {
@@ -247,7 +247,7 @@ func (t *tenant) path(resource string) string {
 	return "/api/v1/namespaces/" + t.namespace + "/" + resource
 }
 
-// count counts one request. It ignores requests that failed because the attack ended.
+// The method count counts one request. The method ignores requests that failed because the attack ended.
 func (t *attackRun) count(ctx context.Context, err error) {
 	if err != nil && ctx.Err() != nil {
 		return
@@ -269,8 +269,8 @@ func (t *attackRun) count(ctx context.Context, err error) {
 	}
 }
 
-// note adds the numbers of requests to the verdict. Each attack in the list must have been tried. The API server must
-// have accepted each attack, unless the attack's row allows a refusal.
+// note adds the numbers of requests to the verdict. The tenant must have tried each attack in the list. The API server
+// must have accepted each attack, unless the attack's row allows a refusal.
 func (t *tenant) note(v *Verdict) {
 	var sent, refused, troubled int
 	for _, a := range t.attacks {

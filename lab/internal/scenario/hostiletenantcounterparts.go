@@ -14,12 +14,12 @@ import (
 // startUp is the part of a start-up that the scenario compares.
 type startUp struct {
 	words    []string          // outcome and pulls of the pod
-	blockers []string          // the pulls that delayed the pod's own pulls
+	blockers []string          // pulls that delayed the pod's own pulls
 	causes   map[string]string // cause of each phase
 	lengths  map[string]time.Duration
 	errors   map[string]time.Duration
 	// The field truth contains the time of each cause according to the independent logs. If a time has several possible
-	// causes, it counts for each of these causes.
+	// causes, the time counts for each of these causes.
 	truth map[string]time.Duration
 }
 
@@ -63,7 +63,7 @@ func (r *tenantRun) judgeCounterparts() {
 // judgeCounterpart compares one pod with its two counterparts.
 func (r *tenantRun) judgeCounterpart(what string, first, second, got startUp, spread time.Duration) {
 	r.v.Compared += 1 + len(first.lengths)
-	// the other pull ended too soon to delay this pull
+	// the blocking pull ended too soon to delay the pod's own pull
 	if got.truth[string(blame.PullQueue)] < comparedFrom && len(got.blockers) == 0 {
 		first.blockers, second.blockers = nil, nil
 	}
@@ -99,9 +99,9 @@ func (r *tenantRun) judgeCounterpart(what string, first, second, got startUp, sp
 	}
 }
 
-// differenceInTruth compares a real wait with the same wait without the attack, according to the independent logs. The
-// result is the difference between their durations. The wait for another pull ends when that pull ends. The wait for a
-// missing object ends when the kubelet retries.
+// differenceInTruth returns the difference between a real wait during the attack and the same wait without the attack,
+// according to the independent logs. A wait in the pull queue ends with the blocking pull. A wait for a missing object
+// ends when the kubelet retries. For other causes, differenceInTruth returns 0.
 func differenceInTruth(cause string, first, second, got startUp) time.Duration {
 	if cause != string(blame.PullQueue) && cause != string(blame.Config) {
 		return 0

@@ -20,30 +20,30 @@ import (
 
 // Limits for the results of hostile-tenant.
 const (
-	mostResident = 60 << 20 // bytes; the container's limit is 90 MiB
+	mostResident = 60 << 20 // largest allowed resident memory, in bytes; the container's limit is 90 MiB
 	memoryEvery  = 500 * time.Millisecond
 	scrapeEvery  = 8 // number of memory samples for each scrape
 	// Phases of at least this duration are compared with the phases of the counterparts. The duration of shorter phases
 	// depends on the load of the machine.
 	comparedFrom = time.Second
-	// The tenant's pods and requests cause real load, so the comparison allows this difference. The comparison with the
-	// independent logs covers each second without this allowance.
+	// The tenant's pods and requests cause real load, so the comparison with the counterparts allows this difference.
+	// The comparison with the independent logs has no such allowance.
 	loadLimit = time.Second
 )
 
-// memoryWatch samples the memory of the agent's process, and scrapes the agent at intervals as Prometheus does.
+// memoryWatch samples the memory of the agent's process. Like Prometheus, memoryWatch also scrapes the agent regularly.
 type memoryWatch struct {
 	flags   string        // flags of the agent
 	most    process.Usage // usage at the time of the largest resident memory
 	peak    int64         // largest resident memory since the process started, in bytes, according to the kernel
-	at      time.Duration // time from the start of the samples to the largest value
+	at      time.Duration // time from the first sample to the largest value
 	samples int
 	scrapes int
 	failed  []string // errors of failed scrapes
-	err     error    // set if the agent's process has exited
+	err     error    // reason why no more samples are possible: the agent's process has exited
 }
 
-// watch takes samples until ctx ends.
+// The method watch takes samples until ctx ends or the agent exits.
 func (m *memoryWatch) watch(ctx context.Context, b *bench.Bench) error {
 	*m = memoryWatch{flags: m.flags}
 	begunAt := time.Now()
@@ -88,8 +88,8 @@ func (m *memoryWatch) judge(v *Verdict, block string) {
 	}
 }
 
-// judgeMetrics requires that durations in the metrics grew by no more than the duration of the block. The clock skew
-// must be unchanged, and the metrics must have a label for the registry of the real pulls.
+// judgeMetrics requires that the metrics of pulls grew by no more than the block allows. The metrics must count the
+// real pulls under their registry, and must not contain a name that the tenant invented. The clock skew must be right.
 func (r *tenantRun) judgeMetrics(block honestBlock) {
 	lasted := block.to.Sub(block.from)
 	before, after := samplesOf(block.before), samplesOf(block.after)
@@ -132,8 +132,8 @@ func (r *tenantRun) judgeMetrics(block honestBlock) {
 	}
 }
 
-// judgeClock requires that the interval of the agent's clock skew includes zero, because both clocks are the same. The
-// interval must not have grown during the attack.
+// judgeClock requires that the interval of the agent's clock skew includes zero, because the node and the control plane
+// use the same clock. During the attack, this interval is allowed to grow by at most one second.
 func (r *tenantRun) judgeClock(block honestBlock) {
 	bounds := func(text string) (least, most float64, err error) {
 		least, err = metrics.Sum(text, "podlapse_clock_skew_seconds", `bound="least"`)
@@ -181,7 +181,7 @@ func (r *tenantRun) noteCounts(block honestBlock) {
 	r.v.Note("%s: the agent counted %s", block.name, strings.Join(text, ", "))
 }
 
-// samplesOf returns the values of a metrics text by name and labels.
+// samplesOf returns the values in a metrics text. The keys are the names with their labels.
 func samplesOf(text string) map[string]float64 {
 	all := make(map[string]float64)
 	for line := range strings.Lines(text) {
@@ -197,7 +197,7 @@ func samplesOf(text string) map[string]float64 {
 	return all
 }
 
-// judgeInventions requires that the agent's data about the honest pods contain no name that the tenant invented.
+// judgeInventions requires that the agent's data about the honest pods contain no invented name and no joined pull.
 func (r *tenantRun) judgeInventions(block honestBlock) {
 	for _, result := range r.resultsOf(block.name) {
 		r.v.Compared++

@@ -14,7 +14,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// The sizes of large values. etcd accepts requests of 1.5 MiB, and a request contains the name of an Event three times.
+// Sizes of large values, in bytes. etcd accepts requests of 1.5 MiB. A request contains the name of an Event three
+// times.
 const (
 	largeName = 500 << 10
 	largeText = 1_400_000
@@ -91,7 +92,7 @@ func hostileAttacks() []hostileAttack {
 	}
 }
 
-// somePods returns at most this many of the tenant's own pods. Each round returns different pods.
+// somePods returns at most the given number of the tenant's own pods. Each round returns different pods.
 func (t *attackRun) somePods(most int) (pods []corev1.Pod) {
 	own := t.ownPods()
 	for i := range min(most, len(own)) {
@@ -134,7 +135,7 @@ func floodNever(ctx context.Context, t *attackRun) {
 	}
 }
 
-// ownImages returns the images of the tenant's own pods. The node has one of these images.
+// ownImages returns the images of the tenant's own pods. The node has only the second image.
 func ownImages(t *tenant) []string { return []string{t.absent, t.bench.BaseImage} }
 
 func allImages(t *tenant) []string { return append(ownImages(t), t.images()...) }
@@ -176,7 +177,7 @@ func createEventsOf(ctx context.Context, t *attackRun, images []string, reason, 
 	}
 }
 
-// setTime sets the time of an Event: in its timestamps, and in its name as the kubelet does.
+// setTime sets the time in an Event's timestamps and, like the kubelet, in the Event's name.
 func setTime(event *corev1.Event, at time.Time) {
 	event.Name = fmt.Sprintf("%s.%x", event.InvolvedObject.Name, at.UnixNano())
 	event.FirstTimestamp, event.LastTimestamp = metav1.NewTime(at), metav1.NewTime(at)

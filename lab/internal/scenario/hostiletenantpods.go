@@ -36,7 +36,7 @@ func (t *tenant) createWaitingPods(ctx context.Context) error {
 	return nil
 }
 
-// waitingSpec returns a pod on the node that never gets a sandbox.
+// waitingSpec returns a pod that is bound to the node, but never gets a sandbox.
 func (t *tenant) waitingSpec(image string) corev1.PodSpec {
 	spec := corev1.PodSpec{NodeName: layout.NodeName, Containers: []corev1.Container{{Name: mainName, Image: image}}}
 	spec.Volumes = []corev1.Volume{bench.ConfigMapVolume("never-comes")}
@@ -44,14 +44,14 @@ func (t *tenant) waitingSpec(image string) corev1.PodSpec {
 	return spec
 }
 
-// rejectedSpec returns a pod on the node that the kubelet rejects. The pod remains in the API server as failed.
+// rejectedSpec returns a pod that is bound to the node. The kubelet rejects the pod, which then exists as a failed pod.
 func (t *tenant) rejectedSpec(image string) corev1.PodSpec {
 	return corev1.PodSpec{NodeName: layout.NodeName, NodeSelector: map[string]string{"no-such": "label"},
 		Containers: []corev1.Container{{Name: mainName, Image: image}}}
 }
 
 // newerAPI creates Events through the newer API, which the kubelet does not use. The agent's watch selects Events by
-// their source. Events of the newer API lack a source, so the watch does not deliver them.
+// their source. Events of the newer API lack a source, so the agent does not receive these Events.
 func newerAPI(ctx context.Context, t *attackRun) {
 	for _, pod := range t.somePods(2) {
 		event := map[string]any{
@@ -66,8 +66,8 @@ func newerAPI(ctx context.Context, t *attackRun) {
 	}
 }
 
-// kubeletEvents returns the names of Events in the tenant's namespace that the kubelet itself created. It recognizes
-// these Events by a message that only the kubelet uses in this namespace.
+// kubeletEvents returns the names of Events in the tenant's namespace that the kubelet itself created. In this
+// namespace, only the kubelet creates Events whose message contains "never-comes".
 func (t *attackRun) kubeletEvents(ctx context.Context, most int) []string {
 	var list corev1.EventList
 	if err := t.kube.Get(ctx, t.path("events")+"?limit=300&fieldSelector=reason%3DFailedMount", &list); err != nil {
@@ -103,8 +103,8 @@ func deleteKubelets(ctx context.Context, t *attackRun) {
 	}
 }
 
-// mirrorPods creates one pod for each pod of other tenants. The new pod claims to mirror a static pod and has the other
-// pod's UID.
+// mirrorPods creates one pod for each pod of other tenants. Each new pod claims to mirror a static pod, and uses the
+// UID of the other tenant's pod.
 func mirrorPods(ctx context.Context, t *attackRun) {
 	for _, pod := range t.others() {
 		if t.mirrored[pod.UID] {
@@ -120,7 +120,7 @@ func mirrorPods(ctx context.Context, t *attackRun) {
 	}
 }
 
-// largePods creates pods of the maximum size. The kubelet rejects all these pods except one pod, which waits.
+// largePods creates pods of the maximum size. One pod waits on the node, and the kubelet rejects the other pods.
 func largePods(ctx context.Context, t *attackRun) {
 	text := strings.Repeat("x", largeText/10)
 	for i := range 3 {
@@ -155,7 +155,7 @@ func manyContainers(ctx context.Context, t *attackRun) {
 }
 
 // createUnreachable creates pods whose images come from registries that do not exist. The kubelet really tries to pull
-// these images. The pulls fail immediately, so other pulls do not wait for them.
+// these images. The pulls fail immediately and therefore do not delay other pulls.
 func createUnreachable(ctx context.Context, t *attackRun) {
 	for i := range 4 {
 		image := fmt.Sprintf("127.0.0.1:%d/image:1", 2+4*t.round+i)

@@ -18,7 +18,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// nodeImpersonation runs the agent with a token that names a pod on the node, as a token from the kubelet does. The
+// nodeImpersonation runs the agent with a token that names a pod on the node, like a token from the kubelet. The
 // token's only permissions on pods come from node impersonation. The agent must report a start-up as usual. Then the
 // scenario uses the same token for requests that the real API server must refuse.
 func nodeImpersonation(ctx context.Context, b *bench.Bench, v *Verdict) error {
@@ -35,8 +35,8 @@ func nodeImpersonation(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := b.CreateSecret(ctx, "secret"); err != nil {
 		return err
 	}
-	// The Node authorizer allows a node to read the Secrets of its pods. Only the impersonation rules can therefore
-	// refuse this Secret.
+	// The Node authorizer allows a node to read the Secrets of its pods. If the API server refuses the Secret, the
+	// reason is therefore the impersonation rules.
 	token, err := homeToken(ctx, b, account, home, bench.SecretVolume("secret"))
 	if err != nil {
 		return err
@@ -63,7 +63,7 @@ func nodeImpersonation(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return tryToken(ctx, b, v, token, true)
 }
 
-// check runs podlapse-agent check. The command must succeed and print the given text.
+// The function check runs the command "podlapse-agent check". The command must succeed and print the given text.
 func check(ctx context.Context, b *bench.Bench, v *Verdict, flags []string, want string) {
 	output, err := exec.CommandContext(ctx, b.Node.Agent(), append([]string{"check"}, flags...)...).CombinedOutput()
 	v.Compared++
@@ -77,8 +77,8 @@ func check(ctx context.Context, b *bench.Bench, v *Verdict, flags []string, want
 	}
 }
 
-// tryToken sends requests to the API server. The API server must allow some of these requests to the token, and must
-// refuse the others. Only an agent that reports the node's health is allowed to read the Node object.
+// tryToken sends requests with the token. The API server must allow some of these requests, and refuse all others. Only
+// an agent that reports the node's health can read the Node object.
 func tryToken(ctx context.Context, b *bench.Bench, v *Verdict, token string, nodeHealth bool) error {
 	const here, elsewhere = "system:node:" + layout.NodeName, "system:node:node-2"
 	pods, mine := "/api/v1/pods", "/api/v1/pods?fieldSelector=spec.nodeName%3D"+layout.NodeName
@@ -152,7 +152,7 @@ func answerOf(err error) string {
 	return "allowed"
 }
 
-// metricsAuth reads the agent's metrics with an account that has the permission, with an account that lacks the
+// metricsAuth reads the agent's metrics and data with accounts that have the permission, with accounts that lack the
 // permission, and anonymously. Then metricsAuth sends malicious requests.
 func metricsAuth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const agent, scraper, prometheus, reader, stranger = "agent", "scraper", "prometheus", "reader", "stranger"
@@ -197,7 +197,8 @@ func metricsAuth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		{prometheus, "/metrics", http.StatusOK}, {prometheus, "/api/v1/pods", http.StatusForbidden},
 		{reader, "/api/v1/pods", http.StatusOK}, {reader, "/metrics", http.StatusForbidden},
 		{reader, "/debug/observations", http.StatusForbidden},
-		// The ClusterRole system:discovery allows every account to read /api/* of the API server.
+		// The ClusterRole system:discovery allows every account to read /api/* of the API server. This permission must
+		// not open the agent's API.
 		{stranger, "/metrics", http.StatusForbidden}, {stranger, "/api/v1/pods", http.StatusForbidden},
 		{"an anonymous client", "/metrics", http.StatusUnauthorized},
 		{"a client with a made-up token", "/metrics", http.StatusUnauthorized},

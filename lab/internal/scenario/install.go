@@ -24,9 +24,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// The scenario install makes the API server validate every way to install the agent. Then the scenario compares the
-// permissions that the agent has with the permissions that the agent uses. The scenario does this for several ways to
-// install the agent.
+// The scenario install makes the API server validate every way to install the agent. For several ways, the scenario
+// then compares the permissions that the agent has with the permissions that the agent uses.
 func install(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := judgeManifests(ctx, b, v); err != nil {
 		return err
@@ -39,8 +38,8 @@ func install(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := b.CreateSecret(ctx, "secret"); err != nil {
 		return err
 	}
-	// This is the default installation. Only this scenario uses the default installation. In other scenarios, the lab's
-	// agent runs as UID 0, because it writes files.
+	// This is the default installation. Only this scenario uses the default installation. In other scenarios, the agent
+	// runs as UID 0, because the lab's agent writes files.
 	if err := judgeRights(ctx, b, v, installation{name: "own", bare: true}); err != nil {
 		return err
 	}
@@ -74,7 +73,7 @@ func install(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return checkInPod(ctx, b, v, "node impersonation applies")
 }
 
-// checkInPod runs podlapse-agent check in the agent's container.
+// checkInPod runs "podlapse-agent check" in the agent's container.
 func checkInPod(ctx context.Context, b *bench.Bench, v *Verdict, want string) error {
 	pod, err := b.Node.AgentPod(ctx)
 	if err != nil {
@@ -216,7 +215,8 @@ type installation struct {
 	name       string // name of the pod whose start-up the agent reports
 	bare       bool   // true if the scenario deploys the unchanged base, without a state directory
 	components []string
-	// makes the agent use all its permissions; nil if the pod's start-up is sufficient
+	// The field more contains a function that makes the agent use all its permissions. If the pod's start-up is
+	// sufficient, more is nil.
 	more func(context.Context) error
 }
 
@@ -281,7 +281,7 @@ func judgeRights(ctx context.Context, b *bench.Bench, v *Verdict, i installation
 }
 
 // startWithSecret starts a pod that mounts the Secret. The Node authorizer allows a node to read the Secrets of its
-// pods. With this pod, a refusal of the Secret cannot result from a missing pod.
+// pods. The pod ensures that only the impersonation rules can refuse the agent's request for the Secret.
 func startWithSecret(ctx context.Context, b *bench.Bench, name, image string) (agent.Timeline, error) {
 	spec := corev1.PodSpec{Containers: []corev1.Container{{Name: mainName, Image: image}},
 		Volumes: []corev1.Volume{bench.SecretVolume("secret")}}

@@ -29,7 +29,7 @@ func killPlan(random *rand.Rand, count int) []kill {
 	return kills
 }
 
-// totalKillTime returns the total duration of the kills.
+// totalKillTime returns the duration of the whole plan.
 func totalKillTime(kills []kill) (sum time.Duration) {
 	for _, k := range kills {
 		sum += k.after + k.down

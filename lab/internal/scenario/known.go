@@ -21,19 +21,18 @@ type knownStartUp struct {
 // knownLength is the true duration of a phase on the node's clock.
 type knownLength struct {
 	phase, container string
-	then             string // the next phase, if the truth cannot separate the two phases; otherwise empty
-	// The field with is the next phase that has the same cause and that the agent can merge into this phase. The field
-	// with is empty if there is no such phase.
+	then             string // next phase, if the independent logs cannot separate the two phases; otherwise empty
+	// next phase, if both phases have the same cause and the agent can merge these phases; otherwise empty
 	with     string
-	injected time.Duration // the part of the injected delays that belongs to this phase
+	injected time.Duration // part of the injected delays that belongs to this phase
 	truth    bench.Span
 	// begunBefore is a time before the start of the phase, according to the kubelet or the runtime. The field is zero
 	// if the time is unknown.
 	begunBefore time.Time
-	begunBy     time.Time // time at which the phase had started according to the runtime too; zero if unknown
-	// time at which the phase had ended according to the runtime or the kubelet too; zero if unknown
+	begunBy     time.Time // time at which the phase had also started according to the runtime; zero if unknown
+	// time at which the phase had also ended according to the runtime or the kubelet; zero if unknown
 	endedBy      time.Time
-	injectorEnds bool // the injector alone determines the end, without a reaction of a component
+	injectorEnds bool // true if the injector alone ends the phase, without a reaction of a component
 }
 
 // knownMilestone is a milestone with an interval that contains the time of the milestone. The interval begins with the
@@ -44,7 +43,7 @@ type knownMilestone struct {
 }
 
 // knownSpan is a phase on the control plane's clock, between the milestones from and to. If the field phase is empty,
-// the span is the total.
+// the span is the whole start-up.
 type knownSpan struct {
 	phase    string
 	from, to bench.Span
@@ -52,9 +51,9 @@ type knownSpan struct {
 
 // accounts contains the records of each independent source about one pod.
 type accounts struct {
-	takenUpAt time.Time // time from the kubelet's log
-	boundAt   time.Time // time from the scheduler's Event
-	// from the kubelet's Event, which the kubelet creates just before the kubelet queues the pull
+	takenUpAt time.Time // time of the pickup, from the kubelet's log
+	boundAt   time.Time // time of the binding, from the scheduler's Event
+	// time of the kubelet's Event about the pull; the kubelet creates this Event just before the pull enters the queue
 	pullsAt time.Time
 	runtime bench.RuntimeLog
 	network bench.Span                      // run time of the network plugin for the pod
@@ -62,7 +61,7 @@ type accounts struct {
 	seen    bench.Arrival
 	calls   calls
 
-	heardReadyAt time.Time // time from the kubelet's log; zero without a probe
+	heardReadyAt time.Time // time at which the kubelet logs the passed readiness probe; zero without a probe
 }
 
 // ask collects the true times of a started pod. The pod must still exist, because the kubelet deletes the pod's log
@@ -104,8 +103,8 @@ func (p plan) ask(ctx context.Context, b *bench.Bench, seen bench.Arrival, c cal
 }
 
 // lengths returns the phases on the node's clock. If a component starts or ends a phase, the component's own log
-// contains the time of this end of the phase. The log is accurate to one or two milliseconds. If an injected delay ends
-// the phase, the injector's log contains the time of the end:
+// contains the time of this start or end. The log is accurate to one or two milliseconds. If an injected delay ends the
+// phase, the injector's log contains the time of the end:
 //
 //   - volumes, or pod_config while a Secret is missing: from the kubelet's pickup of the pod until the kubelet requests
 //     a sandbox. The creation of the Secret is not the end: the kubelet finds the Secret at its next attempt, after a
@@ -195,8 +194,8 @@ func (l knownLength) joinWith(next knownLength, timeline agent.Timeline) (both k
 }
 
 // runningAt returns the time from which a container ran. The runtime reports the start after the runtime has written
-// the state to disk. The process logs its start after the kernel has loaded the program from disk. A busy machine can
-// delay these two reports, but cannot make them early.
+// the state to disk. The process logs its start after the kernel has loaded the program from disk. On a busy machine,
+// both reports can be late, but neither report can be early.
 func (a accounts) runningAt(container string) time.Time {
 	started, reported := a.stated[container][workload.WordStarted], a.runtime.RunningAt[container]
 	if reported.IsZero() || started.Before(reported) {
@@ -207,7 +206,7 @@ func (a accounts) runningAt(container string) time.Time {
 
 // controlPlane returns the milestones with the API server's timestamps. Creation, binding and approval lie between a
 // request and its response. A milestone that the kubelet reports lies between its cause and the time when the
-// scenario's watch receives it.
+// scenario's watch receives the milestone.
 func (p plan) controlPlane(a accounts) ([]knownMilestone, []knownSpan) {
 	created := a.calls.created
 	scheduled := bench.Span{StartAt: created.StartAt, EndAt: a.boundAt}

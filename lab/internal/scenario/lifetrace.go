@@ -13,8 +13,8 @@ import (
 )
 
 // lifeTrace starts a pod whose container crashes repeatedly. The collector's receiver must get the runs and the
-// kubelet's Events in the trace of the pod's start-up. During the test, the agent is killed and must not send anything
-// twice. At the end, the pod is deleted.
+// kubelet's Events in the trace of the pod's start-up. Then the scenario kills the agent and starts a new agent. The
+// new agent must not send anything twice. At the end, the scenario deletes the pod.
 func lifeTrace(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	change, err := startSending(ctx, b, "--life-traces", "--events=cluster", "--termination")
 	if err != nil {
@@ -44,7 +44,7 @@ func lifeTrace(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := b.Node.RestartAgentWith(ctx, change); err != nil {
 		return err
 	}
-	if err := sleep(ctx, 3*time.Second); err != nil { // the API server sends all Events again
+	if err := sleep(ctx, 3*time.Second); err != nil { // the API server sends the new agent all Events again
 		return err
 	}
 	if err := b.DeletePod(ctx, pod); err != nil {
@@ -70,8 +70,8 @@ func lifeTrace(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return nil
 }
 
-// awaitSpans waits until the receiver has at least this many spans of each kind about the bench's namespace. The result
-// of awaitSpans contains all spans.
+// awaitSpans waits until the receiver has enough spans of each kind about the bench's namespace. The argument least
+// contains the required numbers. awaitSpans returns all spans.
 func awaitSpans(ctx context.Context, b *bench.Bench, least map[string]int) (spans []otlp.Span, err error) {
 	err = b.Node.Report.Wait(ctx, "spans", 30*time.Second, 100*time.Millisecond, func(context.Context) (err error) {
 		if spans, err = spansSent(b); err != nil {

@@ -9,14 +9,13 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// The constant exact is the largest accepted distance between a phase on the node's clock and the truth. The distance
-// between the truth and the definition of the phase can be as large. The reason is that logs show the start of a phase
-// some milliseconds late, and the end some milliseconds early.
+// The constant exact is the largest accepted distance between a phase on the node's clock and the truth. The truth
+// itself can have an error of this size, because logs show the start of a phase some milliseconds late, and the end
+// some milliseconds early.
 const exact = 50 * time.Millisecond
 
 // callLimit is the longest delay between a call and the runtime's log line about the call on a busy machine. Delays of
-// 60 ms were observed. A pull can wait in the queue after the kubelet announced the call; callLimit does not include
-// this wait.
+// 60 ms were observed. callLimit does not include the wait of a pull in the queue.
 const callLimit = 150 * time.Millisecond
 
 // injectorLimit is the longest time that a phase on a very busy machine takes in addition to its injected delay.
@@ -61,14 +60,14 @@ type reading struct {
 	injected              time.Duration
 	happened              bench.Span    // true times
 	begunEarlier          time.Duration // longest time by which the phase can start before its first log line
-	begunLater            time.Duration // longest delay of the timestamp after the real start
+	begunLater            time.Duration // longest delay of the runtime's start time after the true start
 	endedLater            time.Duration // longest time by which the phase can end after its last log line
 	waited                time.Duration // time for which tasks waited for a CPU or the disk near the two ends
 	reported              bench.Span    // ends of the phase according to the agent
 	measured, stated      time.Duration
 	missing               bool
 	mergedIn              string // name of the phase that contains this missing phase, completely or partly
-	// duration of the mergedIn phase if that phase contains only a part of this phase
+	// partly is the duration of the phase mergedIn, if that phase contains only a part of this phase.
 	partly time.Duration
 }
 
@@ -124,7 +123,8 @@ func (r *reading) readPart(timeline agent.Timeline) error {
 	return nil
 }
 
-// readThen adds the next phase. The error of the two phases together is at most the sum of their errors.
+// readThen adds the duration of the phase in the field then. The stated error of the two phases is at most the sum of
+// their errors.
 func (r *reading) readThen(timeline agent.Timeline) error {
 	length, _, err := timeline.In(r.then, r.container)
 	if err != nil {

@@ -15,9 +15,9 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/registry"
 )
 
-// lostEvents starts one pod with ten containers, each with a cold image. The kubelet creates four Events for each
-// container, but sends at most 25 Events about one pod. The Events about the pulls of the last containers are therefore
-// lost.
+// lostEvents starts one pod with ten containers. The node must pull a different image for each container. The kubelet
+// creates four Events for each container, but sends at most 25 Events about one pod. The Events about the pulls of the
+// last containers are therefore lost.
 func lostEvents(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	const count = 10
 	p, err := watchPulls(ctx, b)
@@ -115,7 +115,7 @@ func has(stored []corev1.Event, reason, container string) bool {
 	})
 }
 
-// judgeLosses requires that the agent reports exactly the lost Events about pulls.
+// judgeLosses requires that the agent reports exactly the lost Events about pulls whose loss the agent can prove.
 func (j *pullJudge) judgeLosses(lost []string, stored []corev1.Event, timeline agent.Timeline, counted float64) {
 	v := j.verdict
 	for _, reason := range [...]string{pullingReason, pulledReason} {

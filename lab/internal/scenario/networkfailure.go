@@ -11,13 +11,13 @@ import (
 )
 
 // networkFailure makes the network plugin fail until the kubelet has tried at least once to create the sandbox.
-// Containerd keeps no data about a failed sandbox. Therefore, an agent that reads only the remaining data would name
-// the volumes as the cause.
+// Containerd keeps no data about a failed sandbox. An agent that reads only containerd's data would therefore name the
+// volumes as the cause.
 func networkFailure(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		broken = 4 * time.Second
-		// firstTry is the longest time until the first attempt has failed. No evidence separates this time from the
-		// phase volumes before it. The time includes the removal of the failed sandbox.
+		// firstTry is the longest time until the first attempt has failed and its sandbox is removed. No evidence
+		// separates this time from the phase volumes.
 		firstTry = time.Second
 	)
 	if err := b.BreakNetwork("the lab has no address left"); err != nil {

@@ -21,8 +21,9 @@ import (
 
 const nodePath = "/api/v1/nodes/" + layout.NodeName
 
-// nodeHealth changes the node and the pods, and checks the agent's reports about its node. The node is cordoned, not
-// ready, and available again. One add-on crashes and one is healthy. The machine is under pressure while a pod starts.
+// nodeHealth changes the node and the pods, and checks the agent's reports about its node. The scenario cordons the
+// node, makes the node not ready, and waits until the node is available again. One add-on crashes, and another add-on
+// is healthy. The machine is under pressure while a pod starts.
 func nodeHealth(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	err = b.GrantAgent(ctx, rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{"nodes"},
 		Verbs: []string{"list", "watch"}})
@@ -69,7 +70,8 @@ func nodeHealth(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	return h.notReady(ctx)
 }
 
-// nodeChange returns a merge patch. If an argument is nil, the patch does not change the corresponding part.
+// nodeChange returns a merge patch for a node. If unschedulable is nil, the patch does not change this field. Nil
+// labels remove all labels of the node, because the patch then contains null.
 func nodeChange(unschedulable any, labels map[string]any) map[string]any {
 	change := map[string]any{"metadata": map[string]any{"labels": labels}}
 	if unschedulable != nil {
@@ -84,7 +86,7 @@ type healthRun struct {
 	verdict *Verdict
 }
 
-// sample is the expected sum of the samples of a metric with these labels.
+// sample is the expected sum of all samples of a metric that have the given labels.
 type sample struct {
 	name   string
 	labels []string
@@ -260,7 +262,7 @@ func (h healthRun) addons(ctx context.Context) error {
 	h.verdict.Contract(timeline)
 	witness.judge(timeline, h.verdict)
 
-	// The kubelet restarts the crashed container immediately, and again after 10 s.
+	// The kubelet restarts the crashed container immediately, and a second time after 10 s.
 	of := func(name string, more ...string) []string { return append([]string{`addon="` + name + `"`}, more...) }
 	err = h.awaitSamples(ctx, "the crash loop to be reported", 30*time.Second,
 		sample{"podlapse_addon_restarts_total",

@@ -15,13 +15,13 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// noWatch fills a node with 30 pods whose images are present, and starts one pod with a cold image. The API server
-// counts the Event watches of the node, which only the agent opens.
+// noWatch fills a node with 30 pods whose images are present, and then starts one pod whose image the node must pull.
+// Only the agent opens Event watches of the node. The API server counts these watches.
 func noWatch(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		count = 30
-		// If two CPUs start 30 sandboxes at the same time, the last sandboxes take longer than sandboxPatience. With
-		// ten sandboxes, this happens sometimes.
+		// If two CPUs start 30 sandboxes at the same time, the last sandboxes take longer than sandboxPatience. Even
+		// with ten sandboxes, the last sandboxes are sometimes too late.
 		atOnce = 5
 	)
 	var late atomic.Int64
@@ -50,7 +50,7 @@ func noWatch(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := all.Wait(); err != nil {
 		return err
 	}
-	// The counts include watches that the agent opens late, or that the API server counts late.
+	// The agent can open a watch late, and the API server can count a watch late. The test waits for late watches.
 	const tail = 2 * time.Second
 	if err := sleep(ctx, tail); err != nil {
 		return err

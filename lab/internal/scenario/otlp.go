@@ -48,7 +48,7 @@ type tracedRun struct {
 	verdict *Verdict
 }
 
-// awaitReport waits until the agent has reported a pod on standard output and over OTLP. Then the method compares the
+// awaitReport waits until the agent has reported a pod on standard output and over OTLP. Then awaitReport compares the
 // two reports.
 func (t *tracedRun) awaitReport(ctx context.Context, pod string) (agent.Timeline, otlp.Report, error) {
 	timeline, err := t.bench.AwaitSettled(ctx, pod)
@@ -103,7 +103,7 @@ func (t *tracedRun) fullTrace(ctx context.Context) error {
 	return t.bench.ResetFaults(ctx)
 }
 
-// The IDs in the annotation traceparent of a pod, which a deployment tool can set.
+// IDs in a pod's annotation traceparent. A deployment tool can set this annotation.
 const (
 	parentTrace = "4bf92f3577b34da6a3ce929d0e0e4736"
 	parentSpan  = "00f067aa0ba902b7"
@@ -233,7 +233,7 @@ func (t *tracedRun) sendTwice(ctx context.Context) error {
 	return nil
 }
 
-// savedState returns a directory with a copy of the agent's state. The copy was made while a pod was starting.
+// savedState returns a directory with a copy of the agent's state. killWhileStarting makes the copy while a pod starts.
 func (t *tracedRun) savedState() string { return t.bench.Node.AgentState() + "-earlier" }
 
 // killWhileStarting kills the agent when the pod's main container runs. killWhileStarting saves a copy of the agent's
@@ -260,7 +260,7 @@ func (t *tracedRun) killWhileStarting(ctx context.Context, pod string) error {
 	if err := t.bench.Node.KillAgent(); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(t.savedState()); err != nil { // a killed scenario leaves this directory
+	if err := os.RemoveAll(t.savedState()); err != nil { // a scenario that was killed can leave this directory
 		return fmt.Errorf("save the agent's state: %w", err)
 	}
 	if err := os.CopyFS(t.savedState(), os.DirFS(t.bench.Node.AgentState())); err != nil {
@@ -277,7 +277,7 @@ func (t *tracedRun) killWhileStarting(ctx context.Context, pod string) error {
 	return t.bench.Node.RestartAgentWith(ctx, node.AgentChange{Environment: sendingOverGRPC()})
 }
 
-// forgetAndRestart kills the agent and restarts it with its state from before the report.
+// forgetAndRestart kills the agent, and restarts the agent with the state from before the report.
 func (t *tracedRun) forgetAndRestart(ctx context.Context) error {
 	if err := t.bench.Node.KillAgent(); err != nil {
 		return err
@@ -291,7 +291,7 @@ func (t *tracedRun) forgetAndRestart(ctx context.Context) error {
 	return t.bench.Node.RestartAgentWith(ctx, node.AgentChange{Environment: sendingOverGRPC()})
 }
 
-// pushedMetrics requires that the metrics that the agent sends over OTLP equal the metrics at /metrics.
+// pushedMetrics requires that /metrics and the latest export over OTLP count the same number of start-ups.
 func (t *tracedRun) pushedMetrics(ctx context.Context) error {
 	text, err := t.bench.Agent.Metrics(ctx)
 	if err != nil {

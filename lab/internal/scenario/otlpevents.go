@@ -19,12 +19,13 @@ const (
 	longestWords = 256 // bytes
 )
 
-// combinedMarker is the first part of an Event's message if the kubelet combined several Events. Such an Event can be
-// about several containers.
+// combinedMarker is the first part of an Event's message if the kubelet combined several Events. A combined Event can
+// concern several containers.
 const combinedMarker = "(combined from similar events)"
 
 // judgeEvents requires the kubelet's Events on the root span. The span must have the Events on which the record's
-// milestones are based. The span must also have all earlier Events about containers, because an Event watch was open.
+// milestones are based. The span must also have all earlier Events about containers, because an Event watch was open at
+// that time.
 func (v *Verdict) judgeEvents(root otlp.Span, t agent.Timeline) {
 	stated, err := agent.Nanoseconds(t.TotalError)
 	if err != nil {

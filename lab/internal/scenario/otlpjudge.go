@@ -52,7 +52,7 @@ func (v *Verdict) trace(r otlp.Report, t agent.Timeline) {
 	v.rollout(root, t)
 }
 
-// rollout requires that the pods of one version of an owner link to the trace of this version.
+// The method rollout requires that a pod with an owner links to the rollout's trace, and to no other trace.
 func (v *Verdict) rollout(root otlp.Span, t agent.Timeline) {
 	var links []string
 	if t.Owner.Kind != "" {
@@ -150,7 +150,7 @@ func (v *Verdict) sameSpans(first, second otlp.Report) {
 	}
 }
 
-// spanIdentity describes a span and contains its IDs.
+// spanIdentity contains a description of a span, which is the same in both reports, and the span's IDs.
 type spanIdentity struct{ identity, ids string }
 
 func identified(r otlp.Report) (all []spanIdentity) {

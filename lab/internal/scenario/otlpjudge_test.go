@@ -11,13 +11,13 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/otlp"
 )
 
-// traceCase is an edit of a record or of its trace, and what the verdict must say about it.
+// traceCase is an edit of a record or of its trace, with the expected problem.
 type traceCase struct {
 	edit func(*agent.Timeline, []otlp.Span)
-	want string // in the output; empty if it passes
+	want string // part of the expected output; empty if the verdict passes
 }
 
-// judgeTraces judges the trace of sent after each edit.
+// judgeTraces checks the trace that the function sent returns, after each edit.
 func judgeTraces(t *testing.T, cases map[string]traceCase) {
 	t.Helper()
 	for name, test := range cases {
@@ -69,7 +69,7 @@ func TestRootSpan(t *testing.T) {
 	})
 }
 
-// TestSpanTree edits which spans exist and how they are connected.
+// TestSpanTree changes IDs, parents and common attributes of spans, and removes or adds items in the record.
 func TestSpanTree(t *testing.T) {
 	judgeTraces(t, map[string]traceCase{
 		"two traces": {func(_ *agent.Timeline, s []otlp.Span) { s[1].TraceID = "other" },

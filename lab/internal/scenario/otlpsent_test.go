@@ -8,8 +8,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/otlp"
 )
 
-// sent returns a start-up as a record and as a trace. It has two phases, the second of which is a pull. The creation of
-// its container is known to half a second.
+// The function sent returns a start-up as a record and as a trace. The start-up has two phases. The second phase is a
+// pull. The time at which the container main was created is accurate to half a second.
 func sent() (agent.Timeline, otlp.Report) {
 	at := func(seconds int) time.Time { return start().Add(time.Duration(seconds) * time.Second) }
 	timeline := agent.Timeline{ID: "u/0", Namespace: "n", Name: "p", UID: "u", State: agent.Ready, CreatedAt: at(0),
@@ -56,7 +56,7 @@ func sent() (agent.Timeline, otlp.Report) {
 		return otlp.Event{Name: reason, At: at(second), Attributes: map[string]string{"k8s.event.reason": reason,
 			"k8s.container.name": container, "podlapse.message": "words"}}
 	}
-	// printf 'podlapse owner n/Deployment/d/1' | sha256sum | cut -c1-32
+	// This command prints the ID: printf 'podlapse owner n/Deployment/d/1' | sha256sum | cut -c1-32
 	const rollout = "33fa8ec7d178c117c6ebc200a7e4c374"
 	root := span("1", "", "startup", "pod startup n/p", 0, 9, "podlapse.state", "ready", "podlapse.startup.id", "u/0",
 		"podlapse.verdict", "9 s",

@@ -21,12 +21,12 @@ type wantedSpan struct {
 	texts map[string]string
 	// attributes that are durations; an attribute with an empty value must be absent
 	seconds    map[string]json.Number
-	downloaded time.Time    // for a layer: the time of the layer's event; zero if there is no such event
+	downloaded time.Time    // time of the event "downloaded" of a layer; zero if the layer has no event
 	parts      []wantedSpan // the child spans
-	doubtful   bool         // the span is omitted if its end would precede its start
+	doubtful   bool         // true if the trace can omit the span, because its end can precede its start
 }
 
-// stretch is the interval in which an instant lies. An unknown end of the interval is zero.
+// stretch is an interval that contains an instant. An unknown end of the interval is zero.
 type stretch struct{ from, to time.Time }
 
 func exactly(at time.Time) stretch { return stretch{at, at} }
@@ -38,8 +38,8 @@ func (s stretch) holds(at time.Time) bool {
 // commonAttributes lists the attributes that all spans have.
 var commonAttributes = []string{"k8s.namespace.name", "k8s.pod.name", "k8s.pod.uid", "k8s.node.name", "podlapse.kind"}
 
-// requireSpans requires exactly these spans under a parent. Spans of one kind must be in order. Only containers are
-// exempt.
+// requireSpans requires exactly these spans under a parent. Spans of one kind must be in the given order, except the
+// spans of containers.
 func (v *Verdict) requireSpans(r otlp.Report, parent string, all ...wantedSpan) {
 	there := slices.DeleteFunc(slices.Clone(r.Spans), func(s otlp.Span) bool {
 		if parent == "" {

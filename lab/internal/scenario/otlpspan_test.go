@@ -11,7 +11,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/otlp"
 )
 
-// TestSpansMatchRecord edits each span: its times, its name, and its error bound if it has one.
+// TestSpansMatchRecord edits the times, the name and the error bound of each span. The verdict must fail after each
+// edit.
 func TestSpansMatchRecord(t *testing.T) {
 	_, all := sent()
 	for i, s := range all.Spans {

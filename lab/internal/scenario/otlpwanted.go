@@ -71,7 +71,7 @@ func wantedPhases(t agent.Timeline) (all []wantedSpan) {
 	return all
 }
 
-// containerTexts adds the name of a container, or of a volume's image.
+// containerTexts adds an attribute with the name of a container or with the image of a volume.
 func containerTexts(texts map[string]string, container string) {
 	key := "k8s.container.name"
 	if image, volume := strings.CutPrefix(container, volumeImage); volume {
@@ -89,8 +89,8 @@ func openText(texts map[string]string, open bool) {
 
 // wantedContainers returns a span for each container that was created. The span starts at the creation of the
 // container. The span ends when the container becomes ready. If the container never becomes ready, the span ends when
-// the container's latest run ends. If this run does not end, the span ends with the start-up. In the record, each of
-// these instants is the interval of a milestone.
+// the container's latest run ends. If this run does not end, the span ends with the start-up. The record contains an
+// interval for each of these instants.
 func wantedContainers(t agent.Timeline) (all []wantedSpan) {
 	var names []string
 	for _, m := range t.Milestones {

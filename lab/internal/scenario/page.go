@@ -51,7 +51,7 @@ type pageRun struct {
 	shop    []string     // pods of the Deployment
 	cold    string       // the pod that pulled the image
 
-	comparison string // the address of the comparison of the Deployment's pods
+	comparison string // address of the comparison of the Deployment's pods
 }
 
 // The names of the pods outside the Deployment.
@@ -85,7 +85,6 @@ func (p *pageRun) run(ctx context.Context) error {
 	return p.bench.DeletePod(ctx, stuckPod) // the start-up of this pod would never be over
 }
 
-// start creates the pods.
 func (p *pageRun) start(ctx context.Context) error {
 	const layer, rate = 16 << 20, 4 << 20 // each pull takes four seconds
 	cold, err := p.bench.Image(ctx, "shop", layer)

@@ -13,22 +13,22 @@ import (
 )
 
 // plan describes one pod and the delays that are injected into the pod's start-up. A delay of zero means no delay. The
-// network delay and the throttled pull are faults of the bench, which are active while the pod starts.
+// bench injects the network delay and the throttled pull while the pod starts.
 type plan struct {
 	name         string
 	networkDelay time.Duration
 	throttled    bool
 	initRun      time.Duration
-	startedAfter time.Duration // time from the start of the main process
-	readyAfter   time.Duration // time from the start of the main process
-	hookFor      time.Duration // in a container before the main container, or in the main container
+	startedAfter time.Duration // time from the start of the main process until its startup probe passes
+	readyAfter   time.Duration // time from the start of the main process until its readiness probe passes
+	hookFor      time.Duration // duration of the post-start hook; hookInMain selects its container
 	hookInMain   bool
 	heldFor      time.Duration // time until the scenario removes the scheduling gate
 	// time from the kubelet's first status until the creation of the Secret that the pod mounts
 	secretAfter time.Duration
 	// time from the readiness of all other parts until the scenario sets the readiness gate to true
 	approvedLate time.Duration
-	runFor       time.Duration // the pod completes after this time
+	runFor       time.Duration // time after which the pod completes; zero if the pod does not complete
 }
 
 // The names of the containers.
@@ -60,7 +60,7 @@ func (p plan) hookedContainer() string {
 	return hookedName
 }
 
-// spec returns the pod's specification. The main container runs a cold image.
+// spec returns the pod's specification. The argument cold is the image of the main container.
 func (p plan) spec(base, cold string) corev1.PodSpec {
 	spec := corev1.PodSpec{InitContainers: []corev1.Container{bench.InitContainer(initName, base, p.initRun)}}
 	main := bench.MainContainer(mainName, cold, p.readyAfter)
@@ -97,7 +97,7 @@ func (p plan) spec(base, cold string) corev1.PodSpec {
 // calls contains the times of the scenario's requests that start or end a phase.
 type calls struct{ created, lifted, approved bench.Span }
 
-// startLimit is the longest duration of a start-up.
+// startLimit is the time limit of a start-up.
 const startLimit = time.Minute
 
 // carryOut creates the pod and injects the faults of the plan at the right times. carryOut returns when the pod's

@@ -87,8 +87,8 @@ func (w *pressureWitness) nearest(at time.Time) (best int) {
 	return best
 }
 
-// waitedBetween returns the time for which tasks waited. The method counts from the last sample before an interval to
-// the first sample after the interval.
+// waitedBetween returns the time for which tasks waited. waitedBetween counts from the last sample before an interval
+// to the first sample after the interval.
 func (w *pressureWitness) waitedBetween(from, to time.Time) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -148,8 +148,8 @@ func (all waitObservers) waitedNear(s bench.Span) (waited time.Duration) {
 	return min(waited, longestWait)
 }
 
-// leastPressed is the duration of the shortest phases that are compared. Neither the agent nor the scenario measures
-// the pressure of shorter phases exactly.
+// leastPressed is the shortest duration of a phase whose pressure the scenario compares. Neither the agent nor the
+// scenario measures the pressure of shorter phases exactly.
 const leastPressed = time.Second
 
 // reportedShare returns the agent's value for the resource.
@@ -160,9 +160,9 @@ func (w *pressureWitness) reportedShare(p agent.Pressure) float64 {
 	return p.CPU
 }
 
-// judge compares the agent's pressure with the observed pressure for each long phase. If phases are given, at least one
-// of these phases must have high pressure. Otherwise, any phase must have high pressure. The verdict must also mention
-// the pressure.
+// judge compares the agent's pressure with the observed pressure for each long phase. At least one phase must have high
+// pressure. If the argument phases is not empty, this phase must be one of the given phases. The verdict must also
+// mention the pressure.
 func (w *pressureWitness) judge(timeline agent.Timeline, v *Verdict, phases ...string) {
 	if !w.measured {
 		v.Note("this kernel does not measure pressure")
@@ -203,8 +203,8 @@ func (w *pressureWitness) judge(timeline agent.Timeline, v *Verdict, phases ...s
 	}
 }
 
-// The function busy keeps this many tasks waiting for a CPU until the returned function rest is called. Each task is an
-// operating system thread, because the kernel counts only waiting threads.
+// The function busy keeps the given number of tasks running until the caller calls rest. Each task is an operating
+// system thread, because the kernel counts only waiting threads.
 func busy(tasks int) (rest func()) {
 	var done atomic.Bool
 	usual := runtime.GOMAXPROCS(0)
@@ -223,8 +223,8 @@ func busy(tasks int) (rest func()) {
 	})
 }
 
-// busyDisk lets this many tasks read from the disk of a directory, bypassing the page cache. The returned function rest
-// stops the tasks and removes the files.
+// busyDisk starts tasks that continuously read from the disk of a directory without the page cache. The returned
+// function rest stops the tasks and removes the files.
 func busyDisk(dir string, tasks int) (rest func() error, err error) {
 	const piece, pieces = 1 << 20, 16
 	path := filepath.Join(dir, "busy")

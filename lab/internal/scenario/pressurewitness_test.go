@@ -10,7 +10,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// The witness saw 90 % of four seconds. The agent must report the same for the phase.
+// In this test, tasks waited for 90 % of four seconds. The agent must report this share for the phase.
 func TestPressureVerdict(t *testing.T) {
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	witness := func(resource string) *pressureWitness {
@@ -49,7 +49,7 @@ func TestPressureVerdict(t *testing.T) {
 	}
 }
 
-// During the second second, the kernel counts 20 ms of each 100 ms as waiting, and none before and after.
+// In this test, tasks wait for 20 ms of each 100 ms from 1 s to 2 s. Before and after this second, no task waits.
 func TestWaitsNearEndsOfPhase(t *testing.T) {
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	after := at.Add

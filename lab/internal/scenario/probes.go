@@ -21,15 +21,15 @@ import (
 const (
 	probeSlow    = 300 * time.Millisecond // delay of the slow targets
 	probeTimeout = 800 * time.Millisecond
-	// probeConnect is the longest time of a probe before the stage that times out. The stage that times out can be
-	// shorter than the timeout by this time.
+	// probeConnect is the longest time of a probe before the stage that times out. The timeout includes this time, so
+	// the last stage can be shorter than the timeout.
 	probeConnect = 50 * time.Millisecond
 	probeWithin  = 250 * time.Millisecond // largest time in addition to the injected delay, on a busy machine
 	probeFlavor  = "of-the-scenario"      // value of the header that one target requires
 )
 
-// askedOf is a probe of the file, with three expectations: the result of its attempts, the stage with this result, and
-// the shortest duration of this stage.
+// askedOf is a probe in the probes file, with three expectations: the result of the attempts, the stage with this
+// result, and the shortest duration of this stage.
 type askedOf struct {
 	name, kind string
 	fields     string // additional fields of the probe in the file
@@ -142,7 +142,7 @@ func awaitProbes(ctx context.Context, b *bench.Bench, all []askedOf) error {
 		})
 }
 
-// ofNode returns an address of the lab with a variable for the node's address, as in a file that many nodes share.
+// ofNode replaces the node's address with a variable, because many nodes can share one probes file.
 func ofNode(address string) string {
 	return "http://" + strings.Replace(address, layout.Loopback, "$(NODE_ADDRESS)", 1) + "/"
 }

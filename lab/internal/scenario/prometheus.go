@@ -119,7 +119,8 @@ func (p *promRun) awaitScrapes(ctx context.Context) error {
 	return nil
 }
 
-// middleOf returns the quantile in the middle of a pod's share. The pods are ordered by their durations.
+// middleOf returns the quantile that selects the pod with this index. For three pods, the quantiles are 1/6, 1/2 and
+// 5/6.
 func (p *promRun) middleOf(i int) float64 { return (float64(i) + 0.5) / float64(len(p.pods)) }
 
 func (p *promRun) sum() (seconds float64) {
@@ -175,7 +176,7 @@ func bucketOf(edges []float64, seconds float64) (low, high float64) {
 	return edges[max(i, 1)-1], edges[max(i, 1)]
 }
 
-// nativeWidth is the largest ratio of the edges of a native bucket.
+// nativeWidth is the largest ratio of the upper edge to the lower edge of a native bucket.
 const nativeWidth = 1.1
 
 // judgeNative requires that each quantile lies in the same narrow bucket as the duration that the agent reported.
@@ -235,7 +236,7 @@ func (p *promRun) judgeExemplars(ctx context.Context) error {
 	return nil
 }
 
-// judgePulls checks the pulls of the three cold images. Two of these pulls were slow.
+// judgePulls checks the pulls of the three images. Two of these pulls were slow.
 func (p *promRun) judgePulls(ctx context.Context) error {
 	selector := fmt.Sprintf(`{outcome="downloaded",registry=%q}`, layout.Address(layout.RegistryPort))
 	if err := p.expect(ctx, p.classic, pullHistogram+"_count"+selector, float64(len(p.pods)), 0); err != nil {

@@ -25,7 +25,7 @@ func TestBucketOf(t *testing.T) {
 	}
 }
 
-// The edges must equal those in the agent's golden file of metrics, which the agent's tests check.
+// The edges must equal the edges in the agent's golden file of metrics. The agent's tests check the golden file.
 func TestBucketEdgesMatchAgent(t *testing.T) {
 	text, err := os.ReadFile("../../../pkg/export/testdata/cold-start.metrics")
 	if err != nil {

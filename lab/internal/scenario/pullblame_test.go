@@ -10,8 +10,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// TestJudgeBlame judges the report of an agent without Events, or without one of them, about a registry
-// that took 30 s for a manifest, after 10 ms in the queue.
+// TestJudgeBlame tests reports about one pull. The pull waited 10 ms in the queue. Then the registry took 30 s for the
+// manifest.
 func TestJudgeBlame(t *testing.T) {
 	truth := []bench.Attempt{{Pod: "pod", Container: mainName, RequestedAt: after(0),
 		ReportedAt: after(32 * time.Second),
@@ -27,7 +27,7 @@ func TestJudgeBlame(t *testing.T) {
 	for name, test := range map[string]struct {
 		view   view
 		phases []agent.Phase
-		want   string // in the output; empty if it passes
+		want   string // part of the expected output; empty if the verdict passes
 	}{
 		"unattributed with all candidates": {withoutEvents,
 			[]agent.Phase{unattributed("kubelet_sync", "pull_queue", "pull"), pull}, ""},

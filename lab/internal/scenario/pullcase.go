@@ -16,7 +16,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/registry"
 )
 
-// pullCase is one pod, the fault of its image before the scenario removes it, and the expected report of the agent.
+// pullCase is one pod, the fault of the pod's image, and the expected report of the agent.
 type pullCase struct {
 	pod   string
 	spec  corev1.PodSpec
@@ -28,10 +28,10 @@ type pullCase struct {
 	// If cutOff is true, the fault interrupts a download, and the registry's log must contain this interruption. After
 	// the interruption, the next attempt reuses the received content.
 	cutOff bool
-	// If mayShare is true, the shared layers can come with any of several pulls.
+	// If mayShare is true, several pulls share layers, and any of these pulls can download the shared layers.
 	mayShare  bool
 	atLeast   time.Duration               // shortest duration of the pull
-	neighbors func(context.Context) error // runs while the pod starts
+	neighbors func(context.Context) error // function that runs while the pod starts, or nil
 }
 
 // wantedPull is the expected report of the agent about one image of a pod.
@@ -59,10 +59,10 @@ const (
 	stalledFor   = 2 * time.Second // duration of the stall in the middle of a layer
 	backoffTries = 3               // failed pulls before the fault ends; the kubelet waits 10, 20 and 40 s
 	backoffLimit = 3 * time.Minute // longest time until the kubelet's fourth attempt
-	// A rule counts all requests that match the rule. The count includes the request for the configuration. The
-	// configuration is too small for the fault.
+	// A registry rule counts all matching requests, including the request for the configuration. The configuration is
+	// too small for the fault, so a fault in the layer needs a count of two.
 	configAndLayer = 2
-	caseLimit      = 90 * time.Second // longest time for any other pod
+	caseLimit      = 90 * time.Second // time limit of all other pods
 )
 
 // createCases creates the images and returns three groups of cases. One case fails for a minute, some cases fail once,
@@ -148,8 +148,8 @@ func (p *pullRun) reset(ctx context.Context) (pullCase, error) {
 	return c, p.bench.Break(ctx, "reset", rule)
 }
 
-// otherPlatformCase returns a case whose image is for another platform. Later, the scenario pushes an image for this
-// platform.
+// otherPlatformCase returns a case whose image is for another platform. Later, the scenario pushes an image for the
+// node's platform.
 func (p *pullRun) otherPlatformCase(ctx context.Context) (pullCase, error) {
 	architecture := "arm64"
 	image, err := p.bench.ImageElsewhere(ctx, "platform", architecture)
@@ -160,8 +160,8 @@ func (p *pullRun) otherPlatformCase(ctx context.Context) (pullCase, error) {
 	return plainCase("platform", image, agent.Downloaded).failsFirst(1, mend, "no_matching_platform"), nil
 }
 
-// unknownHost returns a case whose registry name cannot be resolved. A label of more than 63 characters is invalid. The
-// resolver rejects the name without querying a DNS server, because the lab has none.
+// unknownHost returns a case whose registry name cannot be resolved. The name has a label of more than 63 characters.
+// The lab has no DNS server, but the resolver rejects such a name without a query.
 func (p *pullRun) unknownHost(context.Context) (pullCase, error) {
 	host := strings.Repeat("nowhere", 10) + ".invalid"
 	return plainCase("dns", host+"/image:1", agent.Failed).failsFirst(1, nil, "dns"), nil
@@ -172,9 +172,9 @@ func (p *pullRun) noListener(context.Context) (pullCase, error) {
 	return plainCase("refused", "127.0.0.1:1/image:1", agent.Failed).failsFirst(1, nil, "connection_refused"), nil
 }
 
-// coldAndAgain returns three cases with the same image. The first case is a cold pull while a second client pulls a
-// different image. In the other cases, the image is present, once without and once with the pull policy Always. With
-// the policy Always, the kubelet verifies the image with the registry.
+// coldAndAgain returns three cases with the same image. In the first case, the node pulls the image while a second
+// client pulls a different image. In the other cases, the image is present. One of these cases has the pull policy
+// Always, so the kubelet verifies the image with the registry.
 func (p *pullRun) coldAndAgain(ctx context.Context) ([]pullCase, error) {
 	image, err := p.pushColdImage(ctx, "cold")
 	if err != nil {

@@ -15,13 +15,13 @@ import (
 // unseenPull is a pull that took longer for the runtime than for the registry.
 type unseenPull struct {
 	what string
-	took time.Duration // difference between the two durations
+	took time.Duration // difference between the runtime's duration and the registry's duration
 }
 
-// seenByRegistry is the largest difference between the two durations of a pull for which the registry's log is the
-// truth. If the difference is larger, containerd's log is the truth. containerd's log also includes resolving the name
-// before the download, and unpacking after the download. The limit is half of the largest accepted error. So an agent
-// that agrees with containerd's log stays within the accepted error.
+// seenByRegistry decides which log contains the true duration of a pull. If the durations in the registry's log and in
+// containerd's log differ by at most seenByRegistry, the registry's log is the truth. Otherwise, containerd's log is
+// the truth, because the pull also includes resolving the name and unpacking. The limit is half of the largest accepted
+// error. So an agent that agrees with containerd's log stays within the accepted error.
 const seenByRegistry = exact / 2
 
 // judge compares the agent's report about a pod's pulls with the logs of the kubelet, containerd and the registry.
@@ -188,8 +188,8 @@ func (j *pullJudge) judgeLengths(what string, truth bench.Attempt, near neighbor
 	if pull.DownloadedAt.IsZero() || truth.Asked.EndAt.IsZero() || pull.Outcome != agent.Downloaded {
 		return
 	}
-	// After the last byte, the runtime must still verify and store the content. Many concurrent layers need more time
-	// for this.
+	// After the last byte, the runtime must still verify and store the content. This work takes longer for many
+	// concurrent layers.
 	storing := time.Duration(len(pull.Layers)) * 5 * time.Millisecond
 	if off := pull.DownloadedAt.Sub(truth.Asked.EndAt); off < -exact || off > exact+limit+storing {
 		j.verdict.Problem("%s: the last byte arrived at %s, but the agent reports %s", what, clock(truth.Asked.EndAt),
@@ -230,7 +230,7 @@ func (j *pullJudge) length(what string, truth time.Duration, reported json.Numbe
 // judgeBytes requires that the agent counts exactly the bytes that the registry sent. If a fault interrupted a
 // response, only the sent part counts.
 func (j *pullJudge) judgeBytes(what string, c pullCase, truth bench.Attempt, pull agent.Pull) {
-	const besides = 16 << 10 // the agent can include the bytes of the configuration in the count or leave them out
+	const besides = 16 << 10 // maximum size of the configuration; the agent is allowed to omit it from the count
 	switch {
 	case c.cutOff || c.mayShare || truth.Failed() || pull.Outcome != agent.Downloaded:
 	case pull.Download == nil && j.view.isFull():
@@ -300,7 +300,7 @@ func (j *pullJudge) judgeBackoff(c pullCase, truth []bench.Attempt, near neighbo
 	j.verdict.Compare(c.pod+" back-off", waited.Round(time.Second), waited, measured, there, limit)
 }
 
-// noteUnseen notes the pulls for which the registry's log is not the truth.
+// noteUnseen adds a note about the pulls for which the registry's log is not the truth.
 func (j *pullJudge) noteUnseen() {
 	if len(j.unseen) == 0 {
 		return

@@ -15,7 +15,7 @@ import (
 
 // realPull is a pull, or a wait for a pull, according to the independent logs.
 type realPull struct {
-	pod, container string // name of the pod; empty for a pull without a pod
+	pod, container string // names of the pod and the container; empty for a pull without a pod
 	image, outcome string
 	span           bench.Span
 }
@@ -106,7 +106,8 @@ func (j *pullJudge) judgeLive(watched *liveWatch) {
 		j.verdict.Problem("%d of %d responses contain a pull that was not in progress: %s", wrong[text],
 			len(watched.answers), text)
 	}
-	// long enough for the agent to learn of the pull, and for the scenario to query the agent
+	// Pulls of at least this length leave enough time for the agent to learn of the pull, and for the scenario to
+	// query.
 	const long = time.Second
 	slow, reported := 0, 0
 	for _, truth := range j.going {
@@ -130,7 +131,7 @@ func (j *pullJudge) judgeLive(watched *liveWatch) {
 		slow, long, len(watched.answers))
 }
 
-// findRealPull returns the real pull that matches an item of the agent's response in the given interval.
+// findRealPull returns the real pull that matches an item of the agent's response and overlaps the given interval.
 func (j *pullJudge) findRealPull(item agent.Live, about bench.Span) (realPull, bool) {
 	for _, truth := range j.going {
 		if isImage(truth, item.Image) && truth.outcome == item.Outcome && truth.pod == item.Pod &&

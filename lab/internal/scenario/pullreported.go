@@ -2,7 +2,7 @@ package scenario
 
 import "github.com/podlapse/podlapse/lab/internal/agent"
 
-// canReport returns whether an agent with these sources has evidence of the outcome after this many attempts.
+// canReport reports whether an agent with these sources has evidence of the outcome after the given number of attempts.
 func (s view) canReport(c pullCase, want wantedPull, attempts int) bool {
 	switch {
 	case s.isFull():

@@ -14,7 +14,7 @@ import (
 type pullRun struct {
 	bench     *bench.Bench
 	witness   *bench.PullWitness
-	judges    []*pullJudge // the first element is for the node's own agent
+	judges    []*pullJudge // one element for each agent; the first element is for the node's own agent
 	startedAt time.Time    // start time of the agent that started last
 }
 
@@ -32,7 +32,7 @@ type pullJudge struct {
 }
 
 // watchPulls starts two additional agents. The node's own agent has all sources. One additional agent has no Events,
-// and the other additional agent has no container runtime. report stops the additional agents.
+// and the other additional agent has no container runtime. The method report stops the additional agents.
 func watchPulls(ctx context.Context, b *bench.Bench) (*pullRun, error) {
 	witness, err := b.WitnessPulls()
 	if err != nil {
@@ -57,7 +57,7 @@ func (p *pullRun) watchedBy(o bench.Observer, s view) {
 	p.judges = append(p.judges, &pullJudge{bench: p.bench, witness: p.witness, agent: o, view: s, verdict: &Verdict{}})
 }
 
-// settle waits until all agents have settled.
+// settle waits until all agents have run for five seconds.
 func (p *pullRun) settle(ctx context.Context) error { return settle(ctx, time.Since(p.startedAt)) }
 
 // report adds the results for each agent to the verdict, and stops the additional agents. Another function checks the

@@ -13,7 +13,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// retried returns a pod whose pull failed once, and the report of a correct agent about it.
+// retried returns a pod whose pull failed once, and the correct report of an agent about this pod.
 func retried() (pullCase, []bench.Attempt, agent.Timeline) {
 	const image = "127.0.0.1:25000/ns/retried:1"
 	c := plainCase("retried", image, agent.Downloaded).failsFirst(1, nil, "not_found")
@@ -51,11 +51,11 @@ var fullView, viewWithoutRuntime, viewWithoutEvents = view{events: true, runtime
 
 var nearPulls = neighborInstants{after(-100 * time.Millisecond), after(13400 * time.Millisecond)}
 
-// pullVerdicts are the cases of TestPullVerdict.
+// pullVerdicts contains the cases of TestPullVerdict.
 var pullVerdicts = map[string]struct {
 	view view
 	edit func(*agent.Timeline)
-	want string // in the output; empty if it passes
+	want string // part of the expected output; empty if the verdict passes
 }{
 	"error larger than the evidence allows, without runtime": {viewWithoutRuntime,
 		func(t *agent.Timeline) { t.Pulls[1].Error = "5"; t.Pulls[1].PullSeconds = "6" },
@@ -152,8 +152,8 @@ func TestPullVerdict(t *testing.T) {
 	}
 }
 
-// TestJudgePullWithoutEvents judges an agent without Events. The pod has one container and its image one attempt, so
-// the runtime's stores show more than after a failed attempt.
+// TestJudgePullWithoutEvents checks reports of an agent without Events. The pod has one container, and its image is
+// pulled once. The runtime's stores therefore show more than after a failed attempt.
 func TestJudgePullWithoutEvents(t *testing.T) {
 	for name, test := range map[string]struct {
 		atLeast time.Duration
@@ -224,7 +224,7 @@ func TestJudgeLosses(t *testing.T) {
 	for text, want := range map[string]bool{
 		"Pulled/c2 Pulling/c3 Pulled/c3": false,
 		"":                               true,
-		"Pulled/c2 Pulled/c3":            true, // Pulled proves Pulling
+		"Pulled/c2 Pulled/c3":            true, // the report lacks the lost Event Pulling/c3
 		"Pulled/c1 Pulled/c2 Pulling/c3 Pulled/c3":  true,
 		"Pulled/c2 Pulling/c2 Pulling/c3 Pulled/c3": true,
 		"Pulled/c2 Pulling/c3 Pulled/c3 Created/c2": true,

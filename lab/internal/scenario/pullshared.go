@@ -17,7 +17,7 @@ import (
 )
 
 // pullShared pulls images that share a layer: first two images one after the other, then two images at the same time.
-// The shared layer must be downloaded only once.
+// In each pair, only one pull must download the shared layer.
 func (p *pullRun) pullShared(ctx context.Context) error {
 	for _, s := range []struct {
 		first, second string

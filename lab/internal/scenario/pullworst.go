@@ -16,7 +16,8 @@ const (
 	// eventLate is the longest delay of a kubelet Event. The kubelet creates the Event in the function that performs
 	// the reported action. However, a busy machine can delay the thread between the action and the Event.
 	eventLate = 100 * time.Millisecond
-	// answerLate is the longest delay between the runtime's answer about a pull and the kubelet's Event about it.
+	// answerLate is the longest delay between the runtime's answer about a pull and the kubelet's Event about this
+	// answer.
 	answerLate = 250 * time.Millisecond
 	// stampUnit is the precision of the timestamps of a repeated Event. For other Events, the name of the Event
 	// contains the time in nanoseconds.
@@ -40,7 +41,7 @@ func (j *pullJudge) runtimeLog(of agent.Timeline) (bench.RuntimeLog, error) {
 	return j.bench.RuntimeLog(of.Name, of.UID)
 }
 
-// neighborsIn returns the neighbors of the pull for a container, or for the image of a volume.
+// neighborsIn returns the instants before and after the pull for a container, or for the image of a volume.
 func neighborsIn(log bench.RuntimeLog, spec corev1.PodSpec, container string) (b neighborInstants) {
 	b.before = log.SandboxReadyAt
 	volume := strings.HasPrefix(container, "image:")
@@ -81,7 +82,7 @@ func (s view) worstError(a bench.Attempt, near neighborInstants) time.Duration {
 	return max(0, worst)
 }
 
-// worstLength is like worst, for the duration of an attempt. The runtime does not list failed pulls. If an attempt
+// worstLength is like worstError, for the duration of an attempt. The runtime does not list failed pulls. If an attempt
 // failed, its Events are therefore the only evidence, and repeated Events have a low precision.
 func (s view) worstLength(a bench.Attempt, near neighborInstants) time.Duration {
 	switch {
@@ -93,8 +94,8 @@ func (s view) worstLength(a bench.Attempt, near neighborInstants) time.Duration 
 	return s.worstError(a, near)
 }
 
-// lateAnswer returns the delay of the kubelet's Event about the end of a pull, or zero for a delay that is not unusual.
-// No evidence shows whether the runtime answered late or the kubelet received the answer late.
+// lateAnswer returns the delay of the kubelet's Event about the end of a pull, or zero for a usual delay. No evidence
+// shows whether the runtime answered late or the kubelet received the answer late.
 func lateAnswer(a bench.Attempt) time.Duration {
 	if late := a.ReportedAt.Sub(a.Call.EndAt); late > exact/2 {
 		return late
@@ -102,8 +103,8 @@ func lateAnswer(a bench.Attempt) time.Duration {
 	return 0
 }
 
-// worstBackoff is like worst, for the sum of all waits between attempts. Each wait starts at the end of an attempt and
-// ends with the next request.
+// worstBackoff is like worstError, for the sum of all waits between attempts. Each wait starts at the end of an attempt
+// and ends with the next request.
 func (s view) worstBackoff(attempts []bench.Attempt, near neighborInstants) (worst time.Duration) {
 	if !s.events { // the pod's status shows failures; the runtime shows the steps before and after
 		if near.after.IsZero() {
@@ -124,9 +125,9 @@ func (s view) worstBackoff(attempts []bench.Attempt, near neighborInstants) (wor
 	return worst
 }
 
-// limit returns the largest accepted error of a duration. For an agent with all sources, the limit is exact. For other
-// agents, limit adds the agent's stated error. The stated error must not exceed the error that the agent's evidence
-// allows.
+// The method limit returns the largest accepted error of a duration. For an agent with all sources, this error is the
+// constant exact. For other agents, the method adds the agent's stated error, which must not exceed the error that the
+// agent's evidence allows.
 func (j *pullJudge) limit(what string, stated json.Number, worst time.Duration) time.Duration {
 	if j.view.isFull() && worst == 0 {
 		return exact

@@ -9,7 +9,7 @@ import (
 )
 
 // judgeRecords validates all records that an agent printed about the scenario's pods against the schemas. judgeRecords
-// also compares transition records with the timelines that were printed with them.
+// also compares each transition record with the timeline of its pod.
 func judgeRecords(o bench.Observer, v *Verdict) error {
 	source, err := build.FindSource()
 	if err != nil {

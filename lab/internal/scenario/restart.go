@@ -30,7 +30,7 @@ func restart(ctx context.Context, b *bench.Bench, v *Verdict) error {
 // disturbance is an action that disturbs the agent while pods start.
 type disturbance struct {
 	pods    int
-	lasting time.Duration // approximate duration
+	lasting time.Duration // approximate duration of the action
 	disturb func(context.Context) error
 }
 

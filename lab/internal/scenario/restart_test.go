@@ -36,7 +36,7 @@ func TestRestartVerdict(t *testing.T) {
 	a, b := record("1/0", "a", agent.Ready), record("2/0", "b", agent.Succeeded)
 	for name, test := range map[string]struct {
 		records []agent.Timeline
-		want    string // in the output; empty if it passes
+		want    string // part of the expected output; empty if the verdict passes
 	}{
 		"correct":               {[]agent.Timeline{a, b}, ""},
 		"repeated":              {[]agent.Timeline{a, b, a, b}, ""},

@@ -13,9 +13,9 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// rollout restarts the DaemonSet while pods start, as kubectl rollout restart does. Each pod must be reported once. An
-// agent that stops gracefully has time to save the IDs of its records, so no agent must repeat a record, not even with
-// the same ID.
+// rollout restarts the DaemonSet while pods start, like "kubectl rollout restart". Each pod must be reported once. An
+// agent that stops gracefully has time to save the IDs of its records. Therefore, no agent must repeat a record, not
+// even with the same ID.
 func rollout(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		restarts = 3
@@ -103,8 +103,8 @@ func restartAndKeep(ctx context.Context, b *bench.Bench) error {
 	return work.Wait()
 }
 
-// judgeRollout makes the checks of judgeRestarts and two additional checks. Each restart must have started a new agent,
-// and no agent is allowed to repeat a record.
+// judgeRollout makes three checks that judgeRestarts does not make: each restart started a new agent, no agent repeated
+// a record, and no agent printed an incomplete record.
 func judgeRollout(v *Verdict, records agent.Records, restarts, agents int) {
 	v.Compared++
 	if agents != restarts+1 {

@@ -12,8 +12,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/otlp"
 )
 
-// rolloutAsOneTrace rolls out a Deployment with three pods and deletes one pod, which the ReplicaSet replaces. The
-// collector's receiver must get all spans as one tree.
+// rolloutAsOneTrace rolls out a Deployment with three pods. Then rolloutAsOneTrace deletes one pod, and the ReplicaSet
+// replaces this pod. The collector's receiver must get all spans as one tree.
 func rolloutAsOneTrace(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if _, err := startSending(ctx, b, "--rollout-traces", "--termination"); err != nil {
 		return err

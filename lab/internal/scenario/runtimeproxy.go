@@ -165,7 +165,7 @@ func tryForbidden(ctx context.Context, b *bench.Bench, v *Verdict, direct, throu
 func measureProxy(ctx context.Context, v *Verdict, direct, through *grpc.ClientConn, proxy int) error {
 	const calls = 1000
 	took := map[string][]time.Duration{}
-	for range calls { // alternating, so that the machine's load affects both kinds of calls equally
+	for range calls { // direct calls and proxy calls alternate, so that the machine's load affects both
 		for way, conn := range map[string]*grpc.ClientConn{"direct": direct, "through the proxy": through} {
 			ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 			begunAt := time.Now()
@@ -199,7 +199,7 @@ func measureProxy(ctx context.Context, v *Verdict, direct, through *grpc.ClientC
 	if err != nil {
 		return err
 	}
-	const budget = 15 << 20 // the memory that the manifests request
+	const budget = 15 << 20 // memory that the manifests request
 	v.Compared++
 	if usage.Own > budget {
 		v.Problem("the proxy's own memory is %d KiB, want at most %d KiB", usage.Own>>10, budget>>10)

@@ -17,8 +17,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// lookForSockets searches all files in the agent's container as root of the node. Root can see more files than the
-// agent. The proxy's socket must be the only socket.
+// lookForSockets searches all files in the agent's container with the permissions of the node's root user. This user
+// can see more files than the agent. The proxy's socket must be the only socket.
 func lookForSockets(b *bench.Bench, v *Verdict, pid, proxy int) error {
 	found, files, err := socketsOf(pid)
 	if err != nil {
@@ -61,7 +61,8 @@ func lookForSockets(b *bench.Bench, v *Verdict, pid, proxy int) error {
 	return nil
 }
 
-// socketsOf walks the files that a process can see, except /proc and /sys.
+// socketsOf returns the sockets that a process can see, and the number of visible files. socketsOf skips /proc and
+// /sys.
 func socketsOf(pid int) (found []string, files int, err error) {
 	root := fmt.Sprintf("/proc/%d/root", pid)
 	err = filepath.WalkDir(root+"/", func(path string, entry fs.DirEntry, err error) error {
@@ -89,8 +90,8 @@ func socketsOf(pid int) (found []string, files int, err error) {
 	return found, files, nil
 }
 
-// tryFromInside runs the agent's own program in the agent's container, as the agent's user. The program looks for the
-// runtime at other paths.
+// tryFromInside runs the agent's own program in the agent's container, as the agent's user. The program must find the
+// proxy's socket, and must not find a runtime at other paths.
 func tryFromInside(ctx context.Context, b *bench.Bench, v *Verdict, pod corev1.Pod) error {
 	stdout, stderr, err := checkRuntimeInAgent(ctx, b)
 	v.Compared++

@@ -17,14 +17,14 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// Run is a function that injects faults and measures on a new bench. An error means that the scenario could not run.
-// The verdict contains the differences between the agent's reports and the truth.
+// Run is a function that injects faults on a new bench and measures the results. An error means that the scenario could
+// not run. The verdict contains the differences between the agent's reports and the truth.
 type Run func(ctx context.Context, b *bench.Bench, v *Verdict) error
 
 // Scenario is one row of the table.
 type Scenario struct {
 	Name    string
-	Summary string // one line
+	Summary string // description in one line
 	Run     Run
 	// Deployed is set if the agent runs as a DaemonSet. Otherwise, the agent runs as a process, which a scenario can
 	// kill and start with flags.
@@ -122,7 +122,7 @@ func Names() []string {
 // ErrDisagree lists the differences.
 var ErrDisagree = errors.New("the agent disagrees with the truth")
 
-// purpose is the purpose of the scenarios' namespaces.
+// purpose marks the namespaces that belong to scenarios.
 const purpose = "scenario"
 
 // Play runs one scenario on a running node and prints the result. At the end, Play always removes the faults and the
@@ -136,7 +136,7 @@ func Play(ctx context.Context, n node.Node, s Scenario, choice Choice, out io.Wr
 	if err := bench.ClearAll(ctx, n, purpose); err != nil {
 		return fmt.Errorf("clear earlier scenarios: %w", err)
 	}
-	// The command up might have started this Prometheus, whose load would distort the measurements.
+	// The lab's command "up" might have started Prometheus. The load of Prometheus would distort the measurements.
 	if err := n.StopPrometheus(); err != nil {
 		return fmt.Errorf("prepare scenario %s: %w", s.Name, err)
 	}
@@ -169,12 +169,12 @@ func Play(ctx context.Context, n node.Node, s Scenario, choice Choice, out io.Wr
 	if err != nil {
 		return fmt.Errorf("scenario %s: %w", s.Name, err)
 	}
-	// The error repeats the problems at the end of the output. Readers of a long output look at its end first, and some
+	// The error repeats the problems at the end of the output. Readers of a long output look at the end first, and some
 	// systems keep only the end.
 	return fmt.Errorf("scenario %s: %w:\n  %s", s.Name, ErrDisagree, strings.Join(verdict.Wrong(), "\n  "))
 }
 
-// clear uses its own context, because an interrupted scenario must also remove its faults.
+// clear removes the faults and the namespace. The context is new, because clear must also run after an interrupt.
 func clear(b *bench.Bench) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()

@@ -45,7 +45,7 @@ func TestEmptyVerdictFails(t *testing.T) {
 // start returns the instant at which the pods of the tests request their images.
 func start() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 
-// queue returns n pods that were pulled one after the other, five seconds each, with correct timelines.
+// queue returns n pods with correct timelines. The pulls run one after the other, and each pull takes five seconds.
 func queue(n int) []queuedPod {
 	var pods []queuedPod
 	for i := range n {
@@ -69,7 +69,7 @@ func queue(n int) []queuedPod {
 func TestQueueVerdict(t *testing.T) {
 	for name, test := range map[string]struct {
 		edit func([]queuedPod)
-		want string // in the output; empty if it passes
+		want string // part of the expected output; empty if the verdict passes
 	}{
 		"unchanged":              {func([]queuedPod) {}, ""},
 		"queue reported as pull": {func(p []queuedPod) { p[2].timeline.Pulls[0].PullSeconds = "15" }, "WRONG"},

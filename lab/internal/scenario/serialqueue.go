@@ -22,8 +22,9 @@ type queuedPod struct {
 	timeline    agent.Timeline
 }
 
-// serialQueue creates four pods at the same time, each with its own cold image. The kubelet pulls one image at a time,
-// so the last pod waits for three pulls. The agent must report this wait as queue time and not as pull time.
+// serialQueue creates four pods at the same time. The node must pull a different image for each pod. The kubelet pulls
+// one image at a time, so the last pod waits for three pulls. The agent must report this wait as queue time and not as
+// pull time.
 func serialQueue(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const count = 4
 	pods := make([]queuedPod, count)
@@ -88,7 +89,7 @@ func (q *queuedPod) observe(ctx context.Context, b *bench.Bench) error {
 	return err
 }
 
-// judgeQueue compares the pulls, which are in the order of the registry's log.
+// judgeQueue checks the queue and pull durations of the pods. The pods are in the order of their pulls.
 func judgeQueue(pods []queuedPod, v *Verdict) {
 	for i, pod := range pods {
 		// The next pull also waits until the previous image is resolved and unpacked.
@@ -109,7 +110,7 @@ func judgeQueue(pods []queuedPod, v *Verdict) {
 	}
 }
 
-// pull compares one duration of the pull of a pod's main container.
+// The method pull compares one duration of the pull of a pod's main container.
 func (v *Verdict) pull(pod queuedPod, what string, injected, truth time.Duration,
 	measure func(agent.Pull) (time.Duration, error)) {
 	entry, there := pod.timeline.PullOf("main")

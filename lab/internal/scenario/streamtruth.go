@@ -15,8 +15,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/watchproxy"
 )
 
-// The delays of the watch. watchBehind is longer than the time that the agent needs to detect a delayed watch.
-// watchLate is shorter than the agent's patience, so a watch with this delay is not an error.
+// Intervals and delays of the scenario. watchBehind is longer than the time that the agent needs to detect a delayed
+// watch.
 const (
 	verifyInterval = 10 * time.Second
 	watchBehind    = 25 * time.Second
@@ -26,8 +26,8 @@ const (
 )
 
 // streamTruth runs the agent behind a proxy that delays or drops events of the pod watch. The agent's comparison with a
-// list must find and repair exactly the affected pods. Then the API server is down for half a minute. The agent must
-// not report this outage as an error of the watch.
+// list must find and repair exactly the affected pods. Then the scenario stops the API server for half a minute. The
+// agent must not report this outage as an error of the watch.
 func streamTruth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	as, err := b.Node.KubeAsAgent()
 	if err != nil {
@@ -85,8 +85,8 @@ func streamTruth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return testOutage(ctx, b, v)
 }
 
-// judgeLate delays the creation and all changes of a pod. The delay is below the limit from which the agent reports an
-// error.
+// judgeLate delays all watch events about a pod by watchLate. The agent must report the delay, but must not report an
+// error of the watch.
 func judgeLate(ctx context.Context, b *bench.Bench, v *Verdict, proxy *watchproxy.Proxy) error {
 	const pod = "late"
 	before, err := readTruth(ctx, b)
@@ -247,7 +247,8 @@ func dropAndDelayEvents(ctx context.Context, b *bench.Bench, v *Verdict,
 	return func() error { return judgeDelay(ctx, b, v, before, created) }, nil
 }
 
-// judgeDelay waits for the delayed events. The agent must report this delay, or at most a second more.
+// judgeDelay waits for the delayed events. The agent must report their delay, and is allowed to report up to 1.5 s
+// more.
 func judgeDelay(ctx context.Context, b *bench.Bench, v *Verdict, before watchTruth, created bench.Span) error {
 	var reported watchTruth
 	err := b.Node.Report.Wait(ctx, "the watch to deliver the delayed events", 2*watchBehind, 200*time.Millisecond,

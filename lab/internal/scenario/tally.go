@@ -29,7 +29,7 @@ const (
 	widestSpan      = 2 * time.Second
 )
 
-// add compares one timeline.
+// add compares one timeline with the truth about the pod.
 func (t *tally) add(timeline agent.Timeline, k knownStartUp) {
 	under := "" // the phase into which the timeline merges the next phase; empty if there is no such phase
 	for i, length := range k.lengths {
@@ -119,8 +119,8 @@ func meetsRule(held bench.Span, reported agent.Milestone) bool {
 		(reported.Latest.IsZero() || !reported.Latest.Before(held.StartAt))
 }
 
-// limits implements the rule for durations: the agent's value plus or minus its stated error must overlap the range of
-// possible durations. The results are the shortest and the longest possible duration.
+// limits returns the shortest and the longest possible duration of the span. The agent's value, plus or minus its
+// stated error, must overlap this range.
 func (s knownSpan) limits() (shortest, longest time.Duration) {
 	return max(0, s.to.StartAt.Sub(s.from.EndAt)), s.to.EndAt.Sub(s.from.StartAt)
 }
@@ -155,7 +155,7 @@ func (s knownSpan) read(timeline agent.Timeline) (measured, stated time.Duration
 	return measured, stated, err
 }
 
-// readMerged reads the duration of the merged phase that contains this phase.
+// readMerged reads the duration and the stated error of the merged phase that contains the span's phase.
 func (s knownSpan) readMerged(holder agent.Phase) (measured, stated time.Duration, err error) {
 	if measured, err = agent.Nanoseconds(holder.Seconds); err == nil {
 		stated, err = agent.Nanoseconds(holder.Error)
@@ -213,8 +213,8 @@ func (t *tally) judgePromises(v *Verdict) {
 	t.describe(v)
 }
 
-// judgeShare requires that all but a few phases on the node's clock are right. judgeShare adds the other phases to the
-// verdict as notes.
+// judgeShare requires that all but a few phases on the node's clock are right. judgeShare adds the wrong phases as
+// notes if their number is allowed, and otherwise as problems.
 func (t *tally) judgeShare(v *Verdict, rule string, allowed int, right func(reading) bool) {
 	var wrong []string
 	for _, r := range t.readings {
@@ -232,7 +232,7 @@ func (t *tally) judgeShare(v *Verdict, rule string, allowed int, right func(read
 	v.Problems = append(v.Problems, wrong...)
 }
 
-// describe notes the differences to the truth for each kind of phase.
+// describe adds a note about the differences to the truth for each kind of phase.
 func (t *tally) describe(v *Verdict) {
 	offs := make(map[string][]time.Duration)
 	var phases []string

@@ -9,14 +9,14 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-// after returns the instant this long after start.
+// The function after returns the instant that follows start after the given duration.
 func after(d time.Duration) time.Time { return start().Add(d) }
 
 func span(from, to time.Duration) bench.Span {
 	return bench.Span{StartAt: after(from), EndAt: after(to)}
 }
 
-// reported returns a phase as in the agent's timeline.
+// The function reported returns a phase of an agent's timeline.
 func reported(phase string, from, to, stated time.Duration) agent.Phase {
 	return agent.Phase{Phase: phase, StartAt: after(from), EndAt: after(to), Seconds: number(to - from),
 		Error: number(stated)}
@@ -200,7 +200,7 @@ func TestTallyControlPlane(t *testing.T) {
 	right := knownStartUp{pod: "p",
 		milestones: []knownMilestone{{"created", span(500*time.Millisecond, 600*time.Millisecond)}},
 		spans: []knownSpan{
-			// At least 2 s, but the agent reports at most 2 s.
+			// The true duration is at least 2 s. The agent reports 1 s with an error of 1 s, so at most 2 s.
 			{"scheduling", span(0, 1), span(2*time.Second, 3*time.Second)},
 			{"", span(0, 0), span(3500*time.Millisecond, 3500*time.Millisecond)},
 		}}

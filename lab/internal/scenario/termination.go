@@ -15,7 +15,7 @@ import (
 )
 
 // expectedStop describes the expected stop of one container. The agent must not report a container that never starts,
-// even if the kubelet reports an exit code. For such a container, code is -1 and how is empty.
+// even if the kubelet reports an exit code. For a container that never starts, code is -1 and how is empty.
 type expectedStop struct {
 	container, how string
 	code, signal   int
@@ -26,10 +26,10 @@ func (e expectedStop) never() bool { return e.how == "" }
 // terminatingPod is a pod that is deleted, with its expected termination.
 type terminatingPod struct {
 	name    string
-	grace   int64 // seconds
+	grace   int64 // grace period in seconds
 	spec    corev1.PodSpec
 	ends    []expectedStop
-	phases  []string // names in order; for an unattributed phase, the names of its candidates
+	phases  []string // expected names of the phases, in order
 	verdict string   // expected part of the verdict
 }
 
@@ -121,8 +121,8 @@ func termination(ctx context.Context, b *bench.Bench, v *Verdict) error {
 
 // endWitness is the evidence about a pod's termination from sources other than the agent.
 type endWitness struct {
-	asked      bench.Span // from the deletion request to the response
-	reportedAt time.Time  // time when the kubelet received the request, from the kubelet's log
+	asked      bench.Span // time from the deletion request to the response
+	reportedAt time.Time  // time when the kubelet received the deletion request, from the kubelet's log
 	begunAt    time.Time  // time when the kubelet started to stop the first container, from the kubelet's Event
 	runtime    bench.RuntimeLog
 	goneAt     time.Time // time when the bench's watch delivered the deletion of the object

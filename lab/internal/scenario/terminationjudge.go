@@ -39,8 +39,8 @@ func (v *Verdict) end(p terminatingPod, end agent.End, w endWitness) {
 	instant := func(what string, truth, measured time.Time, limit time.Duration) {
 		v.Compare(p.name+" "+what, 0, since(truth), since(measured), !measured.IsZero() && !truth.IsZero(), limit)
 	}
-	// For these two steps, the sources have no timestamps in milliseconds. On a busy node, the kubelet receives the
-	// request late. The agent states the resulting error.
+	// For the request and the start of the stop, the sources have no timestamps in milliseconds. On a busy node, the
+	// kubelet receives the request late. The agent states the resulting error.
 	pickup := phaseOf(reported.Phases, "kubelet_pickup")
 	late, err := agent.Nanoseconds(pickup.Error)
 	if err != nil {
@@ -75,7 +75,7 @@ func (v *Verdict) end(p terminatingPod, end agent.End, w endWitness) {
 	if err != nil {
 		v.Problem("termination of pod %s: sandbox_stop: %v", p.name, err)
 	}
-	// the log can be 10 ms late
+	// The log can be 10 ms late.
 	instant("sandbox gone", w.runtime.SandboxStoppedAt, down.EndAt, stated+10*time.Millisecond)
 	instant("object gone", w.goneAt, reported.GoneAt, endLimit)
 	v.totalOfEnd(p.name, reported, w)
@@ -111,7 +111,7 @@ func phaseOf(phases []agent.Phase, name string) agent.Phase {
 	return agent.Phase{}
 }
 
-// goesOn requires that the agent reports a termination that is still in progress.
+// goesOn requires that the agent reports a termination while the termination is in progress.
 func (v *Verdict) goesOn(ctx context.Context, b *bench.Bench, pod string) error {
 	return b.Node.Report.Wait(ctx, "the agent to report that pod "+pod+" ends", startLimit, 100*time.Millisecond,
 		func(ctx context.Context) error {

@@ -33,7 +33,7 @@ func sending(protocol string, port int) []string {
 		fmt.Sprintf("OTEL_EXPORTER_OTLP_TIMEOUT=%d", deliveryLimit.Milliseconds()), "OTEL_METRIC_EXPORT_INTERVAL=5000"}
 }
 
-// startReceiver starts the receiver with an empty file.
+// startReceiver starts the receiver with an empty output file.
 func startReceiver(ctx context.Context, b *bench.Bench) error {
 	if err := b.Node.StopReceiver(); err != nil { // a killed scenario leaves the receiver running
 		return err
@@ -44,8 +44,8 @@ func startReceiver(ctx context.Context, b *bench.Bench) error {
 	return b.Node.StartReceiver(ctx)
 }
 
-// startSending starts the receiver with an empty file. startSending restarts the agent with flags and environment
-// variables for sending over HTTP.
+// startSending starts the receiver with an empty output file. startSending then restarts the agent with flags and
+// environment variables for sending over HTTP.
 func startSending(ctx context.Context, b *bench.Bench, flags ...string) (node.AgentChange, error) {
 	change := node.AgentChange{Flags: flags, Environment: sendingOverHTTP()}
 	if err := startReceiver(ctx, b); err != nil {
@@ -57,7 +57,8 @@ func startSending(ctx context.Context, b *bench.Bench, flags ...string) (node.Ag
 	return change, settleAgent(ctx, b)
 }
 
-// awaitTrace waits until the agent has sent the start-up of a pod this many times, and returns the last report.
+// awaitTrace waits until the agent has sent a pod's start-up at least the given number of times, and returns the latest
+// report.
 func awaitTrace(ctx context.Context, b *bench.Bench, pod string, times int) (otlp.Report, error) {
 	var report otlp.Report
 	err := b.Node.Report.Wait(ctx, "the trace of pod "+pod, 10*time.Second, 100*time.Millisecond,

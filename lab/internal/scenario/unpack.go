@@ -14,7 +14,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/registry"
 )
 
-// The amounts of data to unpack and to download. Each takes seconds.
+// The amounts of data take some seconds to unpack or to download.
 const (
 	unpackFiles    = 40_000
 	unpackAtLeast  = time.Second // if unpacking takes less time, the machine is too fast for this number of files
@@ -25,10 +25,10 @@ const (
 	mostlyUnpacked = 500 * time.Millisecond // longest time for unpacking the last, small layer after its last byte
 )
 
-// The scenario unpack pulls three images. The first image downloads slowly, and the second image unpacks slowly. The
-// runtime unpacks the first layer of the third image while it downloads the second layer. The registry's log shows when
-// the registry sent the last byte, and containerd's log shows when the image was complete. The registry is the cause of
-// the time before the last byte, and the disk is the cause of the time after the last byte.
+// The scenario unpack pulls three images. The first image downloads slowly, and the second image unpacks slowly. For
+// the third image, the runtime unpacks the first layer during the download of the second layer. The registry's log
+// shows when the registry sent the last byte, and containerd's log shows when the image was complete. The registry is
+// the cause of the time before the last byte, and the disk is the cause of the time after the last byte.
 func unpack(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	p, err := watchPulls(ctx, b)
 	if err != nil {
@@ -176,8 +176,8 @@ func (j *pullJudge) judgeUndivided(c pullCase, a bench.Attempt, timeline agent.T
 }
 
 // judgeBusy requires that the agent reports the time in which the runtime unpacked layers, even if the unpacking
-// delayed nothing. In the case overlap, the runtime unpacks the first layer while it downloads the second layer. The
-// unpacking takes as long as in the case slow-disk.
+// delayed nothing. In the case overlap, the runtime unpacks the first layer during the download of the second layer.
+// The unpacking takes as long as in the case slow-disk.
 func (j *pullJudge) judgeBusy(c pullCase, a bench.Attempt, layers int, timeline agent.Timeline) {
 	pull, _ := timeline.PullOf(mainName)
 	if pull.Unpack == nil {

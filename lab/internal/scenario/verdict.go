@@ -30,7 +30,7 @@ func (r Row) OK() bool { return !r.Missing && r.Off().Abs() <= r.Limit }
 type Verdict struct {
 	Rows     []Row
 	Compared int      // number of compared values without a row
-	Problems []string // all errors that are not in a row
+	Problems []string // all errors that do not belong to a row
 	Notes    []string // additional information for readers
 	Text     string   // tables of the scenario, printed first
 }
@@ -79,7 +79,7 @@ func (v *Verdict) ContractOf(timeline agent.Timeline, states ...string) {
 	}
 }
 
-// Include adds the results for one agent, if several agents have results.
+// Include adds the results for one of several agents. Each added row, problem and note starts with the agent's name.
 func (v *Verdict) Include(agent string, found *Verdict) {
 	for _, row := range found.Rows {
 		row.What = agent + ": " + row.What

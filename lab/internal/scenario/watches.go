@@ -11,8 +11,8 @@ import (
 
 // watchCounts contains the API server's counts of Event watches and the agent's own counters.
 type watchCounts struct {
-	ended, open      float64 // watches that the API server counted
-	opened           float64 // watches that the agent counted
+	ended, open      float64 // numbers of closed and open watches, according to the API server
+	opened           float64 // number of opened watches, according to the agent
 	agentOpen        float64
 	openSeconds      float64
 	received, itUsed float64
