@@ -9,8 +9,8 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// newerInContainerd returns modules, as prefixes of their paths, of which containerd or runc need newer versions than
-// the release of Kubernetes.
+// newerInContainerd returns path prefixes of modules. Containerd or runc needs newer versions of these modules than
+// Kubernetes does.
 func newerInContainerd() []string {
 	return []string{"k8s.io/", "sigs.k8s.io/", "cyphar.com/go-pathrs", "github.com/cyphar/filepath-securejoin",
 		"github.com/Microsoft/go-winio", "github.com/moby/sys/", "github.com/opencontainers/", "go.etcd.io/bbolt"}
