@@ -19,8 +19,8 @@ type Records struct {
 
 // Output contains the paths of the files with the agents' output.
 type Output struct {
-	File string   // logs of agents that run in containers; the runtime can split one log into several files
-	Logs []string // logs of agents that run in containers; there are several if the runtime started a new file
+	File string   // standard output of all agents that run as processes
+	Logs []string // logs of all agents that run in containers; the kubelet's log rotation can split a log
 }
 
 // ReadRecords reads the records that agents printed. ReadRecords ignores an incomplete last line, because the agent is

@@ -19,7 +19,7 @@ const (
 
 // RuntimeCall is one call of the kubelet to the runtime for a pod. The times are from containerd's log.
 type RuntimeCall struct {
-	Span      // EndAt is zero while the call is in progress
+	Span      // EndAt is zero until containerd logs the end of the call, or is started again
 	Kind      string
 	Container string
 	Attempt   int

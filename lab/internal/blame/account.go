@@ -17,8 +17,8 @@ type Account struct {
 	BackedOff []Request // BackOff Events in the kubelet's log
 	Runs      []Run
 
-	// SandboxFault lists the causes of a failed sandbox. If SandboxFault is empty, the other fields show the cause: the
-	// network, the registry, or otherwise the runtime.
+	// SandboxFault lists the causes of a failed sandbox. If SandboxFault is empty, the logs show whether the network,
+	// the registry or the runtime is the cause.
 	SandboxFault []Cause
 	Stopped      []Stop  // periods in which containerd was stopped
 	Faults       []Fault // faults that the scenario injected

@@ -11,7 +11,7 @@ type Score struct {
 	Right        time.Duration
 	Unattributed time.Duration // time without a reported cause, or with a wrong cause within the stated error
 	Wrong        time.Duration
-	Unjudged     time.Duration // time for which the independent logs do not show the cause
+	Unjudged     time.Duration // time for which the logs do not show the cause, for example near an inexact end
 
 	Cells    Matrix
 	Findings []Finding
