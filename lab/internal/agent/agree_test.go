@@ -176,7 +176,7 @@ func TestDisagreements(t *testing.T) {
 			t.Errorf("%s: no problem reported", name)
 		}
 	}
-	lines := slices.Collect(strings.Lines(printed)) // records: timeline, pod, container init, container main, main's pull
+	lines := slices.Collect(strings.Lines(printed)) // timeline, pod, container init, container main, main's pull
 	for name, order := range map[string][]int{"main before init": {0, 1, 3, 2, 4}, "main twice": {0, 1, 2, 3, 3, 4},
 		"no main": {0, 1, 2, 4}, "the pull twice": {0, 1, 2, 3, 4, 4}, "the pull before main": {0, 1, 2, 4, 3}} {
 		var broken strings.Builder

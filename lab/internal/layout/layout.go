@@ -150,8 +150,8 @@ func (l Layout) Create() error {
 			return fmt.Errorf("create lab directory: %w", err)
 		}
 	}
-	// Agents that do not run as root must reach the socket in this directory. The socket itself is accessible to the
-	// agent's group only, as in the usual directory of containerd.
+	// Agents that do not run as root must be able to reach the socket in this directory, as in containerd's usual
+	// directory. The socket's group is the agent's group.
 	if err := os.Chmod(l.Run, 0o711); err != nil {
 		return fmt.Errorf("create lab directory: %w", err)
 	}

@@ -113,7 +113,8 @@ func (c catalog) add(t *testing.T, r rule) {
 }
 
 // everything returns the exposed metrics and the recorded metrics. A rule can use series of later rules. Therefore,
-// everything evaluates all rules repeatedly until no labels change, but at most once for each rule.
+// everything evaluates all rules again until no labels change. The maximum number of evaluations is the number of
+// rules.
 func everything(t *testing.T) catalog {
 	t.Helper()
 	known := exposed(t)

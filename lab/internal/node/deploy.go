@@ -36,8 +36,7 @@ const (
 	agentPodsPath = "/api/v1/namespaces/" + AgentNamespace + "/pods?labelSelector=app.kubernetes.io%2Fcomponent%3Dagent"
 )
 
-// nodeLabel is the label that the DaemonSet's node selector requires. Without this label on the node, the DaemonSet has
-// no pod.
+// nodeLabel is the label that the DaemonSet's node selector requires.
 const nodeLabel = "podlapse-lab/agent"
 
 // fieldManager is the field manager of all objects that the lab applies.
@@ -46,8 +45,7 @@ const fieldManager = "podlapse-lab"
 // agentImageFile returns the path of the file with the image reference for the DaemonSet.
 func (n Node) agentImageFile() string { return n.In("agent-image") }
 
-// AgentImage returns the reference of the agent's image in the lab's registry. If no image was ever set, AgentImage
-// returns an empty string.
+// AgentImage returns the agent's image reference in the lab's registry. Without an image, the reference is empty.
 func (n Node) AgentImage() string {
 	data, err := os.ReadFile(n.agentImageFile())
 	if err != nil {
@@ -158,8 +156,7 @@ spec:
       - {name: state, hostPath: {path: "@files@", type: Directory}}
 `
 
-// agentManifests renders the agent's objects for the lab's node. The objects come from the base, the component for the
-// host network, and the given components.
+// agentManifests renders the base, the component host-network and the given components for the lab's node.
 func (n Node) agentManifests(components []string, patches ...string) (string, error) {
 	source, err := build.FindSource()
 	if err != nil {
@@ -192,8 +189,7 @@ func (n Node) agentManifests(components []string, patches ...string) (string, er
 		Components: append([]string{"host-network"}, components...), Image: n.AgentImage(), Patches: patches})
 }
 
-// Manifests returns the path of the manifests directory. This directory and the lab's source directory have the same
-// parent.
+// Manifests returns the path of the manifests directory, which is beside the lab's source directory.
 func Manifests(source string) string { return filepath.Join(filepath.Dir(source), "manifests") }
 
 // DeployAgent runs the agent as a DaemonSet with a state directory and the given components of the manifests.
@@ -235,8 +231,7 @@ func (n Node) deploy(ctx context.Context, components []string, patches ...string
 	return n.awaitRollout(ctx, client)
 }
 
-// labelNode sets the label that the DaemonSet's node selector requires. If the value is nil, labelNode removes the
-// label.
+// labelNode sets the label nodeLabel on the node. If the value is nil, labelNode removes the label.
 func labelNode(ctx context.Context, client *kube.Client, value any) error {
 	change := map[string]any{"metadata": map[string]any{"labels": map[string]any{nodeLabel: value}}}
 	if err := client.Merge(ctx, "/api/v1/nodes/"+layout.NodeName, change); err != nil {
@@ -252,8 +247,7 @@ func (n Node) RestartDeployed(ctx context.Context) error {
 		return err
 	}
 	defer client.Close()
-	// The time must be more precise than kubectl's time in seconds. Otherwise, two restarts within one second would
-	// count as one restart.
+	// kubectl writes whole seconds, but then two restarts within one second would count as one restart.
 	now := time.Now().Format(time.RFC3339Nano)
 	change := map[string]any{"spec": map[string]any{"template": map[string]any{"metadata": map[string]any{
 		"annotations": map[string]any{"kubectl.kubernetes.io/restartedAt": now}}}}}
@@ -336,8 +330,7 @@ func (n Node) AgentPod(ctx context.Context) (corev1.Pod, error) {
 	return pods[0], nil
 }
 
-// removeAgentPod removes the DaemonSet's pod from the node, and waits until the pod is deleted. If there is no pod,
-// removeAgentPod only removes the label.
+// removeAgentPod removes the label nodeLabel from the node, and waits until the DaemonSet's pod is deleted.
 func (n Node) removeAgentPod(ctx context.Context, client *kube.Client) error {
 	if err := labelNode(ctx, client, nil); err != nil {
 		return err

@@ -146,8 +146,8 @@ func (n Node) startNode(ctx context.Context, agent Agent) error {
 	return nil
 }
 
-// startClients starts the API server's clients of the control plane and the kubelet, and waits until pods can start.
-// Clients that already run are not restarted.
+// startClients starts the kubelet, the controller manager and the scheduler, and waits until pods can start.
+// If a component already runs with the same spec, startClients keeps its process.
 func (n Node) startClients(ctx context.Context, client *kube.Client) error {
 	clients := []component{n.kubelet(), n.controllerManager(), n.scheduler()}
 	for _, c := range clients {

@@ -3,7 +3,7 @@
 //
 // Environment variables define the behavior of a container, so one image is sufficient. The program logs the time of
 // each step to the container's log. Scenarios use these times as the true times of the application. The package uses
-// only the standard library, because the small static program must not contain other packages.
+// only the standard library, so that the static program stays small.
 package workload
 
 import (
