@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 )
 
-// compareLabels requires that every record names the timeline's pod and owner.
+// compareLabels requires that every record contains the timeline's pod and owner.
 func (c *comparison) compareLabels() {
 	t, first := c.timeline, c.timeline.Transitions[0].Metrics.TransitionLabels
 	for i, record := range t.Transitions {

@@ -17,7 +17,8 @@ func (b *Bench) TakenUpAt(pod string) (time.Time, error) {
 }
 
 // HeardReadyAt returns the time when the kubelet learned that a readiness probe passed, according to the kubelet's log.
-// At this time, the kubelet sets the condition. HeardReadyAt ignores log lines before the instant after.
+// At this time, the kubelet sets the condition. HeardReadyAt ignores log lines from before the time in the argument
+// after.
 func (b *Bench) HeardReadyAt(pod string, after time.Time) (time.Time, error) {
 	return b.kubeletLogged(syncLoopReady, pod, after)
 }
@@ -52,8 +53,8 @@ func (b *Bench) kubeletLogged(line *regexp.Regexp, pod string, after time.Time) 
 	return at, nil
 }
 
-// firstLineAbout returns the time of the first line that matches the pattern, concerns the pod, and is not before the
-// instant after.
+// firstLineAbout returns the time of the first line that matches the pattern, concerns the pod, and is not from before
+// the time in the argument after.
 func firstLineAbout(log io.Reader, line *regexp.Regexp, pod string, after, now time.Time) (time.Time, error) {
 	lines := bufio.NewScanner(log)
 	lines.Buffer(nil, 1<<20)

@@ -172,8 +172,8 @@ func (a *Attempt) read(accesses []registry.Access) {
 }
 
 // Pull returns the time of the pull according to the registry's log. Pull returns the time according to the runtime's
-// log in two cases: the registry received no request, or the runtime's time is longer by more than the argument
-// besides.
+// log in two cases: the registry received no request, or the runtime's time exceeds the registry's time by more than
+// the argument besides.
 func (a Attempt) Pull(besides time.Duration) (pull Span, byRegistry bool) {
 	if a.Asked.StartAt.IsZero() || a.Call.Length()-a.Asked.Length() > besides {
 		return a.Call.Span, false

@@ -49,8 +49,8 @@ func (a Account) ranMeanwhile(over Stretch) (parts []Stretch) {
 	return parts
 }
 
-// insertInto inserts the scenario's fault into the stretches from the independent logs. The fault replaces the parts of
-// the stretches that overlap with it.
+// insertInto inserts the scenario's fault into the stretches from the independent logs. Where the fault and a stretch
+// overlap, the fault replaces the overlapping part of the stretch.
 func (f Fault) insertInto(laid []Stretch) []Stretch {
 	all := slices.Clone(laid)
 	from := f.From

@@ -32,7 +32,7 @@ func (f Finding) isSame(stretch Stretch, t Reported) bool {
 // Judged returns the total time for which the independent logs show the cause.
 func (s *Score) Judged() time.Duration { return s.Right + s.Unattributed + s.Wrong }
 
-// Add adds another score.
+// Add adds the values of another score to this score.
 func (s *Score) Add(other Score) {
 	s.Right += other.Right
 	s.Unattributed += other.Unattributed

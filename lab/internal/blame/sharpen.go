@@ -7,8 +7,8 @@ import (
 
 // sharpen converts stretches with uncertain ends to stretches with exact ends. The slack is the uncertainty of an end.
 // Within the slack around the boundary of two stretches, the causes of both stretches are right. If no stretch follows,
-// the cause within the slack of the end is unknown, and sharpen omits this time. A gap that is not longer than the
-// slack on both sides counts as a boundary.
+// the cause within the slack of the end is unknown, and sharpen omits this time. A gap between two stretches counts as
+// a boundary if the gap is not longer than the sum of their slacks.
 func sharpen(truth []Stretch) []Stretch {
 	possible := withGaps(truth)
 	var instants []time.Time
@@ -30,7 +30,8 @@ func sharpen(truth []Stretch) []Stretch {
 	return sharp
 }
 
-// withGaps adds a stretch without a cause for each gap that is longer than the slack on both sides.
+// withGaps adds a stretch without a cause for each gap between two stretches that is longer than the sum of their
+// slacks.
 func withGaps(truth []Stretch) []Stretch {
 	if len(truth) == 0 {
 		return nil

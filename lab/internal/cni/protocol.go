@@ -36,8 +36,8 @@ type Configuration struct {
 	CNIVersion string          `json:"cniVersion"`
 	Name       string          `json:"name,omitempty"`
 	Type       string          `json:"type,omitempty"`
-	FaultsFile string          `json:"faultsFile,omitempty"` // path of the file with the type Faults
-	LogFile    string          `json:"logFile,omitempty"`    // path of the log with the type Entry
+	FaultsFile string          `json:"faultsFile,omitempty"` // path of the faults file; see the type Faults
+	LogFile    string          `json:"logFile,omitempty"`    // path of the log; see the type Entry
 	LeaseDir   string          `json:"leaseDir,omitempty"`   // directory with one file for each address in use
 	Valid      []attachment    `json:"cni.dev/valid-attachments,omitempty"`
 	Previous   json.RawMessage `json:"prevResult,omitempty"`

@@ -7,7 +7,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/browser"
 )
 
-// attacks maps the name of each kind of code injection to its JavaScript. Injected code that runs sets window.attacked.
+// attacks maps the name of each kind of code injection to its JavaScript. If the browser runs the code, the code sets
+// window.attacked.
 var attacks = map[string]string{
 	"a script element": `const s = document.createElement('script'); s.textContent = 'window.attacked = 1';
 		document.body.append(s);`,

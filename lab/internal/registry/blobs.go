@@ -28,7 +28,8 @@ type blobStore struct {
 }
 
 func newBlobs(dir string, limit int64) (*blobStore, error) {
-	// The registry keeps manifests only in memory. Without its manifest, no client requests a blob of an earlier run.
+	// The registry keeps manifests only in memory. After a restart, the manifests of earlier runs are missing, so no
+	// client requests the blobs of these runs.
 	if err := os.RemoveAll(dir); err != nil {
 		return nil, fmt.Errorf("delete old blob directory: %w", err)
 	}
