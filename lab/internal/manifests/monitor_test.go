@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// The PodMonitor must add the node's name to each series. It must not change the labels that the agent sets, because
-// some of these labels are names of pods.
+// The PodMonitor must add the node's name to each series. The PodMonitor must not change the labels that the agent
+// sets, because some of these labels are names of pods.
 func TestPodMonitor(t *testing.T) {
 	for from, objects := range map[string][]object{"base": compose(t, "pod-monitor"),
 		"chart": renderChart(t, "podMonitor: {enabled: true}")} {

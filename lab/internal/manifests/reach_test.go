@@ -19,7 +19,7 @@ func TestPodMonitorSelectsAgents(t *testing.T) {
 	template := find[*appsv1.DaemonSet](t, objects, "").Spec.Template
 	monitor := find[*monitoringv1.PodMonitor](t, objects, "").Spec
 	requireSelected(t, monitor.Selector, template.Labels)
-	// The rules find an agent that was never scraped by its job name.
+	// The rules need the job name to find an agent that Prometheus never scraped.
 	if job := template.Labels[monitor.JobLabel]; job != "podlapse" {
 		t.Errorf("the job is called %q", job)
 	}
