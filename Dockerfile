@@ -1,4 +1,4 @@
-# `make image` builds this; so does `docker build .`, which takes VERSION and REVISION as build arguments.
+# `make image` builds this Dockerfile. `docker build .` also works. Its build arguments are VERSION and REVISION.
 ARG GO_IMAGE=docker.io/library/golang:1.26.8
 FROM --platform=$BUILDPLATFORM $GO_IMAGE AS build
 WORKDIR /src
@@ -6,7 +6,7 @@ COPY . .
 ARG TARGETARCH
 ARG VERSION=unknown
 ARG REVISION=unknown
-# The flags of `make build`: the same program comes out.
+# The flags are the flags of `make build`, so that both commands build the same program.
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
     CGO_ENABLED=0 GOOS=linux GOARCH=$TARGETARCH go build -trimpath -buildvcs=false \
     -gcflags=all=-dwarf=false -ldflags "-s -w -X main.version=$VERSION -X main.revision=$REVISION" -o /podlapse-agent ./cmd/agent

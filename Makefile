@@ -1,30 +1,30 @@
-# `make up` runs podlapse on a real node, `make test` runs all tests, `make help` lists the targets.
+# `make up` runs podlapse on a real node, `make test` runs all tests, and `make help` lists the targets.
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 REVISION ?= $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
-# The agent, the lab and the programs of its node are built with the same flags, so they share compiled packages. The
-# compiler leaves out the debugging information, which the linker would strip.
+# Make builds the agent, the lab and the node's programs with the same flags, so that these builds share compiled
+# packages. The compiler omits the debugging information, because the linker would strip it later.
 GOBUILD := -trimpath -gcflags=all=-dwarf=false
 LDFLAGS := -s -w -X main.version=$(VERSION) -X main.revision=$(REVISION)
 AGENT   := bin/podlapse-agent
 LAB     := bin/lab
 IMAGE   ?= ghcr.io/podlapse/podlapse
 ARCHIVE := bin/podlapse-image.tar
-# The same image for this machine's architecture alone, which takes half as long.
+# This archive contains only the image for the architecture of this machine. Its build takes half as long.
 LOCAL_ARCHIVE := bin/podlapse-image-local.tar
 # The race detector needs a C compiler.
 RACE    := $(if $(shell command -v gcc),-race)
 # A real node needs Linux and root.
 NODE    := $(shell [ "$$(uname -s)" = Linux ] && [ "$$(id -u)" = 0 ] && echo yes)
-# How many inputs `make fuzz` gives to each fuzz target. A count, not a duration: until Go 1.27 a run that reaches its
-# duration may fail with "context deadline exceeded" (golang/go#75804).
+# The number of inputs that `make fuzz` gives to each fuzz target. This is a number of inputs and not a duration. Before
+# Go 1.27, a run that reaches its duration can fail with "context deadline exceeded" (golang/go#75804).
 FUZZTIME ?= 10000x
-# The scenarios that `make test` runs on the real node: first those in which the agent is a DaemonSet, then those in
-# which it is a process, so that the lab switches only once.
+# The scenarios that `make test` runs on the real node. In the first scenarios, the agent is a DaemonSet. In the other
+# scenarios, the agent is a process. With this order, the lab changes the agent's form only once.
 SCENARIOS := rollout install runtime-proxy command-line documentation alerts first-light network-failure serial-queue accuracy restart pulls \
 	lost-events unpack no-watch prometheus otlp termination rollout-trace life-trace node-impersonation metrics-auth node-health probes annotations stream-truth page
 
-# The tools of `make check`. They are built once for each version of the tool and of Go, outside the repository.
+# The tools of `make check`. Make builds each tool once for each version of the tool and of Go, outside the repository.
 GOLANGCI_LINT_VERSION := v2.15.0
 GOVULNCHECK_VERSION   := v1.9.0
 TOOLS         := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/podlapse-tools/$(shell go env GOVERSION)
@@ -43,7 +43,7 @@ build: ## Build bin/podlapse-agent.
 image: bin/.image ## Build the image for amd64 and arm64 as an OCI archive, bin/podlapse-image.tar.
 	./image.sh $(IMAGE):$(VERSION) $(VERSION) $(REVISION) $(ARCHIVE)
 
-# The image is built again only if its files or its name have changed.
+# Make builds the image again only if the files of the image or its name have changed.
 $(ARCHIVE) $(LOCAL_ARCHIVE): Dockerfile .dockerignore image.sh go.mod go.sum $(shell find cmd pkg internal docs -type f -not -name '*_test.go' -not -name '*.md') bin/.image
 	./image.sh $(IMAGE):$(VERSION) $(VERSION) $(REVISION) $@
 $(LOCAL_ARCHIVE): export PLATFORMS = linux/$(shell go env GOHOSTARCH)
@@ -55,15 +55,17 @@ FORCE:
 lab: ## Build bin/lab, which runs a real Kubernetes node on loopback.
 	cd lab && CGO_ENABLED=0 go build $(GOBUILD) -ldflags '-s -w' -o ../$(LAB) .
 
-# The lab and the agent compile while the network is used, then the programs of the node while the image is built.
+# Make compiles the lab and the agent during the downloads. Then it builds the image while the lab builds the node's
+# programs.
 up: ## Start a node with the agent and a sample workload (needs root on Linux).
 	@$(MAKE) --no-print-directory prefetch & downloads=$$!; trap 'kill $$downloads 2>/dev/null' EXIT; \
 	$(MAKE) --no-print-directory lab build && wait $$downloads
 	@$(LAB) build & tools=$$!; trap 'kill $$tools 2>/dev/null' EXIT; $(MAKE) --no-print-directory $(LOCAL_ARCHIVE) && wait $$tools
 	$(LAB) up --agent $(AGENT) --image $(LOCAL_ARCHIVE) --sample
 
-# `go list` loads exactly the modules that the build needs. A failure here is reported by the step that needs the file.
-prefetch: # Download what the node's programs and the image need.
+# `go list` downloads exactly the modules that the build needs. If a download fails, the build step that needs the
+# module reports the error.
+prefetch: # Download the modules of the node's programs, and install buildah for the image.
 	@command -v buildah >/dev/null || ./image.sh prepare >/dev/null 2>&1 || true
 	@for module in containerd kubernetes; do (cd lab/tools/$$module && GOFLAGS= go list -deps tool >/dev/null 2>&1) || true; done
 
@@ -96,7 +98,7 @@ compare: build lab ## Compare memory, requests and series with another commit's 
 	(cd "$$dir" && CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o "$$dir/podlapse-agent" ./cmd/agent); \
 	$(LAB) scenario compare --agent $(AGENT) --before "$$dir/podlapse-agent"
 
-# Not check, which downloads and builds its tools when it runs for the first time.
+# `make test` does not include `make check`, because the first `make check` downloads and builds its tools.
 test: vet unit fuzz image-test page-test node-test ## Run all tests, as continuous integration does.
 
 test-long: build lab ## Run the slow scenarios: the blame exam, 50 random faults, a hostile tenant, 30 minutes without an alert.
@@ -121,7 +123,7 @@ lint: $(GOLANGCI_LINT) ## Run golangci-lint on both modules; LINTFLAGS='--disabl
 $(GOLANGCI_LINT):
 	GOBIN=$(@D) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
 
-# govulncheck exits with 1 if it cannot read its database, and with 3 if it finds something.
+# govulncheck exits with status 1 if it cannot read its database, and with status 3 if it finds vulnerabilities.
 vuln: $(GOVULNCHECK) ## Report known vulnerabilities in code that is called; skipped if the database is unreachable.
 	@for module in . lab; do \
 		if output="$$(cd $$module && $(GOVULNCHECK) ./... 2>&1)"; then echo "$$module: $$output"; \
@@ -133,12 +135,13 @@ vuln: $(GOVULNCHECK) ## Report known vulnerabilities in code that is called; ski
 $(GOVULNCHECK):
 	GOBIN=$(@D) go install golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION)
 
-# The lab's tests read files outside their module, such as manifests/, which Go's test cache does not notice.
+# The lab's tests read files outside their module, such as manifests/. Go's test cache does not notice changes of these
+# files.
 unit: ## Run the tests that need no node.
 	go test $(RACE) ./...
 	cd lab && go test -count=1 $(RACE) ./...
 
-# Linking takes as long as testing, so each test program is built once.
+# Linking a test program takes as long as running it, so make builds each test program only once.
 stress-tests: ## Run the tests without a node N=10 times, each on one thread, in random order, beside two busy loops per core.
 	@set -e; work="$$(mktemp -d)"; loops=; trap 'kill $$loops 2>/dev/null; rm -rf "$$work"' EXIT; trap 'exit 1' INT TERM; \
 	for module in . lab; do \

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Builds the image as an OCI archive: image.sh NAME:TAG VERSION REVISION ARCHIVE
-# `image.sh prepare` only installs buildah if it is missing.
-#   PLATFORMS          linux/amd64,linux/arm64
-#   GO_IMAGE           the image with Go to build in; without it a stand-in is made from this machine's Go, if it has
-#                      one, so that no registry is needed
-#   SOURCE_DATE_EPOCH  the time that all files get; the commit's
-# The same sources, Go, certificates and arguments give the same digest, which is printed last.
+# Build the image as an OCI archive: image.sh NAME:TAG VERSION REVISION ARCHIVE
+# `image.sh prepare` only installs buildah, if buildah is missing.
+#   PLATFORMS          platforms to build; default: linux/amd64,linux/arm64
+#   GO_IMAGE           image with Go for the build; default: an image that this script makes from this machine's Go, if
+#                      Go is installed, so that no registry is needed
+#   SOURCE_DATE_EPOCH  timestamp of all files in the image; default: the time of the commit
+# The script prints the digest last. The same sources, Go, certificates and arguments give the same digest.
 set -euo pipefail
 [ $# = 4 ] || [ "$*" = prepare ] || { sed -n '2,8s/^# //p' "$0" >&2; exit 2; }
 cd "$(dirname "$0")"
@@ -21,16 +21,16 @@ fi
 [ "$*" != prepare ] || exit 0
 name=$1 version=$2 revision=$3 archive=$4
 
-# Nothing is left behind, and nothing of the machine's own storage is used.
+# The script removes its files at the end, and does not use the storage of the machine's own buildah.
 scratch=$(mktemp -d)
 image() { command buildah --root "$scratch/root" --runroot "$scratch/run" "$@"; }
 clean() {
 	image rm --all >/dev/null 2>&1 || true
-	# Files of other users of a user namespace can only be removed inside.
+	# Only root in the user namespace can remove files that belong to other users of this namespace.
 	if [ "$(id -u)" = 0 ]; then rm -rf "$scratch"; else buildah unshare rm -rf "$scratch"; fi
 }
 trap clean EXIT
-# A build needs no namespace of its own, and in a container cannot have one.
+# The build does not need its own namespaces. In a container, buildah cannot create namespaces.
 export BUILDAH_ISOLATION=chroot
 : "${SOURCE_DATE_EPOCH:=$(git log -1 --format=%ct 2>/dev/null || echo 0)}"
 
@@ -38,7 +38,7 @@ arguments=()
 if [ -n "${GO_IMAGE:-}" ]; then
 	arguments+=(--build-arg GO_IMAGE="$GO_IMAGE")
 elif command -v go >/dev/null; then
-	# What the Dockerfile takes of golang's image: a shell, certificates, and Go, which is mounted.
+	# The Dockerfile needs only a shell, certificates and Go from golang's image. Go is mounted, and not copied.
 	mkdir -p "$scratch/go/tmp"
 	# shellcheck disable=SC2046 # a word for each library
 	cp --parents --dereference /bin/sh $(ldd /bin/sh | grep -o '/[^ ]*') /etc/ssl/certs/ca-certificates.crt "$scratch/go"
@@ -49,13 +49,14 @@ elif command -v go >/dev/null; then
 	arguments+=(--build-arg GO_IMAGE=localhost/go --pull=never --volume "$(go env GOROOT):/usr/local/go:ro")
 fi
 if command -v go >/dev/null; then
-	# This machine's caches go before the cache mounts of the Dockerfile.
+	# Use this machine's Go caches instead of the cache mounts in the Dockerfile.
 	mkdir -p "$(go env GOMODCACHE)" "$(go env GOCACHE)"
 	go mod download >&2
 	arguments+=(--volume "$(go env GOMODCACHE):/go/pkg/mod" --volume "$(go env GOCACHE):/root/.cache/go-build")
 fi
 
-# One after the other: buildah lists platforms that it builds at once in the order in which they end.
+# Build one platform after the other. For concurrent builds, buildah lists the platforms in the order in which the
+# builds end.
 platforms=${PLATFORMS:-linux/amd64,linux/arm64}
 for platform in ${platforms//,/ }; do
 	image build --manifest "$name" --platform "$platform" --format oci \

@@ -1,4 +1,5 @@
-// Command lab runs a real single-node Kubernetes on loopback, with fault injection, and tests the podlapse agent on it.
+// Command lab runs a real single-node Kubernetes on loopback, injects faults, and tests the podlapse agent on this
+// node.
 package main
 
 import (

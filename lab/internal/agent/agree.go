@@ -74,8 +74,8 @@ func (c *comparison) comparePod() {
 	c.phase("scheduling", "", p.CreationToScheduled)
 }
 
-// length requires a duration if both ends are known and in order. Otherwise, the duration must be absent. The duration
-// must equal the time between the ends.
+// length checks a duration in a record. If both ends of the duration are known and in order, the duration must be
+// present and equal the time between the ends. Otherwise, the duration must be absent.
 func (c *comparison) length(what string, length json.Number, from, to time.Time) {
 	known := !from.IsZero() && !to.IsZero() && !to.Before(from)
 	if known != (length != "") {
@@ -100,8 +100,8 @@ func (c *comparison) requireAbsent(what string, lengths ...json.Number) {
 	}
 }
 
-// phase requires that a duration equals the duration of the corresponding phase. A phase that the timeline merges with
-// others is not checked.
+// phase requires that a duration in a record equals the duration of the same phase in the timeline. If the timeline
+// merges the phase with others, phase checks nothing.
 func (c *comparison) phase(phase, container string, length json.Number) {
 	var found []Phase
 	for _, p := range c.timeline.Phases {

@@ -82,7 +82,8 @@ func TestReadRecordsGroupsTransitions(t *testing.T) {
 	}
 }
 
-// disagreements are the cases of TestDisagreements.
+// disagreements maps the name of each test case to pairs of texts. The test replaces the first text of a pair with the
+// second text.
 var disagreements = map[string][]string{
 	"other creation time": {`"creation_timestamp":"2026-01-01T00:00:00.0`,
 		`"creation_timestamp":"2026-01-01T00:00:00.1`},
@@ -175,7 +176,7 @@ func TestDisagreements(t *testing.T) {
 			t.Errorf("%s: no problem reported", name)
 		}
 	}
-	lines := slices.Collect(strings.Lines(printed)) // of the timeline, the pod, init, main and main's pull
+	lines := slices.Collect(strings.Lines(printed)) // timeline, pod, container init, container main, main's pull
 	for name, order := range map[string][]int{"main before init": {0, 1, 3, 2, 4}, "main twice": {0, 1, 2, 3, 3, 4},
 		"no main": {0, 1, 2, 4}, "the pull twice": {0, 1, 2, 3, 4, 4}, "the pull before main": {0, 1, 2, 4, 3}} {
 		var broken strings.Builder
@@ -192,7 +193,8 @@ func TestDisagreements(t *testing.T) {
 	}
 }
 
-// The files are the agent's output for two of its scripts: an init container, a sidecar, the image of a volume.
+// The test files contain the agent's output for two scripts. The scripts have an init container, a sidecar and an image
+// volume.
 func TestAgentOutputHasNoDisagreements(t *testing.T) {
 	for _, file := range []string{"first-light", "image-volume"} {
 		text, err := os.ReadFile(filepath.Join("testdata", file+".jsonl"))

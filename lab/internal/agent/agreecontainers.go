@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// container is a container whose image the timeline contains.
+// container is a container whose image is listed in the timeline.
 type container struct{ Name, Kind, Image string }
 
 // containers returns the containers in the kubelet's order, including image volumes, but without ephemeral containers.
@@ -60,7 +60,8 @@ func (c *comparison) compareMain(name string, r *ContainerTransition) {
 	c.requireAbsent(name+" previous to running", r.PreviousToRunning)
 }
 
-// compareInit compares the record of the last container in the list, which is an init container or a sidecar.
+// compareInit compares the record of an init container or a sidecar. This container is the last element of the argument
+// containers.
 func (c *comparison) compareInit(containers []container, r *ContainerTransition) {
 	last := len(containers) - 1
 	name := containers[last].Name
@@ -84,9 +85,9 @@ func (c *comparison) compareInit(containers []container, r *ContainerTransition)
 	c.checkSince(name+" previous to running", r.PreviousToRunning, c.passed(containers[last-1]), r.RunningAt)
 }
 
-// succeeded returns the interval of the end of an init container's run. succeeded prefers the run whose interval
-// contains the reported time, and otherwise uses the last run. The timeline does not show which run succeeded. If a
-// later container ran, one of the runs succeeded.
+// succeeded returns the interval in which the successful run of an init container ended. The timeline does not show
+// which run succeeded. Therefore, succeeded prefers a run whose end can be at the reported time, and otherwise uses the
+// last run. If no later container ran, possibly no run succeeded.
 func (c *comparison) succeeded(name string, reported time.Time) span {
 	var last span
 	for _, m := range c.timeline.Milestones {
@@ -104,7 +105,7 @@ func (c *comparison) succeeded(name string, reported time.Time) span {
 	return last
 }
 
-// passedBy reports whether a later container ran.
+// passedBy reports whether the kubelet has started a container after the named container, or the pod is ready.
 func (c *comparison) passedBy(name string) bool {
 	after := false
 	for _, known := range c.timeline.containers() {
@@ -116,7 +117,8 @@ func (c *comparison) passedBy(name string) bool {
 	return c.timeline.State == Ready
 }
 
-// checkSince checks a duration whose end is in the records and whose start is not.
+// checkSince checks a duration whose end is in the records. The start is not in the records, so the timeline gives the
+// interval of the start.
 func (c *comparison) checkSince(what string, length json.Number, from span, to time.Time) {
 	if length == "" {
 		if from.known && !to.IsZero() && !from.to.IsZero() && !to.Before(from.to) {

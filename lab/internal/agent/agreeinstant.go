@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// span is the interval that the timeline allows for an instant. An end without a bound is zero. A span that is neither
-// known nor doubtful allows no instant.
+// span is the interval in which the timeline allows an instant. If the start or the end of the interval is unknown, its
+// value is zero. If the fields known and doubtful are both false, the timeline allows no instant.
 type span struct {
 	known    bool // the record must contain the instant
 	doubtful bool // the record is allowed to contain or omit the instant
@@ -32,8 +32,8 @@ func (s span) laterOf(other span) span {
 	return both
 }
 
-// instant requires that the records contain an instant if the timeline knows the instant. The instant must lie in the
-// interval of the timeline.
+// instant checks an instant in a record. If the timeline knows the instant, the record must contain the instant. An
+// instant in the record must lie in the interval from the timeline.
 func (c *comparison) instant(what string, at time.Time, allowed span) {
 	switch {
 	case at.IsZero() && allowed.known:
@@ -45,7 +45,7 @@ func (c *comparison) instant(what string, at time.Time, allowed span) {
 	}
 }
 
-// marked returns the interval of the first milestone with this name.
+// marked returns the interval of the named milestone, for the lowest attempt.
 func (c *comparison) marked(name, container string) span {
 	var first *Milestone
 	for i, m := range c.timeline.Milestones {
@@ -61,7 +61,7 @@ func (c *comparison) marked(name, container string) span {
 
 func (m Milestone) span() span { return span{known: true, from: m.Earliest, to: m.Latest} }
 
-// running returns the interval of the start of a container's first run.
+// running returns the interval in which a container's first run started.
 func (c *comparison) running(container string) span {
 	for _, m := range c.timeline.Milestones {
 		if m.Milestone == "running" && m.Container == container && m.Attempt == 0 {
@@ -71,10 +71,10 @@ func (c *comparison) running(container string) span {
 	return span{}
 }
 
-// startInterval returns the interval in which a container started. The start is the time when the startup probe passed.
-// Without a startup probe, the start is the time when the hook returned. Without a hook, the start is the time when the
-// container ran. The timeline does not show whether a container has a probe or a hook. The timeline lists only
-// milestones with evidence, and the names of missing milestones.
+// startInterval returns the interval in which a container started. The container starts when its startup probe passes.
+// A container without a startup probe starts when its hook returns. A container with neither starts when it is running.
+// The timeline does not show whether a container has a probe or a hook. The timeline shows only the milestones with
+// evidence, and the names of the milestones whose evidence is missing.
 func (c *comparison) startInterval(container string) span {
 	for _, name := range []string{"started", "post_started"} {
 		if s := c.marked(name, container); s.known {
@@ -91,8 +91,8 @@ func (c *comparison) startInterval(container string) span {
 	return s
 }
 
-// initialized returns the interval in which the last init container or sidecar passed. The interval does not start
-// before the kubelet acknowledged the pod.
+// initialized returns the interval in which the last init container or sidecar completed its step of the start-up. The
+// interval does not start before the kubelet acknowledged the pod.
 func (c *comparison) initialized() span {
 	initialized := c.marked("acknowledged", "")
 	for _, known := range c.timeline.containers() {
@@ -112,8 +112,8 @@ func (c *comparison) initialized() span {
 	return initialized
 }
 
-// passed returns the interval in which the kubelet could continue with the next container after an init container or a
-// sidecar. The end of an init container is in the init container's own record.
+// passed returns the interval in which the kubelet could start the container that follows an init container or a
+// sidecar. For an init container, the interval is the end time in the record of the init container.
 func (c *comparison) passed(known container) span {
 	if known.Kind == Sidecar {
 		return c.startInterval(known.Name)

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 )
 
-// compareLabels requires that all records have the pod and the owner of the timeline.
+// compareLabels requires that every record contains the timeline's pod and owner.
 func (c *comparison) compareLabels() {
 	t, first := c.timeline, c.timeline.Transitions[0].Metrics.TransitionLabels
 	for i, record := range t.Transitions {
@@ -38,8 +38,8 @@ func (c *comparison) compareLabels() {
 	}
 }
 
-// labels returns the labels of a pod with this owner. The pods of a Deployment or a CronJob belong to an intermediate
-// controller, whose name is not in the timeline.
+// labels returns the labels of a pod with this owner. The argument between is the name of the ReplicaSet or Job between
+// the pod and its Deployment or CronJob. The timeline does not contain this name.
 func (o Owner) labels(between string) TransitionLabels {
 	l := TransitionLabels{OwnerKind: strings.ToLower(o.Kind), OwnerName: o.Name}
 	switch o.Kind {
@@ -59,7 +59,7 @@ func (o Owner) labels(between string) TransitionLabels {
 	return l
 }
 
-// image requires that a record has the image of the specification.
+// image requires that a record contains the image reference of the pod's specification.
 func (c *comparison) image(m TransitionMetrics, ref string) {
 	repository, tag := splitReference(ref)
 	short := ""
@@ -73,8 +73,8 @@ func (c *comparison) image(m TransitionMetrics, ref string) {
 	}
 }
 
-// splitReference returns the repository with its registry, and the tag. Without a tag, splitReference returns the
-// digest instead. If ref is invalid, both results are empty.
+// splitReference splits an image reference into the repository, which includes the registry, and the tag. If the
+// reference has no tag, splitReference returns the digest instead. If the reference is invalid, both results are empty.
 func splitReference(ref string) (repository, tag string) {
 	parsed, err := name.ParseReference(ref)
 	if err != nil {

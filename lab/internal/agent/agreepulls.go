@@ -2,7 +2,8 @@ package agent
 
 import "time"
 
-// comparePulls requires one record for each image whose pull has a known start, in the kubelet's order.
+// comparePulls requires one record for each image whose pull has a known start. The records must be in the kubelet's
+// order.
 func (c *comparison) comparePulls() {
 	reported := c.pulls
 	for _, of := range c.timeline.containers() {
@@ -43,8 +44,8 @@ func (c *comparison) comparePull(what string, reported, want PullTransition) {
 	c.length(what, reported.Duration, reported.StartedAt, reported.FinishedAt)
 }
 
-// transitionOf returns the documented content of the record about a container's pulls, except the duration. If the
-// start of the pulls is unknown, dated is false.
+// transitionOf returns the expected record about a container's pulls, without the duration. If the start of the pulls
+// is unknown, the result dated is false.
 func (t Timeline) transitionOf(container string) (want PullTransition, dated bool) {
 	attempts := t.PullsOf(container)
 	last := attempts[len(attempts)-1]
@@ -70,7 +71,7 @@ func (t Timeline) transitionOf(container string) (want PullTransition, dated boo
 	return want, dated && !want.StartedAt.IsZero()
 }
 
-// earlierOf returns the first instant if the first instant is known, and otherwise the second instant.
+// earlierOf returns the first instant. If the first instant is unknown, earlierOf returns the second instant.
 func earlierOf(first, second time.Time) time.Time {
 	if first.IsZero() {
 		return second

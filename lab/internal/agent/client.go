@@ -31,7 +31,7 @@ func (c Client) Timeline(ctx context.Context, namespace, name string) (Timeline,
 	return timeline, nil
 }
 
-// Termination returns the termination of a pod from the agent's response about the pod.
+// Termination returns the termination of one pod.
 func (c Client) Termination(ctx context.Context, namespace, name string) (end Termination, err error) {
 	data, err := c.get(ctx, "/api/v1/pods/"+namespace+"/"+name)
 	if err != nil {
@@ -105,7 +105,7 @@ func (c Client) Objects(ctx context.Context, namespace string) (objects Objects,
 	return objects, decode(data, &objects)
 }
 
-// Health returns the agent's health report about its parts. Health returns an error if the agent is not ready.
+// Health returns the agent's report about the health of its parts. If the agent is not ready, Health returns an error.
 func (c Client) Health(ctx context.Context) (string, error) {
 	data, err := c.get(ctx, "/readyz?verbose")
 	return string(data), err

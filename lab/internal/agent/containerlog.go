@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// The names of the streams in a container's log.
+// The names of the output streams in a container's log.
 const (
 	Stdout = "stdout"
 	Stderr = "stderr"
 )
 
-// Printed returns the text that a container printed to one of its streams. The log has the CRI format: "TIME STREAM
-// TAGS TEXT" for each printed line. The runtime splits a long line into several entries (containerd: at 16 KiB). All
+// Printed returns the text that a container printed to one of its streams. The log is in the CRI format, in which each
+// entry is "TIME STREAM TAGS TEXT". The runtime splits a long line into several entries (containerd: at 16 KiB). All
 // entries of the line except the last have the tag P. Printed omits an incomplete last line, because the runtime is
 // still writing the line.
 func Printed(log []byte, stream string) []byte {
@@ -32,7 +32,7 @@ func Printed(log []byte, stream string) []byte {
 	return out
 }
 
-// begunAt returns the time of the first line of a container's log. begunAt returns the zero time if the log is empty.
+// begunAt returns the time of the first entry in a container's log. If the log is empty, begunAt returns the zero time.
 func begunAt(log []byte) time.Time {
 	stamp, _, _ := bytes.Cut(log, []byte(" "))
 	at, err := time.Parse(time.RFC3339Nano, string(stamp))

@@ -41,8 +41,7 @@ type Stop struct {
 	Error     json.Number `json:"error_seconds"`
 }
 
-// Of returns the Stop of a container. If the record does not contain the container, the result is the zero
-// Stop.
+// Of returns the Stop of the named container. If the record does not contain the container, Of returns the zero value.
 func (t Termination) Of(container string) Stop {
 	if i := slices.IndexFunc(t.Containers, func(s Stop) bool { return s.Container == container }); i >= 0 {
 		return t.Containers[i]

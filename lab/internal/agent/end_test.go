@@ -2,7 +2,8 @@ package agent
 
 import "testing"
 
-// An output mixes records of terminations and of start-ups. A termination does not count as a start-up.
+// The agent's output contains records of terminations and of start-ups. ReadRecords must not return a termination as a
+// start-up.
 func TestTerminationRecords(t *testing.T) {
 	const startUp = `{"id":"u/0","namespace":"ns","name":"a","state":"ready","verdict":"x",` +
 		`"termination":{"verdict":"goes on"}}` + "\n"

@@ -11,8 +11,8 @@ import (
 // Nanoseconds converts decimal seconds to a duration without rounding. Nanoseconds returns an error if the number is
 // missing or is not a whole number of nanoseconds.
 func Nanoseconds(seconds json.Number) (time.Duration, error) {
-	// big.Rat also accepts fractions and huge exponents, but the agent's numbers contain neither fractions nor
-	// exponents.
+	// big.Rat also accepts fractions and huge exponents. The agent's numbers contain neither, so a limit of the length
+	// is safe.
 	const longest = 40
 	value, ok := new(big.Rat).SetString(seconds.String())
 	if !ok || len(seconds) > longest {
@@ -25,13 +25,15 @@ func Nanoseconds(seconds json.Number) (time.Duration, error) {
 	return time.Duration(value.Num().Int64()), nil
 }
 
-// Problems returns the violations of the documented rules for a settled timeline. The phases follow each other without
-// gaps. The duration of each phase equals the time between its ends. The durations add up exactly to the total.
+// Problems returns the violations of the documented rules for a settled timeline. The rules are: There are no gaps
+// between phases. The duration of each phase equals the time between its ends. The sum of all durations equals the
+// total exactly.
 func (t Timeline) Problems() []string {
 	return inexact(t.Phases, t.TotalSeconds, t.CreatedAt, "settled_at", t.SettledAt)
 }
 
-// Problems returns the violations of the documented rules for the phases of a termination.
+// Problems returns the violations of the documented rules for a termination's phases. The rules are the same as for a
+// timeline.
 func (t Termination) Problems() []string {
 	return inexact(t.Phases, t.TotalSeconds, t.RequestedAt, "gone_at", t.GoneAt)
 }

@@ -26,7 +26,7 @@ const (
 	ImageVolume = "image_volume"
 )
 
-// Pull is one attempt to pull an image for one container, or for one volume.
+// Pull is one attempt to pull an image for one container or one image volume.
 type Pull struct {
 	Container    string    `json:"container"`
 	Kind         string    `json:"kind"` // kind of the container
@@ -35,12 +35,12 @@ type Pull struct {
 	Digest       string    `json:"digest"`
 	Outcome      string    `json:"outcome"`
 	Failure      string    `json:"failure"`
-	Attempt      int       `json:"attempt"` // number of the attempt, from 0
+	Attempt      int       `json:"attempt"` // number of the attempt, counted from 0
 	RequestedAt  time.Time `json:"requested_at"`
 	StartedAt    time.Time `json:"started_at"`
 	DownloadedAt time.Time `json:"downloaded_at"`
 	FinishedAt   time.Time `json:"finished_at"`
-	// the durations and the error are empty if no evidence shows the duration of the pull
+	// if no evidence shows the duration of the pull, the following durations and the error are empty
 	QueueSeconds json.Number `json:"queue_seconds"`
 	PullSeconds  json.Number `json:"pull_seconds"`
 	Error        json.Number `json:"error_seconds"`
@@ -52,7 +52,7 @@ type Pull struct {
 	Sources      []string    `json:"sources"`
 }
 
-// Download describes the data that one pull received over the network.
+// Download describes the data that the node received over the network during one pull.
 type Download struct {
 	StartAt time.Time   `json:"start_at"`
 	EndAt   time.Time   `json:"end_at"`
@@ -60,11 +60,11 @@ type Download struct {
 	Bytes   int64       `json:"bytes"`
 }
 
-// Unpack describes the unpacking of one pull, which overlaps with the download.
+// Unpack describes how the runtime unpacked the image of one pull. Unpacking overlaps with the download.
 type Unpack struct {
 	StartAt time.Time   `json:"start_at"`
 	EndAt   time.Time   `json:"end_at"`
-	Seconds json.Number `json:"seconds"` // time in which at least one layer was being unpacked
+	Seconds json.Number `json:"seconds"` // time in which the runtime was unpacking at least one layer
 }
 
 // Layer is one layer of a pulled image.
@@ -75,7 +75,7 @@ type Layer struct {
 	UnpackedAt   time.Time `json:"unpacked_at"`
 }
 
-// Blocker is the pull for which another pull waited longest.
+// Blocker is the pull that delayed another pull most.
 type Blocker struct {
 	Namespace string      `json:"namespace"`
 	Pod       string      `json:"pod"`
@@ -91,8 +91,8 @@ type Live struct {
 	Container  string      `json:"container"`
 	Image      string      `json:"image"`
 	Registry   string      `json:"registry"`
-	Outcome    string      `json:"outcome"` // Pulling or External
-	State      string      `json:"state"`   // queued, pulling or unpacking
+	Outcome    string      `json:"outcome"` // "pulling" or "external"
+	State      string      `json:"state"`   // "queued", "pulling" or "unpacking"
 	AgeSeconds json.Number `json:"age_seconds"`
 	DoneBytes  int64       `json:"done_bytes"`
 	TotalBytes int64       `json:"total_bytes"`
@@ -107,8 +107,8 @@ func (t Timeline) PullOf(container string) (Pull, bool) {
 	return pulls[len(pulls)-1], true
 }
 
-// PullsOf returns the pulls for a container, in the order of the attempts. The name of a volume's image is
-// image:REFERENCE.
+// PullsOf returns the pulls for a container, in the order of the attempts. For an image volume, the argument container
+// is "image:REFERENCE".
 func (t Timeline) PullsOf(container string) (pulls []Pull) {
 	for _, p := range t.Pulls {
 		if p.Container == container {

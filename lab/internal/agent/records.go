@@ -11,20 +11,20 @@ import (
 
 // Records contains the records that the agent printed about the pods of one namespace.
 type Records struct {
-	Timelines    []Timeline // records in the order of printing, including repeated records
-	Strays       int        // number of transition records that do not follow a timeline of their pod
+	Timelines    []Timeline // start-ups in the order of printing, including repeated records
+	Strays       int        // number of transition records without a preceding timeline of the same pod
 	Torn         int        // number of lines that are incomplete because an agent was killed
 	Terminations []End      // terminations of deleted pods, in the order of printing
 }
 
-// Output names the files to which the node's agents print.
+// Output contains the paths of the files with the agents' output.
 type Output struct {
-	File string   // standard output of agents that run as processes, one after the other
-	Logs []string // logs of agents that run in containers; there are several if the runtime started a new file
+	File string   // standard output of all agents that run as processes
+	Logs []string // logs of all agents that run in containers; the kubelet's log rotation can split a log
 }
 
 // ReadRecords reads the records that agents printed. ReadRecords ignores an incomplete last line, because the agent is
-// still writing the line. The next call reads the complete line.
+// still writing the line. The next call can read the complete line.
 func ReadRecords(output Output, namespace string) (Records, error) {
 	data, err := os.ReadFile(output.File)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -37,8 +37,8 @@ func ReadRecords(output Output, namespace string) (Records, error) {
 	return readRecords(append(data, Printed(log, Stdout)...), namespace), nil
 }
 
-// readLogs reads the logs of containers one by one. The oldest log is first. A long line can start in one log and end
-// in the next log.
+// readLogs reads the logs of containers and joins their texts, with the oldest log first. A long line can start in one
+// log file and end in the next file.
 func readLogs(paths []string) ([]byte, error) {
 	var logs [][]byte
 	for _, path := range paths {
@@ -52,10 +52,10 @@ func readLogs(paths []string) ([]byte, error) {
 	return bytes.Join(logs, nil), nil
 }
 
-// readRecords converts the output of one or more agents.
+// readRecords parses the output of one or more agents.
 func readRecords(data []byte, namespace string) Records {
 	var records Records
-	var latest Timeline // latest timeline of any namespace; later transition records belong to it
+	var latest Timeline // latest timeline of any namespace, to which the following transition records belong
 	for line := range bytes.Lines(data) {
 		if !bytes.HasSuffix(line, []byte("\n")) {
 			break
@@ -90,15 +90,15 @@ func readRecords(data []byte, namespace string) Records {
 	return records
 }
 
-// record contains a record of one of the three types.
+// record contains the one record of a line, in the field of its type.
 type record struct {
 	end        End
 	timeline   Timeline
 	transition Transition
 }
 
-// readRecord converts one line. If an agent was killed while it wrote a line, this line also contains the first record
-// of the next agent.
+// readRecord parses one line. If an agent was killed while it wrote the line, the line can also contain the first
+// record of the next agent. In this case, whole is false.
 func readRecord(line []byte) (r record, whole bool) {
 	for at := 0; at < len(line); at++ {
 		if line[at] != '{' {
@@ -128,8 +128,8 @@ func readRecord(line []byte) (r record, whole bool) {
 	return record{}, false
 }
 
-// Once removes repeated records. If several records have the same ID, Once keeps the first record. Records
-// without an ID all remain.
+// Once removes repeated records. If several records have the same ID, Once keeps only the first record. Once keeps all
+// records without an ID.
 func Once(timelines []Timeline) []Timeline {
 	var once []Timeline
 	seen := make(map[string]bool)

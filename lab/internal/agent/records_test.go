@@ -44,7 +44,7 @@ func TestRecords(t *testing.T) {
 func TestRecordsInContainerLogs(t *testing.T) {
 	dir := t.TempDir()
 	var output Output
-	for name, text := range map[string]string{ // their alphabetical order is the wrong one
+	for name, text := range map[string]string{ // the alphabetical order of these file names is not their order in time
 		"first": "2026-01-02T03:04:05Z stdout P {\"id\":\"1/0\",\"namespace\":\"n\",\n",
 		"second": "2026-01-02T03:04:06Z stdout F \"name\":\"a\"}\n2026-01-02T03:04:06Z stdout F " +
 			"{\"id\":\"2/0\",\"namespace\":\"n\",\"name\":\"b\"}\n",

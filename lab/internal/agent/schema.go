@@ -12,7 +12,7 @@ import (
 // Schemas contains the JSON schemas of the records.
 type Schemas struct {
 	Timeline   *jsonschema.Schema
-	End        *jsonschema.Schema // for records about terminations, which are part of the same file
+	End        *jsonschema.Schema // schema for termination records, which are in the same file as timelines
 	Transition *jsonschema.Schema
 }
 

@@ -1,5 +1,5 @@
-// Package agent reads the agent's reports only through its public API. The package's types follow the published
-// contract and are independent of the agent's code. If a change of the agent's code breaks the contract, this package
+// Package agent reads the agent's reports through the agent's public API. The types of this package follow the
+// published contract, and share no code with the agent. If a change of the agent breaks the contract, a test of the lab
 // therefore fails.
 package agent
 
@@ -11,12 +11,12 @@ import (
 
 // Timeline describes one pod's start-up.
 type Timeline struct {
-	ID           string      `json:"id"` // identifies the start-up in repeated reports
+	ID           string      `json:"id"` // identifier of the start-up; repeated reports have the same ID
 	Namespace    string      `json:"namespace"`
 	Name         string      `json:"name"`
 	UID          string      `json:"uid"`
 	Node         string      `json:"node"`
-	State        string      `json:"state"` // starting, ready, succeeded, failed, deleted
+	State        string      `json:"state"` // "starting", "ready", "succeeded", "failed", "deleted" or "given_up"
 	CreatedAt    time.Time   `json:"created_at"`
 	SettledAt    time.Time   `json:"settled_at"`
 	TotalSeconds json.Number `json:"total_seconds"`
@@ -27,21 +27,21 @@ type Timeline struct {
 	Missing      []string    `json:"missing"`
 	// milestones that the runtime can never report
 	Unreported []string `json:"unreported"`
-	// such as Pulled/main: the kubelet created the Event, but it never arrived
+	// Events that the kubelet created but the agent never received, for example Pulled/main
 	LostEvents []string   `json:"lost_events"`
-	ClockSkew  *Skew      `json:"clock_skew"` // absent unless the agent has proven a skew
-	Partial    bool       `json:"partial"`    // the agent prints a later record of this start-up
-	Owner      Owner      `json:"owner"`      // empty for a pod without an owner
+	ClockSkew  *Skew      `json:"clock_skew"` // absent if the agent has not proven a skew
+	Partial    bool       `json:"partial"`    // true if the agent prints a later record of this start-up
+	Owner      Owner      `json:"owner"`      // empty if the pod has no owner
 	Reason     string     `json:"reason"`
 	Verdict    string     `json:"verdict"`
 	Conflicts  []Conflict `json:"conflicts"`
 
-	Raw         []byte       `json:"-"` // response or line as received
-	Transitions []Transition `json:"-"` // transition records that were printed with the timeline
-	Cut         bool         `json:"-"` // the agent was killed before it had printed all transition records
+	Raw         []byte       `json:"-"` // the response or the line as received
+	Transitions []Transition `json:"-"` // transition records that the agent printed with the timeline
+	Cut         bool         `json:"-"` // true if the agent was killed before it printed all transition records
 }
 
-// Owner is the controller of the pod, or the owner of that controller.
+// Owner is the pod's controller. If the controller has an owner, such as a Deployment, Owner is this owner.
 type Owner struct {
 	Kind string `json:"kind"`
 	Name string `json:"name"`
@@ -53,8 +53,8 @@ type Conflict struct {
 	Detail    string `json:"detail"`
 }
 
-// Skew contains the least and the greatest possible difference between the clocks. A positive difference means that the
-// control plane's clock is ahead of the node's clock.
+// Skew contains the smallest and the largest possible difference between the two clocks. If the difference is positive,
+// the control plane's clock is ahead of the node's clock.
 type Skew struct {
 	Least json.Number `json:"least_seconds"`
 	Most  json.Number `json:"most_seconds"`
@@ -76,14 +76,14 @@ type Phase struct {
 	Pressure   *Pressure   `json:"pressure"` // absent if the agent did not measure the pressure
 }
 
-// Pressure contains the shares of a phase in which tasks of the node waited for each resource.
+// Pressure contains the share of a phase in which tasks of the node waited, for each resource.
 type Pressure struct {
 	CPU    float64 `json:"cpu"`
 	IO     float64 `json:"io"`
 	Memory float64 `json:"memory"`
 }
 
-// Milestone is an instant with the interval that contains it. An unknown end of the interval is zero.
+// Milestone is an instant with the interval that contains it. If one end of the interval is unknown, its value is zero.
 type Milestone struct {
 	Milestone string    `json:"milestone"`
 	Container string    `json:"container"`
@@ -93,7 +93,7 @@ type Milestone struct {
 	Sources   []string  `json:"sources"`
 }
 
-// Starting is the state of a pod that has not settled.
+// Starting is the state of a pod whose start-up has not settled.
 const Starting = "starting"
 
 // Ready is the state of a pod that became ready.
@@ -105,16 +105,16 @@ const GivenUp = "given_up"
 // Succeeded is the state of a pod whose containers ran to completion.
 const Succeeded = "succeeded"
 
-// Unattributed is the phase for time that no evidence can divide.
+// Unattributed is the phase for time whose cause the evidence does not show.
 const Unattributed = "unattributed"
 
-// In adds up the durations of the phases with this name and container. An empty container matches any
-// container. The result ok is false if no phase matches. If a phase of zero length matches, ok is true.
+// In returns the total duration of the phases with the given name and container. An empty container matches all
+// containers. If no phase matches, ok is false.
 func (t Timeline) In(phase, container string) (sum time.Duration, ok bool, err error) {
 	return t.sum(phase, container, func(p Phase) json.Number { return p.Seconds })
 }
 
-// Stated adds up the stated errors of the phases with this name and container.
+// Stated returns the sum of the stated errors of the phases with the given name and container.
 func (t Timeline) Stated(phase, container string) (time.Duration, error) {
 	sum, _, err := t.sum(phase, container, func(p Phase) json.Number { return p.Error })
 	return sum, err
@@ -134,7 +134,7 @@ func (t Timeline) sum(phase, container string, field func(Phase) json.Number) (s
 	return sum, ok, nil
 }
 
-// MergedIn returns the unattributed phase into which another phase is merged.
+// MergedIn returns the unattributed phase that lists the named phase in its field MergedWith.
 func (t Timeline) MergedIn(phase string) (Phase, bool) {
 	for _, p := range t.Phases {
 		if p.Phase == Unattributed && slices.Contains(p.MergedWith, phase) {
@@ -144,7 +144,7 @@ func (t Timeline) MergedIn(phase string) (Phase, bool) {
 	return Phase{}, false
 }
 
-// Milestone returns the last milestone with this name and container.
+// Milestone returns the last milestone with the given name and container.
 func (t Timeline) Milestone(name, container string) (Milestone, bool) {
 	for _, m := range slices.Backward(t.Milestones) {
 		if m.Milestone == name && m.Container == container {

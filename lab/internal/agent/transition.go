@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Transition is a record in the format of kube-transition-metrics. Transition describes a pod, one of the pod's
-// containers, or one image pull. Unknown values are zero or empty.
+// Transition is a record in the format of kube-transition-metrics. A record describes one pod, one container, or one
+// image pull. Unknown values are zero or empty.
 type Transition struct {
 	Metrics TransitionMetrics `json:"kube_transition_metrics"`
 	Time    time.Time         `json:"time"`
@@ -14,22 +14,22 @@ type Transition struct {
 	Raw []byte `json:"-"` // the line as received
 }
 
-// TransitionMetrics contains exactly one of the three pointers at its end.
+// TransitionMetrics is the content of a record. Exactly one of the three pointers at its end is set.
 type TransitionMetrics struct {
 	Type    string `json:"type"`
 	Partial bool   `json:"partial"`
 	TransitionLabels
-	Container  string `json:"container_name"` // absent for the image of a volume
+	Container  string `json:"container_name"` // absent for an image volume
 	ShortImage string `json:"short_image"`
 	ImageName  string `json:"image_name"`
-	ImageTag   string `json:"image_tag"` // the tag, or the digest if there is no tag
+	ImageTag   string `json:"image_tag"` // the tag, or the digest if the reference has no tag
 
 	Pod              *PodTransition       `json:"pod"`
 	ContainerReached *ContainerTransition `json:"container"`
 	ImagePull        *PullTransition      `json:"image_pull"`
 }
 
-// TransitionLabels identifies the pod of a record. TransitionLabels is the same in all records of the pod.
+// TransitionLabels identifies the pod of a record. All records of a pod have the same labels.
 type TransitionLabels struct {
 	Namespace     string `json:"kube_namespace"`
 	PodName       string `json:"pod_name"`
@@ -80,7 +80,7 @@ type ContainerTransition struct {
 	StartedToReady       json.Number `json:"started_to_ready_seconds"`
 }
 
-// PullTransition describes one pull, from the first request for the image until the image was present.
+// PullTransition describes the time from the first request for an image until the image was present.
 type PullTransition struct {
 	// nil if the evidence does not show whether the image was present
 	AlreadyPresent *bool       `json:"already_present"`

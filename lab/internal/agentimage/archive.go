@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 )
 
-// Open unpacks an OCI archive into an empty directory. The returned index reads its blobs from this directory later.
-// The archive must contain only one image, whose index has an image for each platform.
+// Open unpacks an OCI archive into an empty directory. The caller must keep the directory as long as the caller uses
+// the index. The archive must contain exactly one image. The index of this image lists an image for each platform.
 func Open(archive, dir string) (v1.ImageIndex, error) {
 	if err := unpack(archive, dir); err != nil {
 		return nil, fmt.Errorf("unpack %s: %w", archive, err)
@@ -43,7 +43,7 @@ func unpack(archive, dir string) error {
 		return err
 	}
 	defer file.Close()
-	root, err := os.OpenRoot(dir) // names in the archive cannot escape the directory
+	root, err := os.OpenRoot(dir) // prevents that names in the archive refer to files outside the directory
 	if err != nil {
 		return err
 	}

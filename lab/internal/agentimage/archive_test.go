@@ -21,7 +21,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 )
 
-// The files that `make image-test` built.
+// The command `make image-test` sets these flags to the files that it built.
 var (
 	archive = flag.String("archive", "", "OCI archive of the image")
 	again   = flag.String("again", "", "OCI archive of another build from the same sources in another directory")
@@ -119,7 +119,8 @@ func checkConfiguration(t *testing.T, image v1.Image, architecture string) {
 	}
 }
 
-// contents returns the regular files of an image. The image may contain directories, but nothing else.
+// contents returns the regular files of an image. The test fails if the image contains other entries than files and
+// directories.
 func contents(t *testing.T, image v1.Image) map[string][]byte {
 	t.Helper()
 	flat := mutate.Extract(image)
@@ -151,7 +152,7 @@ func contents(t *testing.T, image v1.Image) map[string][]byte {
 	}
 }
 
-// requireStatic requires a statically linked program for the machine.
+// requireStatic requires that the program is statically linked and runs on the given machine type.
 func requireStatic(t *testing.T, data []byte, machine elf.Machine) {
 	t.Helper()
 	file, err := elf.NewFile(bytes.NewReader(data))
@@ -168,7 +169,7 @@ func requireStatic(t *testing.T, data []byte, machine elf.Machine) {
 	}
 }
 
-// requireBuilt requires the same program as from make build, with the expected version.
+// requireBuilt requires that the program has the build settings of make build, and the expected version.
 func requireBuilt(t *testing.T, data []byte) {
 	t.Helper()
 	built, err := os.ReadFile(*agent)

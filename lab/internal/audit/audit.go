@@ -1,5 +1,5 @@
-// Package audit reads the API server's audit log. The package returns the requests of an account and the permissions
-// that the requests needed.
+// Package audit reads the API server's audit log. The package returns the requests of an account, and the permissions
+// that were necessary for these requests.
 package audit
 
 import (
@@ -16,7 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// podName is the key under which the API server logs the pod of a token that the kubelet issued.
+// podName is the key for the name of the pod in the audit log. The API server logs this name if the kubelet requested
+// the token for the pod.
 const podName = "authentication.kubernetes.io/pod-name"
 
 // event is the part of an audit event (audit.k8s.io/v1) that this package uses.
@@ -32,14 +33,14 @@ type event struct {
 	ResponseStatus         *metav1.Status
 }
 
-// A Use contains the permissions that the requests of one pod needed.
+// Use contains the permissions that were necessary for the requests of one pod.
 type Use struct {
-	Rights  []string // "verb resource" or "verb resource group", sorted, without duplicates
+	Rights  []string // permissions "VERB RESOURCE" or "VERB RESOURCE GROUP", sorted, without duplicates
 	Refused []string // requests that the API server refused, without duplicates
 }
 
-// Of returns the permissions that a pod used. The result does not contain paths that are not resources,
-// such as /version, because every account is allowed to read these paths.
+// Of returns the permissions that a pod used, according to the audit log in the file path. Of ignores requests for
+// paths that are not resources, such as /version. Every account is allowed to read these paths.
 func Of(path, pod string) (Use, error) {
 	rights, refused := map[string]bool{}, map[string]bool{}
 	err := forEach(path, func(e event) {
@@ -61,12 +62,12 @@ func Of(path, pod string) (Use, error) {
 	return Use{slices.Sorted(maps.Keys(rights)), slices.Sorted(maps.Keys(refused))}, nil
 }
 
-// Requests counts all requests of an account, including failed requests. The keys are verb and resource, or verb and
-// path for paths that are not resources.
+// Requests counts all requests of an account, including failed requests. The keys have the form "VERB RESOURCE", or
+// "VERB PATH" if the path is not a resource.
 func Requests(path, user string) (map[string]int, error) {
 	seen, counts := map[string]bool{}, map[string]int{}
 	err := forEach(path, func(e event) {
-		// the log contains a watch twice: at its start and at its end
+		// A watch is in the log twice, because the API server logs its start and its end.
 		if e.User.Username != user || seen[e.AuditID] {
 			return
 		}
@@ -89,7 +90,7 @@ func forEach(path string, do func(event)) error {
 	}
 	for line := range bytes.Lines(data) {
 		if !bytes.HasSuffix(line, []byte("\n")) {
-			break // the line is still being written
+			break // the API server is still writing this line
 		}
 		var e event
 		if err := json.Unmarshal(line, &e); err != nil {
@@ -100,7 +101,7 @@ func forEach(path string, do func(event)) error {
 	return nil
 }
 
-// neededPermissions returns the permissions that the request needed.
+// neededPermissions returns the permissions that are necessary for the request.
 func (e event) neededPermissions() []string {
 	resource := e.ObjectRef.Resource
 	if e.ObjectRef.Subresource != "" {
@@ -122,7 +123,7 @@ func right(verb, resource, group string) string {
 	return strings.TrimSpace(verb + " " + resource + " " + group)
 }
 
-// Granted returns the permissions in a role's rules, in the form that the function Of uses.
+// Granted returns the permissions in the rules of a role. The form of the permissions is the same as in Use.Rights.
 func Granted(rules []rbacv1.PolicyRule) []string {
 	rights := map[string]bool{}
 	for _, rule := range rules {

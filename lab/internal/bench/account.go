@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// CreateAccount creates a ServiceAccount with these permissions in the whole cluster.
+// CreateAccount creates a ServiceAccount and gives it the permissions of the rules in the whole cluster.
 func (b *Bench) CreateAccount(ctx context.Context, name string, rules ...rbacv1.PolicyRule) error {
 	account := corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	if err := b.Kube.Create(ctx, "/api/v1/namespaces/"+b.Namespace+"/serviceaccounts", account); err != nil {
@@ -56,8 +56,8 @@ func (b *Bench) bind(ctx context.Context, account, role string, subject rbacv1.S
 	return nil
 }
 
-// ApplyOwned applies an object that is cluster-scoped or in another namespace. The object is deleted with the bench's
-// namespace.
+// ApplyOwned applies a cluster-scoped object, or an object in another namespace. When the bench's namespace is deleted,
+// Kubernetes also deletes this object.
 func (b *Bench) ApplyOwned(ctx context.Context, document []byte) error {
 	meta, err := b.clusterMeta(ctx, "")
 	if err != nil {
@@ -79,7 +79,8 @@ func (b *Bench) ApplyOwned(ctx context.Context, document []byte) error {
 	return b.Kube.Apply(ctx, "podlapse-lab", owned, false)
 }
 
-// clusterMeta returns the metadata for a cluster-scoped object that is deleted with the bench's namespace.
+// clusterMeta returns the metadata for a cluster-scoped object. The bench's namespace is the object's owner, so
+// Kubernetes deletes the object with the namespace.
 func (b *Bench) clusterMeta(ctx context.Context, name string) (metav1.ObjectMeta, error) {
 	var namespace corev1.Namespace
 	if err := b.Kube.Get(ctx, "/api/v1/namespaces/"+b.Namespace, &namespace); err != nil {
@@ -90,8 +91,9 @@ func (b *Bench) clusterMeta(ctx context.Context, name string) (metav1.ObjectMeta
 	}}, nil
 }
 
-// Token requests a token of a service account. The token is like the kubelet's tokens for pods: it names the pod and
-// the pod's node, and expires with the pod. If the argument pod is empty, the token names no pod and no node.
+// Token requests a token of a service account for a pod. The token has the form of the kubelet's tokens: it names the
+// pod and the pod's node, and expires with the pod. If the argument pod is empty, the token names neither a pod nor a
+// node.
 func (b *Bench) Token(ctx context.Context, account, pod string) (string, error) {
 	if pod == "" {
 		return b.AccountToken(ctx, b.Namespace, account)
@@ -103,7 +105,7 @@ func (b *Bench) Token(ctx context.Context, account, pod string) (string, error) 
 	return b.TokenOf(ctx, object)
 }
 
-// TokenOf requests a token like the token that the kubelet mounts into the given pod. The pod can be in any namespace.
+// TokenOf requests a token of the same form as the token in the pod's volume. The pod can be in any namespace.
 func (b *Bench) TokenOf(ctx context.Context, pod corev1.Pod) (string, error) {
 	request := authenticationv1.TokenRequest{}
 	request.Spec.BoundObjectRef = &authenticationv1.BoundObjectReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name,

@@ -8,25 +8,25 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Arrival contains the times at which the bench's own watch first delivered each change of a pod. A change that the
-// watch did not deliver has the zero time. Each time is a few milliseconds after the API server stored the change, and
-// never earlier.
+// Arrival contains the times at which the bench's own watch delivered the changes of a pod. If the watch has not
+// delivered a change, the time of the change is zero. Each time is a few milliseconds after the API server stored the
+// change, and never earlier.
 type Arrival struct {
 	UID               string
-	AcknowledgedAt    time.Time // the kubelet's first status with a start time
+	AcknowledgedAt    time.Time // time of the kubelet's first status with a start time
 	ContainersReadyAt time.Time
 	ReadyAt           time.Time
 	SucceededAt       time.Time
 	GoneAt            time.Time
 }
 
-// Arrivals contains the arrivals of all pods of a bench. Arrivals is safe for concurrent use.
+// Arrivals contains an Arrival for each pod of a bench. Arrivals is safe for concurrent use.
 type Arrivals struct {
 	mu   sync.Mutex
 	pods map[string]Arrival
 }
 
-// Watch watches the bench's pods until stop is called. If the watch ended earlier, stop returns the reason.
+// Watch watches the bench's pods until the caller calls stop. If the watch has failed, stop returns the error.
 func (b *Bench) Watch(ctx context.Context) (arrivals *Arrivals, stop func() error) {
 	ctx, cancel := context.WithCancel(ctx)
 	arrivals = &Arrivals{pods: make(map[string]Arrival)}
@@ -35,7 +35,7 @@ func (b *Bench) Watch(ctx context.Context) (arrivals *Arrivals, stop func() erro
 	return arrivals, func() error { cancel(); return <-ended }
 }
 
-// Of returns the arrivals that the watch has delivered about a pod so far.
+// Of returns the changes of a pod that the watch has delivered so far.
 func (s *Arrivals) Of(pod string) Arrival {
 	s.mu.Lock()
 	defer s.mu.Unlock()

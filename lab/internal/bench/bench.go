@@ -1,5 +1,5 @@
-// Package bench provides the resources that scenarios and the sample need on the running node. These resources are a
-// namespace, images, faults that end with the bench, and access to the agent.
+// Package bench provides the resources that scenarios and the sample need on the running node: a namespace, images,
+// faults, and access to the agent. The faults end with the bench.
 package bench
 
 import (
@@ -22,29 +22,29 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/registry"
 )
 
-// Bench is one use of the node by a scenario or by the sample.
+// Bench contains the resources of one scenario, or of the sample, on the node.
 type Bench struct {
 	Node      node.Node
 	Kube      *kube.Client
 	Registry  registry.Client
 	Namespace string
-	BaseImage string // reference of the image without an additional layer
+	BaseImage string // reference of the image without additional layers
 	Seed      uint64 // seed for all random choices of a scenario
-	Before    string // path of the agent program to compare with
+	Before    string // path of another agent program, with which a scenario compares the agent
 	Observer         // the node's own agent
 
 	base   v1.Image
 	faults faults
 }
 
-// FreshName adds random characters to a prefix, so that a namespace with this name has never existed before.
+// FreshName adds random characters to a prefix. No earlier namespace has the resulting name.
 func FreshName(prefix string) string {
 	var random [3]byte
 	_, _ = rand.Read(random[:]) // crypto/rand does not fail on Linux
 	return prefix + "-" + hex.EncodeToString(random[:])
 }
 
-// Open returns a bench for a namespace without changing anything. The node must be up.
+// Open returns a bench for a namespace. Open changes nothing. The node must be up.
 func Open(n node.Node, namespace string) (*Bench, error) {
 	client, err := n.Kube()
 	if err != nil {
@@ -54,8 +54,8 @@ func Open(n node.Node, namespace string) (*Bench, error) {
 		Observer: resident(n, namespace)}, nil
 }
 
-// Set creates a bench without faults, and a namespace for its pods. Clear removes the bench, even if Set
-// failed and returned an incomplete bench together with an error. ClearAll finds the namespace by its purpose.
+// Set creates a bench without faults and a namespace for its pods. If Set fails, Set returns an error and an incomplete
+// bench. The caller must call Clear in both cases. ClearAll finds the namespace by its purpose.
 func Set(ctx context.Context, n node.Node, namespace, purpose string) (*Bench, error) {
 	b, err := Open(n, namespace)
 	if err != nil {
@@ -73,7 +73,7 @@ func Set(ctx context.Context, n node.Node, namespace, purpose string) (*Bench, e
 	return b, b.Kube.CreateNamespace(ctx, n.Report, namespace, purpose)
 }
 
-// ClearAll removes the remains of killed runs with the same purpose.
+// ClearAll clears the benches that killed runs with the same purpose left on the node.
 func ClearAll(ctx context.Context, n node.Node, purpose string) error {
 	client, err := n.Kube()
 	if err != nil {
@@ -103,8 +103,8 @@ func (b *Bench) ResetFaults(ctx context.Context) error {
 	return b.faults.set(ctx, b.Registry, nil)
 }
 
-// Clear ends the faults and removes the namespace. Clear removes the bench's images from the node and the registry.
-// Clear restarts the kubelet and the agent with their usual settings.
+// Clear ends the faults and deletes the namespace. Clear also removes the bench's images from the node and from the
+// registry, and restarts the kubelet and the agent with their usual settings.
 func (b *Bench) Clear(ctx context.Context) error {
 	failures := []error{
 		b.Node.Thaw(), b.ResetFaults(ctx), b.Node.Restore(ctx),
@@ -131,8 +131,8 @@ func (b *Bench) BreakNetwork(reason string) error {
 	return cni.WriteFaults(b.Node.CNIFaults(), cni.Faults{Namespace: b.Namespace, Fail: reason})
 }
 
-// DelayNetwork delays the network plugin for the bench's pods with these names. Without names, DelayNetwork applies to
-// all pods of the bench.
+// DelayNetwork makes the network plugin wait before it sets up the network of the named pods. Without names, the delay
+// applies to all pods of the bench.
 func (b *Bench) DelayNetwork(delay time.Duration, pods ...string) error {
 	return cni.WriteFaults(b.Node.CNIFaults(),
 		cni.Faults{Namespace: b.Namespace, Pods: pods, Delay: cni.Duration{Duration: delay}})

@@ -17,32 +17,32 @@ const (
 	CallStart   = "start"
 )
 
-// RuntimeCall is one call to the runtime for a pod, with the times from containerd's log.
+// RuntimeCall is one call of the kubelet to the runtime for a pod. The times are from containerd's log.
 type RuntimeCall struct {
-	Span      // EndAt is zero while the call is in progress, or if containerd exited before the end
+	Span      // EndAt is zero until containerd logs the end of the call, or is started again
 	Kind      string
 	Container string
 	Attempt   int
 	Failed    bool
 
-	ExitedAt time.Time // for a start: time when the container's process exited; zero while the process runs
-	HeardAt  time.Time // for a start: time when containerd learned of the exit
+	ExitedAt time.Time // for CallStart: time when the container's process exited; zero while the process runs
+	HeardAt  time.Time // for CallStart: time when containerd learned of the exit
 
 	sandbox, container string // the IDs of the sandbox and the container
 }
 
-// CallLog reads the calls for pods from containerd's log. CallLog starts at the end of the log at the time of opening,
-// and reads each line once. CallLog is safe for concurrent use.
+// CallLog reads the runtime calls for pods from containerd's log. CallLog skips the lines that were in the log before
+// OpenCallLog, and reads each later line once. CallLog is safe for concurrent use.
 type CallLog struct {
 	mu    sync.Mutex
 	file  tail
-	calls map[string][]*RuntimeCall // by the pod's UID, in the order of their starts
-	pod   map[string]string         // the pod's UID by the sandbox's ID
-	named map[string]*RuntimeCall   // the call that created a container, by the container's ID
+	calls map[string][]*RuntimeCall // calls in the order of their starts, by the pod's UID
+	pod   map[string]string         // UID of the pod, by the ID of its sandbox
+	named map[string]*RuntimeCall   // CallCreate that created the container, by the ID of the container
 	last  time.Time                 // timestamp of the last line
 }
 
-// OpenCallLog starts to read the calls for pods. OpenCallLog skips the calls that containerd logged earlier.
+// OpenCallLog returns a CallLog for the calls that containerd logs from now on.
 func (b *Bench) OpenCallLog() (*CallLog, error) {
 	file, err := tailOf(b.Node.ContainerdLog())
 	if err != nil {
@@ -128,8 +128,8 @@ func (l *CallLog) take(line []byte) {
 	}
 }
 
-// runtimeStarts is the first message of a new containerd process. Calls that the previous process did not answer have
-// failed.
+// runtimeStarts is the first message of a new containerd process. Calls without an answer from the previous process
+// have failed.
 const runtimeStarts = "starting containerd"
 
 func (l *CallLog) endAll() {
@@ -142,7 +142,7 @@ func (l *CallLog) endAll() {
 	}
 }
 
-// record adds a call that starts, or sets the end of the last matching call.
+// record adds a call that starts. If the line reports an end, record sets the end of the last matching call instead.
 func (l *CallLog) record(uid string, call RuntimeCall, at time.Time, ends, failed bool) *RuntimeCall {
 	if !ends {
 		l.calls[uid] = append(l.calls[uid], &call)
@@ -155,7 +155,7 @@ func (l *CallLog) record(uid string, call RuntimeCall, at time.Time, ends, faile
 			return known
 		}
 	}
-	return &call // the call started before the log was opened
+	return &call // the start of the call was logged before OpenCallLog
 }
 
 func inMetadata(what *regexp.Regexp, metadata string) string {

@@ -9,48 +9,48 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-// InitContainer returns an init container that runs for the given time and then succeeds.
+// InitContainer returns an init container that runs for the given duration and then succeeds.
 func InitContainer(name, image string, runFor time.Duration) corev1.Container {
 	return corev1.Container{Name: name, Image: image, Env: variable(workload.RunFor, runFor)}
 }
 
-// Sidecar returns a restartable init container, which starts and keeps running.
+// Sidecar returns a restartable init container that runs until the pod ends.
 func Sidecar(name, image string) corev1.Container {
 	always := corev1.ContainerRestartPolicyAlways
 	return corev1.Container{Name: name, Image: image, RestartPolicy: &always}
 }
 
-// MainContainer returns a container that becomes ready a given time after its process started. The readiness probe
-// blocks until then, so the readiness does not depend on the time of the kubelet's next probe. The given time must be
-// longer than the probe's period.
+// MainContainer returns a container that becomes ready a given time after the start of its process. The readiness probe
+// blocks until this time. The readiness therefore does not depend on the time of the kubelet's next probe. The given
+// time must be longer than the probe's period.
 func MainContainer(name, image string, readyAfter time.Duration) corev1.Container {
 	return corev1.Container{Name: name, Image: image, Env: variable(workload.ReadyAfter, readyAfter),
 		ReadinessProbe: probe(workload.Probe, readyAfter)}
 }
 
-// WithStartupProbe adds a startup probe that passes a given time after the process started. The time to readiness
-// starts with the process as well.
+// WithStartupProbe adds a startup probe that passes a given time after the start of the process. The time to readiness
+// also starts with the process.
 func WithStartupProbe(c corev1.Container, startedAfter time.Duration) corev1.Container {
 	c.Env = append(c.Env, variable(workload.StartedAfter, startedAfter)...)
 	c.StartupProbe = probe(workload.StartupProbe, startedAfter)
 	return c
 }
 
-// WithHook adds a post-start hook of this duration to a container.
+// WithHook adds a post-start hook that runs for the given duration.
 func WithHook(c corev1.Container, hookFor time.Duration) corev1.Container {
 	c.Env = append(c.Env, variable(workload.HookFor, hookFor)...)
 	c.Lifecycle = &corev1.Lifecycle{PostStart: &corev1.LifecycleHandler{Exec: command(workload.Hook)}}
 	return c
 }
 
-// WithStop sets the time that a container needs to exit after its stop signal, and the exit status.
+// WithStop sets the time between a container's stop signal and its exit, and the exit status.
 func WithStop(c corev1.Container, takes time.Duration, status int) corev1.Container {
 	c.Env = append(c.Env, variable(workload.StopFor, takes)...)
 	c.Env = append(c.Env, corev1.EnvVar{Name: workload.StopCode, Value: strconv.Itoa(status)})
 	return c
 }
 
-// WithPreStop adds a pre-stop hook of this duration to a container.
+// WithPreStop adds a pre-stop hook that runs for the given duration.
 func WithPreStop(c corev1.Container, hookFor time.Duration) corev1.Container {
 	c.Env = append(c.Env, variable(workload.HookFor, hookFor)...)
 	c.Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Exec: command(workload.Hook)}}

@@ -11,29 +11,28 @@ import (
 	"time"
 )
 
-// KubeletEvent is one Event with the time at which the kubelet logged the creation of the Event. KubeletEvent includes
-// Events that the kubelet's spam filter later drops. For a repeated Event, each occurrence is a KubeletEvent, although
-// the API server stores the Event only once.
+// KubeletEvent is one Event that the kubelet logged. A KubeletEvent also exists for each Event that the kubelet's spam
+// filter drops, and for each occurrence of a repeated Event. The API server stores a repeated Event only once.
 type KubeletEvent struct {
 	At        time.Time
 	Pod       string
-	Container string // name of the container; empty for an Event about the pod or a volume
+	Container string // name of the container; empty if the Event concerns the pod or a volume
 	Reason    string
 	Message   string
 }
 
-// EventLog reads the kubelet's log from its end at the time of opening. EventLog is safe for concurrent use.
+// EventLog reads Events from the kubelet's log. EventLog skips the lines that were in the log before OpenEventLog.
+// EventLog is safe for concurrent use.
 type EventLog struct {
 	namespace string
 
 	mu     sync.Mutex
 	file   tail
 	events []KubeletEvent
-	begun  *KubeletEvent // the last Event, if its message is on the next line of the log
+	begun  *KubeletEvent // last Event, if its message is on the next line of the log
 }
 
-// OpenEventLog starts to read the Events about the bench's pods. OpenEventLog skips the Events that the kubelet created
-// earlier.
+// OpenEventLog returns an EventLog for the Events about the bench's pods that the kubelet creates from now on.
 func (b *Bench) OpenEventLog() (*EventLog, error) {
 	file, err := tailOf(b.Node.KubeletLog())
 	if err != nil {
@@ -42,7 +41,7 @@ func (b *Bench) OpenEventLog() (*EventLog, error) {
 	return &EventLog{namespace: b.Namespace, file: file}, nil
 }
 
-// All returns the Events so far, in the order in which the kubelet created these Events.
+// All returns the Events in the order in which the kubelet created the Events.
 func (l *EventLog) All() ([]KubeletEvent, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -52,8 +51,8 @@ func (l *EventLog) All() ([]KubeletEvent, error) {
 	return slices.Clone(l.events), nil
 }
 
-// klog writes a text of several lines between the characters < and >, with a tab before each line. The first line of
-// the text is sufficient.
+// manyLines is the character that klog writes before a text of several lines. The text follows on the next lines, with
+// a tab before each line. EventLog keeps only the first line.
 const manyLines = "<"
 
 const quoted = `("(?:[^"\\]|\\.)*")`
@@ -97,7 +96,7 @@ func (l *EventLog) take(line []byte) {
 	l.events = append(l.events, event)
 }
 
-// containerOf returns NAME from spec.containers{NAME} and similar paths.
+// containerOf returns the name of the container in a field path such as spec.containers{NAME}.
 func containerOf(fieldPath string) string {
 	_, rest, _ := strings.Cut(fieldPath, "{")
 	return strings.TrimSuffix(rest, "}")

@@ -9,10 +9,10 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/registry"
 )
 
-// faults contains the registry's rules by image. faults is safe for concurrent use.
+// faults contains the bench's rules for the registry. faults is safe for concurrent use.
 type faults struct {
 	mu    sync.Mutex
-	rules map[string]registry.Rule // by repository
+	rules map[string]registry.Rule // one rule for each repository
 }
 
 func (f *faults) set(ctx context.Context, client registry.Client, next map[string]registry.Rule) error {
@@ -40,26 +40,27 @@ func (f *faults) send(ctx context.Context, client registry.Client) error {
 	return client.SetRules(ctx, rules...)
 }
 
-// Break adds a registry fault for one of the bench's images. Faults for other images remain.
+// Break sets the registry's fault for one of the bench's images. The faults for other images remain.
 func (b *Bench) Break(ctx context.Context, name string, rule registry.Rule) error {
 	rule.Repository = b.Namespace + "/" + name
 	return b.faults.change(ctx, b.Registry, func(rules map[string]registry.Rule) { rules[rule.Repository] = rule })
 }
 
-// Mend ends the fault for one of the bench's images.
+// Mend removes the registry's fault for one of the bench's images.
 func (b *Bench) Mend(ctx context.Context, name string) error {
 	return b.faults.change(ctx, b.Registry,
 		func(rules map[string]registry.Rule) { delete(rules, b.Namespace+"/"+name) })
 }
 
-// Throttle limits the rate of each registry response for all images of this bench, and ends other faults.
+// Throttle limits the rate of each registry response for all images of this bench. Throttle removes all other faults.
 func (b *Bench) Throttle(ctx context.Context, bytesPerSecond int64) error {
 	all := b.Namespace + "/*"
 	return b.faults.set(ctx, b.Registry,
 		map[string]registry.Rule{all: {Repository: all, BytesPerSecond: bytesPerSecond}})
 }
 
-// ThrottleImages limits the rate of the registry's responses for the named images of the bench, and ends other faults.
+// ThrottleImages limits the rate of each registry response for the named images of the bench. ThrottleImages removes
+// all other faults.
 func (b *Bench) ThrottleImages(ctx context.Context, bytesPerSecond int64, names ...string) error {
 	rules := make(map[string]registry.Rule)
 	for _, name := range names {

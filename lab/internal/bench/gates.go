@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The names of the gates that scenarios add to pods.
+// The gates that hold a pod until a scenario opens the gate.
 const (
 	SchedulingGate = "podlapse-lab/hold"
 	ReadinessGate  = "podlapse-lab/approved"

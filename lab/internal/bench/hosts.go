@@ -10,14 +10,14 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/image"
 )
 
-// Host returns the name of a registry that only this bench uses.
+// Host returns a host name for a registry that only this bench uses.
 func (b *Bench) Host(name string) string { return name + "." + b.Namespace + ".invalid" }
 
-// hosts returns the directory in which the runtime looks up the configuration of a registry.
+// hosts returns the directory with the runtime's configuration of a registry.
 func (b *Bench) hosts(name string) string { return b.Node.In("registry-hosts", b.Host(name)) }
 
-// ReachHost configures how the runtime reaches a registry of the bench. The runtime tries the mirrors in the given
-// order, and then the server itself.
+// ReachHost configures the addresses of a registry for the runtime. The runtime tries the mirrors in the given order,
+// and then the server.
 func (b *Bench) ReachHost(name, server string, mirrors ...string) error {
 	text := fmt.Sprintf("server = %q\n", server)
 	for _, mirror := range mirrors {
@@ -32,7 +32,8 @@ func (b *Bench) ReachHost(name, server string, mirrors ...string) error {
 	return nil
 }
 
-// forgetHosts removes the configuration of ReachHost, and removes the images of these registries from the node.
+// forgetHosts removes the configuration that ReachHost created, and removes the images of these registries from the
+// node.
 func (b *Bench) forgetHosts(ctx context.Context, runtime *cri.Client) error {
 	found, err := filepath.Glob(b.hosts("*"))
 	if err != nil {
@@ -49,8 +50,7 @@ func (b *Bench) forgetHosts(ctx context.Context, runtime *cri.Client) error {
 	return nil
 }
 
-// PushTo pushes a new image to the registries at these addresses, with the same name. At first, the node does not have
-// the image.
+// PushTo pushes the same new image under the same name to several registries. The node does not have the image yet.
 func (b *Bench) PushTo(ctx context.Context, name string, size int, addresses ...string) error {
 	layers, err := image.RandomLayers(size)
 	if err != nil {

@@ -11,13 +11,13 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// Image pushes an image with one layer of random bytes and returns its reference. The node does not have the image. The
-// image's repository is NAMESPACE/NAME.
+// Image pushes an image with one layer of random bytes, and returns the image's reference. The node does not have the
+// image yet. The image's repository is NAMESPACE/NAME.
 func (b *Bench) Image(ctx context.Context, name string, size int) (string, error) {
 	return b.ImageOfSizes(ctx, name, size)
 }
 
-// ImageOfSizes is like Image, with one layer of each size.
+// ImageOfSizes is like Image, but the image has one layer of each size.
 func (b *Bench) ImageOfSizes(ctx context.Context, name string, sizes ...int) (string, error) {
 	layers, err := image.RandomLayers(sizes...)
 	if err != nil {
@@ -52,7 +52,7 @@ func (b *Bench) ImageByDigest(ctx context.Context, name string, size int) (strin
 	return b.imagePrefix() + name + "@" + digest.String(), image.Push(ctx, b.Reference(name), built)
 }
 
-// ImageElsewhere pushes an image that runs only on another platform.
+// ImageElsewhere pushes an image for another CPU architecture, so that the image cannot run on the node.
 func (b *Bench) ImageElsewhere(ctx context.Context, name, architecture string) (string, error) {
 	index, err := image.For(b.base, architecture)
 	if err != nil {
@@ -64,13 +64,13 @@ func (b *Bench) ImageElsewhere(ctx context.Context, name, architecture string) (
 // Reference returns the reference of the bench's image with this name.
 func (b *Bench) Reference(name string) string { return b.imagePrefix() + name + ":1" }
 
-// Elsewhere returns a reference to the same image under the registry's other name.
+// Elsewhere replaces the registry's name in a reference with the other name of the same registry.
 func (b *Bench) Elsewhere(reference string) string {
 	return node.OtherRegistry + strings.TrimPrefix(reference, layout.Address(layout.RegistryPort))
 }
 
-// Warm makes the runtime pull an image without the kubelet, as crictl and preloaders do. Warm returns the start and the
-// end of the pull.
+// Warm makes the runtime pull an image directly, without the kubelet. The tool crictl and preloaders of images work in
+// the same way. Warm returns the times of the start and the end of the pull.
 func (b *Bench) Warm(ctx context.Context, reference string) (Span, error) {
 	runtime, err := b.Node.Runtime()
 	if err != nil {

@@ -10,25 +10,26 @@ import (
 	"time"
 )
 
-// TakenUpAt returns the time when the kubelet picked up a pod, according to the kubelet's log. Immediately afterwards,
-// the kubelet writes the pod's start time into the pod's first status.
+// TakenUpAt returns the time when the kubelet received a new pod, according to the kubelet's log. Immediately
+// afterwards, the kubelet writes the pod's start time into the first status of the pod.
 func (b *Bench) TakenUpAt(pod string) (time.Time, error) {
 	return b.kubeletLogged(syncLoopAdd, pod, time.Time{})
 }
 
 // HeardReadyAt returns the time when the kubelet learned that a readiness probe passed, according to the kubelet's log.
-// HeardReadyAt ignores times before the given instant. At this time, the kubelet sets the condition.
+// At this time, the kubelet sets the condition. HeardReadyAt ignores log lines from before the time in the argument
+// after.
 func (b *Bench) HeardReadyAt(pod string, after time.Time) (time.Time, error) {
 	return b.kubeletLogged(syncLoopReady, pod, after)
 }
 
-// StopRequestedAt returns the time when the kubelet received the request to delete a pod, according to the kubelet's
+// StopRequestedAt returns the time when the kubelet learned of the request to delete a pod, according to the kubelet's
 // log.
 func (b *Bench) StopRequestedAt(pod string) (time.Time, error) {
 	return b.kubeletLogged(syncLoopDelete, pod, time.Time{})
 }
 
-// The format of klog's lines is: severity, month, day, time of day, thread, source, message.
+// The patterns match klog's lines, whose format is: severity, month, day, time of day, thread, source, message.
 var (
 	syncLoopAdd    = regexp.MustCompile(`^I(\d{4} \d\d:\d\d:\d\d\.\d{6}) .*"SyncLoop ADD" source="api" pods=\[(.*)\]`)
 	syncLoopDelete = regexp.MustCompile(
@@ -52,7 +53,8 @@ func (b *Bench) kubeletLogged(line *regexp.Regexp, pod string, after time.Time) 
 	return at, nil
 }
 
-// firstLineAbout returns the time of the first matching line about a pod after an instant.
+// firstLineAbout returns the time of the first line that matches the pattern, concerns the pod, and is not from before
+// the time in the argument after.
 func firstLineAbout(log io.Reader, line *regexp.Regexp, pod string, after, now time.Time) (time.Time, error) {
 	lines := bufio.NewScanner(log)
 	lines.Buffer(nil, 1<<20)

@@ -8,20 +8,21 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/cni"
 )
 
-// NetworkFaults contains the faults of the network plugin, with at most one fault for each pod. NetworkFaults is safe
-// for concurrent use.
+// NetworkFaults contains the faults of the network plugin. Each pod has at most one fault. NetworkFaults is safe for
+// concurrent use.
 type NetworkFaults struct {
 	bench *Bench
 	mu    sync.Mutex
 	pods  map[string]cni.Faults
 }
 
-// NetworkFaults returns a set without faults.
+// NetworkFaults returns an empty set of network faults.
 func (b *Bench) NetworkFaults() *NetworkFaults {
 	return &NetworkFaults{bench: b, pods: make(map[string]cni.Faults)}
 }
 
-// Set sets the fault of a pod of the bench. A fault without a delay and without a failure ends the pod's fault.
+// Set replaces the network fault of one of the bench's pods. A fault with neither a delay nor a failure removes the
+// pod's fault.
 func (f *NetworkFaults) Set(pod string, fault cni.Faults) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

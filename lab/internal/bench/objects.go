@@ -23,19 +23,21 @@ func (b *Bench) CreateConfigMap(ctx context.Context, name string) error {
 	return nil
 }
 
-// ConfigMapVolume returns a volume that cannot be mounted until the ConfigMap exists.
+// ConfigMapVolume returns a volume with the content of a ConfigMap. The kubelet cannot mount the volume until the
+// ConfigMap exists.
 func ConfigMapVolume(name string) corev1.Volume {
 	return corev1.Volume{Name: "config", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
 		LocalObjectReference: corev1.LocalObjectReference{Name: name}}}}
 }
 
-// ClaimVolume returns a volume with this PersistentVolumeClaim.
+// ClaimVolume returns a volume for the named PersistentVolumeClaim.
 func ClaimVolume(claim string) corev1.Volume {
 	return corev1.Volume{Name: "data", VolumeSource: corev1.VolumeSource{
 		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}}}
 }
 
-// CreateClaim creates a PersistentVolumeClaim and its volume, which is a directory on the node.
+// CreateClaim creates a PersistentVolumeClaim and the PersistentVolume for the claim. The volume is a directory on the
+// node.
 func (b *Bench) CreateClaim(ctx context.Context, name string) error {
 	const class = "podlapse-lab"
 	if err := b.createVolume(ctx, name, class); err != nil {
@@ -44,8 +46,8 @@ func (b *Bench) CreateClaim(ctx context.Context, name string) error {
 	return b.createClaim(ctx, name, class, b.volume(name))
 }
 
-// CreateLateClaim creates a PersistentVolumeClaim. The claim's StorageClass binds the claim only after the scheduler
-// assigns a pod with the claim to a node.
+// CreateLateClaim creates a PersistentVolumeClaim whose StorageClass delays the binding of the claim. Kubernetes binds
+// the claim only after the scheduler selects a node for a pod with the claim.
 func (b *Bench) CreateLateClaim(ctx context.Context, name string) error {
 	class := b.volume(name)
 	document := fmt.Sprintf("{apiVersion: storage.k8s.io/v1, kind: StorageClass, metadata: {name: %s}, "+
@@ -56,7 +58,7 @@ func (b *Bench) CreateLateClaim(ctx context.Context, name string) error {
 	return b.createClaim(ctx, name, class, "")
 }
 
-// Provision creates the volume of a late claim, as a provisioner does.
+// Provision creates the volume for a claim of CreateLateClaim, in place of a provisioner.
 func (b *Bench) Provision(ctx context.Context, name string) error {
 	return b.createVolume(ctx, name, b.volume(name))
 }
@@ -93,14 +95,15 @@ func (b *Bench) createClaim(ctx context.Context, name, class, volume string) err
 	return nil
 }
 
-// FileVolume returns a volume with a file on the node. The volume cannot be mounted until MakeFile creates the file.
+// FileVolume returns a volume with a file of the node. The kubelet cannot mount the volume until MakeFile creates the
+// file.
 func (b *Bench) FileVolume(name string) corev1.Volume {
 	kind := corev1.HostPathFile
 	return corev1.Volume{Name: "file", VolumeSource: corev1.VolumeSource{
 		HostPath: &corev1.HostPathVolumeSource{Path: b.file(name), Type: &kind}}}
 }
 
-// MakeFile creates the file of a FileVolume.
+// MakeFile creates the file that a FileVolume requires.
 func (b *Bench) MakeFile(name string) error {
 	path := b.file(name)
 	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, nil, 0o644)); err != nil {
@@ -113,11 +116,11 @@ func (b *Bench) file(name string) string { return b.Node.In("volumes", b.volume(
 
 const runtimeClasses = "/apis/node.k8s.io/v1/runtimeclasses"
 
-// RuntimeClass returns the name of a RuntimeClass that only the bench uses.
+// RuntimeClass returns the full name of a RuntimeClass of this bench.
 func (b *Bench) RuntimeClass(name string) string { return b.Namespace + "-" + name }
 
-// CreateRuntimeClass creates a RuntimeClass for a handler. The runtime may lack the handler. The RuntimeClass is
-// deleted with the bench.
+// CreateRuntimeClass creates a RuntimeClass for a runtime handler. The runtime does not need to have the handler.
+// Kubernetes deletes the RuntimeClass with the bench's namespace.
 func (b *Bench) CreateRuntimeClass(ctx context.Context, name, handler string) error {
 	return b.ApplyOwned(
 		ctx,
@@ -131,7 +134,7 @@ func (b *Bench) DeleteRuntimeClass(ctx context.Context, name string) error {
 	return b.Kube.Delete(ctx, runtimeClasses+"/"+b.RuntimeClass(name))
 }
 
-// LabelNode sets a label of this bench on the lab's node. An empty value removes the label.
+// LabelNode sets a label on the lab's node. Only this bench uses the label. An empty value removes the label.
 func (b *Bench) LabelNode(ctx context.Context, name, value string) error {
 	var label any
 	if value != "" {
@@ -144,5 +147,5 @@ func (b *Bench) LabelNode(ctx context.Context, name, value string) error {
 	return nil
 }
 
-// NodeLabel returns the key of a label that LabelNode sets.
+// NodeLabel returns the key of the label that LabelNode sets.
 func (b *Bench) NodeLabel(name string) string { return "podlapse-lab/" + b.Namespace + "-" + name }

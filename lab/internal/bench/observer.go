@@ -12,7 +12,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/progress"
 )
 
-// Observer gives access to an agent that watches the bench's pods, through the agent's API and its printed records.
+// Observer reads the reports of one agent about the bench's pods. The reports are the responses of the agent's API and
+// the printed records.
 type Observer struct {
 	Agent agent.Client
 
@@ -21,21 +22,21 @@ type Observer struct {
 	output    func() (agent.Output, error)
 }
 
-// resident returns the node's own agent.
+// resident returns the Observer of the node's own agent.
 func resident(n node.Node, namespace string) Observer {
 	return Observer{Agent: agent.Client{Server: "http://" + layout.Address(layout.AgentPort)},
 		namespace: namespace, report: n.Report, output: n.AgentOutput}
 }
 
-// Beside returns an extra agent that runs in addition to the node's own agent. Extra agents are counted from
-// 0.
+// Beside returns the Observer of an extra agent. Extra agents run in addition to the node's own agent, and are numbered
+// from 0.
 func (b *Bench) Beside(extra int) Observer {
 	return Observer{Agent: b.Node.Extra(extra), namespace: b.Namespace, report: b.Node.Report,
 		output: func() (agent.Output, error) { return agent.Output{File: b.Node.ExtraRecords(extra)}, nil }}
 }
 
-// AwaitSettled waits until the agent has reported a pod's start-up, and returns the report. If the pod is ready, the
-// agent only waits for late or lost Events, for at most 15 s.
+// AwaitSettled waits until the agent has reported a pod's start-up, and returns the report. For a pod that is already
+// ready, the wait is at most 15 s, because the agent still waits for late Events.
 func (o Observer) AwaitSettled(ctx context.Context, name string) (agent.Timeline, error) {
 	return awaitPrinted(ctx, o, "the agent to report pod "+name,
 		func(r agent.Records) []agent.Timeline { return r.Timelines },
@@ -48,7 +49,7 @@ func (o Observer) AwaitEnd(ctx context.Context, name string) (agent.End, error) 
 		func(r agent.Records) []agent.End { return r.Terminations }, func(e agent.End) bool { return e.Name == name })
 }
 
-// awaitPrinted waits for the first matching record.
+// awaitPrinted waits for the first record that matches the condition.
 func awaitPrinted[R any](ctx context.Context, o Observer, what string, of func(agent.Records) []R,
 	is func(R) bool) (found R, err error) {
 	err = o.report.Wait(ctx, what, 45*time.Second, 100*time.Millisecond, func(context.Context) error {
@@ -67,7 +68,8 @@ func awaitPrinted[R any](ctx context.Context, o Observer, what string, of func(a
 	return found, err
 }
 
-// Records returns all records that the agents have printed about the bench's pods so far, before and after restarts.
+// Records returns all records that the agent has printed about the bench's pods. The records include those from before
+// a restart of the agent.
 func (o Observer) Records() (agent.Records, error) {
 	output, err := o.output()
 	if err != nil {

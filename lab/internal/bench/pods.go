@@ -50,13 +50,13 @@ func (b *Bench) CreatePod(ctx context.Context, name string, spec corev1.PodSpec)
 	return b.CreateAnnotatedPod(ctx, name, nil, spec)
 }
 
-// CreateAnnotatedPod is like CreatePod, with annotations.
+// CreateAnnotatedPod is like CreatePod, but the pod has the given annotations.
 func (b *Bench) CreateAnnotatedPod(ctx context.Context, name string, annotations map[string]string,
 	spec corev1.PodSpec) error {
 	return b.createPod(ctx, metav1.ObjectMeta{Name: name, Annotations: annotations}, spec)
 }
 
-// CreateLabelledPod is like CreatePod, with labels.
+// CreateLabelledPod is like CreatePod, but the pod has the given labels.
 func (b *Bench) CreateLabelledPod(ctx context.Context, name string, labels map[string]string,
 	spec corev1.PodSpec) error {
 	return b.createPod(ctx, metav1.ObjectMeta{Name: name, Labels: labels}, spec)
@@ -70,7 +70,7 @@ func (b *Bench) createPod(ctx context.Context, meta metav1.ObjectMeta, spec core
 	return nil
 }
 
-// DeletePod requests the deletion of a pod. DeletePod does not wait for the deletion.
+// DeletePod requests the deletion of a pod, and does not wait until the pod is deleted.
 func (b *Bench) DeletePod(ctx context.Context, pod string) error {
 	if err := b.Kube.Delete(ctx, b.PodPath(pod)); err != nil {
 		return fmt.Errorf("delete pod: %w", err)
@@ -78,7 +78,7 @@ func (b *Bench) DeletePod(ctx context.Context, pod string) error {
 	return nil
 }
 
-// AwaitGone waits until the API server no longer has a pod with this name.
+// AwaitGone waits until the API server has no pod with the given name.
 func (b *Bench) AwaitGone(ctx context.Context, name string) error {
 	return b.Node.Report.Wait(ctx, "pod "+name+" to be gone", time.Minute, 200*time.Millisecond,
 		func(ctx context.Context) error {
@@ -94,12 +94,12 @@ func (b *Bench) AwaitGone(ctx context.Context, name string) error {
 		})
 }
 
-// PodPath returns the API server's path of a pod.
+// PodPath returns the URL path of a pod in the Kubernetes API.
 func (b *Bench) PodPath(pod string) string {
 	return "/api/v1/namespaces/" + b.Namespace + "/pods/" + pod
 }
 
-// AwaitReady waits until the pod's status is ready.
+// AwaitReady waits until the pod's status reports that the pod is ready.
 func (b *Bench) AwaitReady(ctx context.Context, name string, limit time.Duration) error {
 	return b.Node.Report.Wait(ctx, "pod "+name+" to be ready", limit, 200*time.Millisecond,
 		func(ctx context.Context) error {
@@ -116,7 +116,7 @@ func (b *Bench) AwaitReady(ctx context.Context, name string, limit time.Duration
 		})
 }
 
-// AwaitRunning waits until a container is running, according to the pod's status.
+// AwaitRunning waits until the pod's status reports that the container is running.
 func (b *Bench) AwaitRunning(ctx context.Context, name, container string, limit time.Duration) error {
 	return b.Node.Report.Wait(ctx, "container "+container+" of pod "+name+" to run", limit, 200*time.Millisecond,
 		func(ctx context.Context) error {
@@ -133,7 +133,7 @@ func (b *Bench) AwaitRunning(ctx context.Context, name, container string, limit 
 		})
 }
 
-// describe returns one line that contains the pod's phase and the container that the pod waits for.
+// describe returns one line with the pod's phase and the container for which the pod waits.
 func describe(pod corev1.Pod) string {
 	text := "the pod is " + string(pod.Status.Phase)
 	statuses := append(append([]corev1.ContainerStatus(nil), pod.Status.InitContainerStatuses...),

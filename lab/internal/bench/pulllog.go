@@ -8,22 +8,22 @@ import (
 	"time"
 )
 
-// PullCall is one call of PullImage, with the times from containerd's log in milliseconds.
+// PullCall is one call of the runtime's method PullImage. The times are from containerd's log, which has milliseconds.
 type PullCall struct {
 	Span          // EndAt is zero while the call is in progress
 	Failed string // containerd's error message
 }
 
-// PullLog reads the calls of PullImage from containerd's log. PullLog starts at the end of the log at the time of
-// opening, and reads each line once. PullLog is safe for concurrent use.
+// PullLog reads the calls of PullImage from containerd's log. PullLog skips the lines that were in the log before
+// OpenPullLog, and reads each later line once. PullLog is safe for concurrent use.
 type PullLog struct {
 	mu    sync.Mutex
 	file  tail
-	calls map[string][]PullCall // by the requested reference, in the order of their starts
+	calls map[string][]PullCall // calls in the order of their starts, by the requested image reference
 	last  time.Time             // timestamp of the last line
 }
 
-// OpenPullLog starts to read the calls of PullImage. OpenPullLog skips the calls that containerd logged earlier.
+// OpenPullLog returns a PullLog for the calls of PullImage that containerd logs from now on.
 func (b *Bench) OpenPullLog() (*PullLog, error) {
 	file, err := tailOf(b.Node.ContainerdLog())
 	if err != nil {
@@ -32,8 +32,8 @@ func (b *Bench) OpenPullLog() (*PullLog, error) {
 	return &PullLog{file: file, calls: make(map[string][]PullCall)}, nil
 }
 
-// Of returns the calls for an image reference so far. If calls for the same reference overlap, Of assumes
-// that these calls end in the order in which they started.
+// Of returns the calls for an image reference so far. If calls for the same reference overlap, Of assumes that the call
+// that started first also ended first.
 func (l *PullLog) Of(reference string) ([]PullCall, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,7 +81,7 @@ func (l *PullLog) take(line []byte) {
 	}
 }
 
-// endAll ends the calls that a restarted containerd can no longer answer.
+// endAll ends the open calls of an exited containerd process, because the new process does not answer these calls.
 func (l *PullLog) endAll() {
 	for _, calls := range l.calls {
 		for i := range calls {
@@ -112,7 +112,7 @@ func Failures(calls []PullCall) (count int) {
 	return count
 }
 
-// Latest returns the end of the call that ends last.
+// Latest returns the latest end of all calls.
 func Latest(calls []PullCall) (latest time.Time) {
 	for _, call := range calls {
 		if call.EndAt.After(latest) {

@@ -14,31 +14,31 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/registry"
 )
 
-// Attempt is one attempt of the kubelet to pull an image for a container or a volume. The times come from the logs of
-// the kubelet, containerd and the registry.
+// Attempt is one attempt of the kubelet to pull an image for a container or an image volume. The times are from the
+// logs of the kubelet, containerd and the registry.
 type Attempt struct {
-	Pod, Container string // Container is empty for a volume
-	Number         int    // number of the pod's attempt for this container or volume, from 0
+	Pod, Container string // Container is empty for an image volume
+	Number         int    // number of the pod's attempt for this container or volume, counted from 0
 	RequestedAt    time.Time
-	Call           PullCall  // the call to the runtime
-	ReportedAt     time.Time // time when the kubelet reported the end
-	ResolvedAt     time.Time // when the registry had sent the first manifest; zero if the registry sent no manifest
-	// Asked is the time from the first request to the last byte in the registry's log. Asked is zero if the registry
-	// received no request.
+	Call           PullCall  // call of the kubelet to the runtime
+	ReportedAt     time.Time // time when the kubelet reported the end of the attempt
+	ResolvedAt     time.Time // time when the registry had sent the first manifest; zero without a manifest
+	// Asked is the time from the node's first request to the registry's last byte, according to the registry's log.
+	// Asked is zero if the registry received no request.
 	Asked     Span
 	BlobBytes int64 // bytes of configuration and layers that the registry sent
 	Bytes     int64 // all bytes that the registry sent
-	Hit       bool  // true if a registry fault interrupted or refused a response
+	Hit       bool  // true if a fault of the registry interrupted or refused a response
 }
 
-// PullWitness collects pull attempts from the time when it was opened.
+// PullWitness collects the pull attempts since WitnessPulls.
 type PullWitness struct {
 	bench   *Bench
 	kubelet *EventLog
 	Runtime *PullLog
 }
 
-// WitnessPulls starts to collect pull attempts.
+// WitnessPulls starts to collect the pull attempts of the bench's pods.
 func (b *Bench) WitnessPulls() (*PullWitness, error) {
 	kubelet, err := b.OpenEventLog()
 	if err != nil {
@@ -51,11 +51,11 @@ func (b *Bench) WitnessPulls() (*PullWitness, error) {
 	return &PullWitness{bench: b, kubelet: kubelet, Runtime: runtime}, nil
 }
 
-// Events returns the Events that the kubelet created about the bench's pods.
+// Events returns the Events that the kubelet has created about the bench's pods.
 func (w *PullWitness) Events() ([]KubeletEvent, error) { return w.kubelet.All() }
 
-// Attempts returns all completed attempts of all pods to pull an image, in the order of their ends. The runtime's log
-// does not name the pod of a pull. However, the kubelet reports each end immediately.
+// Attempts returns the completed attempts of all pods to pull an image, in the order of their ends. The runtime's log
+// does not contain the pod of a pull. The kubelet's Event about the end of the pull contains the pod.
 func (w *PullWitness) Attempts(ctx context.Context, reference string) ([]Attempt, error) {
 	events, err := w.kubelet.All()
 	if err != nil {
@@ -83,9 +83,9 @@ func (w *PullWitness) Attempts(ctx context.Context, reference string) ([]Attempt
 	return attempts, nil
 }
 
-// match assigns a call to each attempt, in the order in which the kubelet reported the ends. For concurrent calls,
-// containerd's log does not show which start belongs to which end. The method match then uses the kubelet's order of
-// the requests.
+// match assigns one call to each attempt. The attempts are in the order in which the kubelet reported their ends. For
+// concurrent calls, containerd's log does not show which start and which end belong together. For these calls, match
+// assumes that containerd started the calls in the order of the kubelet's requests.
 func match(attempts []Attempt, calls []PullCall) {
 	slices.SortStableFunc(calls, func(a, b PullCall) int { return a.EndAt.Compare(b.EndAt) })
 	overlap := false
@@ -107,7 +107,7 @@ func match(attempts []Attempt, calls []PullCall) {
 	}
 }
 
-// attemptsIn pairs the kubelet's Events about the starts of pulls with the kubelet's Events about the ends.
+// attemptsIn pairs each Event about the end of a pull with the Event about the start of the same pull.
 func attemptsIn(events []KubeletEvent, reference string) []Attempt {
 	type whose struct{ pod, container string }
 	requested := make(map[whose]time.Time)
@@ -129,7 +129,7 @@ func attemptsIn(events []KubeletEvent, reference string) []Attempt {
 	return attempts
 }
 
-// accesses returns the node's requests to the registry for an image.
+// accesses returns the requests for an image from the registry's log, without the requests of the lab's own pushes.
 func (w *PullWitness) accesses(ctx context.Context, reference string) ([]registry.Access, error) {
 	rest, ours := strings.CutPrefix(reference, layout.Address(layout.RegistryPort)+"/")
 	if !ours {
@@ -144,8 +144,8 @@ func (w *PullWitness) accesses(ctx context.Context, reference string) ([]registr
 		nil
 }
 
-// read adds the data that the registry sent during the attempt. Concurrent attempts of several pods for the same image
-// share this data.
+// read adds to the attempt the data that the registry sent during the attempt. If several pods pull the same image at
+// the same time, all their attempts contain the same data.
 func (a *Attempt) read(accesses []registry.Access) {
 	const skew = 2 * time.Millisecond // containerd rounds the times in its log
 	for _, access := range accesses {
@@ -171,8 +171,9 @@ func (a *Attempt) read(accesses []registry.Access) {
 	}
 }
 
-// Pull returns the time of the pull according to the registry. If the registry received no request, or if
-// the runtime's pull is longer by more than the argument besides, Pull returns the time according to the runtime.
+// Pull returns the time of the pull according to the registry's log. Pull returns the time according to the runtime's
+// log in two cases: the registry received no request, or the runtime's time exceeds the registry's time by more than
+// the argument besides.
 func (a Attempt) Pull(besides time.Duration) (pull Span, byRegistry bool) {
 	if a.Asked.StartAt.IsZero() || a.Call.Length()-a.Asked.Length() > besides {
 		return a.Call.Span, false
@@ -180,7 +181,7 @@ func (a Attempt) Pull(besides time.Duration) (pull Span, byRegistry bool) {
 	return a.Asked, true
 }
 
-// Unpacked returns the time from the last byte until the runtime had completed the image.
+// Unpacked returns the time from the registry's last byte until the runtime had completed the image.
 func (a Attempt) Unpacked() time.Duration {
 	if a.Asked.EndAt.IsZero() {
 		return 0
@@ -191,7 +192,7 @@ func (a Attempt) Unpacked() time.Duration {
 // Failed reports whether the attempt failed.
 func (a Attempt) Failed() bool { return a.Call.Failed != "" }
 
-// Of returns the attempts for one container of a pod. An empty container selects the pod's image volume.
+// Of returns the attempts for one container of a pod. An empty container selects the image volume of the pod.
 func Of(attempts []Attempt, pod, container string) (mine []Attempt) {
 	for _, a := range attempts {
 		if a.Pod == pod && a.Container == container {

@@ -49,7 +49,8 @@ func TestAttemptReadsOnlyItsRequests(t *testing.T) {
 
 func TestMatch(t *testing.T) {
 	at := func(s int) time.Time { return time.Date(2026, 1, 1, 0, 0, s, 0, time.UTC) }
-	// The kubelet's queue has its own order, and one call is over before the next starts.
+	// The calls do not overlap: the first call ends when the second call starts. Their order differs from the order of
+	// the requests.
 	serial := []Attempt{{Pod: "b", RequestedAt: at(1)}, {Pod: "a", RequestedAt: at(0)}}
 	match(serial, []PullCall{{Span: Span{at(2), at(5)}}, {Span: Span{at(5), at(6)}}})
 	if serial[0].Call.StartAt != at(2) || serial[0].Call.EndAt != at(5) || serial[1].Call.StartAt != at(5) {

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// RuntimeLog contains the times of one pod from containerd's log, in milliseconds. The agent does not read this log.
-// The phases also include work of containerd beyond the injected delays: creating a namespace, starting a plugin or a
+// RuntimeLog contains the times of one pod from containerd's log, in milliseconds. The agent does not read this log. In
+// addition to the injected delays, the times include containerd's work: creating a namespace, starting a plugin or a
 // process, and unpacking. The duration of this work depends on the load of the machine.
 type RuntimeLog struct {
 	SandboxAskedAt   time.Time            // time when the kubelet requested the first sandbox
@@ -22,10 +22,10 @@ type RuntimeLog struct {
 	RunningAt        map[string]time.Time // times when the first start of each container was complete
 	ExitedAt         map[string]time.Time // times when containerd learned of the exit of each container's first run
 	SandboxStoppedAt time.Time            // time when the first sandbox was stopped
-	Pull             Span                 // the pull of the image that the bench made for the pod
+	Pull             Span                 // pull of the image that the bench created for the pod
 }
 
-// RuntimeLog reads containerd's log about a pod whose image has the pod's name.
+// RuntimeLog reads the times of one pod from containerd's log. The image of the pod must have the same name as the pod.
 func (b *Bench) RuntimeLog(pod, uid string) (RuntimeLog, error) {
 	file, err := os.Open(b.Node.ContainerdLog())
 	if err != nil {

@@ -17,7 +17,8 @@ func (b *Bench) CreateSecret(ctx context.Context, name string) error {
 	return nil
 }
 
-// SecretVolume returns a volume that cannot be mounted until the Secret exists.
+// SecretVolume returns a volume with the content of a Secret. The kubelet cannot mount the volume until the Secret
+// exists.
 func SecretVolume(secret string) corev1.Volume {
 	return corev1.Volume{Name: "secret", VolumeSource: corev1.VolumeSource{
 		Secret: &corev1.SecretVolumeSource{SecretName: secret}}}

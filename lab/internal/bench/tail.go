@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// tail reads the lines that are added to a log, and reads each line once.
+// tail reads the lines that a program appends to a log. tail reads each line once.
 type tail struct {
 	path string
 	at   int64
@@ -22,8 +22,8 @@ func tailOf(path string) (tail, error) {
 	return tail{path: path, at: info.Size()}, nil
 }
 
-// read passes the new lines of the log to the function take. An incomplete last line remains for the next call of read,
-// because the program is still writing this line.
+// read calls the function take for each new line of the log. If the last line is incomplete, a later call of read
+// passes this line to take.
 func (t *tail) read(take func(line []byte)) error {
 	file, err := os.Open(t.path)
 	if err != nil {

@@ -19,16 +19,15 @@ type Span struct{ StartAt, EndAt time.Time }
 // Length returns the time between the two ends.
 func (s Span) Length() time.Duration { return s.EndAt.Sub(s.StartAt) }
 
-// Dated runs a function, and returns the times of its start and its end. The action of the function happened between
-// these two times.
+// Dated calls a function, and returns the times before and after the call.
 func Dated(call func() error) (Span, error) {
 	sentAt := time.Now()
 	err := call()
 	return Span{sentAt, time.Now()}, err
 }
 
-// PullTruth returns the time in which the registry served the named image of this bench. The time starts with the first
-// request, and ends with the last byte that the registry sent.
+// PullTruth returns the period in which the registry served the named image of this bench. The period starts with the
+// first request, and ends with the last byte that the registry sent.
 func (b *Bench) PullTruth(ctx context.Context, name string) (Span, error) {
 	log, err := b.Registry.Log(ctx, b.Namespace+"/"+name)
 	if err != nil {
@@ -36,7 +35,7 @@ func (b *Bench) PullTruth(ctx context.Context, name string) (Span, error) {
 	}
 	var span Span
 	for _, access := range log {
-		// A push also sends requests, to find out which content the registry already has.
+		// A push also sends requests, because the client checks which content the registry already has.
 		if strings.HasPrefix(access.Client, image.Pusher) {
 			continue
 		}
@@ -53,8 +52,8 @@ func (b *Bench) PullTruth(ctx context.Context, name string) (Span, error) {
 	return span, nil
 }
 
-// NetworkTruth returns the time from the first call of the network plugin for a pod until the plugin had set up the
-// pod's network.
+// NetworkTruth returns the period in which the network plugin set up a pod's network. The period starts with the
+// plugin's first call for the pod.
 func (b *Bench) NetworkTruth(pod string) (Span, error) {
 	entries, err := cni.ReadLog(b.Node.CNILog(), b.Namespace)
 	if err != nil {
@@ -75,20 +74,20 @@ func (b *Bench) NetworkTruth(pod string) (Span, error) {
 	return Span{}, fmt.Errorf("find the network setup of pod %s: the network plugin has not set up the network", pod)
 }
 
-// PullRequestedAt returns the time when the kubelet put a pod's pull into its queue, on the kubelet's clock. The time
-// comes from the nanoseconds in the name of the Pulling Event.
+// PullRequestedAt returns the time when the kubelet added a pod's pull to the pull queue, on the kubelet's clock. The
+// name of the Pulling Event contains this time in nanoseconds.
 func (b *Bench) PullRequestedAt(ctx context.Context, pod string) (time.Time, error) {
 	return b.eventNamedAt(ctx, pod, "Pulling")
 }
 
-// StopBegunAt returns the time when the kubelet started to stop the pod's first container. The time comes from the
-// nanoseconds in the name of the Killing Event.
+// StopBegunAt returns the time when the kubelet started to stop the pod's first container. The name of the Killing
+// Event contains this time in nanoseconds.
 func (b *Bench) StopBegunAt(ctx context.Context, pod string) (time.Time, error) {
 	return b.eventNamedAt(ctx, pod, "Killing")
 }
 
-// eventNamedAt returns the time of the kubelet's first Event about a pod with the given reason. The time is in the
-// Event's name, and is a time of the kubelet's clock.
+// eventNamedAt returns the time of the kubelet's first Event with the given reason about a pod. The Event's name
+// contains this time, on the kubelet's clock.
 func (b *Bench) eventNamedAt(ctx context.Context, pod, reason string) (first time.Time, err error) {
 	events, err := b.Kube.Events(ctx, b.Namespace)
 	if err != nil {
@@ -113,8 +112,8 @@ func (b *Bench) eventNamedAt(ctx context.Context, pod, reason string) (first tim
 	return first, err
 }
 
-// BoundAt returns the time when the scheduler reported the binding of the pod to the node. The report follows shortly
-// after the binding.
+// BoundAt returns the time of the scheduler's Event about the binding of the pod. The scheduler creates this Event
+// shortly after the binding.
 func (b *Bench) BoundAt(ctx context.Context, pod string) (time.Time, error) {
 	events, err := b.Kube.Events(ctx, b.Namespace)
 	if err != nil {
@@ -128,8 +127,8 @@ func (b *Bench) BoundAt(ctx context.Context, pod string) (time.Time, error) {
 	return time.Time{}, errors.New("find the scheduling time of pod " + pod + ": the API server has no Scheduled Event")
 }
 
-// KubeletPullSeconds returns the sum of the kubelet's own metric for image pulls. The sum starts with the kubelet
-// process.
+// KubeletPullSeconds returns the total duration of all image pulls since the kubelet started, from the kubelet's own
+// metrics.
 func (b *Bench) KubeletPullSeconds(ctx context.Context) (float64, error) {
 	client, err := b.Node.Kubelet()
 	if err != nil {

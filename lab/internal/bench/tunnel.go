@@ -15,17 +15,17 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/layout"
 )
 
-// tunnel is the proxy through which an API server outside the cluster's network reaches pods. On this node, servers
-// listen only on loopback, and the API server does not proxy to loopback. The tunnel therefore sends requests for the
-// agent's port to loopback instead of the node's address.
+// tunnel is a proxy between the API server and pods, as in clusters whose API server is outside the pod network. On
+// this node, all servers listen only on loopback, and the API server does not proxy to loopback. The tunnel therefore
+// replaces the node's address with the loopback address in requests for the agent's port.
 type tunnel struct {
 	listener net.Listener
 	work     sync.WaitGroup
 	end      context.Context
 }
 
-// OpenTunnel restarts the API server. Afterwards, the API server reaches the agent's pod through a tunnel. closeTunnel
-// closes the tunnel. Clear restarts the API server with its usual settings.
+// OpenTunnel opens a tunnel to the agent's pod and restarts the API server, so that the API server uses the tunnel. The
+// function closeTunnel closes the tunnel. Clear restarts the API server with its usual settings.
 func (b *Bench) OpenTunnel(ctx context.Context) (closeTunnel func() error, err error) {
 	dir, err := os.MkdirTemp("", "tunnel")
 	if err != nil {
@@ -56,13 +56,13 @@ func (t *tunnel) serve() {
 	for {
 		connection, err := t.listener.Accept()
 		if err != nil {
-			return // the tunnel is closed
+			return // Accept fails when closeTunnel closes the listener
 		}
 		t.work.Go(func() { t.carry(connection) })
 	}
 }
 
-// carry serves one CONNECT request until one of the two sides closes its connection.
+// carry serves one CONNECT request until one side closes its connection.
 func (t *tunnel) carry(from net.Conn) {
 	defer from.Close()
 	reader := bufio.NewReader(from)
@@ -73,7 +73,7 @@ func (t *tunnel) carry(from net.Conn) {
 	_, port, err := net.SplitHostPort(request.Host)
 	to := map[string]int{fmt.Sprint(layout.AgentPort): layout.AgentPort,
 		fmt.Sprint(layout.KubeletPort): layout.KubeletPort}[port]
-	// The kubelet's port serves port forwarding to the agent's ports.
+	// Port forwarding to the agent's ports goes through the kubelet's port.
 	if err != nil || request.Method != http.MethodConnect || to == 0 {
 		fmt.Fprint(from, "HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n")
 		return

@@ -13,7 +13,7 @@ import (
 )
 
 // WorkloadLog returns the time when the program in a container first logged each step. The keys are the names of the
-// steps in package workload. The kubelet deletes the log with the pod.
+// steps in package workload. The kubelet deletes the log when it deletes the pod.
 func (b *Bench) WorkloadLog(pod, uid, container string) (map[string]time.Time, error) {
 	path := b.Node.PodLogs(b.Namespace, pod, uid, container)
 	data, err := os.ReadFile(path)
@@ -28,7 +28,7 @@ func (b *Bench) WorkloadLog(pod, uid, container string) (map[string]time.Time, e
 	return happened, nil
 }
 
-// firstLogged returns the time of the first log line of each step. firstLogged parses the runtime's log format: a
+// firstLogged returns the time of the first log line of each step. In the runtime's log format, each entry contains a
 // timestamp, the stream, a tag, and the line.
 func firstLogged(log string) map[string]time.Time {
 	happened := make(map[string]time.Time)
@@ -42,8 +42,8 @@ func firstLogged(log string) map[string]time.Time {
 	return happened
 }
 
-// WorkloadLogOfRun is like WorkloadLog, for a given run of a container. Runs are counted from 0. The result lacks steps
-// that the program has not logged yet.
+// WorkloadLogOfRun is like WorkloadLog, but for one run of a container. The first run has the number 0. The result
+// contains only steps that the program has already logged.
 func (b *Bench) WorkloadLogOfRun(pod, uid, container string, run int) (map[string]time.Time, error) {
 	path := filepath.Join(b.Node.ContainerLogs(b.Namespace, pod, uid, container), fmt.Sprintf("%d.log", run))
 	data, err := os.ReadFile(path)

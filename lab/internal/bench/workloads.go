@@ -18,10 +18,11 @@ const (
 	StatefulSet WorkloadKind = "StatefulSet"
 	DaemonSet   WorkloadKind = "DaemonSet"
 	Job         WorkloadKind = "Job"
-	CronJob     WorkloadKind = "CronJob" // runs at midnight on February 29
+	CronJob     WorkloadKind = "CronJob" // its schedule is midnight on February 29
 )
 
-// CreateWorkload creates an object that creates one pod on the node. Its pods have the label app with its name.
+// CreateWorkload creates an object that creates one pod on the node. The pod has the label app, whose value is the
+// object's name.
 func (b *Bench) CreateWorkload(ctx context.Context, kind WorkloadKind, name string, spec corev1.PodSpec) error {
 	labels := map[string]string{"app": name}
 	meta, selector := metav1.ObjectMeta{Name: name}, &metav1.LabelSelector{MatchLabels: labels}

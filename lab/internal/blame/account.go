@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// Account contains the evidence about one pod's start-up from sources other than the agent.
+// Account contains the evidence about one pod's start-up that does not come from the agent.
 type Account struct {
 	CreatedAt time.Time // time when the API server received the request to create the pod
-	BoundAt   time.Time // when the scheduler reported the binding; zero if the scheduler reported no binding
-	TakenUpAt time.Time // from the kubelet's log; zero if the log has no such line
+	BoundAt   time.Time // time when the scheduler reported the binding; zero if the scheduler reported no binding
+	TakenUpAt time.Time // time when the kubelet received the pod; zero if the kubelet's log has no such line
 	Until     time.Time // end of the judged time
 
 	Calls     []Call    // calls to the runtime, in the order of their starts
@@ -17,18 +17,18 @@ type Account struct {
 	BackedOff []Request // BackOff Events in the kubelet's log
 	Runs      []Run
 
-	// SandboxFault lists the causes of a failed sandbox. If SandboxFault is empty, the cause is the network if the
-	// network plugin failed, and otherwise the runtime.
+	// SandboxFault lists the causes of a failed sandbox. If SandboxFault is empty, the logs show whether the network,
+	// the registry or the runtime is the cause.
 	SandboxFault []Cause
-	Stopped      []Stop  // times in which containerd was stopped
+	Stopped      []Stop  // periods in which containerd was stopped
 	Faults       []Fault // faults that the scenario injected
 }
 
-// Stop is a time in which containerd was stopped.
+// Stop is a period in which containerd was stopped.
 type Stop struct {
 	Span
-	// the process exited and its unanswered calls failed; if false, the process was frozen and later continued the
-	// calls
+	// If Ended is true, the containerd process exited, and its open calls failed. If Ended is false, the process was
+	// frozen, and later continued its open calls.
 	Ended bool
 }
 
@@ -40,7 +40,7 @@ const (
 	Start   = "start"
 )
 
-// Call is one call of the kubelet to the runtime, with the times from the runtime's log.
+// Call is one call of the kubelet to the runtime. The times are from the runtime's log.
 type Call struct {
 	Span
 	Kind      string
@@ -50,12 +50,11 @@ type Call struct {
 
 	Network       []Span    // for a sandbox: run times of the network plugin
 	NetworkFailed bool      // true if the network plugin returned an error
-	PauseImage    Span      // for a sandbox: time in which the registry served the pause image
-	LastByteAt    time.Time // for a pull: from the registry's log; zero if the registry received no request
+	PauseImage    Span      // for a sandbox: period in which the registry served the pause image
+	LastByteAt    time.Time // for a pull: time of the registry's last byte; zero if the registry received no request
 }
 
-// Request is the time of an Event of the kubelet about a container. The Event reports a requested pull, or a wait
-// before a retry.
+// Request is the time of one Event of the kubelet about a container. The Event reports a requested pull or a back-off.
 type Request struct {
 	Container string
 	At        time.Time
@@ -65,40 +64,39 @@ type Request struct {
 type Run struct {
 	Container string
 	Attempt   int
-	Init      bool // true if the kubelet waits for the exit of the container before it continues
-	Hooked    bool // true if the kubelet waits for the hook of the container before it continues
+	Init      bool // true if the kubelet waits until the container exits before the kubelet continues
+	Hooked    bool // true if the kubelet waits until the hook returns before the kubelet continues
 
-	BegunAt  time.Time // when the process logged its start; zero if the process did not log its start
+	BegunAt  time.Time // time when the process logged its start; zero if the process did not log its start
 	ExitedAt time.Time // time when the process exited; zero while the process runs
 	HeardAt  time.Time // time when the runtime learned of the exit
 	HookedAt time.Time // time when the post-start hook logged its end
-	ReadyAt  time.Time // when all startup and readiness probes had logged that they pass
+	ReadyAt  time.Time // time when the last startup or readiness probe logged that it passes
 }
 
-// Fault is a fault that the scenario injected. Causes contains the true causes for the time from the field From until
-// the repair of the fault. The field Then contains the true causes for the rest of the stretch that contains the
-// repair.
+// Fault is a fault that the scenario injected. The field Causes contains the true causes of the time between From and
+// FixedAt. The field Then contains the true causes of the rest of the stretch in which FixedAt lies.
 type Fault struct {
 	Causes  []Cause
-	From    time.Time // if zero, the fault starts with the stretch that contains FixedAt
+	From    time.Time // if zero, the fault starts with the stretch in which FixedAt lies
 	FixedAt time.Time
-	Then    []Cause // if empty, the causes according to the independent logs
+	Then    []Cause // if empty, the causes are those from the independent logs
 	Witness string
 }
 
-// Slack is the accuracy of timestamps in logs on a busy machine.
+// Slack is the largest error of a timestamp in a log on a busy machine.
 const Slack = 50 * time.Millisecond
 
-// pluginEnds is the longest time between the network plugin's last log line and the return of its result. In this time,
-// the plugin's process exits and the runtime reads the result.
+// pluginEnds is the longest time from the network plugin's last log line until the runtime has the plugin's result. In
+// this time, the plugin's process exits and the runtime reads the result.
 const pluginEnds = 200 * time.Millisecond
 
-// maxArrivalDelay is the longest time from the last byte that the registry sends until the runtime has verified this
-// byte.
+// maxArrivalDelay is the longest time from the last byte that the registry sends until the runtime has verified the
+// image's data.
 const maxArrivalDelay = 200 * time.Millisecond
 
-// Stretches returns the stretches of the start-up for which the account shows the cause. If the kubelet does not wait
-// for another party, the kubelet is the cause.
+// Stretches returns the parts of the start-up whose cause is known from the account. If the kubelet waits for no other
+// party, the kubelet is the cause.
 func (a Account) Stretches() []Stretch {
 	var s stretches
 	s.add(a.CreatedAt, a.BoundAt, "scheduler's Event", Scheduler)
@@ -125,7 +123,8 @@ func (a Account) Stretches() []Stretch {
 	return laid
 }
 
-// closedCalls returns the calls with a known end. Each call ends no later than the start of the next call.
+// closedCalls returns all calls, each with an end. If the end is not in the log, the call ends with the start of the
+// next call, or with the account. If containerd exited during the call, the call ends with this exit.
 func (a Account) closedCalls() []Call {
 	calls := slices.Clone(a.Calls)
 	slices.SortStableFunc(calls, func(x, y Call) int { return x.From.Compare(y.From) })
@@ -153,7 +152,7 @@ func (s *stretches) add(from, to time.Time, witness string, causes ...Cause) {
 	s.all = append(s.all, Stretch{Span: Span{from, to}, Causes: causes, Slack: Slack, Witness: witness})
 }
 
-// addCall adds the time of a call.
+// addCall adds the stretches during a call.
 func (a Account) addCall(s *stretches, c Call) {
 	const log = "containerd's log"
 	switch c.Kind {
@@ -176,14 +175,14 @@ func (a Account) addCall(s *stretches, c Call) {
 		}
 	default:
 		s.add(c.From, c.To, log, Runtime)
-		// The process already runs, but the runtime has not reported the start yet.
+		// The container's process already runs, but the runtime has not answered the call yet.
 		if i := a.runOf(c); i >= 0 && !a.Runs[i].BegunAt.IsZero() {
 			s.add(later(a.Runs[i].BegunAt, c.From), c.To, "the process itself", Runtime, App)
 		}
 	}
 }
 
-// runOf returns the index of the run that a call started. The index is negative if the call started no run.
+// runOf returns the index of the run that the call started. If the call started no run, the index is negative.
 func (a Account) runOf(c Call) int {
 	return slices.IndexFunc(a.Runs, func(r Run) bool {
 		return c.Kind == Start && r.Container == c.Container && r.Attempt == c.Attempt
@@ -198,7 +197,7 @@ func (a Account) duringSandbox(s *stretches, c Call) {
 	}
 	for _, run := range c.Network {
 		if !c.Failed {
-			// The runtime creates a namespace and starts the plugin in this time.
+			// In this time, the runtime creates a network namespace and starts the plugin.
 			s.add(c.From, run.From, "containerd's log", Network, Runtime)
 		}
 		s.add(run.From, run.To, "network plugin's log", Network)
@@ -209,7 +208,7 @@ func (a Account) duringSandbox(s *stretches, c Call) {
 	s.add(c.PauseImage.From, c.PauseImage.To, "registry's log", Registry)
 }
 
-// failure returns the causes of a failed sandbox.
+// failure returns the possible causes of a failed sandbox.
 func (a Account) failure(c Call) []Cause {
 	switch {
 	case len(a.SandboxFault) > 0:
@@ -222,7 +221,8 @@ func (a Account) failure(c Call) []Cause {
 	return []Cause{Runtime}
 }
 
-// addBetween adds the time from the end of a call to the start of the next call, or to the end of the account.
+// addBetween adds the stretches between the end of a call and the start of the next call. If there is no next call, the
+// stretches reach to the end of the account.
 func (a Account) addBetween(s *stretches, before Call, next *Call) {
 	from, to := before.To, a.Until
 	if next != nil {
@@ -249,8 +249,8 @@ func (a Account) addBetween(s *stretches, before Call, next *Call) {
 	}
 }
 
-// afterStart adds the time from the start of a container until the kubelet continues with another container, or
-// restarts the same container.
+// afterStart adds the stretches after the start of a container. The stretches end when the kubelet starts another
+// container, or restarts the same container.
 func (a Account) afterStart(s *stretches, start Call, next *Call, to time.Time) {
 	const stated = "the process itself"
 	i := a.runOf(start)
@@ -286,8 +286,8 @@ func (a Account) afterStart(s *stretches, start Call, next *Call, to time.Time) 
 	}
 }
 
-// firstStated returns the time of the kubelet's first Event about a container within a span. If there is no such Event,
-// the result is the zero time.
+// firstStated returns the time of the kubelet's first Event about a container in the given period. If the period
+// contains no Event about the container, firstStated returns the zero time.
 func (a Account) firstStated(what []Request, container string, from, to time.Time) time.Time {
 	for _, r := range what {
 		if r.Container == container && !r.At.Before(from) && r.At.Before(to) {

@@ -10,7 +10,7 @@ import (
 
 func at(s float64) time.Time { return day.Add(time.Duration(s * float64(time.Second))) }
 
-// text writes stretches so that a reader can check them by eye.
+// text formats stretches as lines that a reader of the test can check.
 func text(stretches []Stretch) string {
 	var lines []string
 	for _, s := range stretches {
@@ -33,7 +33,6 @@ var begunStretches = "0-0.5 scheduler\n0.5-1 kubelet\n1-2 volumes/kubelet\n"
 
 var ordinaryStretches = begunStretches + "2-3 network/runtime\n3-4 network\n4-4.2 runtime/network\n4.2-5 runtime\n"
 
-// stretchesTests are the cases of TestStretches.
 var stretchesTests = map[string]struct {
 	change func(*Account)
 	want   string

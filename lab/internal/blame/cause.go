@@ -1,12 +1,12 @@
 package blame
 
-// Cause is the name of the responsible party for a stretch of time, as in the agent's records.
+// Cause is the name of a party that can be responsible for a stretch of time. The agent's records use the same names.
 type Cause = string
 
 // All causes that the agent can report.
 const (
 	Scheduler Cause = "scheduler"
-	Placement Cause = "placement" // no node fits, or an object that the scheduler needs is missing
+	Placement Cause = "placement" // no node fits, or the scheduler waits for a missing object
 	Gate      Cause = "gate"
 	Kubelet   Cause = "kubelet"
 	Config    Cause = "config"
@@ -23,7 +23,7 @@ const (
 	Unknown   Cause = "unknown"
 )
 
-// causeOf is the published table of the cause of each phase. A phase that is not in the table has no cause.
+// causeOf is the published table with the cause of each phase. A phase that is missing from the table has no cause.
 var causeOf = map[string]Cause{
 	"scheduling": Scheduler, "scheduling_gate": Gate, "unschedulable": Placement,
 	"kubelet_pickup": Kubelet, "kubelet_sync": Kubelet, "api_server": APIServer,

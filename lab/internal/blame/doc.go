@@ -1,4 +1,4 @@
-// Package blame compares, for each second of a start-up, the cause in the agent's report with the cause in independent
-// logs. The package is pure. A scenario collects the evidence, and this package converts the evidence to stretches with
-// a true cause. Then the package compares the agent's phases with these stretches.
+// Package blame checks the causes in the agent's report against independent logs, for each second of a start-up. A
+// scenario collects the logs. From these logs, the package computes stretches of time with a true cause, and compares
+// the agent's phases with the stretches. The package does no I/O.
 package blame

@@ -2,9 +2,8 @@ package blame
 
 import "slices"
 
-// blameRuntime makes the runtime the cause of the time in which containerd was stopped although the start-up needed
-// containerd. While the registry was still sending, the registry could also be the cause. For this time, the registry
-// and the runtime both count as right causes.
+// blameRuntime makes the runtime the cause of each period in which containerd was stopped and the start-up needed
+// containerd. If the cause of a stretch is the registry or the back-off, the runtime is an additional right cause.
 func (a Account) blameRuntime(laid []Stretch) []Stretch {
 	all := slices.Clone(laid)
 	for _, away := range a.Stopped {
@@ -29,8 +28,8 @@ func (a Account) blameRuntime(laid []Stretch) []Stretch {
 	return Lay(all...)
 }
 
-// ranMeanwhile returns the parts of a stretch in which a process already ran while the runtime that started it was
-// stopped. The process would have needed this time anyway.
+// ranMeanwhile returns the parts of a stretch in which the container's process was already running while containerd was
+// stopped. For these parts, the application is also a right cause, because the process needs the time anyway.
 func (a Account) ranMeanwhile(over Stretch) (parts []Stretch) {
 	for _, c := range a.Calls {
 		i := a.runOf(c)
@@ -50,8 +49,8 @@ func (a Account) ranMeanwhile(over Stretch) (parts []Stretch) {
 	return parts
 }
 
-// insertInto inserts the scenario's fault into the stretches of the independent logs. The fault replaces the
-// overlapping parts of the stretches.
+// insertInto inserts the scenario's fault into the stretches from the independent logs. Where the fault and a stretch
+// overlap, the fault replaces the overlapping part of the stretch.
 func (f Fault) insertInto(laid []Stretch) []Stretch {
 	all := slices.Clone(laid)
 	from := f.From

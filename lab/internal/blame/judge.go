@@ -5,33 +5,34 @@ import (
 	"time"
 )
 
-// Score is the result for one start-up or for many. The judged time is the sum of Right, Unattributed and Wrong.
+// Score is the result of the comparison for one or more start-ups. The judged time is the sum of Right, Unattributed
+// and Wrong.
 type Score struct {
 	Right        time.Duration
-	Unattributed time.Duration // the agent reports no cause, or a wrong cause within the stated error
+	Unattributed time.Duration // time without a reported cause, or with a wrong cause within the stated error
 	Wrong        time.Duration
-	Unjudged     time.Duration // the independent logs do not show the cause, or do not show its exact time
+	Unjudged     time.Duration // time for which the logs do not show the cause, for example near an inexact end
 
 	Cells    Matrix
 	Findings []Finding
 }
 
-// Finding is time for which the agent reported a wrong cause.
+// Finding is a period for which the agent reported a wrong cause.
 type Finding struct {
 	Stretch  Stretch
 	Reported Reported
 	Length   time.Duration
 }
 
-// isSame reports whether this time belongs to the same mistake as the finding.
+// isSame reports whether the phase and the causes are those of the finding.
 func (f Finding) isSame(stretch Stretch, t Reported) bool {
 	return f.Reported.Span == t.Span && slices.Equal(f.Stretch.Causes, stretch.Causes)
 }
 
-// Judged returns the time for which the independent logs show the cause.
+// Judged returns the total time for which the independent logs show the cause.
 func (s *Score) Judged() time.Duration { return s.Right + s.Unattributed + s.Wrong }
 
-// Add adds another score.
+// Add adds the values of another score to this score.
 func (s *Score) Add(other Score) {
 	s.Right += other.Right
 	s.Unattributed += other.Unattributed
@@ -41,9 +42,9 @@ func (s *Score) Add(other Score) {
 	s.Cells = s.Cells.plus(other.Cells)
 }
 
-// Judge compares the phases in the agent's timeline with the true stretches, which are in order and do not overlap.
-// Where the slack of a stretch allows several causes, each of these causes counts as right. If a phase is wrong, only
-// the time outside the stated error counts as wrong:
+// Judge compares the phases of the agent's timeline with the true stretches. The stretches are in the order of time and
+// do not overlap. If several causes are possible because of the slack, each of these causes counts as right. The rules
+// are:
 //
 //   - A phase with a cause of the stretch is right.
 //   - An unattributed phase is unattributed. If the phase lists candidates and no candidate is a true cause, the
@@ -68,8 +69,8 @@ func Judge(reported []Reported, truth []Stretch) Score {
 	return s
 }
 
-// count adds the time that a stretch and a phase have in common. The parameter named proven is the part of this time
-// outside the phase's stated error.
+// count adds the time that a stretch and a phase have in common. The argument proven is the part of this time outside
+// the phase's stated error.
 func (s *Score) count(stretch Stretch, t Reported, length, proven time.Duration) {
 	s.Cells.add(stretch.Causes[0], t.blamedCause(stretch), length)
 	misled := t.Cause != Unknown && !slices.Contains(stretch.Causes, t.Cause)
@@ -92,8 +93,8 @@ func (s *Score) count(stretch Stretch, t Reported, length, proven time.Duration)
 	}
 }
 
-// blamedCause returns the cause that the agent reports. If a stretch has several true causes and the agent reports one
-// of these causes, blamedCause returns the first true cause.
+// blamedCause returns the cause that the agent reports. If this cause is any of the stretch's true causes, blamedCause
+// returns the first true cause.
 func (t Reported) blamedCause(stretch Stretch) Cause {
 	if slices.Contains(stretch.Causes, t.Cause) {
 		return stretch.Causes[0]

@@ -13,7 +13,7 @@ type Length struct {
 	Slack            time.Duration
 }
 
-// Violation is a phase whose true duration lies outside the stated error.
+// Violation is a phase whose true duration differs from the reported duration by more than the stated error.
 type Violation struct {
 	Length
 	Reported, Error time.Duration
@@ -26,7 +26,8 @@ func (v Violation) String() string {
 		v.Slack)
 }
 
-// Lengths returns the durations of phases that happened once and whose two ends the account dates exactly.
+// Lengths returns the true durations of phases. Lengths omits phases that happened more than once, and phases without
+// an exact start or end in the account.
 func (a Account) Lengths() []Length {
 	var lengths []Length
 	add := func(phase, container string, s Span, late time.Duration) {
@@ -37,7 +38,7 @@ func (a Account) Lengths() []Length {
 	}
 	if len(a.Stopped) > 0 &&
 		slices.ContainsFunc(a.Stopped, func(s Stop) bool { return s.overlap(Span{a.CreatedAt, a.Until}) > 0 }) {
-		return nil // while containerd was stopped, no other duration was normal
+		return nil // a stop of containerd also changes the durations of other phases
 	}
 	calls := a.closedCalls()
 	times := make(map[string]int)
@@ -62,8 +63,8 @@ func (a Account) Lengths() []Length {
 	return lengths
 }
 
-// Compare compares the agent's phases with their true durations, and returns the number of compared phases. Compare
-// skips a phase that the agent reports in parts or merged with others.
+// Compare compares the durations of the agent's phases with the true durations, and returns the number of compared
+// phases. Compare skips a phase that the agent splits into parts or merges with other phases.
 func Compare(reported []Reported, lengths []Length) (violations []Violation, compared int) {
 	for _, l := range lengths {
 		v, times := Violation{Length: l}, 0

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Matrix contains the time of each true cause, divided by the cause that the agent reported.
+// Matrix contains the total time for each pair of a true cause and a reported cause.
 type Matrix struct{ cells map[cell]time.Duration }
 
 type cell struct{ culprit, blamed Cause }
@@ -29,10 +29,10 @@ func (m Matrix) plus(other Matrix) Matrix {
 	return sum
 }
 
-// Of returns one cell.
+// Of returns the total time for one true cause and one reported cause.
 func (m Matrix) Of(culprit, blamed Cause) time.Duration { return m.cells[cell{culprit, blamed}] }
 
-// order is the order of the causes in the matrix, which roughly follows a start-up.
+// order is the order of the causes in the matrix. The order is similar to the order of the steps in a start-up.
 var order = []Cause{
 	Scheduler,
 	Placement,
@@ -52,10 +52,10 @@ var order = []Cause{
 	Unknown,
 }
 
-// Culprits returns the true causes, which have a row in the matrix.
+// Culprits returns the true causes. Each true cause has a row in the matrix.
 func (m Matrix) Culprits() []Cause { return m.used(func(c cell) Cause { return c.culprit }) }
 
-// Blamed returns the reported causes, which have a column in the matrix.
+// Blamed returns the reported causes. Each reported cause has a column in the matrix.
 func (m Matrix) Blamed() []Cause { return m.used(func(c cell) Cause { return c.blamed }) }
 
 func (m Matrix) used(of func(cell) Cause) (causes []Cause) {
@@ -67,7 +67,7 @@ func (m Matrix) used(of func(cell) Cause) (causes []Cause) {
 			}
 		}
 	}
-	for c := range m.cells { // causes that are not in the list follow at the end
+	for c := range m.cells { // causes that are missing from the list order are at the end
 		if cause := of(c); !slices.Contains(causes, cause) {
 			causes = append(causes, cause)
 		}

@@ -12,13 +12,13 @@ type Reported struct {
 	Span
 	Phase, Container string
 	Cause            Cause
-	Candidates       []Cause // for an unattributed phase: the causes of its candidates
+	Candidates       []Cause // for an unattributed phase: the causes of the possible phases
 	Merged           []string
 	Error            time.Duration
 }
 
 // newsDelay is the longest time until the kubelet learns that a container exited, because the kubelet lists containers
-// once per second. For a phase in progress, the agent cannot yet know events of this time.
+// once per second. At the end of a phase in progress, the agent cannot yet know events from the last newsDelay.
 const newsDelay = time.Second
 
 // Read converts the phases of a timeline.

@@ -5,9 +5,10 @@ import (
 	"time"
 )
 
-// sharpen converts stretches whose ends have slack to stretches with exact ends. Near the instant at which one stretch
-// follows another, the causes of both stretches are right. If no stretch follows an end, the cause near this end is
-// unknown, and the time is omitted. A gap that is not longer than the slack on both sides counts as such an instant.
+// sharpen converts stretches with uncertain ends to stretches with exact ends. The slack is the uncertainty of an end.
+// Within the slack around the boundary of two stretches, the causes of both stretches are right. If no stretch follows,
+// the cause within the slack of the end is unknown, and sharpen omits this time. A gap between two stretches counts as
+// a boundary if the gap is not longer than the sum of their slacks.
 func sharpen(truth []Stretch) []Stretch {
 	possible := withGaps(truth)
 	var instants []time.Time
@@ -29,7 +30,8 @@ func sharpen(truth []Stretch) []Stretch {
 	return sharp
 }
 
-// withGaps adds stretches without a cause for the gaps that are longer than the slack on both sides.
+// withGaps adds a stretch without a cause for each gap between two stretches that is longer than the sum of their
+// slacks.
 func withGaps(truth []Stretch) []Stretch {
 	if len(truth) == 0 {
 		return nil
@@ -46,7 +48,7 @@ func withGaps(truth []Stretch) []Stretch {
 		}
 		next := &truth[i+1]
 		gap := Span{s.To, next.From}
-		if gap.Length() <= s.Slack+next.Slack { // the stretches meet in the middle of the gap
+		if gap.Length() <= s.Slack+next.Slack { // both stretches are extended to the middle of the gap
 			s.To = s.To.Add(gap.Length() / 2)
 			next.From = s.To
 			all = append(all, *s)
@@ -57,8 +59,9 @@ func withGaps(truth []Stretch) []Stretch {
 	return append(all, Stretch{Span: Span{last.To, last.To.Add(ever)}, Slack: last.Slack})
 }
 
-// possibleWithin returns the possible causes of a piece of time in which no stretch starts or ends. The cause of the
-// first stretch that contains the piece comes first. If one of the possible stretches has no cause, known is false.
+// possibleWithin returns the possible causes of a piece of time. No stretch starts or ends within the piece. The first
+// cause in the result is a cause of a stretch that contains the piece. If a possible stretch has no cause, known is
+// false.
 func possibleWithin(piece Span, possible []Stretch) (s Stretch, known bool) {
 	for _, candidate := range possible {
 		wide := Span{candidate.From.Add(-candidate.Slack), candidate.To.Add(candidate.Slack)}

@@ -11,11 +11,10 @@ type Span struct{ From, To time.Time }
 // Length returns the time between the two ends. Length returns zero if the end is before the start.
 func (s Span) Length() time.Duration { return max(0, s.To.Sub(s.From)) }
 
-// shrunk returns the part of the span that certainly belongs to the span. Each end of the span can be wrong by the
-// given time.
+// shrunk returns the part of the span that is certain if each end of the span can be wrong by the given duration.
 func (s Span) shrunk(by time.Duration) Span { return Span{s.From.Add(by), s.To.Add(-by)} }
 
-// overlap returns the length of the common part of two spans.
+// overlap returns the duration of the common part of two spans.
 func (s Span) overlap(other Span) time.Duration {
 	if other.From.After(s.From) {
 		s.From = other.From
@@ -29,13 +28,13 @@ func (s Span) overlap(other Span) time.Duration {
 // Stretch is a part of a pod's start-up for which independent logs show the cause.
 type Stretch struct {
 	Span
-	Causes  []Cause       // each cause is right; the first is the culprit
+	Causes  []Cause       // true causes, all of them right; the matrix counts the first cause
 	Slack   time.Duration // largest error of each end
 	Witness string        // name of the log that shows the cause
 }
 
-// Lay merges stretches. Where stretches overlap, later arguments replace earlier arguments. The result is ordered by
-// time, and its stretches do not overlap.
+// Lay merges stretches so that they do not overlap. If two arguments overlap, the later argument replaces the
+// overlapping part of the earlier argument. The resulting stretches are in the order of time.
 func Lay(stretches ...Stretch) []Stretch {
 	var laid []Stretch
 	for _, over := range stretches {
@@ -53,7 +52,7 @@ func Lay(stretches ...Stretch) []Stretch {
 	return laid
 }
 
-// outside returns the parts of a stretch outside a span.
+// outside returns the parts of a stretch that do not overlap with a span.
 func (s Stretch) outside(over Span) (left []Stretch) {
 	if s.overlap(over) == 0 {
 		return []Stretch{s}

@@ -1,5 +1,4 @@
-// Package browser runs a real Chromium without a screen. The package collects the errors and warnings that the browser
-// reports.
+// Package browser runs a real Chromium without a screen, and collects the errors and warnings that Chromium reports.
 package browser
 
 import (
@@ -12,17 +11,17 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// Program is the name of Chromium's program in Debian.
+// Program is the name of the Chromium program in Debian.
 const Program = "chromium"
 
-// Browser is one Chromium process with its own profile. Close stops it.
+// Browser is one Chromium process with its own profile. Close stops the process.
 type Browser struct {
 	context context.Context
 	stop    func()
 	profile string
 }
 
-// Start starts a browser. The browser stops at the latest when ctx ends.
+// Start starts a browser. The browser stops when the caller calls Close, or when ctx ends.
 func Start(ctx context.Context) (*Browser, error) {
 	program, err := exec.LookPath(Program)
 	if err != nil {

@@ -8,9 +8,8 @@ import (
 	"github.com/chromedp/cdproto/performance"
 )
 
-// Busy measures the share of a period for which the tab's main thread was busy. Busy uses the clock of this thread, so
-// other programs do not affect the result. Chromium's software rendering on other threads does not affect the result
-// either.
+// Busy returns the share of a period in which the main thread of the tab was busy. Busy measures the thread's own CPU
+// time. Other programs and Chromium's software rendering, which runs on other threads, do not change the result.
 func (t *Tab) Busy(during time.Duration) (share float64, err error) {
 	if _, err := call(t, performance.Enable,
 		performance.EnableParams{TimeDomain: performance.EnableTimeDomainThreadTicks}); err != nil {
@@ -29,7 +28,7 @@ func (t *Tab) Busy(during time.Duration) (share float64, err error) {
 	return (after - before) / time.Since(began).Seconds(), nil
 }
 
-// tasks returns the total time of all tasks so far, in seconds.
+// tasks returns the total time of all tasks of the main thread so far, in seconds.
 func (t *Tab) tasks() (float64, error) {
 	answer, err := call(t, performance.GetMetrics, cdp.Empty{})
 	if err != nil {

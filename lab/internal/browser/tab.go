@@ -25,7 +25,7 @@ type Look struct {
 	Contrast      bool // forced colors
 }
 
-// patience is the longest time for one step in a tab.
+// patience is the time limit for one step in a tab.
 const patience = 20 * time.Second
 
 // Tab is one page of a browser. Only one goroutine can use a Tab at a time.
@@ -41,7 +41,7 @@ type Tab struct {
 func (b *Browser) Open(look Look) (*Tab, error) {
 	within, closeTab := chromedp.NewContext(b.context)
 	t := &Tab{context: within, close: closeTab}
-	// The first call must not have a deadline.
+	// The first call starts the tab. Its context must not have a deadline.
 	err := errors.Join(chromedp.Do(within), chromedp.Listen(within, t.listen))
 	for _, enable := range []cdp.Command[cdp.Empty, cdp.Empty]{log.Enable, runtime.Enable} {
 		if err == nil {
@@ -92,7 +92,7 @@ func (t *Tab) Show(look Look) error {
 	return nil
 }
 
-// listen records errors and warnings of the page. listen must not block.
+// listen collects the errors and warnings of the page. listen must not block.
 func (t *Tab) listen(event any) {
 	switch e := event.(type) {
 	case *runtime.EventConsoleAPICalled:
@@ -112,7 +112,7 @@ func (t *Tab) listen(event any) {
 		}
 	case *page.EventJavascriptDialogOpening:
 		t.complain("dialog: %s", e.Message)
-		// The tab answers no calls while a dialog is open.
+		// The goroutine closes the dialog, because the tab answers no calls while a dialog is open.
 		go func() { _, _ = call(t, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{}) }()
 	}
 }
@@ -130,8 +130,8 @@ func (t *Tab) complain(format string, values ...any) {
 	t.complaints = append(t.complaints, fmt.Sprintf(format, values...))
 }
 
-// Complaints returns the browser's reports since the last call: errors and warnings on the console, failed requests,
-// policy violations and dialogs.
+// Complaints returns the reports of the browser since the last call of Complaints: errors and warnings on the console,
+// failed requests, policy violations and dialogs.
 func (t *Tab) Complaints() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -140,14 +140,14 @@ func (t *Tab) Complaints() []string {
 	return complaints
 }
 
-// do runs one step in the browser, for at most patience.
+// do runs one step in the browser, with the time limit patience.
 func do[T any](t *Tab, step chromedp.Action[T]) (T, error) {
 	ctx, cancel := context.WithTimeout(t.context, patience)
 	defer cancel()
 	return chromedp.Run(ctx, step)
 }
 
-// call is like do, for a command of the DevTools protocol.
+// call is like do, but runs a command of the DevTools protocol.
 func call[P, R any](t *Tab, command cdp.Command[P, R], parameters P) (R, error) {
 	ctx, cancel := context.WithTimeout(t.context, patience)
 	defer cancel()
@@ -162,7 +162,8 @@ func (t *Tab) Go(address string) error {
 	return nil
 }
 
-// Ask evaluates an expression in a tab and decodes its value. If the value is a promise, Ask waits for its result.
+// Ask evaluates a JavaScript expression in a tab and decodes the value. If the value is a promise, Ask waits until the
+// promise is settled.
 func Ask[T any](t *Tab, expression string) (T, error) {
 	value, err := do(t, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 	if err != nil {
@@ -171,7 +172,7 @@ func Ask[T any](t *Tab, expression string) (T, error) {
 	return value, nil
 }
 
-// Press presses a key. The name of the key is from package kb.
+// Press presses a key. Package kb defines the names of the keys.
 func (t *Tab) Press(key string) error {
 	if _, err := do(t, chromedp.KeyEvent(key)); err != nil {
 		return fmt.Errorf("press %q: %w", key, err)
@@ -179,7 +180,7 @@ func (t *Tab) Press(key string) error {
 	return nil
 }
 
-// Await waits until an expression is true.
+// Await waits until a JavaScript expression is true.
 func (t *Tab) Await(what, expression string, limit time.Duration) error {
 	const every = 50 * time.Millisecond
 	for began := time.Now(); ; time.Sleep(every) {
@@ -191,14 +192,15 @@ func (t *Tab) Await(what, expression string, limit time.Duration) error {
 			return nil
 		}
 		if time.Since(began) > limit {
-			// The content of the page describes the problem best.
+			// The content of the page helps most to find the problem.
 			shown, _ := Ask[string](t, "location.href + ' ' + document.body.innerText.slice(0, 600)")
 			return fmt.Errorf("wait for %s: the condition is not true after %s; the page shows: %s", what, limit, shown)
 		}
 	}
 }
 
-// Picture saves a screenshot of the visible part of the page as PNG. If whole is set, Picture saves the entire page.
+// Picture saves a screenshot of the visible part of the page as a PNG file. If whole is true, Picture saves the entire
+// page.
 func (t *Tab) Picture(path string, whole bool) error {
 	shot := chromedp.CaptureScreenshot()
 	if whole {

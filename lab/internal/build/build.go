@@ -26,14 +26,15 @@ func (p Programs) Tool(name string) string { return filepath.Join(p.Tools, name)
 // Workload returns the path of the program that runs in the lab's images.
 func (p Programs) Workload() string { return filepath.Join(p.Payload, WorkloadName) }
 
-// Builder builds the programs that the cache lacks.
+// Builder builds the programs that are missing from the cache.
 type Builder struct {
 	Source string // the lab's source directory
 	Cache  string
 	Report *progress.Reporter
 }
 
-// Plan returns the directories of the programs. The result build is set if the tools must be built first.
+// Plan returns the directories of the programs. The result build is true if programs are missing from these
+// directories.
 func (b Builder) Plan(ctx context.Context) (programs Programs, build bool, err error) {
 	version, err := b.goVersion(ctx)
 	if err != nil {
@@ -51,8 +52,8 @@ func (b Builder) Plan(ctx context.Context) (programs Programs, build bool, err e
 	return programs, !exists(programs.Tools), nil
 }
 
-// Build builds the missing programs of a plan. Build fills each directory under another name and then renames it, so
-// that a directory is never incomplete.
+// Build builds the missing programs of a plan. Build creates each directory under a temporary name and then renames it,
+// so that a directory with the final name is always complete.
 func (b Builder) Build(ctx context.Context, programs Programs) error {
 	if exists(programs.Tools) && exists(programs.Payload) {
 		return nil
@@ -69,7 +70,7 @@ func (b Builder) Build(ctx context.Context, programs Programs) error {
 	return b.fill(ctx, programs.Tools, groups())
 }
 
-// claim locks the cache until the caller calls unlock.
+// claim locks the cache. The caller must call unlock.
 func (b Builder) claim(ctx context.Context) (unlock func(), err error) {
 	if err := os.MkdirAll(b.Cache, 0o755); err != nil {
 		return nil, fmt.Errorf("create build cache: %w", err)
@@ -93,7 +94,7 @@ func (b Builder) fill(ctx context.Context, dir string, groups []group) error {
 	if err := os.Chmod(half, 0o755); err != nil {
 		return fmt.Errorf("create build directory: %w", err)
 	}
-	// All groups are built at the same time: while one group links on one core, another group compiles.
+	// All groups are built in parallel: while the linker of one group uses one core, another group compiles.
 	builds, ctx := errgroup.WithContext(ctx)
 	for _, g := range groups {
 		builds.Go(func() error { return b.compile(ctx, half, g) })
@@ -109,8 +110,8 @@ func (b Builder) fill(ctx context.Context, dir string, groups []group) error {
 
 const halfPrefix = "half-"
 
-// removeHalfBuilt removes the directories that an interrupted build left. The caller holds the lock, so no other build
-// is in progress.
+// removeHalfBuilt removes the directories that an interrupted build left in the cache. The caller holds the lock of the
+// cache, so no other build uses these directories.
 func (b Builder) removeHalfBuilt() {
 	left, _ := filepath.Glob(filepath.Join(b.Cache, halfPrefix+"*"))
 	for _, dir := range left {
@@ -119,8 +120,8 @@ func (b Builder) removeHalfBuilt() {
 }
 
 func (b Builder) goVersion(ctx context.Context) (string, error) {
-	// The tools' modules can require a newer Go version than the lab's module. Each module is then built with the
-	// version in its own go.mod, which is part of the key.
+	// The modules of the tools can require a newer Go version than the module of the lab. The go command then uses the
+	// version in the go.mod file of the tool. This file is part of the cache key.
 	cmd := exec.CommandContext(ctx, "go", "env", "GOVERSION", "GOARCH")
 	cmd.Dir = b.Source
 	out, err := cmd.Output()

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// copySource creates a source tree with everything that affects the keys.
+// copySource creates a source tree with all files that affect the cache keys.
 func copySource(t *testing.T) string {
 	t.Helper()
 	source, err := FindSource()

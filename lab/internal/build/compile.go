@@ -15,11 +15,11 @@ import (
 	"time"
 )
 
-// compilerFlags omits the debugging information, which the linker would remove later. The omission saves a fifth of the
+// compilerFlags turns off debugging information, which the linker would remove later. The build saves a fifth of its
 // work.
 const compilerFlags = "-gcflags=all=-dwarf=false"
 
-// compile runs go build for one group and reports progress.
+// compile runs go build for one group of programs, and reports the progress.
 func (b Builder) compile(ctx context.Context, dir string, g group) error {
 	flags, err := g.linkerFlags(b.Source)
 	if err != nil {
@@ -32,10 +32,11 @@ func (b Builder) compile(ctx context.Context, dir string, g group) error {
 	}
 	cmd := exec.CommandContext(ctx, "go", arguments...)
 	cmd.Dir = filepath.Join(b.Source, g.module)
-	// A workspace or the user's build flags would change the result, and the cache key does not cover these settings.
+	// A workspace or the build flags of the user would change the programs, and the cache key does not contain these
+	// settings.
 	cmd.Env = append(os.Environ(), "CGO_ENABLED="+g.cgo, "GOWORK=off", "GOFLAGS=")
-	// The kernel stops the build when the lab's process ends for any reason. The thread that starts the build must
-	// therefore stay alive.
+	// The kernel kills go build when the thread that started it ends. LockOSThread keeps this thread alive during the
+	// build. If the lab's process ends for any reason, the build therefore also ends.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -71,7 +72,8 @@ func (b Builder) compile(ctx context.Context, dir string, g group) error {
 	return nil
 }
 
-// watcher counts downloaded modules and compiled packages in go build's output, and keeps the last of all other lines.
+// watcher reads the output of go build. watcher counts downloaded modules and compiled packages, and keeps the last of
+// the other lines.
 type watcher struct {
 	builder   Builder
 	group     group
@@ -84,7 +86,7 @@ type watcher struct {
 	tail       []string
 }
 
-// read reads the output until go build closes the output. With -v, go build prints one line for each compiled package.
+// read reads until go build closes its output. With the flag -v, go build prints one line for each compiled package.
 func (w *watcher) read(output io.Reader) {
 	lines := bufio.NewScanner(output)
 	lines.Buffer(nil, 1<<20)
@@ -103,7 +105,7 @@ func (w *watcher) read(output io.Reader) {
 		}
 		w.mu.Unlock()
 	}
-	_, _ = io.Copy(io.Discard, output) // an overlong line must not block the build
+	_, _ = io.Copy(io.Discard, output) // a line that is too long must not block the build
 }
 
 func (w *watcher) describe() string {

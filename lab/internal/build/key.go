@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// keyOf hashes the contents and the paths of files below root. keyOf also hashes words that affect the result of the
-// build.
+// keyOf returns a hash of the paths and contents of files below root. The argument words contains other inputs of the
+// build, such as flags and versions.
 func keyOf(root string, files []string, words ...string) (string, error) {
 	hash := sha256.New()
 	fmt.Fprintf(hash, "%q\n", words)
@@ -28,7 +28,8 @@ func keyOf(root string, files []string, words ...string) (string, error) {
 	return hex.EncodeToString(hash.Sum(nil))[:16], nil
 }
 
-// toolKey identifies the cached tools by the modules' exact versions, the Go version, and the flags.
+// toolKey returns the cache key of the tools. The key depends on the exact versions of the modules, the Go version, and
+// the flags.
 func toolKey(source, goVersion string) (string, error) {
 	var files, words []string
 	for _, g := range groups() {
@@ -44,7 +45,7 @@ func toolKey(source, goVersion string) (string, error) {
 	return keyOf(source, files, append(words, compilerFlags, goVersion)...)
 }
 
-// payloadKey identifies the cached programs of the lab by their sources.
+// payloadKey returns the cache key of the lab's own programs. The key depends on their sources and the Go version.
 func payloadKey(source, goVersion string) (string, error) {
 	files := []string{"go.mod"}
 	for _, dir := range payloadSources() {

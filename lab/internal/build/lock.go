@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// lock waits until no other lab builds into the same cache. If the process ends for any reason, the kernel releases the
-// lock.
+// lock locks the cache, and waits while another lab builds into the same cache. The kernel releases the lock when the
+// process ends for any reason.
 func (b Builder) lock(ctx context.Context) (unlock func(), err error) {
 	file, err := os.OpenFile(filepath.Join(b.Cache, "lock"), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {

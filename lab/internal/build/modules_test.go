@@ -9,15 +9,15 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// newerInContainerd returns modules, as prefixes of their paths, of which containerd or runc need newer versions than
-// the release of Kubernetes.
+// newerInContainerd returns path prefixes of modules. Containerd or runc needs newer versions of these modules than
+// Kubernetes does.
 func newerInContainerd() []string {
 	return []string{"k8s.io/", "sigs.k8s.io/", "cyphar.com/go-pathrs", "github.com/cyphar/filepath-securejoin",
 		"github.com/Microsoft/go-winio", "github.com/moby/sys/", "github.com/opencontainers/", "go.etcd.io/bbolt"}
 }
 
-// A package that two programs need is compiled once if both name the same versions of its module and of all modules
-// below it. That saves a third of the time of the first `make up`.
+// A package that several programs use is compiled only once if these programs use the same version of the package's
+// module and of the modules that this module requires. The first `make up` is then a third faster.
 func TestModulesAreOfOneVersion(t *testing.T) {
 	files, err := filepath.Glob("../../tools/*/go.mod")
 	if err != nil || len(files) == 0 {

@@ -6,11 +6,13 @@ import (
 	"path/filepath"
 )
 
-// receiverModule is a module with source code of its own. The other tool modules only pin versions.
+// receiverModule is the directory of the receiver's Go module. This module contains source code. The other modules of
+// tools only pin versions.
 const receiverModule = "tools/otlp"
 
-// Receiver returns the path of the program that receives traces and metrics over OTLP. If the cache lacks the program,
-// Receiver builds the program. Receiver is separate from the other tools, because only a few scenarios need it.
+// Receiver returns the path of the program that receives traces and metrics over OTLP. If the program is missing from
+// the cache, Receiver builds the program. The other tools are built without the receiver, because only a few scenarios
+// need the receiver.
 func (b Builder) Receiver(ctx context.Context) (string, error) {
 	version, err := b.goVersion(ctx)
 	if err != nil {
@@ -34,7 +36,8 @@ func (b Builder) Receiver(ctx context.Context) (string, error) {
 	return filepath.Join(dir, name), b.fill(ctx, dir, []group{g})
 }
 
-// receiverKey identifies the cached receiver by its sources and the versions of its dependencies.
+// receiverKey returns the cache key of the receiver. The key depends on the receiver's sources and on the versions of
+// its dependencies.
 func receiverKey(source, goVersion string) (string, error) {
 	files := []string{receiverModule + "/go.mod", receiverModule + "/go.sum"}
 	found, err := filepath.Glob(filepath.Join(source, receiverModule, "*.go"))

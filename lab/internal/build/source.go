@@ -1,5 +1,5 @@
-// Package build builds the programs that the lab runs. The package keeps the built programs in a cache outside the
-// source tree.
+// Package build builds the programs that the lab runs. The package keeps these programs in a cache outside the source
+// tree.
 package build
 
 import (
@@ -10,14 +10,14 @@ import (
 	"runtime"
 )
 
-// SourceVariable names the environment variable with the lab's source directory. The user can set this variable if
-// FindSource cannot find the directory.
+// SourceVariable is the name of the environment variable with the lab's source directory. Users set this variable if
+// FindSource does not find the directory.
 const SourceVariable = "PODLAPSE_LAB_SOURCE"
 
 const modulePath = "github.com/podlapse/podlapse/lab"
 
-// FindSource returns the lab's source directory. FindSource first uses the environment variable. Then FindSource tries
-// the nearest lab at or above the working directory, and finally the directory from which this program was compiled.
+// FindSource returns the lab's source directory. FindSource tries three places in this order: the environment variable,
+// the working directory and its parents, and the directory from which this program was compiled.
 func FindSource() (string, error) {
 	if dir := os.Getenv(SourceVariable); dir != "" {
 		if isLab(dir) {

@@ -8,24 +8,24 @@ import (
 	"strings"
 )
 
-// group is one call of go build.
+// group contains the arguments of one call of go build.
 type group struct {
-	module   string // directory below lab/ whose go.mod pins the versions
-	cgo      string // CGO_ENABLED
+	module   string // directory below lab/ whose go.mod pins the versions of the programs
+	cgo      string // value of the environment variable CGO_ENABLED
 	tags     string
 	programs []program
-	pinned   string   // package path of the requirement whose version the linker sets in the programs
+	pinned   string   // path of the required module whose version the linker sets in the programs
 	stamps   []string // values that the linker sets; they can contain {version}, {major} and {minor}
 }
 
 type program struct {
-	name string // file name in the cache
+	name string // name of the program's file in the cache
 	pkg  string
 }
 
-// groups returns the table of all programs that are built from third-party modules. Without cgo, programs are static
-// and link faster. Only runc requires cgo: for seccomp, and to enter namespaces before the Go runtime starts. runc does
-// not need libc's resolver, which takes long to compile.
+// groups returns all programs that the lab builds from third-party modules. Programs without cgo are static, and their
+// linking is faster. Only runc requires cgo, for seccomp and to enter namespaces before the Go runtime starts. The tags
+// for runc exclude libc's resolver, because its compilation takes long.
 func groups() []group {
 	const (
 		containerd = "github.com/containerd/containerd/v2/cmd/"
@@ -66,8 +66,8 @@ func kubernetesStamps() []string {
 	return stamps
 }
 
-// output returns the name that go build gives to a program of this package. The name is the last path element that is
-// not a major version.
+// output returns the file name that go build gives to the program. The file name is the last element of the package
+// path, but not a major version.
 func (p program) output() string {
 	elements := strings.Split(p.pkg, "/")
 	last := elements[len(elements)-1]
@@ -77,8 +77,8 @@ func (p program) output() string {
 	return last
 }
 
-// linkerFlags returns flags that strip the programs and set their versions, as release builds do. Without a version,
-// the API server reports v0.0.0, and clients reject features.
+// linkerFlags returns flags that strip the programs and set their versions, as in release builds. Without a version,
+// the API server reports v0.0.0, and clients then reject some features.
 func (g group) linkerFlags(source string) (string, error) {
 	flags := "-s -w"
 	if g.pinned == "" {

@@ -65,7 +65,7 @@ func TestCommands(t *testing.T) {
 	if status, _ := b.call("CHECK", "a", nil); status != 0 {
 		t.Error("CHECK of an attached container fails")
 	}
-	for range 2 { // DEL may be called twice
+	for range 2 { // the runtime can call DEL twice
 		if status, answer := b.call("DEL", "a", nil); status != 0 || answer != nil {
 			t.Fatalf("DEL a: %d %v", status, answer)
 		}

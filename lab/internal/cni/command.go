@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// command is one call of the plugin.
+// command is one call of the plugin by the runtime.
 type command struct {
 	getenv        func(string) string
 	configuration Configuration
 }
 
-// run executes the command. The result of run is the text to print, or nil if the command has no result.
+// run executes the command and returns the value to print. If the command prints nothing, this value is nil.
 func (c command) run() (any, *failure) {
 	name := c.getenv("CNI_COMMAND")
 	if name == "VERSION" {
@@ -33,7 +33,7 @@ func (c command) run() (any, *failure) {
 		if id == "" {
 			return nil, fail(codeEnvironment, "CNI_CONTAINERID is not set")
 		}
-		// The specification requires that DEL releases as much as possible and succeeds.
+		// The CNI specification requires that DEL succeeds, even if the plugin cannot release all resources.
 		leases.release(id)
 		return nil, nil
 	case "CHECK":

@@ -10,14 +10,15 @@ import (
 	"time"
 )
 
-// Faults is the content of the faults file. The plugin reads the file at every ADD. A missing file means no faults.
+// Faults is the content of the faults file. The plugin reads the file at every ADD. If the file does not exist, there
+// are no faults.
 type Faults struct {
-	// limits the fault to pods of this namespace; empty for all namespaces
+	// limits the fault to the pods of this namespace; if empty, the fault applies to all namespaces
 	Namespace string   `json:"namespace,omitempty"`
-	Pods      []string `json:"pods,omitempty"` // limits the fault to pods with these names; empty for all pods
-	Delay     Duration `json:"delay,omitzero"` // delay before the plugin does anything else
+	Pods      []string `json:"pods,omitempty"` // if set, limits the fault to these pods
+	Delay     Duration `json:"delay,omitzero"` // delay before the plugin's first action
 	Fail      string   `json:"fail,omitempty"` // error that the plugin returns after the delay
-	More      []Faults `json:"more,omitempty"` // faults of other pods; the first matching fault applies
+	More      []Faults `json:"more,omitempty"` // faults of other pods; the first fault that matches a pod applies
 }
 
 // faultOf returns the fault for a pod.
@@ -37,7 +38,7 @@ func (f Faults) matches(namespace, pod string) bool {
 	return (f.Namespace == "" || f.Namespace == namespace) && (len(f.Pods) == 0 || slices.Contains(f.Pods, pod))
 }
 
-// Duration is written in Go's format, such as "2s".
+// Duration is a duration that is written in Go's format, such as "2s".
 type Duration struct{ time.Duration }
 
 // MarshalText implements encoding.TextMarshaler.
@@ -49,7 +50,7 @@ func (d *Duration) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// ReadFaults reads a faults file. A missing file means no faults.
+// ReadFaults reads a faults file. If the file does not exist, ReadFaults returns no faults.
 func ReadFaults(path string) (Faults, error) {
 	var faults Faults
 	data, err := os.ReadFile(path)
@@ -65,7 +66,7 @@ func ReadFaults(path string) (Faults, error) {
 	return faults, nil
 }
 
-// WriteFaults replaces a faults file in one step, because the plugin can read the file at any time.
+// WriteFaults replaces a faults file atomically, because the plugin can read the file at any time.
 func WriteFaults(path string, faults Faults) error {
 	data, err := json.Marshal(faults)
 	if err != nil {

@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// leases keeps one file for each address in use. The name of the file is the address, and its content is the
-// container's ID. No other lock is necessary, because the plugin creates each file exclusively.
+// leases keeps one file for each address in use. The file's name is the address, and the file contains the container's
+// ID. The plugin creates each file exclusively, so no other lock is necessary.
 type leases struct{ dir string }
 
-// take returns the container's current address. If the container has no address, take returns the first free address.
+// take returns the address of a container. If the container has no address yet, take leases the first free address.
 func (l leases) take(id string) (string, error) {
 	if ip := l.find(id); ip != "" {
 		return ip, nil
@@ -42,8 +42,8 @@ func (l leases) take(id string) (string, error) {
 	return "", errors.New("reserve an address: 127.2.0.0/16 has no free address")
 }
 
-// forEach calls visit for every lease. The arguments of visit are the path of the lease's file and the ID of the
-// container.
+// forEach calls the function visit for every lease. The arguments of visit are the path of the lease's file and the
+// container's ID.
 func (l leases) forEach(visit func(path, id string)) {
 	paths, _ := filepath.Glob(filepath.Join(l.dir, "127.2.*"))
 	for _, path := range paths {
@@ -70,7 +70,7 @@ func (l leases) release(id string) {
 	})
 }
 
-// retain keeps the leases of the containers in valid, and releases all other leases.
+// retain releases the leases of all containers that are not in valid.
 func (l leases) retain(valid map[string]bool) {
 	l.forEach(func(path, holder string) {
 		if !valid[holder] {

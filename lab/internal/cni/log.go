@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// Entry is one line of the plugin's log. Entry describes one ADD, with its start and end in wall-clock time.
+// Entry is one line of the plugin's log. Each entry describes one ADD command, with the wall-clock times of its start
+// and its end.
 type Entry struct {
 	Command     string    `json:"command"`
 	ContainerID string    `json:"container_id"`
@@ -21,7 +22,7 @@ type Entry struct {
 	Error       string    `json:"error,omitempty"`
 }
 
-// appendEntry writes one line with one system call, so that the lines of concurrent plugin processes do not mix.
+// appendEntry writes each line with one system call, so that the lines of concurrent plugin processes do not mix.
 func appendEntry(path string, entry Entry) error {
 	if path == "" {
 		return nil

@@ -1,6 +1,6 @@
-// Package cni is the lab's network plugin. The plugin creates no interface. The plugin assigns an address from
-// 127.2.0.0/16, and is slow or fails if a scenario requests this. The plugin logs each action with its time. Scenarios
-// compare a pod's network phase with this log.
+// Package cni is the lab's network plugin. The plugin assigns an address from 127.2.0.0/16 to each pod, and creates no
+// interface. Scenarios can make the plugin slow, or make it fail. The plugin logs each action with its time, and
+// scenarios compare a pod's network phase with this log.
 //
 // The plugin implements versions 0.4.0 to 1.1.0 of the Container Network Interface protocol. The package uses only the
 // standard library, because it is compiled into a small static program that containerd runs.
@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// NetworkName is the name of the lab's network. The names of libcni's cache files start with this name.
+// NetworkName is the name of the lab's network. libcni uses this name as the prefix of its cache files.
 const NetworkName = "podlapse-lab"
 
 // PluginName is the file name of the program.
@@ -24,20 +24,20 @@ const (
 	codeIncompatible = 1
 	codeEnvironment  = 4
 	codeInput        = 6
-	codeInjected     = 100 // codes from 100 are specific to the plugin
+	codeInjected     = 100 // the CNI specification reserves codes from 100 for plugins
 	codeAddress      = 101
 )
 
-// supported returns the supported protocol versions, with the oldest version first.
+// supported returns the supported versions of the protocol, with the oldest version first.
 func supported() []string { return []string{"0.4.0", "1.0.0", "1.1.0"} }
 
-// Configuration is the configuration that the runtime passes on standard input.
+// Configuration is the network configuration that the runtime writes to the plugin's standard input.
 type Configuration struct {
 	CNIVersion string          `json:"cniVersion"`
 	Name       string          `json:"name,omitempty"`
 	Type       string          `json:"type,omitempty"`
-	FaultsFile string          `json:"faultsFile,omitempty"` // see Faults
-	LogFile    string          `json:"logFile,omitempty"`    // see Entry
+	FaultsFile string          `json:"faultsFile,omitempty"` // path of the faults file; see the type Faults
+	LogFile    string          `json:"logFile,omitempty"`    // path of the log; see the type Entry
 	LeaseDir   string          `json:"leaseDir,omitempty"`   // directory with one file for each address in use
 	Valid      []attachment    `json:"cni.dev/valid-attachments,omitempty"`
 	Previous   json.RawMessage `json:"prevResult,omitempty"`
@@ -60,7 +60,7 @@ type networkInterface struct {
 }
 
 type address struct {
-	Version   string `json:"version,omitempty"` // "4" up to version 0.4.0, absent in later versions
+	Version   string `json:"version,omitempty"` // "4" up to version 0.4.0; absent in later versions
 	Address   string `json:"address"`
 	Interface int    `json:"interface"`
 }
@@ -77,8 +77,8 @@ func fail(code int, format string, arguments ...any) *failure {
 	return &failure{Code: code, Message: fmt.Sprintf(format, arguments...)}
 }
 
-// Main runs one command and returns the exit status. Main writes results and errors to stdout, as the protocol
-// requires.
+// Main runs one command and returns the exit status. Main writes results and errors to stdout, because the protocol
+// requires this.
 func Main(getenv func(string) string, stdin io.Reader, stdout io.Writer) int {
 	const most = 1 << 20
 	input, err := io.ReadAll(io.LimitReader(stdin, most))

@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// UsageError reports an invalid command line. The error's text contains the remedy.
+// UsageError reports an invalid command line. The text of the error contains the remedy.
 type UsageError struct{ Problem string }
 
 func (e UsageError) Error() string { return e.Problem + "; run \"lab help\" for help" }
 
-// Quiet is an error that the command has already reported on standard output.
+// Quiet is an error that the command has already printed to standard output.
 type Quiet struct{ error }
 
 const usage = `Usage: lab COMMAND
@@ -49,11 +49,11 @@ type arguments struct {
 	sample   bool
 	scenario string
 	seed     uint64 // 0 if not set
-	before   string // path of a second agent's program
-	dir      string // directory for the internal registry command
+	before   string // path of the program of a second agent
+	dir      string // directory of the registry; only for the internal command serve-registry
 }
 
-// parse parses the command line. Flags can precede or follow the scenario's name.
+// parse parses the command line. The flags can be before or after the name of the scenario.
 func parse(words []string, getenv func(string) string, scenarios []string) (arguments, error) {
 	if len(words) == 0 {
 		return arguments{}, UsageError{"missing command"}
@@ -110,7 +110,7 @@ func parse(words []string, getenv func(string) string, scenarios []string) (argu
 	return a, nil
 }
 
-// interleaved parses flags in any position and returns the other words.
+// interleaved parses flags at any position, and returns the words that are not flags.
 func interleaved(flags *flag.FlagSet, words []string) (rest []string, err error) {
 	for len(words) > 0 {
 		if err := flags.Parse(words); err != nil {

@@ -1,5 +1,5 @@
-// Package command is the lab's command line. The package parses the arguments, and runs the steps of each command in
-// order.
+// Package command implements the lab's command line. The package parses the arguments and runs the steps of each
+// command.
 package command
 
 import (
@@ -22,7 +22,7 @@ import (
 
 const registryCommand = node.RegistryCommand
 
-// Run runs the command in words. Run writes progress to stderr and results to stdout.
+// Run runs the command in words. Run writes progress messages to stderr and results to stdout.
 func Run(ctx context.Context, words []string, getenv func(string) string, stdout, stderr io.Writer) error {
 	a, err := parse(words, getenv, scenario.Names())
 	if err != nil {
@@ -81,8 +81,8 @@ func down(ctx context.Context, n node.Node) error {
 }
 
 func status(ctx context.Context, n node.Node, stdout io.Writer) error {
-	// The plan only provides the path of kubectl, which status prints. The command status must also work without the
-	// source.
+	// The command status prints the path of kubectl, which the plan contains. An error is ignored, because status must
+	// also work without the source directory.
 	if programs, _, _, err := plan(ctx, n); err == nil {
 		n.Programs = programs
 	}
@@ -102,7 +102,7 @@ func plan(ctx context.Context, n node.Node) (build.Programs, build.Builder, bool
 	return programs, builder, missing, err
 }
 
-// raise prepares everything that the node needs, and then starts the node.
+// raise prepares the programs, the packages and the agent, and then starts the node.
 func raise(ctx context.Context, n node.Node, agent node.Agent) (node.Node, error) {
 	if agent.Program != "" {
 		path, err := node.CheckAgent(agent.Program)
@@ -161,7 +161,7 @@ func up(ctx context.Context, n node.Node, a arguments, stdout, stderr io.Writer)
 
 func play(ctx context.Context, n node.Node, a arguments, stdout io.Writer) error {
 	i := slices.IndexFunc(scenario.Table(), func(s scenario.Scenario) bool { return s.Name == a.scenario })
-	s := scenario.Table()[i] // parse has already rejected unknown names
+	s := scenario.Table()[i] // the index is valid, because parse rejects unknown names
 	if a.agent == "" && n.Agent() == "" {
 		return UsageError{"scenario: no agent to test: set --agent PATH or PODLAPSE_AGENT"}
 	}

@@ -1,5 +1,5 @@
-// Package cri is the lab's own client of the container runtime. The package pulls images in advance and removes the
-// images that scenarios created. When the node stops, the package removes the pods.
+// Package cri is the lab's own client of the container runtime. The package pulls images before the scenarios start,
+// removes the images that scenarios created, and removes the pods when the node stops.
 package cri
 
 import (
@@ -23,7 +23,7 @@ type Client struct {
 	images     runtimeapi.ImageServiceClient
 }
 
-// Dial returns a client for the socket at an absolute path. The client connects at the first call.
+// Dial returns a client for the socket at an absolute path. The client connects to the socket at the first call.
 func Dial(socket string) (*Client, error) {
 	connection, err := grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
@@ -36,7 +36,7 @@ func Dial(socket string) (*Client, error) {
 // Close closes the connection.
 func (c *Client) Close() { _ = c.connection.Close() }
 
-// Ready returns nil if the runtime and its network are ready for pods.
+// Ready returns nil if the runtime is ready to run pods and the network is ready.
 func (c *Client) Ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -45,7 +45,7 @@ func (c *Client) Ready(ctx context.Context) error {
 		return err
 	}
 	for _, condition := range answer.GetStatus().GetConditions() {
-		// The other conditions are only warnings, for example about deprecations.
+		// The other conditions are only warnings, for example about deprecated features.
 		needed := condition.GetType() == runtimeapi.RuntimeReady || condition.GetType() == runtimeapi.NetworkReady
 		if needed && !condition.GetStatus() {
 			return fmt.Errorf("%s is false: %s: %s", condition.GetType(), condition.GetReason(), condition.GetMessage())
@@ -54,7 +54,7 @@ func (c *Client) Ready(ctx context.Context) error {
 	return nil
 }
 
-// Pull ensures that an image is on the node.
+// Pull pulls an image if the image is not on the node.
 func (c *Client) Pull(ctx context.Context, reference string) error {
 	spec := &runtimeapi.ImageSpec{Image: reference}
 	have, err := c.images.ImageStatus(ctx, &runtimeapi.ImageStatusRequest{Image: spec})
@@ -67,14 +67,14 @@ func (c *Client) Pull(ctx context.Context, reference string) error {
 	return nil
 }
 
-// RemoveImages removes the images whose reference starts with the prefix from the node.
+// RemoveImages removes from the node all images whose reference starts with the prefix.
 func (c *Client) RemoveImages(ctx context.Context, prefix string) error {
 	list, err := c.images.ListImages(ctx, &runtimeapi.ListImagesRequest{})
 	if err != nil {
 		return fmt.Errorf("list images: %w", err)
 	}
 	for _, image := range list.GetImages() {
-		// The reference of an image that was pulled by digest has no tag.
+		// An image that was pulled by digest has no tag. Its references are only in the repository digests.
 		for _, tag := range slices.Concat(image.GetRepoTags(), image.GetRepoDigests()) {
 			if !strings.HasPrefix(tag, prefix) {
 				continue
@@ -89,7 +89,7 @@ func (c *Client) RemoveImages(ctx context.Context, prefix string) error {
 	return nil
 }
 
-// RemovePods stops and removes all pods concurrently. RemovePods returns the first error of each pod.
+// RemovePods stops and removes all pods concurrently. The error contains the first error of each pod.
 func (c *Client) RemovePods(ctx context.Context) error {
 	list, err := c.runtime.ListPodSandbox(ctx, &runtimeapi.ListPodSandboxRequest{})
 	if err != nil {

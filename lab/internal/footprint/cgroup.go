@@ -15,12 +15,12 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// containerParent is the cgroup for containers of Kubernetes if the kubelet does not specify a cgroup. Containers of
-// another containerd can be in the same cgroup, so the lab changes only containers with a known ID.
+// containerParent is the cgroup for containers whose kubelet specifies no cgroup. Containers of another containerd can
+// be in the same cgroup, so the lab changes only containers whose ID is known.
 const containerParent = "k8s.io"
 
-// hierarchies returns the mount points of cgroups. There is one mount point for cgroup v2, and one for each controller
-// for cgroup v1.
+// hierarchies returns the mount points of the cgroup file systems. cgroup v2 has one mount point. cgroup v1 has one
+// mount point for each controller.
 func hierarchies() ([]string, error) {
 	all, err := mounts()
 	if err != nil {
@@ -35,7 +35,7 @@ func hierarchies() ([]string, error) {
 	return points, nil
 }
 
-// groupsExist reports whether the parent cgroup exists in any hierarchy.
+// groupsExist reports whether containerParent exists in any hierarchy.
 func groupsExist() bool {
 	points, _ := hierarchies()
 	for _, point := range points {
@@ -46,8 +46,8 @@ func groupsExist() bool {
 	return false
 }
 
-// Containers returns the IDs of all containers, whether running or not. The arguments are containerd's state directory
-// and runc's root directory.
+// Containers returns the IDs of all containers, whether the containers run or not. The arguments are containerd's state
+// directory and runc's root directory.
 func Containers(containerdState, runcRoot string) []string {
 	seen := make(map[string]bool)
 	var ids []string
@@ -66,7 +66,7 @@ func Containers(containerdState, runcRoot string) []string {
 
 func isID(name string) bool { return regexp.MustCompile(`^[0-9a-f]{64}$`).MatchString(name) }
 
-// RemoveContainers kills all processes of the given containers and removes their cgroups.
+// RemoveContainers kills all processes of the given containers, and removes the cgroups of these containers.
 func RemoveContainers(ids []string) error {
 	points, err := hierarchies()
 	if err != nil {
@@ -82,14 +82,14 @@ func RemoveContainers(ids []string) error {
 				}
 			}
 		}
-		// A killed process leaves its cgroup shortly after the signal.
+		// The kernel removes a killed process from its cgroup shortly after the signal.
 		if err := errors.Join(failures...); err == nil || time.Now().After(deadline) {
 			return err
 		}
 	}
 }
 
-// removeParent removes the parent cgroup if it is empty.
+// removeParent removes the cgroup containerParent if it is empty.
 func removeParent() {
 	points, _ := hierarchies()
 	for _, point := range points {
@@ -97,15 +97,15 @@ func removeParent() {
 	}
 }
 
-// removeGroup removes a cgroup of one hierarchy and its child cgroups, with the deepest cgroup first. The kernel
-// refuses to remove a cgroup that contains child cgroups or processes.
+// removeGroup removes a cgroup and its child cgroups in one hierarchy. removeGroup removes the deepest cgroup first,
+// because the kernel refuses to remove a cgroup with child cgroups or processes.
 func removeGroup(root string) error {
 	var dirs []string
 	_ = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.IsDir() {
 			dirs = append(dirs, path)
 		}
-		return nil // ignore directories that do not exist or disappear during the walk
+		return nil // ignore directories that do not exist, or that another process removes during the walk
 	})
 	var failures []error
 	for i := len(dirs) - 1; i >= 0; i-- {

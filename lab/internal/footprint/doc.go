@@ -1,5 +1,4 @@
-// Package footprint removes the traces of a node outside the lab's own directories. These traces are container
-// processes, mounts, cgroups, directories of the kubelet and containerd, and kernel settings that the kubelet changes.
-// The package searches the machine instead of reading the lab's records. Therefore, the package also cleans up after a
-// killed lab.
+// Package footprint removes everything that a node leaves outside the lab's own directories: container processes,
+// mounts, cgroups, directories of the kubelet and containerd, and changed kernel settings. The package searches the
+// machine, and does not rely on the lab's records. Therefore, the package also cleans up after the lab was killed.
 package footprint

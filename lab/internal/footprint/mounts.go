@@ -25,7 +25,7 @@ func mounts() ([]mount, error) {
 	defer file.Close()
 	var all []mount
 	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, 1<<20) // the line of an overlay with many layers is long
+	lines.Buffer(nil, 1<<20) // an overlay mount with many layers has a long line
 	for lines.Scan() {
 		if m, ok := parseMount(lines.Text()); ok {
 			all = append(all, m)
@@ -34,7 +34,7 @@ func mounts() ([]mount, error) {
 	return all, lines.Err()
 }
 
-// parseMount parses "36 35 98:0 /root /point options [tags…] - kind source superoptions".
+// parseMount parses a line of the form "36 35 98:0 /root /point options [tags…] - kind source superoptions".
 func parseMount(line string) (mount, bool) {
 	before, after, ok := strings.Cut(line, " - ")
 	left, right := strings.Fields(before), strings.Fields(after)
@@ -44,7 +44,7 @@ func parseMount(line string) (mount, bool) {
 	return mount{point: unescape(left[4]), kind: right[0], source: unescape(right[1])}, true
 }
 
-// unescape decodes the kernel's octal escapes of space, tab, newline and backslash.
+// unescape decodes the octal escapes that the kernel uses for space, tab, newline and backslash.
 func unescape(text string) string {
 	var out strings.Builder
 	for i := 0; i < len(text); i++ {
@@ -84,9 +84,9 @@ func Mounts(dirs ...string) ([]string, error) {
 	return points, nil
 }
 
-// Unmount unmounts all mounts inside the given directories, with the latest mount first.
+// Unmount unmounts everything inside the given directories, with the latest mount first.
 func Unmount(dirs ...string) error {
-	const passes = 5 // a mount can hide an earlier mount on the same directory
+	const passes = 5 // more than one pass is necessary if a mount hides an earlier mount on the same directory
 	var failures []error
 	for range passes {
 		points, err := Mounts(dirs...)

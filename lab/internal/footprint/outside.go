@@ -11,14 +11,14 @@ import (
 	"strings"
 )
 
-// place is a directory outside the lab's own directories.
+// place is a directory of the machine outside the lab's own directories.
 type place struct {
 	path  string
-	whole bool // the directory is removed with its content; if false, the directory is removed only if it is empty
+	whole bool // if true, Restore removes the directory with its content; if false, only if the directory is empty
 }
 
-// builtIn returns the directories that the kubelet and libcni create even if the kubelet and libcni are configured to
-// use other directories. Child directories come before their parents.
+// builtIn returns the directories that the kubelet and libcni always create, even if their configuration specifies
+// other directories. Child directories precede their parents.
 func builtIn() []place {
 	return []place{
 		{"/var/lib/kubelet/device-plugins", true}, // kubelet: socket for device plugins
@@ -29,20 +29,20 @@ func builtIn() []place {
 	}
 }
 
-// settings returns the kernel settings that the kubelet changes at its start.
+// settings returns the kernel settings that the kubelet changes when it starts.
 func settings() []string {
 	return []string{"vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic", "kernel/panic_on_oops",
 		"kernel/keys/root_maxkeys", "kernel/keys/root_maxbytes"}
 }
 
-// A Before is the state of the machine before the lab changed the machine.
+// Before is the state of the machine before the lab started.
 type Before struct {
-	Absent   []string          `json:"absent"`    // built-in directories that did not exist
-	NoGroup  bool              `json:"no_cgroup"` // the parent cgroup of containers did not exist
-	Settings map[string]string `json:"settings"`  // kernel setting → value
+	Absent   []string          `json:"absent"`    // directories in builtIn that did not exist
+	NoGroup  bool              `json:"no_cgroup"` // true if containerParent did not exist
+	Settings map[string]string `json:"settings"`  // values of the kernel settings, by their names
 }
 
-// Observe returns the state of the machine.
+// Observe returns the present state of the machine.
 func Observe() Before {
 	before := Before{Settings: make(map[string]string), NoGroup: !groupsExist()}
 	for _, dir := range builtIn() {
@@ -58,7 +58,7 @@ func Observe() Before {
 	return before
 }
 
-// Save writes the state to a file. Save returns after the file is on the disk.
+// Save writes the state to a file, and waits until the file is on the disk.
 func (b Before) Save(path string) error {
 	data, err := json.Marshal(b)
 	if err != nil {
@@ -73,7 +73,7 @@ func (b Before) Save(path string) error {
 	return nil
 }
 
-// Load reads the state that Save wrote. If the file does not exist, Load returns an empty state, so Restore changes
+// Load reads the state that Save wrote. If the file does not exist, Load returns an empty state. Restore then changes
 // nothing.
 func Load(path string) (Before, error) {
 	var before Before
@@ -90,9 +90,9 @@ func Load(path string) (Before, error) {
 	return before, nil
 }
 
-// Restore restores the machine. Restore removes directories that did not exist before, resets kernel settings, and
-// removes only the lab's files from directories that existed before. The parameters are the lab's state directory and
-// the name of the lab's network.
+// Restore restores the state of the machine before the lab started. Restore removes directories that did not exist, and
+// resets the kernel settings. From other directories, Restore removes only the lab's files. The arguments are the lab's
+// state directory and the name of the lab's network.
 func (b Before) Restore(state, network string) error {
 	var failures []error
 	removeLinks("/var/log/containers", state)
@@ -106,7 +106,7 @@ func (b Before) Restore(state, network string) error {
 		case dir.whole:
 			failures = append(failures, os.RemoveAll(dir.path))
 		default:
-			_ = os.Remove(dir.path) // fails if another program uses the directory in the meantime
+			_ = os.Remove(dir.path) // Remove fails if another program has created files in the directory
 		}
 	}
 	if b.NoGroup {
@@ -124,7 +124,7 @@ func (b Before) Restore(state, network string) error {
 	return errors.Join(failures...)
 }
 
-// removeLinks removes the symbolic links in dir that point into target.
+// removeLinks removes the symbolic links in the directory dir that point into the directory target.
 func removeLinks(dir, target string) {
 	entries, _ := os.ReadDir(dir)
 	for _, entry := range entries {

@@ -1,6 +1,6 @@
-// Package image builds the lab's images in code and pushes them to the lab's registry. The first layer of every image
-// is the workload program, which stays on the node. The layers above this layer contain new random bytes each time, so
-// the node never has these layers.
+// Package image builds the lab's images and pushes the images to the lab's registry. The first layer of every image
+// contains the workload program. The node keeps this layer. The other layers contain new random bytes, so the node
+// never has these layers before a pull.
 package image
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-// Base returns the image that contains only the workload program. The digest of this image depends only on the program.
+// Base returns the image that contains only the workload program. The image's digest depends only on the program.
 func Base(programPath string) (v1.Image, error) {
 	program, err := os.ReadFile(programPath)
 	if err != nil {
@@ -45,7 +45,7 @@ func Base(programPath string) (v1.Image, error) {
 	return image, nil
 }
 
-// WithLayers adds layers on top of an image.
+// WithLayers returns an image with additional layers on top of the image base.
 func WithLayers(base v1.Image, layers ...v1.Layer) (v1.Image, error) {
 	image, err := mutate.AppendLayers(base, layers...)
 	if err != nil {
@@ -54,7 +54,8 @@ func WithLayers(base v1.Image, layers ...v1.Layer) (v1.Image, error) {
 	return image, nil
 }
 
-// For returns the image for another platform. The content is the same, in an index without other images.
+// For returns an index that contains only the given image, for another CPU architecture. The content of the image does
+// not change.
 func For(image v1.Image, architecture string) (v1.ImageIndex, error) {
 	config, err := image.ConfigFile()
 	if err != nil {
@@ -70,11 +71,11 @@ func For(image v1.Image, architecture string) (v1.ImageIndex, error) {
 		mutate.IndexAddendum{Add: image, Descriptor: v1.Descriptor{Platform: platform}}), nil
 }
 
-// Pusher is the lab's user agent for pushes. In the registry's log, this user agent distinguishes the lab's requests
-// from the node's requests.
+// Pusher is the user agent of the lab's pushes. The user agent distinguishes the lab's requests from the node's
+// requests in the registry's log.
 const Pusher = "podlapse-lab"
 
-// Push uploads an image under a reference such as 127.0.0.1:25000/repository:tag.
+// Push pushes an image under a reference such as 127.0.0.1:25000/repository:tag.
 func Push(ctx context.Context, reference string, image v1.Image) error {
 	ref, err := name.ParseReference(reference, name.Insecure)
 	if err != nil {
@@ -86,7 +87,7 @@ func Push(ctx context.Context, reference string, image v1.Image) error {
 	return nil
 }
 
-// PushIndex uploads an index with its images.
+// PushIndex pushes an index together with its images.
 func PushIndex(ctx context.Context, reference string, index v1.ImageIndex) error {
 	ref, err := name.ParseReference(reference, name.Insecure)
 	if err != nil {

@@ -23,7 +23,7 @@ func RandomLayer(size int) (v1.Layer, error) {
 	return layerOf("/payload-"+fresh(), 0o644, content)
 }
 
-// RandomLayers returns layers of the given sizes, in bytes.
+// RandomLayers returns one layer of random bytes for each of the given sizes, in bytes.
 func RandomLayers(sizes ...int) ([]v1.Layer, error) {
 	var layers []v1.Layer
 	for _, size := range sizes {
@@ -36,8 +36,8 @@ func RandomLayers(sizes ...int) ([]v1.Layer, error) {
 	return layers, nil
 }
 
-// ManyFiles returns a new layer with this many tiny files. The layer is compressed, so creating the files takes longer
-// than downloading the layer.
+// ManyFiles returns a new layer with the given number of tiny files. The layer is compressed, so the runtime needs more
+// time to create the files than to download the layer.
 func ManyFiles(count int) (v1.Layer, error) {
 	const perDirectory = 1000
 	var archive bytes.Buffer
@@ -62,7 +62,7 @@ func ManyFiles(count int) (v1.Layer, error) {
 	if err := compressed.Close(); err != nil {
 		return nil, fmt.Errorf("make layer: %w", err)
 	}
-	// This call also computes the digest of the uncompressed content, which the image's configuration contains.
+	// LayerFromOpener also computes the digest of the uncompressed content, which the image's configuration requires.
 	layer, err := tarball.LayerFromOpener(opener(archive.Bytes()), tarball.WithMediaType(types.OCILayer))
 	if err != nil {
 		return nil, fmt.Errorf("make layer: %w", err)
@@ -70,8 +70,8 @@ func ManyFiles(count int) (v1.Layer, error) {
 	return layer, nil
 }
 
-// layerOf returns an uncompressed layer with one file. The layer's size in the registry is about the file's size.
-// Random content cannot be compressed, so the node would decompress it without any benefit.
+// layerOf returns an uncompressed layer with one file. The layer is about as large as the file. The layer is not
+// compressed, because compression does not make random content smaller.
 func layerOf(path string, mode int64, content []byte) (v1.Layer, error) {
 	var archive bytes.Buffer
 	archive.Grow(len(content) + 4096)
@@ -101,7 +101,7 @@ func opener(data []byte) tarball.Opener {
 	return func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil }
 }
 
-// fresh returns a name that no earlier layer used.
+// fresh returns a random name that no earlier layer used.
 func fresh() string {
 	var random [8]byte
 	_, _ = rand.Read(random[:])

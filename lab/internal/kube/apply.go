@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Apply applies an object from a YAML document, as kubectl apply --server-side does. Apply removes fields that the same
-// manager set earlier and no longer sets. An unknown field is an error. With dryRun, the API server validates the
-// request without storing the object.
+// Apply applies the object in a YAML document with server-side apply. The API server removes fields that the manager
+// set earlier and that are missing from the document. An unknown field is an error. If dryRun is true, the API server
+// validates the object but does not store the object.
 func (c *Client) Apply(ctx context.Context, manager string, document []byte, dryRun bool) error {
 	object, body, err := read(document)
 	if err != nil {
@@ -37,7 +37,7 @@ func (c *Client) Apply(ctx context.Context, manager string, document []byte, dry
 	return nil
 }
 
-// Remove deletes the object that a YAML document describes, if the object exists.
+// Remove deletes the object in a YAML document, if the object exists.
 func (c *Client) Remove(ctx context.Context, document []byte) error {
 	object, _, err := read(document)
 	if err != nil {
@@ -53,16 +53,16 @@ func (c *Client) Remove(ctx context.Context, document []byte) error {
 	return nil
 }
 
-// Name identifies the object of a YAML document.
+// Name identifies one object.
 type Name struct{ APIVersion, Kind, Namespace, Name string }
 
-// NameOf reads the name of the object in a YAML document.
+// NameOf returns the name of the object in a YAML document.
 func NameOf(document []byte) (Name, error) {
 	object, _, err := read(document)
 	return Name{object.APIVersion, object.Kind, object.Namespace, object.Name}, err
 }
 
-// Knows returns nil if the API server serves the kind of a YAML document.
+// Knows returns nil if the API server serves the kind of the object in a YAML document.
 func (c *Client) Knows(ctx context.Context, document []byte) error {
 	object, _, err := read(document)
 	if err == nil {
@@ -81,7 +81,7 @@ func read(document []byte) (object metav1.PartialObjectMetadata, body []byte, er
 	return object, body, nil
 }
 
-// pathOf reads the path of a kind's objects from the API server.
+// pathOf returns the URL path of an object. The API server's discovery provides the path of the object's kind.
 func (c *Client) pathOf(ctx context.Context, object metav1.PartialObjectMetadata) (string, error) {
 	version, err := schema.ParseGroupVersion(object.APIVersion)
 	if err != nil {
@@ -97,7 +97,7 @@ func (c *Client) pathOf(ctx context.Context, object metav1.PartialObjectMetadata
 	}
 	for _, resource := range resources.APIResources {
 		switch {
-		case resource.Kind != object.Kind || strings.Contains(resource.Name, "/"): // another kind, or a subresource
+		case resource.Kind != object.Kind || strings.Contains(resource.Name, "/"): // skip other kinds and subresources
 		case resource.Namespaced && object.Namespace == "":
 			return "", errors.New("the object has no namespace, but its kind requires one")
 		case resource.Namespaced:

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// NewBearer returns a client for https://ADDRESS that sends a token and additional headers instead of a certificate.
+// NewBearer returns a client for https://ADDRESS. The client authenticates with a token instead of a certificate, and
+// adds the given headers to each request.
 func NewBearer(address, certificates, token string, headers http.Header) (*Client, error) {
 	pool, err := authority(certificates)
 	if err != nil {
@@ -44,7 +45,7 @@ func (t withHeaders) RoundTrip(request *http.Request) (*http.Response, error) {
 	return t.Transport.RoundTrip(request)
 }
 
-// authority reads the certificate authority from a directory of the lab.
+// authority reads the certificate authority from the directory with the lab's certificates.
 func authority(certificates string) (*x509.CertPool, error) {
 	text, err := os.ReadFile(filepath.Join(certificates, "ca.crt"))
 	if err != nil {

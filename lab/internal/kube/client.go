@@ -1,5 +1,5 @@
-// Package kube is a small client of the lab's API server. The package uses JSON, a client certificate, and the
-// published API types. The lab needs only a few calls, so it does not use a clientset.
+// Package kube is a small client of the lab's API server. The client uses JSON, a client certificate, and the published
+// API types. The lab needs only a few requests, so the lab uses no clientset.
 package kube
 
 import (
@@ -15,13 +15,13 @@ import (
 	"time"
 )
 
-// Client sends requests to one server as one user. Client is safe for concurrent use.
+// Client sends requests to one server in the name of one user. Client is safe for concurrent use.
 type Client struct {
 	base string
 	http *http.Client
 }
 
-// New returns a client for https://ADDRESS. The client uses the named certificate from a directory of the lab.
+// New returns a client for https://ADDRESS. The client uses the named certificate from the directory certificates.
 func New(address, certificates, name string) (*Client, error) {
 	pool, err := authority(certificates)
 	if err != nil {
@@ -39,7 +39,7 @@ func New(address, certificates, name string) (*Client, error) {
 	return &Client{base: "https://" + address, http: &http.Client{Transport: transport}}, nil
 }
 
-// StatusError is an error for a response whose status is not a success.
+// StatusError is the error for a response with a status code that reports a failure.
 type StatusError struct {
 	Code    int
 	Method  string
@@ -51,10 +51,10 @@ func (e *StatusError) Error() string {
 	return fmt.Sprintf("%s %s: %d: %s", e.Method, e.Path, e.Code, e.Message)
 }
 
-// IsNotFound reports whether the server responded that the object does not exist.
+// IsNotFound reports whether the error means that the object does not exist.
 func IsNotFound(err error) bool { return hasCode(err, http.StatusNotFound) }
 
-// IsConflict reports whether the server responded that the object already exists.
+// IsConflict reports whether the error means that the object already exists.
 func IsConflict(err error) bool { return hasCode(err, http.StatusConflict) }
 
 func hasCode(err error, code int) bool {
@@ -62,28 +62,28 @@ func hasCode(err error, code int) bool {
 	return errors.As(err, &status) && status.Code == code
 }
 
-// Get reads an object or a list at a path such as /api/v1/namespaces/default.
+// Get reads the object or the list at a path such as /api/v1/namespaces/default.
 func (c *Client) Get(ctx context.Context, path string, object any) error {
 	return c.call(ctx, http.MethodGet, path, nil, object)
 }
 
-// Create posts an object to the path of its kind.
+// Create creates an object. The path is the path of the object's kind.
 func (c *Client) Create(ctx context.Context, path string, object any) error {
 	return c.call(ctx, http.MethodPost, path, object, nil)
 }
 
-// CreateInto is like Create, and also returns the created object.
+// CreateInto is like Create, and also stores the created object in the argument created.
 func (c *Client) CreateInto(ctx context.Context, path string, object, created any) error {
 	return c.call(ctx, http.MethodPost, path, object, created)
 }
 
-// Merge applies a JSON merge patch to the object at the path. The value null removes a field.
+// Merge applies a JSON merge patch to the object at the path. A value null removes the field.
 func (c *Client) Merge(ctx context.Context, path string, change any) error {
 	return c.send(ctx, http.MethodPatch, "application/merge-patch+json", path, change, nil)
 }
 
-// MergeLists applies a strategic merge patch to the object at the path. The API server merges the entries of lists by
-// their keys. For example, the API server merges conditions by their types.
+// MergeLists applies a strategic merge patch to the object at the path. The API server merges the entries of a list by
+// their keys, for example conditions by their types.
 func (c *Client) MergeLists(ctx context.Context, path string, change any) error {
 	return c.send(ctx, http.MethodPatch, "application/strategic-merge-patch+json", path, change, nil)
 }
@@ -93,7 +93,7 @@ func (c *Client) Delete(ctx context.Context, path string) error {
 	return c.call(ctx, http.MethodDelete, path, nil, nil)
 }
 
-// Text reads a path whose response is plain text, such as health or metrics.
+// Text returns the plain text at a path, for example health or metrics.
 func (c *Client) Text(ctx context.Context, path string) (string, error) {
 	data, err := c.raw(ctx, http.MethodGet, "", path, nil)
 	return string(data), err
@@ -122,7 +122,7 @@ func (c *Client) send(ctx context.Context, method, contentType, path string, inp
 	return nil
 }
 
-// requestLimit is the time limit for one call. The lab sends no requests that take long.
+// requestLimit is the time limit for one request. The API server answers all requests of the lab in less time.
 const requestLimit = 15 * time.Second
 
 func (c *Client) raw(ctx context.Context, method, contentType, path string, body io.Reader) ([]byte, error) {
@@ -158,16 +158,17 @@ func (c *Client) raw(ctx context.Context, method, contentType, path string, body
 	return nil, failed
 }
 
-// Server returns the URL to which the client sends requests. Server and Transport are for proxies.
+// Server returns the URL of the server. Proxies use the methods Server and Transport.
 func (c *Client) Server() string { return c.base }
 
-// Transport returns the client's transport. The caller must not use the transport concurrently with the client.
+// Transport returns the transport of the client. The caller must not use the transport while the client sends requests.
 func (c *Client) Transport() http.RoundTripper { return c.http.Transport }
 
 // Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// ApplyAnnotations sets annotations on a pod by a forced server-side apply with the given field manager.
+// ApplyAnnotations sets annotations on a pod with a forced server-side apply. The argument manager is the field
+// manager.
 func (c *Client) ApplyAnnotations(ctx context.Context, namespace, pod, manager string,
 	annotations map[string]string) error {
 	return c.send(ctx, http.MethodPatch, "application/apply-patch+yaml",

@@ -12,8 +12,9 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/progress"
 )
 
-// Usable returns nil if pods can be created in a namespace and can start without a retry. Pods require the default
-// service account and the authority's certificate. The controller manager creates both objects.
+// Usable returns nil if a pod in the namespace can be created and can start without a retry. A pod requires the default
+// service account and the ConfigMap with the certificate of the certificate authority. The controller manager creates
+// both objects.
 func (c *Client) Usable(ctx context.Context, namespace string) error {
 	for _, path := range []string{"/serviceaccounts/default", "/configmaps/kube-root-ca.crt"} {
 		if err := c.Get(ctx, "/api/v1/namespaces/"+namespace+path, nil); err != nil {
@@ -26,7 +27,7 @@ func (c *Client) Usable(ctx context.Context, namespace string) error {
 // purposeLabel is the label with the purpose of a namespace.
 const purposeLabel = "podlapse-lab/purpose"
 
-// CreateNamespace creates a namespace and waits until pods can be created in this namespace.
+// CreateNamespace creates a namespace and waits until pods can start in the namespace.
 func (c *Client) CreateNamespace(ctx context.Context, report *progress.Reporter, name, purpose string) error {
 	namespace := corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name,
 		Labels: map[string]string{purposeLabel: purpose}}}
@@ -37,7 +38,7 @@ func (c *Client) CreateNamespace(ctx context.Context, report *progress.Reporter,
 		func(ctx context.Context) error { return c.Usable(ctx, name) })
 }
 
-// NamespacesFor lists the namespaces with a purpose.
+// NamespacesFor returns the names of the namespaces with the given purpose.
 func (c *Client) NamespacesFor(ctx context.Context, purpose string) ([]string, error) {
 	var list corev1.NamespaceList
 	if err := c.Get(ctx, "/api/v1/namespaces?labelSelector="+url.QueryEscape(purposeLabel+"="+purpose),
@@ -51,7 +52,7 @@ func (c *Client) NamespacesFor(ctx context.Context, purpose string) ([]string, e
 	return names, nil
 }
 
-// DeleteNamespace deletes a namespace, if it exists, and waits until its content is deleted.
+// DeleteNamespace deletes a namespace if it exists, and waits until all objects of the namespace are deleted.
 func (c *Client) DeleteNamespace(ctx context.Context, report *progress.Reporter, name string) error {
 	if err := c.deletePods(ctx, report, name); err != nil {
 		return err
@@ -74,8 +75,8 @@ func (c *Client) DeleteNamespace(ctx context.Context, report *progress.Reporter,
 		})
 }
 
-// deletePods deletes all pods before the namespace is deleted. Otherwise, the namespace controller would wait: after it
-// has found a pod, the controller checks again only after half the pod's grace period.
+// deletePods deletes all pods of a namespace, before the namespace is deleted. If the namespace controller finds pods,
+// it waits half their grace period before it checks again. This wait would be too long.
 func (c *Client) deletePods(ctx context.Context, report *progress.Reporter, name string) error {
 	const cascade = "?propagationPolicy=Foreground"
 	apps, batch := "/apis/apps/v1/namespaces/"+name+"/", "/apis/batch/v1/namespaces/"+name+"/"
@@ -83,7 +84,8 @@ func (c *Client) deletePods(ctx context.Context, report *progress.Reporter, name
 		batch + "cronjobs" + cascade, batch + "jobs" + cascade, "/api/v1/namespaces/" + name + "/pods"}
 	return report.Wait(ctx, "the deletion of the pods of namespace "+name, time.Minute, 200*time.Millisecond,
 		func(ctx context.Context) error {
-			// Each attempt deletes the pods again, because a workload that is being deleted can still replace a pod.
+			// Each attempt deletes the pods again, because a workload can create new pods until the workload is
+			// deleted.
 			for _, path := range paths {
 				if err := c.Delete(ctx, path); err != nil {
 					return fmt.Errorf("delete %s: %w", path, err)
@@ -97,7 +99,7 @@ func (c *Client) deletePods(ctx context.Context, report *progress.Reporter, name
 		})
 }
 
-// Pods lists the pods of a namespace.
+// Pods returns the pods of a namespace.
 func (c *Client) Pods(ctx context.Context, namespace string) ([]corev1.Pod, error) {
 	var list corev1.PodList
 	if err := c.Get(ctx, "/api/v1/namespaces/"+namespace+"/pods", &list); err != nil {
@@ -106,7 +108,7 @@ func (c *Client) Pods(ctx context.Context, namespace string) ([]corev1.Pod, erro
 	return list.Items, nil
 }
 
-// Events lists the Events of a namespace.
+// Events returns the Events of a namespace.
 func (c *Client) Events(ctx context.Context, namespace string) ([]corev1.Event, error) {
 	var list corev1.EventList
 	if err := c.Get(ctx, "/api/v1/namespaces/"+namespace+"/events", &list); err != nil {

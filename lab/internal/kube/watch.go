@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// WatchPods calls the function seen for each state of a namespace's pods, with the time when this state arrived.
-// WatchPods starts with the existing pods. The last call for a pod reports the pod's deletion. WatchPods blocks until
-// ctx ends or the watch breaks. The end of ctx is not an error.
+// WatchPods watches the pods of a namespace. WatchPods calls the function seen for each state of a pod, with the time
+// when the state arrived. The first calls report the existing pods. The last call for a pod reports its deletion.
+// WatchPods blocks until ctx ends or the watch fails. The end of ctx is not an error.
 func (c *Client) WatchPods(ctx context.Context, namespace string,
 	seen func(pod corev1.Pod, gone bool, arrivedAt time.Time)) error {
 	path := "/api/v1/namespaces/" + namespace + "/pods?watch=1"
@@ -50,10 +50,10 @@ func (c *Client) WatchPods(ctx context.Context, namespace string,
 }
 
 // FollowNode keeps a watch on the pods of a node open, as a kubelet does. FollowNode sends the same request as
-// client-go's reflector, including protobuf, and copies the response to the writer. If the API server ends the watch,
-// for example because the reader is slow, FollowNode opens a new watch. FollowNode calls opened whenever the API server
-// starts to respond. FollowNode blocks until ctx ends or the API server refuses a request. The end of ctx is not an
-// error.
+// client-go's reflector, including protobuf, and copies the response to the argument into. If the API server ends the
+// watch, for example because the writer is slow, FollowNode opens a new watch. At the start of each response,
+// FollowNode calls the function opened. FollowNode blocks until ctx ends or the API server refuses a request. The end
+// of ctx is not an error.
 func (c *Client) FollowNode(ctx context.Context, node string, into io.Writer, opened func()) error {
 	for ctx.Err() == nil {
 		if err := c.followOnce(ctx, node, into, opened); err != nil {
@@ -80,7 +80,7 @@ func (c *Client) followOnce(ctx context.Context, node string, into io.Writer, op
 		return errors.New(response.Status)
 	}
 	opened()
-	_, _ = io.Copy(into, response.Body) // the caller opens a new watch after any end of this watch
+	_, _ = io.Copy(into, response.Body) // any error only ends this watch, and the caller opens a new watch
 	return nil
 }
 

@@ -1,5 +1,6 @@
-// Package layout defines the directories of the lab's state, sockets and cache, and the lab's loopback ports. All other
-// packages use this package, so environment variables alone can move the lab.
+// Package layout defines the lab's directories and loopback ports. The directories are for state, sockets and the
+// cache. All other packages get the directories from this package, so environment variables are sufficient to move the
+// lab.
 package layout
 
 import (
@@ -10,7 +11,7 @@ import (
 	"path/filepath"
 )
 
-// The environment variables that move the lab.
+// The environment variables that set the lab's directories.
 const (
 	StateVariable = "PODLAPSE_LAB_DIR"
 	CacheVariable = "PODLAPSE_LAB_CACHE"
@@ -18,15 +19,15 @@ const (
 
 const defaultState = "/var/lib/podlapse-lab"
 
-// Layout contains the absolute directories of one lab.
+// Layout contains the absolute paths of a lab's directories.
 type Layout struct {
-	State string // configuration, data and logs; the command down removes this directory
-	Run   string // sockets and containerd's state; the path is short, because a socket path has at most 107 bytes
-	Cache string // built programs; the command down keeps this directory
+	State string // configuration, data and logs; the command down removes the directory
+	Run   string // sockets and containerd's state; the path must be short, because a socket path has at most 107 bytes
+	Cache string // built programs; the command down keeps the directory
 }
 
-// FromEnvironment returns the layout that the environment variables define. Outside tests, the argument getenv is
-// os.Getenv.
+// FromEnvironment returns the layout that the environment variables define. The argument getenv is os.Getenv, except in
+// tests.
 func FromEnvironment(getenv func(string) string) (Layout, error) {
 	state := getenv(StateVariable)
 	if state == "" {
@@ -46,8 +47,8 @@ func FromEnvironment(getenv func(string) string) (Layout, error) {
 	}
 	name := "podlapse-lab"
 	if state != defaultState {
-		// The length of socket paths is limited, so the run directory cannot be below the state directory. Instead, the
-		// name of the run directory is derived from the name of the state directory.
+		// The run directory cannot be below the state directory, because the length of socket paths is limited.
+		// Therefore, the name of the run directory contains a hash of the path of the state directory.
 		sum := sha256.Sum256([]byte(state))
 		name += "-" + hex.EncodeToString(sum[:4])
 	}
@@ -72,15 +73,15 @@ func cacheRoot(getenv func(string) string) (string, error) {
 	return filepath.Join(root, "podlapse-lab"), nil
 }
 
-// In joins path elements below the state directory.
+// In returns a path below the state directory.
 func (l Layout) In(elements ...string) string {
 	return filepath.Join(append([]string{l.State}, elements...)...)
 }
 
-// ContainerdSocket returns the path of the CRI socket.
+// ContainerdSocket returns the path of containerd's CRI socket.
 func (l Layout) ContainerdSocket() string { return filepath.Join(l.Run, "containerd.sock") }
 
-// ContainerdState returns containerd's own state directory, with bundles, network namespaces and mounts.
+// ContainerdState returns containerd's own state directory, which contains bundles, network namespaces and mounts.
 func (l Layout) ContainerdState() string { return filepath.Join(l.Run, "containerd") }
 
 // RuncRoot returns runc's own state directory.
@@ -89,54 +90,55 @@ func (l Layout) RuncRoot() string { return filepath.Join(l.Run, "runc") }
 // ShimSockets returns the directory in which containerd creates the sockets of its shims.
 func (l Layout) ShimSockets() string { return filepath.Join(l.Run, "s") }
 
-// Logs returns the directory of the components' logs.
+// Logs returns the directory with the logs of the components.
 func (l Layout) Logs() string { return l.In("logs") }
 
-// Processes returns the directory of the process records.
+// Processes returns the directory with the records of the lab's processes.
 func (l Layout) Processes() string { return l.In("processes") }
 
-// Kubeconfig returns the path of a user's kubeconfig. Users are for example admin and agent.
+// Kubeconfig returns the path of the kubeconfig of a user such as admin or agent.
 func (l Layout) Kubeconfig(user string) string { return l.In("kubeconfig", user+".kubeconfig") }
 
-// CNIFaults returns the file in which scenarios configure the faults of the CNI plugin.
+// CNIFaults returns the path of the file with the faults of the CNI plugin. Scenarios write this file.
 func (l Layout) CNIFaults() string { return l.In("cni", "faults.json") }
 
-// CNILog returns the file in which the CNI plugin logs its actions with their times.
+// CNILog returns the path of the file in which the CNI plugin logs its actions with their times.
 func (l Layout) CNILog() string { return l.In("cni", "log.jsonl") }
 
-// AgentRecords returns the file for the standard output of an agent that runs as a process.
+// AgentRecords returns the path of the file with the standard output of agents that run as processes.
 func (l Layout) AgentRecords() string { return l.In("agent-records.jsonl") }
 
-// AgentFiles returns the directory into which the agent writes, as a process or in a container. AgentFiles contains
-// AgentObservations and AgentState.
+// AgentFiles returns the directory into which agents write files. The directory contains AgentObservations and
+// AgentState. Agents that run as processes and agents in containers use the same directory.
 func (l Layout) AgentFiles() string { return l.In("agent") }
 
-// AgentObservations returns the file in which the agent records the observations of its sources.
+// AgentObservations returns the path of the file in which the agent records the observations of its sources.
 func (l Layout) AgentObservations() string {
 	return filepath.Join(l.AgentFiles(), "observations.jsonl")
 }
 
-// AgentState returns the directory for the state that the agent keeps across restarts.
+// AgentState returns the directory with the state that the agent preserves across restarts.
 func (l Layout) AgentState() string { return filepath.Join(l.AgentFiles(), "state") }
 
-// KeptLogs returns the directory for the logs of agents in containers.
+// KeptLogs returns the directory with the kept logs of agents in containers.
 func (l Layout) KeptLogs() string { return l.In("agent-logs") }
 
-// OTLP returns the file for the data that the receiver gets over OTLP.
+// OTLP returns the path of the file in which the OTLP receiver stores the received data.
 func (l Layout) OTLP() string { return l.In("otlp.jsonl") }
 
-// PodLogs returns the log file of a container's first run.
+// PodLogs returns the path of the log of a container's first run.
 func (l Layout) PodLogs(namespace, pod, uid, container string) string {
 	return filepath.Join(l.ContainerLogs(namespace, pod, uid, container), "0.log")
 }
 
-// ContainerLogs returns the directory with the logs of a container's runs. If pod or uid is "*", the result is a
-// pattern.
+// ContainerLogs returns the directory with the logs of all runs of a container. If the argument pod or uid is "*",
+// ContainerLogs returns a pattern for several directories.
 func (l Layout) ContainerLogs(namespace, pod, uid, container string) string {
 	return l.In("pod-logs", namespace+"_"+pod+"_"+uid, container)
 }
 
-// Lock returns the path of the file that prevents two lab commands from changing the same node at the same time.
+// Lock returns the path of the lock file. The lock prevents that two lab commands change the same node at the same
+// time.
 func (l Layout) Lock() string { return l.Run + ".lock" }
 
 // Create creates the state and run directories. Only root can read these directories, because they contain private
@@ -148,8 +150,8 @@ func (l Layout) Create() error {
 			return fmt.Errorf("create lab directory: %w", err)
 		}
 	}
-	// Agents that do not run as root can still reach the socket, as in containerd's usual directory. The socket's group
-	// is the agent's group.
+	// Agents that do not run as root must be able to reach the socket in this directory, as in containerd's usual
+	// directory. The socket's group is the agent's group.
 	if err := os.Chmod(l.Run, 0o711); err != nil {
 		return fmt.Errorf("create lab directory: %w", err)
 	}

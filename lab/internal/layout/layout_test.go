@@ -33,7 +33,7 @@ func TestMovedStateHasShortSocketPaths(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// containerd allows 38 bytes for the shim socket directory.
+	// containerd limits the path of its directory for shim sockets to 38 bytes.
 	if n := len(l.ShimSockets()); n > 38 {
 		t.Errorf("shim socket directory %s has %d bytes", l.ShimSockets(), n)
 	}

@@ -8,18 +8,18 @@ const Loopback = "127.0.0.1"
 // NodeName is the name of the lab's only node.
 const NodeName = "node-1"
 
-// The ports are fixed. The ports differ from the usual ports, so the lab can run beside a real cluster. The ports are
-// below the kernel's ephemeral range, so outgoing connections do not use these ports.
+// The lab's ports are fixed. They differ from the usual ports, so that the lab can run beside a real cluster. They are
+// below the kernel's ephemeral range, so that no outgoing connection uses them.
 const (
 	OTLPHTTPPort   = 24318
 	OTLPGRPCPort   = 24317
 	PrometheusPort = 29090
-	NativePort     = 29091 // for a Prometheus that accepts native histograms
+	NativePort     = 29091 // Prometheus that accepts native histograms
 	EtcdPort       = 23790
 	EtcdPeerPort   = 23800
 	RegistryPort   = 25000
 	ControlPort    = 25001
-	MirrorPort     = 25002 // for a second registry; one scenario runs this registry in its own process
+	MirrorPort     = 25002 // second registry, which one scenario runs in its own process
 	MirrorControl  = 25003
 	KubeletHealth  = 26248
 	KubeletPort    = 26250
@@ -27,8 +27,8 @@ const (
 	SchedulerPort  = 26259
 	APIServerPort  = 26443
 	AgentPort      = 9717
-	FirstExtraPort = 9718 // for the first agent of a synthetic node; the other agents use the following ports
+	FirstExtraPort = 9718 // first agent of a synthetic node; the other agents use the next ports
 )
 
-// Address returns the loopback address with a port.
+// Address returns the loopback address with the given port.
 func Address(port int) string { return Loopback + ":" + strconv.Itoa(port) }

@@ -24,10 +24,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The manifests match the agent: its settings, and its requests to the API server.
+// The settings in the manifests must be settings of the agent. The roles must permit exactly the agent's requests to
+// the API server.
 func TestManifestsMatchAgent(t *testing.T) {
 	agent := filepath.Join(t.TempDir(), "podlapse-agent")
-	// As make build does: cached.
+	// The flags are the flags of make build, so that go build can use the same cache.
 	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", agent, "./cmd/agent")
 	build.Dir = filepath.Dir(directory(t))
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOWORK=off")
@@ -72,8 +73,8 @@ func TestManifestsMatchAgent(t *testing.T) {
 		if err := os.WriteFile(path, []byte(config.Data["probes.yaml"]), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		// The agent reports all problems with its settings before it tries anything. Here the only problem is the name
-		// of the node.
+		// The agent reports all problems with its settings before it starts. In this test, only the node's name is
+		// invalid.
 		out, _ := exec.Command(agent, "run", "--node-name=No_Name", "--probes-file="+path).CombinedOutput()
 		if text := string(out); !strings.Contains(text, "No_Name") || strings.Contains(text, "probes-file") {
 			t.Errorf("the agent rejects the probes:\n%s", text)
@@ -82,7 +83,7 @@ func TestManifestsMatchAgent(t *testing.T) {
 	t.Run("TLS", func(t *testing.T) { testTLS(t, agent) })
 }
 
-// variablesOf returns the variables that a command reads.
+// variablesOf returns the environment variables that a command of the agent reads.
 func variablesOf(t *testing.T, agent, command string) []string {
 	t.Helper()
 	help, err := exec.Command(agent, command, "--help").Output()
@@ -99,7 +100,7 @@ func variablesOf(t *testing.T, agent, command string) []string {
 	return variables
 }
 
-// compareAccess requires the agent's roles to allow exactly what it requested.
+// compareAccess requires that the agent's roles permit exactly the given requests.
 func compareAccess(t *testing.T, requested []string, objects []object) {
 	t.Helper()
 	var allowed []string
@@ -121,7 +122,7 @@ func compareAccess(t *testing.T, requested []string, objects []object) {
 	}
 }
 
-// agentRules returns the rules of all roles that are bound to the agent.
+// agentRules returns the rules of all ClusterRoles that are bound to the agent.
 func agentRules(objects []object) (rules []rbacv1.PolicyRule) {
 	bound := map[string]bool{}
 	for _, o := range objects {
@@ -137,22 +138,23 @@ func agentRules(objects []object) (rules []rbacv1.PolicyRule) {
 	return rules
 }
 
-// requestedAccess runs the agent against an API server with one pod, which waits and requests an annotation. It waits
-// until the agent has watched pods and Events and, if enabled, written the annotation. It returns the permissions that
-// the agent needed, as "verb resource" or "verb resource group".
+// requestedAccess returns the permissions that the agent's requests need, as "VERB RESOURCE" or "VERB RESOURCE GROUP".
+// For this purpose, requestedAccess runs the agent against a fake API server with one waiting pod, whose annotation
+// requests a timestamp. requestedAccess waits until the agent watches pods and Events. If the flags enable annotations,
+// requestedAccess also waits for the annotation.
 func requestedAccess(t *testing.T, agent string, flags ...string) []string {
 	t.Helper()
 	const node = "node-1"
 	var mu sync.Mutex
 	rights := map[string]bool{}
-	done := make(chan struct{}, 64) // one for each opened watch and each patch; there are only a few
+	done := make(chan struct{}, 64) // one value for each watch and each patch
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		verb, resource := verbAndResource(r)
 		mu.Lock()
 		switch user := r.Header.Get(authenticationv1.ImpersonateUserHeader); user {
 		case "":
 			rights[verb+" "+resource] = true
-		case "system:node:" + node: // constrained impersonation, KEP-5284
+		case "system:node:" + node: // constrained impersonation (KEP-5284)
 			rights["impersonate-on:associated-node:"+verb+" "+resource] = true
 			rights["impersonate:associated-node nodes authentication.k8s.io"] = true
 		default:
@@ -166,7 +168,7 @@ func requestedAccess(t *testing.T, agent string, flags ...string) []string {
 		case r.Method != http.MethodGet || !strings.HasPrefix(r.URL.Path, "/api/v1/"):
 			t.Errorf("unexpected request %s %s", r.Method, r.URL)
 			http.NotFound(w, r)
-		case r.URL.Query().Get("sendInitialEvents") != "": // an API server without streaming lists
+		case r.URL.Query().Get("sendInitialEvents") != "": // respond like an API server without streaming lists
 			http.Error(w, "unknown parameter", http.StatusUnprocessableEntity)
 		case verb == "watch":
 			w.Header().Set("Content-Type", "application/json")
@@ -197,7 +199,7 @@ func requestedAccess(t *testing.T, agent string, flags ...string) []string {
 	if err := run.Start(); err != nil {
 		t.Fatal(err)
 	}
-	awaited := 2 // pods, and the Events of the pod
+	awaited := 2 // the watch of pods, and the watch of the pod's Events
 	if slices.Contains(flags, "--node-health") || slices.Contains(flags, "--annotate=on") {
 		awaited++
 	}
@@ -223,13 +225,13 @@ func verbAndResource(r *http.Request) (verb, resource string) {
 	switch {
 	case r.URL.Query().Get("watch") != "":
 		return "watch", resource
-	case r.Method == http.MethodPatch: // of one object, whose name comes last
+	case r.Method == http.MethodPatch: // the last element of the path is the object's name
 		return "patch", path.Base(path.Dir(r.URL.Path))
 	}
 	return "list", resource
 }
 
-// kubeconfigOf writes a kubeconfig for a server without authentication, and returns the path of the kubeconfig.
+// kubeconfigOf writes a kubeconfig for a server without authentication, and returns the path of the file.
 func kubeconfigOf(t *testing.T, server string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "kubeconfig")
@@ -242,7 +244,7 @@ func kubeconfigOf(t *testing.T, server string) string {
 	return file
 }
 
-// waitingPod returns a list with one pod that waits for its sandbox and has the annotation addtime.
+// waitingPod returns a list with one pod that has no sandbox yet. The pod has the annotation addtime.
 func waitingPod(node string) corev1.PodList {
 	now := metav1.Now()
 	return corev1.PodList{

@@ -15,26 +15,27 @@ import (
 
 const notesName = "NOTES.txt"
 
-// templateVersion is the Kubernetes version for which charts are rendered, as with helm template --kube-version. Helm's
-// default is the version of its Kubernetes libraries, which a test binary does not know.
+// templateVersion is the Kubernetes version of the cluster for which Chart renders a chart, as with helm template
+// --kube-version. Helm's default is the version of its Kubernetes libraries, but a test binary does not know this
+// version.
 const templateVersion = "v1.36.3"
 
-// Rendered is the result of rendering a chart with values.
+// Rendered is the output of rendering a chart.
 type Rendered struct {
 	Objects string // YAML documents
 	Notes   string // the text that Helm prints after installation
 }
 
-// Chart renders the chart in a directory for a release, as helm template does. The values are YAML and override the
-// chart's default values. If the chart's schema rejects values, the error names these values. The cluster's version is
-// templateVersion.
+// Chart renders the chart in a directory for a release, as helm template does. The argument values is YAML that
+// overrides the default values of the chart. If the chart's schema rejects values, the error contains the names of
+// these values.
 func Chart(dir, release, namespace, values string) (Rendered, error) {
 	cluster := common.DefaultCapabilities.Copy()
 	cluster.KubeVersion = common.KubeVersion{Version: templateVersion}
 	return ChartFor(dir, release, namespace, values, cluster)
 }
 
-// ChartFor is like Chart, for a cluster with this version and these APIs.
+// ChartFor is like Chart, but for a cluster with the given version and APIs.
 func ChartFor(dir, release, namespace, values string, cluster *common.Capabilities) (Rendered, error) {
 	chart, err := loader.Load(dir)
 	if err != nil {

@@ -24,8 +24,8 @@ func TestSchemaRejectsInvalidValues(t *testing.T) {
 		{"runtime: docker", "/runtime': value must be one of '', 'containerd', 'crio', 'k3s', 'microk8s'"},
 		{"runtimeSocket: run/containerd.sock", "/runtimeSocket': 'run/containerd.sock' does not match pattern"},
 		{"runtimeSocket: unix:///run/containerd/containerd.sock", "/runtimeSocket'"},
-		{"runtimeSocket: /containerd.sock", "/runtimeSocket'"},   // it would mount the host's root directory
-		{"runtimeSocket: /run/../etc/c.sock", "/runtimeSocket'"}, // it would mount /etc
+		{"runtimeSocket: /containerd.sock", "/runtimeSocket'"},   // this value would mount the host's root directory
+		{"runtimeSocket: /run/../etc/c.sock", "/runtimeSocket'"}, // this value would mount /etc
 		{"runtimeSocket: \"/run/a #/c.sock\"", "/runtimeSocket'"},
 		{"events: always", "/events': value must be one of 'auto', 'cluster', 'off'"},
 		{"env: {HISTORY_LIMIT: 5}", "/env/HISTORY_LIMIT': got number, want boolean or string"},
@@ -36,7 +36,7 @@ func TestSchemaRejectsInvalidValues(t *testing.T) {
 		{"affinity: {nodeSelectorTerms: []}", "'nodeSelectorTerms'"},
 		{"podMonitor: {metricRelabelings: {action: drop}}", "/podMonitor/metricRelabelings': got object, want array"},
 		{"env: {NODE_NAME: other}", "invalid propertyName 'NODE_NAME'"},
-		{"env: {ANNOTATE: \"on\"}", "invalid propertyName 'ANNOTATE'"}, // without the permission and the policy
+		{"env: {ANNOTATE: \"on\"}", "invalid propertyName 'ANNOTATE'"}, // the variable does not create the role
 		{"env: {NODE_HEALTH: \"on\"}", "invalid propertyName 'NODE_HEALTH'"},
 		{"env: {PROBES_FILE: /p}", "invalid propertyName 'PROBES_FILE'"},
 		{"env: {otel: x}", "invalid propertyName 'otel'"},
@@ -73,7 +73,8 @@ func TestSchemaRejectsInvalidValues(t *testing.T) {
 	}
 }
 
-// A variable that a value sets is refused in env, because server-side apply rejects two with the same name.
+// The chart must reject a variable in env that another value already sets. Server-side apply rejects two variables with
+// the same name.
 func TestEnvRejectsVariablesSetByValues(t *testing.T) {
 	var all []string
 	for _, name := range names(t, directory(t)+"/components") {
@@ -89,7 +90,8 @@ func TestEnvRejectsVariablesSetByValues(t *testing.T) {
 	}
 }
 
-// Every value in the schema has a default in values.yaml, where users look for it. The schema ensures the reverse.
+// Every value in the schema must have a default in values.yaml, because users look for the values there. The schema
+// ensures that values.yaml contains no other values.
 func TestEveryValueHasDefault(t *testing.T) {
 	var schema struct {
 		Properties map[string]struct{ Properties map[string]any }
@@ -101,7 +103,7 @@ func TestEveryValueHasDefault(t *testing.T) {
 	if err := yaml.UnmarshalStrict(read(t, chartDirectory(t), "values.yaml"), &values); err != nil {
 		t.Fatal(err)
 	}
-	delete(schema.Properties, "global") // Helm's own
+	delete(schema.Properties, "global") // a value of Helm
 	for name, property := range schema.Properties {
 		value, ok := values[name]
 		if !ok {
@@ -129,7 +131,7 @@ func TestChartValues(t *testing.T) {
 		}
 	})
 	t.Run("events off", func(t *testing.T) {
-		for _, values := range []string{"events: off", `events: "off"`} { // the first is a boolean in YAML
+		for _, values := range []string{"events: off", `events: "off"`} { // without quotes, YAML reads off as a boolean
 			objects := renderChart(t, values)
 			if env := environment(container(t, objects)); env["EVENTS"] != "off" {
 				t.Errorf("%s: EVENTS=%s", values, env["EVENTS"])
@@ -193,7 +195,8 @@ tls: {enabled: true, serverName: agents.example}
 	})
 }
 
-// helm install --create-namespace creates the namespace before the chart's objects.
+// With helm install --create-namespace, Helm creates the namespace before the chart's objects. The chart must then not
+// contain the namespace.
 func TestChartHasNoNamespaceByDefault(t *testing.T) {
 	rendered, err := Chart(chartDirectory(t), "podlapse", "monitoring", "")
 	if err != nil {
@@ -212,7 +215,7 @@ func TestChartHasNoNamespaceByDefault(t *testing.T) {
 	}
 }
 
-// Before Kubernetes 1.30, the policy that limits the permission to patch pods cannot exist.
+// The admission policy limits the permission to patch pods. Before Kubernetes 1.30, this policy cannot exist.
 func TestAnnotateRequiresAdmissionPolicy(t *testing.T) {
 	const kind = "admissionregistration.k8s.io/v1/ValidatingAdmissionPolicy"
 	cluster := func(version string, kinds ...string) *common.Capabilities {
@@ -281,7 +284,7 @@ func TestChartNotes(t *testing.T) {
 	}
 }
 
-// The image's name and version are in base/kustomization.yaml, and where Helm and make need them.
+// The image's name and version are in base/kustomization.yaml, and again in the files that Helm and make read.
 func TestImageNameAndVersionAgree(t *testing.T) {
 	var base struct {
 		Images []struct{ Name, NewTag string }
@@ -320,7 +323,7 @@ func container(t *testing.T, objects []object) corev1.Container {
 	return find[*appsv1.DaemonSet](t, objects, "").Spec.Template.Spec.Containers[0]
 }
 
-// environment returns the variables that have a literal value.
+// environment returns the environment variables of a container that have a literal value.
 func environment(c corev1.Container) map[string]string {
 	env := map[string]string{}
 	for _, variable := range c.Env {

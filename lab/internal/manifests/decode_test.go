@@ -19,13 +19,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 )
 
-// object is a rendered object as its Go type.
+// object is a rendered Kubernetes object.
 type object interface {
 	runtime.Object
 	metav1.Object
 }
 
-// scheme knows every kind in the manifests.
+// scheme returns a scheme with every kind in the manifests.
 func scheme(t *testing.T) *runtime.Scheme {
 	t.Helper()
 	s := runtime.NewScheme()
@@ -44,8 +44,8 @@ func scheme(t *testing.T) *runtime.Scheme {
 	return s
 }
 
-// decode parses YAML documents into Kubernetes' own types. An unknown field, a repeated field or a repeated object
-// fails the test. The objects are ordered by kind and name.
+// decode parses YAML documents into Kubernetes types, and sorts the objects by kind and name. The test fails if there
+// is an unknown field, a repeated field or a repeated object.
 func decode(t *testing.T, text string) []object {
 	t.Helper()
 	strict := serializer.NewCodecFactory(scheme(t), serializer.EnableStrict).UniversalDeserializer()
@@ -74,7 +74,7 @@ func key(o object) string {
 	return fmt.Sprintf("%s %s/%s", o.GetObjectKind().GroupVersionKind().Kind, o.GetNamespace(), o.GetName())
 }
 
-// find returns the only object of a type; name may be empty.
+// find returns the only object of a type with the given name. An empty name matches all objects.
 func find[T object](t *testing.T, objects []object, name string) T {
 	t.Helper()
 	var found []T
@@ -89,8 +89,8 @@ func find[T object](t *testing.T, objects []object, name string) T {
 	return found[0]
 }
 
-// securityContextConstraints has the fields of OpenShift's security.openshift.io/v1 that the manifests use. Its module
-// has no release to build against.
+// securityContextConstraints has those fields of OpenShift's type security.openshift.io/v1 that the manifests use. The
+// module of the real type has no release that this module can require.
 type securityContextConstraints struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta `json:"metadata"`
@@ -121,7 +121,7 @@ type strategy struct {
 	Type string `json:"type"`
 }
 
-// DeepCopyObject implements runtime.Object. A shallow copy is enough for objects that are only read.
+// DeepCopyObject implements runtime.Object. A shallow copy is enough, because the tests only read the objects.
 func (s *securityContextConstraints) DeepCopyObject() runtime.Object {
 	shallow := *s
 	return &shallow

@@ -12,17 +12,17 @@ import (
 	"path/filepath"
 )
 
-// definition is the location of the definition of a kind. The project that defined the kind publishes the definition in
-// a Go module.
+// definition is the location of a CustomResourceDefinition in a Go module. The project that defines the kind publishes
+// this module.
 type definition struct{ module, version, file string }
 
-// definitions returns the definitions of kinds in the manifests that are not part of Kubernetes.
+// definitions returns the locations for all kinds in the manifests that are not part of Kubernetes.
 func definitions() []definition {
 	const (
 		operator        = "github.com/prometheus-operator/prometheus-operator"
-		operatorVersion = "v0.91.0" // version of the operator's types in go.mod
+		operatorVersion = "v0.91.0" // must be the version of the operator's types in go.mod
 		openshift       = "github.com/openshift/api"
-		// This module has no releases.
+		// The module openshift/api has no releases.
 		openshiftVersion = "v0.0.0-20240830023148-b7d0481c9094"
 	)
 	return []definition{
@@ -33,8 +33,8 @@ func definitions() []definition {
 	}
 }
 
-// Definitions returns the published CustomResourceDefinitions of kinds in the manifests that are not part of
-// Kubernetes. Definitions downloads the modules that Go's module cache lacks.
+// Definitions returns the CustomResourceDefinitions for all kinds in the manifests that are not part of Kubernetes.
+// Definitions downloads the modules that are missing from Go's module cache.
 func Definitions(ctx context.Context) ([][]byte, error) {
 	all := definitions()
 	arguments := []string{"mod", "download", "-json"}
@@ -46,7 +46,7 @@ func Definitions(ctx context.Context) ([][]byte, error) {
 		}
 	}
 	cmd := exec.CommandContext(ctx, "go", arguments...)
-	cmd.Dir = os.TempDir() // outside the lab's own module, which does not require these modules
+	cmd.Dir = os.TempDir() // the lab's own module does not require these modules
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=", "GO111MODULE=on")
 	out, err := cmd.Output()
 	var failed *exec.ExitError

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Tests and the lab's API server use the same version of these kinds.
+// The tests and the lab's API server must use the same version of these kinds.
 func TestDefinitionsMatchVersionOfGoTypes(t *testing.T) {
 	for _, d := range definitions() {
 		if strings.Contains(d.module, "prometheus-operator") &&

@@ -11,7 +11,8 @@ import (
 
 var update = flag.Bool("update", false, "write the files that are generated from manifests/monitoring")
 
-// A chart cannot read files outside its directory, and the Prometheus operator requires rules in an object.
+// The chart contains copies of the monitoring files, because a chart cannot read files outside its directory. The rules
+// are also in an object, because the Prometheus operator requires an object.
 func TestGeneratedFilesMatchMonitoring(t *testing.T) {
 	monitoring := filepath.Join(directory(t), "monitoring")
 	rules, dashboard := read(t, monitoring, "rules.yaml"), read(t, monitoring, "dashboard.json")
@@ -30,13 +31,14 @@ func TestGeneratedFilesMatchMonitoring(t *testing.T) {
 			t.Errorf("%s differs from manifests/monitoring; run go test ./internal/manifests -update in lab/", path)
 		}
 	}
-	// kubectl apply stores the object in an annotation, and all annotations together are limited to 256 KiB.
+	// kubectl apply stores the whole object in an annotation. All annotations of an object together can have at most
+	// 256 KiB.
 	if len(dashboard) > 200<<10 {
 		t.Errorf("a dashboard of %d bytes is too large for kubectl apply", len(dashboard))
 	}
 }
 
-// prometheusRule wraps the groups of a rule file, with unmodified YAML.
+// prometheusRule returns a PrometheusRule with the unmodified YAML of a rule file.
 func prometheusRule(rules string) []byte {
 	var text strings.Builder
 	text.WriteString(`# Made from manifests/monitoring/rules.yaml by go test ./internal/manifests -update, in lab/.

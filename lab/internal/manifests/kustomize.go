@@ -28,18 +28,18 @@ func Kustomize(dir string) (string, error) {
 	return string(text), nil
 }
 
-// Composition is the base with its additions.
+// Composition describes the base with additional components, another image, and patches.
 type Composition struct {
 	Components []string // names of the components, in the order of their application
-	Image      string   // NAME:TAG or NAME@DIGEST, which replaces the manifests' own image; empty to keep that image
-	Patches    []string // strategic merge patches, which are applied last
+	Image      string   // NAME:TAG or NAME@DIGEST; if empty, the manifests' own image is used
+	Patches    []string // strategic merge patches, applied after the components
 }
 
 // imageName is the name of the image in the manifests.
 const imageName = "ghcr.io/podlapse/podlapse"
 
-// Compose renders a composition of a manifests directory. Compose writes a kustomization to the empty directory
-// scratch.
+// Compose renders a composition of the manifests in a directory. Compose writes a kustomization to the directory
+// scratch, which must be empty.
 func Compose(manifests, scratch string, c Composition) (string, error) {
 	back, err := filepath.Rel(scratch, manifests)
 	if err != nil {
@@ -83,7 +83,7 @@ func Compose(manifests, scratch string, c Composition) (string, error) {
 	return Kustomize(scratch)
 }
 
-// Documents splits rendered text into its objects, in their order.
+// Documents splits rendered text into one document for each object, in the order of the text.
 func Documents(rendered string) ([][]byte, error) {
 	reader := yaml.NewYAMLReader(bufio.NewReader(strings.NewReader(rendered)))
 	var documents [][]byte
@@ -95,7 +95,7 @@ func Documents(rendered string) ([][]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("split rendered objects: %w", err)
 		}
-		// The text before the first separator and the output of some templates are empty.
+		// Text before the first separator and the output of some templates contain no object.
 		if len(bytes.Trim(document, "-\n ")) > 0 {
 			documents = append(documents, document)
 		}

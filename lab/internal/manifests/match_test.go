@@ -66,7 +66,7 @@ func TestChartMatchesKustomize(t *testing.T) {
 	}
 }
 
-// Both can pin the image by tag and by digest.
+// In the chart and in kustomize, users can pin the image by tag or by digest.
 func TestChartImageMatchesKustomize(t *testing.T) {
 	const name, digest = "registry.example/mirror/podlapse",
 		"sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
@@ -86,7 +86,8 @@ func TestChartImageMatchesKustomize(t *testing.T) {
 	}
 }
 
-// requireEqual compares the objects, but not Helm's own labels or the order of lists that Kubernetes merges by name.
+// requireEqual requires that kustomize and the chart give the same objects. requireEqual ignores Helm's own labels, and
+// the order of lists that Kubernetes merges by name.
 func requireEqual(t *testing.T, kustomize, chart []object) {
 	t.Helper()
 	inChart := map[string]object{}
@@ -112,7 +113,7 @@ func requireEqual(t *testing.T, kustomize, chart []object) {
 	}
 }
 
-// removeHelmLabels removes Helm's own labels, and requires that they exist.
+// removeHelmLabels removes Helm's own labels from an object, and requires that the object has these labels.
 func removeHelmLabels(t *testing.T, o object) {
 	t.Helper()
 	labels := maps.Clone(o.GetLabels())

@@ -8,7 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Each series gets its node, and the agent's own labels, which name pods, are unchanged.
+// The PodMonitor must add the node's name to each series. The PodMonitor must not change the labels that the agent
+// sets, because some of these labels are names of pods.
 func TestPodMonitor(t *testing.T) {
 	for from, objects := range map[string][]object{"base": compose(t, "pod-monitor"),
 		"chart": renderChart(t, "podMonitor: {enabled: true}")} {
@@ -23,7 +24,7 @@ func TestPodMonitor(t *testing.T) {
 	}
 }
 
-// Operators select objects by their own labels.
+// Each Prometheus operator selects objects by labels, which the user can set.
 func TestLabelsForOperators(t *testing.T) {
 	objects := renderChart(t, `
 podMonitor: {enabled: true, interval: 15s, labels: {release: ours}}
@@ -43,9 +44,9 @@ dashboard: {enabled: true, labels: {folder: nodes}}
 	}
 }
 
-// kube-prometheus-stack's Prometheus has these selectors by default: its chart's podMonitorSelectorNilUsesHelmValues
-// and ruleSelectorNilUsesHelmValues are true, and the selectors of namespaces are empty. Grafana's sidecar selects
-// ConfigMaps in all namespaces by the label grafana_dashboard.
+// The Prometheus of kube-prometheus-stack has these selectors by default. In its chart,
+// podMonitorSelectorNilUsesHelmValues and ruleSelectorNilUsesHelmValues are true, and the namespace selectors are
+// empty. Grafana's sidecar selects ConfigMaps in all namespaces by the label grafana_dashboard.
 func TestObjectsMatchSelectorsOfKubePrometheusStack(t *testing.T) {
 	for from, objects := range map[string][]object{
 		"component": compose(t, "kube-prometheus-stack"),
@@ -72,7 +73,7 @@ func TestObjectsMatchSelectorsOfKubePrometheusStack(t *testing.T) {
 	}
 }
 
-// The rules read the label node_pool of targets.
+// The rules need the label node_pool on the targets.
 func TestPodMonitorNodePool(t *testing.T) {
 	monitor := find[*monitoringv1.PodMonitor](t, renderChart(t,
 		"podMonitor: {enabled: true, nodePoolLabel: eks.amazonaws.com/node-group}"), "").Spec

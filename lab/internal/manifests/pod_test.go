@@ -15,10 +15,10 @@ import (
 	"k8s.io/pod-security-admission/policy"
 )
 
-// endsWithin is the longest time that the agent takes to stop.
+// endsWithin is the longest time that the agent needs to stop.
 const endsWithin = 5 * time.Second
 
-// hostPaths lists the host paths that each component mounts, with ro or rw; "" is the base.
+// hostPaths lists the host paths that each component mounts, with the prefix ro or rw. The key "" is the base.
 var hostPaths = map[string][]string{
 	"":          {"ro /run/containerd"},
 	"crio":      {"ro /run/crio"},
@@ -26,14 +26,15 @@ var hostPaths = map[string][]string{
 	"k3s":       {"ro /run/k3s/containerd"},
 	"microk8s":  {"ro /var/snap/microk8s/common/run"},
 	"state-dir": {"ro /run/containerd", "rw /var/lib/podlapse"},
-	// The agent mounts no host path. Another test checks those of the proxy.
+	// The agent mounts no host path. Another test checks the host paths of the proxy.
 	"runtime-proxy": nil,
 }
 
-// volumes is Pod Security's name for the violation of the level restricted that the socket's hostPath causes.
+// volumes is the name of a violation in Pod Security. The hostPath of the runtime's socket violates the level
+// restricted.
 const volumes = "restricted volume types"
 
-// furtherViolations lists the further violations of that level in a component's pod.
+// furtherViolations lists the other violations of the level restricted, for each component.
 var furtherViolations = map[string][]string{
 	"host-network": {"host namespaces"},
 	"microk8s":     {"runAsNonRoot != true", "runAsUser=0"},
@@ -81,7 +82,7 @@ func TestPodPrivileges(t *testing.T) {
 				t.Errorf("the level restricted rejects %q, want %q", refused, rights)
 			}
 
-			// Pod Security does not check these.
+			// Pod Security does not check the following fields.
 			for _, container := range pod.Containers {
 				if readOnly := container.SecurityContext.ReadOnlyRootFilesystem; readOnly == nil || !*readOnly {
 					t.Errorf("the root file system of %s is writable", container.Name)
@@ -164,7 +165,8 @@ func TestServiceAccountTokenIsProjected(t *testing.T) {
 			}
 		}
 	}
-	// rest.InClusterConfig reads these files. 3600 s is the shortest time that the kubelet renews without a warning.
+	// rest.InClusterConfig reads these files. A token for 3600 s is the shortest token that the kubelet renews without
+	// a warning.
 	if want := []string{"token for 3600s", "kube-root-ca.crt ca.crt"}; !slices.Equal(got, want) {
 		t.Errorf("projects %q, want %q", got, want)
 	}
@@ -198,7 +200,8 @@ func TestDaemonSetSettings(t *testing.T) {
 	if port.Name != "metrics" || port.ContainerPort != 9717 || port.HostPort != 0 {
 		t.Errorf("port %+v", port)
 	}
-	// The budget of resident memory. A container is also charged for its page cache, which can be reclaimed.
+	// The budget is for resident memory. The kernel also counts the page cache of the container, but can reclaim the
+	// cache.
 	budget := resource.MustParse("45Mi")
 	if got := container.Resources.Requests.Memory(); got.Cmp(budget) != 0 {
 		t.Errorf("requests %s of memory, the budget is %s", got, &budget)
@@ -236,7 +239,7 @@ priorityClassName: ours
 	}
 }
 
-// SELinux options do not require OpenShift's objects, which other clusters reject.
+// SELinux options must work without OpenShift's objects, because other clusters reject these objects.
 func TestSELinuxOptions(t *testing.T) {
 	for values, want := range map[string]*corev1.SELinuxOptions{
 		"":                              nil,
@@ -260,7 +263,7 @@ func TestSELinuxOptions(t *testing.T) {
 	}
 }
 
-// Values add to the default affinity. Terms of a node affinity replace the default's terms.
+// Values for affinity add to the default affinity. Values for node affinity terms replace the default terms.
 func TestAffinity(t *testing.T) {
 	terms := func(values string) (first string, pods bool) {
 		pod := find[*appsv1.DaemonSet](t, renderChart(t, values), "").Spec.Template.Spec
@@ -285,7 +288,7 @@ affinity:
 	}
 }
 
-// YAML reads on and off without quotes as booleans.
+// Without quotes, YAML reads the words on and off as booleans.
 func TestVariablesWithoutQuotes(t *testing.T) {
 	for values, want := range map[string]string{"on": "on", `"on"`: "on", "off": "off", "true": "on", "false": "off",
 		`"true"`: "true"} {

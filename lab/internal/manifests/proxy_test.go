@@ -9,7 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// For every path of the runtime's socket, the proxy mounts only the socket's directory. The agent does not mount it.
+// For each runtime, the proxy must mount only the directory of the runtime's socket. The agent must not mount this
+// directory.
 func TestOnlyRuntimeProxyMountsSocket(t *testing.T) {
 	for _, test := range []struct {
 		components  []string
@@ -50,7 +51,8 @@ func TestOnlyRuntimeProxyMountsSocket(t *testing.T) {
 				if agent.Image != proxy.Image || agent.ImagePullPolicy != proxy.ImagePullPolicy {
 					t.Errorf("%s: images %s and %s", from, agent.Image, proxy.Image)
 				}
-				// An attacker in the agent's container cannot replace the proxy's socket.
+				// The agent's mount is read-only. An attacker in the agent's container then cannot replace the proxy's
+				// socket.
 				for _, c := range pod.Containers {
 					i := slices.IndexFunc(
 						c.VolumeMounts,

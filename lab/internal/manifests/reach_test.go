@@ -13,13 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Without these settings, Prometheus does not find the agents, or the rules lack labels.
+// Without these settings, Prometheus does not find the agents, or the rules miss labels.
 func TestPodMonitorSelectsAgents(t *testing.T) {
 	objects := compose(t, "pod-monitor")
 	template := find[*appsv1.DaemonSet](t, objects, "").Spec.Template
 	monitor := find[*monitoringv1.PodMonitor](t, objects, "").Spec
 	requireSelected(t, monitor.Selector, template.Labels)
-	// The rules need the job to find an agent that was never scraped.
+	// The rules need the job name to find an agent that Prometheus never scraped.
 	if job := template.Labels[monitor.JobLabel]; job != "podlapse" {
 		t.Errorf("the job is called %q", job)
 	}
@@ -54,9 +54,9 @@ func requireSelected(t *testing.T, selector metav1.LabelSelector, agent map[stri
 	}
 }
 
-// The policy must allow incoming scrapes and requests of users, and outgoing DNS, API server and OTLP requests. A
-// policy applies to the ports of the pods behind a Service, so OpenShift's DNS has port 5353, and the API server has
-// the port on which it listens.
+// The policy must allow incoming requests of Prometheus and users, and outgoing DNS, API server and OTLP requests. A
+// network policy applies to the ports of the pods, not to the port of their Service. Therefore, OpenShift's DNS has
+// port 5353, and the API server has the port on which it listens.
 func TestNetworkPolicyAllowsAgentTraffic(t *testing.T) {
 	objects := compose(t, "network-policy")
 	template := find[*appsv1.DaemonSet](t, objects, "").Spec.Template
@@ -93,7 +93,8 @@ func TestNetworkPolicyAllowsAgentTraffic(t *testing.T) {
 	}
 }
 
-// A policy that is not enforced, or that is ignored on errors, does not limit the permission to patch pods.
+// The policy limits the permission to patch pods only if it is enforced, and if errors of the policy reject the
+// request.
 func TestAnnotationPolicyIsEnforced(t *testing.T) {
 	objects := compose(t, "annotate")
 	policy := find[*admissionv1.ValidatingAdmissionPolicy](t, objects, "")
@@ -106,7 +107,7 @@ func TestAnnotationPolicyIsEnforced(t *testing.T) {
 	}
 }
 
-// The socket belongs to root and its group. A process that is not root needs the group.
+// Only root and the socket's group can use the socket. A process that is not root needs this group.
 func TestPodHasGroupOfRuntimeSocket(t *testing.T) {
 	pod := find[*appsv1.DaemonSet](t, compose(t), "").Spec.Template.Spec.SecurityContext
 	if *pod.RunAsUser == 0 || !slices.Contains(pod.SupplementalGroups, 0) {
@@ -114,7 +115,7 @@ func TestPodHasGroupOfRuntimeSocket(t *testing.T) {
 	}
 }
 
-// Pod Security and the quota admit the agents' pods on every node.
+// Pod Security and the quota must admit the agent's pods on every node.
 func TestNamespaceAdmitsAgents(t *testing.T) {
 	objects := compose(t)
 	for _, mode := range []string{"enforce", "audit", "warn"} {
@@ -124,12 +125,12 @@ func TestNamespaceAdmitsAgents(t *testing.T) {
 		}
 	}
 	pods := find[*corev1.ResourceQuota](t, objects, "").Spec.Hard[corev1.ResourcePods]
-	if pods.Value() < 100_000 { // more nodes than any cluster has
+	if pods.Value() < 100_000 { // more than the number of nodes in any cluster
 		t.Errorf("the quota allows %s pods", &pods)
 	}
 }
 
-// A faulty version stops few agents.
+// If a new version of the agent fails, the update must stop after a few agents.
 func TestRollingUpdateLimitsUnavailableAgents(t *testing.T) {
 	rolling := find[*appsv1.DaemonSet](t, compose(t), "").Spec.UpdateStrategy.RollingUpdate
 	if rolling == nil || rolling.MaxUnavailable == nil || rolling.MaxUnavailable.String() != "10%" {
@@ -144,7 +145,7 @@ func TestHostNetworkUsesClusterDNS(t *testing.T) {
 	}
 }
 
-// Only root and its group can read the key. The agent has this group.
+// The key must be readable only for root and the group root. The agent has the group root.
 func TestTLSKeyIsNotWorldReadable(t *testing.T) {
 	pod := find[*appsv1.DaemonSet](t, compose(t, "tls"), "").Spec.Template.Spec
 	if mode := volume(t, pod, "web").Projected.DefaultMode; mode == nil || *mode != 0o440 {

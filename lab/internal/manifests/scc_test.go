@@ -10,12 +10,12 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// On OpenShift, the constraints admit the pod with every component for OpenShift, and allow nothing more. Otherwise the
-// pod is refused, or other pods get permissions that the agent does not need.
+// On OpenShift, the constraints must admit the agent's pod with every component that OpenShift supports. The
+// constraints must not allow more, because other pods could then get permissions that the agent does not need.
 func TestSecurityContextConstraintsAdmitPod(t *testing.T) {
 	var others []string
 	for _, name := range names(t, directory(t)+"/components") {
-		// kube-prometheus-stack contains other components, and kustomize rejects a component that is used twice.
+		// kube-prometheus-stack includes other components, and kustomize rejects a repeated component.
 		if !slices.Contains([]string{"openshift", "crio", "k3s", "microk8s", "kube-prometheus-stack"}, name) {
 			others = append(others, name)
 		}
@@ -37,7 +37,7 @@ func TestSecurityContextConstraintsAdmitPod(t *testing.T) {
 	}
 }
 
-// byInstallOrder orders components like the table in docs/install.md, if their order matters.
+// byInstallOrder compares two components by their order in the table in docs/install.md.
 func byInstallOrder(a, b string) int {
 	late := func(name string) int {
 		return slices.Index([]string{"node-impersonation", "metrics-auth", "tls"}, name)
@@ -45,7 +45,8 @@ func byInstallOrder(a, b string) int {
 	return late(a) - late(b)
 }
 
-// violations returns what the constraints refuse to the pod, and what they allow although the pod does not need it.
+// violations returns the requirements of the pod that the constraints refuse, and the permissions in the constraints
+// that the pod does not need.
 func violations(scc securityContextConstraints, pod corev1.PodSpec) map[string]bool {
 	problems := map[string]bool{}
 	want := func(ok bool, problem string) {
@@ -74,14 +75,15 @@ func violations(scc securityContextConstraints, pod corev1.PodSpec) map[string]b
 		"the seccomp profile is not runtime/default")
 	for name, s := range map[string]strategy{"user": scc.RunAsUser, "groups": scc.SupplementalGroups,
 		"SELinux type": scc.SELinuxContext, "fsGroup": scc.FSGroup} {
-		// No other strategy admits a pod that sets its user, group 0 and spc_t itself.
+		// The pod sets its user, group 0 and the SELinux type spc_t itself. Only the strategy RunAsAny admits such a
+		// pod.
 		want(s.Type == "RunAsAny", name+" of the pod is refused")
 	}
 	want(len(scc.Users)+len(scc.Groups) == 0, "they apply to users or groups without RBAC")
 	return problems
 }
 
-// kindOf is the name of a volume's type in the constraints.
+// kindOf returns the name of a volume's type in the constraints.
 func kindOf(v corev1.Volume) string {
 	switch {
 	case v.HostPath != nil:
@@ -98,7 +100,7 @@ func kindOf(v corev1.Volume) string {
 	return "unknown to this test"
 }
 
-// Only the agent may use the constraints.
+// Only the agent's service account must be able to use the constraints.
 func TestSecurityContextConstraintsOnlyForAgent(t *testing.T) {
 	for from, objects := range map[string][]object{"kustomize": compose(t, "openshift"),
 		"chart": renderChart(t, "openshift: {enabled: true}")} {

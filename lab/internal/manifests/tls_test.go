@@ -19,8 +19,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/pki"
 )
 
-// testTLS runs the agent with the files that the kubelet mounts for the component tls, and queries it like its probes
-// and like a Prometheus with the PodMonitor.
+// testTLS runs the agent with the files that the kubelet mounts for the component tls. The test then sends the same
+// requests as the kubelet's probes and as a Prometheus with the PodMonitor.
 func testTLS(t *testing.T, agent string) {
 	objects := compose(t, "pod-monitor", "tls")
 	pod := find[*appsv1.DaemonSet](t, objects, "").Spec.Template.Spec
@@ -55,7 +55,7 @@ func testTLS(t *testing.T, agent string) {
 	}
 
 	address := freeAddress(t)
-	kubeconfig := filepath.Join(mount, "kubeconfig") // for an API server that does not exist
+	kubeconfig := filepath.Join(mount, "kubeconfig") // refers to an API server that does not exist
 	if err := pki.WriteTokenKubeconfig(kubeconfig, "https://"+freeAddress(t), secret, "agent", "token"); err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +96,8 @@ func testTLS(t *testing.T, agent string) {
 	}
 }
 
-// getUntilUp waits until a server listens, and returns its response or the error of the TLS handshake.
+// getUntilUp waits until a server listens at the URL. getUntilUp returns the server's response, or the error of the TLS
+// handshake.
 func getUntilUp(t *testing.T, url string, config *tls.Config) (*http.Response, error) {
 	t.Helper()
 	transport := &http.Transport{TLSClientConfig: config}

@@ -56,7 +56,7 @@ func compose(t *testing.T, components ...string) []object {
 	return decode(t, text)
 }
 
-// renderChart renders the chart with its namespace, like kustomize's base.
+// renderChart renders the chart together with its namespace, because the base of kustomize also contains the namespace.
 func renderChart(t *testing.T, values string) []object {
 	t.Helper()
 	rendered, err := Chart(chartDirectory(t), "podlapse", "podlapse", "namespace: {create: true}\n"+values)

@@ -10,7 +10,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// TestValuesDocument holds docs/values.md equal to the chart's values.yaml.
+// TestValuesDocument requires that docs/values.md describes the chart's values.yaml.
 func TestValuesDocument(t *testing.T) {
 	want := valuesDocument(t, read(t, chartDirectory(t), "values.yaml"))
 	path := filepath.Join(filepath.Dir(directory(t)), "docs", "values.md")
@@ -24,7 +24,7 @@ func TestValuesDocument(t *testing.T) {
 	}
 }
 
-// TestValuesTable shows how comments become descriptions.
+// TestValuesTable checks how comments become descriptions of values.
 func TestValuesTable(t *testing.T) {
 	got := string(valuesDocument(t, []byte(`# About the file.
 
@@ -53,7 +53,8 @@ text: |
 	}
 }
 
-// valuesDocument returns the table of a file of values. A comment above a value, or behind it, describes the value.
+// valuesDocument returns a table of the values in a file. The description of a value is the comment above the value or
+// on its line.
 func valuesDocument(t *testing.T, values []byte) []byte {
 	t.Helper()
 	var file yaml.Node
@@ -74,7 +75,8 @@ rejects unknown values. [Install](install.md#components) explains what each opti
 	return text.Bytes()
 }
 
-// writeValues writes a row for each value of a mapping. The description of the mapping belongs to its first value.
+// writeValues writes a table row for each value of a mapping. If the mapping has a comment, the comment describes the
+// first value.
 func writeValues(text *bytes.Buffer, prefix, inherited string, mapping *yaml.Node) {
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
 		key, value := mapping.Content[i], mapping.Content[i+1]
@@ -94,7 +96,8 @@ func writeValues(text *bytes.Buffer, prefix, inherited string, mapping *yaml.Nod
 	}
 }
 
-// comment returns a comment on one line. Only the last paragraph describes the value below it.
+// comment returns a comment as one line. If the comment has several paragraphs, only the last paragraph describes the
+// value.
 func comment(text string) string {
 	paragraphs := strings.Split(text, "\n\n")
 	var words []string
@@ -104,7 +107,7 @@ func comment(text string) string {
 	return strings.ReplaceAll(strings.Join(words, " "), "|", `\|`)
 }
 
-// defaultValue returns a value as YAML on one line, or a link to the file for a longer one.
+// defaultValue returns a value as YAML on one line. If the value is too long, defaultValue returns a link to the file.
 func defaultValue(value *yaml.Node) string {
 	plain := *value
 	plain.HeadComment, plain.LineComment, plain.FootComment = "", "", ""
@@ -116,7 +119,7 @@ func defaultValue(value *yaml.Node) string {
 	return "`" + strings.ReplaceAll(line, "|", `\|`) + "`"
 }
 
-// flow returns a sequence or mapping in the style that fits on one line.
+// flow returns a sequence or a mapping in YAML's flow style, which fits on one line.
 func flow(value *yaml.Node) *yaml.Node {
 	if value.Kind == yaml.SequenceNode || value.Kind == yaml.MappingNode {
 		value.Style = yaml.FlowStyle

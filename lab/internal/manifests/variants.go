@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// componentValues maps each component to the chart's values with the same effect.
+// componentValues returns, for each kustomize component, the chart values that have the same effect.
 func componentValues() map[string]string {
 	return map[string]string{
 		"node-impersonation":    "nodeImpersonation: {enabled: true}",
@@ -44,15 +44,15 @@ func valuesOf(components ...string) string {
 	return strings.Join(lines, "\n")
 }
 
-// Variant is one way to install the agent.
+// Variant is one rendered installation of the agent.
 type Variant struct {
 	Name    string
 	Objects string // YAML documents
 }
 
-// Variants renders all installations that a manifests directory offers: the base, the base with each component, each
-// overlay, and the chart. The chart is rendered with its defaults, with the values for each component, and with all
-// values that can be combined. Variants writes to the directory scratch.
+// Variants renders the installations that the manifests support: the base, the base with each component, each overlay,
+// and the chart. Variants renders the chart with its default values, with the values for each component, and with all
+// values that can be combined. Variants writes temporary files to the directory scratch.
 func Variants(manifests, scratch string) ([]Variant, error) {
 	components := slices.Sorted(maps.Keys(componentValues()))
 	var all []Variant

@@ -7,23 +7,23 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Command is one statement of a shell block.
+// Command is one statement in a shell block of a document.
 type Command struct {
 	File       string
-	Line       int    // counted from 1
+	Line       int    // line number, counted from 1
 	Block      int    // number of the command's block in the file, counted from 0
 	Text       string // the statement, without comments and without the & at its end
-	Background bool   // the statement ends with &
-	NotRun     string // the reason in the comment above the block, or an empty string
-	Calls      []Call // calls of all programs in their order, including calls in pipelines and substitutions
+	Background bool   // true if the statement ends with &
+	NotRun     string // reason in the comment "not run" above the block; empty without this comment
+	Calls      []Call // calls of programs in their order, including calls in pipelines and substitutions
 }
 
-// Call is one call of a program. It contains the name and the arguments of the program, without quotes and
-// redirections. If the shell computes an argument, Call contains the source of the argument.
+// Call is one call of a program. The elements are the program's name and the arguments, without quotes and
+// redirections. If the shell computes an argument, the element is the shell source of the argument.
 type Call []string
 
-// Commands returns the commands in the shell blocks of a document. The argument file is the document's name in errors
-// and results.
+// Commands returns the commands in the shell blocks of a document. The argument file is the document's name, which
+// errors and results contain.
 func Commands(file, text string) ([]Command, error) {
 	blocks, err := Blocks(text)
 	if err != nil {
@@ -56,7 +56,7 @@ func Commands(file, text string) ([]Command, error) {
 	return commands, nil
 }
 
-// source returns the source of a part of a script.
+// source returns the shell source of a node in a script's syntax tree.
 func source(node syntax.Node) (string, error) {
 	var text strings.Builder
 	if err := syntax.NewPrinter().Print(&text, node); err != nil {
@@ -83,7 +83,7 @@ func callsIn(statement *syntax.Stmt) []Call {
 	return all
 }
 
-// plain returns a word without its quotes.
+// plain returns the text of a word without quotes.
 func plain(word *syntax.Word) string {
 	var text strings.Builder
 	var add func(parts []syntax.WordPart)
@@ -99,7 +99,7 @@ func plain(word *syntax.Word) string {
 			default:
 				written, err := source(part)
 				if err != nil {
-					written = "$()" // the part is not plain text, and the printer cannot print it
+					written = "$()" // the part is computed, and the printer cannot print it
 				}
 				text.WriteString(written)
 			}

@@ -1,5 +1,5 @@
 // Package markdown reads the shell commands in the repository's Markdown documents. The scenario documentation runs
-// these commands, and its tests check them.
+// these commands. The tests of the scenario check the commands.
 package markdown
 
 import (
@@ -11,13 +11,13 @@ import (
 
 // Block is a fenced code block.
 type Block struct {
-	Language string // first word after the fence: a result of Languages
+	Language string // the first word after the fence; Languages returns the possible values
 	Line     int    // line number of the first line of Text, counted from 1
-	Text     string // content of the block, without the indentation of the fence
-	NotRun   string // the reason in the comment directly above the fence, or an empty string
+	Text     string // content of the block, without the fence's indentation
+	NotRun   string // reason in the comment "not run" above the fence; empty without this comment
 }
 
-// Languages returns the languages that a code block can have. The language text is for output and drawings.
+// Languages returns the languages that a code block can have. The language "text" is for output and drawings.
 func Languages() []string {
 	return []string{"sh", "bash", "shell", "console", "text", "yaml", "json", "promql", "diff", "go"}
 }
@@ -27,13 +27,13 @@ var (
 	notRun = regexp.MustCompile(`^\s*<!--\s*not run:\s*(.*?)\s*-->\s*$`)
 )
 
-// Blocks returns the code blocks of a document, in their order. A block without an end or without a known language is
-// an error. A comment "not run" without a reason, or without a block directly below the comment, is also an error.
-// Each error contains the line number.
+// Blocks returns the code blocks of a document, in the order of the document. It is an error if a block has no end or
+// no known language. It is also an error if a comment "not run" has no reason, or if no block follows directly below
+// the comment. Each error contains the line number.
 func Blocks(text string) ([]Block, error) {
 	var blocks []Block
 	var open *Block
-	var opening []string // submatches of the fence that opened the block
+	var opening []string // parts of the line that opened the current block
 	reason, reasonLine := "", 0
 	number := 0
 	for raw := range strings.Lines(text) {
@@ -73,8 +73,8 @@ func Blocks(text string) ([]Block, error) {
 	return blocks, nil
 }
 
-// shell returns the block's commands as a shell script with the same number of lines. If the block's language is not a
-// shell, ok is false. In a console block, only text after the prompt "$ " is a command.
+// shell returns the commands of a block as a shell script. The script has as many lines as the block. If the block's
+// language is not a shell language, ok is false. In a console block, only the text after the prompt "$ " is a command.
 func (b Block) shell() (script string, ok bool) {
 	switch b.Language {
 	case "sh", "bash", "shell":
@@ -100,13 +100,13 @@ func (b Block) shell() (script string, ok bool) {
 
 var span = regexp.MustCompile("`([^`\n]+)`")
 
-// Span is inline code in a line of text.
+// Span is a piece of inline code in a document.
 type Span struct {
 	Line int // counted from 1
 	Text string
 }
 
-// Spans returns the inline code of a document. Code blocks are not included.
+// Spans returns the inline code of a document, without the code blocks.
 func Spans(text string) ([]Span, error) {
 	blocks, err := Blocks(text)
 	if err != nil {
@@ -114,7 +114,7 @@ func Spans(text string) ([]Span, error) {
 	}
 	inBlock := map[int]bool{}
 	for _, block := range blocks {
-		for line := range strings.Count(block.Text, "\n") + 2 { // including the lines of the fences
+		for line := range strings.Count(block.Text, "\n") + 2 { // the two additional lines are the fences
 			inBlock[block.Line-1+line] = true
 		}
 	}

@@ -1,5 +1,5 @@
-// Package metrics reads numbers from the Prometheus text format, for metrics of the agent, the kubelet and the API
-// server.
+// Package metrics reads values from metrics in the Prometheus text format. The lab reads the metrics of the agent, the
+// kubelet and the API server.
 package metrics
 
 import (
@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Sum adds up the samples with this name and with all given labels. Each label has the form name="value". Without
-// samples, the sum is 0.
+// Sum returns the sum of all samples with the given name and labels. Each label has the form name="value". If no sample
+// matches, the sum is 0.
 func Sum(text, name string, labels ...string) (float64, error) {
 	var sum float64
 	for line := range strings.Lines(text) {
@@ -26,8 +26,8 @@ func Sum(text, name string, labels ...string) (float64, error) {
 	return sum, nil
 }
 
-// Has reports whether a sample with this name exists. An initialized metric has a sample even if nothing
-// has been counted yet.
+// Has reports whether the text contains a sample with the given name. A counter that the program initialized has a
+// sample, even if its value is 0.
 func Has(text, name string) bool {
 	for line := range strings.Lines(text) {
 		if rest, ok := strings.CutPrefix(line, name); ok && rest != "" && (rest[0] == '{' || rest[0] == ' ') {

@@ -10,32 +10,33 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// dashboardUID is the dashboard's name in URLs. Links inside the dashboard need it.
+// dashboardUID identifies the dashboard in URLs. The links inside the dashboard contain this UID.
 const dashboardUID = "podlapse"
 
-// kind is the form in which a panel shows its queries.
+// kind is the type of a panel.
 type kind string
 
 const (
 	graph  kind = "timeseries"
-	stack  kind = "stacked" // a graph whose lines are stacked
+	stack  kind = "stacked" // a graph with stacked lines
 	number kind = "stat"
 	table  kind = "table" // one row for each combination of the common labels, one column for each query
 	text   kind = "text"
 )
 
-// query is one PromQL expression. Its name is the legend of a graph, or the column of a table. A column has a unit.
+// query is one PromQL expression. The name is the legend in a graph, or the title of the column in a table. The unit
+// applies only to a column.
 type query struct{ expr, name, unit string }
 
 // panel describes one panel.
 type panel struct {
 	kind    kind
 	title   string
-	unit    string // the unit's name in Grafana; a table has a unit for each column instead
-	width   int    // number of columns; a row has 24
+	unit    string // name of the unit in Grafana; in a table, each query has its own unit instead
+	width   int    // width in Grafana's columns; a row has 24 columns
 	about   string
 	queries []query
-	link    string // a click on a value selects this label's value; empty if a click selects nothing
+	link    string // label whose value a click selects; empty if a click selects nothing
 }
 
 // section is a row of the dashboard.
@@ -52,7 +53,7 @@ const (
 	numberHeight = 4
 )
 
-// Dashboard returns the dashboard in Grafana's import format. A test compares the result with the file
+// Dashboard returns the dashboard in the format that Grafana imports. A test compares the dashboard with the file
 // manifests/monitoring/dashboard.json.
 func Dashboard() ([]byte, error) {
 	var panels []object
@@ -103,8 +104,8 @@ func Dashboard() ([]byte, error) {
 	return append(encoded, '\n'), nil
 }
 
-// inCluster adds a selector for the variable cluster to the expressions of all sections. Targets without the label
-// cluster also match. Recorded constants do not get the selector, because they do not have this label.
+// inCluster adds a selector for the dashboard variable cluster to the expressions of all sections. The selector also
+// matches targets without the label cluster. inCluster skips recorded constants, because they do not have this label.
 func inCluster(all []section) ([]section, error) {
 	var clustered []section
 	for _, s := range all {
@@ -133,10 +134,10 @@ func inCluster(all []section) ([]section, error) {
 	return clustered, nil
 }
 
-// Grafana's variables for a number and a duration are not PromQL. While the parser reads an expression, these values
-// replace the variables.
+// The PromQL parser does not accept Grafana's variables for a number and a duration. These placeholders replace the
+// variables while the parser reads an expression.
 const (
-	topPlace   = "98765" // below a million, from which on PromQL prints numbers as powers of ten
+	topPlace   = "98765" // must be below a million, because PromQL prints larger numbers as powers of ten
 	rangePlace = "20m34s567ms"
 )
 
@@ -229,8 +230,8 @@ func (p panel) object(x, y, height int) object {
 	return o
 }
 
-// columns returns the transformations and options of a table. Grafana merges the results of all queries, names the
-// columns, and sorts the rows by the first column.
+// columns returns the transformations and the options of a table. With these, Grafana merges the results of all
+// queries, names the columns, and sorts the rows by the first column.
 func (p panel) columns() (transformations []object, options object) {
 	names := object{}
 	for i, q := range p.queries {
@@ -250,7 +251,7 @@ func (p panel) columns() (transformations []object, options object) {
 		}
 }
 
-// columnUnits returns the settings with the unit of each column of a table.
+// columnUnits returns the field overrides that set the unit of each column of a table.
 func (p panel) columnUnits() []object {
 	units := []object{}
 	for _, q := range p.queries {
@@ -263,7 +264,7 @@ func (p panel) columnUnits() []object {
 	return units
 }
 
-// decimals returns the number of decimal places for a unit.
+// decimals returns the number of decimal places for values with this unit.
 func decimals(unit string) int {
 	if unit == "none" || unit == "percentunit" {
 		return 0

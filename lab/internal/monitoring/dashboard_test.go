@@ -28,7 +28,8 @@ func TestDashboardFile(t *testing.T) {
 	}
 }
 
-// The placeholders that make Grafana's variables PromQL must not remain in the dashboard.
+// The placeholders replace Grafana's variables only while the parser reads an expression. The dashboard must not
+// contain the placeholders.
 func TestDashboardUsesItsVariables(t *testing.T) {
 	made := string(read(t, manifests, "dashboard.json"))
 	for _, variable := range []string{"$cluster", "$node", "$registry", "$namespace", "$top", "$__range"} {
@@ -37,7 +38,7 @@ func TestDashboardUsesItsVariables(t *testing.T) {
 		}
 	}
 	limit := regexp.MustCompile(`(top|bottom)k\([^$,]*,`).FindAllString(made, -1)
-	if len(limit) > 1 { // the table of pods has a fixed limit
+	if len(limit) > 1 { // only the table of pods has a fixed limit
 		t.Errorf("panels have fixed limits: %q", limit)
 	}
 	for _, place := range []string{topPlace, rangePlace, "e+"} {
@@ -47,7 +48,7 @@ func TestDashboardUsesItsVariables(t *testing.T) {
 	}
 }
 
-// If a click on a panel selects a label, the panel's series must have this label.
+// If a click on a panel selects a label, all series of the panel must have this label.
 func TestLinksUseExistingLabels(t *testing.T) {
 	known := everything(t)
 	links := 0
@@ -69,7 +70,7 @@ func TestLinksUseExistingLabels(t *testing.T) {
 	}
 }
 
-// Panels neither overlap nor exceed the page.
+// Panels must not overlap, and must not be wider than the page.
 func TestPanelsFit(t *testing.T) {
 	for _, s := range sections {
 		sum := 0
@@ -82,8 +83,8 @@ func TestPanelsFit(t *testing.T) {
 	}
 }
 
-// Each panel about nodes, registries or workloads must limit its lines, because a fleet has hundreds of nodes. Labels
-// with few values need no limit.
+// A fleet has hundreds of nodes, so each panel about nodes, registries or workloads must limit its number of lines. A
+// limit is not necessary for labels with few values.
 func TestPanelsLimitTheirLines(t *testing.T) {
 	known := everything(t)
 	many := []string{"node", "registry", "instance", "pod", "workload", "namespace"}
@@ -105,8 +106,8 @@ func TestPanelsLimitTheirLines(t *testing.T) {
 	}
 }
 
-// Each column of a table must have a unit. A title must be unique in its section and must name the content of the
-// panel.
+// Each column of a table must have a unit. The titles of a section must be unique, and must name the content of the
+// panels.
 func TestPanelTitlesAndUnits(t *testing.T) {
 	units := []string{"s", "none", "percentunit", "binBps", "bytes", "reqps"}
 	for _, s := range sections {

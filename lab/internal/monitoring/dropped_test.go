@@ -8,17 +8,17 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// droppedSeries matches the relabeling in docs/install.md that drops series.
+// droppedSeries matches the relabeling rule in docs/install.md that drops series.
 var droppedSeries = regexp.MustCompile(`(?m)^  - action: drop\n    sourceLabels: \[__name__\]\n    regex: (\S+)$`)
 
-// The documented relabeling must drop existing series only. The rules, the dashboard and the documents must not use
-// these series.
+// The relabeling rule in the documentation must drop only series that exist. The rules, the dashboard and the documents
+// must not use these series.
 func TestDocumentedRelabelingDropsUnusedSeries(t *testing.T) {
 	found := droppedSeries.FindSubmatch(read(t, docs, "install.md"))
 	if found == nil {
 		t.Fatal("docs/install.md has no relabeling that drops series")
 	}
-	dropped := regexp.MustCompile("^(?:" + string(found[1]) + ")$") // Prometheus also anchors the expression
+	dropped := regexp.MustCompile("^(?:" + string(found[1]) + ")$") // Prometheus also anchors regular expressions
 	known := everything(t)
 	for _, name := range strings.Split(string(found[1]), "|") {
 		if _, ok := known[name]; !ok {

@@ -10,9 +10,9 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Faster divides all durations of a rule file by times, and returns the new file. Durations are windows, offsets,
-// intervals, the waiting times of alerts, and numbers that an expression compares with the time. Names and thresholds
-// stay unchanged. The new file has no comments inside expressions.
+// Faster divides all durations in a rule file by the number times, and returns the new file. The durations are windows,
+// offsets, intervals, the alerts' "for" durations, and numbers that an expression compares with the time. Names and
+// thresholds stay unchanged. The new file has no comments inside expressions.
 func Faster(rules []byte, times int) ([]byte, error) {
 	var file yaml.Node
 	if err := yaml.Unmarshal(rules, &file); err != nil {
@@ -44,7 +44,7 @@ func faster(node *yaml.Node, times time.Duration) error {
 			value.Value, err = fasterLength(value.Value, times)
 		case "expr":
 			value.Value, err = fasterExpression(value.Value, times)
-		case "labels", "annotations": // contain no durations
+		case "labels", "annotations": // labels and annotations contain no durations
 		default:
 			err = faster(value, times)
 		}
@@ -90,7 +90,7 @@ func fasterExpression(text string, times time.Duration) (string, error) {
 	return expression.String(), nil
 }
 
-// usesTime reports whether an expression calls time().
+// usesTime reports whether an expression calls the function time.
 func usesTime(expression parser.Expr) (uses bool) {
 	parser.Inspect(expression, func(node parser.Node, _ []parser.Node) error {
 		if call, ok := node.(*parser.Call); ok && call.Func.Name == "time" {

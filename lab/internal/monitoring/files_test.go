@@ -27,7 +27,7 @@ type rule struct {
 
 func (r rule) name() string { return r.Record + r.Alert }
 
-// rules returns the rules in rules.yaml, in the order of the file.
+// rules returns the rules in rules.yaml in the order of the file.
 func rules(t *testing.T) []rule {
 	t.Helper()
 	var file struct {
@@ -62,7 +62,7 @@ func alerts(t *testing.T) []rule {
 	return all
 }
 
-// expression is a PromQL expression and its place in a file.
+// expression is a PromQL expression and the name of the place where it is used.
 type expression struct{ where, text string }
 
 var (
@@ -71,7 +71,7 @@ var (
 	promqlBlock   = regexp.MustCompile("(?s)```promql\n(.*?)```")
 )
 
-// expressions returns the expressions in the rules, the texts of alerts, the dashboard and the documents.
+// expressions returns the PromQL expressions in the rules, the alert texts, the dashboard and the documents.
 func expressions(t *testing.T) []expression {
 	t.Helper()
 	var all []expression
@@ -118,7 +118,8 @@ func expressions(t *testing.T) []expression {
 	return all
 }
 
-// walk calls the function found for every string in decoded JSON, with the key of the string.
+// walk calls the function found for every string in decoded JSON. The key is the name of the field that contains the
+// string.
 func walk(value any, found func(key, value string)) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -135,7 +136,7 @@ func walk(value any, found func(key, value string)) {
 	}
 }
 
-// pages returns the paths of the runbooks.
+// pages returns the paths of all runbooks.
 func pages(t *testing.T) []string {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(docs, "runbooks", "*.md"))

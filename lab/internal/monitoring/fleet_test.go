@@ -9,31 +9,32 @@ import (
 	"time"
 )
 
-// step is the time between two samples of a situation, and between two evaluations of the rules. A quarter of an hour
-// is a multiple of step.
+// step is the time between two samples of a situation, and between two evaluations of the rules. Fifteen minutes are a
+// multiple of step.
 const step = 3 * time.Minute
 
-// series is one time series of a situation, with a value for each step. The value NaN means that the series has no
-// sample at this step.
+// series is one time series of a situation, with one value for each step. The value NaN means that there is no sample
+// at the step.
 type series struct {
 	name   string
 	values []float64
 }
 
-// fleet simulates a situation: it records the series of all targets, from the first step.
+// fleet simulates the targets of one cluster, and records their series from the first step.
 type fleet struct {
 	cluster string
 	steps   int // number of recorded steps
-	// If lean is true, the fleet omits most buckets and phases with no duration. Otherwise promtool could reject
-	// queries, because its limit is 10,000 samples.
+	// If lean is true, the fleet omits most buckets and phases with no duration. promtool rejects queries of more than
+	// 10,000 samples.
 	lean bool
-	// pool is the label node_pool of all further targets. If pool is empty, the targets have no such label.
+	// pool is the label node_pool of all targets that are added from now on. If pool is empty, these targets have no
+	// label node_pool.
 	pool   string
 	agents []*target
 	series map[string]*series
 }
 
-// target is a target of Prometheus on a node.
+// target is one scrape target of Prometheus on a node.
 type target struct {
 	fleet   *fleet
 	labels  string
@@ -44,7 +45,7 @@ type target struct {
 
 func newFleet(cluster string) *fleet { return &fleet{cluster: cluster, series: map[string]*series{}} }
 
-// target adds a target that responds to scrapes.
+// target adds a target that answers scrapes.
 func (f *fleet) target(job, instance, node string) *target {
 	t := &target{fleet: f, up: 1, present: true, values: map[string]float64{},
 		labels: fmt.Sprintf(`cluster=%q,job=%q,instance=%q,node=%q`, f.cluster, job, instance, node)}
@@ -55,7 +56,7 @@ func (f *fleet) target(job, instance, node string) *target {
 	return t
 }
 
-// agent adds an agent on a node. All counters of the agent are zero.
+// agent adds the agent of a node. All counters of the agent are zero.
 func (f *fleet) agent(node string) *target { return f.agentAt(node, node+":9717") }
 
 func (f *fleet) agentAt(node, instance string) *target {
@@ -76,7 +77,7 @@ func (f *fleet) agentAt(node, instance string) *target {
 	return a
 }
 
-// nodes adds agents on n nodes. The name of each node is the prefix and a number.
+// nodes adds the agents of n nodes. The name of each node is the prefix followed by a number.
 func (f *fleet) nodes(prefix string, n int) (all []*target) {
 	for i := range n {
 		all = append(all, f.agent(fmt.Sprintf("%s-%d", prefix, i+1)))
@@ -95,19 +96,20 @@ func (a *target) count(name, labels string, by float64) { a.values[name+"{"+labe
 // leave removes the target, for example because its node was removed.
 func (a *target) leave() { a.present = false }
 
-// pace contains the durations of the phases of one start-up, in seconds, and the image that the start-up pulls.
+// pace contains the durations of the phases of one start-up, in seconds. It also contains the image that the start-up
+// pulls.
 type pace struct {
 	pickup, volumes, network, sandbox, containers float64
 	queue, pull, unpack                           float64
 	bytes                                         float64
 	registry                                      string
-	unreported                                    float64 // seconds that the runtime cannot separate
+	unreported                                    float64 // seconds in phases that the runtime cannot separate
 }
 
 // healthy is the pace of a start-up without problems. Its image is already on the node.
 var healthy = pace{pickup: 0.05, volumes: 0.3, network: 0.05, sandbox: 0.12, containers: 0.2}
 
-// pulling returns the pace p with a pull of an image of this size.
+// pulling returns the pace p with an additional pull of an image of the given size.
 func (p pace) pulling(registry string, bytes, seconds float64) pace {
 	p.registry, p.bytes, p.pull, p.unpack = registry, bytes, seconds, bytes/(100<<20)
 	return p
@@ -172,24 +174,25 @@ func (a *target) startUps(n float64, p pace) {
 
 func bucketText(le float64) string { return strings.TrimPrefix(fmt.Sprint(le), "+") }
 
-// waiting sets the number of pods that are in a phase now, and the time of the oldest pod in this phase.
+// waiting sets the number of pods that are in a phase now. The argument seconds is the time of the oldest of these pods
+// in the phase.
 func (a *target) waiting(phase string, pods, seconds float64) {
 	a.set("podlapse_pods_starting", "phase="+quoted(phase), pods)
 	a.set("podlapse_pods_starting_oldest_age_seconds", "phase="+quoted(phase), seconds)
 }
 
-// pod sets the time of a pod in a phase. Agents report this time with --metrics-pod-labels.
+// pod sets the time that a pod has been in a phase. Agents report this time only with --metrics-pod-labels.
 func (a *target) pod(namespace, name, phase, cause string, seconds float64) {
 	a.set("podlapse_pod_phase_age_seconds",
 		fmt.Sprintf("namespace=%q,pod=%q,phase=%q,cause=%q", namespace, name, phase, cause), seconds)
 }
 
-// receiving sets the number of bytes that the active pulls have received.
+// receiving sets the number of bytes that the pulls in progress have received.
 func (a *target) receiving(registry string, bytes float64) {
 	a.set("podlapse_image_pulls_active_bytes", "registry="+quoted(registry), bytes)
 }
 
-// failing sets the number of failing pulls, and the groups of the affected workloads.
+// failing sets the number of failing pulls and the groups of workloads that the failures affect.
 func (a *target) failing(registry, reason string, pulls float64, groups ...int) {
 	of := fmt.Sprintf("registry=%q,reason=%q", registry, reason)
 	a.set("podlapse_image_pulls_failing", of, pulls)
@@ -198,7 +201,7 @@ func (a *target) failing(registry, reason string, pulls float64, groups ...int) 
 	}
 }
 
-// sample records the values of every present target, and then ends the step.
+// sample records the values of all present targets, and then goes to the next step.
 func (f *fleet) sample() {
 	for _, t := range f.agents {
 		if !t.present {
@@ -233,7 +236,7 @@ func (f *fleet) record(name, labels string, value float64) {
 	s.values = append(s.values, value)
 }
 
-// text returns the values in promtool's notation. The notation is short if the values grow by equal steps.
+// text returns the values in promtool's notation. If the values grow by equal steps, promtool has a short notation.
 func (s *series) text() string {
 	if start, growth, even := s.even(); even {
 		return fmt.Sprintf("%g+%gx%d", start, growth, len(s.values)-1)
@@ -252,14 +255,14 @@ func (s *series) text() string {
 	return strings.Join(words, " ")
 }
 
-// even reports whether the values grow by equal steps. Rounding errors do not count.
+// even reports whether the values grow by equal steps, apart from rounding errors.
 func (s *series) even() (start, growth float64, even bool) {
 	if len(s.values) < 2 {
 		return 0, 0, false
 	}
 	start, growth = s.values[0], s.values[1]-s.values[0]
 	for i, value := range s.values {
-		if !(math.Abs(value-start-growth*float64(i)) < 1e-6) { // the comparison is also false for NaN
+		if !(math.Abs(value-start-growth*float64(i)) < 1e-6) { // for NaN, the comparison is false
 			return 0, 0, false
 		}
 	}

@@ -1,13 +1,13 @@
 package monitoring
 
-// worst returns an expression for the lines with the highest values in the time range of the dashboard. Without this
-// limit, a fleet of 400 nodes has 400 lines. The argument by lists the labels of the series.
+// worst returns an expression that selects the lines with the highest values in the dashboard's time range. Without
+// this selection, a fleet of 400 nodes has 400 lines. The argument by contains the labels of a line.
 func worst(series, by string) string {
 	return series + ` and on (` + by + `) topk($top, max_over_time(` + series + `[$__range] @ end()))`
 }
 
-// rowsOf limits a column of a table to the rows that another expression selects. The argument by lists the labels of a
-// row.
+// rowsOf returns an expression that limits a table column to the rows of the expression selected. The argument by
+// contains the labels of a row.
 func rowsOf(column, by, selected string) string {
 	return column + ` and on (` + by + `) (` + selected + `)`
 }
@@ -17,7 +17,8 @@ const (
 	ofTheWorst     = " The panel shows only the highest values. " +
 		"The variable \"lines per panel\" sets the number of lines."
 
-	// slowNodes selects nodes with a high factor. If nodes have no factor, slowNodes selects nodes with slow start-ups.
+	// slowNodes selects the nodes with the highest node factors. If no node has a node factor, slowNodes selects the
+	// nodes with the slowest start-ups.
 	slowNodes = `topk($top, node:podlapse_node_factor:ratio1h) or on (cluster, node) ` +
 		`topk($top, node:podlapse_pod_startup_duration_seconds:quantile1h{quantile="0.99"})`
 	slowWorkloads = `topk($top, max by (cluster, namespace, workload_kind, workload) ` +
@@ -25,7 +26,7 @@ const (
 	workload = `cluster, namespace, workload_kind, workload`
 )
 
-// sections lists all rows of the dashboard, from the fleet to the pod.
+// sections contains all rows of the dashboard, in the order from the fleet to the pod.
 var sections = []section{
 	{"Fleet", []panel{
 		{number, "Start-ups in 15 minutes", "none", 4, "Pods that became ready or succeeded.", []query{

@@ -1,6 +1,6 @@
 package monitoring
 
-// registryPanels are the panels about the registries that the user selected.
+// registryPanels are the panels about the selected registries.
 var registryPanels = []panel{
 	{graph, "Registry factor", "none", 8, "Pull time relative to other registries on the same nodes, in the past " +
 		"hour. PodlapseRegistrySlow requires more than 3.", []query{
@@ -64,7 +64,7 @@ var registryPanels = []panel{
 				name: "{{node}}"}}, "node"},
 }
 
-// evidencePanels are the panels about the completeness of the evidence and the cost of the agents.
+// evidencePanels are the panels about missing evidence and about the resources that the agents use.
 var evidencePanels = []panel{
 	{graph, "Start-ups that lack evidence", "percentunit", 8, "Data of the past hour." + ofTheWorst, []query{
 		{expr: worst(`node:podlapse_evidence_incomplete:ratio1h{node=~"$node"}`, "cluster, node"), name: "{{node}}"}},

@@ -2,7 +2,7 @@ package monitoring
 
 import "fmt"
 
-// nodePlays returns situations in which a node has a problem, or only seems to have a problem.
+// nodePlays returns situations in which a node has a problem, or in which a healthy node seems to have a problem.
 func nodePlays() map[string]script {
 	return map[string]script{
 		"one slow node of 400": {minutes: 69, begin: func(f *fleet) func(int) {
@@ -89,9 +89,10 @@ func nodePlays() map[string]script {
 	}
 }
 
-// pools returns a situation with six usual nodes and three GPU nodes, on which containers start slowly. The arguments
-// others and last are the seconds on the first two GPU nodes, and on the last GPU node. If labeled is true, the agents
-// of the usual nodes report the pool, and the targets of the GPU nodes have the pool as a label.
+// pools returns a situation with six usual nodes and three GPU nodes. On the GPU nodes, containers start slowly. The
+// argument others is the duration on the first two GPU nodes, in seconds. The argument last is the duration on the last
+// GPU node. If labeled is true, all nodes have a pool: the usual nodes have it in a metric of the agent, and the GPU
+// nodes have it in a label of the target.
 func pools(labeled bool, others, last float64) script {
 	return script{minutes: 99, begin: func(f *fleet) func(int) {
 		general := f.nodes("node", 6)
@@ -115,7 +116,7 @@ func pools(labeled bool, others, last float64) script {
 	}}
 }
 
-// coarse is the pace of a start-up with a runtime that cannot separate volumes, network and sandbox.
+// coarse is the pace of a start-up with a runtime that cannot separate the phases volumes, network and sandbox.
 var coarse = pace{pickup: 0.05, containers: 0.2, unreported: 0.5}
 
 // fresh is the pace of a start-up on a new node. The node has no images, and its network plugin has just started.
@@ -125,15 +126,15 @@ func fresh() pace {
 	return p
 }
 
-// busy is the pace of a start-up on a node on which many pods start at once.
+// busy is the pace of a start-up on a node on which many pods start at the same time.
 func busy() pace {
 	p := healthy.pulling(hub, 50*mib, 4)
 	p.sandbox, p.containers, p.queue = 3, 4, 60
 	return p
 }
 
-// freshNode returns a function that adds a node. For this number of minutes, pods on the node wait for the network
-// plugin and for a driver. Then all these pods start.
+// freshNode returns a function that adds a new node. For the given number of minutes, pods on this node wait for the
+// network plugin and for a volume driver. Then all these pods start.
 func freshNode(f *fleet, minutes int) func(minute int) {
 	const pods = 15
 	var node *target
@@ -198,7 +199,7 @@ func fleetPlays() map[string]script {
 					for _, node := range nodes[:3] {
 						node.startUps(15, busy())
 					}
-				case minute == 150: // the burst is over
+				case minute == 150: // end of the burst
 					for _, node := range added {
 						node.leave()
 					}
@@ -217,7 +218,8 @@ func fleetPlays() map[string]script {
 				}
 			}
 		}),
-		// Every ten minutes, a node is drained and a new node replaces it. The evicted pods start on other nodes.
+		// Every ten minutes, an operator drains a node, and a new node replaces the drained node. The evicted pods
+		// start on other nodes.
 		"cluster upgrade": {minutes: 195, begin: func(f *fleet) func(int) {
 			nodes := f.nodes("node", 4)
 			var kubelets []*target

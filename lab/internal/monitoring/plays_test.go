@@ -9,7 +9,7 @@ import (
 // script describes one situation.
 type script struct {
 	minutes int
-	// begin adds the targets before the first sample. It returns a function that the test calls before each sample.
+	// begin adds the targets before the first sample. The test calls the returned function before each sample.
 	begin func(f *fleet) func(minute int)
 	// If everywhere is true, the test has no second cluster, and the alerts have no label cluster.
 	everywhere bool
@@ -20,12 +20,12 @@ type script struct {
 const (
 	mib      = 1 << 20
 	hub, big = "hub.example", "big.example"
-	early    = 15 // the minute at which most problems begin
-	onset    = 66 // the minute at which problems begin that the rules ignore on new nodes
+	early    = 15 // minute at which most problems begin
+	onset    = 66 // minute at which problems begin if the rules ignore these problems on new nodes
 )
 
-// play simulates the situation in the cluster east. The cluster west has nodes with the same names, but no problem.
-// play returns the value of the label cluster that each alert must have.
+// play simulates the situation in the cluster east. The cluster west has nodes with the same names, and these nodes
+// have no problem. play also returns the value of the label cluster that each alert must have.
 func (s script) play() (played []*fleet, cluster string) {
 	east := newFleet("east")
 	played, cluster = []*fleet{east}, "east"
@@ -48,7 +48,8 @@ func (s script) play() (played []*fleet, cluster string) {
 	return played, cluster
 }
 
-// usual adds the events between two samples on nodes without a problem: three start-ups, two of them with a pull.
+// usual adds the events between two samples for nodes without a problem. Each node has three start-ups, and two of them
+// pull an image.
 func usual(agents ...*target) {
 	for _, a := range agents {
 		a.startUps(1, healthy)
@@ -57,7 +58,8 @@ func usual(agents ...*target) {
 	}
 }
 
-// quiet returns a situation on four nodes without a problem. The function that happen returns adds further events.
+// quiet returns a situation on four nodes without a problem. The function happen returns another function, which adds
+// further events.
 func quiet(minutes int, happen func(f *fleet, nodes []*target) func(minute int)) script {
 	return script{minutes: minutes, begin: func(f *fleet) func(int) {
 		nodes := f.nodes("node", 4)
@@ -69,7 +71,7 @@ func quiet(minutes int, happen func(f *fleet, nodes []*target) func(minute int))
 	}}
 }
 
-// during returns a function that calls happen in the minutes from from to until.
+// during returns a function that calls happen in each minute from the argument from to the argument until.
 func during(from, until int, happen func()) func(int) {
 	return func(minute int) {
 		if minute >= from && minute < until {
@@ -78,7 +80,7 @@ func during(from, until int, happen func()) func(int) {
 	}
 }
 
-// plays returns the script of each row of the table, by the name of the situation.
+// plays returns the scripts of all situations in the table. The keys are the names of the situations.
 func plays() map[string]script {
 	all := map[string]script{}
 	for _, some := range []map[string]script{nodePlays(), fleetPlays(), podPlays(), registryPlays(), agentPlays()} {
@@ -132,8 +134,8 @@ func podPlays() map[string]script {
 	}
 }
 
-// pullingFor returns a function that simulates one pull of this size and duration, and a pod that waits for the pull in
-// the pull queue.
+// pullingFor returns a function that simulates one pull of the given size and duration. Another pod waits for this pull
+// in the pull queue.
 func pullingFor(node *target, minutes int, bytes float64) func(minute int) {
 	return func(minute int) {
 		waited := minute - early
@@ -172,8 +174,7 @@ func registryPlays() map[string]script {
 				nodes[0].failing(hub, "timeout", 4, 1, 2)
 			}
 		}},
-		// Each run of the CronJob leaves a waiting pod on one of the nodes. An earlier pull from this registry
-		// succeeded.
+		// Each run of the CronJob leaves one waiting pod on a node. An earlier pull from this registry succeeded.
 		"one bad CronJob": quiet(45, func(_ *fleet, nodes []*target) func(int) {
 			nodes[0].startUps(1, healthy.pulling(typo, mib, 1))
 			return during(early, 45, func() {
@@ -243,8 +244,8 @@ func agentPlays() map[string]script {
 				f.target("kubelet", fmt.Sprintf("node-%d:10250", i+1), fmt.Sprintf("node-%d", i+1))
 			}
 			return func(minute int) {
-				// The agents stop in turn. One sample later, each agent responds at another address, with counters at
-				// zero.
+				// The agents stop one after the other. At the next sample, each agent has another address, and its
+				// counters are zero.
 				i := (minute - early) / 3
 				if minute >= early && i < len(nodes) {
 					nodes[i].leave()
@@ -271,7 +272,7 @@ func agentPlays() map[string]script {
 		"NetworkPolicy that blocks Prometheus": quiet(45, func(_ *fleet, nodes []*target) func(int) {
 			return during(early, early+1, func() { nodes[0].up = 0 })
 		}),
-		// Only the PodMonitor sets the label cluster, so the kubelets do not have this label.
+		// Only the PodMonitor sets the label cluster, so the kubelets' targets do not have this label.
 		"node without an agent, and only agents have a label `cluster`": {minutes: 45, alone: true,
 			begin: func(f *fleet) func(int) {
 				nodes := f.nodes("node", 4)

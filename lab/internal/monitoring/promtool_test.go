@@ -11,8 +11,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/progress"
 )
 
-// promtool returns the path of promtool. It uses the variable PROMTOOL, then PATH, then the lab's Prometheus. Every
-// machine that runs the lab can download the lab's Prometheus.
+// promtool returns the path of the program promtool. promtool tries the environment variable PROMTOOL, then PATH, and
+// then the Prometheus of the lab. Every machine that runs the lab can download this Prometheus.
 func promtool(t *testing.T) string {
 	t.Helper()
 	if given := os.Getenv("PROMTOOL"); given != "" {

@@ -17,7 +17,7 @@ import (
 // runbookBase is the URL of the runbooks. To use another URL, change this constant and rules.yaml.
 const runbookBase = "https://github.com/podlapse/podlapse/blob/main/docs/runbooks/"
 
-// Recorded series have names of the form level:metric:operation. The level lists the labels of the series.
+// The name of a recorded series must have the form level:metric:operation. The level contains the labels of the series.
 func TestRecordedNames(t *testing.T) {
 	known := everything(t)
 	recorded := regexp.MustCompile(`^([a-z_]+):[a-z0-9_]+:[a-z0-9]+$`)
@@ -30,7 +30,7 @@ func TestRecordedNames(t *testing.T) {
 			t.Errorf("%s is not level:metric:operation", r.Record)
 			continue
 		}
-		if m[1] == "podlapse" || m[1] == "fleet" { // the series is a constant or a sum over all nodes
+		if m[1] == "podlapse" || m[1] == "fleet" { // a constant, or a sum over all nodes
 			continue
 		}
 		for level := range strings.SplitSeq(m[1], "_") {
@@ -89,13 +89,13 @@ func TestEveryAlertHasRunbook(t *testing.T) {
 		}
 	}
 	slices.Sort(names)
-	if names = slices.Compact(names); !slices.Equal(names, have) { // one alert can have two severities
+	if names = slices.Compact(names); !slices.Equal(names, have) { // an alert with two severities has two rules
 		t.Errorf("alerts %v, pages %v", names, have)
 	}
 }
 
-// One Prometheus can evaluate the rules for several clusters. Nodes and registries of different clusters can have the
-// same names.
+// One Prometheus can evaluate the rules for several clusters. Nodes and registries in different clusters can have the
+// same names, so the rules must not mix clusters.
 func TestRulesKeepClustersApart(t *testing.T) {
 	known := everything(t)
 	constant := func(expr parser.Expr) bool {
@@ -115,11 +115,11 @@ func TestRulesKeepClustersApart(t *testing.T) {
 				}
 			case *parser.BinaryExpr:
 				m := e.VectorMatching
-				// An absent agent has no cluster.
+				// The function absent returns a series without the label cluster.
 				if m == nil || constant(e.LHS) || constant(e.RHS) || strings.HasPrefix(e.LHS.String(), "absent(") {
 					return nil
 				}
-				// The other targets on a node can lack the label cluster.
+				// Other targets on the same node can have no label cluster.
 				if r.Record == "node:podlapse_agent:gone" && slices.Equal(m.MatchingLabels, []string{"node"}) {
 					return nil
 				}
@@ -132,7 +132,7 @@ func TestRulesKeepClustersApart(t *testing.T) {
 	}
 }
 
-// unitTests returns the files with tests of rules in promtool's format.
+// unitTests returns the paths of the rule tests in promtool's format.
 func unitTests(t *testing.T) []string {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join(manifests, "tests", "*.yaml"))
@@ -142,8 +142,8 @@ func unitTests(t *testing.T) []string {
 	return paths
 }
 
-// For every alert, at least one unit test must expect that the alert fires, and at least one unit test must expect that
-// the alert stays silent. Agents must expose all input series of the tests.
+// For every alert, one unit test must expect that the alert fires, and one unit test must expect that the alert does
+// not fire. Agents must expose all input series of the tests.
 func TestUnitTestsCoverEveryAlert(t *testing.T) {
 	known := exposed(t)
 	fires, silent := map[string]bool{}, map[string]bool{}

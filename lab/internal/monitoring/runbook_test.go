@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The runbook's table must list every phase with the limit in the rules.
+// The runbook's table must contain every phase with the threshold from the rules.
 func TestRunbookListsPhaseLimits(t *testing.T) {
 	reported := map[string]string{}
 	row := regexp.MustCompile("(?m)^\\| (`[a-z_`, ]+`) \\| (\\d+) min")
@@ -19,7 +19,7 @@ func TestRunbookListsPhaseLimits(t *testing.T) {
 	}
 	limits := 0
 	for _, r := range rules(t) {
-		// No agent sees a pod in these phases.
+		// In these phases, the pod has no node yet, so no agent sees the pod.
 		beforeNode := slices.Contains([]string{"scheduling_gate", "unschedulable", "scheduling"}, r.Labels["phase"])
 		if r.Record != "podlapse:phase_stuck:seconds" || beforeNode {
 			continue
@@ -36,7 +36,7 @@ func TestRunbookListsPhaseLimits(t *testing.T) {
 	}
 }
 
-// The runbook must explain exactly the failure reasons for which the registry is the cause.
+// The runbook must explain all failure reasons for which the registry is the cause, and no other reasons.
 func TestRunbookListsRegistryReasons(t *testing.T) {
 	reasons := regexp.MustCompile(`reason=~"([a-z_|]+)"`)
 	var blamed []string
@@ -69,7 +69,7 @@ func TestRunbookListsRegistryReasons(t *testing.T) {
 	}
 }
 
-// A runbook must begin with commands that do not need Prometheus. Each command must be complete.
+// Each runbook must begin with commands that do not need Prometheus. Each command must be complete.
 func TestRunbooksBeginWithCommands(t *testing.T) {
 	block := regexp.MustCompile("(?s)```sh\n(.*?)```")
 	command := regexp.MustCompile(`kubectl podlapse ([a-z]+)`)

@@ -40,21 +40,21 @@ func (s labelSet) without(names ...string) labelSet {
 
 func (s labelSet) String() string { return strings.Join(slices.Sorted(maps.Keys(s)), ", ") }
 
-// metric describes the series of a name.
+// metric describes the series with one name.
 type metric struct {
 	labels labelSet
-	counts bool // the metric is a counter or a part of a histogram, so its rate is meaningful
+	counts bool // true for counters and the parts of histograms, because rates of these metrics are meaningful
 }
 
-// catalog contains all metrics by name.
+// catalog contains the metrics, by their names.
 type catalog map[string]metric
 
-// ofTarget lists the labels that Prometheus adds to all scraped series. The list includes the target's labels node,
-// cluster and node_pool, which docs/monitoring.md explains.
+// ofTarget lists the labels that Prometheus adds to all scraped series. The labels node, cluster and node_pool are
+// target labels, which docs/monitoring.md explains.
 var ofTarget = []string{"job", "instance", "node", "cluster", "node_pool"}
 
-// exposed returns the metrics in docs/metrics.md, and the metrics that Prometheus and its client library add. A test of
-// the agent compares docs/metrics.md with the agent's metrics.
+// exposed returns the metrics in docs/metrics.md, and the metrics that Prometheus and its client library add. Another
+// test, in the agent's module, compares docs/metrics.md with the agent's metrics.
 func exposed(t *testing.T) catalog {
 	t.Helper()
 	known := catalog{
@@ -78,7 +78,7 @@ func exposed(t *testing.T) catalog {
 			if label = strings.TrimSpace(label); label != "" {
 				own[label] = true
 			}
-			if label == "namespace" || label == "pod" { // without honorLabels, Prometheus renames these labels
+			if label == "namespace" || label == "pod" { // without honorLabels, Prometheus renames these two labels
 				own["exported_"+label] = true
 			}
 		}
@@ -99,7 +99,7 @@ func exposed(t *testing.T) catalog {
 	return known
 }
 
-// add adds the series of a recording rule.
+// add adds the series that a recording rule creates.
 func (c catalog) add(t *testing.T, r rule) {
 	t.Helper()
 	if r.Record == "" {
@@ -112,8 +112,9 @@ func (c catalog) add(t *testing.T, r rule) {
 	c[r.Record] = metric{labels: made}
 }
 
-// everything returns the exposed metrics and the metrics that rules record. A rule can use series of later rules, so
-// everything evaluates all rules again until no labels change. The maximum number of rounds is the number of rules.
+// everything returns the exposed metrics and the recorded metrics. A rule can use series of later rules. Therefore,
+// everything evaluates all rules again until no labels change. The maximum number of evaluations is the number of
+// rules.
 func everything(t *testing.T) catalog {
 	t.Helper()
 	known := exposed(t)
@@ -134,7 +135,7 @@ func everything(t *testing.T) catalog {
 // labelsOf returns the labels that the series of an expression can have.
 func (c catalog) labelsOf(expr parser.Expr) labelSet { return c.check(expr, func(string, ...any) {}) }
 
-// check returns the same labels as labelsOf. check also reports metrics and labels that an expression uses, but that do
+// check returns the same labels as labelsOf. check also reports each metric and each label in the expression that does
 // not exist.
 func (c catalog) check(expr parser.Expr, problem func(string, ...any)) labelSet {
 	need := func(have labelSet, what string, names ...string) {
@@ -254,11 +255,11 @@ func TestExpressions(t *testing.T) {
 	}
 }
 
-// The method check must report a problem for each kind of mistake.
+// The method check must report each kind of mistake.
 func TestCheckFindsInvalidExpressions(t *testing.T) {
 	known := everything(t)
 	for _, wrong := range []string{
-		`podlapse_pod_startup_duration_seconds`, // a histogram's series have suffixes
+		`podlapse_pod_startup_duration_seconds`, // the series of a histogram have suffixes
 		`podlapse_pods_starting{registry="x"}`,
 		`sum by (registry) (podlapse_pods_starting)`,
 		`rate(podlapse_pods_starting[5m])`,

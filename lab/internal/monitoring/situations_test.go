@@ -13,8 +13,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// situation is a row of the table in docs/monitoring.md. It contains the severity of each alert that must fire. All
-// other alerts must stay silent.
+// situation is a row of the table in docs/monitoring.md. The row contains the severity of each alert that must fire.
+// All other alerts must not fire.
 type situation struct {
 	name  string
 	fires map[string]string
@@ -22,7 +22,7 @@ type situation struct {
 
 const silent = "–"
 
-// situations reads the table in docs/monitoring.md.
+// situations reads the rows of the table in docs/monitoring.md.
 func situations(t *testing.T) []situation {
 	t.Helper()
 	_, text, found := strings.Cut(string(read(t, docs, "monitoring.md")), "\n| situation |")
@@ -77,7 +77,7 @@ func cellsOf(line string) (cells []string) {
 	return cells
 }
 
-// promtoolTest is a test file of promtool with one test.
+// promtoolTest is a test file for promtool. The file contains one test.
 type promtoolTest struct {
 	RuleFiles []string        `yaml:"rule_files"`
 	Interval  string          `yaml:"evaluation_interval"`
@@ -101,10 +101,10 @@ type promtoolSample struct {
 	Value  float64 `yaml:"value"`
 }
 
-// firedAtAnyTime is a query for the alerts that fired during a situation, with the label cluster.
+// firedAtAnyTime is a query for all alerts that fired at any time during a situation.
 const firedAtAnyTime = `group by (alertname, severity, cluster) (last_over_time(ALERTS{alertstate="firing"}[1d]))`
 
-// testOf returns promtool's test of a situation. The test requires that exactly these alerts fired.
+// testOf returns a promtool test for a situation. The test requires that exactly the alerts in fires have fired.
 func testOf(t *testing.T, played []*fleet, fires map[string]string, cluster string) []byte {
 	t.Helper()
 	rules, err := filepath.Abs(filepath.Join(manifests, "rules.yaml"))
@@ -135,7 +135,7 @@ func testOf(t *testing.T, played []*fleet, fires map[string]string, cluster stri
 	return text
 }
 
-// run runs promtool's test of a situation, and returns the output of promtool.
+// run runs promtool with the test of a situation, and returns promtool's output.
 func run(t *testing.T, promtool string, test []byte) (string, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "situation.yaml")
@@ -146,7 +146,7 @@ func run(t *testing.T, promtool string, test []byte) (string, error) {
 	return string(out), err
 }
 
-// The test simulates every situation of the table. Exactly the alerts in the row must fire.
+// The test simulates every situation in the table. Exactly the alerts in the table's row must fire.
 func TestSituations(t *testing.T) {
 	promtool := promtool(t)
 	all, known := situations(t), plays()
@@ -169,7 +169,7 @@ func TestSituations(t *testing.T) {
 	}
 }
 
-// TestSituations must fail for a row with a wrong cell.
+// A row of the table with one wrong cell must fail the test.
 func TestSituationsFindWrongCells(t *testing.T) {
 	promtool := promtool(t)
 	for _, s := range situations(t) {

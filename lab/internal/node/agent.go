@@ -12,10 +12,11 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// agentFile returns the file with the path of the agent's program. A later up without a program uses this path.
+// agentFile returns the path of the file in which the lab stores the path of the agent's program. If the command up is
+// started without a program, it reads the path from this file.
 func (n Node) agentFile() string { return n.In("agent-program") }
 
-// Agent returns the path of the agent's program that was set last, or an empty string.
+// Agent returns the path of the agent's program. If no program was ever set, Agent returns an empty string.
 func (n Node) Agent() string {
 	data, err := os.ReadFile(n.agentFile())
 	if err != nil {
@@ -24,14 +25,14 @@ func (n Node) Agent() string {
 	return string(data)
 }
 
-// AgentChange describes how an agent's settings differ from the usual settings.
+// AgentChange contains the settings of an agent that differ from the usual settings.
 type AgentChange struct {
-	Flags       []string // the last one of repeated flags takes effect
+	Flags       []string // if a flag is repeated, the last value takes effect
 	Environment []string // NAME=VALUE
 }
 
-// agent returns the component of an agent that runs as a process. The agent has the permissions and settings of the
-// manifests, and writes all kinds of records.
+// agent returns the component for an agent that runs as a process. The agent has the permissions and settings of the
+// manifests, and prints all kinds of records.
 func (n Node) agent(program string, change AgentChange) component {
 	return component{
 		Spec: process.Spec{Name: agentProcess, Path: program, Args: append([]string{"run",
@@ -48,7 +49,7 @@ func (n Node) agent(program string, change AgentChange) component {
 	}
 }
 
-// startAgent starts the agent's program as a process. Without a program, startAgent does nothing.
+// startAgent starts the agent as a process. If no program was set, startAgent does nothing.
 func (n Node) startAgent(ctx context.Context) error {
 	program := n.Agent()
 	if _, err := os.Stat(program); program == "" || err != nil {
@@ -57,8 +58,8 @@ func (n Node) startAgent(ctx context.Context) error {
 	return n.RestartAgentWith(ctx, AgentChange{})
 }
 
-// RestartAgentWith restarts the agent's process with a change, and waits until the agent is ready. If the agent already
-// runs with this change, RestartAgentWith keeps the running process. Restore or the next Up reverts the change.
+// RestartAgentWith restarts the agent's process with changed settings, and waits until the agent is ready. If the agent
+// already has these settings, RestartAgentWith does not restart the agent. Restore and Up revert the change.
 func (n Node) RestartAgentWith(ctx context.Context, change AgentChange) error {
 	program, err := CheckAgent(n.Agent())
 	if err != nil {
@@ -71,8 +72,7 @@ func (n Node) RestartAgentWith(ctx context.Context, change AgentChange) error {
 	return n.await(ctx, c)
 }
 
-// KillAgent kills the agent with SIGKILL, as the kernel does when memory runs out. KillAgent gives the agent no time to
-// finish work.
+// KillAgent kills the agent with SIGKILL, as the kernel does when memory runs out. The agent cannot finish its work.
 func (n Node) KillAgent() error {
 	if record, ok := n.table().Get(agentProcess); ok {
 		return record.Stop(0)
@@ -80,7 +80,7 @@ func (n Node) KillAgent() error {
 	return nil
 }
 
-// RestartAgent starts the agent's process after KillAgent. RestartAgent does not wait until the agent is ready.
+// RestartAgent starts the agent's process after KillAgent, and does not wait until the agent is ready.
 func (n Node) RestartAgent() error {
 	program, err := CheckAgent(n.Agent())
 	if err != nil {
@@ -95,7 +95,8 @@ func (n Node) AwaitAgent(ctx context.Context) error {
 	return n.await(ctx, n.agent(n.Agent(), AgentChange{}))
 }
 
-// CheckAgent returns the absolute path of an agent's program, or an error that states why the file cannot be the agent.
+// CheckAgent returns the absolute path of the agent's program. If the file cannot be an agent program, CheckAgent
+// returns an error with the reason.
 func CheckAgent(program string) (string, error) {
 	path, err := filepath.Abs(program)
 	if err != nil {
@@ -111,8 +112,8 @@ func CheckAgent(program string) (string, error) {
 	return path, nil
 }
 
-// AgentLog returns the file with the agent's log. For an agent in a container, the file also contains the standard
-// output.
+// AgentLog returns the path of the agent's log. If the agent runs in a container, its standard output is in the same
+// file.
 func (n Node) AgentLog() string {
 	if n.Form() == Deployed {
 		return n.latestKeptLog()
@@ -120,11 +121,11 @@ func (n Node) AgentLog() string {
 	return filepath.Join(n.Logs(), agentProcess+".log")
 }
 
-// AgentUsage returns the resource usage of the agent's process from its start until now. AgentUsage returns an error if
-// the process has exited.
+// AgentUsage returns the resource usage of the agent's process since the start of the process. If the process has
+// exited, AgentUsage returns an error.
 func (n Node) AgentUsage() (process.Usage, error) { return n.usage(agentProcess) }
 
-// AgentAge returns the time for which the agent's process has been running.
+// AgentAge returns the time since the start of the agent's process.
 func (n Node) AgentAge() time.Duration {
 	record, ok := n.table().Get(agentProcess)
 	if !ok {

@@ -16,12 +16,11 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// containerLog matches the name of a container's log, including logs that the kubelet has rotated.
+// containerLog matches the file names of container logs, including logs that the kubelet rotated.
 var containerLog = regexp.MustCompile(`^[0-9]+\.log(\.[0-9-]+)?$`)
 
-// KeepAgentLogs creates a second hard link for each log of an agent in a container. The log then survives when the
-// kubelet removes the original log with the pod. Callers that restart agents call KeepAgentLogs often enough to find
-// the logs of each pod.
+// KeepAgentLogs creates a second hard link for each log of an agent in a container. The log then still exists after the
+// kubelet deletes the pod with its logs. Callers that restart agents must call KeepAgentLogs while each pod exists.
 func (n Node) KeepAgentLogs() error {
 	dirs, err := filepath.Glob(n.ContainerLogs(AgentNamespace, "*", "*", agentContainer))
 	if err != nil {
@@ -41,7 +40,8 @@ func (n Node) KeepAgentLogs() error {
 	return nil
 }
 
-// keepLog names the link after the log's inode number, which is unique while the link exists.
+// keepLog creates a second hard link for a log. The link's name is the inode number of the log, which is unique while
+// the link exists.
 func (n Node) keepLog(path string) error {
 	if !containerLog.MatchString(filepath.Base(path)) {
 		return nil
@@ -60,7 +60,7 @@ func (n Node) keepLog(path string) error {
 	return nil
 }
 
-// ForgetAgentLogs removes the logs that exist only because of KeepAgentLogs.
+// ForgetAgentLogs removes the kept logs whose original log the kubelet has deleted.
 func (n Node) ForgetAgentLogs() error {
 	kept, err := n.keptLogs()
 	if err != nil {
@@ -80,8 +80,8 @@ func (n Node) keptLogs() ([]string, error) {
 	return filepath.Glob(filepath.Join(n.KeptLogs(), "*.log"))
 }
 
-// latestKeptLog returns the kept log that changed last, which belongs to the newest agent. latestKeptLog returns an
-// empty string if no log was kept.
+// latestKeptLog returns the kept log with the latest change, which is the log of the newest agent. If there are no kept
+// logs, latestKeptLog returns an empty string.
 func (n Node) latestKeptLog() (latest string) {
 	kept, _ := n.keptLogs() // the pattern is valid
 	var at time.Time
@@ -93,8 +93,8 @@ func (n Node) latestKeptLog() (latest string) {
 	return latest
 }
 
-// AgentLogEnd returns the last lines of the agent's log. For an agent in a container, AgentLogEnd omits the records,
-// which are in the same file.
+// AgentLogEnd returns the last lines of the agent's log. If the agent runs in a container, AgentLogEnd omits the
+// agent's records, which are in the same file.
 func (n Node) AgentLogEnd(lines int) string {
 	if n.Form() != Deployed {
 		return process.Tail(n.AgentLog(), lines)
@@ -107,7 +107,7 @@ func (n Node) AgentLogEnd(lines int) string {
 	return strings.TrimRight(strings.Join(logged[max(0, len(logged)-lines):], ""), "\n")
 }
 
-// AgentOutput returns the files to which the node's agents have printed, as processes and in containers.
+// AgentOutput returns the files with the output of all agents of the node, in processes and in containers.
 func (n Node) AgentOutput() (agent.Output, error) {
 	if err := n.KeepAgentLogs(); err != nil {
 		return agent.Output{}, err

@@ -50,7 +50,7 @@ func TestKeepAgentLogs(t *testing.T) {
 		t.Fatalf("kept %q", got)
 	}
 	write(filepath.Join(dir, "0.log"), "two")
-	// The kubelet rotates the log.
+	// Rename the log as the kubelet does when it rotates logs.
 	if err := os.Rename(filepath.Join(dir, "0.log"), filepath.Join(dir, "0.log.20260102-030405")); err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// AgentPID returns the process ID of a container in the DaemonSet's pod.
+// AgentPID returns the process ID of a container in a pod of the agent's DaemonSet.
 func (n Node) AgentPID(pod corev1.Pod, container string) (int, error) {
 	id, err := ContainerID(pod, container)
 	if err != nil {
@@ -24,7 +24,7 @@ func (n Node) AgentPID(pod corev1.Pod, container string) (int, error) {
 	return strconv.Atoi(strings.TrimSpace(string(text)))
 }
 
-// ContainerID returns containerd's ID of a container in a pod.
+// ContainerID returns the ID that containerd uses for a container of a pod.
 func ContainerID(pod corev1.Pod, container string) (string, error) {
 	for _, status := range pod.Status.ContainerStatuses {
 		if id, ok := strings.CutPrefix(status.ContainerID, "containerd://"); ok && status.Name == container {

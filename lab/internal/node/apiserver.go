@@ -8,10 +8,11 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/layout"
 )
 
-// StopAPIServer stops the API server as a crash does. StartAPIServer or the next Up starts the API server again.
+// StopAPIServer stops the API server suddenly, as in a crash. StartAPIServer or the next Up starts the API server
+// again.
 func (n Node) StopAPIServer() error { return n.stop(time.Second, apiServerName) }
 
-// StartAPIServer starts the API server again and waits until the API server serves requests.
+// StartAPIServer starts the API server again and waits until the API server answers requests.
 func (n Node) StartAPIServer(ctx context.Context) error {
 	c := n.apiServer()
 	if err := n.ensure(c); err != nil {

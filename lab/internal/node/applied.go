@@ -12,11 +12,11 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/manifests"
 )
 
-// agentObjects returns the file that lists the agent's objects that might be in the cluster.
+// agentObjects returns the path of the file with the agent's objects that can be in the cluster.
 func (n Node) agentObjects() string { return n.In("agent-objects.yaml") }
 
-// applyAgent applies rendered objects. applyAgent then removes the objects of the previous call that are no longer
-// rendered. Otherwise, the role of a removed component would remain.
+// applyAgent applies the rendered objects, and then removes the objects of the previous call that are not among them.
+// Without this removal, the role of a removed component would remain.
 func (n Node) applyAgent(ctx context.Context, client *kube.Client, rendered string) error {
 	before, err := n.readAgentObjects()
 	if err != nil {
@@ -26,7 +26,8 @@ func (n Node) applyAgent(ctx context.Context, client *kube.Client, rendered stri
 	if err != nil {
 		return err
 	}
-	// The file contains the objects of both calls, so that a later call can complete an interrupted change.
+	// The file contains the objects of the previous call and of this call. If this call is interrupted, a later call
+	// can then complete the change.
 	if err := writeFile(n.agentObjects(), before+"---\n"+rendered); err != nil {
 		return err
 	}
@@ -41,9 +42,8 @@ func (n Node) applyAgent(ctx context.Context, client *kube.Client, rendered stri
 	return writeFile(n.agentObjects(), rendered)
 }
 
-// UninstallAgent removes the DaemonSet's agent from the node. UninstallAgent also removes all objects that DeployAgent
-// applied, except the namespace. Deleting the namespace takes long and would also delete other objects in the
-// namespace.
+// UninstallAgent removes the DaemonSet and all other objects that DeployAgent applied, except the namespace. The
+// deletion of the namespace would take long, and would also delete other objects in the namespace.
 func (n Node) UninstallAgent(ctx context.Context) error {
 	before, err := n.readAgentObjects()
 	if err != nil {
@@ -69,7 +69,7 @@ func (n Node) readAgentObjects() (string, error) {
 	return string(text), nil
 }
 
-// removeBut removes the rendered objects that are not in kept.
+// removeBut removes the rendered objects that are not in the list kept.
 func removeBut(ctx context.Context, client *kube.Client, rendered string, kept [][]byte) error {
 	var keep []kube.Name
 	for _, document := range kept {

@@ -20,11 +20,11 @@ const (
 	tokenKey       = "service-account"
 )
 
-// AgentName is the API server's user name for agents that run as processes.
+// AgentName is the user name with which agents that run as processes authenticate to the API server.
 const AgentName = "podlapse-agent"
 
-// writeCertificates creates the node's certificate authority, all its certificates, and the kubeconfigs. Kubernetes'
-// built-in roles are bound to the user names and groups in these certificates.
+// writeCertificates creates the node's certificate authority, all certificates, and the kubeconfigs. The user names and
+// groups in these certificates are those that Kubernetes binds to its built-in roles.
 func (n Node) writeCertificates() error {
 	authority, err := pki.NewAuthority(n.certificates())
 	if err != nil {
@@ -65,7 +65,8 @@ func (n Node) writeCertificates() error {
 // AdminKubeconfig returns the path of the administrator's kubeconfig.
 func (n Node) AdminKubeconfig() string { return n.Kubeconfig(adminUser) }
 
-// AgentKubeconfig returns the path of the agent's kubeconfig, which has only the permissions that the agent needs.
+// AgentKubeconfig returns the path of the agent's kubeconfig. The user of this kubeconfig has only the permissions that
+// the agent needs.
 func (n Node) AgentKubeconfig() string { return n.Kubeconfig(agentUser) }
 
 // writeFile writes a configuration file.

@@ -13,9 +13,9 @@ import (
 // component is one background process of the node.
 type component struct {
 	process.Spec
-	ports []int                       // loopback ports on which the component listens
-	ready func(context.Context) error // returns nil if the component serves requests
-	limit time.Duration               // longest time until the component is ready
+	ports []int                       // loopback ports on which the process listens
+	ready func(context.Context) error // returns nil when the component serves requests
+	limit time.Duration               // longest time from the start until the component is ready
 }
 
 // The names of components, in the order in which they start.
@@ -29,14 +29,14 @@ const (
 	kubeletName    = "kubelet"
 	agentProcess   = "podlapse-agent"
 
-	// Only some scenarios start these components.
+	// Only some scenarios start the following components.
 	receiverName   = "otlp-receiver"
 	prometheusName = "prometheus"
 	nativeName     = "prometheus-native"
 )
 
-// ensure makes the component run with its spec. ensure keeps a process that was started with the same spec, and
-// replaces a process with another spec.
+// ensure makes a component run with its current spec. If the process already runs with this spec, ensure keeps the
+// process. If the process runs with another spec, ensure replaces the process.
 func (n Node) ensure(c component) error {
 	fingerprint, err := c.Fingerprint()
 	if err != nil {
@@ -68,8 +68,8 @@ func (n Node) ensure(c component) error {
 	return nil
 }
 
-// killStrays kills processes of this component that an interrupted lab started but did not record. killStrays keeps
-// processes that the component itself started, such as containerd's shims. These processes run a different program.
+// killStrays kills the processes of a component that an interrupted lab started without a record. killStrays keeps
+// child processes of the component, such as containerd's shims. Child processes run another program.
 func (n Node) killStrays(c component) {
 	for _, found := range process.FindMarked(n.Run) {
 		if found.Component == c.Name && found.Executable == c.Path {
@@ -78,8 +78,8 @@ func (n Node) killStrays(c component) {
 	}
 }
 
-// await waits until the component is ready. If the component's process exits, await immediately returns an error with
-// the last lines of the log.
+// await waits until the component is ready. If the component's process exits before, await returns an error with the
+// last lines of the log.
 func (n Node) await(ctx context.Context, c component) error {
 	startedAt := time.Now()
 	err := n.Report.Wait(ctx, c.Name, c.limit, 50*time.Millisecond, func(ctx context.Context) error {
@@ -102,7 +102,7 @@ func (n Node) await(ctx context.Context, c component) error {
 	return nil
 }
 
-// listensOn returns the addresses of a component for the command status.
+// listensOn returns the addresses of a component, which the command status prints.
 func (c component) listensOn() string {
 	var text string
 	for _, port := range c.ports {

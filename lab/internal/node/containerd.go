@@ -19,7 +19,7 @@ func (n Node) containerd() component {
 	return component{
 		Spec: process.Spec{Name: containerdName, Path: n.Programs.Tool(containerdName),
 			Args: []string{"--config", config}, Inputs: []string{config},
-			// Containerd must not use an older shim or runc of the system.
+			// The path prevents that containerd finds an older shim or runc of the system.
 			Search: n.Programs.Tools},
 		ready: func(ctx context.Context) error {
 			client, err := n.Runtime()
@@ -33,11 +33,11 @@ func (n Node) containerd() component {
 	}
 }
 
-// OtherRegistry is a second name of the lab's registry. Images with this name appear to come from another registry.
+// OtherRegistry is a second name for the lab's registry. An image with this name seems to come from another registry.
 const OtherRegistry = "other.registry.invalid"
 
-// writeContainerdConfig writes containerd's configuration, the address of the lab's registry under its two names, and
-// the network's configuration. Sandboxes use the given pause image.
+// writeContainerdConfig writes the configurations of containerd, of the lab's registry under its two names, and of the
+// network. Sandboxes use the given pause image.
 func (n Node) writeContainerdConfig(pauseImage string) error {
 	server := "http://" + layout.Address(layout.RegistryPort)
 	for _, name := range []string{layout.Address(layout.RegistryPort), OtherRegistry} {
@@ -56,7 +56,7 @@ func (n Node) writeContainerdConfig(pauseImage string) error {
 	return writeFile(n.In("containerd.toml"), n.containerdConfig(pauseImage))
 }
 
-// networkConfig returns the file that configures the network plugin for the runtime.
+// networkConfig returns the path of the file with the network configuration for the runtime.
 func (n Node) networkConfig() string { return n.In("cni", "net.d", "10-podlapse-lab.conflist") }
 
 func (n Node) writeNetworkConfig() error {
@@ -137,8 +137,9 @@ disabled_plugins = ["io.containerd.nri.v1.nri", "io.containerd.image-verifier.v1
 `)
 }
 
-// snapshotter returns overlayfs if possible. If the state directory is itself on an overlay, as in a container without
-// a volume, snapshotter returns native, because the kernel does not stack overlays.
+// snapshotter returns the name of containerd's snapshotter: overlayfs if possible. The kernel does not support an
+// overlay on an overlay. Therefore, snapshotter returns native if the state directory is on an overlay, for example in
+// a container without a volume.
 func (n Node) snapshotter() string {
 	const overlayMagic = 0x794c7630
 	var fs syscall.Statfs_t
@@ -148,5 +149,5 @@ func (n Node) snapshotter() string {
 	return "overlayfs"
 }
 
-// ContainerdLog returns the file with containerd's log.
+// ContainerdLog returns the path of containerd's log.
 func (n Node) ContainerdLog() string { return filepath.Join(n.Logs(), containerdName+".log") }

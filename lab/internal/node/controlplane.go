@@ -11,16 +11,15 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// serviceRange contains the addresses of Services. The first address in the range is the API server's own Service
-// address.
+// serviceRange contains the addresses of Services. The API server takes the first address for its own Service.
 const (
 	serviceRange        = "127.1.0.0/16"
 	firstServiceAddress = "127.1.0.1"
-	// no server listens at this address, but without an address the kubelet creates Events about the missing DNS
+	// No server listens at this address. Without an address, the kubelet would create Events about the missing DNS.
 	dnsServiceAddress = "127.1.0.10"
 )
 
-// startLimit is the longest time until a component serves requests. The limit is generous, because other work can slow
+// startLimit is the longest time until a component serves requests. The limit is long, because other programs can slow
 // down the machine.
 const startLimit = 90 * time.Second
 
@@ -36,7 +35,8 @@ func (n Node) etcd() component {
 			"--cert-file=" + crt, "--key-file=" + key, "--trusted-ca-file=" + ca, "--client-cert-auth",
 			"--peer-cert-file=" + crt, "--peer-key-file=" + key, "--peer-trusted-ca-file=" + ca,
 			"--peer-client-cert-auth",
-			// The data need not survive a power failure, and slow disks would affect the measurements.
+			// The data does not have to survive a power failure, and waiting for slow disks would affect the
+			// measurements.
 			"--unsafe-no-fsync", "--log-level=warn",
 		}, Inputs: []string{crt}},
 		ports: []int{layout.EtcdPort, layout.EtcdPeerPort},
@@ -45,7 +45,7 @@ func (n Node) etcd() component {
 	}
 }
 
-// apiServer returns the component of the API server, with additional flags.
+// apiServer returns the component of the API server. The argument flags contains additional flags.
 func (n Node) apiServer(flags ...string) component {
 	ca := n.certificate("ca.crt")
 	return component{
@@ -56,23 +56,24 @@ func (n Node) apiServer(flags ...string) component {
 			"--tls-private-key-file=" + n.certificate(serving+".key"), "--client-ca-file=" + ca,
 			"--etcd-servers=https://" + layout.Address(layout.EtcdPort), "--etcd-cafile=" + ca,
 			"--etcd-certfile=" + n.certificate(etcdClient+".crt"), "--etcd-keyfile=" + n.certificate(etcdClient+".key"),
-			// The API server must not publish its loopback address as an endpoint, because other nodes cannot use this
-			// address.
+			// The API server must not publish its loopback address as an endpoint, because this address is useless for
+			// other nodes.
 			"--endpoint-reconciler-type=none",
 			"--service-cluster-ip-range=" + serviceRange,
 			"--authorization-mode=Node,RBAC", "--enable-admission-plugins=NodeRestriction", "--allow-privileged=true",
 			"--service-account-issuer=https://kubernetes.default.svc",
 			"--service-account-key-file=" + n.certificate(tokenKey+".pub"),
 			"--service-account-signing-key-file=" + n.certificate(tokenKey+".key"),
-			// The lab has no front proxy. However, without this setting, the controller manager and the scheduler log
-			// an error every few seconds.
+			// The lab has no front proxy. Without a client CA for a front proxy, the controller manager and the
+			// scheduler log an error every few seconds.
 			"--requestheader-client-ca-file=" + ca, "--requestheader-allowed-names=nobody",
 			"--requestheader-username-headers=X-Remote-User",
-			// More workers delete namespaces with thousands of Events faster.
+			// With more workers, the API server deletes namespaces with thousands of Events faster.
 			"--delete-collection-workers=8",
 			"--kubelet-client-certificate=" + n.certificate(adminUser+".crt"),
 			"--kubelet-client-key=" + n.certificate(adminUser+".key"), "--kubelet-certificate-authority=" + ca,
-			// Scenarios compare the permissions of accounts with the permissions that the accounts use.
+			// Scenarios read the audit log to compare the permissions of an account with the permissions that the
+			// account uses.
 			"--audit-policy-file=" + n.auditPolicy(), "--audit-log-path=" + n.AuditLog(), "--audit-log-maxsize=20",
 			"--audit-log-maxbackup=1",
 		}, flags...), Inputs: []string{ca, n.auditPolicy()}},
@@ -82,8 +83,8 @@ func (n Node) apiServer(flags ...string) component {
 	}
 }
 
-// DisableStreamingLists restarts the API server without streaming lists, so that the API server behaves like older
-// versions. Clients then send a list before a watch. EnableStreamingLists, Restore or the next Up reverts this change.
+// DisableStreamingLists restarts the API server without streaming lists, as in older versions of Kubernetes. Clients
+// then send a list before a watch. EnableStreamingLists, Restore or the next Up reverts the change.
 func (n Node) DisableStreamingLists(ctx context.Context) error {
 	return n.restartAPIServer(ctx, "--feature-gates=WatchList=false")
 }
@@ -91,9 +92,9 @@ func (n Node) DisableStreamingLists(ctx context.Context) error {
 // EnableStreamingLists reverts DisableStreamingLists.
 func (n Node) EnableStreamingLists(ctx context.Context) error { return n.restartAPIServer(ctx) }
 
-// ReachPodsThrough restarts the API server with a proxy on a Unix socket, through which the API server reaches pods. An
-// API server outside the cluster's network uses the same method. EnableStreamingLists, Restore or the next Up reverts
-// this change.
+// ReachPodsThrough restarts the API server with a proxy on a Unix socket. The API server then reaches pods only through
+// this proxy, like an API server outside the cluster's network. EnableStreamingLists, Restore or the next Up reverts
+// the change.
 func (n Node) ReachPodsThrough(ctx context.Context, socket string) error {
 	path := n.In("egress.yaml")
 	config := "apiVersion: apiserver.k8s.io/v1beta1\nkind: EgressSelectorConfiguration\negressSelections:\n" +
@@ -104,7 +105,8 @@ func (n Node) ReachPodsThrough(ctx context.Context, socket string) error {
 	return n.restartAPIServer(ctx, "--egress-selector-config-file="+path)
 }
 
-// restartAPIServer restarts the API server unless the API server already runs with exactly these flags.
+// restartAPIServer restarts the API server with the given flags. If the API server already runs with exactly these
+// flags, restartAPIServer does nothing.
 func (n Node) restartAPIServer(ctx context.Context, flags ...string) error {
 	before, _ := n.table().Get(apiServerName)
 	if err := n.ensure(n.apiServer(flags...)); err != nil {
@@ -119,8 +121,8 @@ func (n Node) restartAPIServer(ctx context.Context, flags ...string) error {
 	return n.Reconnect(ctx)
 }
 
-// Reconnect restarts the other components of the control plane after the API server was down. Otherwise, the components
-// would wait up to half a minute before the next retry.
+// Reconnect restarts the other components of the control plane after the API server was down. Without a restart, these
+// components wait up to half a minute before the next attempt to connect.
 func (n Node) Reconnect(ctx context.Context) error {
 	if err := n.stop(5*time.Second, kubeletName, controllerName, schedulerName); err != nil {
 		return err
@@ -140,9 +142,10 @@ func (n Node) controllerManager() component {
 			n.controllerFlags(kubeconfig, layout.ControllerPort),
 			"--root-ca-file="+n.certificate("ca.crt"), "--use-service-account-credentials",
 			"--service-account-private-key-file="+n.certificate(tokenKey+".key"),
-			// The many controllers create their accounts one by one. At the default rate, this takes five seconds.
+			// The many controllers create their accounts one after the other. At the default rate limit, this takes
+			// five seconds.
 			"--kube-api-qps=200", "--kube-api-burst=400",
-			// the default directory is outside the lab, and the controller manager would create this directory
+			// The controller manager creates this directory. The default directory is outside the lab.
 			"--flex-volume-plugin-dir="+n.In("flex-volumes"),
 		), Inputs: []string{kubeconfig}},
 		ports: []int{layout.ControllerPort},
@@ -162,18 +165,18 @@ func (n Node) scheduler() component {
 	}
 }
 
-// controllerFlags returns the flags that the controller manager and the scheduler share.
+// controllerFlags returns the flags that are the same for the controller manager and the scheduler.
 func (n Node) controllerFlags(kubeconfig string, port int) []string {
 	return []string{
 		"--kubeconfig=" + kubeconfig, "--authentication-kubeconfig=" + kubeconfig,
 		"--authorization-kubeconfig=" + kubeconfig,
 		"--bind-address=" + layout.Loopback, fmt.Sprintf("--secure-port=%d", port),
 		"--tls-cert-file=" + n.certificate(serving+".crt"), "--tls-private-key-file=" + n.certificate(serving+".key"),
-		"--leader-elect=false", // there is only one instance
+		"--leader-elect=false", // not necessary, because there is only one instance
 	}
 }
 
-// healthOf returns a function that reads a health address over TLS with the certificate of a user.
+// healthOf returns a health check. The check reads a path over TLS with a user's certificate.
 func (n Node) healthOf(port int, user, path string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, 2*time.Second)

@@ -24,28 +24,28 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/manifests"
 )
 
-// The names in the manifests.
+// The names of objects and containers in the manifests.
 const (
 	AgentNamespace = "podlapse"
 	agentDaemonSet = "podlapse-agent"
 	agentContainer = "agent"
-	// ProxyContainer is the name of the second container, and of the component that adds this container.
+	// ProxyContainer is the name of the second container. The component that adds the container has the same name.
 	ProxyContainer = "runtime-proxy"
 
 	daemonSetPath = "/apis/apps/v1/namespaces/" + AgentNamespace + "/daemonsets/" + agentDaemonSet
 	agentPodsPath = "/api/v1/namespaces/" + AgentNamespace + "/pods?labelSelector=app.kubernetes.io%2Fcomponent%3Dagent"
 )
 
-// nodeLabel is a label of the node. While the node has this label, the DaemonSet runs a pod on the node.
+// nodeLabel is the label that the DaemonSet's node selector requires.
 const nodeLabel = "podlapse-lab/agent"
 
-// fieldManager is the field manager with which the lab applies objects.
+// fieldManager is the field manager of all objects that the lab applies.
 const fieldManager = "podlapse-lab"
 
-// agentImageFile returns the file with the reference of the image that the DaemonSet runs.
+// agentImageFile returns the path of the file with the image reference for the DaemonSet.
 func (n Node) agentImageFile() string { return n.In("agent-image") }
 
-// AgentImage returns the reference of the agent's image in the lab's registry, or an empty string.
+// AgentImage returns the agent's image reference in the lab's registry. Without an image, the reference is empty.
 func (n Node) AgentImage() string {
 	data, err := os.ReadFile(n.agentImageFile())
 	if err != nil {
@@ -54,8 +54,8 @@ func (n Node) AgentImage() string {
 	return string(data)
 }
 
-// pushAgentImage pushes an image from an OCI archive of image.sh to the lab's registry. pushAgentImage selects the
-// image for this machine's platform.
+// pushAgentImage pushes the agent's image to the lab's registry. The argument archive is an OCI archive that image.sh
+// built. From this archive, pushAgentImage selects the image for the platform of this machine.
 func (n Node) pushAgentImage(ctx context.Context, archive string) error {
 	dir, err := os.MkdirTemp(n.State, "agent-image-")
 	if err != nil {
@@ -97,9 +97,9 @@ func ofThisMachine(index v1.ImageIndex) (v1.Image, error) {
 	return nil, fmt.Errorf("the archive must contain an image for linux/%s", runtime.GOARCH)
 }
 
-// labPatch adapts the agent to the lab's node. Sockets and files are in other places, and the only network is loopback,
-// on which pods have no address. The lab has no kube-proxy, so the API server is not reachable at the address of its
-// Service.
+// labPatch adapts the DaemonSet to the lab's node. In the lab, sockets and files have other paths. The only network is
+// loopback, on which pods have no address. There is no kube-proxy, so the agent cannot reach the API server at the
+// address of its Service.
 const labPatch = `apiVersion: apps/v1
 kind: DaemonSet
 metadata: {name: podlapse-agent, namespace: podlapse}
@@ -118,7 +118,7 @@ spec:
         readinessProbe: {httpGet: {host: "@host@"}, periodSeconds: 1}
 `
 
-// socketPatch sets the socket's path in the lab for the container that uses the runtime's socket.
+// socketPatch sets the path of the lab's runtime socket for the container that uses the runtime.
 const socketPatch = `apiVersion: apps/v1
 kind: DaemonSet
 metadata: {name: podlapse-agent, namespace: podlapse}
@@ -136,8 +136,8 @@ spec:
       - {name: runtime, hostPath: {path: "@run@", type: Directory}}
 `
 
-// filesPatch makes the component state-dir keep its files in the lab's directory for agent files. The agent records its
-// observations in the same directory.
+// filesPatch sets the lab's directory for the files of the component state-dir. The agent also records its observations
+// in this directory.
 const filesPatch = `apiVersion: apps/v1
 kind: DaemonSet
 metadata: {name: podlapse-agent, namespace: podlapse}
@@ -156,7 +156,7 @@ spec:
       - {name: state, hostPath: {path: "@files@", type: Directory}}
 `
 
-// agentManifests renders the agent's objects for the lab's node: the base, the host network, and the given components.
+// agentManifests renders the base, the component host-network and the given components for the lab's node.
 func (n Node) agentManifests(components []string, patches ...string) (string, error) {
 	source, err := build.FindSource()
 	if err != nil {
@@ -166,7 +166,7 @@ func (n Node) agentManifests(components []string, patches ...string) (string, er
 	if err := errors.Join(os.RemoveAll(scratch), os.Mkdir(scratch, 0o700)); err != nil {
 		return "", fmt.Errorf("render the agent's manifests: %w", err)
 	}
-	// kustomize does not resolve symbolic links in paths
+	// kustomize rejects paths with symbolic links
 	if scratch, err = filepath.EvalSymlinks(scratch); err != nil {
 		return "", fmt.Errorf("render the agent's manifests: %w", err)
 	}
@@ -189,18 +189,18 @@ func (n Node) agentManifests(components []string, patches ...string) (string, er
 		Components: append([]string{"host-network"}, components...), Image: n.AgentImage(), Patches: patches})
 }
 
-// Manifests returns the manifests directory, which has the same parent as the lab's source directory.
+// Manifests returns the path of the manifests directory, which is beside the lab's source directory.
 func Manifests(source string) string { return filepath.Join(filepath.Dir(source), "manifests") }
 
-// DeployAgent runs the agent as a DaemonSet with a state directory and additional components of the manifests.
-// DeployAgent waits until the DaemonSet's pod is ready and up to date. RestoreAgent or the next Up removes the
+// DeployAgent runs the agent as a DaemonSet with a state directory and the given components of the manifests.
+// DeployAgent waits until the DaemonSet's pod is up to date and ready. RestoreAgent or the next Up removes the
 // components.
 func (n Node) DeployAgent(ctx context.Context, components ...string) error {
 	return n.deploy(ctx, append([]string{"state-dir"}, components...), labPatch, filesPatch)
 }
 
-// DeployBase is like DeployAgent, with only the base and the given components. The agent then does not run as root, and
-// has access only to the runtime's socket on the node.
+// DeployBase is like DeployAgent, but without a state directory. The agent then does not run as root. The agent has
+// access to only one path of the node, the runtime's socket.
 func (n Node) DeployBase(ctx context.Context, components ...string) error {
 	return n.deploy(ctx, components, labPatch)
 }
@@ -209,7 +209,7 @@ func (n Node) deploy(ctx context.Context, components []string, patches ...string
 	if n.AgentImage() == "" {
 		return errors.New("deploy the agent: missing image: run \"make image\" and set --image")
 	}
-	// Two agents would use the same port and the same state directory.
+	// Otherwise, two agents would use the same port and the same state directory.
 	if err := n.stopAgentProcess(); err != nil {
 		return err
 	}
@@ -231,7 +231,7 @@ func (n Node) deploy(ctx context.Context, components []string, patches ...string
 	return n.awaitRollout(ctx, client)
 }
 
-// labelNode sets the label that lets the DaemonSet run its pod on the node. A nil value removes the label.
+// labelNode sets the label nodeLabel on the node. If the value is nil, labelNode removes the label.
 func labelNode(ctx context.Context, client *kube.Client, value any) error {
 	change := map[string]any{"metadata": map[string]any{"labels": map[string]any{nodeLabel: value}}}
 	if err := client.Merge(ctx, "/api/v1/nodes/"+layout.NodeName, change); err != nil {
@@ -240,14 +240,14 @@ func labelNode(ctx context.Context, client *kube.Client, value any) error {
 	return nil
 }
 
-// RestartDeployed restarts the DaemonSet's pods as kubectl rollout restart does, and waits until the new pod is ready.
+// RestartDeployed restarts the DaemonSet's pod as kubectl rollout restart does, and waits until the new pod is ready.
 func (n Node) RestartDeployed(ctx context.Context) error {
 	client, err := n.Kube()
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	// kubectl writes the time in seconds, so two restarts within one second would count as one restart.
+	// kubectl writes whole seconds, but then two restarts within one second would count as one restart.
 	now := time.Now().Format(time.RFC3339Nano)
 	change := map[string]any{"spec": map[string]any{"template": map[string]any{"metadata": map[string]any{
 		"annotations": map[string]any{"kubectl.kubernetes.io/restartedAt": now}}}}}
@@ -257,7 +257,7 @@ func (n Node) RestartDeployed(ctx context.Context) error {
 	return n.awaitRollout(ctx, client)
 }
 
-// awaitRollout waits until the new pod is ready, as kubectl rollout status does.
+// awaitRollout waits until the DaemonSet's new pod is ready, as kubectl rollout status does.
 func (n Node) awaitRollout(ctx context.Context, client *kube.Client) error {
 	return n.Report.Wait(ctx, "the agent's DaemonSet", startLimit, 100*time.Millisecond,
 		func(ctx context.Context) error {
@@ -278,7 +278,7 @@ func (n Node) awaitRollout(ctx context.Context, client *kube.Client) error {
 		})
 }
 
-// whyNoAgent returns an error that states why the DaemonSet's pod is missing or not ready.
+// whyNoAgent returns an error with the reason why the DaemonSet's pod is missing or not ready.
 func (n Node) whyNoAgent(ctx context.Context, client *kube.Client) error {
 	pods, err := agentPods(ctx, client)
 	if err != nil {
@@ -313,7 +313,7 @@ func agentPods(ctx context.Context, client *kube.Client) ([]corev1.Pod, error) {
 	return pods.Items, nil
 }
 
-// AgentPod returns the DaemonSet's pod on the node.
+// AgentPod returns the pod of the agent's DaemonSet.
 func (n Node) AgentPod(ctx context.Context) (corev1.Pod, error) {
 	client, err := n.Kube()
 	if err != nil {
@@ -330,7 +330,7 @@ func (n Node) AgentPod(ctx context.Context) (corev1.Pod, error) {
 	return pods[0], nil
 }
 
-// removeAgentPod removes the DaemonSet's pod from the node, if there is a pod, and waits until the pod is deleted.
+// removeAgentPod removes the label nodeLabel from the node, and waits until the DaemonSet's pod is deleted.
 func (n Node) removeAgentPod(ctx context.Context, client *kube.Client) error {
 	if err := labelNode(ctx, client, nil); err != nil {
 		return err

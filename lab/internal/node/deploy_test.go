@@ -13,7 +13,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/manifests"
 )
 
-// deployed returns the DaemonSet that the lab applies.
+// deployed returns the DaemonSet that the lab would apply.
 func deployed(t *testing.T, n Node, components []string, patches ...string) appsv1.DaemonSet {
 	t.Helper()
 	if err := os.WriteFile(n.agentImageFile(), []byte("127.0.0.1:25000/podlapse/podlapse:abc"), 0o600); err != nil {
@@ -84,7 +84,7 @@ func TestDeployedDaemonSet(t *testing.T) {
 	}
 }
 
-// The base runs as in its manifests, except for the path of the lab's socket.
+// The base must run with the settings of its manifests, except for the path of the runtime's socket.
 func TestDeployedBase(t *testing.T) {
 	n := testNode(t)
 	pod := deployed(t, n, nil, labPatch).Spec.Template.Spec
@@ -127,7 +127,7 @@ func TestFormIsStored(t *testing.T) {
 	}
 }
 
-// The proxy's container has the lab's socket, and the agent's container mounts nothing from the node.
+// The proxy's container must mount the lab's runtime socket. The agent's container must mount nothing from the node.
 func TestDeployedRuntimeProxy(t *testing.T) {
 	n := testNode(t)
 	pod := deployed(t, n, []string{"runtime-proxy"}, labPatch).Spec.Template.Spec

@@ -16,8 +16,8 @@ import (
 
 func (n Node) beforeFile() string { return n.In("before.json") }
 
-// Down stops the node and removes everything that the node created, except the build cache. Down returns false if there
-// was nothing to remove.
+// Down stops the node and removes everything that the node created, except the build cache. If there was nothing to
+// remove, Down returns false.
 func (n Node) Down(ctx context.Context) (bool, error) {
 	release, err := n.Hold(ctx)
 	if err != nil {
@@ -41,22 +41,23 @@ func (n Node) traces() bool {
 	return len(process.FindMarked(n.Run)) > 0
 }
 
-// clean stops all processes, gracefully if possible, and then removes all remaining files, mounts and cgroups.
+// clean stops all processes, and then removes all remaining files, mounts and cgroups. If possible, clean stops the
+// processes gracefully.
 func (n Node) clean(ctx context.Context) error {
-	// If clean is interrupted from now on, the next command treats the lab as interrupted.
+	// If clean is interrupted after this step, the next command finds an interrupted lab and removes its state.
 	if err := os.Remove(n.readyFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove lab state: %w", err)
 	}
-	// The kubelet stops first. Otherwise, the kubelet would restart the processes that are stopped later.
+	// The kubelet must stop first. Otherwise, the kubelet would restart the containers that clean stops later.
 	gently := n.stop(5*time.Second, agentProcess, kubeletName, schedulerName, controllerName)
 	containers := footprint.Containers(n.ContainerdState(), n.RuncRoot())
 	n.removePods(ctx)
-	// The data of these components is deleted, so they need not stop gracefully.
+	// These components need not stop gracefully, because clean deletes their data.
 	quickly := errors.Join(n.stop(2*time.Second, containerdName, registryName, receiverName, prometheusName,
 		nativeName), n.stop(0, apiServerName, etcdName))
 	n.Report.Say("all processes stopped, removing mounts, cgroups and files")
-	// Containers are removed before shims. A running shim reaps the processes immediately. Without the shim, init would
-	// reap these processes later.
+	// clean removes the containers before the shims, because a running shim reaps killed processes immediately. Without
+	// the shim, the init process would reap these processes later.
 	if err := errors.Join(gently, quickly, footprint.RemoveContainers(containers), n.endMarkedProcesses()); err != nil {
 		return err
 	}
@@ -78,7 +79,7 @@ func (n Node) clean(ctx context.Context) error {
 	return nil
 }
 
-// stop ends components concurrently.
+// stop stops the named components concurrently.
 func (n Node) stop(grace time.Duration, names ...string) error {
 	failures := make([]error, len(names))
 	var all sync.WaitGroup
@@ -101,8 +102,8 @@ func (n Node) stop(grace time.Duration, names ...string) error {
 	return errors.Join(failures...)
 }
 
-// removePods makes containerd remove the pods, including state that only containerd knows. If containerd fails, the
-// caller removes the remains by force.
+// removePods makes containerd remove the pods. Only containerd knows some of the pods' state. If containerd fails, the
+// caller removes the remaining state by force.
 func (n Node) removePods(ctx context.Context) {
 	record, ok := n.table().Get(containerdName)
 	if !ok || !record.Alive() {
@@ -120,8 +121,8 @@ func (n Node) removePods(ctx context.Context) {
 	}
 }
 
-// endMarkedProcesses kills processes with the lab's mark until no such process remains. Marked processes can be shims,
-// or processes that an interrupted lab did not record.
+// endMarkedProcesses kills all processes with the lab's mark, until no marked process remains. Marked processes can be
+// shims, or processes that an interrupted lab started without a record.
 func (n Node) endMarkedProcesses() error {
 	const looks = 50
 	for range looks {

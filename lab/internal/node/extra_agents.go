@@ -12,10 +12,10 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// maxExtraAgents is the maximum number of agents in addition to the node's own agent.
+// maxExtraAgents is the maximum number of agents that run in addition to the node's own agent.
 const maxExtraAgents = 8
 
-// extraProcess returns the process name of an extra agent. Extra agents are counted from 0.
+// extraProcess returns the name of an extra agent's process. The first extra agent has the number 0.
 func extraProcess(extra int) string { return fmt.Sprintf("podlapse-agent-extra-%d", extra+1) }
 
 func extraAddress(extra int) string { return layout.Address(layout.FirstExtraPort + extra) }
@@ -25,23 +25,23 @@ func (n Node) Extra(extra int) agent.Client {
 	return agent.Client{Server: "http://" + extraAddress(extra)}
 }
 
-// ExtraSocket returns the path of the runtime's socket on the extra agents' node.
+// ExtraSocket returns the path of the runtime socket of the extra agents' node.
 func (n Node) ExtraSocket() string { return n.Run + "/extra.sock" }
 
-// ExtraRecords returns the file for an extra agent's standard output.
+// ExtraRecords returns the path of the file with an extra agent's standard output.
 func (n Node) ExtraRecords(extra int) string {
 	return n.In(fmt.Sprintf("extra-%d-records.jsonl", extra+1))
 }
 
-// ExtraAgent describes an extra agent.
+// ExtraAgent contains the settings of an extra agent.
 type ExtraAgent struct {
 	Program    string
 	Kubeconfig string
-	Flags      []string // flags in addition to the usual flags
+	Flags      []string // flags that are added to the usual flags
 }
 
-// StartExtraAgents starts several processes of the agent's program for another node, which consists only of a runtime's
-// socket. StartExtraAgents waits until all agents are ready.
+// StartExtraAgents starts several agents for another node, and waits until all of these agents are ready. The other
+// node consists only of a runtime socket.
 func (n Node) StartExtraAgents(ctx context.Context, nodeName string, count int) error {
 	agents := make([]ExtraAgent, count)
 	for i := range agents {
@@ -50,7 +50,7 @@ func (n Node) StartExtraAgents(ctx context.Context, nodeName string, count int) 
 	return n.StartExtraAgentsOf(ctx, nodeName, agents)
 }
 
-// StartExtraAgentsOf is like StartExtraAgents, for agents with different settings.
+// StartExtraAgentsOf is like StartExtraAgents, but each agent has its own settings.
 func (n Node) StartExtraAgentsOf(ctx context.Context, nodeName string, agents []ExtraAgent) error {
 	agents = slices.Clone(agents)
 	node := []string{"--node-name=" + nodeName, "--cri-endpoint=unix://" + n.ExtraSocket()}
@@ -60,13 +60,13 @@ func (n Node) StartExtraAgentsOf(ctx context.Context, nodeName string, agents []
 	return n.startExtraAgents(ctx, agents)
 }
 
-// StartBeside starts one additional agent on the lab's own node for each set of flags. StartBeside waits until all
-// agents are ready.
+// StartBeside starts additional agents on the lab's own node: one agent for each argument. Each argument contains the
+// flags of an agent. StartBeside waits until all agents are ready.
 func (n Node) StartBeside(ctx context.Context, flags ...[]string) error {
 	agents := make([]ExtraAgent, len(flags))
 	for i := range agents {
 		agents[i] = ExtraAgent{n.Agent(), n.AgentKubeconfig(), append([]string{"--node-name=" + layout.NodeName,
-			// The last one of repeated flags takes effect.
+			// If a flag is repeated, the last value takes effect.
 			"--cri-endpoint=unix://" + n.ContainerdSocket(), "--records=both"}, flags[i]...)}
 	}
 	return n.startExtraAgents(ctx, agents)
@@ -76,7 +76,7 @@ func (n Node) startExtraAgents(ctx context.Context, agents []ExtraAgent) error {
 	if len(agents) > maxExtraAgents {
 		return fmt.Errorf("start %d extra agents: the number must be at most %d", len(agents), maxExtraAgents)
 	}
-	if err := n.StopExtraAgents(); err != nil { // a killed scenario leaves extra agents
+	if err := n.StopExtraAgents(); err != nil { // a scenario that was killed did not stop its extra agents
 		return err
 	}
 	for extra, agent := range agents {
@@ -106,7 +106,7 @@ func (n Node) startExtraAgent(ctx context.Context, agent ExtraAgent, extra int) 
 	return n.await(ctx, c)
 }
 
-// ExtraUsage returns the resource usage of an extra agent from its start until now.
+// ExtraUsage returns the resource usage of an extra agent's process since its start.
 func (n Node) ExtraUsage(extra int) (process.Usage, error) { return n.usage(extraProcess(extra)) }
 
 // StopExtraAgents stops all extra agents.
@@ -118,7 +118,7 @@ func (n Node) StopExtraAgents() error {
 	return n.stop(5*time.Second, names...)
 }
 
-// APIServerUsage returns the resource usage of the API server from its start until now.
+// APIServerUsage returns the resource usage of the API server's process since its start.
 func (n Node) APIServerUsage() (process.Usage, error) { return n.usage(apiServerName) }
 
 func (n Node) usage(name string) (process.Usage, error) {

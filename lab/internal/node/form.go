@@ -12,23 +12,24 @@ import (
 // Form is the way in which the agent runs on the node.
 type Form string
 
-// The possible forms. AsItWas selects the form in which the agent ran last, or a process if the agent never ran.
+// The possible forms. AsItWas means the form of the agent's last run. If the agent never ran, AsItWas means AsProcess.
 const (
 	AsItWas   Form = ""
 	AsProcess Form = "process"
 	Deployed  Form = "daemonset"
 )
 
-// Agent describes the agent to run. For an empty field, the last value remains in effect.
+// Agent describes the agent that the node runs. An empty field means that the last value remains unchanged.
 type Agent struct {
 	Program string // path of the agent's program
-	Archive string // path of the archive of the agent's image, which image.sh builds
+	Archive string // path of an archive with the agent's image; image.sh builds this archive
 	Form    Form
 }
 
 func (n Node) formFile() string { return n.In("agent-form") }
 
-// Form returns the form in which the agent runs. If no agent runs, Form returns the form for the agent's next start.
+// Form returns the form of the running agent. If no agent runs, Form returns the form in which the agent will be
+// started.
 func (n Node) Form() Form {
 	if data, err := os.ReadFile(n.formFile()); err == nil && Form(data) == Deployed {
 		return Deployed
@@ -36,8 +37,8 @@ func (n Node) Form() Form {
 	return AsProcess
 }
 
-// runAgent stores the agent's settings, runs the agent in its form, and stops the agent of the other form. If the form
-// is a process and no program was ever set, runAgent starts no agent.
+// runAgent stores the agent's settings, runs the agent in the selected form, and stops an agent of the other form. If
+// the selected form is AsProcess and no program was ever set, runAgent starts no agent.
 func (n Node) runAgent(ctx context.Context, client *kube.Client, a Agent) error {
 	if err := n.storeAgent(ctx, a); err != nil {
 		return err
@@ -57,7 +58,7 @@ func (n Node) runAgent(ctx context.Context, client *kube.Client, a Agent) error 
 	})
 }
 
-// storeAgent stores the program and the image of the agent.
+// storeAgent stores the agent's program and image for later starts.
 func (n Node) storeAgent(ctx context.Context, a Agent) error {
 	if a.Program != "" {
 		program, err := CheckAgent(a.Program)
@@ -74,7 +75,8 @@ func (n Node) storeAgent(ctx context.Context, a Agent) error {
 	return nil
 }
 
-// changeForm stores the form before the change, so that a later command can complete an interrupted change.
+// changeForm stores the new form, and then makes the change. If the change is interrupted, a later command can complete
+// the change.
 func (n Node) changeForm(form Form, change func() error) error {
 	if err := os.WriteFile(n.formFile(), []byte(form), 0o600); err != nil {
 		return fmt.Errorf("store whether the agent runs as a process or a DaemonSet: %w", err)
@@ -82,7 +84,7 @@ func (n Node) changeForm(form Form, change func() error) error {
 	return change()
 }
 
-// RestoreAgent restarts the agent with its usual settings in its current form.
+// RestoreAgent restarts the agent in its current form, with the usual settings.
 func (n Node) RestoreAgent(ctx context.Context) error {
 	if n.Form() == Deployed {
 		return n.DeployAgent(ctx)

@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// The components that can be frozen.
+// The components that Freeze can stop.
 const (
 	Kubelet    = kubeletName
 	Containerd = containerdName
@@ -14,8 +14,8 @@ const (
 	Scheduler  = schedulerName
 )
 
-// Freeze stops a component with SIGSTOP. The component keeps its connections and does nothing. Thaw, Restore or the
-// next Up continues the component.
+// Freeze stops a component with SIGSTOP. The component keeps its connections open, but does nothing. Thaw, Restore or
+// the next Up lets the component continue.
 func (n Node) Freeze(component string) error {
 	record, ok := n.table().Get(component)
 	if !ok {
@@ -24,7 +24,7 @@ func (n Node) Freeze(component string) error {
 	return record.Signal(syscall.SIGSTOP)
 }
 
-// Thaw continues every component that Freeze stopped.
+// Thaw lets every frozen component continue.
 func (n Node) Thaw() error {
 	var failures []error
 	for _, component := range []string{Kubelet, Containerd, APIServer, Scheduler} {

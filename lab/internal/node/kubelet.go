@@ -17,8 +17,8 @@ func (n Node) kubelet() component {
 		Spec: process.Spec{Name: kubeletName, Path: n.Programs.Tool(kubeletName), Args: []string{
 			"--config=" + config, "--kubeconfig=" + kubeconfig, "--root-dir=" + n.In("kubelet"),
 			"--cert-dir=" + n.In("kubelet", "pki"), "--hostname-override=" + layout.NodeName,
-			"--v=2", // logs when the kubelet picks up a pod
-			// logs every Event that the kubelet creates, including Events that the kubelet drops later
+			"--v=2", // at level 2, the kubelet logs each new pod
+			// The kubelet logs every Event that it creates, including Events that it drops later.
 			"--vmodule=event=3",
 		}, Inputs: []string{config, kubeconfig}},
 		ports: []int{layout.KubeletPort, layout.KubeletHealth},
@@ -29,8 +29,8 @@ func (n Node) kubelet() component {
 	}
 }
 
-// PullInParallel restarts the kubelet with a new limit: the kubelet then pulls at most this many images at the same
-// time. PullSerially, Restore or the next Up reverts this change.
+// PullInParallel restarts the kubelet with a new maximum number of concurrent pulls. PullSerially, Restore or the next
+// Up reverts the change.
 func (n Node) PullInParallel(ctx context.Context, most int) error {
 	return n.restartKubelet(ctx, map[string]any{
 		"serializeImagePulls": false, "maxParallelImagePulls": most, "registryPullQPS": 0})
@@ -39,7 +39,8 @@ func (n Node) PullInParallel(ctx context.Context, most int) error {
 // PullSerially reverts PullInParallel.
 func (n Node) PullSerially(ctx context.Context) error { return n.restartKubelet(ctx, nil) }
 
-// restartKubelet restarts the kubelet unless the kubelet already runs with exactly these settings.
+// restartKubelet restarts the kubelet with additional settings. If the kubelet already runs with exactly these
+// settings, restartKubelet does nothing.
 func (n Node) restartKubelet(ctx context.Context, settings map[string]any) error {
 	if err := n.writeKubeletConfig(settings); err != nil {
 		return err
@@ -58,8 +59,8 @@ func (n Node) restartKubelet(ctx context.Context, settings map[string]any) error
 	return n.awaitNode(ctx, client)
 }
 
-// writeKubeletConfig writes the kubelet's configuration. The given settings replace default settings. By default, the
-// kubelet pulls one image at a time, because scenarios test the pull queue.
+// writeKubeletConfig writes the kubelet's configuration. The argument settings replaces default settings. By default,
+// the kubelet pulls only one image at a time, because scenarios test the pull queue.
 func (n Node) writeKubeletConfig(settings map[string]any) error {
 	type object = map[string]any
 	config := object{
@@ -69,20 +70,20 @@ func (n Node) writeKubeletConfig(settings map[string]any) error {
 		"tlsCertFile": n.certificate(serving + ".crt"), "tlsPrivateKeyFile": n.certificate(serving + ".key"),
 		"authentication": object{"anonymous": object{"enabled": false}, "webhook": object{"enabled": false},
 			"x509": object{"clientCAFile": n.certificate("ca.crt")}},
-		// The kubelet must authorize requests through the API server. Otherwise, the agent would have full access,
-		// because the same authority signs the agent's certificate.
+		// The kubelet must ask the API server whether a request is allowed. Otherwise, the agent would have full access
+		// to the kubelet, because the kubelet trusts the authority that signed the agent's certificate.
 		"authorization":            object{"mode": "Webhook"},
 		"containerRuntimeEndpoint": "unix://" + n.ContainerdSocket(),
 
-		// The kubelet must not create a hierarchy of pods in the machine's cgroups, because the lab does not own these
-		// cgroups. containerd's cgroup for each container is sufficient. The configuration works with cgroup v1 and
-		// cgroup v2.
+		// The kubelet must not create cgroups for pods, because the machine's cgroup hierarchy does not belong to the
+		// lab. The cgroup that containerd creates for each container is sufficient. The configuration works with cgroup
+		// v1 and cgroup v2.
 		"failCgroupV1": false, "cgroupDriver": "cgroupfs", "cgroupsPerQOS": false, "enforceNodeAllocatable": []string{},
 
 		// These settings prevent changes to other parts of the machine.
 		"failSwapOn": false, "localStorageCapacityIsolation": false, "makeIPTablesUtilChains": false,
 		"oomScoreAdj": 0, "shutdownGracePeriod": "0s", "enableSystemLogHandler": false,
-		// A full disk must not cause the removal of images during a measurement.
+		// The kubelet must not remove images during a measurement, even if the disk is full.
 		"imageGCHighThresholdPercent": 100, "imageGCLowThresholdPercent": 99,
 		"evictionHard": object{"memory.available": "1Mi", "nodefs.available": "1Mi", "imagefs.available": "1Mi"},
 
@@ -99,5 +100,5 @@ func (n Node) writeKubeletConfig(settings map[string]any) error {
 	return writeFile(n.In("kubelet.json"), string(data)+"\n")
 }
 
-// KubeletLog returns the file with the kubelet's log.
+// KubeletLog returns the path of the kubelet's log.
 func (n Node) KubeletLog() string { return filepath.Join(n.Logs(), kubeletName+".log") }

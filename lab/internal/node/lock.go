@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// Hold waits until no other lab command changes this node, and locks the node until release is called. If the process
-// ends for any reason, the kernel releases the lock.
+// Hold waits until no other lab command changes this node, and then locks the node. The caller must call release. If
+// the process ends for any reason, the kernel releases the lock.
 func (n Node) Hold(ctx context.Context) (release func(), err error) {
 	var file *os.File
-	const limit = 15 * time.Minute // another command can hold the lock for minutes, while it builds all programs
+	const limit = 15 * time.Minute // another command that builds all programs can hold the lock for minutes
 	err = n.Report.Wait(ctx, "the end of another lab command", limit, 100*time.Millisecond,
 		func(context.Context) error {
 			if file != nil {
@@ -26,7 +26,8 @@ func (n Node) Hold(ctx context.Context) (release func(), err error) {
 			if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 				return fmt.Errorf("another lab command holds the lock %s: %w", n.Lock(), err)
 			}
-			// Down removes the lock file. A lock on a removed file does not exclude other commands.
+			// Down removes the lock file. Then another command locks a new file, so a lock on the removed file is
+			// useless.
 			mine, err := file.Stat()
 			if err != nil {
 				return err

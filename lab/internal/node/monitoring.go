@@ -14,15 +14,16 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/prometheus"
 )
 
-// Monitoring configures a Prometheus as docs/monitoring.md recommends. Each target has a label with the agent's node.
+// Monitoring configures a Prometheus in the way that docs/monitoring.md recommends. The label node of each target is
+// the name of the agent's node.
 type Monitoring struct {
-	// time between two scrapes, and between two evaluations of rules without an interval of their own
+	// Time between two scrapes. The time is also the default for the time between two evaluations of a rule.
 	Interval time.Duration
 	Rules    []byte // content of a rule file
 	Extra    string // name of the first extra agent's node; empty if there is no extra agent
 }
 
-// Rules returns the content of the manifests' rule file.
+// Rules returns the content of the rule file in the manifests.
 func Rules() ([]byte, error) {
 	source, err := build.FindSource()
 	if err != nil {
@@ -35,8 +36,8 @@ func Rules() ([]byte, error) {
 	return rules, nil
 }
 
-// config returns Prometheus' configuration. Debian's Prometheus cannot discover Kubernetes pods, so the targets are
-// static.
+// config returns the configuration of Prometheus. The targets are static, because Debian's Prometheus does not support
+// the discovery of Kubernetes pods.
 func (m Monitoring) config(rules string) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, `global:
@@ -59,14 +60,14 @@ scrape_configs:
 	return text.String()
 }
 
-// FindPrometheus returns nil if StartMonitoring can find Prometheus. Otherwise, FindPrometheus returns an error with
-// the remedy.
+// FindPrometheus returns nil if the programs for StartMonitoring are available. Otherwise, FindPrometheus returns an
+// error with the remedy.
 func (n Node) FindPrometheus(ctx context.Context) error {
 	_, err := prereq.Prometheus(ctx, n.Report, n.Cache)
 	return err
 }
 
-// StartMonitoring starts an empty Prometheus, and waits until Prometheus has scraped every target.
+// StartMonitoring starts a Prometheus without stored data, and waits until this Prometheus has scraped every target.
 func (n Node) StartMonitoring(ctx context.Context, m Monitoring) (prometheus.Client, error) {
 	client := prometheus.Client{Server: "http://" + layout.Address(layout.PrometheusPort)}
 	if err := n.StopPrometheus(); err != nil {

@@ -1,5 +1,5 @@
-// Package node is the lab's Kubernetes node. The package configures and starts the node's components, reports their
-// status, and removes the node completely.
+// Package node is the lab's Kubernetes node. The package configures and starts the components of the node, reports
+// their status, and removes the node without remains.
 package node
 
 import (
@@ -19,10 +19,11 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/registry"
 )
 
-// Node is one lab on this machine. Up and Down hold the node's lock. Callers that use the node for longer call Hold.
+// Node is one lab on this machine. Up and Down hold the node's lock. A caller that uses the node for a longer time must
+// call Hold.
 type Node struct {
 	layout.Layout
-	Programs build.Programs // empty for down and status, which start no programs
+	Programs build.Programs // empty for the commands down and status, which start no programs
 	Report   *progress.Reporter
 }
 
@@ -36,12 +37,12 @@ func (n Node) certificates() string { return n.In("pki") }
 
 func (n Node) certificate(file string) string { return filepath.Join(n.certificates(), file) }
 
-// Kube returns a client of the API server with the administrator's permissions.
+// Kube returns a client of the API server. The client has the administrator's permissions.
 func (n Node) Kube() (*kube.Client, error) {
 	return kube.New(layout.Address(layout.APIServerPort), n.certificates(), adminUser)
 }
 
-// Kubelet returns a client of the kubelet's own API. The lab uses this API to read metrics.
+// Kubelet returns a client of the kubelet's own API, from which the lab reads metrics.
 func (n Node) Kubelet() (*kube.Client, error) {
 	return kube.New(layout.Address(layout.KubeletPort), n.certificates(), adminUser)
 }
@@ -51,10 +52,10 @@ func (n Node) Registry() registry.Client {
 	return registry.Client{Address: layout.Address(layout.ControlPort)}
 }
 
-// Runtime returns a client of containerd.
+// Runtime returns a client of containerd's CRI.
 func (n Node) Runtime() (*cri.Client, error) { return cri.Dial(n.ContainerdSocket()) }
 
-// get returns nil if the response of a plain HTTP address has status 200.
+// get returns nil if a GET request to a URL returns status 200.
 func get(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -73,8 +74,8 @@ func get(ctx context.Context, url string) error {
 	return nil
 }
 
-// free returns an error if a process listens on a loopback port. free retries for a second, because the port of an
-// exited process can remain in use for a moment.
+// free returns an error if a process listens on the loopback port. free retries for a second, because a port can remain
+// in use for a moment after its process exits.
 func free(port int) error {
 	const patience, every = time.Second, 20 * time.Millisecond
 	for deadline := time.Now().Add(patience); ; time.Sleep(every) {
@@ -88,7 +89,7 @@ func free(port int) error {
 	}
 }
 
-// listening returns nil if a process listens on a loopback port.
+// listening returns nil if a process listens on the loopback port.
 func listening(port int) error {
 	connection, err := net.DialTimeout("tcp", layout.Address(port), time.Second)
 	if err != nil {

@@ -83,7 +83,7 @@ func TestAwaitReportsEndedProcess(t *testing.T) {
 	n := testNode(t)
 	c := n.agent("/bin/sh", AgentChange{})
 	c.Args, c.Inputs, c.ports = []string{"-c", "echo what went wrong >&2; exit 1"}, nil, nil
-	c.ready = func(context.Context) error { return errors.New("not yet") } // a running node would respond
+	c.ready = func(context.Context) error { return errors.New("not yet") } // the component must never become ready
 	if err := n.ensure(c); err != nil {
 		t.Fatal(err)
 	}

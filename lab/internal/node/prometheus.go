@@ -17,7 +17,8 @@ import (
 // ScrapeInterval is the time between two scrapes of the agent.
 const ScrapeInterval = time.Second
 
-// scrapeConfig makes Prometheus scrape the agent and keep the agent's labels.
+// scrapeConfig is the configuration with which Prometheus scrapes the agent. Prometheus keeps the labels that the agent
+// sets.
 const scrapeConfig = `global:
   scrape_interval: %[1]s
   scrape_timeout: %[1]s
@@ -28,11 +29,11 @@ scrape_configs:
   - targets: [%[2]q]
 `
 
-// StartPrometheus starts two servers that scrape the agent, and waits until both are ready. Debian's version 2.42
-// stores either the classic buckets of all histograms or, with a feature flag, the native buckets. The lab therefore
-// runs one server for each kind of bucket.
+// StartPrometheus starts two Prometheus servers that scrape the agent, and waits until both servers are ready. For
+// histograms, Debian's version 2.42 stores only one kind of bucket: the classic buckets or, with a feature flag, the
+// native buckets. The lab therefore runs one server for each kind.
 func (n Node) StartPrometheus(ctx context.Context) error {
-	if err := n.StopPrometheus(); err != nil { // a killed scenario leaves the servers running
+	if err := n.StopPrometheus(); err != nil { // a scenario that was killed did not stop its servers
 		return err
 	}
 	programs, err := prereq.Prometheus(ctx, n.Report, n.Cache)
@@ -74,7 +75,7 @@ func (n Node) prometheus(name, programs, config string, port int, features strin
 	}
 }
 
-// StopPrometheus stops the servers, if any run, and removes their data.
+// StopPrometheus stops the Prometheus servers if they run, and removes their data.
 func (n Node) StopPrometheus() error {
 	if err := n.stop(2*time.Second, prometheusName, nativeName); err != nil {
 		return err
@@ -87,7 +88,7 @@ func (n Node) StopPrometheus() error {
 	return nil
 }
 
-// LintMetrics checks metrics in the Prometheus text format with promtool, and returns promtool's output.
+// LintMetrics checks metrics in the Prometheus text format with promtool. LintMetrics returns promtool's output.
 func (n Node) LintMetrics(ctx context.Context, text string) (string, error) {
 	programs, err := prereq.Prometheus(ctx, n.Report, n.Cache)
 	if err != nil {

@@ -10,11 +10,12 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/kube"
 )
 
-// processRole is the name of the role for agents that run as processes. The manifests contain a separate role.
+// processRole is the name of the role for agents that run as processes. For agents in containers, the manifests contain
+// another role.
 const processRole = "podlapse-lab-agent"
 
-// grantAgent grants permissions to agents that run as processes: list and watch for pods and Events. The manifests
-// grant the same permissions.
+// grantAgent permits agents that run as processes to list and watch pods and Events. The manifests grant the same
+// permissions to agents in containers.
 func grantAgent(ctx context.Context, client *kube.Client) error {
 	const path = "/apis/rbac.authorization.k8s.io/v1/"
 	role := rbacv1.ClusterRole{

@@ -14,7 +14,7 @@ import (
 )
 
 // StartReceiver starts the program that receives traces and metrics over OTLP, and waits until the program is ready.
-// The receiver keeps data from earlier requests.
+// The data from earlier runs of the program remains.
 func (n Node) StartReceiver(ctx context.Context) error {
 	source, err := build.FindSource()
 	if err != nil {
@@ -43,10 +43,10 @@ func (n Node) receiver(program string) component {
 	}
 }
 
-// StopReceiver stops the receiver, if the receiver runs.
+// StopReceiver stops the OTLP receiver if it runs.
 func (n Node) StopReceiver() error { return n.stop(2*time.Second, receiverName) }
 
-// ForgetOTLP removes the data that the receiver stored. The caller must stop the receiver first.
+// ForgetOTLP removes the data that the OTLP receiver stored. The caller must stop the receiver first.
 func (n Node) ForgetOTLP() error {
 	if err := os.Remove(n.OTLP()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove the OTLP data: %w", err)

@@ -11,7 +11,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// RegistryCommand is the internal subcommand that serves the registry.
+// RegistryCommand is the internal command of the lab's program that serves the registry.
 const RegistryCommand = "serve-registry"
 
 func (n Node) registryComponent() component {
@@ -25,8 +25,8 @@ func (n Node) registryComponent() component {
 	}
 }
 
-// installSelf copies the running program to a fixed path, from which the registry is started. The copy is necessary
-// because "go run" removes the original program at its end.
+// installSelf copies the lab's program to a fixed path. The registry's process runs this copy, because "go run" removes
+// the original program at its end.
 func (n Node) installSelf() error {
 	source, err := os.Open("/proc/self/exe")
 	if err != nil {
@@ -54,8 +54,8 @@ func (n Node) installSelf() error {
 	return nil
 }
 
-// BaseImage returns the reference of the image that contains only the workload program. The tag depends on the content
-// of the image.
+// BaseImage returns the reference of the image that contains only the workload program. The tag changes with the
+// content of the image.
 func (n Node) BaseImage() (string, error) {
 	base, err := image.Base(n.Programs.Workload())
 	if err != nil {
@@ -68,7 +68,7 @@ func (n Node) BaseImage() (string, error) {
 	return layout.Address(layout.RegistryPort) + "/podlapse-lab/workload:" + digest.Hex[:12], nil
 }
 
-// warmBaseImage pushes the base image and makes the node pull this image.
+// warmBaseImage pushes the base image, and makes the node pull the image.
 func (n Node) warmBaseImage(ctx context.Context, reference string) error {
 	base, err := image.Base(n.Programs.Workload())
 	if err != nil {

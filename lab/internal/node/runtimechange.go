@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// FragileHandler is a runtime handler whose program is missing until MendFragile creates it.
+// FragileHandler is the name of a runtime handler. The program of this handler is missing until MendFragile creates the
+// program.
 const FragileHandler = "fragile"
 
 func (n Node) fragileProgram() string { return n.In("fragile-runc") }
@@ -22,7 +23,8 @@ func (n Node) MendFragile() error {
 	return nil
 }
 
-// BreakFragile reverts MendFragile. Without the program, a pod with the handler cannot terminate.
+// BreakFragile removes the program that MendFragile created. Without this program, a pod with the handler cannot
+// terminate.
 func (n Node) BreakFragile() error {
 	if err := os.Remove(n.fragileProgram()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove the program of the fragile handler: %w", err)
@@ -31,7 +33,7 @@ func (n Node) BreakFragile() error {
 }
 
 // UsePauseImage restarts containerd with another image for sandboxes. UseOwnPauseImage, Restore or the next Up reverts
-// this change.
+// the change.
 func (n Node) UsePauseImage(ctx context.Context, reference string) error {
 	if err := n.writeContainerdConfig(reference); err != nil {
 		return err
@@ -42,7 +44,7 @@ func (n Node) UsePauseImage(ctx context.Context, reference string) error {
 	return n.await(ctx, n.containerd())
 }
 
-// UseOwnPauseImage reverts UsePauseImage. UseOwnPauseImage also writes the network's configuration again.
+// UseOwnPauseImage reverts UsePauseImage, and writes the network's configuration again.
 func (n Node) UseOwnPauseImage(ctx context.Context) error {
 	base, err := n.BaseImage()
 	if err != nil {
@@ -51,8 +53,8 @@ func (n Node) UseOwnPauseImage(ctx context.Context) error {
 	return n.UsePauseImage(ctx, base)
 }
 
-// StopContainerd stops containerd as an upgrade does: pods continue to run. StartContainerd or the next Up starts
-// containerd again.
+// StopContainerd stops containerd as an upgrade of containerd does. The pods continue to run. StartContainerd or the
+// next Up starts containerd again.
 func (n Node) StopContainerd() error { return n.stop(5*time.Second, containerdName) }
 
 // StartContainerd starts containerd again and waits until containerd serves requests.
@@ -63,8 +65,8 @@ func (n Node) StartContainerd(ctx context.Context) error {
 	return n.await(ctx, n.containerd())
 }
 
-// RemoveNetwork removes the network's configuration, so the runtime has no network for pods. RestoreNetwork, Restore or
-// the next Up writes the configuration again.
+// RemoveNetwork removes the network's configuration, so that the runtime reports no network for pods. RestoreNetwork,
+// Restore or the next Up writes the configuration again.
 func (n Node) RemoveNetwork() error {
 	if err := os.Remove(n.networkConfig()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove the network's configuration: %w", err)
@@ -75,7 +77,7 @@ func (n Node) RemoveNetwork() error {
 // RestoreNetwork writes the network's configuration.
 func (n Node) RestoreNetwork() error { return n.writeNetworkConfig() }
 
-// AwaitReady waits until pods can be scheduled and can start at the first attempt.
+// AwaitReady waits until the scheduler can schedule pods and new pods can start without a retry.
 func (n Node) AwaitReady(ctx context.Context) error {
 	client, err := n.Kube()
 	if err != nil {

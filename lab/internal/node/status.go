@@ -12,7 +12,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// state is one line of the output of status.
+// state is one line in the output of the command status.
 type state struct {
 	component
 	record process.Record
@@ -27,7 +27,8 @@ func (s state) pid() string {
 	return strconv.Itoa(s.record.PID)
 }
 
-// components returns the components that run or should run. The list contains the agent if the agent runs as a process.
+// components returns the components that are expected to run. The agent is one of these components only if the agent
+// runs as a process.
 func (n Node) components() []component {
 	all := []component{n.registryComponent(), n.etcd(), n.containerd(), n.apiServer(), n.controllerManager(),
 		n.scheduler(), n.kubelet()}
@@ -37,8 +38,8 @@ func (n Node) components() []component {
 	return all
 }
 
-// Status prints every component with its process and health, and the addresses of the node. Status returns whether all
-// components are healthy.
+// Status prints the process and the health of every component, and the addresses of the node. If all components are
+// healthy, Status returns true.
 func (n Node) Status(ctx context.Context, out io.Writer) bool {
 	if !n.complete() {
 		if n.traces() {
@@ -89,7 +90,7 @@ func (n Node) look(ctx context.Context) []state {
 	return states
 }
 
-// daemonSetState returns the agent's line if the agent runs as a DaemonSet.
+// daemonSetState returns the line for an agent that runs as a DaemonSet.
 func (n Node) daemonSetState(ctx context.Context) state {
 	s := state{component: component{Spec: process.Spec{Name: "daemonset/" + agentDaemonSet},
 		ports: []int{layout.AgentPort}},
@@ -140,8 +141,8 @@ func (n Node) Addresses(out io.Writer) {
 	fmt.Fprintf(table, "logs\t%s\n", n.Logs())
 }
 
-// whereRecordsAre returns the path of the file with the agent's records. For an agent in a container, the file also
-// contains the log.
+// whereRecordsAre returns the path of the file with the agent's records. If the agent runs in a container, the file
+// also contains the agent's log.
 func (n Node) whereRecordsAre() string {
 	if n.Form() == Deployed {
 		return n.ContainerLogs(AgentNamespace, "*", "*", agentContainer) + "/*.log"

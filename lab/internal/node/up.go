@@ -18,9 +18,9 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// readyFile returns the file that exists after the node has started completely. The file contains the ID of the current
-// boot. If the file is missing, the state belongs to an interrupted start. Such a state is removed, because the lab
-// does not repair it.
+// readyFile returns the path of the file that proves a complete start of the node. The file contains the ID of the
+// boot. If the file is missing, the state belongs to an interrupted start. The lab removes this state and does not
+// repair it.
 func (n Node) readyFile() string { return n.In("ready") }
 
 func (n Node) complete() bool {
@@ -28,7 +28,7 @@ func (n Node) complete() bool {
 	return err == nil && strings.TrimSpace(string(data)) == process.BootID()
 }
 
-// Up starts the node, or repairs a running node. Up returns when pods can be created and the agent runs with its usual
+// Up starts the node, or repairs a running node. When Up returns, pods can be created and the agent runs with its usual
 // settings. If no agent was ever set, Up starts no agent.
 func (n Node) Up(ctx context.Context, agent Agent) error {
 	release, err := n.Hold(ctx)
@@ -51,7 +51,7 @@ func (n Node) Up(ctx context.Context, agent Agent) error {
 	return nil
 }
 
-// reset removes the remains of an interrupted start, and prepares a new start.
+// reset removes the state of an interrupted start, and prepares a new start.
 func (n Node) reset(ctx context.Context) error {
 	if n.traces() {
 		n.Report.Say("removing the remains of an interrupted lab")
@@ -62,8 +62,8 @@ func (n Node) reset(ctx context.Context) error {
 	if err := n.Create(); err != nil {
 		return err
 	}
-	// The state is saved before anything is started, because the cleanup after an interrupted start needs the saved
-	// state.
+	// reset saves the state of the machine before the node starts, because the cleanup after an interrupted start needs
+	// this state.
 	if err := footprint.Observe().Save(n.beforeFile()); err != nil {
 		return err
 	}
@@ -76,13 +76,13 @@ func (n Node) reset(ctx context.Context) error {
 	return nil
 }
 
-// start runs all components that do not run yet. start follows the order of their dependencies, and starts independent
-// components concurrently.
+// start starts all components that do not run yet, in the order of their dependencies. Components that do not depend on
+// each other start concurrently.
 func (n Node) start(ctx context.Context, agent Agent) error {
-	if err := n.Create(); err != nil { // again, because a repair might have to restore a directory
+	if err := n.Create(); err != nil { // a repair also creates missing directories
 		return err
 	}
-	if err := n.Thaw(); err != nil { // a killed scenario leaves frozen components
+	if err := n.Thaw(); err != nil { // a scenario that was killed did not continue its frozen components
 		return err
 	}
 	base, err := n.BaseImage()
@@ -124,7 +124,7 @@ func (n Node) start(ctx context.Context, agent Agent) error {
 	return n.startNode(ctx, agent)
 }
 
-// startNode starts all components that need a running API server.
+// startNode starts all components that need the API server.
 func (n Node) startNode(ctx context.Context, agent Agent) error {
 	client, err := n.Kube()
 	if err != nil {
@@ -146,8 +146,8 @@ func (n Node) startNode(ctx context.Context, agent Agent) error {
 	return nil
 }
 
-// startClients starts the clients of the API server that run the cluster, unless these clients already run.
-// startClients waits until pods can start.
+// startClients starts the kubelet, the controller manager and the scheduler, and waits until pods can start.
+// If a component already runs with the same spec, startClients keeps its process.
 func (n Node) startClients(ctx context.Context, client *kube.Client) error {
 	clients := []component{n.kubelet(), n.controllerManager(), n.scheduler()}
 	for _, c := range clients {
@@ -163,14 +163,15 @@ func (n Node) startClients(ctx context.Context, client *kube.Client) error {
 	return n.awaitNode(ctx, client)
 }
 
-// Restore reverts a scenario's changes to the API server, the kubelet and the agent, and stops the processes that the
-// scenario started. Without changes, Restore does nothing. Up reverts these changes too, after a killed scenario.
+// Restore reverts the changes of a scenario to the API server, the kubelet and the agent. Restore also stops the
+// processes that the scenario started. If there are no changes, Restore does nothing. After a scenario was killed, the
+// next Up reverts its changes.
 func (n Node) Restore(ctx context.Context) error {
 	return errors.Join(n.Thaw(), n.UseOwnPauseImage(ctx), n.StopExtraAgents(), n.StopReceiver(), n.StopPrometheus(),
 		n.EnableStreamingLists(ctx), n.PullSerially(ctx), n.RestoreAgent(ctx))
 }
 
-// awaitNode waits until pods can be scheduled and can start at the first attempt.
+// awaitNode waits until the scheduler can schedule pods and new pods can start without a retry.
 func (n Node) awaitNode(ctx context.Context, client *kube.Client) error {
 	err := n.Report.Wait(ctx, "node "+layout.NodeName+" to be ready", startLimit, 100*time.Millisecond,
 		func(ctx context.Context) error {
@@ -186,7 +187,8 @@ func (n Node) awaitNode(ctx context.Context, client *kube.Client) error {
 			if len(node.Status.Conditions) == 0 {
 				return errors.New("the kubelet has not reported the node's status yet")
 			}
-			// The scheduler respects taints, which the node lifecycle controller removes with a short delay.
+			// The node lifecycle controller removes taints with a short delay. Until then, the scheduler schedules no
+			// pods.
 			for _, taint := range node.Spec.Taints {
 				return fmt.Errorf("the node still has the taint %s", taint.Key)
 			}

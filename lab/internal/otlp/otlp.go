@@ -1,5 +1,5 @@
 // Package otlp reads the data that an OTLP receiver stored as lines of OTLP JSON. The package depends only on the
-// published format.
+// published OTLP format.
 package otlp
 
 import (
@@ -17,15 +17,15 @@ import (
 
 // Span is one span.
 type Span struct {
-	TraceID, SpanID, Parent string // in hexadecimal; Parent is empty for a root span
+	TraceID, SpanID, Parent string // IDs in hexadecimal; Parent is empty for a root span
 	Name                    string
 	StartAt, EndAt          time.Time
-	Attributes              map[string]string // numbers and booleans as text, lists joined by commas
+	Attributes              map[string]string // values as text; commas separate the elements of a list
 	Resource                map[string]string
 	Events                  []Event
-	Links                   []string // trace IDs
-	Failed                  bool     // true if the status is an error
-	Message                 string   // message of the status
+	Links                   []string // trace IDs of the linked spans
+	Failed                  bool     // true if the status code is "error"
+	Message                 string   // message of the span's status
 }
 
 // Event is an event of a span.
@@ -35,15 +35,15 @@ type Event struct {
 	Attributes map[string]string
 }
 
-// Report contains the spans of one pod's start-up from one request, in the order of the request.
+// Report contains the spans of one pod's start-up in one request, in the order of the request.
 type Report struct {
 	Namespace, Pod, UID string
 	Spans               []Span
 }
 
 // ReadTraces reads the reports in the order of their arrival. If the file does not exist, ReadTraces returns no
-// reports. ReadTraces ignores an incomplete last line, because the receiver is still writing the line. The next call
-// reads the complete line.
+// reports. ReadTraces ignores an incomplete last line, because the receiver is still writing this line. The next call
+// can read the complete line.
 func ReadTraces(path string) ([]Report, error) {
 	var reports []Report
 	err := eachLine(path, "resourceSpans", func(line []byte) error {
@@ -57,7 +57,7 @@ func ReadTraces(path string) ([]Report, error) {
 	return reports, err
 }
 
-// byPod splits the spans of one request by pod.
+// byPod returns one report for each pod in the spans of a request.
 func byPod(spans []Span) (reports []Report) {
 	of := make(map[string]int)
 	for _, span := range spans {
@@ -74,7 +74,8 @@ func byPod(spans []Span) (reports []Report) {
 	return reports
 }
 
-// Count returns the latest count of a histogram without attributes. If the file has no such histogram, ok is false.
+// Count returns the latest count of a histogram whose data points have no attributes. If the file does not contain the
+// histogram, ok is false.
 func Count(path, histogram string) (count uint64, ok bool, err error) {
 	err = eachLine(path, "resourceMetrics", func(line []byte) error {
 		var request metricsRequest
@@ -90,7 +91,7 @@ func Count(path, histogram string) (count uint64, ok bool, err error) {
 					for _, point := range append(metric.Histogram.DataPoints,
 						metric.ExponentialHistogram.DataPoints...) {
 						ok = true
-						if count = 0; point.Count == "" { // JSON omits zero values
+						if count = 0; point.Count == "" { // OTLP JSON omits fields whose value is zero
 							continue
 						}
 						if count, err = strconv.ParseUint(point.Count, 10, 64); err != nil {
@@ -141,7 +142,7 @@ type metricsRequest struct {
 
 type points struct {
 	DataPoints []struct {
-		Count string `json:"count"` // OTLP JSON represents 64-bit numbers as strings
+		Count string `json:"count"` // a string, because OTLP JSON writes 64-bit numbers as strings
 	} `json:"dataPoints"`
 }
 
@@ -183,7 +184,7 @@ type attribute struct {
 	Value value  `json:"value"`
 }
 
-// value contains exactly one of its fields.
+// value is an attribute's value. Exactly one of its fields is set.
 type value struct {
 	String *string      `json:"stringValue"`
 	Int    *string      `json:"intValue"`
@@ -243,7 +244,7 @@ func readSpans(line []byte) (spans []Span, err error) {
 	return spans, nil
 }
 
-// statusError is the code of the status "error".
+// statusError is the status code for "error".
 const statusError = 2
 
 func (w wireSpan) span() (Span, error) {
@@ -284,7 +285,7 @@ func instant(nanoseconds string) (time.Time, error) {
 	return time.Unix(0, n), err
 }
 
-// Kind returns the spans with one of the agent's kinds.
+// Kind returns the spans of one kind. The agent defines these kinds.
 func (r Report) Kind(kind string) (spans []Span) {
 	for _, s := range r.Spans {
 		if s.Attributes["podlapse.kind"] == kind {

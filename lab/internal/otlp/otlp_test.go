@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// received has two requests with traces, the first about two pods, and one with metrics. The last line is incomplete.
+// received contains two requests with traces and one request with metrics. The first request with traces is about two
+// pods. The last line is incomplete.
 const received = `{"resourceSpans":[{"resource":{"attributes":[{"key":"service.name","value":{"stringValue":"a"}}]},` +
 	`"scopeSpans":[{"scope":{},"spans":[{"traceId":"0102030405060708090a0b0c0d0e0f10","spanId":"0102030405060708",` +
 	`"name":"root","startTimeUnixNano":"1","endTimeUnixNano":"2000000003","attributes":[{"key":"k8s.pod.uid",` +

@@ -10,8 +10,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/browser"
 )
 
-// TestForcedColors checks that bars keep their colors if the user forces a color scheme. Otherwise the bars would be
-// invisible.
+// TestForcedColors checks that bars keep their colors in the forced colors mode of the browser. Otherwise, the bars
+// would be invisible.
 func TestForcedColors(t *testing.T) {
 	s := standIn(t, "--pods=1", "--pulls")
 	tab := open(t, browser.Look{Width: 1440, Height: 1000, Contrast: true})
@@ -30,7 +30,8 @@ func TestForcedColors(t *testing.T) {
 	requireColored(t, tab, ".progress i", ".lane i", ".wait .track i + i")
 }
 
-// requireColored requires that the first elements of the selector have a color other than black, white or gray.
+// requireColored requires that the first element of each selector has a color. Black, white and gray do not count as
+// colors.
 func requireColored(t *testing.T, tab *browser.Tab, selectors ...string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "picture.png")
@@ -51,10 +52,11 @@ func requireColored(t *testing.T, tab *browser.Tab, selectors ...string) {
 	}
 }
 
-// TestTheme switches from the system's theme to dark and light, and checks that the page keeps the choice.
+// TestTheme switches from the system's theme to the dark theme and to the light theme, and checks that the page keeps
+// the choice.
 func TestTheme(t *testing.T) {
 	s := standIn(t, "--pods=1")
-	tab := open(t, wide) // dark
+	tab := open(t, wide) // wide uses the system's dark theme
 	must(t, tab.Go("http://"+s.address+"/"))
 	ground := func() string { return ask[string](t, tab, `getComputedStyle(document.body).backgroundColor`) }
 	press := func(want string) string {
@@ -76,7 +78,7 @@ func TestTheme(t *testing.T) {
 	}
 }
 
-// TestEveryWidth checks that no view overflows in narrow and wide windows.
+// TestEveryWidth checks that no view is wider than the window, for narrow and wide windows.
 func TestEveryWidth(t *testing.T) {
 	s := standIn(t, "--pods=40", "--changes=4")
 	tab := open(t, narrow)

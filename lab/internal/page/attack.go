@@ -7,7 +7,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/browser"
 )
 
-// attacks are ways to run injected code in the page. Code that runs sets window.attacked.
+// attacks maps the name of each kind of code injection to its JavaScript. If the browser runs the code, the code sets
+// window.attacked.
 var attacks = map[string]string{
 	"a script element": `const s = document.createElement('script'); s.textContent = 'window.attacked = 1';
 		document.body.append(s);`,
@@ -20,8 +21,8 @@ var attacks = map[string]string{
 		s.src = 'data:text/javascript,window.attacked=1'; document.body.append(s);`,
 }
 
-// Attack tries to run code that the page's Content-Security-Policy forbids. It returns an error for the first attempt
-// that the browser does not block. The browser's error messages prove that the browser checked the policy.
+// Attack tries to run code that the page's Content-Security-Policy forbids. Attack returns an error for the first code
+// that the browser does not block. The error messages of the browser prove that the browser checked the policy.
 func Attack(t *browser.Tab) error {
 	for name, code := range attacks {
 		t.Complaints()

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// TestPathPrefix runs the agent behind a proxy that removes a prefix, like the API server's proxy and an ingress. The
-// paths of all requests of the page must begin with the prefix.
+// TestPathPrefix runs the agent behind a proxy that removes a path prefix, like the API server's proxy or an ingress.
+// All requests of the page must have a path with this prefix.
 func TestPathPrefix(t *testing.T) {
 	s := standIn(t, "--pods=40", "--changes=4")
 	for _, prefix := range []string{"/api/v1/namespaces/x/pods/y:9717/proxy/", "/tools/node%201/podlapse/"} {
@@ -38,7 +38,7 @@ func TestPathPrefix(t *testing.T) {
 			}
 		}
 		must(t, tab.Go("about:blank"))
-		must(t, tab.Go(link)) // like a user who received the link
+		must(t, tab.Go(link)) // a user who received the link opens it
 		must(t, tab.Await("the waterfall", waterfall, soon))
 		for _, view := range []string{"pulls", "registries", "quality", "workloads", "images", "node"} {
 			ask[int](t, tab, `(document.querySelector('[data-view=`+view+`]').click(), 0)`)
@@ -51,7 +51,8 @@ func TestPathPrefix(t *testing.T) {
 	}
 }
 
-// prefixProxy is a proxy that serves only paths under the prefix, and records other requests.
+// prefixProxy is a proxy that serves only paths with the prefix. prefixProxy records all other requests, and the
+// function strays returns these requests.
 func prefixProxy(t *testing.T, address, prefix string) (server string, strays func() []string) {
 	t.Helper()
 	decoded, err := url.PathUnescape(prefix)
@@ -80,7 +81,8 @@ func prefixProxy(t *testing.T, address, prefix string) (server string, strays fu
 	}
 }
 
-// TestAgentRestart checks that the page reconnects to the next agent, and shows the start-ups of this agent.
+// TestAgentRestart checks that the page reconnects after a restart of the agent, and shows the start-ups of the new
+// agent.
 func TestAgentRestart(t *testing.T) {
 	first := standIn(t, "--pods=30")
 	tab := open(t, wide)
@@ -94,8 +96,8 @@ func TestAgentRestart(t *testing.T) {
 	must(t, tab.Await("20 rows, live", Live+` && `+count+` === 20`, 3*soon))
 }
 
-// TestOpenStartUpAcrossRestarts opens a start-up, and replaces the agent several times. The last new agent does not
-// know the start-up, and the other agents know it.
+// TestOpenStartUpAcrossRestarts opens a start-up in the page, and then replaces the agent several times. All agents
+// except the last agent know the start-up.
 func TestOpenStartUpAcrossRestarts(t *testing.T) {
 	first := standIn(t, "--pods=1", "--changes=4")
 	tab := open(t, wide)
@@ -123,8 +125,8 @@ func TestOpenStartUpAcrossRestarts(t *testing.T) {
 	}
 }
 
-// TestFailedList checks that the page shows a message if a request for the list fails. The page must hide the message
-// after the next successful request, even if nothing else changes.
+// TestFailedList checks that the page shows a message if a request for the list of start-ups fails. The page must hide
+// the message after the next successful request, even if the list has not changed.
 func TestFailedList(t *testing.T) {
 	s := standIn(t, "--pods=5", "--changes=1")
 	for _, test := range []struct{ view, address, words string }{
@@ -144,8 +146,8 @@ func TestFailedList(t *testing.T) {
 	}
 }
 
-// TestStreamResumes checks that the page reconnects and continues the stream at the same position, without a new
-// request for the list.
+// TestStreamResumes checks that the page reconnects and continues the stream at the same position. The page must not
+// request the list again.
 func TestStreamResumes(t *testing.T) {
 	s := standIn(t, "--pods=5", "--changes=4")
 	var mu sync.Mutex
@@ -171,7 +173,7 @@ func TestStreamResumes(t *testing.T) {
 	mu.Lock()
 	listed := lists
 	mu.Unlock()
-	ask[int](t, tab, `(window.dispatchEvent(new Event('online')), 0)`) // as after the computer slept
+	ask[int](t, tab, `(window.dispatchEvent(new Event('online')), 0)`) // as after a computer wakes up
 	must(t, tab.Await("the page to be live", Live, soon))
 	took := ask[string](t, tab, `document.querySelector('.rows').innerText`)
 	must(t, tab.Await("changes again", `document.querySelector('.rows').innerText !== `+quoted(took), soon))
@@ -185,8 +187,8 @@ func TestStreamResumes(t *testing.T) {
 	requireNoComplaints(t, tab)
 }
 
-// TestHiddenPageDisconnects checks that a hidden page closes its connection after 20 s, and reconnects when the page is
-// visible again. The test runs the clock a hundred times as fast.
+// TestHiddenPageDisconnects checks that a hidden page closes its connection after 20 s. When the page is visible again,
+// it must reconnect. In this test, the page's clock runs a hundred times as fast.
 func TestHiddenPageDisconnects(t *testing.T) {
 	s := standIn(t, "--pods=5")
 	tab := open(t, wide)
@@ -207,7 +209,7 @@ func TestHiddenPageDisconnects(t *testing.T) {
 	requireNoComplaints(t, tab)
 }
 
-// failingProxy is a proxy that fails requests for an address until mend is called.
+// failingProxy is a proxy that rejects requests for a path until the test calls mend.
 func failingProxy(t *testing.T, address, path string) (server string, mend func()) {
 	t.Helper()
 	var mended atomic.Bool

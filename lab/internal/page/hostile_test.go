@@ -8,8 +8,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/browser"
 )
 
-// findAttacks is an expression that lists the effects of untrusted text: injected elements, attributes and scripts,
-// control characters that could mislead readers, and a page that is too large.
+// findAttacks is a JavaScript expression that lists the effects of untrusted text. The effects are injected elements,
+// attributes and scripts, control characters that mislead readers, and a page that is too large.
 const findAttacks = `(() => {
 	const wrong = [];
 	if (window.attacked) wrong.push('a script ran');
@@ -35,11 +35,12 @@ const findAttacks = `(() => {
 	return wrong;
 })()`
 
-// TestHostileNamesAndMessages opens start-ups in which all untrusted text is an attack, with a megabyte in each Event.
+// TestHostileNamesAndMessages opens start-ups in which all untrusted text is an attack. Each Event contains a megabyte
+// of text.
 func TestHostileNamesAndMessages(t *testing.T) {
 	s := standIn(t, "--pods=3", "--hostile")
 	tab := open(t, wide)
-	var links []string // links of all rows; on a phone, the page shows fewer rows at a time
+	var links []string // links of all rows; on a phone, the page shows fewer rows at the same time
 	for i, look := range []browser.Look{wide, narrow} {
 		name := []string{"desk", "phone"}[i]
 		must(t, tab.Show(look))
@@ -91,7 +92,7 @@ func check(t *testing.T, tab *browser.Tab, where string) {
 	}
 }
 
-// TestContentSecurityPolicy tries to run injected code from inside the page.
+// TestContentSecurityPolicy tries to run injected code in the page.
 func TestContentSecurityPolicy(t *testing.T) {
 	s := standIn(t, "--pods=3")
 	tab := open(t, wide)

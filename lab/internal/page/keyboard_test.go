@@ -9,7 +9,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// TestKeyboardNavigation uses only the keyboard to open the layers of a pull from the list, and to go back.
+// TestKeyboardNavigation uses only the keyboard. It opens the layers of a pull from the list, and then goes back.
 func TestKeyboardNavigation(t *testing.T) {
 	s := standIn(t, "--pods=60")
 	tab := open(t, wide)
@@ -20,7 +20,7 @@ func TestKeyboardNavigation(t *testing.T) {
 			must(t, tab.Press(key))
 		}
 	}
-	// The function Press would also type the slash into the search field.
+	// The function Press would also type the slash into the search field, so the test dispatches the event itself.
 	ask[int](t, tab, `(document.body.dispatchEvent(new KeyboardEvent('keydown', { key: '/', bubbles: true })), 0)`)
 	press("team-3")
 	must(t, tab.Await("the search to be in the address", `location.hash === '#/?q=team-3'`, soon))
@@ -46,7 +46,7 @@ func TestKeyboardNavigation(t *testing.T) {
 		press(kb.ArrowDown)
 	}
 	press(kb.Enter)
-	// The rows are the download, the unpacking and four layers.
+	// The six additional rows are the download, the unpacking and four layers.
 	must(t, tab.Await("layers", fmt.Sprintf(`document.querySelectorAll('.wf-rows > *').length === %d + 6`, phases),
 		soon))
 	press(kb.ArrowLeft)
@@ -58,8 +58,8 @@ func TestKeyboardNavigation(t *testing.T) {
 	requireNoComplaints(t, tab)
 }
 
-// TestKeysOutsideTheList checks that keys do not change a select element or the selection. If the view has no rows,
-// keys must scroll the view.
+// TestKeysOutsideTheList checks that keys do not change a select element or the selection. In a view without rows, keys
+// must scroll the view.
 func TestKeysOutsideTheList(t *testing.T) {
 	s := standIn(t, "--pods=60")
 	tab := open(t, wide)
@@ -83,8 +83,9 @@ func TestKeysOutsideTheList(t *testing.T) {
 	requireNoComplaints(t, tab)
 }
 
-// TestRowOrderMatchesScreen compares the order of elements with the order on the screen. Tab and screen readers follow
-// the order of elements. The test compares while rows move, and far down in the list. The focus must not move.
+// TestRowOrderMatchesScreen compares the order of the rows' elements with their order on the screen. The Tab key and
+// screen readers follow the order of the elements. The test compares the orders while rows move, and also far down in
+// the list. The focus must stay on its row.
 func TestRowOrderMatchesScreen(t *testing.T) {
 	s := standIn(t, "--pods=200", "--changes=20")
 	tab := open(t, wide)

@@ -10,19 +10,20 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/browser"
 )
 
-// follow clicks the first element of a selector when it is visible.
+// follow waits until the first element of a selector is visible, and clicks the element.
 func follow(t *testing.T, tab *browser.Tab, selector string) {
 	t.Helper()
 	must(t, tab.Await(selector, `document.querySelector(`+quoted(selector)+`)?.checkVisibility()`, soon))
 	ask[int](t, tab, `(document.querySelector(`+quoted(selector)+`).click(), 0)`)
 }
 
-// The expression listed is the number of start-ups in the list.
+// The expression listed returns the number of start-ups in the list.
 const listed = `[...document.querySelectorAll('.rows > h2:not([hidden]) small')]
 	.reduce((sum, node) => sum + Number(node.textContent), 0)`
 
-// TestLinksBetweenViews follows links from a registry to its pods, from a pod to its workload, image, registry and
-// node, and back. The 60 pods belong to 21 workloads in 7 namespaces. Each name of an owner belongs to 20 pods.
+// TestLinksBetweenViews follows links between views: from a registry to its pods, from a pod to its workload, image,
+// registry and node, and back. The 60 pods belong to 21 workloads in 7 namespaces. Each name of an owner occurs for 20
+// pods.
 func TestLinksBetweenViews(t *testing.T) {
 	s := standIn(t, "--pods=60")
 	tab := open(t, wide)
@@ -48,7 +49,7 @@ func TestLinksBetweenViews(t *testing.T) {
 		`location.hash.includes('registry=') && document.querySelectorAll('.registry').length === 1`, soon))
 
 	must(t, tab.Go("about:blank"))
-	must(t, tab.Go(address)) // like a user who received the link
+	must(t, tab.Go(address)) // a user who received the link opens it
 	must(t, tab.Await("the pods of the workload", listed+` === 3`, soon))
 	follow(t, tab, ".token button")
 	must(t, tab.Await("all pods", `location.hash === '#/' && `+listed+` === 60`, soon))
@@ -59,7 +60,7 @@ func TestLinksBetweenViews(t *testing.T) {
 	requireNoComplaints(t, tab)
 }
 
-// TestWorkloads compares the table of workloads with the API, and follows a workload to its pods.
+// TestWorkloads compares the table of workloads with the API, and follows the link from a workload to its pods.
 func TestWorkloads(t *testing.T) {
 	s := standIn(t, "--pods=60")
 	tab := open(t, wide)
@@ -87,7 +88,7 @@ func TestWorkloads(t *testing.T) {
 	requireNoComplaints(t, tab)
 }
 
-// TestComparison opens the comparison of two start-ups of a workload, and checks the differences against the API.
+// TestComparison opens the comparison of two start-ups of a workload, and compares the differences with the API.
 func TestComparison(t *testing.T) {
 	s := standIn(t, "--pods=60")
 	tab := open(t, wide)
@@ -137,7 +138,8 @@ func TestComparison(t *testing.T) {
 	requireNoComplaints(t, tab)
 }
 
-// TestMergedPhases checks that the comparison adds up phases that the other start-up's evidence cannot separate.
+// TestMergedPhases compares a start-up with another start-up whose evidence cannot separate some phases. The comparison
+// must add up these phases.
 func TestMergedPhases(t *testing.T) {
 	tab := modules(t)
 	got := ask[[]string](t, tab, `(async () => {
@@ -157,7 +159,7 @@ func TestMergedPhases(t *testing.T) {
 	}
 }
 
-// TestTimeRange checks the filter by time in the module, in the address and in the input fields.
+// TestTimeRange checks the time filter in the module, in the URL and in the input fields.
 func TestTimeRange(t *testing.T) {
 	s := standIn(t, "--pods=20")
 	tab := open(t, wide)
@@ -165,11 +167,11 @@ func TestTimeRange(t *testing.T) {
 	const day = "2026-03-01T"
 	for query, want := range map[string]int{
 		"":               20,
-		"?last=1h":       0, // the stand-in's start-ups are from the past
+		"?last=1h":       0, // the start-ups of the stand-in are older than an hour
 		"?last=nonsense": 20,
 		"?from=" + day + "11:00:00Z&to=" + day + "11:59:59Z": 0,
 		"?from=" + day + "11:00:00Z&to=" + day + "12:00:05Z": 20,
-		"?from=" + day + "12:00:05Z":                         20, // all start-ups were in progress at this time
+		"?from=" + day + "12:00:05Z":                         20, // all start-ups are in progress at this time
 		"?from=" + day + "12:05:00Z":                         0,
 	} {
 		must(t, tab.Go("about:blank"))
@@ -186,7 +188,7 @@ func TestTimeRange(t *testing.T) {
 	requireNoComplaints(t, tab)
 }
 
-// TestLocalTime switches from UTC to local time, and checks that the browser keeps the choice.
+// TestLocalTime switches the page from UTC to local time, and checks that the browser keeps the choice.
 func TestLocalTime(t *testing.T) {
 	s := standIn(t, "--pods=1")
 	tab := open(t, wide)
@@ -203,7 +205,8 @@ func TestLocalTime(t *testing.T) {
 	requireNoComplaints(t, tab)
 }
 
-// TestSharing checks the commands and links that the page copies. A command must not contain untrusted text.
+// TestSharing checks the commands and the links that the page copies to the clipboard. A command must not contain
+// untrusted text.
 func TestSharing(t *testing.T) {
 	tab := modules(t)
 	got := ask[[]string](t, tab, `(async () => {
@@ -246,7 +249,7 @@ func TestSharing(t *testing.T) {
 	requireNoComplaints(t, tab)
 }
 
-// TestUnpackRowsDiffer checks that the phase unpack and the total time of unpacking have different names.
+// TestUnpackRowsDiffer checks that the phase unpack and the total unpacking time have different names.
 func TestUnpackRowsDiffer(t *testing.T) {
 	tab := modules(t)
 	follow(t, tab, ".row:not([hidden])")
@@ -264,7 +267,7 @@ func TestUnpackRowsDiffer(t *testing.T) {
 	}
 }
 
-// TestOldAddresses checks that addresses of earlier versions open the current views.
+// TestOldAddresses checks that URLs of earlier versions open the current views.
 func TestOldAddresses(t *testing.T) {
 	tab := modules(t)
 	ask[int](t, tab, `(location.hash = '#/evidence', 0)`)
@@ -273,7 +276,7 @@ func TestOldAddresses(t *testing.T) {
 	must(t, tab.Await("the order by cause", `document.querySelector('.head-cause').dataset.sorted === 'yes'`, soon))
 }
 
-// comparisonOf returns the address of the comparison of a start-up with itself.
+// comparisonOf returns the URL of the comparison of a start-up with itself.
 func comparisonOf(t *testing.T, link string) string {
 	t.Helper()
 	_, path, ok := strings.Cut(link, "#/pods/")

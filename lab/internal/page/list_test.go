@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestDeletedPods checks that deleted pods stay in the list, and that the page marks them as gone.
+// TestDeletedPods checks that deleted pods stay in the list, and that the page marks these pods as gone.
 func TestDeletedPods(t *testing.T) {
 	s := standIn(t, "--pods=20", "--leaving")
 	tab := open(t, wide)
@@ -15,7 +15,7 @@ func TestDeletedPods(t *testing.T) {
 	requireNoComplaints(t, tab)
 }
 
-// TestStartUpInProgressGrows checks that the duration of a start-up in progress grows by the browser's clock.
+// TestStartUpInProgressGrows checks that the duration of a start-up in progress grows with the browser's clock.
 func TestStartUpInProgressGrows(t *testing.T) {
 	tab := modules(t)
 	got := ask[[]float64](t, tab, `(async () => {
@@ -29,7 +29,8 @@ func TestStartUpInProgressGrows(t *testing.T) {
 	}
 }
 
-// TestPodDeletedDuringList deletes a pod while the agent sends the list. The page must mark this pod as gone.
+// TestPodDeletedDuringList deletes a pod while the agent sends the list of start-ups. The page must mark the pod as
+// gone.
 func TestPodDeletedDuringList(t *testing.T) {
 	tab := modules(t)
 	if gone := ask[bool](t, tab, `(async () => {
@@ -45,7 +46,8 @@ func TestPodDeletedDuringList(t *testing.T) {
 	}
 }
 
-// TestDeletedPodsAreLimited checks that the page removes the pods that were deleted first.
+// TestDeletedPodsAreLimited checks the limit of deleted pods in the list. The page must remove the pods that were
+// deleted first.
 func TestDeletedPodsAreLimited(t *testing.T) {
 	tab := modules(t)
 	got := ask[[]string](t, tab, `(async () => {
@@ -56,7 +58,7 @@ func TestDeletedPodsAreLimited(t *testing.T) {
 		for (let i = 1099; i >= 10; i--) known.gone('u' + i);
 		const uids = [...known.startUps.keys()];
 		return [String(uids.length), uids[0], uids[10], uids.at(-1)]; })()`)
-	if fmt.Sprint(got) != "[1010 u0 u1009 u10]" { // ten existing pods, and the latest thousand deleted pods
+	if fmt.Sprint(got) != "[1010 u0 u1009 u10]" { // ten existing pods, and the last thousand deleted pods
 		t.Errorf("%v", got)
 	}
 }

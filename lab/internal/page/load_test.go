@@ -17,7 +17,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// TestLoad measures the page and the stand-in with 500 pods, 20 changes per second, and six viewers. The viewers are
+// TestLoad measures the page and the stand-in with 500 pods, 20 changes per second, and six clients. The clients are
 // the page, four clients that read the stream, and one client that does not read.
 func TestLoad(t *testing.T) {
 	const during = 4 * time.Second
@@ -34,10 +34,10 @@ func TestLoad(t *testing.T) {
 	must(t, tab.Go("http://"+s.address+"/"))
 	must(t, tab.Await("all pods", `document.querySelector('.chip b').textContent === '500'`, soon))
 	must(t, tab.Await("changes", Live+` && document.querySelector('.row.state-starting')`, soon))
-	time.Sleep(3 * time.Second) // by then, the page has finished its work after loading
+	time.Sleep(3 * time.Second) // after three seconds, the page has finished its work after loading
 
 	busy, cost := math.Inf(1), math.Inf(1)
-	for range 3 { // other load on the machine can only make the numbers larger
+	for range 3 { // repeat, because other load on the machine can only increase the numbers
 		before := usage(t, s.process)
 		share, err := tab.Busy(during)
 		must(t, err)
@@ -72,7 +72,7 @@ func TestLoad(t *testing.T) {
 	requireNoComplaints(t, tab)
 }
 
-// TestBusy checks the measurement with a page whose main thread is busy for 30 % of the time.
+// TestBusy checks the measurement of Busy with a page whose main thread is busy for 30 % of the time.
 func TestBusy(t *testing.T) {
 	s := standIn(t, "--pods=1")
 	tab := open(t, wide)
@@ -81,7 +81,7 @@ func TestBusy(t *testing.T) {
 		while (performance.now() - began < 30); }, 100)`)
 	busy, err := tab.Busy(2 * time.Second)
 	must(t, err)
-	if busy < 0.1 || busy > 0.5 { // a machine with few CPUs measures less
+	if busy < 0.1 || busy > 0.5 { // on a machine with few CPUs, the measured value is lower
 		t.Errorf("the main thread was busy for 30 %% of the time, but the measurement is %.1f %%", 100*busy)
 	}
 }
@@ -107,10 +107,10 @@ func read(ctx context.Context, t *testing.T, address string) {
 		return
 	}
 	defer answer.Body.Close()
-	_, _ = io.Copy(io.Discard, answer.Body) // the copy stops when ctx ends
+	_, _ = io.Copy(io.Discard, answer.Body) // the copy ends when ctx ends
 }
 
-// openWithoutReading requests the stream and reads only its first bytes.
+// openWithoutReading requests the stream and reads only the first bytes of the response.
 func openWithoutReading(t *testing.T, address string) {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)

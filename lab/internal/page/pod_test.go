@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestErrorBars compares the bar of each error with the record. The bar must extend by the error before and after the
-// end of the phase.
+// TestErrorBars compares the error bars with the record. At the end of each phase, the bar must extend to both sides by
+// the phase's error.
 func TestErrorBars(t *testing.T) {
 	tab := modules(t)
 	must(t, tab.Await("a row", `document.querySelector('.row')`, soon))
@@ -34,7 +34,7 @@ func TestErrorBars(t *testing.T) {
 	}
 }
 
-// TestPressure checks that the detail of a phase shows its pressure.
+// TestPressure checks that the details of a phase contain the pressure of the phase.
 func TestPressure(t *testing.T) {
 	tab := modules(t)
 	reported := ask[string](t, tab, `(async () => {
@@ -52,7 +52,7 @@ func TestPressure(t *testing.T) {
 	}
 }
 
-// TestTermination checks the table of a termination.
+// TestTermination checks the table of a pod's termination.
 func TestTermination(t *testing.T) {
 	tab := modules(t)
 	reported := ask[[]string](t, tab, `(async () => {
@@ -79,7 +79,7 @@ func TestTermination(t *testing.T) {
 	}
 }
 
-// TestUnreported checks that the page separates missing evidence from milestones that the runtime can never report.
+// TestUnreported checks that the page distinguishes missing evidence from milestones that the runtime can never report.
 func TestUnreported(t *testing.T) {
 	tab := modules(t)
 	shown := ask[[][]string](t, tab, `(async () => {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestPullsInProgress checks the text, the color and the received share of pulls in each state.
+// TestPullsInProgress checks the text, the color and the received share of the pulls in each state.
 func TestPullsInProgress(t *testing.T) {
 	s := standIn(t, "--pods=1", "--pulls")
 	tab := open(t, wide)
@@ -46,11 +46,11 @@ func TestPullsInProgress(t *testing.T) {
 	requireNoComplaints(t, tab)
 }
 
-// TestBursts tests the module that groups pulls and computes the number of concurrent pulls.
+// TestBursts tests the module that groups pulls and counts concurrent pulls.
 func TestBursts(t *testing.T) {
 	tab := modules(t)
-	// The pulls are: a pull an hour earlier, two pulls in sequence, a pull that waits for these two, and a pull with an
-	// unknown end.
+	// The pulls are: a pull an hour before the others, two pulls one after the other, a pull that waits for these two
+	// pulls, and a pull without a known end.
 	const pulls = `[{key: 'old', from: 0, startedAt: 0, to: 5000},
 		{key: 'a', from: 3600000, startedAt: 3600000, to: 3605000},
 		{key: 'b', from: 3600100, startedAt: 3605000, to: 3610000},

@@ -1,5 +1,5 @@
-// Package page reads the agent's page like a user: from the screen and not from the API. The package depends on the
-// page's CSS classes, and not on the page's code.
+// Package page reads the agent's web page as a user does, from the screen and not from the API. The package depends on
+// the page's CSS classes, but not on the page's code.
 package page
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/browser"
 )
 
-// Row is a start-up in the list.
+// Row is one start-up in the page's list.
 type Row struct {
 	UID     string `json:"uid"`
 	Name    string `json:"name"`
@@ -17,7 +17,7 @@ type Row struct {
 	Took    string `json:"took"`
 	Cause   string `json:"cause"`
 	Verdict string `json:"verdict"`
-	Link    string `json:"link"` // absolute URL
+	Link    string `json:"link"` // absolute URL of the start-up
 }
 
 const rows = `[...document.querySelectorAll('.rows > a.row:not([hidden])')].sort((a, b) =>
@@ -30,21 +30,21 @@ const rows = `[...document.querySelectorAll('.rows > a.row:not([hidden])')].sort
 // Rows returns the rows of the list, from top to bottom.
 func Rows(t *browser.Tab) ([]Row, error) { return browser.Ask[[]Row](t, rows) }
 
-// HasRow returns an expression that is true if the list has a row for a pod in a state. An empty state matches any
-// state.
+// HasRow returns a JavaScript expression that reports whether the list has a row for a pod in the given state. An empty
+// state matches all states.
 func HasRow(name, state string) string {
 	return fmt.Sprintf("%s.some((row) => row.name === %s && (%s === '' || row.state === %[3]s))", rows, quoted(name),
 		quoted(state))
 }
 
-// Bar is a phase in the waterfall.
+// Bar is one phase in the page's waterfall.
 type Bar struct {
-	Name      string  `json:"name"` // name of the phase, and names of phases that are merged with it
+	Name      string  `json:"name"` // name of the phase, and the names of the phases that are merged with this phase
 	Container string  `json:"container"`
 	Length    string  `json:"length"`
 	Error     string  `json:"error"`
 	Cause     string  `json:"cause"`
-	From      float64 `json:"from"` // start of the bar, relative to the width of the axis
+	From      float64 `json:"from"` // start of the bar as a fraction of the axis
 	To        float64 `json:"to"`
 }
 
@@ -61,17 +61,17 @@ const bars = `[...document.querySelectorAll('.wf-rows > .wf-phase')].map((row) =
 // Bars returns the phases in the waterfall, from top to bottom.
 func Bars(t *browser.Tab) ([]Bar, error) { return browser.Ask[[]Bar](t, bars) }
 
-// Live is an expression that is true while the page receives the stream.
+// Live is a JavaScript expression that is true while the page receives the stream.
 const Live = `document.querySelector('#connection').classList.contains('live')`
 
-// Detail is an expression for the text of the box at the pointer or the focus. If the page shows no box, the text is
-// empty.
+// Detail is a JavaScript expression for the text in the box at the pointer or the focus. If the page shows no box, the
+// value is empty.
 const Detail = `document.querySelector('#detail')?.hidden === false ? document.querySelector('#detail').innerText : ''`
 
-// Overflow is an expression for the width of the page minus the width of the window, in pixels.
+// Overflow is a JavaScript expression for the number of pixels by which the page is wider than the window.
 const Overflow = `document.documentElement.scrollWidth - document.documentElement.clientWidth`
 
 func quoted(text string) string {
-	encoded, _ := json.Marshal(text) // encoding a string never fails
+	encoded, _ := json.Marshal(text) // Marshal never fails for a string
 	return string(encoded)
 }

@@ -21,13 +21,13 @@ import (
 
 var inBrowser = flag.Bool("browser", false, "test the page in a real browser, and install the browser if it is missing")
 
-// wide is the window of a desktop computer, and narrow is the window of a phone.
+// wide and narrow are the windows of a desktop computer and a phone.
 var (
 	wide   = browser.Look{Width: 1440, Height: 900, Dark: true}
 	narrow = browser.Look{Width: 360, Height: 780, Phone: true}
 )
 
-// program is the path of the stand-in for the agent. All tests share one build.
+// program is the path of the agent's stand-in. The tests build the stand-in only once.
 var program string
 
 func TestMain(m *testing.M) {
@@ -64,14 +64,14 @@ func prepare(dir string) error {
 	return prereq.Browser(context.Background(), progress.New(os.Stderr))
 }
 
-// standin is a running stand-in for the agent.
+// standin is a running stand-in, which simulates an agent.
 type standin struct {
 	address string // host:port
 	process *os.Process
 	stop    func()
 }
 
-// standIn runs a stand-in until the test ends.
+// standIn starts a stand-in, and stops the stand-in when the test ends.
 func standIn(t *testing.T, arguments ...string) standin {
 	t.Helper()
 	if !*inBrowser {
@@ -93,7 +93,7 @@ func standIn(t *testing.T, arguments ...string) standin {
 			return
 		}
 		stopped = true
-		_ = cmd.Process.Signal(syscall.SIGTERM) // the process might have ended already
+		_ = cmd.Process.Signal(syscall.SIGTERM) // fails if the process has already ended
 		if err := cmd.Wait(); err != nil {
 			t.Errorf("stand-in: %v", err)
 		}
@@ -107,7 +107,7 @@ func standIn(t *testing.T, arguments ...string) standin {
 	return s
 }
 
-// open starts a browser and opens a tab. The browser stops when the test ends.
+// open starts a browser and opens a tab. When the test ends, open's cleanup stops the browser.
 func open(t *testing.T, look browser.Look) *browser.Tab {
 	t.Helper()
 	b, err := browser.Start(t.Context())
@@ -140,7 +140,7 @@ func ask[V any](t *testing.T, tab *browser.Tab, expression string) V {
 	return value
 }
 
-// requireNoComplaints requires that the browser reports no errors.
+// requireNoComplaints requires that the browser has reported no errors or warnings.
 func requireNoComplaints(t *testing.T, tab *browser.Tab) {
 	t.Helper()
 	for _, complaint := range tab.Complaints() {

@@ -1,5 +1,5 @@
-// Package pki creates the node's certificates and the kubeconfigs with these certificates. The certificates are deleted
-// with the lab's state, and each new start creates a new authority.
+// Package pki creates the node's certificates and the kubeconfigs that contain the certificates. Each new start of the
+// lab creates a new certificate authority. The certificates are deleted with the lab's state.
 package pki
 
 import (
@@ -19,15 +19,15 @@ import (
 
 const lifetime = 10 * 365 * 24 * time.Hour
 
-// Authority signs the lab's certificates.
+// Authority is the certificate authority that signs the lab's certificates.
 type Authority struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
 	dir         string
 }
 
-// NewAuthority creates a certificate authority and writes ca.crt to dir. NewAuthority does not write the key, because
-// only this process signs certificates.
+// NewAuthority creates a certificate authority and writes its certificate to the file ca.crt in dir. NewAuthority does
+// not write the private key, because only this process signs certificates.
 func NewAuthority(dir string) (*Authority, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("create certificate directory: %w", err)
@@ -54,9 +54,8 @@ func NewAuthority(dir string) (*Authority, error) {
 	return a, write(filepath.Join(dir, "ca.crt"), "CERTIFICATE", der)
 }
 
-// Issue writes NAME.crt and NAME.key for a subject. A client's subject has a user name and groups, and a server's
-// subject also has addresses. Certificates with addresses are valid for clients and servers, because etcd's peers need
-// certificates for both roles.
+// Issue writes NAME.crt and NAME.key. The certificate contains the user name, the groups and, for a server, the
+// addresses. Certificates with addresses are valid for clients and for servers, because an etcd peer has both roles.
 func (a *Authority) Issue(name, user string, groups []string, hosts ...string) error {
 	template, err := template(user)
 	if err != nil {
@@ -89,7 +88,8 @@ func (a *Authority) Issue(name, user string, groups []string, hosts ...string) e
 	return writeKey(filepath.Join(a.dir, name+".key"), key)
 }
 
-// IssueKeyPair writes NAME.key and NAME.pub. The API server uses this key pair for service account tokens.
+// IssueKeyPair writes NAME.key and NAME.pub. The API server signs and verifies service account tokens with this key
+// pair.
 func (a *Authority) IssueKeyPair(name string) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -110,7 +110,7 @@ func template(user string) (*x509.Certificate, error) {
 	if err != nil {
 		return nil, fmt.Errorf("create a serial number: %w", err)
 	}
-	// The validity starts an hour earlier, because the clock of a new virtual machine might still be corrected.
+	// The validity starts an hour before the current time, because a new virtual machine might still correct its clock.
 	notBefore := time.Now().Add(-time.Hour)
 	return &x509.Certificate{SerialNumber: serial, Subject: pkix.Name{CommonName: user},
 		NotBefore: notBefore, NotAfter: notBefore.Add(lifetime)}, nil

@@ -1,4 +1,4 @@
-// Package prereq ensures that the machine meets the lab's requirements before anything is started.
+// Package prereq ensures that the machine meets the lab's requirements before the lab starts anything.
 package prereq
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/progress"
 )
 
-// Supported returns nil if this machine can run a node. Otherwise, Supported returns an error with the reason.
+// Supported returns nil if this machine can run a node, and otherwise an error with the reason.
 func Supported(system string, uid int) error {
 	if system != "linux" {
 		return fmt.Errorf("the lab runs real containers and requires Linux, but this machine runs %s", system)
@@ -25,10 +25,11 @@ func Supported(system string, uid int) error {
 	return nil
 }
 
-// Here calls Supported for this machine and user.
+// Here returns the result of Supported for this machine and this user.
 func Here() error { return Supported(runtime.GOOS, os.Getuid()) }
 
-// requirement is a Debian package, the reason for it, and a check for a file or program of the package.
+// requirement is a required Debian package. The requirement contains the reason for the package, and a function that
+// checks for a file or a program of the package.
 type requirement struct {
 	pkg     string
 	why     string
@@ -43,8 +44,8 @@ func file(pattern string) func() bool {
 	return func() bool { found, _ := filepath.Glob(pattern); return len(found) > 0 }
 }
 
-// toRun returns the packages that the node needs. toBuild returns the packages that the lab needs only if the cache
-// lacks programs.
+// toRun returns the packages that the node needs. toBuild returns the packages that the lab needs only to build missing
+// programs.
 func toRun() []requirement {
 	return []requirement{
 		{"mount", "the kubelet mounts volumes with this program", program("mount")},
@@ -62,8 +63,8 @@ func toBuild() []requirement {
 	}
 }
 
-// Packages installs the missing Debian packages. If the installation fails, Packages returns an error with the names of
-// all missing packages.
+// Packages installs the missing Debian packages. If the installation fails, the error contains the names of all missing
+// packages.
 func Packages(ctx context.Context, report *progress.Reporter, build bool) error {
 	wanted := toRun()
 	if build {
@@ -72,8 +73,8 @@ func Packages(ctx context.Context, report *progress.Reporter, build bool) error 
 	return ensure(ctx, report, wanted)
 }
 
-// ensure installs the wanted packages that are missing. If the installation fails, the error of ensure names these
-// packages.
+// ensure installs the packages in wanted that are missing. If the installation fails, the error contains the names of
+// the missing packages.
 func ensure(ctx context.Context, report *progress.Reporter, wanted []requirement) error {
 	missing := absent(wanted)
 	if len(missing) == 0 {
@@ -126,10 +127,10 @@ func install(ctx context.Context, packages []string) (string, error) {
 	return apt(ctx, "", append([]string{"install", "-y", "--no-install-recommends"}, packages...)...)
 }
 
-// apt runs apt-get in a directory. If apt-get fails, apt returns the last lines of apt-get's output.
+// apt runs apt-get in a directory. If apt-get fails, the error contains the last lines of apt-get's output.
 func apt(ctx context.Context, dir string, arguments ...string) (string, error) {
-	// Another apt process might be running, for example just after boot. With this option, apt-get waits for the other
-	// process.
+	// Another apt process can be running, for example shortly after the boot. With this option, apt-get waits until the
+	// other process ends.
 	arguments = append([]string{"-o", "DPkg::Lock::Timeout=120", "-q"}, arguments...)
 	cmd := exec.CommandContext(ctx, "apt-get", arguments...)
 	cmd.Dir = dir

@@ -12,9 +12,9 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/progress"
 )
 
-// Prometheus returns the directory with the programs prometheus and promtool. Prometheus unpacks Debian's package into
-// the cache. Prometheus does not install the package, because the installation would add a user and start a server.
-// Without apt-get, Prometheus uses the programs in PATH.
+// Prometheus returns the directory with the programs prometheus and promtool. If necessary, Prometheus unpacks Debian's
+// package into the cache. The package is not installed, because an installation would add a user and start a server. On
+// a machine without apt-get, Prometheus uses the programs in PATH.
 func Prometheus(ctx context.Context, report *progress.Reporter, cache string) (string, error) {
 	dir := filepath.Join(cache, "prometheus")
 	programs := filepath.Join(dir, "usr/bin")
@@ -33,7 +33,7 @@ func Prometheus(ctx context.Context, report *progress.Reporter, cache string) (s
 	if err := unpack(ctx, "prometheus", half); err != nil {
 		return "", err
 	}
-	_ = os.RemoveAll(dir) // a directory without promtool is incomplete
+	_ = os.RemoveAll(dir) // without promtool, the directory is incomplete
 	if err := os.Rename(filepath.Join(half, "root"), dir); err != nil {
 		return "", fmt.Errorf("store prometheus: %w", err)
 	}
@@ -50,9 +50,9 @@ func onPath() (string, error) {
 	return filepath.Dir(server), nil
 }
 
-// unpack downloads a package into dir and unpacks its files to dir/root without running the package's scripts.
+// unpack downloads a package to dir, and unpacks its files to dir/root. unpack does not run the package's scripts.
 func unpack(ctx context.Context, pkg, dir string) error {
-	if _, err := apt(ctx, dir, "download", pkg); err != nil { // the package lists might be missing or old
+	if _, err := apt(ctx, dir, "download", pkg); err != nil { // the machine's package lists can be missing or old
 		if out, err := apt(ctx, dir, "update"); err != nil {
 			return fmt.Errorf("update the package lists: %w:\n%s", err, out)
 		}

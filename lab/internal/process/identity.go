@@ -1,8 +1,9 @@
 // Package process starts, records and stops the lab's background processes.
 //
-// The lab identifies a process by its PID and the clock tick of its start. A new process with a reused PID therefore
-// never receives a signal. Every process also has an environment variable that names its lab. With this variable, the
-// lab finds processes that an interrupted lab started but did not record, and the shims that containerd starts.
+// The lab identifies a process by its PID and its start time in clock ticks. Therefore, a new process with a reused PID
+// never receives a signal. Every process also has an environment variable that identifies its lab. With this variable,
+// the lab finds two kinds of processes without a record: processes that an interrupted lab started, and containerd's
+// shims.
 package process
 
 import (
@@ -16,25 +17,25 @@ import (
 // Identity distinguishes one process from all other processes of the same boot.
 type Identity struct {
 	PID   int    `json:"pid"`
-	Start uint64 `json:"start_ticks"` // field 22 of /proc/PID/stat: clock ticks since boot
+	Start uint64 `json:"start_ticks"` // field 22 of /proc/PID/stat, in clock ticks since the boot
 }
 
-// stat contains the values from /proc/PID/stat that the lab needs.
+// stat contains the fields of /proc/PID/stat that the lab needs.
 type stat struct {
-	state byte // R, S, D, Z, …
+	state byte // state of the process, such as R, S, D or Z
 	start uint64
-	cpu   uint64 // ticks of user and system time, fields 14 and 15
+	cpu   uint64 // user time plus system time in clock ticks, fields 14 and 15
 }
 
-// parseStat parses the line in /proc/PID/stat. The command name is in parentheses and can contain spaces and
-// parentheses. The fields are therefore counted from the last parenthesis.
+// parseStat parses the line in /proc/PID/stat. The command name is in parentheses, and can itself contain spaces and
+// parentheses. Therefore, parseStat counts the fields after the last parenthesis.
 func parseStat(line string) (stat, error) {
 	end := strings.LastIndexByte(line, ')')
 	if end < 0 {
 		return stat{}, fmt.Errorf("parse process stat %q: no command name", line)
 	}
 	fields := strings.Fields(line[end+1:])
-	const startField = 22 - 3 // the first field after the name is field 3
+	const startField = 22 - 3 // the first field after the command name is field 3
 	if len(fields) <= startField || len(fields[0]) != 1 {
 		return stat{}, fmt.Errorf("parse process stat %q: too few fields", line)
 	}
@@ -71,7 +72,8 @@ func Identify(pid int) (Identity, error) {
 	return Identity{PID: pid, Start: s.start}, nil
 }
 
-// Alive reports whether exactly this process still runs. A zombie does not run.
+// Alive reports whether this process still runs. A process with the same PID but another start time does not count. A
+// zombie does not count either.
 func (id Identity) Alive() bool {
 	if id.PID <= 0 {
 		return false
@@ -80,7 +82,7 @@ func (id Identity) Alive() bool {
 	return err == nil && s.start == id.Start && s.state != 'Z' && s.state != 'X'
 }
 
-// BootID returns an ID that changes at every boot. Clock ticks are comparable only within one boot.
+// BootID returns the ID of the current boot. Clock ticks of different boots cannot be compared.
 func BootID() string {
 	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

@@ -7,21 +7,21 @@ import (
 	"strings"
 )
 
-// markVariable is an environment variable of every process of a lab, which child processes inherit. No other program
-// sets this variable, so the variable proves that a process belongs to a lab.
+// markVariable is an environment variable that every process of a lab has. Child processes inherit the variable. No
+// other program sets the variable, so it proves that a process belongs to a lab.
 const markVariable = "PODLAPSE_LAB_PROCESS"
 
-// mark returns the environment entry of one component. The run directory identifies the lab.
+// mark returns the environment variable of one component, with its value. The run directory identifies the lab.
 func mark(run, component string) string { return markVariable + "=" + run + ":" + component }
 
 // Marked is a process whose environment contains the lab's mark.
 type Marked struct {
 	Identity
-	Component  string // name of the component, or of the component that started the process
+	Component  string // name of the component, or of the component whose child the process is
 	Executable string // path of the process's program
 }
 
-// FindMarked returns the running processes of the lab with this run directory, except the calling process.
+// FindMarked returns the running processes of the lab with the given run directory, except the calling process.
 func FindMarked(run string) []Marked {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
@@ -34,7 +34,8 @@ func FindMarked(run string) []Marked {
 		if err != nil || pid == os.Getpid() {
 			continue
 		}
-		// The identity is read first. If another process gets the PID later, the identity of the new process differs.
+		// FindMarked reads the identity first. If another process then gets the PID, the new process has a different
+		// identity.
 		id, err := Identify(pid)
 		if err != nil || !id.Alive() {
 			continue

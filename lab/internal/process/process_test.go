@@ -50,7 +50,7 @@ func TestReusedPIDIsNotSignaled(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = record.Stop(0) })
-	// The same PID with another start time, like a record after the kernel has reused the PID.
+	// The record has the same PID but another start time, as if the kernel had reused the PID.
 	other := record
 	other.Start++
 	if other.Alive() {

@@ -17,14 +17,14 @@ import (
 type Spec struct {
 	Name   string
 	Path   string   // absolute path of the program
-	Args   []string // without the program's name
-	Env    []string // added to a minimal environment; the process does not inherit the caller's environment
-	Inputs []string // files whose content determines whether a running process is up to date
-	Stdout string   // file to which standard output is appended; if empty, standard output goes to the log
+	Args   []string // arguments without the name of the program
+	Env    []string // added to a minimal environment, which does not contain the caller's variables
+	Inputs []string // files whose content is part of the fingerprint
+	Stdout string   // file to which the process appends its standard output; if empty, the output goes to the log
 	Search string   // directory that is first in PATH
 }
 
-// Fingerprint returns a hash that changes if the process must be restarted to match the spec.
+// Fingerprint returns a hash of the spec and its inputs. If the hash changes, the process must be restarted.
 func (s Spec) Fingerprint() (string, error) {
 	hash := sha256.New()
 	fmt.Fprintf(hash, "%q %q %q %q %q\n", s.Path, s.Args, s.Env, s.Stdout, s.Search)
@@ -45,12 +45,12 @@ func (s Spec) Fingerprint() (string, error) {
 // Starter starts and records the processes of one lab.
 type Starter struct {
 	Table Table
-	Run   string // the lab's run directory, which is part of the processes' mark
+	Run   string // run directory of the lab, which is part of the mark of each process
 	Logs  string
 }
 
-// Start starts the process in its own session, so that the process outlives the caller. Start records the process. If
-// the process exits while the caller runs, Start reaps the process.
+// Start starts and records a process. The process runs in its own session, so that it survives the end of the caller.
+// If the process exits before the caller, Start reaps the process.
 func (s Starter) Start(spec Spec) (Record, error) {
 	fingerprint, err := spec.Fingerprint()
 	if err != nil {
@@ -78,7 +78,8 @@ func (s Starter) Start(spec Spec) (Record, error) {
 	if err := cmd.Start(); err != nil {
 		return Record{}, fmt.Errorf("start %s: %w", spec.Name, err)
 	}
-	// The PID cannot be reused before the process is reaped, so reading the start tick here is safe.
+	// The kernel does not reuse the PID before Wait reaps the process. Therefore, the start time belongs to this
+	// process.
 	id, err := Identify(cmd.Process.Pid)
 	go func() { _ = cmd.Wait() }()
 	if err != nil {
@@ -97,7 +98,7 @@ func environment(spec Spec) []string {
 	return append([]string{"PATH=" + search, "HOME=/root", "LANG=C.UTF-8"}, spec.Env...)
 }
 
-// Tail returns at most the last n lines of a file. Tail is used for error messages.
+// Tail returns at most the last n lines of a file, for error messages.
 func Tail(path string, n int) string {
 	const most = 64 << 10
 	file, err := os.Open(path)

@@ -7,10 +7,11 @@ import (
 	"time"
 )
 
-// Signal sends a signal to exactly this process. If the process has exited, no process receives the signal.
+// Signal sends a signal to this process. If this process has exited, Signal sends no signal to another process with the
+// same PID.
 func (id Identity) Signal(signal syscall.Signal) error {
-	// os.FindProcess opens a pidfd, which refers to one process. The identity is checked after this call. If the PID is
-	// reused later, the signal does not reach the new process.
+	// os.FindProcess opens a pidfd, which always refers to the same process. Signal checks the identity after this
+	// call. If the kernel reuses the PID later, the new process does not receive the signal.
 	p, err := os.FindProcess(id.PID)
 	if err != nil {
 		return nil
@@ -25,8 +26,8 @@ func (id Identity) Signal(signal syscall.Signal) error {
 	return nil
 }
 
-// Stop asks the process to exit and kills it after the grace period. Stop returns when the process has exited. Stop
-// continues a process that was stopped with SIGSTOP, so that the process can exit by itself.
+// Stop asks the process to exit, and kills the process after the grace period. Stop returns after the process has
+// exited. If SIGSTOP stopped the process earlier, Stop first continues the process, so that it can exit.
 func (id Identity) Stop(grace time.Duration) error {
 	if grace > 0 {
 		if err := id.Signal(syscall.SIGTERM); err != nil {

@@ -14,21 +14,21 @@ import (
 // Record is the lab's record of one background process.
 type Record struct {
 	Name        string    `json:"name"`
-	Identity              // PID and start tick
+	Identity              // PID and start time of the process
 	Boot        string    `json:"boot_id"`
-	Fingerprint string    `json:"fingerprint"` // hash of the spec and the inputs with which the process was started
+	Fingerprint string    `json:"fingerprint"` // hash of the spec and the inputs at the start of the process
 	Log         string    `json:"log"`
 	StartedAt   time.Time `json:"started_at"`
 }
 
-// Alive reports whether the recorded process still runs in this boot.
+// Alive reports whether the recorded process still runs. After a reboot, the process does not run.
 func (r Record) Alive() bool { return r.Boot == BootID() && r.Identity.Alive() }
 
-// Table keeps one file for each process in a directory. Therefore, a crash during a write can destroy at most one
-// record.
+// Table stores the records in a directory, in one file for each process. Therefore, a crash during a write destroys at
+// most one record.
 type Table struct{ Dir string }
 
-// Put stores a record. Put replaces an existing record with the same name.
+// Put stores a record, and replaces a record with the same name.
 func (t Table) Put(r Record) error {
 	data, err := json.Marshal(r)
 	if err != nil {
@@ -44,7 +44,7 @@ func (t Table) Put(r Record) error {
 	return nil
 }
 
-// Get returns the record of a process. If there is no readable record, ok is false.
+// Get returns the record of a process. If the record is missing or not readable, ok is false.
 func (t Table) Get(name string) (r Record, ok bool) {
 	data, err := os.ReadFile(filepath.Join(t.Dir, name+".json"))
 	if err != nil || json.Unmarshal(data, &r) != nil || r.Name != name {
@@ -62,7 +62,7 @@ func (t Table) Remove(name string) error {
 	return nil
 }
 
-// All returns every readable record, with the oldest process first.
+// All returns all readable records. The record of the oldest process comes first.
 func (t Table) All() []Record {
 	paths, _ := filepath.Glob(filepath.Join(t.Dir, "*.json"))
 	var records []Record

@@ -11,16 +11,16 @@ import (
 
 // Usage contains the resources that a process has used.
 type Usage struct {
-	CPU    time.Duration // user and system time of all threads
-	Memory int64         // resident bytes
-	Own    int64         // resident bytes, without bytes from files such as the program
-	Peak   int64         // maximum number of resident bytes
+	CPU    time.Duration // user time plus system time of all threads
+	Memory int64         // resident memory in bytes
+	Own    int64         // resident memory in bytes, without pages of files such as the program
+	Peak   int64         // maximum of the resident memory, in bytes
 }
 
-// tick is the unit of times in /proc: 1/100 s on every Linux system that runs Go.
+// tick is the unit of the times in /proc. The unit is 1/100 s on every Linux system that runs Go.
 const tick = 10 * time.Millisecond
 
-// Usage reads the usage of exactly this process.
+// Usage returns the resources that this process has used.
 func (id Identity) Usage() (Usage, error) {
 	s, err := readStat(id.PID)
 	if err != nil {
@@ -53,7 +53,7 @@ func (id Identity) Usage() (Usage, error) {
 	return Usage{CPU: time.Duration(s.cpu) * tick, Memory: pages * size, Own: (pages - shared) * size, Peak: peak}, nil
 }
 
-// peak returns the value VmHWM, which the kernel reports in KiB.
+// peak returns the maximum of the resident memory. The kernel reports it in KiB, in the field VmHWM.
 func (id Identity) peak() (int64, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", id.PID))
 	if err != nil {

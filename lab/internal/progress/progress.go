@@ -1,5 +1,5 @@
-// Package progress reports the lab's current work, and the time since the start of this work, to a user or a log file.
-// The package writes plain lines, which look the same on a terminal, in a pipe and in a CI log.
+// Package progress reports the current work of the lab to a user or a log file, with the time since the start. The
+// package writes plain lines, which are readable on a terminal, in a pipe and in a CI log.
 package progress
 
 import (
@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// Reporter prefixes each line with the time since the reporter was created. The methods of Reporter are safe for
-// concurrent use.
+// Reporter prints lines. Each line starts with the time since New created the reporter. The methods of Reporter are
+// safe for concurrent use.
 type Reporter struct {
 	mu        sync.Mutex
 	out       io.Writer
 	startedAt time.Time
 }
 
-// New returns a reporter whose clock starts now.
+// New returns a reporter that measures the time from now on.
 func New(out io.Writer) *Reporter { return &Reporter{out: out, startedAt: time.Now()} }
 
 // Say prints one line.
@@ -35,8 +35,8 @@ func elapsed(d time.Duration) string {
 	return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
 }
 
-// Beat calls the function describe after each period, and prints the result. The returned function stop ends these
-// calls, and waits until the last call of describe has returned.
+// Beat calls the function describe after each period, and prints the returned text. The function stop ends these calls,
+// and waits until the last call of describe has returned.
 func (r *Reporter) Beat(period time.Duration, describe func() string) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -56,8 +56,8 @@ func (r *Reporter) Beat(period time.Duration, describe func() string) (stop func
 	return func() { cancel(); <-done }
 }
 
-// Wait polls check until check returns nil, the limit is reached, or ctx ends. Every ten seconds, Wait prints the last
-// error of check. The returned error contains the parameter what and the last error of check.
+// Wait calls check repeatedly until check returns nil, the limit is reached, or ctx ends. Every ten seconds, Wait
+// prints the last error of check. The returned error contains the argument what and the last error of check.
 func (r *Reporter) Wait(ctx context.Context, what string, limit, every time.Duration,
 	check func(context.Context) error) error {
 	startedAt := time.Now()
@@ -70,7 +70,7 @@ func (r *Reporter) Wait(ctx context.Context, what string, limit, every time.Dura
 		if err == nil {
 			return nil
 		}
-		// If the end of the wait interrupted a check, the error of the previous check is more useful.
+		// If the end of ctx interrupted the check, the error of the previous check is more useful.
 		if last == nil || ctx.Err() == nil {
 			last = err
 		}
@@ -90,7 +90,7 @@ func (r *Reporter) Wait(ctx context.Context, what string, limit, every time.Dura
 	}
 }
 
-// Hopeless wraps an error of a check after which further waiting is pointless.
+// Hopeless wraps an error of the argument check of Wait. Wait then stops waiting immediately.
 func Hopeless(err error) error { return hopeless{err} }
 
 type hopeless struct{ error }

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Client queries one server.
+// Client queries one Prometheus server.
 type Client struct {
 	Server string // for example http://127.0.0.1:9090
 }
@@ -23,13 +23,14 @@ type Sample struct {
 	Value  float64
 }
 
-// Query evaluates an expression at the current time. The result must be a vector, which can be empty.
+// Query evaluates a PromQL expression at the current time. The value of the expression must be an instant vector. The
+// vector can be empty.
 func (c Client) Query(ctx context.Context, expression string) ([]Sample, error) {
 	var vector struct {
 		Type   string `json:"resultType"`
 		Result []struct {
 			Metric map[string]string `json:"metric"`
-			Value  [2]any            `json:"value"` // the time, and the number as text
+			Value  [2]any            `json:"value"` // two elements: the time, and the number as text
 		} `json:"result"`
 	}
 	if err := c.get(ctx, "/api/v1/query", url.Values{"query": {expression}}, &vector); err != nil {
@@ -56,8 +57,8 @@ type Exemplar struct {
 	Value  json.Number       `json:"value"`
 }
 
-// Exemplars returns the exemplars of the series that a selector matches. The exemplars are from the last period of the
-// given length.
+// Exemplars returns the exemplars of the series that match a selector. The argument last is the length of the time
+// range, which ends now.
 func (c Client) Exemplars(ctx context.Context, selector string, last time.Duration) ([]Exemplar, error) {
 	var series []struct {
 		Exemplars []Exemplar `json:"exemplars"`
@@ -75,11 +76,11 @@ func (c Client) Exemplars(ctx context.Context, selector string, last time.Durati
 	return exemplars, nil
 }
 
-// Rule is the state of a recording rule or an alert.
+// Rule is the state of one recording rule or alerting rule.
 type Rule struct {
 	Type           string    `json:"type"` // "recording" or "alerting"
 	Name           string    `json:"name"`
-	Health         string    `json:"health"` // "ok", "err", or "unknown" before the first evaluation
+	Health         string    `json:"health"` // "ok" or "err", or "unknown" before the first evaluation
 	LastError      string    `json:"lastError"`
 	LastEvaluation time.Time `json:"lastEvaluation"`
 }

@@ -13,14 +13,14 @@ import (
 
 const docs = "../../../docs"
 
-// page is a document whose tables name proofs.
+// page is a document with tables in which each row has a proof.
 type page struct {
 	file  string
-	head  string // header of the tables with proofs
-	least int    // minimum number of rows; with fewer, the tables were not recognized
+	head  string // header line of the tables
+	least int    // minimum number of rows; fewer rows mean that the test did not recognize the tables
 }
 
-// pages returns all such documents.
+// pages returns all documents with proofs.
 func pages() []page {
 	return []page{
 		{"predecessors.md", "| capability | podlapse | proven by |", 100},
@@ -28,16 +28,17 @@ func pages() []page {
 	}
 }
 
-// The start of the second cell of a row without proof, and the text in place of the proof.
+// The words in rows without a proof. The first words are in the second cell. The other words replace the proof.
 const (
 	leftOut, remains, noProof = "Left out", "Remains", "–"
 	notYet, proofLater        = "Not yet", "not yet"
 )
 
-// row is a row of a table: a capability of a predecessor and its counterpart in podlapse, or an attempt and its result.
+// row is a row of a table. In one document, a row contains a capability of a predecessor and podlapse's counterpart. In
+// the other document, a row contains an attempted attack and its result.
 type row struct{ subject, answer, proof string }
 
-// rows returns the rows with a proof in the tables of a page.
+// rows returns the rows of those tables of a page that have proofs.
 func (p page) rows(t *testing.T, text string) []row {
 	t.Helper()
 	var all []row
@@ -66,7 +67,7 @@ var (
 	scenarios = regexp.MustCompile("scenarios? (?:`[^`]+`(?:, )?)+|such as `[^`]+`")
 )
 
-// problems returns what is wrong with a row.
+// problems returns the mistakes in a row.
 func (r row) problems(source func(path string) string) []string {
 	var wrong []string
 	waits := strings.HasPrefix(r.answer, notYet)
@@ -116,7 +117,7 @@ func TestEveryRowHasProof(t *testing.T) {
 	}
 }
 
-// problems accepts valid rows, and reports a problem for each kind of mistake.
+// The method problems must accept valid rows, and must report each kind of mistake.
 func TestRowProblems(t *testing.T) {
 	source := func(string) string { return "package p\n\nfunc TestThis(t *testing.T) {}\n" }
 	for _, right := range []row{
@@ -162,7 +163,7 @@ func TestReferencesExist(t *testing.T) {
 	}
 }
 
-// checkReferences requires that the files, metrics and flags that a page names exist.
+// checkReferences requires that all files, metrics and flags in a page exist.
 func (p page) checkReferences(t *testing.T, text string) {
 	t.Helper()
 	metrics, configuration := read(t, docs, "metrics.md"), read(t, docs, "configuration.md")

@@ -6,32 +6,33 @@ import (
 	"time"
 )
 
-// Access is one request that the registry served. The timestamps of an Access are the truth about a pull.
+// Access is one request that the registry served. Scenarios use its times as the true times of a pull.
 type Access struct {
 	Sequence    uint64    `json:"sequence"`
 	Method      string    `json:"method"`
 	Repository  string    `json:"repository"`
 	Kind        string    `json:"kind"`
-	Reference   string    `json:"reference"`        // tag or digest
-	Client      string    `json:"client,omitempty"` // the User-Agent header
+	Reference   string    `json:"reference"`        // tag or digest of the request
+	Client      string    `json:"client,omitempty"` // value of the header User-Agent
 	Range       string    `json:"range,omitempty"`
 	Status      int       `json:"status"`
 	Bytes       int64     `json:"bytes"`
 	StartAt     time.Time `json:"start_at"`               // time when the registry had read the request
 	FirstByteAt time.Time `json:"first_byte_at,omitzero"` // time when the registry wrote the first byte of the body
-	// time when the registry wrote the last byte, or the handler returned
+	// Time when the registry wrote the last byte. If the body was empty, the time when the handler returned.
 	LastByteAt time.Time `json:"last_byte_at"`
 	Failure    string    `json:"failure,omitempty"`
 }
 
-// accessLog keeps the latest requests. accessLog is safe for concurrent use.
+// accessLog contains the latest requests. accessLog is safe for concurrent use.
 type accessLog struct {
 	mu      sync.Mutex
 	entries []Access
 	next    uint64
 }
 
-// accessLogSize is the maximum number of entries in the log. If the log is full, the oldest entries are dropped.
+// accessLogSize is the maximum number of requests in the log. If the log is full, a new request replaces the oldest
+// request.
 const accessLogSize = 8192
 
 func (l *accessLog) add(a Access) {
@@ -45,7 +46,7 @@ func (l *accessLog) add(a Access) {
 	l.entries = append(l.entries, a)
 }
 
-// list returns the entries whose repository matches the pattern, ordered by the ends of the requests.
+// list returns the requests for repositories that match the pattern, in the order of the requests' ends.
 func (l *accessLog) list(pattern string) []Access {
 	l.mu.Lock()
 	defer l.mu.Unlock()

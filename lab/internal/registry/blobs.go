@@ -15,20 +15,21 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// blobStore stores blobs as files. The upstream disk store hashes a blob at every request. Hashing would delay the
-// first byte of a large blob and distort the measurements. blobs is safe for concurrent use.
+// blobStore stores blobs as files. The upstream library's disk store hashes a blob at every request. This hashing would
+// delay the first byte of a large blob and distort the measurements. blobStore is safe for concurrent use.
 type blobStore struct {
 	dir   string
-	limit int64 // maximum total of bytes
+	limit int64 // maximum size of all blobs together, in bytes
 
 	mu    sync.Mutex
-	owner map[v1.Hash]string // repository that pushed the blob
+	owner map[v1.Hash]string // repository of the push, by the hash of the blob
 	size  map[v1.Hash]int64
 	total int64
 }
 
 func newBlobs(dir string, limit int64) (*blobStore, error) {
-	// Manifests are only in memory, so no client would ever request the blobs of an earlier run.
+	// The registry keeps manifests only in memory. After a restart, the manifests of earlier runs are missing, so no
+	// client requests the blobs of these runs.
 	if err := os.RemoveAll(dir); err != nil {
 		return nil, fmt.Errorf("delete old blob directory: %w", err)
 	}
@@ -70,7 +71,7 @@ func (b *blobStore) Put(_ context.Context, repository string, h v1.Hash, content
 	if err != nil {
 		return fmt.Errorf("store blob: %w", err)
 	}
-	defer os.Remove(file.Name()) // fails after the rename, as intended
+	defer os.Remove(file.Name()) // after the rename, Remove fails, and the error is ignored
 	b.mu.Lock()
 	room := b.limit - b.total
 	b.mu.Unlock()
@@ -94,7 +95,7 @@ func (b *blobStore) Put(_ context.Context, repository string, h v1.Hash, content
 	return nil
 }
 
-// forget removes the blobs of the repositories that match the pattern.
+// forget removes the blobs of all repositories that match the pattern.
 func (b *blobStore) forget(pattern string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

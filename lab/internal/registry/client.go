@@ -21,7 +21,7 @@ func (c Client) Healthy(ctx context.Context) error {
 	return c.call(ctx, http.MethodGet, "/healthz", nil, nil)
 }
 
-// SetRules replaces all rules. Without rules, there are no faults.
+// SetRules replaces all rules of the registry. If there are no rules, the registry injects no faults.
 func (c Client) SetRules(ctx context.Context, rules ...Rule) error {
 	if rules == nil {
 		rules = []Rule{}
@@ -29,14 +29,14 @@ func (c Client) SetRules(ctx context.Context, rules ...Rule) error {
 	return c.call(ctx, http.MethodPut, "/rules", rules, nil)
 }
 
-// Log returns the requests for the repositories that match the pattern.
+// Log returns the requests for all repositories that match the pattern.
 func (c Client) Log(ctx context.Context, pattern string) ([]Access, error) {
 	var accesses []Access
 	err := c.call(ctx, http.MethodGet, "/log?repository="+url.QueryEscape(pattern), nil, &accesses)
 	return accesses, err
 }
 
-// Forget removes the blobs of the repositories that match the pattern.
+// Forget removes the blobs of all repositories that match the pattern.
 func (c Client) Forget(ctx context.Context, pattern string) error {
 	return c.call(ctx, http.MethodDelete, "/blobs?repository="+url.QueryEscape(pattern), nil, nil)
 }

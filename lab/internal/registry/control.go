@@ -7,7 +7,7 @@ import (
 	"path"
 )
 
-// Control is the handler for scenarios:
+// Control returns the HTTP handler through which scenarios control the registry:
 //
 //	GET    /healthz                  200 when the registry serves
 //	GET    /rules                    the active rules

@@ -7,28 +7,28 @@ import (
 	"time"
 )
 
-// errReset is the error of a handler after a rule has reset its connection.
+// errReset is the error of a handler whose connection was reset by a rule.
 var errReset = errors.New("connection reset by rule")
 
-// A faulty is a response writer that applies a rule to the body. faulty records when the first and the last byte were
-// sent.
+// faulty is a response writer that applies a rule to the response body. faulty records the times of the first and the
+// last byte.
 type faulty struct {
 	http.ResponseWriter
 	request *http.Request
 	rule    Rule
-	link    *link // for a shared rule
+	link    *link // link of a shared rule; otherwise nil
 
 	status  int
 	sent    int64
-	startAt time.Time // start of the body; the throttle counts from this time
+	startAt time.Time // start of the body, from which the rate limit counts
 	firstAt time.Time
 	lastAt  time.Time
 	stalled bool
 	failure string
 }
 
-// chunk returns the maximum number of bytes for one write. Small writes make the data rate uniform. However, each write
-// reads the clock, so the number is large enough for fast streams.
+// chunk returns the maximum size of one write, in bytes. Small writes give a uniform data rate. However, each write
+// reads the clock, so the writes must not be too small for fast streams.
 func (f *faulty) chunk() int64 {
 	const most = 32 << 10
 	if f.rule.BytesPerSecond == 0 {
@@ -83,7 +83,7 @@ func (f *faulty) Write(body []byte) (int, error) {
 	return written, nil
 }
 
-// untilNextFault returns the number of bytes that can be sent before the next stall or reset.
+// untilNextFault returns the number of body bytes before the next stall or reset.
 func (f *faulty) untilNextFault() int64 {
 	left := int64(1) << 62
 	if f.rule.Stall.Duration > 0 && !f.stalled {
@@ -95,14 +95,14 @@ func (f *faulty) untilNextFault() int64 {
 	return max(left, 0)
 }
 
-// fault applies the next stall or reset.
+// fault applies the stall or the reset that is due.
 func (f *faulty) fault() error {
 	if f.rule.Stall.Duration > 0 && !f.stalled && f.sent >= f.rule.StallAfterBytes {
 		f.stalled = true
 		_ = http.NewResponseController(f.ResponseWriter).Flush()
 		pausedAt := time.Now()
 		err := f.sleep(f.rule.Stall.Duration)
-		// Without this correction, the throttle would send a burst after the pause.
+		// Without this correction of the start, the rate limit would permit a burst after the pause.
 		f.startAt = f.startAt.Add(time.Since(pausedAt))
 		return err
 	}
@@ -114,14 +114,14 @@ func (f *faulty) fault() error {
 		return errReset
 	}
 	if tcp, ok := connection.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0) // close the connection with RST instead of FIN
+		_ = tcp.SetLinger(0) // Close sends RST instead of FIN
 	}
 	_ = connection.Close()
 	return errReset
 }
 
-// pace waits until n more bytes are allowed to be sent. pace counts from the start of the body and not from the last
-// write, so that inexact sleeps do not add up.
+// pace waits until the rate limit permits n more bytes. pace measures from the start of the body, not from the last
+// write. Therefore, errors of single sleeps do not add up.
 func (f *faulty) pace(n int64) error {
 	if f.rule.BytesPerSecond == 0 {
 		return nil
@@ -133,7 +133,7 @@ func (f *faulty) pace(n int64) error {
 	return f.sleep(time.Until(f.startAt.Add(due)))
 }
 
-// sleep waits for the given time. sleep returns early if the client disconnects.
+// sleep waits for the given duration. If the client disconnects, sleep returns earlier.
 func (f *faulty) sleep(d time.Duration) error {
 	if d <= 0 {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// serve writes size bytes through a rule in pieces, like a file server, and returns how long it took by the bubble's
-// clock.
+// serve writes size bytes in pieces through a rule, like a file server. serve returns the duration of the writes by the
+// clock of the synctest bubble.
 func serve(t *testing.T, rule Rule, size int) (*faulty, time.Duration) {
 	t.Helper()
 	writer := &faulty{ResponseWriter: httptest.NewRecorder(), rule: rule,
@@ -50,7 +50,7 @@ func TestThrottleIsAccurate(t *testing.T) {
 func TestThrottleIsSmooth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		writer, _ := serve(t, Rule{BytesPerSecond: 4 << 20}, 1<<20)
-		// The first byte must not wait for much more than its share.
+		// The rate limit must not delay the first byte by more than the time for a small piece.
 		if wait := writer.firstAt.Sub(writer.startAt); wait > 10*time.Millisecond {
 			t.Errorf("the first byte came after %s", wait)
 		}

@@ -33,7 +33,7 @@ func newBench(t *testing.T, limit int64) bench {
 	return bench{t, images.URL, Client{Address: strings.TrimPrefix(control.URL, "http://")}}
 }
 
-// push stores size random bytes and returns the blob's path and content.
+// push stores a blob of size random bytes, and returns the blob's path and content.
 func (b bench) push(repository string, size int) (string, []byte) {
 	b.t.Helper()
 	content := make([]byte, size)
@@ -76,7 +76,8 @@ func (b bench) rules(rules ...Rule) {
 	}
 }
 
-// logged waits for the n-th entry of a repository, because the log gets it a moment after the client has the last byte.
+// logged waits until the log has n entries for a repository. The registry adds an entry a moment after the client has
+// the last byte.
 func (b bench) logged(pattern string, n int) []Access {
 	b.t.Helper()
 	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
@@ -99,8 +100,8 @@ func TestThrottleOverTheNetwork(t *testing.T) {
 	b := newBench(t, 1<<30)
 	path, content := b.push("slow/image", size)
 	b.rules(Rule{Repository: "slow/*", BytesPerSecond: rate})
-	// A response that comes too early is always wrong. One that comes too late may be caused by a busy machine, so a
-	// single exact attempt is enough.
+	// A response that arrives too early is always a fault of the registry. A response can arrive too late because the
+	// machine is busy. Therefore, one attempt with exact times is enough.
 	var late []time.Duration
 	for attempt := range 5 {
 		_, body, took, err := b.get(path, "")
@@ -176,13 +177,13 @@ func TestResetAndResume(t *testing.T) {
 	if err == nil || len(body) > 40_000 {
 		t.Fatalf("got %d bytes, %v, want a broken connection", len(body), err)
 	}
-	// containerd's next request.
+	// containerd sends this request after a broken response.
 	status, rest, _, err := b.get(path, "bytes=40000-")
 	if err != nil || status != http.StatusPartialContent || !bytes.Equal(rest, content[40_000:]) {
 		t.Errorf("resume: %d, %d bytes, %v", status, len(rest), err)
 	}
 	log := b.logged("red/*", 2)
-	// The client may return before the registry has logged the broken response.
+	// The client can return before the registry has logged the broken response.
 	slices.SortFunc(log, func(a, b Access) int { return a.StartAt.Compare(b.StartAt) })
 	if n := len(log); n != 2 || log[n-2].Failure == "" || log[n-2].Bytes != 40_000 || log[n-1].Failure != "" {
 		t.Errorf("log %+v", log)
@@ -212,7 +213,7 @@ func TestForgetAndStorageLimit(t *testing.T) {
 	if err := b.client.Forget(t.Context(), "red/*"); err != nil {
 		t.Fatal(err)
 	}
-	b.push("red/image", 600) // there is space again
+	b.push("red/image", 600) // the registry has space again
 	if got, _, _, _ := b.get(kept, ""); got != 200 {
 		t.Errorf("another repository's blob: %d", got)
 	}

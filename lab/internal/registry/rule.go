@@ -1,7 +1,7 @@
-// Package registry is the lab's image registry, a real registry that the lab's program serves. Scenarios can slow down
-// or break the registry at any time. The registry logs the time of each request.
+// Package registry is the lab's image registry. The lab's program serves this real registry. At any time, a scenario
+// can make the registry slow or broken. The registry logs the time of each request.
 //
-// Faults affect only reads (GET and HEAD). Images are pushed at full speed.
+// Faults apply only to reads (GET and HEAD). Pushes have full speed.
 package registry
 
 import (
@@ -12,26 +12,27 @@ import (
 	"time"
 )
 
-// The kinds of requests, for Rule.Kind and Access.Kind.
+// The kinds of requests for Rule.Kind and Access.Kind.
 const (
 	KindManifest = "manifest"
 	KindBlob     = "blob"
 	KindOther    = "other"
 )
 
-// Rule is one fault for the requests that match the rule. If several rules match, the first rule applies.
+// Rule is one fault and the requests to which it applies. If several rules match a request, the first matching rule
+// applies.
 type Rule struct {
 	Repository string `json:"repository"`      // path.Match pattern; "*" does not match a slash
-	Kind       string `json:"kind,omitempty"`  // manifest or blob; empty for both kinds
-	Times      int    `json:"times,omitempty"` // applies only to the first N matching requests; 0 for all requests
+	Kind       string `json:"kind,omitempty"`  // "manifest" or "blob"; if empty, both kinds
+	Times      int    `json:"times,omitempty"` // maximum number of affected requests; 0 means no limit
 
-	Status         int   `json:"status,omitempty"`           // status of the response instead of the content
+	Status         int   `json:"status,omitempty"`           // status code of the response, which then has no content
 	BytesPerSecond int64 `json:"bytes_per_second,omitempty"` // rate limit for each response body
-	// the rate limit applies to all bodies together, like one link
+	// If Shared is true, the rate limit applies to all bodies together, like the rate of one network link.
 	Shared          bool     `json:"shared,omitempty"`
-	Stall           Duration `json:"stall,omitzero"`              // duration of one pause in the body
-	StallAfterBytes int64    `json:"stall_after_bytes,omitempty"` // number of body bytes before the pause
-	// number of body bytes before the connection is reset
+	Stall           Duration `json:"stall,omitzero"`              // duration of a single pause in the body
+	StallAfterBytes int64    `json:"stall_after_bytes,omitempty"` // number of body bytes that are sent before the pause
+	// number of body bytes that are sent before the registry resets the connection
 	ResetAfterBytes int64 `json:"reset_after_bytes,omitempty"`
 }
 
@@ -68,7 +69,7 @@ func (r Rule) matches(repository, kind string) bool {
 	return ok && err == nil
 }
 
-// Duration is written in Go's format, such as "2s".
+// Duration is a duration that is written in Go's format, such as "2s".
 type Duration struct{ time.Duration }
 
 // MarshalText implements encoding.TextMarshaler.

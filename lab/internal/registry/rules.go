@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// link represents the link that all bodies of a shared rule use. link is safe for concurrent use.
+// link simulates a network link that the bodies of a shared rule use together. link is safe for concurrent use.
 type link struct {
 	mu   sync.Mutex
-	free time.Time // time when all earlier bytes have passed the link
+	free time.Time // time when the last byte will have passed the link
 }
 
-// pass returns the time when this many additional bytes have passed the link at this rate.
+// pass adds bytes to the link, and returns the time when the last of these bytes has passed the link at the given rate.
 func (l *link) pass(bytes, bytesPerSecond int64, now time.Time) time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -24,16 +24,16 @@ func (l *link) pass(bytes, bytesPerSecond int64, now time.Time) time.Time {
 	return l.free
 }
 
-// rules contains the active faults. rules is safe for concurrent use.
+// rules contains the active rules. rules is safe for concurrent use.
 type rules struct {
 	mu      sync.Mutex
 	current []Rule
-	used    []int // number of applications of each rule
+	used    []int // how often each rule was applied
 	links   map[Rule]*link
 }
 
-// replace activates a new set of rules. If one of the rules is invalid, replace changes nothing. If a rule was already
-// active, replace keeps the count of this rule.
+// replace activates a new list of rules. If any rule is invalid, replace changes nothing. For a rule that was already
+// active, replace keeps the number of its applications.
 func (s *rules) replace(next []Rule) error {
 	for i, rule := range next {
 		if err := rule.Validate(); err != nil {
@@ -67,8 +67,8 @@ func (s *rules) list() []Rule {
 	return append([]Rule{}, s.current...)
 }
 
-// take returns and counts the rule for a request. If the rule is shared, take also returns its link. If no rule
-// matches, take returns the zero rule, which has no effect.
+// take returns the rule for a request, and counts the application of the rule. If the rule is shared, take also returns
+// the link of the rule. If no rule matches, take returns the zero Rule, which has no effect.
 func (s *rules) take(repository, kind string) (Rule, *link) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,7 +14,8 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// Server is the registry with its faults and its log. Images serves pulls and pushes, and Control serves scenarios.
+// Server is the registry with its faults and its log. The method Images serves pulls and pushes. The method Control
+// serves scenarios.
 type Server struct {
 	rules    rules
 	accesses accessLog
@@ -22,7 +23,7 @@ type Server struct {
 	inner    http.Handler
 }
 
-// New returns a registry that keeps its blobs in dir and stores at most limit bytes. New empties dir first.
+// New returns a registry that stores its blobs in dir, up to limit bytes. New first removes all files in dir.
 func New(dir string, limit int64) (*Server, error) {
 	store, err := newBlobs(dir, limit)
 	if err != nil {
@@ -32,7 +33,7 @@ func New(dir string, limit int64) (*Server, error) {
 	return &Server{blobs: store, inner: upstream.New(upstream.WithBlobHandler(store), upstream.Logger(quiet))}, nil
 }
 
-// Images implements http.Handler for the registry protocol.
+// Images is the HTTP handler for the registry protocol.
 func (s *Server) Images(response http.ResponseWriter, request *http.Request) {
 	repository, kind, reference := parsePath(request.URL.Path)
 	access := Access{Method: request.Method, Repository: repository, Kind: kind, Reference: reference,
@@ -52,7 +53,7 @@ func (s *Server) Images(response http.ResponseWriter, request *http.Request) {
 
 func (s *Server) answer(writer *faulty, request *http.Request, kind, reference string) {
 	if writer.rule.Stall.Duration > 0 && writer.rule.StallAfterBytes == 0 {
-		// The stall happens before the handler runs, because the handler holds a lock while the handler writes a
+		// The stall must happen before the upstream handler runs, because this handler holds a lock while it writes a
 		// manifest.
 		writer.stalled = true
 		if writer.sleep(writer.rule.Stall.Duration) != nil {
@@ -69,7 +70,7 @@ func (s *Server) answer(writer *faulty, request *http.Request, kind, reference s
 	s.inner.ServeHTTP(writer, request)
 }
 
-// writeStatus responds as a real registry does, so that clients report the reason.
+// writeStatus responds with the error body of a real registry, so that clients report the reason.
 func writeStatus(response http.ResponseWriter, status int) {
 	codes := map[int]string{http.StatusUnauthorized: "UNAUTHORIZED", http.StatusForbidden: "DENIED",
 		http.StatusNotFound: "MANIFEST_UNKNOWN", http.StatusTooManyRequests: "TOOMANYREQUESTS"}
@@ -88,8 +89,8 @@ func writeStatus(response http.ResponseWriter, status int) {
 
 func openRange() *regexp.Regexp { return regexp.MustCompile(`^bytes=(\d+)-$`) }
 
-// closeRange adds an end to a range that has no end. A client that resumes a download requests "bytes=N-". The upstream
-// handler does not support this form.
+// closeRange adds an end to a range without an end. A client that resumes a download requests "bytes=N-", but the
+// upstream handler supports only ranges with an end.
 func (s *Server) closeRange(request *http.Request, digest string) {
 	match := openRange().FindStringSubmatch(request.Header.Get("Range"))
 	if match == nil {
@@ -104,7 +105,7 @@ func (s *Server) closeRange(request *http.Request, digest string) {
 	}
 }
 
-// parsePath splits a registry path of the form /v2/REPOSITORY/(manifests|blobs)/REFERENCE.
+// parsePath splits a path of the form /v2/REPOSITORY/(manifests|blobs)/REFERENCE.
 func parsePath(path string) (repository, kind, reference string) {
 	rest, ok := strings.CutPrefix(path, "/v2/")
 	if !ok {

@@ -1,5 +1,5 @@
-// Package sample shows podlapse to a new user. The package starts a small workload and lets the agent explain the
-// start-up time of each pod.
+// Package sample shows podlapse to a new user. The package starts a small workload, and lets the agent explain the
+// duration of each pod's start-up.
 package sample
 
 import (
@@ -18,17 +18,17 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// Namespace is the namespace of the sample. The namespace remains until the next sample, so that users can inspect the
+// Namespace is the namespace of the sample. The namespace remains until the next sample, so that users can inspect its
 // pods.
 const Namespace = "sample"
 
 const replicas = 2
 
-// scrapeInterval is short, so that users see results soon.
+// scrapeInterval is short, so that users see metrics soon.
 const scrapeInterval = 2 * time.Second
 
-// Show starts a new sample, waits until the agent has settled the sample's pods, and runs the agent's command explain
-// for each pod. Show writes the explanations to out.
+// Show starts a new sample and waits until the agent has settled its pods. For each pod, Show then runs the agent's
+// command explain, and writes the output to out.
 func Show(ctx context.Context, n node.Node, out, log io.Writer) error {
 	program := n.Agent()
 	if program == "" {
@@ -39,7 +39,7 @@ func Show(ctx context.Context, n node.Node, out, log io.Writer) error {
 		return err
 	}
 	defer release()
-	// The sample must start new pods, so the pods of an earlier sample are removed.
+	// The sample must start new pods, so Show first removes the pods of an earlier sample.
 	if err := bench.ClearAll(ctx, n, Namespace); err != nil {
 		return fmt.Errorf("remove the earlier sample: %w", err)
 	}
@@ -73,8 +73,8 @@ func Show(ctx context.Context, n node.Node, out, log io.Writer) error {
 	return nil
 }
 
-// monitor starts a Prometheus for users to try. This Prometheus scrapes the agent and uses the unmodified rules. The
-// sample also works without Prometheus.
+// monitor starts a Prometheus that users can try. This Prometheus scrapes the agent and evaluates the unmodified rules.
+// The sample also works without a Prometheus.
 func monitor(ctx context.Context, n node.Node) error {
 	if err := n.FindPrometheus(ctx); err != nil {
 		n.Report.Say("the sample runs without Prometheus: %v", err)
@@ -88,8 +88,8 @@ func monitor(ctx context.Context, n node.Node) error {
 	return err
 }
 
-// start deploys the sample and returns its pods after the agent has reported these pods as ready. The registry is slow
-// enough to make the pull and the pull queue visible.
+// start deploys the sample, waits until the agent has reported its pods as ready, and returns the names of the pods.
+// The registry is slow enough that users can see the pull and the pull queue.
 func start(ctx context.Context, b *bench.Bench) ([]string, error) {
 	image, err := b.Image(ctx, "shop", 12<<20)
 	if err != nil {

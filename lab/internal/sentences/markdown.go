@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// item matches the markers of list items and quotations. Each marker starts a new paragraph.
+// item matches the markers of list items and quotations. After each marker, a new paragraph starts.
 var item = regexp.MustCompile(`^(?:[-*+>]|\d+\.) +`)
 
 // markdown returns the sentences of running text. markdown skips code blocks, tables, headings, HTML and link
@@ -17,7 +17,7 @@ func markdown(file, text string) []Sentence {
 		sentences = append(sentences, split(file, paragraph)...)
 		paragraph = nil
 	}
-	fence := "" // prefix of the line that ends the code block
+	fence := "" // prefix of the line at which the code block ends
 	number := 0
 	for raw := range strings.Lines(text) {
 		number++

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// commentMarkers maps the ending of a file's name to the marker of the comments in this file.
+// commentMarkers maps the ending of a file name to the marker of comments in the file.
 var commentMarkers = map[string]string{
 	".js": "//", ".sh": "#", ".yaml": "#", ".yml": "#", "Dockerfile": "#", "Makefile": "#",
 }
 
 // commentMarker returns the marker of comments in YAML, JavaScript, shell scripts, Makefiles and Dockerfiles. For other
-// files, commentMarker returns an empty string.
+// files, the marker is an empty string.
 func commentMarker(name string) string {
 	if ending := path.Ext(name); ending != "" {
 		return commentMarkers[ending]
@@ -19,9 +19,9 @@ func commentMarker(name string) string {
 	return commentMarkers[path.Base(name)]
 }
 
-// script returns the sentences of the comments in a file that is not written in Go. Each comment line either stands
-// alone or follows code. Adjacent lines that stand alone form a paragraph. script also reads the block comments of
-// JavaScript.
+// script returns the sentences in the comments of a file that is not a Go file. A comment is on its own line, or
+// follows code on the same line. Adjacent comments on their own lines form a paragraph. script also reads the block
+// comments of JavaScript.
 func script(name, text, marker string) []Sentence {
 	var sentences []Sentence
 	var paragraph []line
@@ -42,7 +42,7 @@ func script(name, text, marker string) []Sentence {
 			inBlock = !strings.HasSuffix(bare, "*/")
 			comment, alone = strings.Trim(bare, "/*"), true
 		case alone && (strings.HasPrefix(comment, "!") || strings.HasPrefix(comment, " shellcheck ")):
-			continue // for a program, not for a reader
+			continue // only programs read this comment
 		}
 		if !alone {
 			end(bare)
@@ -67,7 +67,8 @@ func script(name, text, marker string) []Sentence {
 	return sentences
 }
 
-// afterCode splits a line into its code and the comment after the code. A marker inside quotes begins no comment.
+// afterCode splits a line into the code and the comment after the code. A comment marker inside quotes does not start a
+// comment.
 func afterCode(text, marker string) (code, comment string, ok bool) {
 	for from := 0; ; {
 		i := strings.Index(text[from:], " "+marker+" ")

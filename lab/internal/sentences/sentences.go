@@ -1,5 +1,5 @@
-// Package sentences draws a random sample of the repository's sentences, so that a reviewer can judge the language. The
-// sample depends only on the seed and on the files.
+// Package sentences draws a random sample of the sentences in the repository, so that a reviewer can judge their
+// language. The sample depends only on the seed and on the files.
 package sentences
 
 import (
@@ -12,21 +12,21 @@ import (
 	"strings"
 )
 
-// Sentence is a sentence, a message or a help text, with the location of its start.
+// Sentence is a sentence, a message or a help text, and the place where it starts.
 type Sentence struct {
-	File string // relative to the root of the repository, with slashes
-	Line int    // counted from 1
-	Text string // the text on one line
-	Code string // the line of code that a comment describes, because a reader of the comment sees this line too
+	File string // path relative to the root of the repository, with slashes
+	Line int    // line number, counted from 1
+	Text string // text of the sentence, on one line
+	Code string // line of code that the comment describes; the readers of the comment see this line too
 }
 
-// Group contains the sentences of one kind, ordered by file and line. Each text occurs only once.
+// Group contains the sentences of one kind, in the order of files and lines. Each text occurs only once in a group.
 type Group struct {
 	Name      string
 	Sentences []Sentence
 }
 
-// The kinds of sentences, in the order of Collect.
+// The kinds of sentences, in the order in which Collect returns their groups.
 const (
 	Docs     = "docs"
 	Messages = "messages"
@@ -34,12 +34,12 @@ const (
 	Comments = "comments"
 )
 
-// fewestWords is the smallest number of words in a sentence. Shorter texts are labels.
+// fewestWords is the minimum number of words in a sentence. Shorter texts are only labels.
 const fewestWords = 4
 
 // Collect returns a group for each kind of sentence. Collect reads Markdown files, Go files that are neither tests nor
 // generated, and the comments in YAML files, JavaScript, shell scripts, Makefiles and Dockerfiles. Collect skips hidden
-// directories, bin and testdata. The error of Collect names the file that Collect cannot read or parse.
+// directories, bin and testdata. If Collect cannot read or parse a file, the error contains the name of the file.
 func Collect(root fs.FS) ([]Group, error) {
 	docs, source := &Group{Name: Docs}, newGoSource()
 	err := fs.WalkDir(root, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -85,7 +85,7 @@ func isSkipped(directory string) bool {
 	return directory == "bin" || directory == "testdata" || strings.HasPrefix(directory, ".") && directory != "."
 }
 
-// unique keeps only the first of several sentences with the same text.
+// unique removes repeated sentences. unique keeps the first sentence with each text.
 func unique(all []Sentence) []Sentence {
 	seen := make(map[string]bool, len(all))
 	return slices.DeleteFunc(all, func(s Sentence) bool {
@@ -95,8 +95,8 @@ func unique(all []Sentence) []Sentence {
 	})
 }
 
-// Sample draws n sentences from each group. If a group has fewer sentences, Sample takes all of them. The chosen
-// sentences keep their order.
+// Sample draws n sentences from each group, and keeps their order. If a group has fewer than n sentences, Sample
+// returns all sentences of the group.
 func Sample(groups []Group, seed uint64, n int) []Group {
 	sample := make([]Group, len(groups))
 	for i, group := range groups {
@@ -111,8 +111,8 @@ func Sample(groups []Group, seed uint64, n int) []Group {
 	return sample
 }
 
-// Print writes the name of each group and then the group's sentences. Each line starts with the file and the line
-// number. The line of a comment ends with the commented code.
+// Print writes each group: first the name of the group, then its sentences. Each line starts with the file and the line
+// number. For a comment, the line ends with the code that the comment describes.
 func Print(out io.Writer, groups []Group) error {
 	for i, group := range groups {
 		if i > 0 {

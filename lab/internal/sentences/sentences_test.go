@@ -101,7 +101,7 @@ func TestCollectNamesInvalidFile(t *testing.T) {
 	}
 }
 
-// The repository has enough sentences of each kind.
+// The repository must have enough sentences of each kind for a sample.
 func TestSampleOfTheRepository(t *testing.T) {
 	draw := func(seed uint64) ([]Group, string) {
 		groups, err := Collect(os.DirFS("../../.."))

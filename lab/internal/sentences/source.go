@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// goSource contains the texts of the parsed Go files.
+// goSource contains the sentences of the parsed Go files.
 type goSource struct {
 	files    *token.FileSet
 	messages []Sentence
 	comments []Sentence
 	helps    []helpText
-	// helpParameters maps each function with a parameter help to the position of this parameter. The keys are package
-	// and name.
+	// The parameter named help of a function contains a help text. helpParameters maps the name of each such function,
+	// with its package, to the position of this parameter.
 	helpParameters map[string]int
 }
 
@@ -24,15 +24,15 @@ func newGoSource() *goSource {
 	return &goSource{files: token.NewFileSet(), helpParameters: map[string]int{"prometheus.NewDesc": 1}}
 }
 
-// helpText is a help text, or an argument of a call. The argument is a help text if the function's parameter at this
-// position is named help.
+// helpText is a text that can be a help text. If the text is an argument of a call, it is a help text only if the
+// function's parameter at this position is named help.
 type helpText struct {
 	Sentence
-	function string // package and name of the function; empty for the field Help of a flag or a metric
+	function string // package and name of the called function; empty for the field Help of a flag or a metric
 	argument int
 }
 
-// parse collects the texts of one file. parse ignores generated files.
+// parse adds the sentences of one file. parse ignores generated files.
 func (g *goSource) parse(name string, text []byte) error {
 	file, err := parser.ParseFile(g.files, name, text, parser.ParseComments|parser.SkipObjectResolution)
 	if err != nil {
@@ -55,7 +55,7 @@ func (g *goSource) parse(name string, text []byte) error {
 		switch n := n.(type) {
 		case *ast.FuncDecl:
 			g.addHelpParameter(qualified(file, n.Name), n.Type)
-		case *ast.AssignStmt: // a function in a variable
+		case *ast.AssignStmt: // a function that is assigned to a variable
 			if f, ok := n.Rhs[0].(*ast.FuncLit); ok {
 				g.addHelpParameter(qualified(file, n.Lhs[0]), f.Type)
 			}
@@ -101,8 +101,8 @@ func (g *goSource) addHelp(value ast.Expr, function string, argument int) {
 	}
 }
 
-// addCall adds the message of a call that creates an error or a log entry. For other calls, addCall adds the arguments
-// that might be help texts.
+// addCall adds the message of a call that creates an error or a log entry. For all other calls, addCall adds the
+// arguments, because each argument can be a help text.
 func (g *goSource) addCall(call *ast.CallExpr, function string) {
 	if isMessage(call.Fun, function) && len(call.Args) > 0 {
 		if s, ok := g.sentence(call.Args[0]); ok {
@@ -118,8 +118,9 @@ func (g *goSource) addCall(call *ast.CallExpr, function string) {
 	}
 }
 
-// isMessage reports whether a function is errors.New, fmt.Errorf or a method of a zap logger. isMessage recognizes a
-// logger's methods by their names. In this repository, no other function with such a name has a text as its argument.
+// isMessage reports whether the function is errors.New, fmt.Errorf or a method of a zap logger. isMessage recognizes
+// the methods of a logger by their names. In this repository, no other function with one of these names has a text as
+// its first argument.
 func isMessage(expression ast.Expr, function string) bool {
 	if function == "errors.New" || function == "fmt.Errorf" {
 		return true
@@ -129,8 +130,8 @@ func isMessage(expression ast.Expr, function string) bool {
 		method.Sel.Name)
 }
 
-// qualified returns the name of a function with its package, such as fmt.Errorf. For other expressions, qualified
-// returns an empty string.
+// qualified returns the name of a function with its package, such as fmt.Errorf. If the expression is not a name,
+// qualified returns an empty string.
 func qualified(file *ast.File, e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.Ident:
@@ -143,7 +144,7 @@ func qualified(file *ast.File, e ast.Expr) string {
 	return ""
 }
 
-// sentence returns the text of an expression. The result ok is false for texts of fewer than two words.
+// sentence returns the text of an expression. If the text has fewer than two words, ok is false.
 func (g *goSource) sentence(e ast.Expr) (Sentence, bool) {
 	text, literal := textOf(e)
 	words := strings.Fields(text)
@@ -154,8 +155,8 @@ func (g *goSource) sentence(e ast.Expr) (Sentence, bool) {
 	return Sentence{File: position.Filename, Line: position.Line, Text: strings.Join(words, " ")}, true
 }
 
-// textOf joins the literals of a concatenation, and writes an ellipsis for each other part. The result literal reports
-// whether the expression contains a literal.
+// textOf returns the text of an expression that concatenates strings. Each part that is not a literal becomes an
+// ellipsis. If the expression contains no literal, the result literal is false.
 func textOf(e ast.Expr) (text string, literal bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:
@@ -172,7 +173,8 @@ func textOf(e ast.Expr) (text string, literal bool) {
 	return "…", false
 }
 
-// commented returns the code before a comment on the same line, or the line below the comment.
+// commented returns the code that a comment describes: the code before the comment on the same line, or the line below
+// the comment.
 func (g *goSource) commented(lines []string, group *ast.CommentGroup) string {
 	begin, end := g.files.Position(group.Pos()), g.files.Position(group.End())
 	if before := strings.TrimSpace(lines[begin.Line-1][:begin.Column-1]); before != "" {
@@ -184,7 +186,7 @@ func (g *goSource) commented(lines []string, group *ast.CommentGroup) string {
 	return ""
 }
 
-// paragraphs returns the text of a comment without directives and code.
+// paragraphs returns the paragraphs of a comment, without directives and code.
 func (g *goSource) paragraphs(group *ast.CommentGroup) [][]line {
 	var all [][]line
 	var paragraph []line

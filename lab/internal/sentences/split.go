@@ -11,7 +11,7 @@ type line struct {
 	text   string
 }
 
-// split returns the sentences of a paragraph, each with the line on which it starts. split omits texts with fewer words
+// split returns the sentences of a paragraph, each with the number of its first line. split omits texts of fewer words
 // than fewestWords.
 func split(file string, paragraph []line) []Sentence {
 	var sentences []Sentence
@@ -38,8 +38,8 @@ func split(file string, paragraph []line) []Sentence {
 	return sentences
 }
 
-// endsSentence reports whether a word ends a sentence with a full stop, a question mark or an exclamation mark. Closing
-// brackets and quotes can follow the mark. Abbreviations do not end a sentence.
+// endsSentence reports whether a sentence ends after a word. The word must end with a full stop, a question mark or an
+// exclamation mark. Closing brackets and quotes can follow this mark. Abbreviations do not end a sentence.
 func endsSentence(word string) bool {
 	if slices.Contains([]string{"e.g.", "i.e.", "etc.", "vs."}, strings.TrimLeft(word, "(")) {
 		return false

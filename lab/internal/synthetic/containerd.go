@@ -12,9 +12,9 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// NewContainerd returns a runtime that identifies itself as containerd 2 and has containerd's store of sandboxes. The
-// timestamps in this store and in CRI separate volumes, network and sandbox. The runtime's image store contains a
-// sandbox image that was pulled long ago. Other stores are missing.
+// NewContainerd returns a runtime that identifies itself as containerd 2, and that has containerd's store of sandboxes.
+// With the timestamps of this store and of CRI, the agent can separate the phases volumes, network and sandbox. The
+// image store contains only a sandbox image that was pulled long ago. The runtime has no other stores.
 func NewContainerd() *Runtime {
 	r := NewRuntime()
 	r.name, r.version, r.stores = "containerd", "2.4.2", true
@@ -27,7 +27,7 @@ type sandboxStore struct {
 	runtime *Runtime
 }
 
-// sandboxStamps contains the times when a sandbox was requested and when it ran.
+// sandboxStamps contains the times when the kubelet requested a sandbox and when the sandbox was running.
 type sandboxStamps struct{ begunAt, runningAt time.Time }
 
 // Get implements sandboxapi.StoreServer.
@@ -49,12 +49,12 @@ type imageStore struct {
 	imagesapi.UnimplementedImagesServer
 }
 
-// Get implements imagesapi.ImagesServer. Get finds no images, so images of containers have no timestamps.
+// Get implements imagesapi.ImagesServer. Get never finds an image, so the images of containers have no timestamps.
 func (imageStore) Get(_ context.Context, request *imagesapi.GetImageRequest) (*imagesapi.GetImageResponse, error) {
 	return nil, status.Errorf(codes.NotFound, "image %s: not found", request.GetName())
 }
 
-// List implements imagesapi.ImagesServer. The agent requests only pinned images.
+// List implements imagesapi.ImagesServer. The agent only lists pinned images, so List returns the sandbox image.
 func (imageStore) List(context.Context, *imagesapi.ListImagesRequest) (*imagesapi.ListImagesResponse, error) {
 	longAgo := timestamppb.New(time.Unix(1_600_000_000, 0))
 	return &imagesapi.ListImagesResponse{Images: []*imagesapi.Image{

@@ -10,7 +10,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/kube"
 )
 
-// Kubelet starts pods on its node and reports these pods as a kubelet does.
+// Kubelet starts the pods of its node, and reports their status as a real kubelet does.
 type Kubelet struct {
 	Kube    *kube.Client
 	Runtime *Runtime
@@ -18,38 +18,38 @@ type Kubelet struct {
 	Pace    Pace
 }
 
-// Pace contains the duration of each step of a start. The steps follow each other without pauses.
+// Pace contains the durations of the steps of a start-up. There are no pauses between the steps.
 type Pace struct {
-	Pickup  time.Duration // time until the kubelet acknowledges the pod
-	Volumes time.Duration // time until the kubelet requests a sandbox
-	Network time.Duration // time until the sandbox's network is ready
-	Sandbox time.Duration // time after that until the sandbox runs
-	Pull    time.Duration // duration of the pull of each missing image
+	Pickup  time.Duration // time from the creation until the kubelet acknowledges the pod
+	Volumes time.Duration // time until the kubelet requests a sandbox, after the previous step
+	Network time.Duration // time until the sandbox's network is ready, after the previous step
+	Sandbox time.Duration // time until the sandbox is running, after the previous step
+	Pull    time.Duration // duration of each pull; images that are present are not pulled
 	Create  time.Duration // duration of the creation of each container
 	Start   time.Duration
 }
 
-// Usual returns the pace of a node that is otherwise idle.
+// Usual returns the pace of a node without other load.
 func Usual() Pace {
 	const ms = time.Millisecond
 	return Pace{Pickup: 20 * ms,
-		// containerd with a network plugin takes this long. Neither the synthetic runtime nor CRI provides the time of
-		// an image's pull. The agent must therefore query the runtime before the sandbox exists. Otherwise, the agent
-		// cannot know that an image was already present. In this test, the agent shares two cores with an entire
+		// containerd with a network plugin needs about this duration. Neither the synthetic runtime nor CRI provides
+		// the time of a pull. Therefore, the agent must query the runtime before the sandbox exists. Otherwise, the
+		// agent cannot know that an image was already present. In this test, the agent shares two cores with an entire
 		// cluster.
 		Network: 300 * ms,
 		Pull:    500 * ms, Create: 20 * ms, Start: 30 * ms}
 }
 
-// Started describes the actual start of one pod.
+// Started describes what happened during the start-up of one pod.
 type Started struct {
 	Name   string
-	Events int             // number of Events that were sent to the API server
-	Pulls  []time.Duration // duration of each container's pull; empty if the images were present
+	Events int             // number of Events that the kubelet sent to the API server
+	Pulls  []time.Duration // duration of each container's pull; empty if all images were present
 }
 
-// Start creates a pod in a namespace and starts its containers one after the other. If cold is set, Start pulls the
-// images first.
+// Start creates a pod in a namespace, and starts its containers one after the other. If cold is true, the node has to
+// pull the images first.
 func (k Kubelet) Start(ctx context.Context, namespace, name string, images []string, cold bool) (Started, error) {
 	p := pod{namespace: namespace, name: name, node: k.Node, images: images}
 	path := "/api/v1/namespaces/" + namespace + "/pods"
@@ -65,7 +65,7 @@ func (k Kubelet) Start(ctx context.Context, namespace, name string, images []str
 	return s.reported, nil
 }
 
-// start is one start of one pod.
+// start is the start-up of one pod.
 type start struct {
 	Kubelet
 	pod      pod
@@ -132,14 +132,15 @@ func (s *start) container(ctx context.Context, name, image string,
 	return startedAt, id, s.say(ctx, name, "Started", "Container started")
 }
 
-// image provides an image for a container, and sends an Event about the image with the kubelet's message.
+// image provides the image of a container. Then image sends the same Event as a kubelet: the image was pulled, or was
+// already present.
 func (s *start) image(ctx context.Context, name, image string, cold bool) error {
 	if !cold {
 		return s.say(ctx, name, "Pulled",
 			fmt.Sprintf("Container image %q already present on machine and can be accessed by the pod", image))
 	}
 	pulling := s.pod.event(name, "Pulling", fmt.Sprintf("Pulling image %q", image), time.Now())
-	askedAt := time.Now() // the kubelet starts to measure the duration after it has chosen the Event's name
+	askedAt := time.Now() // like the kubelet, measure the duration after the Event's name was chosen
 	if err := s.send(ctx, pulling); err != nil {
 		return err
 	}
@@ -154,7 +155,7 @@ func (s *start) image(ctx context.Context, name, image string, cold bool) error 
 		"size: %d bytes.", image, whole, whole, imageSize))
 }
 
-// say creates and sends one Event.
+// say creates an Event, and sends it to the API server.
 func (s *start) say(ctx context.Context, container, reason, message string) error {
 	return s.send(ctx, s.pod.event(container, reason, message, time.Now()))
 }

@@ -11,12 +11,13 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/kube"
 )
 
-// heartbeat is much shorter than the time after which the control plane considers a node unreachable.
+// heartbeat is the time between two reports about a node. This time is much shorter than the time after which the
+// control plane considers a node unreachable.
 const heartbeat = 10 * time.Second
 
 func nodePath(name string) string { return "/api/v1/nodes/" + name }
 
-// Register creates a Node object that the scheduler ignores.
+// Register creates a Node object on which the scheduler places no pods.
 func Register(ctx context.Context, client *kube.Client, name string) error {
 	object := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{Unschedulable: true}}
 	if err := client.Create(ctx, "/api/v1/nodes", object); err != nil && !kube.IsConflict(err) {
@@ -25,7 +26,7 @@ func Register(ctx context.Context, client *kube.Client, name string) error {
 	return beat(ctx, client, name)
 }
 
-// KeepAlive reports at each heartbeat that the node is ready, until ctx ends.
+// KeepAlive reports that the node is ready. KeepAlive repeats the report after each heartbeat until ctx ends.
 func KeepAlive(ctx context.Context, client *kube.Client, name string) error {
 	for pause(ctx, heartbeat) == nil {
 		if err := beat(ctx, client, name); err != nil && ctx.Err() == nil {

@@ -22,7 +22,7 @@ func imageID(reference string) string {
 // pod is one synthetic pod.
 type pod struct {
 	namespace, name, uid, node string
-	images                     []string // images of the containers c1, c2, and so on
+	images                     []string // images of the containers, whose names are c1, c2, and so on
 }
 
 func containerName(i int) string { return fmt.Sprintf("c%d", i+1) }
@@ -35,8 +35,8 @@ func (p pod) labels(container string) map[string]string {
 	return labels
 }
 
-// object returns the pod in the form in which a user creates it, but already bound to its node. When the pod is
-// deleted, its object disappears immediately, because the grace period is zero and no kubelet confirms the termination.
+// object returns the pod as a user creates it, but with a node name. The object disappears as soon as the pod is
+// deleted, because the grace period is zero and no kubelet has to confirm the termination.
 func (p pod) object() corev1.Pod {
 	none := int64(0)
 	object := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: p.name},
@@ -57,7 +57,7 @@ func (p pod) acknowledged(at time.Time) map[string]any {
 	return p.status(at, at, corev1.PodPending, corev1.ConditionFalse, containers)
 }
 
-// runningStatus returns the status of a ready pod whose containers all run.
+// runningStatus returns the status of a ready pod. All containers of this pod run.
 func (p pod) runningStatus(at, acknowledgedAt time.Time, startedAt []time.Time, ids []string) map[string]any {
 	var containers []corev1.ContainerStatus
 	started := true
@@ -88,8 +88,8 @@ func (p pod) status(at, acknowledgedAt time.Time, phase corev1.PodPhase, ready c
 		"conditions": conditions, "containerStatuses": containers}}
 }
 
-// event returns an Event in the kubelet's form. The name of the Event contains the time in nanoseconds, and its
-// timestamps are in whole seconds.
+// event returns an Event in the form of the kubelet's Events. The name contains the time in nanoseconds. The timestamps
+// are whole seconds.
 func (p pod) event(container, reason, message string, at time.Time) corev1.Event {
 	const component = "kubelet"
 	return corev1.Event{

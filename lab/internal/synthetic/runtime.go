@@ -18,7 +18,7 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// The labels that the kubelet sets on its objects in a runtime.
+// The labels that the kubelet sets on sandboxes and containers.
 const (
 	uidLabel       = "io.kubernetes.pod.uid"
 	podLabel       = "io.kubernetes.pod.name"
@@ -27,21 +27,21 @@ const (
 	restartCount   = "io.kubernetes.container.restartCount"
 )
 
-// Runtime is a container runtime that runs no containers. Runtime reports only pods that were added to this runtime,
-// and responds only to read calls. Runtime is safe for concurrent use.
+// Runtime is a simulated container runtime. Runtime runs no containers, reports only the pods that the lab added, and
+// answers only requests that change nothing. Runtime is safe for concurrent use.
 type Runtime struct {
 	runtimeapi.UnimplementedRuntimeServiceServer
 	runtimeapi.UnimplementedImageServiceServer
 
 	name, version string
-	stores        bool // whether the runtime has containerd's store of sandboxes
+	stores        bool // true if the runtime has containerd's store of sandboxes
 
 	mu         sync.Mutex
-	sandboxes  map[string][]*runtimeapi.PodSandbox // the keys of sandboxes and containers are pod UIDs
+	sandboxes  map[string][]*runtimeapi.PodSandbox // by the UID of the pod, like the containers
 	containers map[string][]*runtimeapi.Container
-	statuses   map[string]*runtimeapi.ContainerStatus // by the container's ID
+	statuses   map[string]*runtimeapi.ContainerStatus // by the ID of the container
 	images     map[string]bool
-	stamps     map[string]sandboxStamps // by the sandbox's ID
+	stamps     map[string]sandboxStamps // by the ID of the sandbox
 }
 
 // NewRuntime returns a runtime without pods and images.
@@ -51,7 +51,7 @@ func NewRuntime() *Runtime {
 		statuses: make(map[string]*runtimeapi.ContainerStatus), images: make(map[string]bool)}
 }
 
-// Serve serves requests on a socket until stop is called.
+// Serve serves CRI requests on a socket until the caller calls stop.
 func (r *Runtime) Serve(socket string) (stop func(), err error) {
 	if err := os.Remove(socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("serve the synthetic runtime: %w", err)
@@ -72,14 +72,15 @@ func (r *Runtime) Serve(socket string) (stop func(), err error) {
 	return func() { server.Stop(); serving.Wait() }, nil
 }
 
-// AddImage adds an image to the node.
+// AddImage adds an image to the images of the node.
 func (r *Runtime) AddImage(reference string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.images[reference] = true
 }
 
-// addSandbox adds the sandbox of a pod. The network became ready between the creation and the start of the sandbox.
+// addSandbox adds the sandbox of a pod. The time networkReadyAt must be between the creation and the start of the
+// sandbox.
 func (r *Runtime) addSandbox(p pod, stamps sandboxStamps, networkReadyAt time.Time) {
 	id := "sandbox-" + p.uid
 	r.mu.Lock()
@@ -91,7 +92,7 @@ func (r *Runtime) addSandbox(p pod, stamps sandboxStamps, networkReadyAt time.Ti
 	})
 }
 
-// addContainer adds a running container.
+// addContainer adds a running container to a pod, and returns the container's ID.
 func (r *Runtime) addContainer(p pod, name, image string, createdAt, startedAt time.Time) string {
 	id := p.uid + "-" + name
 	spec := &runtimeapi.ImageSpec{Image: image, UserSpecifiedImage: image}
@@ -112,13 +113,14 @@ func (r *Runtime) addContainer(p pod, name, image string, createdAt, startedAt t
 	return id
 }
 
-// Version implements runtimeapi.RuntimeServiceServer. The other methods below implement it too.
+// Version implements runtimeapi.RuntimeServiceServer. The following methods implement the same interface.
 func (r *Runtime) Version(context.Context, *runtimeapi.VersionRequest) (*runtimeapi.VersionResponse, error) {
 	return &runtimeapi.VersionResponse{Version: "0.1.0", RuntimeName: r.name, RuntimeVersion: r.version,
 		RuntimeApiVersion: "v1"}, nil
 }
 
-// ListPodSandbox returns sandboxes only if the request selects one pod.
+// ListPodSandbox returns the sandboxes of one pod. If the request does not select a pod, ListPodSandbox returns no
+// sandboxes.
 func (r *Runtime) ListPodSandbox(_ context.Context,
 	request *runtimeapi.ListPodSandboxRequest) (*runtimeapi.ListPodSandboxResponse, error) {
 	r.mu.Lock()
@@ -127,7 +129,8 @@ func (r *Runtime) ListPodSandbox(_ context.Context,
 	return &runtimeapi.ListPodSandboxResponse{Items: append([]*runtimeapi.PodSandbox(nil), r.sandboxes[uid]...)}, nil
 }
 
-// ListContainers returns containers only if the request selects one pod.
+// ListContainers returns the containers of one pod. If the request does not select a pod, ListContainers returns no
+// containers.
 func (r *Runtime) ListContainers(_ context.Context,
 	request *runtimeapi.ListContainersRequest) (*runtimeapi.ListContainersResponse, error) {
 	r.mu.Lock()
@@ -149,7 +152,7 @@ func (r *Runtime) ContainerStatus(_ context.Context,
 	return &runtimeapi.ContainerStatusResponse{Status: state}, nil
 }
 
-// ImageStatus reports whether an image is on the node.
+// ImageStatus returns the status of an image. If the image is not on the node, the response contains no image.
 func (r *Runtime) ImageStatus(_ context.Context,
 	request *runtimeapi.ImageStatusRequest) (*runtimeapi.ImageStatusResponse, error) {
 	r.mu.Lock()

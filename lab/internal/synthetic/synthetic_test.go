@@ -26,7 +26,7 @@ func TestEventNameMatchesKubelet(t *testing.T) {
 	}
 }
 
-// serve connects to a runtime that serves until the test ends.
+// serve serves a runtime until the test ends, and returns a connection to this runtime.
 func serve(t *testing.T, r *Runtime) *grpc.ClientConn {
 	t.Helper()
 	socket := filepath.Join(t.TempDir(), "s")

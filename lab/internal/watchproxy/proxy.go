@@ -17,13 +17,13 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Fault describes how the proxy treats an event of the pod watch.
+// Fault describes what the proxy does with one event of the pod watch.
 type Fault struct {
 	Lost  bool
-	Delay time.Duration // delays this event, and the later events that must not arrive before this event
+	Delay time.Duration // delay of this event; the proxy keeps the order of events, so later events also wait
 }
 
-// Proxy forwards requests to one API server. The API server sees the user of the proxy's transport.
+// Proxy forwards requests to one API server. The transport of the proxy authenticates these requests.
 type Proxy struct {
 	server   *http.Server
 	listener net.Listener
@@ -34,7 +34,7 @@ type Proxy struct {
 	ended chan error
 }
 
-// Start starts a proxy that listens on a loopback port until Close.
+// Start starts a proxy on a loopback port. The proxy listens until the caller calls Close.
 func Start(ctx context.Context, target string, as http.RoundTripper) (*Proxy, error) {
 	to, err := url.Parse(target)
 	if err != nil {
@@ -64,18 +64,18 @@ func Start(ctx context.Context, target string, as http.RoundTripper) (*Proxy, er
 	return p, nil
 }
 
-// URL returns the proxy's URL.
+// URL returns the URL on which the proxy listens.
 func (p *Proxy) URL() string { return "http://" + p.listener.Addr().String() }
 
-// Break sets the function that injects faults. The proxy calls this function for each further event of the pod watch.
-// If the function is nil, the proxy injects no faults.
+// Break sets the function that decides about faults. The proxy calls this function for each further event of the pod
+// watch. If the function is nil, the proxy injects no faults.
 func (p *Proxy) Break(fault func(kind watch.EventType, pod corev1.Pod) Fault) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.fault = fault
 }
 
-// Held returns the number of delayed events.
+// Held returns the number of events that the proxy has received but not yet forwarded.
 func (p *Proxy) Held() int { return int(p.held.Load()) }
 
 // Close closes all connections.
@@ -91,13 +91,13 @@ func watchesPods(r *http.Request) bool {
 	return r.URL.Path == "/api/v1/pods" && (r.URL.Query().Get("watch") == "true" || r.URL.Query().Get("watch") == "1")
 }
 
-// change applies the faults to the API server's response to a pod watch.
+// change applies the faults to the API server's response if the response belongs to a pod watch.
 func (p *Proxy) change(response *http.Response) error {
 	if !watchesPods(response.Request) || response.StatusCode != http.StatusOK {
 		return nil
 	}
 	reader, writer := io.Pipe()
-	events := make(chan dueEvent, 4096) // sufficient for a minute; if the channel is full, the API server waits
+	events := make(chan dueEvent, 4096) // events of about a minute; if full, the API server waits
 	upstream := response.Body
 	go func() {
 		defer close(events)
@@ -118,11 +118,11 @@ func (p *Proxy) change(response *http.Response) error {
 			_, err := writer.Write(append(event.text, '\n'))
 			p.held.Add(-1)
 			if err != nil {
-				break // the agent has disconnected
+				break // a failed write means that the agent has disconnected
 			}
 		}
 		_ = writer.Close()
-		for range events { // drains the channel until the API server's side is also closed
+		for range events { // read the other events, so that the goroutine above can end
 			p.held.Add(-1)
 		}
 	}()
@@ -130,7 +130,7 @@ func (p *Proxy) change(response *http.Response) error {
 	return nil
 }
 
-// dueEvent is an event, with the time at which the proxy forwards it.
+// dueEvent is an event and the time at which the proxy forwards the event.
 type dueEvent struct {
 	text []byte
 	at   time.Time
@@ -154,7 +154,7 @@ func (p *Proxy) judge(text json.RawMessage) (next dueEvent, lost bool) {
 	return next, f.Lost
 }
 
-// body closes the API server's response together with the agent's response.
+// body is the response body for the agent. Close also closes the response of the API server.
 type body struct {
 	io.ReadCloser
 	upstream io.Closer

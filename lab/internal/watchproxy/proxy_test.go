@@ -74,7 +74,7 @@ func TestProxyDropsAndDelaysEvents(t *testing.T) {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}
-	if held := proxy.Held(); held > 1 { // the client may read the last event before the proxy counts it
+	if held := proxy.Held(); held > 1 { // the client can read the last event before the proxy updates the number
 		t.Errorf("%d events are still delayed", held)
 	}
 	if took := time.Since(began); took < delay {

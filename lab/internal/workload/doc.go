@@ -1,9 +1,9 @@
-// Package workload is the program in every container of the lab: pause containers, init containers, sidecars, main
-// containers, and their probes and hooks.
+// Package workload is the program in every container of the lab. The program runs in pause containers, init containers,
+// sidecars and main containers, and in their probes and hooks.
 //
-// Environment variables define the behavior of a container, so one image is sufficient. The program writes the time of
-// each step to the container's log. For scenarios, this log is the truth about the application. The package uses only
-// the standard library, because it is compiled into a small static program.
+// Environment variables define the behavior of a container, so one image is sufficient. The program logs the time of
+// each step to the container's log. Scenarios use these times as the true times of the application. The package uses
+// only the standard library, so that the static program stays small.
 package workload
 
 import (
@@ -12,28 +12,28 @@ import (
 	"time"
 )
 
-// The environment variables, which the pod's specification sets.
+// The environment variables that define a container's behavior. The pod's specification sets these variables.
 const (
-	// Go duration until the container exits; if unset, the container runs until SIGTERM
+	// Go duration until the container exits. If RunFor is unset, the container runs until SIGTERM.
 	RunFor   = "WORKLOAD_RUN_FOR"
-	ExitCode = "WORKLOAD_EXIT_CODE" // exit status after RUN_FOR or CRASH_AFTER
-	// Go duration until the container crashes with status 139, or with EXIT_CODE
+	ExitCode = "WORKLOAD_EXIT_CODE" // exit status after RunFor or CrashAfter
+	// Go duration until the container crashes. The exit status is 139, or ExitCode if ExitCode is set.
 	CrashAfter = "WORKLOAD_CRASH_AFTER"
-	// Go duration until the container starts to allocate memory. The kernel kills the container when the memory limit
-	// is reached.
+	// Go duration until the container starts to allocate memory. When the container reaches the memory limit, the
+	// kernel kills the container.
 	FillAfter = "WORKLOAD_FILL_AFTER"
-	// Go duration from the start of the main process until the startup probe passes.
+	// Go duration from the start of the main process until the startup probe passes
 	StartedAfter = "WORKLOAD_STARTED_AFTER"
 	// Go duration from the start of the main process until the container is ready
 	ReadyAfter = "WORKLOAD_READY_AFTER"
 	HookFor    = "WORKLOAD_HOOK_FOR" // Go duration of the post-start or pre-stop hook
-	// Go duration from SIGTERM to the exit; if unset, the container exits immediately
+	// Go duration from SIGTERM until the exit. If StopFor is unset, the container exits immediately.
 	StopFor  = "WORKLOAD_STOP_FOR"
 	StopCode = "WORKLOAD_STOP_CODE" // exit status after SIGTERM
 )
 
-// Path is the program's path in the image. Each of the other constants is the argument of a process that is not the
-// main process.
+// Path is the path of the program in the image. The other constants are arguments for the processes of probes and
+// hooks.
 const (
 	Path         = "/workload"
 	StartupProbe = "started"
@@ -41,7 +41,7 @@ const (
 	Hook         = "hook"
 )
 
-// Plan is the configuration from the environment variables.
+// Plan contains the values of the environment variables.
 type Plan struct {
 	RunFor       time.Duration
 	Runs         bool // true if RunFor is set
@@ -57,7 +57,7 @@ type Plan struct {
 	StopCode     int
 }
 
-// ReadPlan reads the variables through getenv. Outside tests, getenv is os.Getenv.
+// ReadPlan reads the environment variables with the function getenv. Except in tests, this function is os.Getenv.
 func ReadPlan(getenv func(string) string) (Plan, error) {
 	var plan Plan
 	var err error
@@ -83,7 +83,7 @@ func ReadPlan(getenv func(string) string) (Plan, error) {
 	if err != nil {
 		return Plan{}, err
 	}
-	const segmentationFault = 128 + 11 // the status of a C program that crashed
+	const segmentationFault = 128 + 11 // exit status of a C program that crashed with SIGSEGV
 	if plan.Crashes {
 		plan.ExitCode = segmentationFault
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// RunHook runs the post-start or pre-stop hook. RunHook waits for the hook's duration and succeeds.
+// RunHook runs a post-start or pre-stop hook. RunHook waits for the duration in the plan, and then succeeds.
 func RunHook(plan Plan, log io.Writer) {
 	say(log, WordHookBegun, time.Now())
 	time.Sleep(plan.HookFor)

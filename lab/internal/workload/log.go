@@ -7,27 +7,27 @@ import (
 	"time"
 )
 
-// MainOutput is the path of the main process's standard output. Probes and hooks write to this file, because the
+// MainOutput is the path of the main process's standard output. Probes and hooks write to this path, because the
 // runtime discards their own output.
 const MainOutput = "/proc/1/fd/1"
 
-// The names of steps in the container's log.
+// The names of the steps in the container's log.
 const (
 	WordStarted   = "started"
 	WordDone      = "done"
 	WordCrashed   = "crashed"
-	WordStartup   = "startup-probe-passes" // the probe is about to succeed
+	WordStartup   = "startup-probe-passes" // logged just before the probe succeeds
 	WordReady     = "readiness-probe-passes"
 	WordHookBegun = "hook-begun"
 	WordHookDone  = "hook-done"
 )
 
-// say writes one line with one system call, because several processes write to the same log.
+// say writes one line to the log. say uses only one system call, because several processes write to the same log.
 func say(log io.Writer, word string, at time.Time) {
 	_, _ = fmt.Fprintf(log, "%s at %s\n", word, at.UTC().Format(time.RFC3339Nano))
 }
 
-// ReadLine parses a line of a container's log. If the line has no time, ok is false.
+// ReadLine parses a line of a container's log. If the line contains no time, ok is false.
 func ReadLine(line string) (word string, at time.Time, ok bool) {
 	word, stamp, found := strings.Cut(strings.TrimSpace(line), " at ")
 	if !found || strings.Contains(word, " ") {

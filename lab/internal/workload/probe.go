@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// startFile is the file with the start time. The main process writes this file, and the probes of the same container
-// read the file.
+// startFile is the path of a file with the start time. The main process writes the file. The probes of the same
+// container read the file.
 const startFile = "/workload-started"
 
 // mainStartLimit is the longest time that a probe waits for the start of the main process.
@@ -20,14 +20,14 @@ const mainStartLimit = 10 * time.Second
 
 func (p Plan) probed() bool { return p.StartedAfter > 0 || p.ReadyAfter > 0 }
 
-// WaitStarted runs the startup probe.
+// WaitStarted runs the startup probe, which blocks until StartedAfter has passed since the start of the main process.
 func WaitStarted(plan Plan, log io.Writer) error {
 	return waitUntil(plan.StartedAfter, WordStartup, log)
 }
 
 // WaitReady runs the readiness probe. WaitReady blocks until ReadyAfter has passed since the start of the main process.
-// The result therefore arrives at the injected time and not at the next period of the probe. The probe's timeout must
-// be longer than ReadyAfter.
+// The kubelet therefore gets the result exactly at this time, and not at the next period of the probe. The probe's
+// timeout must be longer than ReadyAfter.
 func WaitReady(plan Plan, log io.Writer) error { return waitUntil(plan.ReadyAfter, WordReady, log) }
 
 func waitUntil(after time.Duration, word string, log io.Writer) error {
@@ -38,7 +38,8 @@ func waitUntil(after time.Duration, word string, log io.Writer) error {
 		}
 		time.Sleep(time.Until(startedAt.Add(after)))
 	}
-	// Only the first result is logged. The kubelet continues to probe.
+	// The log contains only the first success of a probe. The file marks this success, because the kubelet repeats the
+	// probe.
 	mark, err := os.OpenFile("/workload-"+word, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return nil
@@ -50,8 +51,8 @@ func waitUntil(after time.Duration, word string, log io.Writer) error {
 	return mark.Close()
 }
 
-// noteStart writes the start time of the main process to a file. The probes are separate processes, which share only
-// the wall clock with the main process.
+// noteStart writes the start time of the main process to a file for the probes. A probe is a separate process, which
+// cannot read the start time from the main process's memory.
 func noteStart(startedAt time.Time) error {
 	note := []byte(strconv.FormatInt(startedAt.UnixNano(), 10) + "\n")
 	return writeWhole(startFile, note)
@@ -81,7 +82,7 @@ func readStart() (time.Time, error) {
 	return time.Unix(0, nanoseconds), nil
 }
 
-// writeWhole writes a file in one step, so that readers never see an incomplete file.
+// writeWhole writes a file atomically, so that readers never see an incomplete file.
 func writeWhole(path string, data []byte) error {
 	if err := os.WriteFile(path+".new", data, 0o644); err != nil {
 		return fmt.Errorf("record the start: %w", err)

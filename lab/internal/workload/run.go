@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Run is the main process. Run records its start, behaves as planned, and returns the exit status. A signal on the
-// channel terminate stops the process as planned.
+// Run is the main process of a container. Run logs its start, follows the plan, and returns the exit status. A value on
+// the channel terminate stops the process in the way that the plan defines.
 func Run(plan Plan, startedAt time.Time, terminate <-chan os.Signal, log io.Writer) int {
-	if plan.probed() { // only with probes, because the root file system of a pause container is read-only
+	if plan.probed() { // without probes, the root file system can be read-only, as in a pause container
 		if err := noteStart(startedAt); err != nil {
 			fmt.Fprintln(os.Stderr, "workload:", err)
 			return 1
@@ -38,7 +38,7 @@ func Run(plan Plan, startedAt time.Time, terminate <-chan os.Signal, log io.Writ
 	}
 }
 
-// fill allocates memory from the given time until the kernel kills the process.
+// fill starts to allocate memory at the given time, and continues until the kernel kills the process.
 func fill(from time.Time) {
 	const piece, page = 1 << 20, 4096
 	time.Sleep(time.Until(from))

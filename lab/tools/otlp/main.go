@@ -1,5 +1,5 @@
-// Command otlp is the OpenTelemetry collector's own OTLP receiver with file output. The program receives requests over
-// HTTP and gRPC, and appends each request to the file as a line of OTLP JSON.
+// Command otlp runs the OTLP receiver of the OpenTelemetry collector, and writes the received data to a file. The
+// program receives requests over HTTP and gRPC. Each request becomes one line of OTLP JSON in the file.
 //
 //	otlp HTTP-ADDRESS GRPC-ADDRESS FILE
 package main
@@ -61,7 +61,7 @@ func run(ctx context.Context, words []string) error {
 	if err != nil {
 		return err
 	}
-	// The factory returns the same server for both calls, because the configuration is the same.
+	// Both calls use the same configuration, so the factory returns the same server for traces and metrics.
 	server, err := factory.CreateTraces(ctx, settings, config, traces)
 	if err != nil {
 		return fmt.Errorf("create receiver: %w", err)
@@ -76,7 +76,7 @@ func run(ctx context.Context, words []string) error {
 	return server.Shutdown(context.WithoutCancel(ctx))
 }
 
-// The type lines writes complete lines. lines is safe for concurrent use.
+// The type lines appends complete lines to a file. lines is safe for concurrent use.
 type lines struct {
 	mu  sync.Mutex
 	out io.Writer
