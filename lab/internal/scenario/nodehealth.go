@@ -70,10 +70,12 @@ func nodeHealth(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	return h.notReady(ctx)
 }
 
-// nodeChange returns a merge patch for a node. If unschedulable is nil, the patch does not change this field. Nil
-// labels remove all labels of the node, because the patch then contains null.
+// nodeChange returns a merge patch for a node. If unschedulable or labels is nil, the patch does not change this field.
 func nodeChange(unschedulable any, labels map[string]any) map[string]any {
-	change := map[string]any{"metadata": map[string]any{"labels": labels}}
+	change := map[string]any{}
+	if labels != nil {
+		change["metadata"] = map[string]any{"labels": labels}
+	}
 	if unschedulable != nil {
 		change["spec"] = map[string]any{"unschedulable": unschedulable}
 	}
