@@ -202,7 +202,7 @@ func (c *config) setNodeName(value string) error {
 
 func (c *config) setCRIEndpoint(value string) error {
 	if value == "" {
-		return errors.New("must not be empty: use auto, off or unix:///absolute/path/of.sock")
+		return errors.New("the endpoint must not be empty: use auto, off or unix:///absolute/path/of.sock")
 	}
 	endpoint, err := cri.ParseEndpoint(value)
 	c.criEndpoint = endpoint

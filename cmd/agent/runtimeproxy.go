@@ -43,7 +43,7 @@ func (c *proxyConfig) table() flags.Table {
 			Set: func(value string) error {
 				err := setSocket(&c.listen)(value)
 				if err == nil && c.listen == c.runtime {
-					return errors.New("must differ from --cri-endpoint: choose another path")
+					return errors.New("the socket must differ from --cri-endpoint: choose another path")
 				}
 				return err
 			},

@@ -22,7 +22,7 @@ const (
 )
 
 // ErrNotBound means that a pod has no node yet, so that no agent knows the pod.
-var ErrNotBound = errors.New("is not bound to a node yet")
+var ErrNotBound = errors.New("the pod is not bound to a node yet")
 
 // Cluster queries one API server. It is safe for concurrent use.
 type Cluster struct {
@@ -91,7 +91,7 @@ func (c *Cluster) NodeOf(ctx context.Context, namespace, name string) (string, e
 		return "", fmt.Errorf("get pod %s/%s: %w", namespace, name, err)
 	}
 	if pod.Spec.NodeName == "" {
-		return "", fmt.Errorf("pod %s/%s %w", namespace, name, ErrNotBound)
+		return "", fmt.Errorf("pod %s/%s: %w", namespace, name, ErrNotBound)
 	}
 	return pod.Spec.NodeName, nil
 }

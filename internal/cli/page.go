@@ -52,7 +52,7 @@ func runPage(ctx context.Context, call Call) int {
 	defer agentQuery.close()
 	node, err := pageNode(rest, c.node)
 	if err == nil && agentQuery.cluster == nil {
-		err = errors.New("page cannot be combined with --server: open the agent's URL in a browser, for " +
+		err = errors.New("the command page cannot be combined with --server: open the agent's URL in a browser, for " +
 			"example " + localServer)
 	}
 	if err != nil {
@@ -77,9 +77,9 @@ func pageNode(args []string, flag string) (string, error) {
 	}
 	switch {
 	case kind != kindNode:
-		return "", fmt.Errorf("invalid argument %q: page takes the name of one node", strings.Join(args, " "))
+		return "", fmt.Errorf("invalid argument %q: must be the name of one node", strings.Join(args, " "))
 	case node == "":
-		return "", errors.New("a node is required: list the nodes with \"nodes\"")
+		return "", errors.New("the name of a node is required: list the nodes with the command \"nodes\"")
 	case flag != "" && flag != node:
 		return "", fmt.Errorf("the argument names node %s, but --node names %s: remove one of them", node, flag)
 	}

@@ -65,7 +65,7 @@ func TestReaderRefuses(t *testing.T) {
 			`got kind "pod_gone"`,
 		`{"kind":"header"}` + "\n": "line 1: not a recording: the header has no version",
 		header1 + `{"kind":"header","version":7}`: "line 2: unknown format version 7: must be 1 to 2: use the " +
-			"podlapse-agent version that made this recording, or a newer one",
+			"podlapse-agent version that made this recording, or a newer version",
 		header1 + gone + `{"kind":"node_seen"}` +
 			"\n": `line 3: observation of unknown kind "node_seen": use the podlapse-agent`,
 		header1 + "[]\n":                          "line 2: json: cannot unmarshal array",

@@ -45,7 +45,7 @@ type catalog struct {
 	known   *lru.Cache // complete and invalid contents, by the digest of the index or manifest
 }
 
-var errAbsent = errors.New("not found")
+var errAbsent = errors.New("the content is not in containerd's store")
 
 // contents returns the contents of an image. It returns errAbsent if no manifest for this machine is present, unless
 // the image is known to be invalid.

@@ -64,7 +64,7 @@ func (p *Pods) arrivalOf(obj any) (*arrival, error) {
 	case *corev1.Pod:
 		return p.arrive(obj), nil
 	}
-	return nil, fmt.Errorf("unexpected type %T", obj)
+	return nil, fmt.Errorf("unexpected object type %T", obj)
 }
 
 // Transformer implements cache.TransformingStore. The reflector collects the first events of a watch when they

@@ -77,7 +77,7 @@ func (n Node) storeAgent(ctx context.Context, a Agent) error {
 // changeForm stores the form before the change, so that a later command can complete an interrupted change.
 func (n Node) changeForm(form Form, change func() error) error {
 	if err := os.WriteFile(n.formFile(), []byte(form), 0o600); err != nil {
-		return fmt.Errorf("store whether the agent runs as a process or a DaemonSet: %w", err)
+		return fmt.Errorf("store the agent's form (process or DaemonSet): %w", err)
 	}
 	return change()
 }

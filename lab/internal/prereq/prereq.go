@@ -84,7 +84,7 @@ func ensure(ctx context.Context, report *progress.Reporter, wanted []requirement
 	}
 	report.Say("installing %s", strings.Join(names(missing), " "))
 	if out, err := install(ctx, names(missing)); err != nil {
-		return fmt.Errorf("%w; apt-get failed to install them (%w):\n%s", describe(missing), err, out)
+		return fmt.Errorf("%w; apt-get failed to install these packages (%w):\n%s", describe(missing), err, out)
 	}
 	if still := absent(missing); len(still) > 0 {
 		return fmt.Errorf("%w; apt-get reported success, but these packages are still missing", describe(still))

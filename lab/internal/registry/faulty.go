@@ -8,7 +8,7 @@ import (
 )
 
 // errReset is the error of a handler after a rule has reset its connection.
-var errReset = errors.New("connection reset by rule")
+var errReset = errors.New("a rule of the registry reset the connection")
 
 // A faulty is a response writer that applies a rule to the body. faulty records when the first and the last byte were
 // sent.

@@ -207,7 +207,7 @@ func (c *churner) crash(ctx context.Context, i int) error {
 					}
 				}
 			}
-			return fmt.Errorf("no container has restarted %d times", restarts)
+			return fmt.Errorf("no container has restarted at least %d times yet", restarts)
 		})
 	if err != nil {
 		return err

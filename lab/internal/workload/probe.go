@@ -44,7 +44,7 @@ func waitUntil(after time.Duration, word string, log io.Writer) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("record the first result: %w", err)
+		return fmt.Errorf("record the first result of the probe: %w", err)
 	}
 	say(log, word, time.Now())
 	return mark.Close()
@@ -84,10 +84,10 @@ func readStart() (time.Time, error) {
 // writeWhole writes a file in one step, so that readers never see an incomplete file.
 func writeWhole(path string, data []byte) error {
 	if err := os.WriteFile(path+".new", data, 0o644); err != nil {
-		return fmt.Errorf("record the start: %w", err)
+		return fmt.Errorf("record the start of the main process: %w", err)
 	}
 	if err := os.Rename(path+".new", path); err != nil {
-		return fmt.Errorf("record the start: %w", err)
+		return fmt.Errorf("record the start of the main process: %w", err)
 	}
 	return nil
 }
