@@ -33,7 +33,7 @@ This page lists the flags of ` + "`podlapse-agent run`" + `. The page is generat
   A switch without a value, such as ` + "`--annotate`" + `, is on.
 - ` + "`podlapse-agent check`" + ` accepts the same flags and tests their requirements.
 - With ` + "`OTEL_EXPORTER_OTLP_ENDPOINT`" + `, the agent also sends [traces and metrics over OTLP](otlp.md).
-  It accepts the other standard ` + "`OTEL_*`" + ` variables too.
+  The agent also accepts the other standard ` + "`OTEL_*`" + ` variables.
 
 | flag | variable | value | default | meaning |
 |---|---|---|---|---|

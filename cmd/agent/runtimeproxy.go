@@ -38,7 +38,7 @@ func (c *proxyConfig) table() flags.Table {
 		{
 			Name: "proxy-endpoint", Variable: "PROXY_ENDPOINT", Value: "unix:///PATH",
 			Default: "unix://" + proxySocket,
-			Help: "socket of the proxy, which the agent uses as its --cri-endpoint; the socket has mode 0660, and " +
+			Help: "socket of the proxy, which the agent uses as its --cri-endpoint. The socket has mode 0660, and " +
 				"belongs to the user and group of the proxy",
 			Set: func(value string) error {
 				err := setSocket(&c.listen)(value)
