@@ -279,7 +279,7 @@ func TestAgentFailsToStart(t *testing.T) {
 		"a state directory that cannot be created": {
 			[]string{"--kubeconfig", agentstest.Kubeconfig(t, "http://"+agentstest.ClosedAddress(t)), "--state-dir",
 				"/proc/none"},
-			[]string{"--state-dir /proc/none", "create it manually"}, 0,
+			[]string{"--state-dir /proc/none", "create the directory manually"}, 0,
 		},
 		"a state directory that cannot be written": {
 			[]string{"--kubeconfig", agentstest.Kubeconfig(t, "http://"+agentstest.ClosedAddress(t)), "--state-dir",

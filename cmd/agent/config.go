@@ -100,8 +100,9 @@ func (c *config) table() flags.Table {
 		{
 			Name: "events", Variable: "EVENTS", Value: "auto|off|cluster", Default: eventsAuto,
 			Help: "kubelet Events that the agent watches. \"auto\": only Events about pods whose timelines lack " +
-				"evidence, for example about an image pull. \"cluster\": all kubelet Events, through one watch, " +
-				"while any timeline lacks evidence; for small clusters. \"off\": no Events",
+				"evidence, for example about an image pull. \"cluster\": all kubelet Events of the cluster, through " +
+				"one watch, but only while a timeline lacks evidence. Use \"cluster\" only in small clusters. " +
+				"\"off\": no Events",
 			Set: flags.Choice(&c.events, eventsAuto, eventsOff, eventsCluster),
 		},
 		{
@@ -117,7 +118,7 @@ func (c *config) reportTable() flags.Table {
 		logLevelFlag(&c.logLevel), logFormatFlag(&c.logFormat),
 		c.recordsFlag(), c.partialSwitch(),
 		flags.Switch("metrics-pod-labels", "METRICS_POD_LABELS", &c.podSeries,
-			"export metrics for each pod on the node, for at most 250 pods. The pod's namespace and name are labels"),
+			"export metrics of single pods, with the labels namespace and pod, for at most 250 pods of the node"),
 		{
 			Name: "history-limit", Variable: "HISTORY_LIMIT", Value: "SIZE", Default: "4MiB",
 			Help: "maximum memory for the start-ups of deleted pods, 0 to 64MiB. The API still serves these " +
@@ -132,8 +133,8 @@ func (c *config) reportTable() flags.Table {
 				"contains the start-ups of all pods of one version of an owner, for example of one version of a "+
 				"Deployment"),
 		flags.Switch("life-traces", "LIFE_TRACES", &c.lifeTraces,
-			"add facts from after the start-up to the OTLP trace of a pod: completed container runs and the "+
-				"kubelet's Events. The Events require --events=cluster"),
+			"continue the OTLP trace of a pod after its start-up, with completed container runs and the kubelet's "+
+				"Events. The Events require --events=cluster"),
 	}
 }
 

@@ -43,8 +43,8 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 		Name: "podlapse_events_refused_total",
 		Help: "Events that the agent ignored because the kubelet cannot have created them, by reason. " +
 			"reason=\"oversized\": the name, the UID or the whole Event is too long. reason=\"pod\": the Event has " +
-			"the UID of a pod, but not the namespace, name or kind of this pod. reason=\"host\": the Event and the " +
-			"pod's earlier Events name different hosts.",
+			"the UID of a pod, but not the namespace, name or kind of this pod. reason=\"host\": the host name in " +
+			"the Event differs from the host name in the pod's earlier Events.",
 	}, []string{"reason"})
 	byStart := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_event_watch_starts_total",
@@ -74,7 +74,7 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 		}),
 		unshared: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_watches_unshared_total",
-			Help: "Event watches on a namespace that the agent replaced by Event watches on single pods. The reason " +
+			Help: "Namespace-wide Event watches that the agent replaced by Event watches on single pods. The reason " +
 				"is that most Events of the namespace concerned pods whose Events this agent does not need.",
 		}),
 		opened: prometheus.NewCounter(prometheus.CounterOpts{

@@ -29,8 +29,9 @@ func Feature() feature.Feature {
 		Flags: flags.Table{{
 			Name: "verify-interval", Variable: "VERIFY_INTERVAL", Value: "off|DURATION", Default: off,
 			Help: "interval between comparisons of the watched pods with a list from the API server. The agent " +
-				"repairs differences. \"off\": no comparisons. Otherwise 10s to 24h; the agent varies each interval " +
-				"by up to 10 %. Before Kubernetes 1.34, each list makes the API server read all pods of the cluster",
+				"repairs differences. \"off\": no comparisons. Other values: 10s to 24h. The agent varies each " +
+				"interval by up to 10 %. Before Kubernetes 1.34, each list makes the API server read all pods of " +
+				"the cluster",
 			Set: func(value string) (err error) { interval, err = parseInterval(value); return err },
 		}},
 		Start: func(agent feature.Agent) feature.Hooks {

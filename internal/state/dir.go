@@ -33,7 +33,8 @@ func (d dir) file() string { return filepath.Join(d.path, fileName) }
 func openDir(path string) (dir, error) {
 	d := dir{path}
 	if err := os.MkdirAll(path, 0o700); err != nil {
-		return dir{}, fmt.Errorf("create the directory: %w: create it manually, or choose another directory", err)
+		return dir{}, fmt.Errorf("create the directory: %w: create the directory manually, or choose another "+
+			"directory", err)
 	}
 	return d, nil
 }

@@ -111,7 +111,7 @@ func readHeader(line []byte, node string) (h header, err error) {
 		return header{}, fmt.Errorf("unknown format version %d: must be 1 to %d; a newer podlapse-agent "+
 			"wrote this file", h.Version, version)
 	case h.Node != node:
-		return header{}, fmt.Errorf("the file belongs to node %.100q, not to %q", h.Node, node)
+		return header{}, fmt.Errorf("the file belongs to node %.100q, but the agent runs on node %q", h.Node, node)
 	}
 	return h, nil
 }
