@@ -146,7 +146,7 @@ func get[A any](ctx context.Context, c *Cluster, accept string, query url.Values
 	case err != nil:
 		return answer, fmt.Errorf("read the API server's response: %w", err)
 	case len(body) > maxAnswer:
-		return answer, fmt.Errorf("read the API server's response: it exceeds %d bytes", maxAnswer)
+		return answer, fmt.Errorf("read the API server's response: the response exceeds %d bytes", maxAnswer)
 	case response.StatusCode != http.StatusOK:
 		refused := client.NewRefusal(response.StatusCode, response.Header, body)
 		refused.Kubernetes = true

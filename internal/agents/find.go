@@ -37,7 +37,7 @@ type Agent struct {
 func (a Agent) Dial(ctx context.Context) (net.Conn, error) {
 	if a.route == nil {
 		return nil, errors.New(
-			"port-forward: the agent's pod is unknown, only its address is known: connect to the address directly")
+			"port-forward: the agent's pod is unknown: connect to the agent's address directly")
 	}
 	return a.route.dial(ctx)
 }

@@ -109,7 +109,7 @@ func (a agentQuery) page(ctx context.Context, c pageConfig, node string) int {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(c.port)))
 	if err != nil {
-		return a.fail(fmt.Errorf("listen on local port %d: %w; choose another port with --port", c.port, err))
+		return a.fail(fmt.Errorf("listen on local port %d: %w: choose another port with --port", c.port, err))
 	}
 	url := fmt.Sprintf("%s://%s/", s.agent.Scheme(), listener.Addr())
 	ready := fmt.Sprintf("The page of node %s is at %s\nPress Ctrl-C to stop.\n", node, url)

@@ -251,7 +251,7 @@ func (e *environment) checkInsecure(signal string) {
 		return
 	}
 	if clear := strings.EqualFold(insecure, "true"); clear != (u.Scheme == "http") {
-		e.note(fmt.Errorf("%s: %q contradicts the scheme %s:// of %s: the scheme determines whether the agent uses "+
+		e.note(fmt.Errorf("%s: %q contradicts the scheme %s:// of %s, which determines whether the agent uses "+
 			"TLS: unset %s, or set the variable to %t for this endpoint",
 			name, insecure, u.Scheme, address, name, !clear))
 	}

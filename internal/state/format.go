@@ -106,7 +106,7 @@ func readHeader(line []byte, node string) (h header, err error) {
 	err = json.Unmarshal(line, &h)
 	switch {
 	case err != nil || h.Kind != kindHeader || h.Version < 1:
-		return header{}, errors.New("not a podlapse state file")
+		return header{}, errors.New("the file is not a podlapse state file")
 	case h.Version > version:
 		return header{}, fmt.Errorf("unknown format version %d: must be 1 to %d; a newer podlapse-agent "+
 			"wrote this file", h.Version, version)

@@ -59,17 +59,17 @@ func parseSeconds(text string) (Seconds, error) {
 	digits, negative := strings.CutPrefix(text, "-")
 	whole, fraction, pointed := strings.Cut(digits, ".")
 	if pointed && (fraction == "" || len(fraction) > 9) {
-		return 0, fmt.Errorf("must have one to nine digits after the decimal point")
+		return 0, fmt.Errorf("the number must have one to nine digits after the decimal point")
 	}
 	w, err := strconv.ParseUint(whole, 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("must be a decimal number")
+		return 0, fmt.Errorf("the value must be a decimal number")
 	}
 	var f uint64
 	if pointed {
 		padded := fraction + strings.Repeat("0", 9-len(fraction))
 		if f, err = strconv.ParseUint(padded, 10, 64); err != nil {
-			return 0, fmt.Errorf("must be a decimal number")
+			return 0, fmt.Errorf("the value must be a decimal number")
 		}
 	}
 	limit := uint64(math.MaxInt64)

@@ -64,7 +64,7 @@ func (n Node) pushAgentImage(ctx context.Context, archive string) error {
 	defer os.RemoveAll(dir)
 	index, err := agentimage.Open(archive, dir)
 	if err != nil {
-		return fmt.Errorf("%w: build it with \"make image\"", err)
+		return fmt.Errorf("%w: build the image with \"make image\"", err)
 	}
 	own, err := ofThisMachine(index)
 	if err != nil {

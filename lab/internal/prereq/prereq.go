@@ -20,7 +20,7 @@ func Supported(system string, uid int) error {
 		return fmt.Errorf("the lab runs real containers and requires Linux, but this machine runs %s", system)
 	}
 	if uid != 0 {
-		return errors.New("the lab runs real containers and requires root: run it with sudo")
+		return errors.New("the lab runs real containers and requires root: run the lab with sudo")
 	}
 	return nil
 }
