@@ -146,8 +146,9 @@ func TestResourcesAreRefused(t *testing.T) {
 	for args, want := range map[string]string{
 		"shop/cart-a -n bank": "pod shop/cart-a is in namespace shop, but -n specifies namespace bank: " +
 			"use only one of the two namespaces",
-		"svc/web -n shop":                   "resources of type svc have no start-ups: use one of pod, deploy",
-		"deploy -n shop":                    "the type deploy: use deploy/NAME. If deploy is the name of a pod, use pod/deploy",
+		"svc/web -n shop": "resources of type svc have no start-ups: use one of pod, deploy",
+		"deploy -n shop": "the type deploy: use deploy/NAME. If deploy is the name of a pod, " +
+			"use pod/deploy",
 		"deploy a/b":                        "use either TYPE NAME... or TYPE/NAME",
 		"a/b/c":                             "must be POD, TYPE/NAME or NAMESPACE/POD",
 		"web-0 -A":                          "is required: replace -A with -n NAMESPACE",
