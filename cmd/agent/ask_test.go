@@ -79,7 +79,7 @@ func TestExplainThroughAPIServer(t *testing.T) {
 	kubectl(t, server, "explain", "shop/web-0", "--node=node-b").
 		must(t, cli.ExitNotFound, "", `node node-b: the agent says: "no pod shop/web-0`)
 	kubectl(t, server, "explain", "web-0").
-		must(t, cli.ExitNotFound, "", "no agent knows the pod default/web-0 (2 agents asked)")
+		must(t, cli.ExitNotFound, "", "no agent knows the pod default/web-0 (agents asked: 2)")
 	kubectl(t, server, "explain").must(t, cli.ExitOK, "node-a  shop/web-0  ready", "")
 	kubectl(t, server, "top").must(t, cli.ExitOK, "2 nodes: 0 starting, 1 started recently", "")
 	kubectl(t, server, "top", "--node", "node-a").must(t, cli.ExitOK, "node node-a: 0 starting, 1 started recently", "")
@@ -130,7 +130,8 @@ func TestExplainThroughAPIServer(t *testing.T) {
 	if asked := strings.Join(server.Asked()[before:], " "); strings.Contains(asked, "node-b:9717") {
 		t.Errorf("requests %s", asked)
 	}
-	kubectl(t, server, "explain", "shop/new").must(t, cli.ExitNotFound, "", "pod shop/new is not bound to a node yet")
+	kubectl(t, server, "explain", "shop/new").must(t, cli.ExitNotFound, "",
+		"pod shop/new: the pod is not bound to a node yet")
 	agent.mustEndCleanly()
 	other.mustEndCleanly()
 }

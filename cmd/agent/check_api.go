@@ -88,8 +88,8 @@ func (k controlPlane) list(client rest.Interface, resource, selector string) err
 // failedToAsk returns the finding for a failed request to the API server.
 func failedToAsk(subject string, err error) finding {
 	f := finding{subject, checkFailed, err.Error(),
-		"check that the API server runs, that --kubeconfig contains its address and CA, and that no network " +
-			"policy blocks it"}
+		"check that the API server runs, that --kubeconfig contains the server's address and CA, and that " +
+			"no network policy blocks the connection"}
 	switch {
 	case apierrors.IsUnauthorized(err):
 		f.remedy = "the API server rejects the agent's token: check the agent's ServiceAccount and --kubeconfig"
@@ -261,7 +261,7 @@ func (k controlPlane) secrets() finding {
 	case err != nil:
 		return failedToAsk(f.subject, err)
 	case may:
-		f.outcome, f.detail = checkFailed, "the agent can read secrets, although it does not need this permission"
+		f.outcome, f.detail = checkFailed, "the agent can read secrets, but does not need this permission"
 		f.remedy = "give the agent its own ServiceAccount with the rules in docs/security.md"
 	}
 	return f

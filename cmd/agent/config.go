@@ -83,25 +83,26 @@ func (c *config) table() flags.Table {
 		},
 		{
 			Name: "kubeconfig", Variable: "KUBECONFIG", Value: "FILE",
-			Help: "kubeconfig file for the API server; if unset, the agent uses its pod's ServiceAccount",
+			Help: "kubeconfig file for the API server. The default is the ServiceAccount of the agent's pod",
 			Set:  flags.Text(&c.kubeconfig),
 		},
 		flags.Switch("impersonate-node", "IMPERSONATE_NODE", &c.asNode,
 			"read pods with the node's identity (impersonation), so that the API server returns only this node's "+
-				"pods; requires Kubernetes 1.36 or newer and a ServiceAccount with the verb "+
+				"pods. Requires Kubernetes 1.36 or newer and a ServiceAccount with the verb "+
 				"impersonate:associated-node"),
 		{
 			Name: "cri-endpoint", Variable: "CONTAINER_RUNTIME_ENDPOINT",
 			Value: "auto|off|unix:///PATH", Default: "auto",
-			Help: "socket of the container runtime; \"auto\": the agent tries the usual paths; \"off\": the agent " +
-				"sends no queries to the runtime",
+			Help: "socket of the container runtime. \"auto\": the agent tries the usual paths. \"off\": the agent " +
+				"does not query the runtime",
 			Set: c.setCRIEndpoint,
 		},
 		{
 			Name: "events", Variable: "EVENTS", Value: "auto|off|cluster", Default: eventsAuto,
-			Help: "kubelet Events that the agent watches; \"auto\": only Events about pods that need Events; " +
-				"\"cluster\": all Events, through one watch, while any pod needs Events (for small clusters); " +
-				"\"off\": none",
+			Help: "kubelet Events that the agent watches. \"auto\": only Events about pods whose timelines lack " +
+				"evidence, for example about an image pull. \"cluster\": all kubelet Events of the cluster, through " +
+				"one watch, but only while a timeline lacks evidence. Use \"cluster\" only in small clusters. " +
+				"\"off\": no Events",
 			Set: flags.Choice(&c.events, eventsAuto, eventsOff, eventsCluster),
 		},
 		{
@@ -117,22 +118,23 @@ func (c *config) reportTable() flags.Table {
 		logLevelFlag(&c.logLevel), logFormatFlag(&c.logFormat),
 		c.recordsFlag(), c.partialSwitch(),
 		flags.Switch("metrics-pod-labels", "METRICS_POD_LABELS", &c.podSeries,
-			"export metrics for each pod on the node, with the pod's namespace and name as labels; at most 250 pods"),
+			"export metrics of single pods, with the labels namespace and pod, for at most 250 pods of the node"),
 		{
 			Name: "history-limit", Variable: "HISTORY_LIMIT", Value: "SIZE", Default: "4MiB",
-			Help: "maximum memory for deleted pods, 0 to 64MiB; the API still serves the start-ups of these pods; a " +
-				"pod takes about 2 KiB; the agent keeps at most 1000 deleted pods, the latest ones; 0: the agent " +
-				"keeps no deleted pods", Set: c.setHistoryLimit,
+			Help: "maximum memory for the start-ups of deleted pods, 0 to 64MiB. The API still serves these " +
+				"start-ups. One start-up takes about 2 KiB. The agent keeps at most the latest 1000 deleted pods. " +
+				"0: the agent keeps no deleted pods", Set: c.setHistoryLimit,
 		},
 		flags.Switch("termination", "TERMINATION", &c.termination,
-			"measure the termination of each deleted pod: its containers, its sandbox and its object; the agent "+
-				"queries the runtime once per second for each terminating pod"),
+			"measure the termination of each deleted pod, from the deletion request until the pod's object no "+
+				"longer exists. For each terminating pod, the agent queries the runtime once per second"),
 		flags.Switch("rollout-traces", "ROLLOUT_TRACES", &c.rolloutTraces,
-			"send one OTLP trace for each rollout instead of one trace for each pod; the rollout's trace contains "+
-				"the start-ups of all pods of one version of an owner, for example of a Deployment"),
+			"send one OTLP trace for each rollout instead of one trace for each pod. The trace of a rollout "+
+				"contains the start-ups of all pods of one version of an owner, for example of one version of a "+
+				"Deployment"),
 		flags.Switch("life-traces", "LIFE_TRACES", &c.lifeTraces,
-			"add facts from after the start-up to the OTLP trace of the pod: completed container runs and, only with "+
-				"--events=cluster, the kubelet's Events"),
+			"continue the OTLP trace of a pod after its start-up, with completed container runs and the kubelet's "+
+				"Events. The Events require --events=cluster"),
 	}
 }
 
@@ -142,18 +144,18 @@ func (c *config) keepTable() flags.Table {
 		{
 			Name: "state-dir", Variable: "STATE_DIR", Value: "DIR",
 			Help: "directory for the state file (at most 16 MiB), which preserves start-ups in progress when the " +
-				"agent restarts; each agent requires its own directory; if unset, a restart loses start-ups in " +
-				"progress",
+				"agent restarts. Each agent requires its own directory. Without this flag, a restart loses " +
+				"start-ups in progress",
 			Set: flags.Text(&c.stateDir),
 		},
 		{
 			Name: "record-observations", Variable: "RECORD_OBSERVATIONS", Value: "FILE",
-			Help: "file to which the agent appends every observation, at most 256 MiB; \"podlapse-agent replay " +
-				"FILE\" shows the start-ups in this file",
+			Help: "file to which the agent appends every observation, at most 256 MiB. The command \"podlapse-agent " +
+				"replay FILE\" shows the start-ups in this file",
 			Set: flags.Text(&c.recordObservations),
 		},
 		flags.Switch("debug-observations", "DEBUG_OBSERVATIONS", &c.debugObservations,
-			"serve the latest observations at /debug/observations, only to loopback clients; the observations take "+
+			"serve the latest observations at /debug/observations, only to loopback clients. The observations take "+
 				"up to 4 MiB of memory"),
 		flags.Switch("debug-profiles", "DEBUG_PROFILES", &c.profiles,
 			"serve the agent's Go profiles \"heap\", \"allocs\", \"goroutine\" and \"profile\" under /debug/pprof/, "+
@@ -164,12 +166,12 @@ func (c *config) keepTable() flags.Table {
 func (c *config) recordsFlag() flags.Flag {
 	help := "JSON lines that the agent writes to standard output for each completed start-up"
 	for _, format := range recordFormats() {
-		help += fmt.Sprintf("; %q: %s", format.name, format.content)
+		help += fmt.Sprintf(". %q: %s", format.name, format.content)
 	}
 	choices := recordChoices()
 	return flags.Flag{
 		Name: "records", Variable: "RECORDS", Value: strings.Join(choices, "|"), Default: recordsTimeline,
-		Help: help + fmt.Sprintf("; %q: the lines of all formats; %q: no lines", recordsBoth, recordsNone),
+		Help: help + fmt.Sprintf(". %q: the lines of all formats. %q: no lines", recordsBoth, recordsNone),
 		Set:  flags.Choice(&c.records, choices...),
 	}
 }
@@ -202,7 +204,7 @@ func (c *config) setNodeName(value string) error {
 
 func (c *config) setCRIEndpoint(value string) error {
 	if value == "" {
-		return errors.New("must not be empty: use auto, off or unix:///absolute/path/of.sock")
+		return errors.New("the endpoint must not be empty: use auto, off or unix:///absolute/path/of.sock")
 	}
 	endpoint, err := cri.ParseEndpoint(value)
 	c.criEndpoint = endpoint

@@ -17,25 +17,25 @@ func (c *config) webTable() flags.Table {
 		{
 			Name: "web-config-file", Variable: "WEB_CONFIG_FILE", Value: "FILE",
 			Help: "file with TLS settings and passwords for the HTTP server, in the format of " +
-				"prometheus/exporter-toolkit; after each change, the agent rereads this file and the files that it " +
-				"names",
+				"prometheus/exporter-toolkit. After each change, the agent reads this file again, and also the " +
+				"files that are named in this file",
 			Set: c.setWebConfigFile,
 		},
 		{
 			Name: "web-auth", Variable: "WEB_AUTH", Value: "auto|local|none|kubernetes", Default: webAuthAuto,
-			Help: "access control for clients; \"local\": loopback clients (kubectl port-forward, kubectl podlapse) " +
-				"read everything, and other clients read only metrics and health checks; \"none\": every client " +
-				"reads everything; \"kubernetes\": each client sends a bearer token, the API server must accept the " +
-				"token (TokenReview), and the token's user must have permission to get the nonResourceURL /metrics " +
-				"or /podlapse/PATH (SubjectAccessReview); \"auto\": the same as \"none\" if --web-config-file " +
-				"requires passwords or client certificates, otherwise the same as \"local\"",
+			Help: "access control for clients. \"local\": loopback clients (kubectl port-forward, kubectl podlapse) " +
+				"read everything, and other clients read only metrics and health checks. \"none\": every client " +
+				"reads everything. \"kubernetes\": each client sends a bearer token. The API server must accept the " +
+				"token (TokenReview), and must allow the token's user to get the nonResourceURL /metrics or " +
+				"/podlapse/PATH (SubjectAccessReview). \"auto\": the same as \"none\" if --web-config-file requires " +
+				"passwords or client certificates, otherwise the same as \"local\"",
 			Set: c.setWebAuth,
 		},
 		{
 			Name: "web-hosts", Variable: "WEB_HOSTS", Value: "NAME[,NAME]...",
 			Help: "additional host names that the agent accepts in the Host header of requests over loopback, for " +
-				"example the name of a proxy in the same pod; localhost and IP addresses are always accepted; the " +
-				"agent refuses all other names, which protects against requests from web pages of other sites",
+				"example the name of a proxy in the same pod. The agent always accepts localhost and IP addresses, " +
+				"and refuses all other names. This check protects against requests from web pages of other sites",
 			Set: c.setWebHosts,
 		},
 	}

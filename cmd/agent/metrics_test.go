@@ -73,13 +73,13 @@ func TestMetricsDocument(t *testing.T) {
 	var doc strings.Builder
 	doc.WriteString(
 		"# Metrics\n\n" +
-			"`/metrics` contains the metrics of one node. It also contains the metrics of the process and of the Go " +
-			"runtime, except the details of the Go allocator (`go_memstats_…`). This page is generated from the " +
+			"`/metrics` contains the metrics of one node. `/metrics` also contains metrics of the process and of the " +
+			"Go runtime, except the details of the Go allocator (`go_memstats_…`). This page is generated from the " +
 			"agent's own registry, with every option on (`go test ./cmd/agent -run MetricsDocument -update`).\n\n" +
 			"Histograms have classic and native buckets. If the agent sends traces, the exemplars of histograms " +
 			"contain the trace ID of a start-up (`trace_id`).\n\n" +
-			"Each label has a limited set of values. If the agent knows the values at its start, it creates the " +
-			"series with value zero. The label `registry` has up to [six " +
+			"Each label has a limited set of values. If the agent knows the label values when it starts, the " +
+			"agent creates the series with the value zero. The label `registry` has up to [six " +
 			"registries](pulls.md#which-registries-have-a-label). All further registries are `other`. When a " +
 			"registry loses its label, the agent removes the registry's counters and histograms, and counts its " +
 			"further pulls under `other`. No counter ever decreases.\n\n" +
@@ -87,8 +87,8 @@ func TestMetricsDocument(t *testing.T) {
 			"| default flags, a node with 110 pods | at most " + strconv.Itoa(maxSeries) +
 			", including every classic bucket. While pulls fail, each registry and reason adds one series, and each " +
 			"group of waiting workloads adds one more |\n" +
-			"| `--metrics-pod-labels` | one more for each pod, at most 250, and a second one for each of them that " +
-			"is starting |\n" +
+			"| `--metrics-pod-labels` | one more series for each pod, for at most 250 pods, and a second series " +
+			"for each of these pods while it is starting |\n" +
 			"| `--node-health` | see [node.md](node.md#series) |\n" +
 			"| `--probes-file` | see [probes.md](probes.md#series) |\n\n" +
 			"With 500 pods and every option on, a compressed scrape has at most " + strconv.Itoa(maxGzipBytes>>10) +

@@ -28,23 +28,23 @@ type nodeConfig struct {
 func (c *config) nodeTable() flags.Table {
 	return flags.Table{
 		flags.Switch("node-health", "NODE_HEALTH", &c.node.health,
-			"export metrics of the node's conditions, of its availability with reasons, and of its add-ons; requires "+
-				"a ServiceAccount that can list and watch nodes"),
+			"export metrics of the node's conditions, the node's availability (with reasons) and the node's "+
+				"add-ons. Requires a ServiceAccount that can list and watch nodes"),
 		{
 			Name: "node-warm-up", Variable: "NODE_WARM_UP", Value: "DURATION", Default: "5m",
-			Help: "minimum age of a node, 0s to 24h; a younger node does not count as available", Set: c.setWarmUp,
+			Help: "minimum age at which a node counts as available, 0s to 24h", Set: c.setWarmUp,
 		},
 		{
 			Name: "addons", Variable: "ADDONS", Value: "NAMESPACE[,NAMESPACE...][:LABELS]",
 			Default: node.DefaultSelector,
-			Help: "pods that --node-health reports as add-ons: the pods that match LABELS in the given namespaces; " +
-				"without a namespace, the agent searches all namespaces; LABELS is a label selector, as for kubectl " +
-				"get -l",
+			Help: "pods that --node-health reports as add-ons. These pods are in one of the given namespaces and " +
+				"match the label selector LABELS, in the syntax of kubectl get -l. Without a namespace, all " +
+				"namespaces count. Without LABELS, all pods of the namespaces count",
 			Set: func(value string) (err error) { c.node.addons, err = node.ParseSelector(value); return err },
 		},
 		flags.Switch("pressure", "PRESSURE", &c.node.pressure,
-			"report the time that tasks on the node waited for CPU, I/O and memory in each phase; while pods start, "+
-				"the agent reads /proc/pressure"),
+			"report for each phase the share of the time in which tasks on the node waited for CPU, I/O or memory. "+
+				"While pods start, the agent reads /proc/pressure"),
 	}
 }
 

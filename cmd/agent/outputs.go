@@ -33,7 +33,7 @@ func newOutputs(ctx context.Context, d deps, records io.Writer,
 	out.settledSinks = []func(timeline.Timeline){out.metrics.Observe, handed.settled}
 	if out.lines = newRecords(d, records, handed); out.lines != nil {
 		if discards(records) {
-			d.logger.Warn("records are discarded because standard output is closed or is /dev/null; " +
+			d.logger.Warn("the agent discards records, because standard output is closed or is /dev/null: " +
 				"to write no records, use --records=none")
 		}
 		out.settledSinks = append(out.settledSinks, out.lines.Offer)

@@ -106,7 +106,7 @@ func (r *runner) start(in *runningStage, c component) {
 		case in.ctx.Err() != nil && (err == nil || errors.Is(err, context.Canceled)):
 			return nil
 		case err == nil:
-			return fmt.Errorf("%s: stopped unexpectedly", c.name)
+			return fmt.Errorf("component %s stopped unexpectedly", c.name)
 		default:
 			return fmt.Errorf("%s: %w", c.name, err)
 		}
@@ -121,7 +121,8 @@ func (r *runner) stop() error {
 	for _, in := range r.stages {
 		in.cancel()
 		if !in.ended() {
-			stuck = append(stuck, fmt.Errorf("stop stage %s: components are still running after %s", in.name, in.limit))
+			stuck = append(stuck, fmt.Errorf("stop the components of stage %s: some components still run after %s",
+				in.name, in.limit))
 		}
 	}
 	if len(stuck) > 0 { // group.Wait would block on the components that did not stop

@@ -87,7 +87,7 @@ func TestPartThatReturnsEarlyFails(t *testing.T) {
 		err := runAll(t.Context(), zap.NewNop(), threeStages(), []component{
 			{"a", 1, func(context.Context) error { return nil }},
 		})
-		if err == nil || err.Error() != "a: stopped unexpectedly" {
+		if err == nil || err.Error() != "component a stopped unexpectedly" {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -107,7 +107,8 @@ func TestStuckStageIsAbandoned(t *testing.T) {
 			}},
 			{"b", 1, until("b", 0, &ended)},
 		})
-		if err == nil || !strings.Contains(err.Error(), "stop stage first: components are still running after 1s") {
+		want := "stop the components of stage first: some components still run after 1s"
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v", err)
 		}
 		if took := time.Since(began); took != time.Second || !slices.Equal(ended.names, []string{"b"}) {

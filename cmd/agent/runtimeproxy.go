@@ -38,12 +38,12 @@ func (c *proxyConfig) table() flags.Table {
 		{
 			Name: "proxy-endpoint", Variable: "PROXY_ENDPOINT", Value: "unix:///PATH",
 			Default: "unix://" + proxySocket,
-			Help: "socket of the proxy, which the agent uses as its --cri-endpoint; the socket has mode 0660, and " +
+			Help: "socket of the proxy, which the agent uses as its --cri-endpoint. The socket has mode 0660, and " +
 				"belongs to the user and group of the proxy",
 			Set: func(value string) error {
 				err := setSocket(&c.listen)(value)
 				if err == nil && c.listen == c.runtime {
-					return errors.New("must differ from --cri-endpoint: choose another path")
+					return errors.New("the socket must differ from --cri-endpoint: choose another path")
 				}
 				return err
 			},

@@ -89,7 +89,7 @@ func TestAgentWarnsWhenStandardOutputIsClosed(t *testing.T) {
 			agentstest.Kubeconfig(t, agentstest.ClosedAddress(t)), "--cri-endpoint", "off")
 		agent.Env, agent.Stderr = append(agentEnvironment(), "PATH="+os.Getenv("PATH")), &stderr
 		_ = agent.Run()
-		if got := strings.Contains(stderr.String(), "records are discarded"); got != warned ||
+		if got := strings.Contains(stderr.String(), "the agent discards records"); got != warned ||
 			!strings.Contains(stderr.String(), "address already in use") {
 			t.Errorf("%s: warned %t, want %t: %s", stdout, got, warned, &stderr)
 		}

@@ -23,7 +23,7 @@ const (
 )
 
 // ErrNotBound means that a pod has no node yet. So no agent knows the pod.
-var ErrNotBound = errors.New("is not bound to a node yet")
+var ErrNotBound = errors.New("the pod is not bound to a node yet")
 
 // Cluster finds agents through one API server. A Cluster is safe for concurrent use.
 type Cluster struct {
@@ -92,7 +92,7 @@ func (c *Cluster) NodeOf(ctx context.Context, namespace, name string) (string, e
 		return "", fmt.Errorf("get pod %s/%s: %w", namespace, name, err)
 	}
 	if pod.Spec.NodeName == "" {
-		return "", fmt.Errorf("pod %s/%s %w", namespace, name, ErrNotBound)
+		return "", fmt.Errorf("pod %s/%s: %w", namespace, name, ErrNotBound)
 	}
 	return pod.Spec.NodeName, nil
 }
@@ -147,7 +147,7 @@ func get[A any](ctx context.Context, c *Cluster, accept string, query url.Values
 	case err != nil:
 		return answer, fmt.Errorf("read the API server's response: %w", err)
 	case len(body) > maxAnswer:
-		return answer, fmt.Errorf("read the API server's response: it exceeds %d bytes", maxAnswer)
+		return answer, fmt.Errorf("read the API server's response: the response exceeds %d bytes", maxAnswer)
 	case response.StatusCode != http.StatusOK:
 		refused := client.NewRefusal(response.StatusCode, response.Header, body)
 		refused.Kubernetes = true

@@ -22,7 +22,7 @@ const labels = "app.kubernetes.io/name=podlapse,app.kubernetes.io/component=agen
 const defaultPort = 9717
 
 // ErrNoAgent means that the search found no pod of an agent.
-var ErrNoAgent = errors.New("no agent")
+var ErrNoAgent = errors.New("no agent found")
 
 // Agent is an agent that Agents found in a cluster, or an agent whose address the user gave.
 type Agent struct {
@@ -37,7 +37,7 @@ type Agent struct {
 func (a Agent) Dial(ctx context.Context) (net.Conn, error) {
 	if a.route == nil {
 		return nil, errors.New(
-			"port-forward: only the agent's address is known, not its pod: connect to the address directly")
+			"port-forward: the agent's pod is unknown: connect to the agent's address directly")
 	}
 	return a.route.dial(ctx)
 }

@@ -26,10 +26,9 @@ func Feature() feature.Feature {
 	var on bool
 	return feature.Feature{
 		Flags: flags.Table{flags.Switch("annotate", "ANNOTATE", &on,
-			"annotate the pods that request annotations; a pod with the annotation podlapse.dev/annotate: \"true\" "+
-				"gets the annotation podlapse.dev/startup when its start-up is complete; a pod with the annotation "+
-				"\"addtime\" gets the annotation \"timestamp\" immediately; requires a ServiceAccount that can patch "+
-				"pods")},
+			"annotate the pods that request annotations. A pod with the annotation podlapse.dev/annotate: \"true\" "+
+				"gets the annotation podlapse.dev/startup after its start-up. A pod with the annotation \"addtime\" "+
+				"gets the annotation \"timestamp\" immediately. Requires a ServiceAccount that can patch pods")},
 		CheckAPI: func(ctx context.Context, api feature.APIServer) []feature.Finding {
 			if !on {
 				return nil

@@ -18,7 +18,7 @@ func TestNothingIsWrittenWithoutPolicy(t *testing.T) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		return strings.Contains(strings.Join(h.reported, " "),
-			"install the ValidatingAdmissionPolicy and binding of the component annotate")
+			"install the ValidatingAdmissionPolicy and the ValidatingAdmissionPolicyBinding")
 	})
 	time.Sleep(2 * changesWithin)
 	if applies := h.cluster.Applies(); len(applies) > 0 || h.annotation("web", Forbidden) != "" {

@@ -58,7 +58,7 @@ func TestQueryRefusedByAPIServer(t *testing.T) {
 			"rejects the kubeconfig's credentials"},
 		"an API server that is down": {[]agentstest.Pod{there}, refusing(503, "/"), ExitUnreachable, "is overloaded"},
 		"no agent on the node": {[]agentstest.Pod{there, agentOn("node-b", agent.URL)}, nil, ExitUnreachable,
-			`no agent on node "node-a"`},
+			`no agent found on node "node-a"`},
 		"no agents": {nil, nil, ExitUnreachable, "--agent-namespace"},
 		"an agent that is down": {[]agentstest.Pod{there, agentOn("node-a", "")}, nil, ExitUnreachable,
 			"kubectl -n podlapse port-forward"},

@@ -26,10 +26,11 @@ func startUpCommands() []Command {
 			Usage:   "[POD... | TYPE/NAME... | TYPE NAME...] [flags]",
 			Description: "Shows the verdict, the phases, the pulls and the missing evidence of a start-up.\n" +
 				"TYPE is one of " + knownTypes + ".\nFor a workload or a node with several pods, explain lists " +
-				"the pods, then shows the slowest start-up.\nWithout an argument, explain lists all pods.",
+				"the pods, and then shows the slowest start-up.\nWithout an argument, explain lists all pods.",
 			Examples: []Example{
 				{"Show where the start-up time of a pod went", "explain web-0 -n shop"},
-				{"Show the pods of a Deployment, and the slowest of them in detail", "explain deploy/web -n shop"},
+				{"List the pods of a Deployment, and show the slowest start-up in " +
+					"detail", "explain deploy/web -n shop"},
 				{"List the pods of a node, the slowest first", "explain node/worker-1 --sort-by duration"},
 				{"List the pods with a label in all namespaces", "explain -A -l app=web"},
 				{"Print the record of a pod as JSON", "explain pod/web-0 -n shop -o json"},
@@ -38,7 +39,7 @@ func startUpCommands() []Command {
 		},
 		{
 			Name: "top", Group: groupStartUps, Run: runTop,
-			Summary: "show pods that are starting, the phase that each pod is in, and pods that started recently",
+			Summary: "show starting pods with their current phase, and pods that started recently",
 			Usage:   "[flags]",
 			Description: "On a terminal, top updates the screen until you press q or Ctrl-C. Elsewhere, top prints " +
 				"one table and exits.",
@@ -52,9 +53,10 @@ func startUpCommands() []Command {
 		},
 		{
 			Name: "pulls", Group: groupStartUps, Run: runPulls,
-			Summary:     "list image pulls in progress and completed image pulls",
-			Usage:       "[flags]",
-			Description: "Lists the pulls in progress, the longest first, then the completed pulls, the latest first.",
+			Summary: "list image pulls in progress and completed image pulls",
+			Usage:   "[flags]",
+			Description: "Lists the pulls in progress (the longest first), and then the completed pulls (the latest " +
+				"first).",
 			Examples: []Example{
 				{"List the pulls of all nodes", "pulls"},
 				{"List the pulls of one node, the slowest first", "pulls --node worker-1 --sort-by duration"},
@@ -75,7 +77,7 @@ func fleetCommands() []Command {
 				"time of the same work on the\nother nodes. A factor of 1 is normal.",
 			Examples: []Example{
 				{"List the nodes, the slowest first", "nodes --sort-by factor"},
-				{"Also show the number of start-ups and the lost time for each start-up", "nodes -o wide"},
+				{"Also show the number of start-ups, and the lost time for each start-up", "nodes -o wide"},
 			},
 			Flags: func() flags.Table { return new(nodesConfig).table() },
 		},

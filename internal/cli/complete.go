@@ -150,9 +150,10 @@ func complete(ctx context.Context, call Call) int {
 func Completion() Command {
 	return Command{
 		Name: "completion", Summary: "print a completion script for bash, zsh or fish", Run: runCompletion,
-		Usage:       "bash|zsh|fish",
-		Description: "Prints a completion script for the shell. Load it with: source <(podlapse-agent completion bash)",
-		Arguments:   func(context.Context, Call, string) []string { return shells() },
+		Usage: "bash|zsh|fish",
+		Description: "Prints a completion script for the shell. Load the script with:\n" +
+			"source <(podlapse-agent completion bash)",
+		Arguments: func(context.Context, Call, string) []string { return shells() },
 	}
 }
 

@@ -160,7 +160,7 @@ func (a agentQuery) onNode(ctx context.Context, r resource) ([]api.Record, error
 	}
 	answer := agents.Each(ctx, found[:1], agentLimit, ask)[0]
 	if answer.Err == nil && len(answer.Value) == 0 {
-		return nil, fmt.Errorf("%w a pod on %s that matches the flags", errUnknownPod, r)
+		return nil, fmt.Errorf("%w: no pod on %s matches the flags", errUnknownPod, r)
 	}
 	return answer.Value, ofNode(answer.Agent, answer.Err)
 }
@@ -176,11 +176,11 @@ func (a agentQuery) ofWorkload(ctx context.Context, r resource) ([]api.Record, [
 	case len(records) > 0:
 		return records, failed, nil
 	case len(failed) > 0:
-		return nil, nil, fmt.Errorf("%d agents did not answer, and the other agents do not know a pod of %s: %w",
-			len(failed), r, failed[0])
+		return nil, nil, fmt.Errorf("%d agents did not answer, and the other agents know no pod of %s; the first "+
+			"error is: %w", len(failed), r, failed[0])
 	}
 	return nil, nil, fmt.Errorf(
-		"%w a pod of %s: check the name and the namespace (-n); agents remember only the latest "+
+		"%w: no agent knows a pod of %s: check the name and the namespace (-n). An agent remembers only the latest "+
 			"deleted pods",
 		errUnknownPod,
 		r,
@@ -223,12 +223,12 @@ func (a agentQuery) record(ctx context.Context, pod resource) (api.Record, []err
 		return latest, failed, nil
 	case len(failed) > 0:
 		return api.Record{}, nil, fmt.Errorf("%d of %d agents did not answer, and the other agents do not know pod "+
-			"%s/%s: %w", len(failed), len(answers), pod.namespace, pod.name, failed[0])
+			"%s/%s; the first error is: %w", len(failed), len(answers), pod.namespace, pod.name, failed[0])
 	}
 	return api.Record{}, nil, fmt.Errorf(
-		"%w the pod %s/%s (%d agents asked): check the name and the namespace (-n); for "+
-			"a workload, use TYPE/NAME, for example deploy/%s; agents remember only the latest deleted pods, and no "+
-			"pod that was deleted before the agent started",
+		"%w: no agent knows the pod %s/%s (agents asked: %d): check the name and the namespace (-n). For a workload, "+
+			"use TYPE/NAME, for example deploy/%s. An agent remembers only the latest pods that were deleted while "+
+			"the agent ran",
 		errUnknownPod,
 		pod.namespace,
 		pod.name,

@@ -138,7 +138,7 @@ func (o *listOutput) table(orders []string) flags.Table {
 		flags.Switch("watch", "", &o.watch, "print the list, and then print each row that changes").As("w"),
 		{
 			Name: "sort-by", Value: strings.Join(orders, "|"),
-			Help: "sort the rows by this column; the largest duration, size or factor is first",
+			Help: "sort the rows by this column. The largest duration, size or factor is first",
 			Set: func(value string) error {
 				if value == "" {
 					return nil

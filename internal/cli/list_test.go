@@ -148,12 +148,12 @@ func TestResourcesAreRefused(t *testing.T) {
 	for args, want := range map[string]string{
 		"shop/cart-a -n bank": "pod shop/cart-a is in namespace shop, but -n specifies namespace bank: " +
 			"use only one of the two namespaces",
-		"svc/web -n shop": "resource type svc has no start-ups: use one of pod, deploy",
-		"deploy -n shop":  "the type deploy: use deploy/NAME; for a pod of this name, use pod/deploy",
-		"deploy a/b":      "use either TYPE NAME... or TYPE/NAME",
-		"a/b/c":           "must be POD, TYPE/NAME or NAMESPACE/POD",
-		"web-0 -A": "cannot be found in all namespaces by its name: " +
-			"replace -A with -n NAMESPACE",
+		"svc/web -n shop": "resources of type svc have no start-ups: use one of pod, deploy",
+		"deploy -n shop": "the type deploy: use deploy/NAME. If deploy is the name of a pod, " +
+			"use pod/deploy",
+		"deploy a/b":                        "use either TYPE NAME... or TYPE/NAME",
+		"a/b/c":                             "must be POD, TYPE/NAME or NAMESPACE/POD",
+		"web-0 -A":                          "is required: replace -A with -n NAMESPACE",
 		"web-0 -l app=web":                  "-l cannot be combined with names",
 		"-n shop -A":                        "--namespace and --all-namespaces cannot be combined",
 		"-l a==b==c":                        "invalid label selector",
@@ -168,7 +168,7 @@ func TestResourcesAreRefused(t *testing.T) {
 	}
 	atNoon(t, server, "explain", "deploy/none", "-n", "shop").
 		must(t, ExitNotFound, "", "no agent knows a pod of deployment shop/none: check the name and the namespace (-n)")
-	atNoon(t, server, "explain", "none", "-n", "shop").must(t, ExitNotFound, "", "for a workload, use TYPE/NAME")
+	atNoon(t, server, "explain", "none", "-n", "shop").must(t, ExitNotFound, "", "For a workload, use TYPE/NAME")
 }
 
 // TestListFlags checks the flags that all lists share.

@@ -42,19 +42,19 @@ func (o *output) table(formats ...string) flags.Table {
 	return flags.Table{
 		{
 			Name: "o", Alias: "output", Value: strings.Join(formats, "|"), Default: outputTable,
-			Help: "output format. table: text. wide: a table with more columns. json and yaml: the data of the API. " +
-				"name: only TYPE/NAME",
+			Help: "output format. \"table\": text. \"wide\": a table with more columns. \"json\" and \"yaml\": the " +
+				"data of the API. \"name\": only TYPE/NAME",
 			Set: flags.Choice(&o.format, formats...),
 		},
 		{
 			Name: "color", Value: "auto|always|never", Default: colorAuto,
-			Help: "use of colors. auto: colors on a terminal, unless the environment variable NO_COLOR is set",
+			Help: "use of colors. \"auto\": colors on a terminal, unless the environment variable NO_COLOR is set",
 			Set:  flags.Choice(&o.color, colorAuto, colorAlways, colorNever),
 		},
 		{
 			Name: "width", Value: "COLUMNS",
-			Help: "width to which lines are cut, 1 to 1023 columns. The default is the terminal's width. " +
-				"Without a terminal and without this flag, lines are not cut",
+			Help: "maximum width of a line, 1 to 1023 columns. The command cuts longer lines. The default is the " +
+				"width of the terminal. Without a terminal, the default is no limit",
 			Set: func(value string) error {
 				if value == "" {
 					return nil

@@ -52,7 +52,7 @@ func runPage(ctx context.Context, call Call) int {
 	defer agentQuery.close()
 	node, err := pageNode(rest, c.node)
 	if err == nil && agentQuery.cluster == nil {
-		err = errors.New("page cannot be combined with --server: open the agent's URL in a browser, for " +
+		err = errors.New("the command page cannot be combined with --server: open the agent's URL in a browser, for " +
 			"example " + localServer)
 	}
 	if err != nil {
@@ -78,9 +78,9 @@ func pageNode(args []string, flag string) (string, error) {
 	}
 	switch {
 	case kind != kindNode:
-		return "", fmt.Errorf("invalid argument %q: page takes the name of one node", strings.Join(args, " "))
+		return "", fmt.Errorf("invalid argument %q: must be the name of one node", strings.Join(args, " "))
 	case node == "":
-		return "", errors.New("a node is required: list the nodes with \"nodes\"")
+		return "", errors.New("the name of a node is required: list the nodes with the command \"nodes\"")
 	case flag != "" && flag != node:
 		return "", fmt.Errorf("the argument names node %s, but --node names %s: remove one of them", node, flag)
 	}
@@ -110,7 +110,7 @@ func (a agentQuery) page(ctx context.Context, c pageConfig, node string) int {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(c.port)))
 	if err != nil {
-		return a.fail(fmt.Errorf("listen on local port %d: %w; choose another port with --port", c.port, err))
+		return a.fail(fmt.Errorf("listen on local port %d: %w: choose another port with --port", c.port, err))
 	}
 	url := fmt.Sprintf("%s://%s/", s.agent.Scheme(), listener.Addr())
 	ready := fmt.Sprintf("The page of node %s is at %s\nPress Ctrl-C to stop.\n", node, url)

@@ -176,7 +176,7 @@ func Help() Command {
 	return Command{Name: "help", Summary: "print this help", Run: func(_ context.Context, call Call) int {
 		if len(call.Args) > 0 && call.Args[0] != "--help" {
 			last := call.Args[len(call.Args)-1]
-			return call.FailUsage(fmt.Errorf("unexpected argument %q: name one command", last))
+			return call.FailUsage(fmt.Errorf("unexpected argument %q: give the name of only one command", last))
 		}
 		call.Program.printUsage(call.Stdout)
 		return ExitOK

@@ -21,8 +21,9 @@ func (r agentAccess) withRemedy(err error) error {
 		return apiServerRemedy(err, refused, namespace)
 	case refused != nil && (refused.Requests == client.WantsToken || refused.Requests == client.WantsPassword) &&
 		r.cluster != nil:
-		return fmt.Errorf("%w\nThe API server's proxy does not forward credentials. Bypass it: run kubectl -n %s "+
-			"port-forward POD 9717 and use --server=%s with --token-file or the password", err, namespace, localServer)
+		return fmt.Errorf("%w\nThe API server's proxy does not forward credentials. To connect without the proxy, run "+
+			"kubectl -n %s port-forward POD 9717, and use --server=%s with --token-file or the password", err,
+			namespace, localServer)
 	case refused != nil && refused.Requests == client.WantsToken:
 		return fmt.Errorf("%w: set --token-file", err)
 	case refused != nil && refused.Requests == client.WantsPassword:
@@ -40,13 +41,15 @@ func (r agentAccess) withRemedy(err error) error {
 func apiServerRemedy(err error, refused *client.Refusal, namespace string) error {
 	switch {
 	case refused.Status == http.StatusUnauthorized:
-		return fmt.Errorf("%w\nThe API server rejects the kubeconfig's credentials: check them with kubectl auth "+
-			"whoami", err)
+		return fmt.Errorf("%w\nThe API server rejects the kubeconfig's credentials: check the credentials with "+
+			"kubectl auth whoami", err)
 	case refused.Status == http.StatusForbidden:
-		return fmt.Errorf("%w\nRequired permissions: in namespace %s, list pods, get pods/proxy, and get and create "+
-			"pods/portforward. In the namespace of the queried pod: get pods", err, namespace)
+		return fmt.Errorf("%w\nIn namespace %s, the command requires these permissions: list pods, get pods/proxy, "+
+			"get pods/portforward and create pods/portforward. In the namespace of the queried pod, the command "+
+			"requires the permission get pods", err, namespace)
 	case refused.Status >= http.StatusInternalServerError:
-		return fmt.Errorf("%w\nThe API server failed or is overloaded: check it with kubectl get --raw /readyz", err)
+		return fmt.Errorf("%w\nThe API server failed or is overloaded: check the server with kubectl get --raw "+
+			"/readyz", err)
 	}
 	return err
 }
@@ -57,9 +60,10 @@ func unreachedRemedy(err error, unreached *agents.Unreached, namespace string) e
 	var refused *client.Refusal
 	if errors.As(unreached.Forward, &refused) && refused.Status == http.StatusForbidden {
 		return fmt.Errorf("%w\nThe API server's proxy did not reach the agent, and you have no permission for the "+
-			"port-forward: ask for get and create on pods/portforward in namespace %s", err, namespace)
+			"port-forward: ask an administrator for the verbs get and create on pods/portforward in namespace %s", err,
+			namespace)
 	}
 	return fmt.Errorf("%w\nNeither the API server's proxy nor a port-forward reached the agent. Check that the "+
-		"agent's pod runs: kubectl -n %s get pods -o wide. If it runs, run kubectl -n %s port-forward POD 9717 and "+
-		"use --server=%s", err, namespace, namespace, localServer)
+		"agent's pod runs: kubectl -n %s get pods -o wide. If the pod runs, run kubectl -n %s port-forward POD 9717, "+
+		"and use --server=%s", err, namespace, namespace, localServer)
 }

@@ -42,12 +42,13 @@ func (c *replayConfig) table() flags.Table {
 		},
 		{
 			Name: "o", Value: "waterfall|json", Default: outputWaterfall,
-			Help: "output format. waterfall: a chart of each start-up. json: one line of JSON for each start-up",
-			Set:  flags.Choice(&c.output, outputWaterfall, outputJSON),
+			Help: "output format. \"waterfall\": a chart of each start-up. \"json\": one line of JSON for each " +
+				"start-up",
+			Set: flags.Choice(&c.output, outputWaterfall, outputJSON),
 		},
 		{
 			Name: "width", Value: "COLUMNS", Default: strconv.Itoa(defaultColumns),
-			Help: "maximum width of a waterfall, 1 to 1023", Set: setWidth(&c.width),
+			Help: "maximum width of a waterfall, 1 to 1023 columns", Set: setWidth(&c.width),
 		},
 	}
 }
@@ -79,7 +80,7 @@ func runReplay(_ context.Context, call Call) int {
 	}
 	timelines, err := replay(rest[0])
 	if errors.Is(err, recording.ErrTruncated) {
-		call.note(fmt.Errorf("%w: ignored this line", err))
+		call.note(fmt.Errorf("%w: replay ignored this line", err))
 		err = nil
 	}
 	if err == nil {

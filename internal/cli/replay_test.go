@@ -98,7 +98,8 @@ func TestReplayFails(t *testing.T) {
 		"no such file": {[]string{"/does/not/exist"}, ExitFailed, "open recording: open /does/not/exist"},
 		"no such pod":  {[]string{"--pod=shop/web-1", coldStart}, ExitFailed, "does not contain pod shop/web-1"},
 		"not a recording": {
-			[]string{recordingFile(t, `{"apiVersion":"v1"}`)}, ExitFailed, "recording.jsonl: line 1: not a recording: ",
+			[]string{recordingFile(t, `{"apiVersion":"v1"}`)}, ExitFailed,
+			"recording.jsonl: line 1: the input is not a recording: ",
 		},
 		"a broken line": {
 			[]string{recordingFile(t, header+"{}}\n"+header)}, ExitFailed,

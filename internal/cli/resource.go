@@ -78,8 +78,8 @@ func (r agentAccess) resources(args []string) ([]resource, error) {
 	case isType && len(args) == 1 && kind == kindPod:
 		return nil, nil
 	case isType && len(args) == 1:
-		return nil, fmt.Errorf("a name is required after the type %s: use %s/NAME; for a pod of this name, use pod/%s",
-			args[0], args[0], args[0])
+		return nil, fmt.Errorf("a name is required after the type %s: use %s/NAME. If %s is the name of a pod, "+
+			"use pod/%s", args[0], args[0], args[0], args[0])
 	case isType:
 		for _, name := range args[1:] {
 			if strings.Contains(name, "/") {
@@ -114,7 +114,7 @@ func (r agentAccess) parseResource(arg string) (resource, error) {
 	}
 	if slices.Contains(otherTypes, strings.ToLower(first)) {
 		return resource{}, fmt.Errorf(
-			"resource type %s has no start-ups: use one of %s; if %s is a namespace, use -n %s %s",
+			"resources of type %s have no start-ups: use one of %s. If %s is a namespace, use -n %s %s",
 			first,
 			knownTypes,
 			first,
@@ -141,7 +141,7 @@ func (r agentAccess) withNamespaces(found []resource) ([]resource, error) {
 		case f.kind == kindNode || f.namespace != "":
 			continue
 		case r.target.allNamespaces:
-			return nil, fmt.Errorf("%s cannot be found in all namespaces by its name: replace -A with -n NAMESPACE", f)
+			return nil, fmt.Errorf("the namespace of %s is required: replace -A with -n NAMESPACE", f)
 		case r.namespace == "":
 			return nil, fmt.Errorf("the namespace of %s is unknown: add -n NAMESPACE", f)
 		}

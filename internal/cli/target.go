@@ -177,7 +177,7 @@ func (t target) openServer() (agentAccess, error) {
 	if t.certFile+t.keyFile != "" {
 		pair, err := tls.LoadX509KeyPair(t.certFile, t.keyFile)
 		if err != nil {
-			return agentAccess{}, fmt.Errorf("--cert-file, --key-file: %w", err)
+			return agentAccess{}, fmt.Errorf("read --cert-file and --key-file: %w", err)
 		}
 		transport.TLSClientConfig.Certificates = []tls.Certificate{pair}
 	}

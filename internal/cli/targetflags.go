@@ -39,10 +39,11 @@ func (t *target) table() flags.Table {
 			Help: "file with the client certificate for an agent that requires client certificates; requires " +
 				"--server and --key-file",
 		},
-		{Name: "key-file", Value: "FILE", Help: "private key file of --cert-file", Set: flags.Text(&t.keyFile)},
+		{Name: "key-file", Value: "FILE", Help: "file with the private key of the certificate in " +
+			"--cert-file", Set: flags.Text(&t.keyFile)},
 		flags.Switch("insecure-skip-tls-verify", "", &t.anyCertificate,
-			"accept any certificate of the agent; requires --server. This is insecure: anyone between this machine "+
-				"and the agent can read and change the data"),
+			"accept any certificate of the agent; requires --server. This flag is insecure: anyone between this "+
+				"machine and the agent can read and change the data"),
 		{
 			Name: "kubeconfig", Value: "FILE", Set: flags.Text(&t.kubeconfig),
 			Help: "kubeconfig file for the API server. The default is $KUBECONFIG or ~/.kube/config",
@@ -65,7 +66,7 @@ func (t *target) table() flags.Table {
 		},
 		{
 			Name: "agent-namespace", Variable: "PODLAPSE_AGENT_NAMESPACE", Value: "NAME", Default: "podlapse",
-			Help: "namespace of the agents", Set: flags.Text(&t.agentNamespace), Suggest: t.suggestNamespaces,
+			Help: "namespace in which the agents run", Set: flags.Text(&t.agentNamespace), Suggest: t.suggestNamespaces,
 		},
 		{
 			Name: "timeout", Value: "DURATION", Default: "30s",
@@ -87,8 +88,8 @@ func (t *target) podTable() flags.Table {
 	return flags.Table{
 		{
 			Name: "namespace", Alias: "n", Value: "NAME", Set: flags.Text(&t.namespace), Suggest: t.suggestNamespaces,
-			Help: "namespace of the pods; if unset, lists show all namespaces, and a resource that is given by name " +
-				"is searched in the namespace of the kubeconfig's context",
+			Help: "namespace of the pods. Without this flag, a list shows the pods of all namespaces. For a " +
+				"resource that is given by name, the default is the namespace of the kubeconfig's context",
 		},
 		flags.Switch("all-namespaces", "", &t.allNamespaces, "list the pods of all namespaces. This is the default").
 			As("A"),

@@ -30,7 +30,7 @@ func (c *topConfig) table() flags.Table {
 			"print one table and exit. Without a terminal, top always prints one table"),
 		{
 			Name: "since", Value: "DURATION", Default: "10m",
-			Help: "also show start-ups that completed within this time, at most 168h",
+			Help: "also show start-ups that completed in the past DURATION, at most 168h",
 			Set: func(value string) error {
 				const maxSince = 7 * 24 * time.Hour
 				since, err := time.ParseDuration(value)

@@ -42,20 +42,20 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 		Name: "podlapse_events_refused_total",
 		Help: "Events that the agent ignored because the kubelet cannot have created them, by reason. " +
 			"reason=\"oversized\": the name, the UID or the whole Event is too long. reason=\"pod\": the Event has " +
-			"the UID of a pod, but not the namespace, name or kind of this pod. reason=\"host\": the Event and the " +
-			"pod's earlier Events name different hosts.",
+			"the UID of a pod, but not the namespace, name or kind of this pod. reason=\"host\": the host name in " +
+			"the Event differs from the host name in the pod's earlier Events.",
 	}, []string{"reason"})
 	byStart := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_event_watch_starts_total",
-		Help: "Event watches that the API server accepted, by the point at which the watch begins. " +
-			"from=\"revision\": at the pod's arrival, or where the previous watch ended. from=\"history\": at the " +
-			"oldest Event, because the namespace has few Events. from=\"gap\": at the next new Event, because the " +
-			"namespace has too many Events. In this case, the agent can have missed earlier Events.",
+		Help: "Event watches that the API server accepted, by the starting point of the watch. from=\"revision\": " +
+			"the revision at the pod's arrival, or at the end of the previous watch. from=\"history\": the oldest " +
+			"Event of the namespace, because the namespace has few Events. from=\"gap\": the next new Event, " +
+			"because the namespace has too many Events. With from=\"gap\", the agent can miss earlier Events.",
 	}, []string{"from"})
 	bySample := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_event_revision_samples_total",
-		Help: "Lists that the agent requested to learn the current revision of the API server's Events, by result. " +
-			"Such a list contains no Event.",
+		Help: "Requests for the current revision of the API server's Events, by result. The agent requests a list " +
+			"that contains no Event, and reads the revision from the response.",
 	}, []string{"result"})
 	m := metrics{
 		starts: starts{byStart.WithLabelValues("revision"), byStart.WithLabelValues("history"),
@@ -63,18 +63,18 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 		samples: samples{bySample.WithLabelValues("taken"), bySample.WithLabelValues("failed")},
 		expired: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_revisions_expired_total",
-			Help: "Revisions at which an Event watch could not begin, because the API server no longer held the " +
-				"changes since this revision (status 410).",
+			Help: "Expired revisions: an Event watch could not start at the revision, because the API server no " +
+				"longer had the changes since this revision (status 410).",
 		}),
 		unserved: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_requests_unserved_total",
-			Help: "Pods that needed Events for more than 5 seconds, and for which no Event watch delivered anything " +
+			Help: "Pods that needed Events for more than 5 seconds, but for which no Event watch delivered anything " +
 				"in this time. The timelines of these pods can lack evidence about image pulls.",
 		}),
 		unshared: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_watches_unshared_total",
-			Help: "Shared Event watches that the agent replaced by Event watches on single pods. Most Events of the " +
-				"namespace were about pods whose Events this agent does not need.",
+			Help: "Namespace-wide Event watches that the agent replaced by Event watches on single pods. The reason " +
+				"is that most Events of the namespace concerned pods whose Events this agent does not need.",
 		}),
 		opened: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_watches_opened_total",
@@ -83,7 +83,7 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 		received: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_events_received_total",
 			Help: "Kubelet Events that the API server sent to the agent. Includes Events that a new watch repeated, " +
-				"and Events about pods that do not need Events.",
+				"and Events about pods whose Events the agent does not need.",
 		}),
 		open: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "podlapse_event_watches_open", Help: "Event watches that are open now.",
@@ -98,7 +98,7 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 		m.unserved,
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "podlapse_event_watch_open_seconds_total",
-			Help: "Sum of the times for which Event watches were open. A watch that several pods share counts once.",
+			Help: "Sum of the open times of all Event watches. A watch that several pods share counts once.",
 		}, func() float64 { return s.openFor().Seconds() }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "podlapse_event_watch_waiting_pods",

@@ -10,8 +10,8 @@ func (b *Board) RegisterSource(registerer prometheus.Registerer, name, detail st
 	registerer.MustRegister(
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "podlapse_source_up",
-			Help: "Whether a source of observations works: 1 if it works, 0 if not. Timelines are less precise while " +
-				"a source does not work.",
+			Help: "Whether a source of observations works: 1 if the source works, 0 if not. Timelines are less " +
+				"precise while a source does not work.",
 			ConstLabels: labels,
 		}, func() float64 {
 			if b.status(i).Up {

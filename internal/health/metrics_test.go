@@ -25,8 +25,8 @@ func TestSourcesHaveMetrics(t *testing.T) {
 # TYPE podlapse_source_reconnects_total counter
 podlapse_source_reconnects_total{source="cri"} 0
 podlapse_source_reconnects_total{source="pod_watch"} 2
-# HELP podlapse_source_up Whether a source of observations works: 1 if it works, 0 if not. Timelines are less ` +
-		`precise while a source does not work.
+# HELP podlapse_source_up Whether a source of observations works: 1 if the source works, 0 if not. Timelines are ` +
+		`less precise while a source does not work.
 # TYPE podlapse_source_up gauge
 podlapse_source_up{source="cri"} 0
 podlapse_source_up{source="pod_watch"} 1

@@ -13,8 +13,8 @@ func (h *History) register() {
 			Help: "Memory in bytes that the pods in podlapse_history_pods use. The limit is --history-limit.",
 		}, func() float64 { return float64(h.Stats().Bytes) }),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
-			Name: "podlapse_history_dropped_total", Help: "Deleted pods that are not in podlapse_history_pods " +
-				"because of the limits: --history-limit and 1000 pods.",
+			Name: "podlapse_history_dropped_total", Help: "Deleted pods that the agent removed from its memory, or " +
+				"never added to its memory, because of a limit: --history-limit or 1000 pods.",
 		}, func() float64 { return float64(h.Stats().Dropped) }),
 	)
 }

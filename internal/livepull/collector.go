@@ -36,17 +36,18 @@ func NewCollector(now func() Snapshot) prometheus.Collector {
 			"Bytes that the pulls in podlapse_image_pulls_active have received so far."+
 				registrylabel.Help, registry, nil),
 		oldest: prometheus.NewDesc("podlapse_image_pulls_oldest_age_seconds",
-			"Age of the oldest image pull in progress. The age starts with the request for the pull."+
+			"Age of the oldest image pull in progress. The age is the time since the request for the pull."+
 				registrylabel.Help, registry, nil),
 		failing: prometheus.NewDesc("podlapse_image_pulls_failing",
-			"Failing image pulls of starting pods, by the reason in the runtime's error. The latest completed "+
-				"attempt of such a pull failed. The pull still counts while its next attempt is in progress."+
+			"Failing image pulls of starting pods, by the reason in the runtime's error. A pull is failing if its "+
+				"latest completed attempt failed. The pull still counts while the next attempt is in progress."+
 				registrylabel.ReasonHelp+registrylabel.Help,
 			[]string{"registry", "reason"}, nil),
 		workloads: prometheus.NewDesc("podlapse_image_pulls_failing_workloads",
-			"Whether pods of any workload in a group wait for a pull in podlapse_image_pulls_failing: always 1. "+
-				"Workloads (owners, or pods without an owner) are divided into 64 groups by a hash, in the same way "+
-				"on all nodes. The number of different groups is the least number of workloads that are affected."+
+			"Groups of workloads with a pod that waits for a pull in podlapse_image_pulls_failing. The value is "+
+				"always 1. A workload is an owner, or a pod without an owner. A hash assigns each workload to one "+
+				"of 64 groups, to the same group on all nodes. The number of different groups is the minimum number "+
+				"of affected workloads."+
 				registrylabel.ReasonHelp+registrylabel.Help,
 			[]string{"registry", "reason", "group"}, nil),
 	}

@@ -55,9 +55,9 @@ podlapse_image_pulls_active{registry="r.example:5000"} 1
 podlapse_image_pulls_active_bytes{registry="docker.io"} 0
 podlapse_image_pulls_active_bytes{registry="ghcr.io"} 7
 podlapse_image_pulls_active_bytes{registry="r.example:5000"} 30
-# HELP podlapse_image_pulls_oldest_age_seconds Age of the oldest image pull in progress. The age starts with the ` +
-		`request for the pull. The label registry is the host in the image reference. The content can come from a ` +
-		`mirror of this host.
+# HELP podlapse_image_pulls_oldest_age_seconds Age of the oldest image pull in progress. The age is the time ` +
+		`since the request for the pull. The label registry is the host in the image reference. The content can come ` +
+		`from a mirror of this host.
 # TYPE podlapse_image_pulls_oldest_age_seconds gauge
 podlapse_image_pulls_oldest_age_seconds{registry="docker.io"} 5
 podlapse_image_pulls_oldest_age_seconds{registry="ghcr.io"} 1

@@ -37,21 +37,21 @@ func NewMetrics(config MetricsConfig) prometheus.Collector {
 	}
 	return &metrics{
 		config: config,
-		info: desc("podlapse_node_info", "Well-known labels of this node. The value is always 1. If the node does "+
-			"not have a label, the value of this label is empty.",
+		info: desc("podlapse_node_info", "Well-known labels of this node, as labels of this metric. The value is "+
+			"always 1. If the node does not have a label, the label of this metric is empty.",
 			"node_pool", "zone", "region", "instance_type"),
-		condition: desc("podlapse_node_condition", "Status of each condition of this node: 1 for the current status, "+
-			"0 for each other status. The statuses are \"true\", \"false\" and \"unknown\".",
+		condition: desc("podlapse_node_condition", "Status of each condition of this node. The value is 1 for the "+
+			"current status, and 0 for the other statuses. The statuses are \"true\", \"false\" and \"unknown\".",
 			"condition", "status"),
-		available: desc("podlapse_node_available", "Whether this node is available: 1 if it is, 0 if not. An "+
-			"available node is ready, not cordoned, and at least as old as --node-warm-up."),
-		aspect: desc("podlapse_node_availability", "Whether this node meets each requirement for its availability: 1 "+
-			"if it does, 0 if not. aspect=\"ready\": the node's condition Ready is true. aspect=\"schedulable\": the "+
-			"node is not cordoned. aspect=\"warmed_up\": the Node object is at least as old as "+
-			"--node-warm-up.", "aspect"),
+		available: desc("podlapse_node_available", "Whether this node is available: 1 if the node is available, 0 "+
+			"if not. An available node is ready, not cordoned, and at least as old as --node-warm-up."),
+		aspect: desc("podlapse_node_availability", "Whether this node meets each requirement for its availability: "+
+			"1 if the node meets the requirement, 0 if not. aspect=\"ready\": the node's condition Ready is true. "+
+			"aspect=\"schedulable\": the node is not cordoned. aspect=\"warmed_up\": the Node object is at least as "+
+			"old as --node-warm-up.", "aspect"),
 		unavailable: desc("podlapse_node_unavailable", "Reasons why this node does not meet a requirement for its "+
 			"availability. The value is 1 while the reason applies. The label reason is the reason in the node's "+
-			"condition Ready, or \"Cordoned\", \"WarmingUp\", \"NodeObjectMissing\" or "+
+			"condition Ready, or one of \"Cordoned\", \"WarmingUp\", \"NodeObjectMissing\" and "+
 			"\"ConditionMissing\".", "aspect", "reason"),
 		pods: desc("podlapse_addon_pods", "Pods of an add-on on this node.", addon...),
 		running: desc("podlapse_addon_pods_running", "Pods in podlapse_addon_pods with the pod phase "+
@@ -59,12 +59,12 @@ func NewMetrics(config MetricsConfig) prometheus.Collector {
 		ready: desc("podlapse_addon_pods_ready", "Pods in podlapse_addon_pods_running that are ready.", addon...),
 		podsAvailable: desc("podlapse_addon_pods_available", "Pods in podlapse_addon_pods_ready without a container "+
 			"restart in the last minute.", addon...),
-		restarts: desc("podlapse_addon_restarts_total", "Container restarts of an add-on, by the exit code and the "+
-			"reason for the end of the previous run. Excludes restarts before the agent first saw the pod. The label "+
-			"reason has the same values as in podlapse_container_restarts_total.",
+		restarts: desc("podlapse_addon_restarts_total", "Container restarts of an add-on, by the exit code of the "+
+			"previous run and the reason for its end. Excludes restarts before the agent first saw the pod. The "+
+			"label reason has the same values as in podlapse_container_restarts_total.",
 			append(addon, "container", "reason", "exit_code")...),
 		addonsAvailable: desc("podlapse_addons_available", "Whether this node and all pods of its add-ons are "+
-			"available: 1 if they are, 0 if not."),
+			"available: 1 if all are available, 0 if not."),
 		droppedConditions: dropped("node_conditions", "Conditions of this node that are missing from scrapes because "+
 			"the node has too many conditions."),
 		droppedAddons: dropped("addons", "Add-ons that are missing from scrapes because the node has too many "+

@@ -114,7 +114,7 @@ func (w *Watch) watchFrom(ctx context.Context, version string) (_ string, receiv
 		}
 		node, ok := event.Object.(*corev1.Node)
 		if !ok {
-			return "", received, fmt.Errorf("unexpected %T", event.Object)
+			return "", received, fmt.Errorf("unexpected object type %T", event.Object)
 		}
 		received, version = true, node.ResourceVersion
 		switch event.Type {

@@ -68,12 +68,12 @@ var invalidSettings = []struct{ name, value, want string }{
 	{"OTEL_SDK_DISABLED", "yes", `invalid value "yes": must be true or false`},
 	{endpoint, "collector:4317", "must be http://HOST:PORT"},
 	{endpoint, "https://user:hush@host",
-		"user or a password: use http://HOST:PORT or https://HOST:PORT, and put keys in " +
+		"user or a password: use http://HOST:PORT or https://HOST:PORT, and put credentials in " +
 			"OTEL_EXPORTER_OTLP_HEADERS"},
 	{endpoint, "user:hush@host:4317", "user or a password"},
 	{endpoint, "https://user:hush@host:no port", "user or a password"},
 	{endpoint, "https://host?key=hush",
-		"query: use http://HOST:PORT or https://HOST:PORT, and put keys in OTEL_EXPORTER_OTLP_HEADERS"},
+		"query: use http://HOST:PORT or https://HOST:PORT, and put credentials in OTEL_EXPORTER_OTLP_HEADERS"},
 	{endpoint, "https://host/?", "must not contain a query"},
 	{endpoint, "https://host/#hush", "fragment: use http://HOST:PORT"},
 	{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "https://host/v1/traces?key=hush", "must not contain a query"},

@@ -172,13 +172,13 @@ func TestIncompleteKeyPairIsRefused(t *testing.T) {
 	}{
 		{map[string]string{common + "CLIENT_CERTIFICATE": certificate, common + "CLIENT_KEY": key}, ""},
 		{map[string]string{common + "CLIENT_CERTIFICATE": certificate},
-			common + "CLIENT_CERTIFICATE: requires " + common + "CLIENT_KEY"},
+			common + "CLIENT_CERTIFICATE requires " + common + "CLIENT_KEY"},
 		{map[string]string{ofTraces + "CLIENT_CERTIFICATE": certificate, common + "CLIENT_KEY": key,
 			"OTEL_METRICS_EXPORTER": "none"},
-			ofTraces + "CLIENT_CERTIFICATE: requires " + ofTraces + "CLIENT_KEY"},
+			ofTraces + "CLIENT_CERTIFICATE requires " + ofTraces + "CLIENT_KEY"},
 		{map[string]string{ofTraces + "CLIENT_KEY": key, common + "CLIENT_KEY": key,
 			common + "CLIENT_CERTIFICATE": certificate},
-			ofTraces + "CLIENT_KEY: requires " + ofTraces + "CLIENT_CERTIFICATE"},
+			ofTraces + "CLIENT_KEY requires " + ofTraces + "CLIENT_CERTIFICATE"},
 		{map[string]string{ofTraces + "CLIENT_CERTIFICATE": key, ofTraces + "CLIENT_KEY": key},
 			ofTraces + "CLIENT_CERTIFICATE and " + ofTraces + "CLIENT_KEY: "},
 	} {

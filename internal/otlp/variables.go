@@ -67,14 +67,14 @@ const maxMilliseconds = int(time.Hour / time.Millisecond)
 // isEndpoint checks an endpoint. Without this check, the exporters would silently ignore an invalid endpoint. Most
 // errors do not contain the value, because it can contain a key.
 func isEndpoint(value string) error {
-	const keys = ": use http://HOST:PORT or https://HOST:PORT, and put keys in OTEL_EXPORTER_OTLP_HEADERS"
+	const keys = ": use http://HOST:PORT or https://HOST:PORT, and put credentials in OTEL_EXPORTER_OTLP_HEADERS"
 	switch {
 	case strings.Contains(value, "@"):
-		return errors.New("must not contain a user or a password" + keys)
+		return errors.New("the endpoint must not contain a user or a password" + keys)
 	case strings.Contains(value, "?"):
-		return errors.New("must not contain a query" + keys)
+		return errors.New("the endpoint must not contain a query" + keys)
 	case strings.Contains(value, "#"):
-		return errors.New("must not contain a fragment" + keys)
+		return errors.New("the endpoint must not contain a fragment" + keys)
 	}
 	u, err := url.Parse(value)
 	if err != nil || u.Hostname() == "" || strings.HasSuffix(u.Host, ":") || u.Scheme != "http" && u.Scheme != "https" {
@@ -227,9 +227,9 @@ func (e *environment) checkClientKey(signal string) {
 		case certificate == "" && key == "":
 			continue
 		case certificate == "":
-			e.note(fmt.Errorf("%s: requires %s", keyName, certificateName))
+			e.note(fmt.Errorf("%s requires %s: set both variables", keyName, certificateName))
 		case key == "":
-			e.note(fmt.Errorf("%s: requires %s", certificateName, keyName))
+			e.note(fmt.Errorf("%s requires %s: set both variables", certificateName, keyName))
 		default:
 			if _, err := tls.LoadX509KeyPair(certificate, key); err != nil {
 				e.note(fmt.Errorf("%s and %s: %w", certificateName, keyName, err))
@@ -251,7 +251,7 @@ func (e *environment) checkInsecure(signal string) {
 		return
 	}
 	if clear := strings.EqualFold(insecure, "true"); clear != (u.Scheme == "http") {
-		e.note(fmt.Errorf("%s: %q contradicts the scheme %s:// of %s: the scheme determines whether the agent uses "+
+		e.note(fmt.Errorf("%s: %q contradicts the scheme %s:// of %s, which determines whether the agent uses "+
 			"TLS: unset %s, or set the variable to %t for this endpoint",
 			name, insecure, u.Scheme, address, name, !clear))
 	}

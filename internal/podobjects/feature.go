@@ -14,7 +14,7 @@ func Feature() feature.Feature {
 	return feature.Feature{
 		Flags: flags.Table{flags.Switch("serve-objects", "SERVE_OBJECTS", &on,
 			"serve the objects of the node's pods at /api/v1/objects/pods, without the fields that can contain "+
-				"secrets; each pod takes about 2 KiB of memory")},
+				"secrets. Each pod takes about 2 KiB of memory")},
 		WholePods: func() bool { return on },
 		Start: func(feature.Agent) feature.Hooks {
 			if !on {

@@ -128,7 +128,7 @@ func (o *Objects) WriteList(w io.Writer, want func(namespace, name, labels strin
 	pods, version, state := o.snapshot(want)
 	head, err := json.Marshal(state)
 	if err != nil {
-		return fmt.Errorf("encode cache state: %w", err)
+		return fmt.Errorf("encode the state of the pod cache: %w", err)
 	}
 	const begin = `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":%q},"cache":%s,"items":[`
 	if _, err := fmt.Fprintf(w, begin, version, head); err != nil {

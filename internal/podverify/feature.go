@@ -28,9 +28,10 @@ func Feature() feature.Feature {
 	return feature.Feature{
 		Flags: flags.Table{{
 			Name: "verify-interval", Variable: "VERIFY_INTERVAL", Value: "off|DURATION", Default: off,
-			Help: "check the watched pods against a list from the API server at this interval (+/-10 %), and repair " +
-				"differences; \"off\", or 10s to 24h; before Kubernetes 1.34, each list makes the API server read " +
-				"all pods of the cluster",
+			Help: "interval between comparisons of the watched pods with a list from the API server. The agent " +
+				"repairs differences. \"off\": no comparisons. Other values: 10s to 24h. The agent varies each " +
+				"interval by up to 10 %. Before Kubernetes 1.34, each list makes the API server read all pods of " +
+				"the cluster",
 			Set: func(value string) (err error) { interval, err = parseInterval(value); return err },
 		}},
 		Start: func(agent feature.Agent) feature.Hooks {

@@ -23,11 +23,11 @@ func newVerification(registerer prometheus.Registerer) *verification {
 	}, []string{"result"})
 	repairs := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_pod_cache_repairs_total",
-		Help: "Pods whose watched state was wrong and was repaired. The watched state differed from two lists of " +
-			"the API server that were at least five seconds apart. difference=\"missing\": the watch had not " +
-			"reported the pod. " +
-			"difference=\"extra\": the watch had not reported the deletion of the pod. difference=\"stale\": the " +
-			"watch had not reported a change of the pod. Only with --verify-interval.",
+		Help: "Pods whose state the agent repaired, because the state from the pod watch was wrong. This state " +
+			"differed from two lists of the API server that were at least five seconds apart. " +
+			"difference=\"missing\": the watch had not reported the pod. difference=\"extra\": the watch had not " +
+			"reported the deletion of the pod. difference=\"stale\": the watch had not reported a change of the " +
+			"pod. Only with --verify-interval.",
 	}, []string{"difference"})
 	v := &verification{
 		complete: comparisons.WithLabelValues("complete"),

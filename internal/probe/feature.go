@@ -57,13 +57,13 @@ func (s *settings) table() flags.Table {
 	return flags.Table{
 		{
 			Name: "node-address", Variable: "NODE_ADDRESS", Value: "IP",
-			Help: "IP address of the node, which replaces $(NODE_ADDRESS) in the probes file; in a pod, set the " +
+			Help: "IP address of the node, which replaces $(NODE_ADDRESS) in the probes file. In a pod, set the " +
 				"variable NODE_ADDRESS from the field status.hostIP", Set: s.setAddress,
 		},
 		{
 			Name: "probes-file", Variable: "PROBES_FILE", Value: "FILE",
-			Help: "YAML file with periodic probes of DNS names, ports, HTTP servers, registries, the runtime and the " +
-				"API server (docs/probes.md); after each change, the agent rereads the file", Set: s.setFile,
+			Help: "YAML file with periodic probes of DNS names, ports, HTTP servers, registries, the runtime and " +
+				"the API server (docs/probes.md). After each change, the agent reads the file again", Set: s.setFile,
 		},
 	}
 }

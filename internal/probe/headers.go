@@ -54,12 +54,12 @@ func (h Headers) problems() (problems []error) {
 		case !httpguts.ValidHeaderFieldName(given):
 			problems = append(problems, fmt.Errorf("invalid header name %.40q", given))
 		case why != "":
-			problems = append(problems, fmt.Errorf("%s: must not be set: %s", name, why))
+			problems = append(problems, fmt.Errorf("header %s must not be set: %s", name, why))
 		case known[name]:
-			problems = append(problems, fmt.Errorf("%s: is set twice", name))
+			problems = append(problems, fmt.Errorf("header %s is set twice: set it once", name))
 		case len(h[given]) > maxHeaderValue || !httpguts.ValidHeaderFieldValue(h[given]):
 			problems = append(problems,
-				fmt.Errorf("%s: invalid value: must be one line of at most %d bytes", name, maxHeaderValue))
+				fmt.Errorf("header %s: invalid value: must be one line of at most %d bytes", name, maxHeaderValue))
 		}
 		known[name] = true
 	}

@@ -24,8 +24,8 @@ func NewMetrics(registerer prometheus.Registerer, probes []Probe) *Metrics {
 	m := &Metrics{
 		up: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "podlapse_probe_up",
-			Help: "Whether the latest attempt of a probe succeeded: 1 if it succeeded, 0 if not. Absent before " +
-				"the first attempt.",
+			Help: "Whether the latest attempt of a probe succeeded: 1 if the attempt succeeded, 0 if not. Absent " +
+				"before the first attempt.",
 		}, []string{"probe", "kind"}),
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_probe_attempts_total",
@@ -34,9 +34,9 @@ func NewMetrics(registerer prometheus.Registerer, probes []Probe) *Metrics {
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "podlapse_probe_duration_seconds",
 			Help: "Duration of each stage of a probe attempt: \"dns\", \"connect\", \"tls\", \"first_byte\" (from " +
-				"the open connection to the first byte of the response) and \"total\" (the whole attempt). With a " +
-				"result other than \"ok\", the duration is the time from the start of the stage until the attempt " +
-				"ended in this stage.",
+				"the open connection to the first byte of the response) and \"total\" (the whole attempt). If the " +
+				"result is not \"ok\", the attempt ended in this stage, and the duration is the time from the start " +
+				"of the stage until the end of the attempt.",
 			Buckets:                         buckets,
 			NativeHistogramBucketFactor:     1.1,
 			NativeHistogramMaxBucketNumber:  100,

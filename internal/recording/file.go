@@ -36,7 +36,7 @@ func OpenFile(path string) (*File, error) {
 	}
 	size, err := whereToGoOn(file)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s %w", path, err), file.Close())
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), file.Close())
 	}
 	return &File{out: file, limit: MaxFile, size: size}, nil
 }
@@ -44,10 +44,10 @@ func OpenFile(path string) (*File, error) {
 func whereToGoOn(file *os.File) (int64, error) {
 	info, err := file.Stat()
 	if err != nil {
-		return 0, fmt.Errorf("cannot be inspected: %w", err)
+		return 0, fmt.Errorf("read the status of the file: %w", err)
 	}
 	if !info.Mode().IsRegular() {
-		return 0, errors.New("is not a regular file")
+		return 0, errors.New("the path is not a regular file: choose another file")
 	}
 	size := info.Size()
 	if size == 0 {
@@ -58,20 +58,20 @@ func whereToGoOn(file *os.File) (int64, error) {
 		_, err = decodeHeader(first)
 	}
 	if err != nil {
-		return 0, fmt.Errorf("exists but is not a recording that the agent can continue, choose another file: %w", err)
+		return 0, fmt.Errorf("the file is not a recording that the agent can continue: choose another file: %w", err)
 	}
 	tail := make([]byte, min(size, MaxLine))
 	if _, err := file.ReadAt(tail, size-int64(len(tail))); err != nil {
-		return 0, fmt.Errorf("cannot be read: %w", err)
+		return 0, fmt.Errorf("read the end of the file: %w", err)
 	}
 	end := bytes.LastIndexByte(tail, '\n')
 	if end < 0 {
-		return 0, fmt.Errorf("has a last line of more than %d bytes, choose another file", MaxLine)
+		return 0, fmt.Errorf("the last line of the file has more than %d bytes: choose another file", MaxLine)
 	}
 	half := int64(len(tail) - 1 - end)
 	if half > 0 {
 		if err := file.Truncate(size - half); err != nil {
-			return 0, fmt.Errorf("has an incomplete last line that the agent cannot remove: %w", err)
+			return 0, fmt.Errorf("remove the incomplete last line of the file: %w", err)
 		}
 	}
 	return size - half, nil

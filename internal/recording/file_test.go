@@ -62,10 +62,10 @@ func TestOpenFileRefuses(t *testing.T) {
 		{dir, "is a directory"},
 		{filepath.Join(dir, "none", "r"), "no such file"},
 		{"/dev/null", "is not a regular file"},
-		{path("a", "root:x:0:0\n"), "is not a recording that the agent can continue, choose another"},
+		{path("a", "root:x:0:0\n"), "is not a recording that the agent can continue: choose another"},
 		{path("b", "no line end"), "is not a recording that the agent can continue"},
 		{path("c", `{"kind":"header","version":9}`+"\n"), "unknown format version 9"},
-		{path("d", header1+strings.Repeat("x", MaxLine)), "has a last line of more than"},
+		{path("d", header1+strings.Repeat("x", MaxLine)), "the last line of the file has more than"},
 	} {
 		before, _ := os.ReadFile(test.path)
 		_, err := OpenFile(test.path)

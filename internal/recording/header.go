@@ -50,7 +50,7 @@ func decodeHeader(line []byte) (Header, error) {
 		return Header{}, fmt.Errorf("the header has no version: must be 1 to %d", Version)
 	case h.Version > Version:
 		return Header{}, fmt.Errorf("unknown format version %d: must be 1 to %d: use the podlapse-agent "+
-			"version that made this recording, or a newer one",
+			"version that made this recording, or a newer version",
 			h.Version, Version)
 	}
 	if err := setUTC(&h.header); err != nil {

@@ -91,7 +91,7 @@ func decode(name string, line []byte) (timeline.Observation, error) {
 	}
 	return nil,
 		fmt.Errorf("observation of unknown kind %.40q: use the podlapse-agent version that made this recording, or "+
-			"a newer one", name)
+			"a newer version", name)
 }
 
 func parse[O timeline.Observation](line []byte) (timeline.Observation, error) {

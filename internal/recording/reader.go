@@ -35,7 +35,7 @@ func (r *Reader) Next() (timeline.Observation, error) {
 	for {
 		line, err := r.nextLine()
 		if err == io.EOF && !r.begun {
-			return nil, fmt.Errorf("line %d: not a recording: the file is empty", max(r.line, 1))
+			return nil, fmt.Errorf("line %d: the input is not a recording: the file is empty", max(r.line, 1))
 		}
 		if err == io.EOF {
 			return nil, err
@@ -60,7 +60,7 @@ func (r *Reader) decode(line []byte) (timeline.Observation, error) {
 	if !r.begun || err == nil && t.Kind == kindHeader {
 		h, err := decodeHeader(line)
 		if err != nil && !r.begun {
-			return nil, fmt.Errorf("not a recording: %w", err)
+			return nil, fmt.Errorf("the input is not a recording: %w", err)
 		}
 		if err != nil {
 			return nil, err

@@ -57,15 +57,15 @@ func TestReaderTolerates(t *testing.T) {
 
 func TestReaderRefuses(t *testing.T) {
 	for text, want := range map[string]string{
-		"":                       "line 1: not a recording: the file is empty",
-		"\n\n":                   "not a recording: the file is empty",
-		"hello\n":                "line 1: not a recording: invalid header: invalid character 'h'",
-		`{"kind":"header","vers`: "line 1: not a recording: invalid header: unexpected end",
-		gone: `line 1: not a recording: invalid header: must be {"kind":"header","version":2}, ` +
+		"":                       "line 1: the input is not a recording: the file is empty",
+		"\n\n":                   "the input is not a recording: the file is empty",
+		"hello\n":                "line 1: the input is not a recording: invalid header: invalid character 'h'",
+		`{"kind":"header","vers`: "line 1: the input is not a recording: invalid header: unexpected end",
+		gone: `line 1: the input is not a recording: invalid header: must be {"kind":"header","version":2}, ` +
 			`got kind "pod_gone"`,
-		`{"kind":"header"}` + "\n": "line 1: not a recording: the header has no version",
+		`{"kind":"header"}` + "\n": "line 1: the input is not a recording: the header has no version",
 		header1 + `{"kind":"header","version":7}`: "line 2: unknown format version 7: must be 1 to 2: use the " +
-			"podlapse-agent version that made this recording, or a newer one",
+			"podlapse-agent version that made this recording, or a newer version",
 		header1 + gone + `{"kind":"node_seen"}` +
 			"\n": `line 3: observation of unknown kind "node_seen": use the podlapse-agent`,
 		header1 + "[]\n":                          "line 2: json: cannot unmarshal array",

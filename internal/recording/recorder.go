@@ -90,7 +90,7 @@ func (r *Recorder) record(o timeline.Observation) {
 	line, err := Encode(o)
 	if err != nil { // one invalid observation must not stop the recording
 		r.queue.Drop(1)
-		r.config.Logger.Debug("observation not recorded", zap.String("uid", o.PodUID()), zap.Error(err))
+		r.config.Logger.Debug("cannot record an observation", zap.String("uid", o.PodUID()), zap.Error(err))
 		return
 	}
 	if r.config.Latest {

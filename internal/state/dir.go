@@ -33,7 +33,8 @@ func (d dir) file() string { return filepath.Join(d.path, fileName) }
 func openDir(path string) (dir, error) {
 	d := dir{path}
 	if err := os.MkdirAll(path, 0o700); err != nil {
-		return dir{}, fmt.Errorf("create the directory: %w: create it manually, or choose another directory", err)
+		return dir{}, fmt.Errorf("create the directory: %w: create the directory manually, or choose another "+
+			"directory", err)
 	}
 	return d, nil
 }
@@ -62,7 +63,7 @@ func (d dir) load(node string, logger *zap.Logger) Contents {
 	}
 	bad := d.file() + badSuffix
 	logger.Warn("cannot use the state file: the earlier observations of start-ups in progress are lost; the agent "+
-		"does not report start-ups that completed while no agent ran; the agent might report some start-ups twice",
+		"does not report start-ups that completed while no agent ran, and might report some start-ups twice",
 		zap.String("path", d.file()), zap.String("set_aside_as", bad), zap.String("reason", err.Error()))
 	if err := setAside(d.file(), bad); err != nil {
 		// The first save shows whether the agent can replace the file.
@@ -78,7 +79,7 @@ func (d dir) read() ([]byte, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("not a regular file (%s)", info.Mode())
+		return nil, fmt.Errorf("the path is not a regular file (%s)", info.Mode())
 	}
 	file, err := os.Open(d.file())
 	if err != nil {

@@ -122,7 +122,7 @@ func TestUnusableFiles(t *testing.T) {
 		"something else": {write("hello\nworld\n"), "not a podlapse state file"},
 		"a recording":    {write(`{"kind":"header","version":1}` + "\n"), "not a podlapse state file"},
 		"from another node": {change(`"node":"node-1"`, `"node":"node-2"`),
-			`belongs to node "node-2", not to "node-1"`},
+			`belongs to node "node-2", but the agent runs on node "node-1"`},
 		"from a newer agent": {change(`"version":1`, `"version":2`),
 			"unknown format version 2: must be 1 to 1"},
 		"a newer recording format": {change(`"header","version":2`, `"header","version":99`), "format version 99"},

@@ -107,12 +107,12 @@ func readHeader(line []byte, node string) (h header, err error) {
 	err = json.Unmarshal(line, &h)
 	switch {
 	case err != nil || h.Kind != kindHeader || h.Version < 1:
-		return header{}, errors.New("not a podlapse state file")
+		return header{}, errors.New("the file is not a podlapse state file")
 	case h.Version > version:
 		return header{}, fmt.Errorf("unknown format version %d: must be 1 to %d; a newer podlapse-agent "+
 			"wrote this file", h.Version, version)
 	case h.Node != node:
-		return header{}, fmt.Errorf("the file belongs to node %.100q, not to %q", h.Node, node)
+		return header{}, fmt.Errorf("the file belongs to node %.100q, but the agent runs on node %q", h.Node, node)
 	}
 	return h, nil
 }

@@ -11,7 +11,7 @@ func Feature() feature.Feature {
 	var on bool
 	return feature.Feature{
 		Flags: flags.Table{flags.Switch("watch-delays", "WATCH_DELAYS", &on,
-			"export metrics of the delays of the pod watch and the Event watches; a delay is the time from the "+
+			"export metrics of the delays of the pod watch and the Event watches. A delay is the time from the "+
 				"timestamp in a changed object until the watch delivers the change")},
 		Start: func(agent feature.Agent) feature.Hooks {
 			if !on {

@@ -49,8 +49,8 @@ func guard(access Access, logger *zap.Logger, next http.Handler) http.Handler {
 				"an RBAC rule with the verb get on the nonResourceURL /podlapse/… (for metrics, /metrics)")
 		default:
 			w.Header().Set("WWW-Authenticate", `Bearer error="invalid_token"`)
-			writeError(w, http.StatusUnauthorized, "unauthenticated", "the API server rejects the token: it is "+
-				"unknown or expired")
+			writeError(w, http.StatusUnauthorized, "unauthenticated", "the API server rejects the token: the "+
+				"token is unknown or expired")
 		}
 	})
 }

@@ -16,7 +16,8 @@ type observations struct {
 func (h observations) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	if h.latest == nil {
 		writeError(w, http.StatusNotFound, "not_found",
-			"the agent does not keep observations: start it with --debug-observations=on or --record-observations")
+			"the agent does not keep observations: start the agent with --debug-observations=on or "+
+				"--record-observations")
 		return
 	}
 	w.Header().Set("Content-Type", "application/jsonl")

@@ -38,7 +38,8 @@ func unlessLocal(open []string, next http.Handler) http.Handler {
 			return
 		}
 		writeError(w, http.StatusForbidden, notLocal, "the agent serves data about pods only over loopback: use "+
-			"kubectl podlapse or kubectl port-forward, or start it with --web-auth=kubernetes or --web-auth=none")
+			"kubectl podlapse or kubectl port-forward, or start the agent with --web-auth=kubernetes or "+
+			"--web-auth=none")
 	})
 }
 

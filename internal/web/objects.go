@@ -17,7 +17,7 @@ func (a readAPI) objects(w http.ResponseWriter, r *http.Request) {
 	}
 	if a.API.Objects == nil {
 		writeError(w, http.StatusNotFound, "not_found",
-			"the agent does not serve pod objects: start it with --serve-objects=on")
+			"the agent does not serve pod objects: start the agent with --serve-objects=on")
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")

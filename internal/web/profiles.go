@@ -34,7 +34,7 @@ func (h profiles) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !h.on:
 		writeError(w, http.StatusNotFound, "not_found",
-			"the agent does not serve profiles: start it with --debug-profiles=on")
+			"the agent does not serve profiles: start the agent with --debug-profiles=on")
 		return
 	case name != "profile" && name != "heap" && name != "allocs" && name != "goroutine":
 		writeError(w, http.StatusNotFound, "not_found", fmt.Sprintf("unknown profile %.40q: must be heap, allocs, "+

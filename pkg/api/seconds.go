@@ -59,17 +59,17 @@ func parseSeconds(text string) (Seconds, error) {
 	digits, negative := strings.CutPrefix(text, "-")
 	whole, fraction, pointed := strings.Cut(digits, ".")
 	if pointed && (fraction == "" || len(fraction) > 9) {
-		return 0, fmt.Errorf("must have one to nine digits after the point")
+		return 0, fmt.Errorf("the number must have one to nine digits after the decimal point")
 	}
 	w, err := strconv.ParseUint(whole, 10, 64)
 	if err != nil {
-		return 0, fmt.Errorf("must be a decimal number")
+		return 0, fmt.Errorf("the value must be a decimal number")
 	}
 	var f uint64
 	if pointed {
 		padded := fraction + strings.Repeat("0", 9-len(fraction))
 		if f, err = strconv.ParseUint(padded, 10, 64); err != nil {
-			return 0, fmt.Errorf("must be a decimal number")
+			return 0, fmt.Errorf("the value must be a decimal number")
 		}
 	}
 	limit := uint64(math.MaxInt64)
@@ -77,7 +77,7 @@ func parseSeconds(text string) (Seconds, error) {
 		limit++
 	}
 	if w > limit/nanosPerSecond || w*nanosPerSecond+f > limit {
-		return 0, fmt.Errorf("must fit in 64 bits of nanoseconds")
+		return 0, fmt.Errorf("the number of nanoseconds must fit in 64 bits")
 	}
 	n := Seconds(w*nanosPerSecond + f)
 	if negative {

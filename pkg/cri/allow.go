@@ -61,7 +61,7 @@ var allowedStreams = map[string]rule{
 	},
 }
 
-var errRefused = errors.New("refused by the agent: only read-only calls are allowed")
+var errRefused = errors.New("the agent refused the call: only read-only calls are allowed")
 
 // allowUnary is the interceptor for every unary call on the connection.
 func allowUnary(

@@ -18,7 +18,7 @@ import (
 const maxBlob = 4 << 20
 
 var (
-	errTooLarge = fmt.Errorf("larger than %d bytes", maxBlob)
+	errTooLarge = fmt.Errorf("the content is larger than %d bytes", maxBlob)
 	errCorrupt  = errors.New("the content does not match the digest")
 )
 

@@ -47,7 +47,7 @@ type catalog struct {
 	known   *lru.Cache // contents of complete and of invalid images, by the digest of the index or manifest
 }
 
-var errAbsent = errors.New("not found")
+var errAbsent = errors.New("the content is not in containerd's store")
 
 // contents returns the contents of an image. An invalid image has empty contents. contents returns errAbsent if no
 // manifest for this machine is present and the contents are not cached.

@@ -228,7 +228,7 @@ func TestDownloadsWithoutRuntime(t *testing.T) {
 	h.eventually(want)
 	fake.Stop()
 	h.eventually() // the query detects the stop immediately
-	h.until(false, "connection lost")
+	h.until(false, "connection to the container runtime is lost")
 	again := critest.Start(t, path, critest.Options{})
 	ingest(again, critest.LayerDigest("a"), 10, 0)
 	h.eventually(want)

@@ -22,11 +22,11 @@ func (e *entries[T]) UnmarshalJSON(data []byte) error {
 	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	if start, err := decoder.Token(); err != nil || start != json.Delim('[') {
-		return errors.New("must be an array")
+		return errors.New("the JSON value must be an array")
 	}
 	for decoder.More() {
 		if len(*e) == maxEntries {
-			return fmt.Errorf("must have at most %d entries", maxEntries)
+			return fmt.Errorf("the JSON array must have at most %d entries", maxEntries)
 		}
 		var entry T
 		if err := decoder.Decode(&entry); err != nil {

@@ -37,10 +37,11 @@ func newStoresCollector(served func() map[string]bool) *storesCollector {
 	return &storesCollector{
 		served: served,
 		desc: prometheus.NewDesc("podlapse_runtime_store_served",
-			"Whether the container runtime provides each of containerd's stores: 1 if it does, 0 if not. Without a "+
-				"store, timelines are less precise. store=\"sandboxes\": separates the time for volumes from the "+
-				"time for the network. store=\"images\": contains the time when a pull ended. store=\"content\": "+
-				"contains the times of layer downloads. store=\"snapshots\": contains the times of unpacking.",
+			"Whether the container runtime provides each of containerd's stores: 1 if the runtime provides the "+
+				"store, 0 if not. Without a store, timelines are less precise. store=\"sandboxes\": separates the "+
+				"phases volumes and network. store=\"images\": shows when a pull ended. store=\"content\": shows "+
+				"when the runtime downloaded each layer. store=\"snapshots\": shows when the runtime unpacked each "+
+				"layer.",
 			[]string{"store"}, nil),
 	}
 }

@@ -28,7 +28,7 @@ func (r rule) judge(request any) error {
 		return fmt.Errorf("unexpected request type %T", request)
 	}
 	if field := unexpectedField(m.ProtoReflect(), "", r.fields); field != "" {
-		return fmt.Errorf("field %s must not be set", field)
+		return fmt.Errorf("the field %s must not be set", field)
 	}
 	if r.check == nil {
 		return nil
@@ -65,7 +65,8 @@ func onePodsContainers(m proto.Message) error {
 // pods.
 func onePod(selector map[string]string) error {
 	if len(selector) != 1 || selector[uidLabel] == "" {
-		return fmt.Errorf("filter.label_selector must contain only the label %s with the UID of a pod", uidLabel)
+		return fmt.Errorf("the field filter.label_selector must contain only the label %s with the UID of a pod",
+			uidLabel)
 	}
 	return nil
 }
@@ -82,7 +83,7 @@ func manifestsAlone(m proto.Message) error {
 // runtime's CPU time.
 func checkFilters(filters, want []string) error {
 	if !slices.Equal(filters, want) {
-		return fmt.Errorf("filters must be %q", want)
+		return fmt.Errorf("the field filters must be %q", want)
 	}
 	return nil
 }
@@ -90,7 +91,7 @@ func checkFilters(filters, want []string) error {
 // smallBlob requires a size limit, because a layer can have gigabytes.
 func smallBlob(m proto.Message) error {
 	if size := m.(*contentapi.ReadContentRequest).GetSize(); size <= 0 || size > maxBlob+1 {
-		return fmt.Errorf("size must be 1 to %d", maxBlob+1)
+		return fmt.Errorf("the field size must be 1 to %d", maxBlob+1)
 	}
 	return nil
 }

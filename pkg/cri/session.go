@@ -137,7 +137,7 @@ func (s *session) isLost(err error) bool {
 		return false
 	}
 	select {
-	case s.broken <- fmt.Errorf("connection lost: %w", err):
+	case s.broken <- fmt.Errorf("the connection to the container runtime is lost: %w", err):
 	default:
 	}
 	return true

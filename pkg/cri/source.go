@@ -190,7 +190,7 @@ func (s *Source) logCoarse(session *session) {
 		return
 	}
 	s.logged = session.runtime
-	s.config.Logger.Warn("container runtime does not provide all of containerd's stores: timelines are less precise",
+	s.config.Logger.Warn("the container runtime lacks some of containerd's stores: timelines are less precise",
 		zap.String("runtime", session.runtime), zap.Strings("missing", missing), zap.Strings("costs", costs))
 }
 
@@ -213,7 +213,7 @@ func (s *Source) Stores() map[string]bool {
 func (s *Source) Ping(ctx context.Context) error {
 	session := s.current.Load()
 	if session == nil {
-		return errors.New("not connected to the container runtime")
+		return errors.New("the agent is not connected to the container runtime")
 	}
 	_, err := session.client.version(ctx)
 	if status.Code(err) == codes.DeadlineExceeded {

@@ -69,8 +69,8 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 		}, []string{"milestone"}),
 		incomplete: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_evidence_incomplete_total",
-			Help: "Start-ups with missing evidence, including lost Events without which the time of a pull is " +
-				"unattributed. The agent could not separate some phases of these start-ups. " +
+			Help: "Start-ups with missing evidence. The agent could not separate some phases of these start-ups. " +
+				"Lost Events count as missing evidence if the time of a pull is unattributed without these Events. " +
 				"Excludes evidence that the container runtime can never report " +
 				"(podlapse_evidence_unreported_total).",
 		}),

@@ -41,7 +41,7 @@ func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
 		queue: prometheus.NewHistogramVec(histogram.Options("podlapse_image_pull_queue_seconds",
 			"Time that an image pull waits in the node's pull queue. The wait starts when the kubelet decides to "+
 				"pull the image, and ends when the kubelet sends the request to the runtime. Covers the pulls in "+
-				"podlapse_image_pull_duration_seconds with a known wait."+
+				"podlapse_image_pull_duration_seconds whose wait is known."+
 				registrylabel.Help,
 			pullBuckets), []string{"registry"}),
 		unpack: prometheus.NewHistogram(histogram.Options("podlapse_image_unpack_duration_seconds",

@@ -65,7 +65,7 @@ func (p *Pods) arrivalOf(obj any) (*arrival, error) {
 	case *corev1.Pod:
 		return p.arrive(obj), nil
 	}
-	return nil, fmt.Errorf("unexpected type %T", obj)
+	return nil, fmt.Errorf("unexpected object type %T", obj)
 }
 
 // Transformer implements cache.TransformingStore. If the first events of a watch replace a list, the reflector

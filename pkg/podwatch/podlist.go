@@ -222,7 +222,7 @@ func unmarshal(value io.Reader, size int64, into interface{ Unmarshal([]byte) er
 
 func readMessage(value io.Reader, size int64) ([]byte, error) {
 	if size < 0 || size > maxObject {
-		return nil, fmt.Errorf("object of %d bytes exceeds the limit of %d bytes", uint64(size), maxObject)
+		return nil, fmt.Errorf("an object of %d bytes exceeds the limit of %d bytes", uint64(size), maxObject)
 	}
 	text := make([]byte, size)
 	if _, err := io.ReadFull(value, text); err != nil {

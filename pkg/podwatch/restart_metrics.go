@@ -12,9 +12,9 @@ type restartCollector struct {
 func (p *Pods) RestartMetrics() prometheus.Collector {
 	return restartCollector{p, prometheus.NewDesc("podlapse_container_restarts_total",
 		"Container restarts of this node's pods, by container kind (\"init\", \"sidecar\" or \"main\") and by the "+
-			"reason for the end of the previous run. Includes restarts during and after the start-up, but not "+
-			"restarts before the agent first saw the pod. The reason comes from the pod's status. reason=\"signal\": "+
-			"the container crashed, or the kubelet killed the container, for example after a failed probe. "+
+			"reason why the previous run ended. Includes restarts during and after the start-up. Excludes restarts "+
+			"before the agent first saw the pod. The reason comes from the pod's status. reason=\"signal\": the "+
+			"container crashed, or the kubelet killed the container, for example after a failed probe. "+
 			"reason=\"unknown\": the pod's status contains no reason.", []string{"kind", "reason"}, nil)}
 }
 

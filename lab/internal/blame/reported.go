@@ -49,7 +49,7 @@ func Read(timeline agent.Timeline) ([]Reported, error) {
 				t.Candidates = append(t.Candidates, causeOf[name])
 			}
 		} else if known := causeOf[p.Phase]; known != p.Cause {
-			return nil, fmt.Errorf("phase %s has the cause %q, want the cause %q of the published table", p.Phase,
+			return nil, fmt.Errorf("phase %s has the cause %q, but the published table has the cause %q", p.Phase,
 				p.Cause,
 				known)
 		}

@@ -20,7 +20,7 @@ func keyOf(root string, files []string, words ...string) (string, error) {
 	for _, file := range files {
 		data, err := os.ReadFile(filepath.Join(root, file))
 		if err != nil {
-			return "", fmt.Errorf("hash build input: %w", err)
+			return "", fmt.Errorf("compute the hash of the build input: %w", err)
 		}
 		fmt.Fprintf(hash, "%q %d\n", file, len(data))
 		hash.Write(data)

@@ -23,7 +23,7 @@ func FindSource() (string, error) {
 		if isLab(dir) {
 			return filepath.Abs(dir)
 		}
-		return "", errors.New(SourceVariable + "=" + dir + ": must be the lab's source directory")
+		return "", errors.New(SourceVariable + "=" + dir + ": the variable must name the lab's source directory")
 	}
 	if dir, err := os.Getwd(); err == nil {
 		for ; ; dir = filepath.Dir(dir) {

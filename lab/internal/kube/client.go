@@ -108,7 +108,7 @@ func (c *Client) send(ctx context.Context, method, contentType, path string, inp
 	if input != nil {
 		data, err := json.Marshal(input)
 		if err != nil {
-			return fmt.Errorf("encode for %s: %w", path, err)
+			return fmt.Errorf("encode the request to %s: %w", path, err)
 		}
 		body = bytes.NewReader(data)
 	}
@@ -117,7 +117,7 @@ func (c *Client) send(ctx context.Context, method, contentType, path string, inp
 		return err
 	}
 	if err := json.Unmarshal(data, output); err != nil {
-		return fmt.Errorf("parse response for %s: %w", path, err)
+		return fmt.Errorf("parse the response from %s: %w", path, err)
 	}
 	return nil
 }
@@ -142,7 +142,7 @@ func (c *Client) raw(ctx context.Context, method, contentType, path string, body
 	defer response.Body.Close()
 	data, err := io.ReadAll(io.LimitReader(response.Body, 64<<20))
 	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w", method, path, err)
+		return nil, fmt.Errorf("read the response to %s %s: %w", method, path, err)
 	}
 	if response.StatusCode/100 == 2 {
 		return data, nil

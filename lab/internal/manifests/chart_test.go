@@ -262,7 +262,7 @@ func TestChartNotes(t *testing.T) {
 		"": {"pod-security.kubernetes.io/enforce=privileged", "nodeImpersonation.enabled limits", "metricsAuth.enabled",
 			"explain", "Timelines are available only over loopback", "--set kubePrometheusStack.release=RELEASE"},
 		"openAPI: {enabled: true}\nnodeImpersonation: {enabled: true}": {"can read metrics and timelines"},
-		"kubePrometheusStack: {release: kps}\nnodeImpersonation: {enabled: true}": {"label release=kps,",
+		"kubePrometheusStack: {release: kps}\nnodeImpersonation: {enabled: true}": {"label release=kps.",
 			"count(podlapse_build_info)"},
 		"tls: {enabled: true}\nnodeImpersonation: {enabled: true}": {
 			"explain --server=https://127.0.0.1:9717 --insecure-skip-tls-verify\n"},

@@ -19,7 +19,7 @@ func Sum(text, name string, labels ...string) (float64, error) {
 		}
 		value, err := strconv.ParseFloat(rest[strings.LastIndexByte(rest, ' ')+1:], 64)
 		if err != nil {
-			return 0, fmt.Errorf("parse metric %s: %w", name, err)
+			return 0, fmt.Errorf("parse the value of metric %s: %w", name, err)
 		}
 		sum += value
 	}

@@ -64,7 +64,7 @@ func (n Node) pushAgentImage(ctx context.Context, archive string) error {
 	defer os.RemoveAll(dir)
 	index, err := agentimage.Open(archive, dir)
 	if err != nil {
-		return fmt.Errorf("%w: build it with \"make image\"", err)
+		return fmt.Errorf("%w: build the image with \"make image\"", err)
 	}
 	own, err := ofThisMachine(index)
 	if err != nil {
@@ -288,10 +288,10 @@ func (n Node) whyNoAgent(ctx context.Context, client *kube.Client) error {
 		pod := pods[0]
 		for _, status := range pod.Status.ContainerStatuses {
 			if waiting := status.State.Waiting; waiting != nil {
-				return fmt.Errorf("pod %s waits: %s %s", pod.Name, waiting.Reason, waiting.Message)
+				return fmt.Errorf("a container of pod %s waits: %s %s", pod.Name, waiting.Reason, waiting.Message)
 			}
 		}
-		return fmt.Errorf("pod %s is %s", pod.Name, pod.Status.Phase)
+		return fmt.Errorf("pod %s is in phase %s", pod.Name, pod.Status.Phase)
 	}
 	events, err := client.Events(ctx, AgentNamespace)
 	if err != nil {

@@ -30,7 +30,7 @@ func (n Node) registryComponent() component {
 func (n Node) installSelf() error {
 	source, err := os.Open("/proc/self/exe")
 	if err != nil {
-		return fmt.Errorf("open own program: %w", err)
+		return fmt.Errorf("open the lab's program: %w", err)
 	}
 	defer source.Close()
 	if err := os.MkdirAll(n.In("bin"), 0o700); err != nil {
@@ -39,7 +39,7 @@ func (n Node) installSelf() error {
 	path := n.In("bin", "lab")
 	target, err := os.OpenFile(path+".new", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o700)
 	if err != nil {
-		return fmt.Errorf("copy own program: %w", err)
+		return fmt.Errorf("copy the lab's program: %w", err)
 	}
 	_, err = io.Copy(target, source)
 	if closeErr := target.Close(); err == nil {
@@ -49,7 +49,7 @@ func (n Node) installSelf() error {
 		err = os.Rename(path+".new", path)
 	}
 	if err != nil {
-		return fmt.Errorf("copy own program: %w", err)
+		return fmt.Errorf("copy the lab's program: %w", err)
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ func Supported(system string, uid int) error {
 		return fmt.Errorf("the lab runs real containers and requires Linux, but this machine runs %s", system)
 	}
 	if uid != 0 {
-		return errors.New("the lab runs real containers and requires root: run it with sudo")
+		return errors.New("the lab runs real containers and requires root: run the lab with sudo")
 	}
 	return nil
 }
@@ -85,7 +85,7 @@ func ensure(ctx context.Context, report *progress.Reporter, wanted []requirement
 	}
 	report.Say("installing %s", strings.Join(names(missing), " "))
 	if out, err := install(ctx, names(missing)); err != nil {
-		return fmt.Errorf("%w; apt-get failed to install them (%w):\n%s", describe(missing), err, out)
+		return fmt.Errorf("%w; apt-get failed to install these packages (%w):\n%s", describe(missing), err, out)
 	}
 	if still := absent(missing); len(still) > 0 {
 		return fmt.Errorf("%w; apt-get reported success, but these packages are still missing", describe(still))

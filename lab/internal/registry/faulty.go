@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// errReset is the error of a handler whose connection was reset by a rule.
-var errReset = errors.New("connection reset by rule")
+// errReset is the error of a handler after a rule has reset its connection.
+var errReset = errors.New("a rule of the registry reset the connection")
 
 // faulty is a response writer that applies a rule to the response body. faulty records the times of the first and the
 // last byte.

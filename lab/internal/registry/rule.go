@@ -50,7 +50,7 @@ func (r Rule) Validate() error {
 		return fmt.Errorf("invalid status %d: must be one of %v", r.Status, statuses[1:])
 	}
 	if min(int64(r.Times), r.BytesPerSecond, int64(r.Stall.Duration), r.StallAfterBytes, r.ResetAfterBytes) < 0 {
-		return fmt.Errorf("rule for %q: numbers must be at least 0", r.Repository)
+		return fmt.Errorf("rule for %q: all numbers must be 0 or larger", r.Repository)
 	}
 	if r.Shared && r.BytesPerSecond == 0 {
 		return fmt.Errorf("rule for %q: a shared link requires bytes_per_second", r.Repository)

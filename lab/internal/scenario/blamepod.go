@@ -100,7 +100,7 @@ func (x *examPod) await(ctx context.Context, what string, so func() (bool, error
 		return report.Wait(ctx, what+" of pod "+x.name, rowLimit, 20*time.Millisecond, func(context.Context) error {
 			yes, err := so()
 			if err == nil && !yes {
-				err = errors.New("the condition is not met yet")
+				err = errors.New("the pod does not meet the condition yet")
 			}
 			return err
 		})

@@ -88,7 +88,7 @@ func (c *churner) awaitDeployed(ctx context.Context, name string) error {
 			s, want := d.Status, *d.Spec.Replicas
 			if s.ObservedGeneration < d.Generation || s.UpdatedReplicas != want || s.AvailableReplicas != want ||
 				s.Replicas != want {
-				return fmt.Errorf("the deployment has %d pods, %d of them up to date and %d available, want %d",
+				return fmt.Errorf("the deployment has %d pods, %d updated pods and %d available pods, want %d",
 					s.Replicas, s.UpdatedReplicas, s.AvailableReplicas, want)
 			}
 			return nil
@@ -207,7 +207,7 @@ func (c *churner) crash(ctx context.Context, i int) error {
 					}
 				}
 			}
-			return fmt.Errorf("no container has restarted %d times", restarts)
+			return fmt.Errorf("no container has restarted at least %d times yet", restarts)
 		})
 	if err != nil {
 		return err

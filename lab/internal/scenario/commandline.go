@@ -145,7 +145,7 @@ func (p plugin) awaitAgents(ctx context.Context) error {
 		func(ctx context.Context) error {
 			got, err := p.podlapse(ctx, "nodes")
 			if err == nil && got.code != 0 {
-				err = fmt.Errorf("exit code %d: %s", got.code, got.stderr)
+				err = fmt.Errorf("the command failed with exit code %d: %s", got.code, got.stderr)
 			}
 			return err
 		})

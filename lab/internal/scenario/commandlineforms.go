@@ -48,7 +48,7 @@ func (p plugin) judgeForms(ctx context.Context, v *Verdict) error {
 		{"registries -o json", 0, `"p90_seconds"`, ""},
 		{"explain shown -n " + n + " --as nobody", 5, "", "Required permissions"},
 		{"explain " + n + "/shown -n other", 2, "", "use only one of the two namespaces"},
-		{"explain svc/shown -n " + n, 2, "", "resource type svc has no start-ups"},
+		{"explain svc/shown -n " + n, 2, "", "resources of type svc have no start-ups"},
 		{"explain deploy/none -n " + n, 3, "", "check the name and the namespace"},
 		{"top --agent-namespace none", 4, "", "no agent"},
 	} {
@@ -141,7 +141,7 @@ func requestPage(ctx context.Context, url string) error {
 		return fmt.Errorf("read page: %w", err)
 	}
 	if response.StatusCode != http.StatusOK || !strings.Contains(string(body), "podlapse") {
-		return fmt.Errorf("status %d", response.StatusCode)
+		return fmt.Errorf("the response with status %d is not the page", response.StatusCode)
 	}
 	return nil
 }

@@ -137,7 +137,7 @@ func openShop(ctx context.Context, b *bench.Bench, p plugin) (*bench.Bench, erro
 	made, err := p.run(ctx, b.Node.AdminKubeconfig(), "--namespace="+documentedNamespace, "create", "job",
 		"--from=cronjob/backup", "backup-1")
 	if err == nil && made.code != 0 {
-		err = fmt.Errorf("create a job from a CronJob: %s", made.stderr)
+		err = fmt.Errorf("create a Job from a CronJob: %s", made.stderr)
 	}
 	if err != nil {
 		return shop, err

@@ -66,7 +66,7 @@ func kubectlChange(call markdown.Call) (bool, error) {
 		if read.verb == "exec" {
 			own = slices.Clone(read.program)
 			if len(own) == 0 || own[0] != "/podlapse-agent" {
-				return false, fmt.Errorf("kubectl exec can only run /podlapse-agent")
+				return false, fmt.Errorf("the scenario allows kubectl exec only for the program /podlapse-agent")
 			}
 		}
 		return false, readsOnly(own)
@@ -77,7 +77,8 @@ func kubectlChange(call markdown.Call) (bool, error) {
 		return !inShop, nil
 	case slices.Contains([]string{"annotate", "scale", "set", "rollout restart"}, read.verb), verb == "set":
 		if !inShop {
-			return false, fmt.Errorf("kubectl %s would change the lab", read.verb)
+			return false, fmt.Errorf("the scenario does not run kubectl %s, because the command would change the lab",
+				read.verb)
 		}
 		return false, nil
 	}
@@ -106,7 +107,7 @@ func readsOnly(call markdown.Call) error {
 		for _, word := range call[1:] {
 			if name, _, _ := strings.Cut(word, "="); slices.Contains([]string{"-X", "--request", "-d", "--data",
 				"--json", "-F", "--form", "-T", "--upload-file"}, name) {
-				return fmt.Errorf("curl can change something with %s", name)
+				return fmt.Errorf("the scenario does not run curl with %s, because this option can change data", name)
 			}
 		}
 		return nil

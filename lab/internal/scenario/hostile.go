@@ -117,7 +117,7 @@ func (h hostile) sendTokens(ctx context.Context) error {
 		}
 		status, err := answer(reader)
 		if err != nil {
-			return fmt.Errorf("send the agent made-up tokens: %w", err)
+			return fmt.Errorf("read the agent's response to an invented token: %w", err)
 		}
 		counts[status]++
 	}

@@ -167,7 +167,7 @@ func (t *tenant) awaitRounds(ctx context.Context) error {
 			break
 		}
 	}
-	return errors.New("attack the agent: the attack ended too early, because the API server was too slow: the " +
+	return errors.New("attack the agent: the API server was too slow, so the attack ended too early: the " +
 		"scenario is not conclusive")
 }
 

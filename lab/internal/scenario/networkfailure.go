@@ -30,7 +30,7 @@ func networkFailure(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	select {
 	case <-time.After(broken):
 	case <-ctx.Done():
-		return fmt.Errorf("wait with a broken network: %w", ctx.Err())
+		return fmt.Errorf("wait while the network is broken: %w", ctx.Err())
 	}
 	if err := b.ResetFaults(ctx); err != nil {
 		return err

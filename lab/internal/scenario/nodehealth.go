@@ -98,7 +98,7 @@ type sample struct {
 func (s sample) of(text string) error {
 	got, err := metrics.Sum(text, s.name, s.labels...)
 	if err == nil && got != s.want {
-		err = fmt.Errorf("%s%v is %v, want %v", s.name, s.labels, got, s.want)
+		err = fmt.Errorf("metric %s%v is %v, want %v", s.name, s.labels, got, s.want)
 	}
 	return err
 }

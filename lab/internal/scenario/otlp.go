@@ -306,7 +306,7 @@ func (t *tracedRun) pushedMetrics(ctx context.Context) error {
 		func(context.Context) error {
 			sent, ok, err := otlp.Count(t.bench.Node.OTLP(), startupHistogram)
 			if err == nil && (!ok || float64(sent) != shown) {
-				err = fmt.Errorf("/metrics counts %v start-ups, but the latest export over OTLP counts %d "+
+				err = fmt.Errorf("/metrics counts %v start-ups, but the latest OTLP export counts %d start-ups "+
 					"(metric exported: %t)", shown,
 					sent, ok)
 			}

@@ -171,11 +171,11 @@ func rewriteProbes(ctx context.Context, b *bench.Bench, v *Verdict, file string)
 	err := rewrite("probes: [{name: broken, kind: icmp}]", "the agent to reject an invalid file", readAgain,
 		func(text, health string) error {
 			if !strings.Contains(health, "[-]probes down") || !strings.Contains(health, "icmp") {
-				return fmt.Errorf("the agent does not report the invalid file: its health is %s", health)
+				return fmt.Errorf("the agent does not report the invalid file: the agent's health is %s", health)
 			}
 			n, err := metrics.Sum(text, "podlapse_probe_up", `probe="port"`)
 			if err == nil && n != 1 {
-				err = fmt.Errorf("podlapse_probe_up of the previous probe is %v, want 1", n)
+				err = fmt.Errorf("the probe of the previous file has podlapse_probe_up %v, want 1", n)
 			}
 			return err
 		})
@@ -191,10 +191,11 @@ func rewriteProbes(ctx context.Context, b *bench.Bench, v *Verdict, file string)
 			return err
 		}
 		if n != 1 || all != 1 {
-			return fmt.Errorf("%v probes are up, including %v of the new file, want 1 and 1", all, n)
+			return fmt.Errorf("%v probes succeed, want 1; %v probes of the new file succeed, want 1", all, n)
 		}
 		if strings.Contains(text, `kind="dns"`) || !strings.Contains(health, "[+]probes ok") {
-			return fmt.Errorf("the agent still has the previous probes or is unhealthy: its health is %s", health)
+			return fmt.Errorf("the agent is unhealthy or still has the previous probes: the agent's health is %s",
+				health)
 		}
 		return nil
 	})

@@ -80,7 +80,7 @@ func (p *promRun) value(ctx context.Context, client prometheus.Client, expressio
 		return 0, err
 	}
 	if len(samples) != 1 {
-		return 0, fmt.Errorf("%s: got %d samples, want 1", expression, len(samples))
+		return 0, fmt.Errorf("query %s: got %d samples, want 1", expression, len(samples))
 	}
 	return samples[0].Value, nil
 }

@@ -172,7 +172,7 @@ func measureProxy(ctx context.Context, v *Verdict, direct, through *grpc.ClientC
 			_, err := runtimeapi.NewRuntimeServiceClient(conn).Version(ctx, &runtimeapi.VersionRequest{})
 			cancel()
 			if err != nil {
-				return fmt.Errorf("measure the calls (%s): %w", way, err)
+				return fmt.Errorf("measure a runtime call (%s): %w", way, err)
 			}
 			took[way] = append(took[way], time.Since(begunAt))
 		}

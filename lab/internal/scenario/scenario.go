@@ -120,7 +120,7 @@ func Names() []string {
 
 // ErrDisagree means that the difference between the agent and the truth is larger than the limit. The error that wraps
 // ErrDisagree lists the differences.
-var ErrDisagree = errors.New("the agent disagrees with the truth")
+var ErrDisagree = errors.New("the agent's report differs from the truth")
 
 // purpose marks the namespaces that belong to scenarios.
 const purpose = "scenario"
@@ -134,7 +134,7 @@ func Play(ctx context.Context, n node.Node, s Scenario, choice Choice, out io.Wr
 	}
 	defer release()
 	if err := bench.ClearAll(ctx, n, purpose); err != nil {
-		return fmt.Errorf("clear earlier scenarios: %w", err)
+		return fmt.Errorf("remove the objects of earlier scenarios: %w", err)
 	}
 	// The lab's command "up" might have started Prometheus. The load of Prometheus would distort the measurements.
 	if err := n.StopPrometheus(); err != nil {

@@ -61,7 +61,7 @@ func (t *tally) add(timeline agent.Timeline, k knownStartUp) {
 			continue
 		}
 		if reported.Earliest.IsZero() || reported.Latest.IsZero() {
-			t.problem(k.pod, fmt.Errorf("the interval of milestone %s lacks its start or its end", m.milestone))
+			t.problem(k.pod, fmt.Errorf("the interval of milestone %s has no start or no end", m.milestone))
 			continue
 		}
 		width := reported.Latest.Sub(reported.Earliest)

@@ -45,7 +45,7 @@ func waitUntil(after time.Duration, word string, log io.Writer) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("record the first result: %w", err)
+		return fmt.Errorf("record the first result of the probe: %w", err)
 	}
 	say(log, word, time.Now())
 	return mark.Close()
@@ -85,10 +85,10 @@ func readStart() (time.Time, error) {
 // writeWhole writes a file atomically, so that readers never see an incomplete file.
 func writeWhole(path string, data []byte) error {
 	if err := os.WriteFile(path+".new", data, 0o644); err != nil {
-		return fmt.Errorf("record the start: %w", err)
+		return fmt.Errorf("record the start of the main process: %w", err)
 	}
 	if err := os.Rename(path+".new", path); err != nil {
-		return fmt.Errorf("record the start: %w", err)
+		return fmt.Errorf("record the start of the main process: %w", err)
 	}
 	return nil
 }
