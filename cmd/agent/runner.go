@@ -96,7 +96,7 @@ func runAll(ctx context.Context, logger *zap.Logger, stages []stageInfo, compone
 	return r.stop()
 }
 
-// start runs a component. A component that returns before its stage stops has failed.
+// start runs a component. If a component returns before the runner stops its stage, the component has failed.
 func (r *runner) start(in *runningStage, c component) {
 	in.components.Add(1)
 	r.group.Go(func() error {

@@ -54,8 +54,9 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 	}, []string{"from"})
 	bySample := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_event_revision_samples_total",
-		Help: "Requests for the current revision of the API server's Events, by result. The agent requests a list " +
-			"that contains no Event, and reads the revision from the response.",
+		Help: "Requests for the current resourceVersion of Events, by result. Event watches begin at this " +
+			"resourceVersion. The agent lists an Event that does not exist, because the response then contains only " +
+			"the resourceVersion.",
 	}, []string{"result"})
 	m := metrics{
 		starts: starts{byStart.WithLabelValues("revision"), byStart.WithLabelValues("history"),

@@ -15,10 +15,10 @@ type Kind string
 
 // Values of Kind.
 const (
-	KindDNS       Kind = "dns"       // looks up a name
-	KindTCP       Kind = "tcp"       // opens a TCP connection
-	KindHTTP      Kind = "http"      // gets a URL over http or https
-	KindRegistry  Kind = "registry"  // gets /v2/ of a registry; a response that requests authentication is a success
+	KindDNS       Kind = "dns"       // looks up the target, a name
+	KindTCP       Kind = "tcp"       // opens a TCP connection to the target, HOST:PORT
+	KindHTTP      Kind = "http"      // gets the target, a URL with http or https
+	KindRegistry  Kind = "registry"  // gets /v2/ of the registry HOST[:PORT]; status 401 is a success
 	KindCRI       Kind = "cri"       // requests the container runtime's version
 	KindAPIServer Kind = "apiserver" // requests the API server's version, on the agent's own connection
 )
@@ -58,7 +58,7 @@ func (c Config) String() string {
 type Probe struct {
 	Name   string `yaml:"name"` // value of the label probe
 	Kind   Kind   `yaml:"kind"`
-	Target string `yaml:"target"` // name, HOST:PORT, URL, or HOST[:PORT] of a registry; empty for cri and apiserver
+	Target string `yaml:"target"` // empty for cri and apiserver; Kind determines the form
 	Pace   `yaml:",inline"`
 
 	Server    string `yaml:"server"`     // for dns: IP:PORT of the DNS server; empty means the pod's DNS servers

@@ -34,9 +34,9 @@ func New(registerer prometheus.Registerer) *Delays {
 			"pod was bound to this node, or created on this node. change=\"deleting\": a client requested the "+
 			"deletion of the pod. This delay excludes the grace period. change=\"modified\": the kubelet set a "+
 			"condition. This delay includes the time until the kubelet sent the condition. change=\"deleted\": the "+
-			"API server removed the object after a request from the kubelet. The timestamps for change=\"bound\" and "+
-			"change=\"deleting\" come from the control plane's clock. All other timestamps come from the clock of "+
-			"the kubelet or of the control plane. Only with --watch-delays.", podBuckets), []string{"change"})
+			"API server removed the object after a request from the kubelet. The timestamp for change=\"modified\" "+
+			"comes from the node's clock. All other timestamps come from the control plane's clock. Only with "+
+			"--watch-delays.", podBuckets), []string{"change"})
 	for _, c := range allChanges() {
 		pods.WithLabelValues(string(c))
 	}

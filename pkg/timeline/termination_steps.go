@@ -28,7 +28,8 @@ func (f *terminationFold) steps() []terminationStep {
 			mains = append(mains, s)
 		}
 	}
-	later := func(a, b stopBound) int { // a container without evidence can be the last container
+	// The bound of a container without evidence has no upper limit, so this container counts as the last one.
+	later := func(a, b stopBound) int {
 		return cmp.Or(cmp.Compare(a.latest, b.latest), cmp.Compare(a.estimate(), b.estimate()))
 	}
 	last := bound{earliest: f.requested.earliest, latest: f.requested.latest}

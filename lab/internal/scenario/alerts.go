@@ -48,7 +48,7 @@ func healthy() synthetic.Pace {
 // alarm is an injected fault with two alerts. Only the first alert must fire because of the fault.
 type alarm struct {
 	what string
-	// The argument slow lists the images of the first registry.
+	// The argument slow contains the names of the images in the slow registry.
 	inject      func(ctx context.Context, b *bench.Bench, slow []string) error
 	fires       string
 	labels      map[string]string

@@ -160,7 +160,7 @@ func (w *pressureWitness) reportedShare(p agent.Pressure) float64 {
 	return p.CPU
 }
 
-// judge compares the agent's pressure with the observed pressure for each long phase. At least one phase must have high
+// For each long phase, judge compares the pressure that the agent reports with the measured pressure. At least one phase must have high
 // pressure. If the argument phases is not empty, this phase must be one of the given phases. The verdict must also
 // mention the pressure.
 func (w *pressureWitness) judge(timeline agent.Timeline, v *Verdict, phases ...string) {

@@ -161,7 +161,7 @@ func (s knownSpan) readMerged(holder agent.Phase) (measured, stated time.Duratio
 		stated, err = agent.Nanoseconds(holder.Error)
 	}
 	if err != nil {
-		err = fmt.Errorf("phase %s, with %s: %w", holder.Phase, s.phase, err)
+		err = fmt.Errorf("merged phase %s, which contains phase %s: %w", holder.Phase, s.phase, err)
 	}
 	return measured, stated, err
 }
