@@ -46,8 +46,8 @@ type Config struct {
 	// Hosts are additional host names for requests over loopback, for example through a proxy in the same pod. The
 	// host localhost and IP addresses are always valid.
 	Hosts []string
-	// Timelines returns the timelines of the pods that exist at the time of the call. Timelines can block until ctx is done. Many
-	// goroutines call Timelines at the same time.
+	// Timelines returns the timelines of the pods that exist at the time of the call. Timelines can block until ctx is
+	// done. Many goroutines call Timelines at the same time.
 	Timelines func(ctx context.Context) ([]timeline.Timeline, error)
 	// Pulls returns the image pulls in progress. Pulls can block until ctx is done. Many goroutines call Pulls at
 	// the same time.

@@ -160,9 +160,9 @@ func (w *pressureWitness) reportedShare(p agent.Pressure) float64 {
 	return p.CPU
 }
 
-// For each long phase, judge compares the pressure that the agent reports with the measured pressure. At least one phase must have high
-// pressure. If the argument phases is not empty, this phase must be one of the given phases. The verdict must also
-// mention the pressure.
+// For each long phase, judge compares the pressure that the agent reports with the measured pressure. At least one
+// phase must have high pressure. If the argument phases is not empty, this phase must be one of the given phases. The
+// verdict must also mention the pressure.
 func (w *pressureWitness) judge(timeline agent.Timeline, v *Verdict, phases ...string) {
 	if !w.measured {
 		v.Note("this kernel does not measure pressure")
