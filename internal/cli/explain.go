@@ -60,7 +60,7 @@ func (a agentQuery) listStartUps(ctx context.Context, c explainConfig, wanted []
 	if c.selector != "" {
 		empty += terminal.Clean(" with labels " + c.selector)
 	}
-	return show(ctx, a, startUps(a.several(), empty, a.Now), c.listOutput, c.limit,
+	return show(ctx, a, startUps(a.manyNodes(), empty, a.Now), c.listOutput, c.limit,
 		func(ctx context.Context) ([]api.Record, []error, error) {
 			if len(wanted) == 0 {
 				return a.records(ctx, c.filter())
@@ -77,7 +77,7 @@ func (a agentQuery) explain(ctx context.Context, c explainConfig, wanted []resou
 		return a.fail(err)
 	}
 	pods := !slices.ContainsFunc(wanted, func(r resource) bool { return r.kind != kindPod })
-	v := startUps(a.several(), "", a.Now)
+	v := startUps(a.manyNodes(), "", a.Now)
 	page := c.page(a.Stdout, a.Getenv)
 	switch {
 	case c.format == outputJSON || c.format == outputYAML:

@@ -49,8 +49,8 @@ func runPulls(ctx context.Context, call Call) int {
 	}
 	defer agentQuery.close()
 	var answered []string // nodes whose agents answered
-	v := pulls(agentQuery.several())
-	v.whole = func(items []listedPull) any { return pullsAnswer(items, answered, agentQuery.several()) }
+	v := pulls(agentQuery.manyNodes())
+	v.whole = func(items []listedPull) any { return pullsAnswer(items, answered, agentQuery.manyNodes()) }
 	return show(ctx, agentQuery, v, c.listOutput, c.limit,
 		func(ctx context.Context) ([]listedPull, []error, error) {
 			answers, failed, err := ofAgents(ctx, agentQuery, c.pullsOf)

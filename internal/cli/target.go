@@ -197,6 +197,6 @@ func (r agentAccess) agents(ctx context.Context, node string) ([]agents.Agent, e
 	return r.cluster.Agents(ctx, node)
 }
 
-// several reports whether the answers can come from more than one node. In this case, tables have a column for the
+// manyNodes reports whether the answers can come from more than one node. In this case, tables have a column for the
 // node.
-func (r agentAccess) several() bool { return r.direct == nil && r.target.node == "" }
+func (r agentAccess) manyNodes() bool { return r.direct == nil && r.target.node == "" }

@@ -161,8 +161,8 @@ func (r *Runtime) Stop() {
 // Endpoint returns the value of the flag --cri-endpoint for this runtime.
 func (r *Runtime) Endpoint() string { return "unix://" + r.path }
 
-// Fault makes the fake call f before every call. The function f can wait, or return an error for the call. A nil f
-// ends the fault.
+// Fault sets a function f that the fake runtime runs before it answers each request. The function f can wait, or return
+// an error for the request. A nil f ends the fault.
 func (r *Runtime) Fault(f func(ctx context.Context, method string) error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -7,9 +7,8 @@ import (
 
 const (
 	// maxAlone is the maximum number of pods of one namespace that get their own watches. In a wide namespace
-	// (isWide), further pods wait. In other namespaces, the pods of the namespace then share one watch. For each
-	// watch on a namespace, the API server decodes every new Event of the namespace, even Events that the watch does
-	// not select.
+	// (isWide), further pods wait. In other namespaces, the pods of the namespace then share one watch. The maximum is
+	// small because each watch is expensive: for each watch, the API server decodes every new Event of the namespace.
 	maxAlone = 4
 	// linger is the time for which a shared watch without pods stays open, so that the next pods of a burst can use
 	// the watch.

@@ -76,9 +76,9 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 		}),
 		unreported: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_evidence_unreported_total",
-			Help: "Milestones of start-ups that a container runtime of this kind can never report, such as the end " +
-				"of the network setup with CRI-O and containerd 1.x. podlapse_evidence_incomplete_total does not " +
-				"count these milestones.",
+			Help: "Milestones of start-ups that the node's container runtime can never report. For example, CRI-O " +
+				"and containerd 1.x never report the end of the network setup. podlapse_evidence_incomplete_total " +
+				"does not count these milestones.",
 		}),
 		pulls: newPullMetrics(registerer),
 	}

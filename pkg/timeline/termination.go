@@ -62,7 +62,7 @@ type TerminationConflict struct {
 	Detail    string // the two contradictory statements and their sources, as text
 }
 
-// How is the way in which a container ended.
+// A How describes the way in which a container ended.
 type How string
 
 // The ways in which a container can end. Only the exit code shows the signal that ended a process. Runtimes and shells

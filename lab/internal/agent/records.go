@@ -90,7 +90,7 @@ func readRecords(data []byte, namespace string) Records {
 	return records
 }
 
-// record contains the one record of a line, in the field of its type.
+// record is a parsed line. Only one field is set: the field for the type of the line.
 type record struct {
 	end        End
 	timeline   Timeline

@@ -1,4 +1,4 @@
-// Package markdown reads the shell commands in the repository's Markdown documents. The scenario documentation runs
+// Package markdown reads the shell commands in the repository's Markdown documents. The scenario "documentation" runs
 // these commands. The tests of the scenario check the commands.
 package markdown
 

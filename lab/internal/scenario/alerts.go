@@ -61,7 +61,7 @@ type alarm struct {
 	then func(context.Context, *bench.Bench, *Verdict, prometheus.Client) error
 }
 
-// The scenario alerts runs a real Prometheus with an accelerated copy of the real rules for two nodes. The scenario
+// The scenario "alerts" runs a real Prometheus with an accelerated copy of the real rules for two nodes. The scenario
 // creates seven situations of docs/monitoring.md: a slow registry, fresh nodes, a slow node, one bad workload, a
 // registry that fails on the only node that uses this registry, a missing agent, and a registry outage in a cluster
 // with one node. The situation with the slow registry also tests fresh nodes: the agents have just started, so all

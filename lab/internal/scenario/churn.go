@@ -16,7 +16,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/prometheus"
 )
 
-// churnVariable names the environment variable with the length of the scenario churn in minutes.
+// churnVariable names the environment variable with the length of the scenario "churn" in minutes.
 const churnVariable = "PODLAPSE_CHURN_MINUTES"
 
 // The length is limited for two reasons: most alerts wait five minutes before they fire, and Prometheus keeps one hour.
@@ -40,7 +40,7 @@ const controlRule = `
         for: 1m
 `
 
-// churnMinutes returns the length of the scenario churn in minutes.
+// churnMinutes returns the length of the scenario "churn" in minutes.
 func churnMinutes(text string) (int, error) {
 	const usual = 30
 	if text == "" {
@@ -54,7 +54,7 @@ func churnMinutes(text string) (int, error) {
 	return minutes, nil
 }
 
-// The scenario churn runs a real Prometheus with the unchanged rules, for half an hour by default. During this time,
+// The scenario "churn" runs a real Prometheus with the unchanged rules, for half an hour by default. During this time,
 // the scenario makes the changes that are usual in a cluster. No alert must fire.
 func churn(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	minutes, err := churnMinutes(os.Getenv(churnVariable))

@@ -18,7 +18,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-// churnKind is a kind of change that the scenario churn makes.
+// churnKind is a kind of change that the scenario "churn" makes.
 type churnKind string
 
 const (

@@ -151,8 +151,8 @@ func lifeOf(t agent.Timeline, container string) (l life) {
 	return l
 }
 
-// earlierStretch returns the interval of the earlier of two instants. If there is only one instant, earlierStretch
-// returns the second interval.
+// earlierStretch returns the interval of the earlier of two instants. If two is false, only b is set, and earlierStretch
+// returns b.
 func earlierStretch(two bool, a, b stretch) stretch {
 	if !two {
 		return b
@@ -166,8 +166,8 @@ func earlierStretch(two bool, a, b stretch) stretch {
 	return a
 }
 
-// laterStretch returns the interval of the later of two instants. If there is only one instant, laterStretch returns
-// the second interval.
+// laterStretch returns the interval of the later of two instants. If two is false, only b is set, and laterStretch
+// returns b.
 func laterStretch(two bool, a, b stretch) stretch {
 	if !two {
 		return b

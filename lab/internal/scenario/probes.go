@@ -38,7 +38,7 @@ type askedOf struct {
 	least      time.Duration
 }
 
-// The scenario probes runs probes against targets that are healthy, slow, silent or down.
+// The scenario "probes" runs probes against targets that are healthy, slow, silent or down.
 func probes(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	names, err := serveNames(probeSlow)
 	if err != nil {

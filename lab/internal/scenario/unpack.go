@@ -25,7 +25,7 @@ const (
 	mostlyUnpacked = 500 * time.Millisecond // longest time for unpacking the last, small layer after its last byte
 )
 
-// The scenario unpack pulls three images. The first image downloads slowly, and the second image unpacks slowly. For
+// The scenario "unpack" pulls three images. The first image downloads slowly, and the second image unpacks slowly. For
 // the third image, the runtime unpacks the first layer during the download of the second layer. The registry's log
 // shows when the registry sent the last byte, and containerd's log shows when the image was complete. The registry is
 // the cause of the time before the last byte, and the disk is the cause of the time after the last byte.
