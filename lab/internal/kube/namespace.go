@@ -54,7 +54,7 @@ func (c *Client) NamespacesFor(ctx context.Context, purpose string) ([]string, e
 
 // DeleteNamespace deletes a namespace if it exists, and waits until all objects of the namespace are deleted.
 func (c *Client) DeleteNamespace(ctx context.Context, report *progress.Reporter, name string) error {
-	if err := c.deletePods(ctx, report, name); err != nil {
+	if err := c.DeletePods(ctx, report, name); err != nil {
 		return err
 	}
 	path := "/api/v1/namespaces/" + name
@@ -75,9 +75,9 @@ func (c *Client) DeleteNamespace(ctx context.Context, report *progress.Reporter,
 		})
 }
 
-// deletePods deletes all pods of a namespace, before the namespace is deleted. If the namespace controller finds pods,
-// it waits half their grace period before it checks again. This wait would be too long.
-func (c *Client) deletePods(ctx context.Context, report *progress.Reporter, name string) error {
+// DeletePods deletes all workloads and pods of a namespace, and waits until all pods are deleted. DeleteNamespace calls
+// it first: if the namespace controller finds pods, the controller waits half their grace period before it checks again.
+func (c *Client) DeletePods(ctx context.Context, report *progress.Reporter, name string) error {
 	const cascade = "?propagationPolicy=Foreground"
 	apps, batch := "/apis/apps/v1/namespaces/"+name+"/", "/apis/batch/v1/namespaces/"+name+"/"
 	paths := []string{apps + "deployments" + cascade, apps + "statefulsets" + cascade, apps + "daemonsets" + cascade,

@@ -118,8 +118,15 @@ func (n Node) StopExtraAgents() error {
 	return n.stop(5*time.Second, names...)
 }
 
-// APIServerUsage returns the resource usage of the API server's process since its start.
-func (n Node) APIServerUsage() (process.Usage, error) { return n.usage(apiServerName) }
+// ControlPlaneCPU returns the CPU time of the API server and etcd together, from their start until now.
+func (n Node) ControlPlaneCPU() (time.Duration, error) {
+	server, err := n.usage(apiServerName)
+	if err != nil {
+		return 0, err
+	}
+	store, err := n.usage(etcdName)
+	return server.CPU + store.CPU, err
+}
 
 func (n Node) usage(name string) (process.Usage, error) {
 	record, ok := n.table().Get(name)

@@ -77,37 +77,41 @@ func (c *costRun) judgeAgents(u agentsUsage, w watchCounts, events int) error {
 	pods := float64(kind.pairs * kind.pods * kind.agents)
 	v.Note("%s: an agent used %.2f ms of CPU per start, and at most %d MiB; %d agents opened %v Event watches "+
 		"(the API server counts %v) for %.1f s; each agent received %v of %d Events; all agents together used %v",
-		kind.name, milliseconds(u.cpu)/pods, u.memory>>20, kind.agents, w.opened, w.openedWatches(), w.openSeconds,
+		kind.name(), milliseconds(u.cpu)/pods, u.memory>>20, kind.agents, w.opened, w.openedWatches(), w.openSeconds,
 		w.received/float64(kind.agents), events, w.itUsed)
 	if kind.cold {
-		v.Compared++
+		v.Compared += 2
+		if w.received > 2*w.itUsed {
+			v.Problem("%s: the agents received %v Events and used %v, want at most twice as many as they used",
+				kind.name(), w.received, w.itUsed)
+		}
 		if w.received < float64(events*kind.agents) {
 			v.Problem("%s: %d Events were created, and %d agents received %v in total, want every Event at "+
-				"every agent", kind.name, events, kind.agents, w.received)
+				"every agent", kind.name(), events, kind.agents, w.received)
 		}
 		return nil
 	}
 	v.Compared += 3
 	if w.openedWatches() > 0 {
-		v.Problem("%s: the API server served %v Event watches for pods whose images are present, want 0", kind.name,
+		v.Problem("%s: the API server served %v Event watches for pods whose images are present, want 0", kind.name(),
 			w.openedWatches())
 	}
 	if u.requests > 0 {
-		v.Problem("%s: the agent sent %v requests while pods started, want only its pod watch", kind.name,
+		v.Problem("%s: the agent sent %v requests while pods started, want only its pod watch", kind.name(),
 			u.requests)
 	}
 	const bookmarks = 0.01 // allowed relative difference, because bookmarks arrive at any time
 	if one := u.podBytes / float64(kind.agents); one == 0 || math.Abs(one-u.bareWatch) > bookmarks*one {
 		v.Problem("%s: the agent's pod watch received %.0f bytes and the bare pod watch %.0f, want the same number",
-			kind.name, one, u.bareWatch)
+			kind.name(), one, u.bareWatch)
 	}
 	return nil
 }
 
 // judgeReported requires that each agent reported every pod of a block.
-func (c *costRun) judgeReported(ctx context.Context, namespace string, started []synthetic.Started) error {
+func (c *costRun) judgeReported(ctx context.Context, started []synthetic.Started) error {
 	for extra := range c.kind.agents {
-		reported, err := c.awaitRecords(ctx, namespace, extra, len(started))
+		reported, err := c.awaitRecords(ctx, extra, started)
 		if err != nil {
 			c.verdict.Problem("%v", err)
 		}
@@ -123,13 +127,13 @@ func (c *costRun) judgeReported(ctx context.Context, namespace string, started [
 	return nil
 }
 
-// awaitRecords waits for the records of all pods in a namespace. If an agent has not received an Event, the agent
-// delays the record until the Event arrives.
-func (c *costRun) awaitRecords(ctx context.Context, namespace string, extra,
-	pods int) (reported map[string]agent.Timeline, err error) {
-	err = c.bench.Node.Report.Wait(ctx, "the records of "+namespace, 40*time.Second, 500*time.Millisecond,
+// awaitRecords waits for the records of the started pods. If an agent has not received an Event, the agent delays the
+// record until the Event arrives.
+func (c *costRun) awaitRecords(ctx context.Context, extra int,
+	started []synthetic.Started) (reported map[string]agent.Timeline, err error) {
+	err = c.bench.Node.Report.Wait(ctx, "the records of "+c.namespace, 40*time.Second, 500*time.Millisecond,
 		func(context.Context) error {
-			records, err := agent.ReadRecords(agent.Output{File: c.bench.Node.ExtraRecords(extra)}, namespace)
+			records, err := agent.ReadRecords(agent.Output{File: c.bench.Node.ExtraRecords(extra)}, c.namespace)
 			if err != nil {
 				return err
 			}
@@ -137,8 +141,14 @@ func (c *costRun) awaitRecords(ctx context.Context, namespace string, extra,
 			for _, timeline := range records.Timelines {
 				reported[timeline.Name] = timeline
 			}
-			if len(reported) < pods {
-				return fmt.Errorf("the agent has reported %d of %d pods", len(reported), pods)
+			missing := 0
+			for _, s := range started {
+				if _, there := reported[s.Name]; !there {
+					missing++
+				}
+			}
+			if missing > 0 {
+				return fmt.Errorf("the agent has not reported %d of %d pods", missing, len(started))
 			}
 			return nil
 		})

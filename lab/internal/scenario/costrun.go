@@ -19,13 +19,14 @@ type costRun struct {
 	runtime   *synthetic.Runtime
 	kind      costKind
 	bareWatch *byteCount // counts the bytes of the last bare watch
+	namespace string     // of the synthetic pods
 }
 
 // block contains the measured cost of one block of starts.
 type block struct {
-	apiServer time.Duration // CPU time of the API server
-	agents    agentsUsage
-	events    int // number of Events that the synthetic kubelet sent
+	controlPlane time.Duration // CPU time of the API server and etcd
+	agents       agentsUsage
+	events       int // number of Events that the synthetic kubelet sent
 }
 
 // measure runs the pairs of blocks while the agents and the bare watches run. Then measure checks the agents' reports.
@@ -47,7 +48,7 @@ func (c *costRun) measure(ctx context.Context) (err error) {
 		return err
 	}
 	// The first block only fills the caches and is not measured.
-	if _, err := c.play(ctx, "warm", costNode); err != nil {
+	if _, err := c.play(ctx, c.blockName(0), costNode); err != nil {
 		return err
 	}
 	before, err := c.countWatches(ctx)
@@ -64,14 +65,14 @@ func (c *costRun) measure(ctx context.Context) (err error) {
 		}
 		blocks := make(map[string]block)
 		for j, node := range order {
-			if blocks[node], err = c.play(ctx, fmt.Sprint(2*i+j+1), node); err != nil {
+			if blocks[node], err = c.play(ctx, c.blockName(2*i+j+1), node); err != nil {
 				return err
 			}
 		}
 		per := func(d time.Duration) time.Duration { return d / time.Duration(c.kind.pods) }
 		differences = append(differences,
-			per(blocks[costNode].apiServer-blocks[plainNode].apiServer)/time.Duration(c.kind.agentCount()))
-		without = append(without, per(blocks[plainNode].apiServer))
+			per(blocks[costNode].controlPlane-blocks[plainNode].controlPlane)/time.Duration(c.kind.agentCount()))
+		without = append(without, per(blocks[plainNode].controlPlane))
 		agents = agents.plus(blocks[costNode].agents)
 		events += blocks[costNode].events
 	}
@@ -80,29 +81,22 @@ func (c *costRun) measure(ctx context.Context) (err error) {
 		return err
 	}
 	cost, load := pair(differences), pair(without)
-	c.verdict.Note("%s: without agents, a start costs the API server %.2f ms of CPU, standard error %.2f; an agent "+
+	c.verdict.Note("%s: without agents, a start costs the API server and etcd %.2f ms of CPU, standard error %.2f; an agent "+
 		"adds %.3f ms, standard error %.3f, so at most %.3f with 95 %% confidence (%d pairs of blocks of %d starts, "+
 		"%d times; the pairs: %v)",
-		c.kind.name, milliseconds(load.mean), milliseconds(load.standardError), milliseconds(cost.mean),
+		c.kind.name(), milliseconds(load.mean), milliseconds(load.standardError), milliseconds(cost.mean),
 		milliseconds(cost.standardError),
 		milliseconds(cost.atMost()), c.kind.pairs, c.kind.pods, c.kind.agentCount(), differences)
 	judgeCost(c.verdict, c.kind, cost)
 	return c.judgeAgents(agents, after.growthSince(before), events)
 }
 
-// play runs one block in its own namespace, and deletes the namespace.
+// play runs one block. Afterwards, play deletes the pods and the Events of the block.
 func (c *costRun) play(ctx context.Context, name, node string) (l block, err error) {
-	namespace := c.bench.Namespace + "-" + c.kind.name + "-" + name
-	if err := c.bench.Kube.CreateNamespace(ctx, c.bench.Node.Report, namespace, purpose); err != nil {
-		return l, err
-	}
-	defer func() {
-		removal := c.bench.Kube.DeleteNamespace(context.WithoutCancel(ctx), c.bench.Node.Report, namespace)
-		err = errors.Join(err, removal)
-	}()
+	defer func() { err = errors.Join(err, c.clear(context.WithoutCancel(ctx))) }()
 	// The API server might still be deleting the objects of the previous block. The cost of these deletions must not
-	// count for this block.
-	const pause = 2 * time.Second
+	// count for this block. The agents also keep a shared Event watch open for some seconds.
+	const pause = 6 * time.Second
 	if err := sleep(ctx, pause); err != nil {
 		return l, err
 	}
@@ -110,23 +104,23 @@ func (c *costRun) play(ctx context.Context, name, node string) (l block, err err
 	if err != nil {
 		return l, err
 	}
-	before, err := c.bench.Node.APIServerUsage()
+	before, err := c.bench.Node.ControlPlaneCPU()
 	if err != nil {
 		return l, err
 	}
 	begunAt := time.Now()
-	started, err := c.start(ctx, namespace, node)
+	started, err := c.start(ctx, name, node)
 	if err != nil {
 		return l, err
 	}
-	if err := sleep(ctx, time.Duration(c.kind.pods)*time.Second/costRate+c.kind.tail-time.Since(begunAt)); err != nil {
+	if err := sleep(ctx, c.startAfter(c.kind.pods)+c.kind.tail()-time.Since(begunAt)); err != nil {
 		return l, err
 	}
-	after, err := c.bench.Node.APIServerUsage()
+	after, err := c.bench.Node.ControlPlaneCPU()
 	if err != nil {
 		return l, err
 	}
-	l.apiServer = after.CPU - before.CPU
+	l.controlPlane = after - before
 	usage, err := c.agentsUsage(ctx)
 	if err != nil {
 		return l, err
@@ -136,33 +130,55 @@ func (c *costRun) play(ctx context.Context, name, node string) (l block, err err
 		l.events += s.Events
 	}
 	if node == costNode {
-		err = c.judgeReported(ctx, namespace, started)
+		err = c.judgeReported(ctx, started)
 	}
 	return l, err
 }
 
+// clear deletes the pods and the Events of a block.
+func (c *costRun) clear(ctx context.Context) error {
+	if err := c.bench.Kube.DeletePods(ctx, c.bench.Node.Report, c.namespace); err != nil {
+		return err
+	}
+	return synthetic.ClearEvents(ctx, c.bench.Kube, c.namespace)
+}
+
+// blockName returns the prefix of the names of a block's pods. Block 0 is not measured.
+func (c *costRun) blockName(number int) string {
+	images := "present"
+	if c.kind.cold {
+		images = "cold"
+	}
+	return fmt.Sprintf("%s-%d-%d", images, c.kind.rate, number)
+}
+
+// startAfter returns the time from the start of a block to the creation of the pod with an index.
+func (c *costRun) startAfter(index int) time.Duration {
+	return time.Duration(index) * time.Second / time.Duration(c.kind.rate)
+}
+
 // start creates the pods at a constant rate, and returns when the last pod runs.
-func (c *costRun) start(ctx context.Context, namespace, node string) ([]synthetic.Started, error) {
+func (c *costRun) start(ctx context.Context, name, node string) ([]synthetic.Started, error) {
 	kubelet := synthetic.Kubelet{Kube: c.bench.Kube, Runtime: c.runtime, Node: node, Pace: synthetic.Usual()}
 	started := make([]synthetic.Started, c.kind.pods)
 	all, together := errgroup.WithContext(ctx)
 	begunAt := time.Now()
 	for i := range started {
 		all.Go(func() error {
-			if err := sleep(together, time.Until(begunAt.Add(time.Duration(i)*time.Second/costRate))); err != nil {
+			if err := sleep(together, time.Until(begunAt.Add(c.startAfter(i)))); err != nil {
 				return err
 			}
 			images := make([]string, costContainers)
 			for j := range images {
-				images[j] = fmt.Sprintf("images.invalid/%s/image-%d:1", namespace, j+1)
+				images[j] = fmt.Sprintf("images.invalid/%s/image-%d:1", c.namespace, j+1)
 				if c.kind.cold { // each pod has images that no other pod has pulled
-					images[j] = fmt.Sprintf("images.invalid/%s/image-%d-%d:1", namespace, i+1, j+1)
+					images[j] = fmt.Sprintf("images.invalid/%s/%s/image-%d-%d:1", c.namespace, name, i+1, j+1)
 				} else {
 					c.runtime.AddImage(images[j])
 				}
 			}
 			var err error
-			started[i], err = kubelet.Start(together, namespace, fmt.Sprintf("pod-%d", i+1), images, c.kind.cold)
+			started[i], err = kubelet.Start(together, c.namespace, fmt.Sprintf("%s-%d", name, i+1), images, c.kind.cold)
 			return err
 		})
 	}

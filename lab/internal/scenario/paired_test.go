@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -19,8 +20,19 @@ func TestPaired(t *testing.T) {
 	}
 }
 
+func TestCostKinds(t *testing.T) {
+	for form, want := range map[string]int{"": 12, "whole": 12, "quick": 2} {
+		if kinds, err := costKinds(form); err != nil || len(kinds) != want {
+			t.Errorf("%q: %d loads, %v; want %d", form, len(kinds), err, want)
+		}
+	}
+	if _, err := costKinds("long"); err == nil || !strings.Contains(err.Error(), costVariable) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A costKind without cold images has a target of 0.2 ms.
 func TestJudgeCost(t *testing.T) {
-	const target = 200 * time.Microsecond
 	for name, test := range map[string]struct {
 		differences []time.Duration
 		problems    int
@@ -33,7 +45,7 @@ func TestJudgeCost(t *testing.T) {
 		for i := range test.differences {
 			test.differences[i] *= time.Microsecond
 		}
-		judgeCost(&v, costKind{name: name, target: target}, pair(test.differences))
+		judgeCost(&v, costKind{}, pair(test.differences))
 		if len(v.Problems) != test.problems || v.Compared != 1 {
 			t.Errorf("%s: %+v", name, v)
 		}

@@ -161,7 +161,7 @@ func (s *start) say(ctx context.Context, container, reason, message string) erro
 }
 
 func (s *start) send(ctx context.Context, event any) error {
-	if err := s.Kube.Create(ctx, "/api/v1/namespaces/"+s.pod.namespace+"/events", event); err != nil {
+	if err := s.Kube.Create(ctx, eventsPath(s.pod.namespace), event); err != nil {
 		return fmt.Errorf("send Event: %w", err)
 	}
 	s.reported.Events++

@@ -1,0 +1,69 @@
+package synthetic
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podlapse/podlapse/lab/internal/kube"
+)
+
+// earlierReasons returns the reasons of the Events that AddEarlierEvents creates. A synthetic kubelet uses other reasons.
+func earlierReasons() []string { return []string{"Unhealthy", "BackOff", "FailedMount", "Killing"} }
+
+// AddEarlierEvents creates Events about pods of another node, as a busy namespace contains them. ClearEvents does
+// not delete these Events.
+func AddEarlierEvents(ctx context.Context, client *kube.Client, namespace string, count int) error {
+	const writers = 8 // more writers are not faster, because etcd stores one Event after the other
+	writing, ctx := errgroup.WithContext(ctx)
+	writing.SetLimit(writers)
+	now, reasons := time.Now(), earlierReasons()
+	for i := range count {
+		writing.Go(func() error {
+			p := pod{namespace: namespace, name: fmt.Sprintf("earlier-%d", i/8), node: "node-1",
+				uid: fmt.Sprintf("00000000-0000-4000-8000-%012d", i/8)}
+			event := p.event("c1", reasons[i%len(reasons)], fmt.Sprintf("Readiness probe failed: Get "+
+				"\"http://10.0.%d.%d:8080/ready\": context deadline exceeded (Client.Timeout exceeded while awaiting "+
+				"headers)", i>>8&255, i&255), now.Add(time.Duration(i)))
+			event.Type = corev1.EventTypeWarning
+			if err := client.Create(ctx, eventsPath(namespace), event); err != nil {
+				return fmt.Errorf("create an earlier Event: %w", err)
+			}
+			return nil
+		})
+	}
+	return writing.Wait()
+}
+
+// ClearEvents deletes the Events of synthetic kubelets in a namespace. The Events of AddEarlierEvents remain.
+func ClearEvents(ctx context.Context, client *kube.Client, namespace string) error {
+	var others []string
+	for _, reason := range earlierReasons() {
+		others = append(others, "reason!="+reason)
+	}
+	return deleteEvents(ctx, client, namespace, strings.Join(others, ","))
+}
+
+// RemoveEarlierEvents deletes the Events of AddEarlierEvents. The API server deletes the Events of one request one after
+// the other, so RemoveEarlierEvents sends several requests at the same time.
+func RemoveEarlierEvents(ctx context.Context, client *kube.Client, namespace string) error {
+	deleting, ctx := errgroup.WithContext(ctx)
+	for _, reason := range earlierReasons() {
+		deleting.Go(func() error { return deleteEvents(ctx, client, namespace, "reason="+reason) })
+	}
+	return deleting.Wait()
+}
+
+func deleteEvents(ctx context.Context, client *kube.Client, namespace, selector string) error {
+	if err := client.Delete(ctx, eventsPath(namespace)+"?fieldSelector="+url.QueryEscape(selector)); err != nil {
+		return fmt.Errorf("delete Events with %s: %w", selector, err)
+	}
+	return nil
+}
+
+func eventsPath(namespace string) string { return "/api/v1/namespaces/" + namespace + "/events" }
