@@ -140,7 +140,7 @@ func awaitScraped(ctx context.Context, b *bench.Bench, client prometheus.Client)
 		func(ctx context.Context) error {
 			samples, err := client.Query(ctx, both)
 			if err == nil && len(samples) == 0 {
-				err = errors.New("Prometheus has no series of one of the agents, or an alert fires")
+				err = errors.New("one of the agents has no series in Prometheus, or an alert fires")
 			}
 			return err
 		})

@@ -81,9 +81,9 @@ func (c *costRun) measure(ctx context.Context) (err error) {
 		return err
 	}
 	cost, load := pair(differences), pair(without)
-	c.verdict.Note("%s: without agents, a start costs the API server and etcd %.2f ms of CPU, standard error %.2f; an agent "+
-		"adds %.3f ms, standard error %.3f, so at most %.3f with 95 %% confidence (%d pairs of blocks of %d starts, "+
-		"%d times; the pairs: %v)",
+	c.verdict.Note("%s: without agents, a start costs the API server and etcd %.2f ms of CPU, standard error %.2f; an "+
+		"agent adds %.3f ms, standard error %.3f, so at most %.3f with 95 %% confidence (%d pairs of blocks of %d "+
+		"starts, %d times; the pairs: %v)",
 		c.kind.name(), milliseconds(load.mean), milliseconds(load.standardError), milliseconds(cost.mean),
 		milliseconds(cost.standardError),
 		milliseconds(cost.atMost()), c.kind.pairs, c.kind.pods, c.kind.agentCount(), differences)

@@ -68,15 +68,16 @@ func (k costKind) agentCount() int { return k.agents + k.counterparts }
 // costKinds returns the loads of a form: "quick" or "whole". The scenario measures each load separately.
 //
 // Without agents, a start costs the API server and etcd some 40 ms of CPU at 20 starts per second, and more at fewer
-// starts. This cost varies by several percent from block to block, mostly because of garbage collection. A small cost is
-// only visible if the cost occurs many times.
+// starts. This cost varies by several percent from block to block, mostly because of garbage collection. A small cost
+// is only visible if the cost occurs many times.
 //
 // If a pod's images are present, the pod watch is the only request of an agent. The scenario verifies this claim with
 // two counters: the agent's counter of requests, and the API server's counter of Event watches. These counters must not
 // grow while pods start. An agent without other requests therefore costs as much as its pod watch. The loads with
-// present images have 60 pod watches: one watch of an agent and 59 bare watches with the same request. More agents would
-// use the same two cores and slow down the API server. A bare watch must receive as many bytes as the agent's watch.
-// With cold images, the agents also open Event watches when they need Events, so bare watches cannot replace agents.
+// present images have 60 pod watches: one watch of an agent and 59 bare watches with the same request. More agents
+// would use the same two cores and slow down the API server. A bare watch must receive as many bytes as the agent's
+// watch. With cold images, the agents also open Event watches when they need Events, so bare watches cannot replace
+// agents.
 func costKinds(form string) ([]costKind, error) {
 	switch form {
 	case "quick":
@@ -104,8 +105,8 @@ func costKinds(form string) ([]costKind, error) {
 //
 // The agents run during all blocks, so the difference excludes the cost of an idle agent. A kubelet also watches the
 // pods of its node. The API server encodes a change once for all watches with the same parameters. The scenario
-// therefore opens a watch like the kubelet's watch for both nodes. All blocks with the same number of earlier Events use
-// the same namespace. After each block, the scenario deletes the Events of the block.
+// therefore opens a watch like the kubelet's watch for both nodes. All blocks with the same number of earlier Events
+// use the same namespace. After each block, the scenario deletes the Events of the block.
 func eventCost(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	kinds, err := costKinds(os.Getenv(costVariable))
 	if err != nil {
@@ -210,8 +211,8 @@ func judgeCost(v *Verdict, kind costKind, cost pairedDifferences[time.Duration])
 		v.Problem("%s: an agent costs the API server and etcd %.3f ms per start, want at most %.1f", kind.name(),
 			milliseconds(cost.mean), milliseconds(kind.target()))
 	case cost.atMost() > kind.target():
-		v.Problem("%s: an agent costs the API server and etcd %.3f ms per start, but the blocks vary too much to prove "+
-			"a cost of less than %.1f: run the scenario alone", kind.name(), milliseconds(cost.mean),
+		v.Problem("%s: an agent costs the API server and etcd %.3f ms per start, but the blocks vary too much to "+
+			"prove a cost of less than %.1f: run the scenario alone", kind.name(), milliseconds(cost.mean),
 			milliseconds(kind.target()))
 	}
 }

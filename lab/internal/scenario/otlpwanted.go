@@ -151,8 +151,8 @@ func lifeOf(t agent.Timeline, container string) (l life) {
 	return l
 }
 
-// earlierStretch returns the interval of the earlier of two instants. If two is false, only b is set, and earlierStretch
-// returns b.
+// earlierStretch returns the interval of the earlier of two instants. If two is false, only b is set, and
+// earlierStretch returns b.
 func earlierStretch(two bool, a, b stretch) stretch {
 	if !two {
 		return b

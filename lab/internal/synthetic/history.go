@@ -13,7 +13,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/kube"
 )
 
-// earlierReasons returns the reasons of the Events that AddEarlierEvents creates. A synthetic kubelet uses other reasons.
+// earlierReasons returns the reasons of the Events that AddEarlierEvents creates. A synthetic kubelet uses other
+// reasons.
 func earlierReasons() []string { return []string{"Unhealthy", "BackOff", "FailedMount", "Killing"} }
 
 // AddEarlierEvents creates Events about pods of another node, as a busy namespace contains them. ClearEvents does
@@ -49,8 +50,8 @@ func ClearEvents(ctx context.Context, client *kube.Client, namespace string) err
 	return deleteEvents(ctx, client, namespace, strings.Join(others, ","))
 }
 
-// RemoveEarlierEvents deletes the Events of AddEarlierEvents. The API server deletes the Events of one request one after
-// the other, so RemoveEarlierEvents sends several requests at the same time.
+// RemoveEarlierEvents deletes the Events of AddEarlierEvents. The API server deletes the Events of one request one
+// after the other, so RemoveEarlierEvents sends several requests at the same time.
 func RemoveEarlierEvents(ctx context.Context, client *kube.Client, namespace string) error {
 	deleting, ctx := errgroup.WithContext(ctx)
 	for _, reason := range earlierReasons() {
