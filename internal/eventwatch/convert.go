@@ -21,7 +21,7 @@ const maxLiveAge = 2 * time.Second
 // Limits on texts, in bytes.
 const (
 	maxEventName     = 270 // a pod's name, a dot and the time in 16 hexadecimal digits (client-go: tools/record)
-	maxVersion       = 32  // a 64-bit number has 20 digits
+	maxVersion       = 32  // of the resource version; a 64-bit number has at most 20 digits
 	maxContainerName = 63  // a DNS label
 )
 

@@ -53,7 +53,7 @@ func (v *Verifier) stale(now podwatch.Changes, uid string, list listing) bool {
 	return now.Has(uid) && isBefore(v.versions[uid], list.versions[uid])
 }
 
-// extra reports whether a list lacks a pod whose version in the store is older than the list.
+// extra reports whether the store contains a pod that a newer list does not contain.
 func (v *Verifier) extra(uid string, list listing) bool {
 	_, listed := list.versions[uid]
 	return !listed && isBefore(v.versions[uid], list.version)

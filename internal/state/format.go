@@ -133,8 +133,8 @@ func unseal(text []byte) ([]byte, error) {
 	return text[:begin], nil
 }
 
-// read adds the observations of the recording to c. Observations of reported pods concern the pods' deletion, so
-// read adds these observations to Terminations.
+// read adds the observations of the recording to c. If c.Reported contains the pod of an observation, the observation
+// is about the pod's termination, and read adds it to c.Terminations.
 func (c *Contents) read(reader *recording.Reader) error {
 	reported := make(map[string]bool, len(c.Reported))
 	for _, uid := range c.Reported {

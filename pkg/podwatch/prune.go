@@ -89,8 +89,8 @@ func pruneEncoded(encoded []byte, write bool) ([]byte, error) {
 type readFields map[protowire.Number]readFields
 
 // maxElements limits the elements of each list in a pod, because a small element needs much more memory after
-// decoding. For example, 90,000 volumes of 14 bytes need 23 MB. maxElements is larger than maxContainers and
-// than any number of elements that the agent reads.
+// decoding. For example, 90,000 volumes of 14 bytes need 23 MB. The agent never reads more elements, because its other
+// limits, such as maxContainers, are smaller.
 const maxElements = 512
 
 var (

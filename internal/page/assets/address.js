@@ -19,7 +19,6 @@ export function parse(fragment) {
 
 export function ofPod(namespace, name, uid) { return '#/pods/' + podPath({ namespace, name, uid }); }
 
-// podPath returns the path of a start-up below pods/, in the fragment and in the API.
 export function podPath({ namespace, name, uid }) { return encodeURIComponent(namespace) + '/' + encodeURIComponent(name) + (uid ? '?uid=' + encodeURIComponent(uid) : ''); }
 
 // ofView returns the address of a view with all settings that are not empty.
@@ -35,7 +34,6 @@ export function ofComparison(a, b) { return ofView('compare', { a: a && idOf(a),
 
 export function idOf({ namespace, name, uid }) { return [namespace, name, uid ?? ''].map(encodeURIComponent).join('/'); }
 
-// readID parses a text that idOf returned. For any other text, readID returns null.
 export function readID(text) {
   const [namespace, name, uid, ...more] = (text ?? '').split('/').map(decode);
   return namespace && name && more.length === 0 ? { namespace, name, uid: uid ?? '' } : null;

@@ -12,7 +12,6 @@ export class Refusal extends Error {
 
 const tries = 4;
 
-// ask requests JSON. If the agent is busy, ask repeats the request.
 export async function ask(path, signal) {
   for (let again = 1; ; again++) {
     const answer = await fetch(path, { signal, headers: { Accept: 'application/json' } });
@@ -59,7 +58,6 @@ export class Aggregate {
     this.#fares = fares;
   }
 
-  // want sends a request as soon as the interval allows.
   want() {
     if (this.#asking) this.#again = true;
     if (this.#later || this.#asking) return;

@@ -29,7 +29,6 @@ export function chartOf(record, grown, open) {
   return { createdAt, total: Math.max(record.total_seconds + grown, 0), rows, events: events(record, since), pulls: record.pulls.map((p) => pull(p, since)) };
 }
 
-// pullOf returns the index of a phase's pull, or -1 if the phase has no pull.
 function pullOf(record, p) {
   const names = [p.phase, ...(p.merged_with ?? [])];
   if (!names.includes('pull')) return -1;

@@ -41,12 +41,10 @@ export function settingsOf(c) {
   return { ...filtersOf(c), a: c.a, b: c.b, sort: c.column === usualOrder && !c.backwards ? '' : (c.backwards ? '-' : '') + c.column };
 }
 
-// filtersOf returns the filters for the address of any view, and settingsOf all settings for the address of the list.
 export function filtersOf(c) {
   return { q: c.words, state: c.state, cause: c.cause, owner: c.owner, registry: c.registry, image: c.image, ...rangeSettings(c.range) };
 }
 
-// matcher returns a function that reports whether a start-up is chosen. nodeNow is the node's time in milliseconds.
 export function matcher(c, nodeNow) {
   const words = c.words.toLowerCase().split(/\s+/).filter(Boolean);
   const ranged = hasRange(c.range);
@@ -85,7 +83,6 @@ export function rangeSettings({ last, from, to }) { return { last, from: instant
 
 export function hasRange({ last, from, to }) { return last !== '' || Number.isFinite(from) || Number.isFinite(to); }
 
-// within reports whether any part of a start-up or pull is in the range. The argument to is NaN if the end is unknown.
 export function within(range, from, to, now) {
   const begins = range.last ? now - Number(range.last.slice(0, -1)) * units[range.last.at(-1)] : range.from;
   return !((Number.isFinite(to) ? to : from) < begins) && !(from > range.to);

@@ -78,5 +78,4 @@ class Sets {
   }
 }
 
-// largest returns the row with the largest positive or negative difference. It returns undefined if there are no rows.
 export function largest(rows) { return rows.reduce((a, b) => (!a || Math.abs(b.difference) > Math.abs(a.difference) ? b : a), undefined); }

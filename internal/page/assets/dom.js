@@ -7,7 +7,6 @@ export function element(tag, style = '', ...children) {
   return made;
 }
 
-// write sets the text of an element. If the text is already the same, write does nothing, to avoid a layout.
 export function write(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }

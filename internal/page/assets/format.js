@@ -1,11 +1,9 @@
 // Numbers as text. Lengths are in seconds.
 
-// exact formats a length in the same way as the command line.
 export function exact(seconds) { return seconds.toFixed(3) + ' s'; }
 
 export function exactError(seconds) { return '±' + exact(seconds); }
 
-// brief formats a length with about three digits.
 export function brief(seconds) {
   if (!(seconds >= 0)) return '–';
   if (seconds < 0.9995) return Math.round(seconds * 1000) + ' ms';

@@ -110,7 +110,6 @@ function verdict(groups, view) {
   return count(groups.length, view.slice(0, -1), view) + '. ' + (Number.isFinite(top.slowest) ? 'The slowest took ' + brief(top.slowest) + ': ' + (top.of ? top.of + '/' : '') + top.name + '.' : '');
 }
 
-// causesText names the three causes that took the most time, with their shares.
 function causesText(causes) {
   const whole = causes.reduce((sum, { seconds }) => sum + seconds, 0);
   return causes.slice(0, 3).filter(({ seconds }) => seconds > 0).map(({ cause, seconds }) => shortCause(cause) + ' ' + percent(seconds, whole)).join(', ');

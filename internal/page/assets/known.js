@@ -28,7 +28,6 @@ export class Known {
     this.#notify({ kind: 'list' });
   }
 
-  // completeList removes start-ups that are not in the list.
   completeList() {
     for (const uid of this.startUps.keys()) if (!this.#fresh.has(uid)) this.startUps.delete(uid);
     this.#fresh = null;
@@ -46,7 +45,6 @@ export class Known {
     this.#fresh?.add(uid);
     const s = this.startUps.get(uid);
     if (!s) return;
-    // The pods that were deleted last are at the end of the map.
     this.startUps.delete(uid);
     this.startUps.set(uid, { ...s, gone: true });
     this.#forget();

@@ -26,7 +26,6 @@ export class Rows {
     window.addEventListener('resize', () => { this.#measure(); this.#bound(); });
   }
 
-  // show displays items. Each item has a key and a kind.
   show(items) {
     this.#items = items;
     this.#measure();
@@ -35,7 +34,6 @@ export class Rows {
 
   get items() { return this.#items; }
 
-  // reveal scrolls an item into view, and returns its element.
   reveal(key) {
     const i = this.#items.findIndex((item) => item.key === key);
     if (i < 0) return null;
@@ -136,7 +134,6 @@ export class Rows {
   }
 }
 
-// shownFrom returns the first element in use, from a given element on.
 function shownFrom(node) {
   while (node?.hidden) node = node.nextElementSibling;
   return node;

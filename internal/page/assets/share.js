@@ -7,7 +7,6 @@ const kinds = { Deployment: 'deploy', StatefulSet: 'sts', DaemonSet: 'ds', Repli
 // Readers paste commands into a shell. So commands contain only names that Kubernetes allows.
 const legal = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
 
-// The functions for commands return '' for a name that Kubernetes does not allow.
 export function explainPod(namespace, name) {
   return legal.test(namespace) && legal.test(name) ? 'kubectl podlapse explain ' + name + ' -n ' + namespace : '';
 }
@@ -40,7 +39,6 @@ export function shareButtons(commandOf, nodeOf) {
   } };
 }
 
-// copyButton copies a text. If the browser refuses, the text appears next to the button.
 function copyButton(label, textOf) {
   const button = element('button', 'quiet', label);
   const text = element('code');

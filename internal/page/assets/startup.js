@@ -6,7 +6,6 @@ import { phaseName } from './words.js';
 
 const VERDICT = 400;
 
-// startUpOf converts a record. seenAt is the record's time of arrival, from performance.now().
 export function startUpOf(record, seenAt) {
   const owner = record.owner ? visible(record.owner.kind) + '/' + visible(record.owner.name) : '';
   const s = {
@@ -62,7 +61,6 @@ export function stuckText(s, now, length) {
   return 'in ' + phaseName(visible(stretch.phase)) + (stretch.container ? ' of ' + stretch.container : '') + ' for ' + length(stretch.seconds) + (why ? ' (' + why + ')' : '');
 }
 
-// byCause adds up stretches by cause, with the largest sum first.
 export function byCause(stretches) {
   const sums = new Map();
   for (const { cause, seconds } of stretches) sums.set(cause, (sums.get(cause) ?? 0) + seconds);

@@ -2,7 +2,6 @@
 
 import { element, mark, place, restyle, write, sync } from './dom.js';
 
-// table makes a table. A head that begins with "#" is the head of a column of numbers.
 export function table(heads, body) {
   const row = element('tr', '', ...heads.map((h) => {
     const head = element('th', h[0] === '#' ? 'number' : '', h.replace('#', ''));

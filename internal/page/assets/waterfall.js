@@ -186,7 +186,6 @@ function percentOf(at, total) { return (100 * Math.min(Math.max(total > 0 ? at /
 
 const steps = [1, 2, 5];
 
-// ticks returns the round numbers of an axis: 0, and further numbers. The argument most limits the further numbers.
 function ticks(total, most = 6) {
   if (!(total > 0)) return [0];
   const step = stepOf(total, most);
