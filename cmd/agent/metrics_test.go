@@ -35,8 +35,8 @@ var descriptionOf = regexp.MustCompile(
 		`variableLabels: \{([^}]*)\}\}$`,
 )
 
-// descriptions returns the agent's own metrics in a registry, sorted by name. Metrics that differ only in a constant
-// label appear once.
+// descriptions returns the agent's own metrics in a registry, sorted by name. Metrics that differ only in the
+// value of a constant label appear once.
 func descriptions(t *testing.T, registry *prometheus.Registry) (all []described) {
 	t.Helper()
 	descs := make(chan *prometheus.Desc)

@@ -13,8 +13,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
-// TestTopForgetsDeletedAgent has an agent that refuses all requests before top searches for agents again. This
-// happens during the rollout of a DaemonSet.
+// TestTopForgetsDeletedAgent has an agent that refuses a stream permanently before top searches for agents again. The
+// refusal ends the stream. This happens during the rollout of a DaemonSet.
 func TestTopForgetsDeletedAgent(t *testing.T) {
 	server := agentstest.Start(t) // knows no pods, so every stream fails
 	agentCalled := func(pod string) agents.Agent {

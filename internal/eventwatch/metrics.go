@@ -74,8 +74,8 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 		}),
 		unshared: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_watches_unshared_total",
-			Help: "Namespace-wide Event watches that the agent replaced by Event watches on single pods, because most " +
-				"Events of the namespace were about pods that do not need Event watches on this node.",
+			Help: "Namespace-wide Event watches that the agent replaced by Event watches on single pods, because " +
+				"most Events of the namespace were about pods that do not need Event watches on this node.",
 		}),
 		opened: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_watches_opened_total",

@@ -157,7 +157,7 @@ func (h *Hub) leave() {
 	h.leftAt = h.config.Now()
 }
 
-// Run sends changes to viewers until ctx is done, and then returns nil.
+// Run sends changes to viewers until ctx is done, and then returns nil. Without viewers, Run is idle.
 func (h *Hub) Run(ctx context.Context) error {
 	for {
 		select {

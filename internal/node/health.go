@@ -21,7 +21,7 @@ const (
 	AspectWarmedUp    = "warmed_up"   // the Node object is older than the warm-up time
 )
 
-// Reasons why a node does not meet a requirement. The agent uses these reasons if the Node object states no reason.
+// Reasons why a node does not meet a requirement, if no condition of the Node object contains a reason.
 const (
 	reasonCordoned    = "Cordoned"
 	reasonWarmingUp   = "WarmingUp"

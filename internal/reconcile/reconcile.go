@@ -54,8 +54,8 @@ type Sources interface {
 	// WatchEvents starts the stream of timeline.EventSeen about a pod, and UnwatchEvents ends it.
 	WatchEvents(timeline.EventWatch)
 	UnwatchEvents(uid string)
-	// SampleNode turns the sampling of the node's pressure and of its runtime on or off. Sampling is on while at
-	// least one pod is starting.
+	// SampleNode turns the sampling of the node's pressure and of its runtime on or off. Reconciler calls SampleNode
+	// when the first pod starts, and when no pod is starting any more.
 	SampleNode(wanted bool)
 }
 

@@ -54,7 +54,7 @@ func stall(t *testing.T, client, server, path string) net.Conn {
 	}
 	t.Cleanup(func() { conn.Close() })
 	if _, err := io.WriteString(conn, "GET "+path+" HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"); err != nil {
-		t.Logf("%s: %v", client, err) // the server has already closed the connection
+		t.Logf("%s: %v", client, err) // the server has already closed the connection, to make room for others
 	}
 	return conn
 }

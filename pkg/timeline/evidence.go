@@ -8,8 +8,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// These limits bound the memory for the evidence about one pod. Only crash loops and forged Events exceed these limits.
-// The evidence then keeps the first attempts, and Timeline.Missing reports that later attempts were dropped.
+// These limits bound the memory for the evidence about one pod. Crash loops, long outages and forged Events can exceed
+// these limits. The evidence then keeps the earliest facts. Timeline.Missing reports dropped attempts and names.
 const (
 	maxAttempts   = 16
 	maxContainers = 256

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// maxTighteningRounds is the maximum number of passes over all sequences. In each pass, a change of a bound spreads to
-// one more sequence, so a few passes are enough. If the fold stops early, intervals are wider than necessary, but never
-// wrong.
+// maxTighteningRounds is the maximum number of passes over all sequences. In one pass, a later
+// lower bound spreads along a whole sequence. An earlier upper bound moves back by one milestone in each sequence that
+// contains the milestone. If the fold stops early, intervals are wider than necessary, but never wrong.
 const maxTighteningRounds = 8
 
 // sequence lists known milestones in their necessary order.

@@ -10,8 +10,8 @@ import (
 // than schedulingSlack.
 const schedulingSlack = instant(time.Second)
 
-// These lists hold further phases that a wait for a node can contain. The lists apply if no evidence shows whether the
-// pod waited for the scheduler or for the owner of a scheduling gate.
+// These lists hold further phases that a wait for a node can contain. The lists apply if the evidence does not show in
+// which of these phases the pod was.
 var (
 	alsoScheduling = []Phase{PhaseScheduling}
 	alsoEither     = []Phase{PhaseUnschedulable, PhaseScheduling}

@@ -198,9 +198,9 @@ func (l *PullLog) request(uid, container string, at time.Time, bound time.Durati
 	delete(l.requests, first)
 }
 
-// endRequest records that a container's pull has ended. The argument latest is the latest possible end of the pull. A
-// request after latest belongs to the next attempt, because the kubelet waits seconds in back-off before it requests
-// the image again.
+// endRequest records that a container's pull has ended. The argument latest is the latest possible end of the pull.
+// The time of the request can be later than the end of the pull, because both times have errors. A request after latest
+// belongs to the next attempt, because the kubelet waits seconds in back-off before it requests the image again.
 func (l *PullLog) endRequest(uid, container string, latest time.Time) {
 	of := requestOf(uid, container)
 	if request, known := l.requests[of]; known && !request.at.After(latest) {

@@ -204,7 +204,7 @@ func (l *simulatedPod) initialize(c *simulatedContainer) {
 	}
 }
 
-// runMain starts the main containers one after the other. It skips waiting containers and restarts failed ones.
+// runMain starts the main containers in order, and restarts failed containers. Waiting containers do not block others.
 func (l *simulatedPod) runMain() {
 	l.now = l.now.Add(l.length(time.Millisecond, time.Second))
 	for {

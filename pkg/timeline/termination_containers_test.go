@@ -61,8 +61,8 @@ func randomContainers(random *rand.Rand, grace time.Duration) (f containersTruth
 	return f
 }
 
-// status returns the kubelet's status of the containers. The kubelet's last status also contains the containers that
-// never started.
+// status returns the kubelet's status of the containers. In the kubelet's last status, the containers that
+// never started are terminated with the reason ContainerStatusUnknown.
 func (f containersTruth) status(at time.Time, last bool) (all []Container) {
 	for _, m := range f.members {
 		c := m.Container

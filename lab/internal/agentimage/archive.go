@@ -12,8 +12,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 )
 
-// Open unpacks an OCI archive into an empty directory. The caller must keep the directory as long as the caller uses
-// the index. The archive must contain exactly one image. The index of this image lists an image for each platform.
+// Open unpacks an OCI archive into an empty directory. The index reads this directory later, so the caller must keep
+// the directory while it uses the index. The archive must contain exactly one image. The index of this image lists an
+// image for each platform.
 func Open(archive, dir string) (v1.ImageIndex, error) {
 	if err := unpack(archive, dir); err != nil {
 		return nil, fmt.Errorf("unpack %s: %w", archive, err)

@@ -144,8 +144,8 @@ func (w *PullWitness) accesses(ctx context.Context, reference string) ([]registr
 		nil
 }
 
-// read adds to the attempt the data that the registry sent during the attempt. If several pods pull the same image at
-// the same time, all their attempts contain the same data.
+// read adds the data of the requests that started during the attempt. A request that started during several attempts
+// counts for each of these attempts.
 func (a *Attempt) read(accesses []registry.Access) {
 	const skew = 2 * time.Millisecond // containerd rounds the times in its log
 	for _, access := range accesses {

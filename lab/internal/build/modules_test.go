@@ -17,7 +17,7 @@ func newerInContainerd() []string {
 }
 
 // A package that several programs use is compiled only once if these programs use the same version of the package's
-// module and of the modules that this module requires. The first `make up` is then a third faster.
+// module and of the modules that this module requires. This saves a third of the time of the first `make up`.
 func TestModulesAreOfOneVersion(t *testing.T) {
 	files, err := filepath.Glob("../../tools/*/go.mod")
 	if err != nil || len(files) == 0 {

@@ -141,13 +141,13 @@ func agentRules(objects []object) (rules []rbacv1.PolicyRule) {
 // requestedAccess returns the permissions that the agent's requests need, as "VERB RESOURCE" or "VERB RESOURCE GROUP".
 // For this purpose, requestedAccess runs the agent against a fake API server with one waiting pod, whose annotation
 // requests a timestamp. requestedAccess waits until the agent watches pods and Events. If the flags enable annotations,
-// requestedAccess also waits for the annotation.
+// requestedAccess also waits for the annotation. With --node-health, it also waits for the watch of the node.
 func requestedAccess(t *testing.T, agent string, flags ...string) []string {
 	t.Helper()
 	const node = "node-1"
 	var mu sync.Mutex
 	rights := map[string]bool{}
-	done := make(chan struct{}, 64) // one value for each watch and each patch
+	done := make(chan struct{}, 64) // one value for each watch and each patch, of which there are few
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		verb, resource := verbAndResource(r)
 		mu.Lock()

@@ -105,8 +105,8 @@ func (n Node) ReachPodsThrough(ctx context.Context, socket string) error {
 	return n.restartAPIServer(ctx, "--egress-selector-config-file="+path)
 }
 
-// restartAPIServer restarts the API server with the given flags. If the API server already runs with exactly these
-// flags, restartAPIServer does nothing.
+// restartAPIServer restarts the API server with the given flags, and waits until the API server is ready. If the API
+// server already runs with exactly these flags, restartAPIServer only waits.
 func (n Node) restartAPIServer(ctx context.Context, flags ...string) error {
 	before, _ := n.table().Get(apiServerName)
 	if err := n.ensure(n.apiServer(flags...)); err != nil {

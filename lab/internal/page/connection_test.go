@@ -125,8 +125,8 @@ func TestOpenStartUpAcrossRestarts(t *testing.T) {
 	}
 }
 
-// TestFailedList checks that the page shows a message if a request for the list of start-ups fails. The page must hide
-// the message after the next successful request, even if the list has not changed.
+// TestFailedList checks that the page shows a message if a request for the list of a view fails. The page must hide the
+// message after the next successful request, even if the list has not changed.
 func TestFailedList(t *testing.T) {
 	s := standIn(t, "--pods=5", "--changes=1")
 	for _, test := range []struct{ view, address, words string }{

@@ -13,8 +13,9 @@ import (
 // commands.
 const untilSignal = "mkfifo never; exec 3<>never; echo ready; while :; do read -r -t 0.05 -u 3; done"
 
-// interruptible lets the commands of a test receive interrupts. A shell starts its background jobs with interrupts
-// ignored, and programs inherit this setting unless their parent handles interrupts.
+// interruptible lets the commands of a test receive interrupts. A shell without job control, such as a
+// script, starts its background jobs with interrupts ignored. Programs inherit this setting unless their parent handles
+// interrupts.
 func interruptible(t *testing.T) {
 	t.Helper()
 	interrupts := make(chan os.Signal, 1)

@@ -52,7 +52,7 @@ func waitUntil(after time.Duration, word string, log io.Writer) error {
 }
 
 // noteStart writes the start time of the main process to a file for the probes. A probe is a separate process, which
-// cannot read the start time from the main process's memory.
+// shares only the wall clock with the main process.
 func noteStart(startedAt time.Time) error {
 	note := []byte(strconv.FormatInt(startedAt.UnixNano(), 10) + "\n")
 	return writeWhole(startFile, note)
