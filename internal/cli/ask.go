@@ -13,7 +13,7 @@ import (
 )
 
 // errUnknownPod means that no agent knows the pod, although every agent that could know the pod answered.
-var errUnknownPod = errors.New("pod not found")
+var errUnknownPod = errors.New("not found")
 
 // maxFailures is the maximum number of failed agents that a command lists with their errors.
 const maxFailures = 10

@@ -51,7 +51,7 @@ func TestInsecureMustAgreeWithTheEndpoint(t *testing.T) {
 			if err == nil && len(test.wrong) == 0 {
 				continue
 			}
-			if err == nil || strings.Count(err.Error(), "contradicts the scheme") != len(test.wrong) {
+			if err == nil || strings.Count(err.Error(), "contradicts OTEL_EXPORTER_OTLP") != len(test.wrong) {
 				t.Errorf("%v: %v", variables, err)
 				continue
 			}

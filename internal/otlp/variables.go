@@ -251,8 +251,8 @@ func (e *environment) checkInsecure(signal string) {
 		return
 	}
 	if clear := strings.EqualFold(insecure, "true"); clear != (u.Scheme == "http") {
-		e.note(fmt.Errorf("%s: %q contradicts the scheme %s:// of %s, which determines whether the agent uses "+
-			"TLS: unset %s, or set the variable to %t for this endpoint",
-			name, insecure, u.Scheme, address, name, !clear))
+		e.note(fmt.Errorf("%s: %q contradicts %s, whose scheme %s:// determines whether the agent uses TLS: "+
+			"unset %s, or set the variable to %t for this endpoint",
+			name, insecure, address, u.Scheme, name, !clear))
 	}
 }
