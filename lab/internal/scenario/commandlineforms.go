@@ -46,7 +46,7 @@ func (p plugin) judgeForms(ctx context.Context, v *Verdict) error {
 		{"nodes -o wide", 0, "a single node has no other nodes to compare with", ""},
 		{"nodes -o name", 0, "node/" + layout.NodeName + "\n", ""},
 		{"registries -o json", 0, `"p90_seconds"`, ""},
-		{"explain shown -n " + n + " --as nobody", 5, "", "Required permissions"},
+		{"explain shown -n " + n + " --as nobody", 5, "", "requires these permissions"},
 		{"explain " + n + "/shown -n other", 2, "", "use only one of the two namespaces"},
 		{"explain svc/shown -n " + n, 2, "", "resources of type svc have no start-ups"},
 		{"explain deploy/none -n " + n, 3, "", "check the name and the namespace"},
