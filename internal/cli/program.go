@@ -43,7 +43,8 @@ func Called(args []string) (program string, rest []string) {
 	return AgentProgram, args[1:]
 }
 
-// Program contains the program's name and its commands. The help lists the commands in the order of Commands.
+// Program contains the program's name and its commands. Within each group, the help lists the commands in the order
+// of Commands.
 type Program struct {
 	Name     string // AgentProgram or PluginProgram
 	Commands []Command
@@ -65,8 +66,9 @@ type Command struct {
 	// Flags is nil.
 	Flags func() flags.Table
 	// Arguments returns suggestions for the next argument, for the completion of a shell. The call contains the flags
-	// that the user has already typed. Each suggestion starts with the text beginning. If the command has no
-	// argument, or if the argument is a file, Arguments is nil.
+	// that the user has already typed, and beginning is the typed part of the argument. Completion drops suggestions
+	// that do not start with beginning. If the command has no argument, or if the argument is a file, Arguments is
+	// nil.
 	Arguments func(ctx context.Context, call Call, beginning string) []string
 	Files     bool // true if the argument is a file
 }

@@ -34,7 +34,7 @@ type nodePulls struct {
 	api.PullList
 }
 
-// listedPull is a pull in progress or a completed pull. Only live or recent is set.
+// listedPull is a pull in progress or a completed pull. Exactly one of live and recent is set.
 type listedPull struct {
 	node   string
 	live   *api.LivePullRecord
@@ -66,7 +66,7 @@ func runPulls(ctx context.Context, call Call) int {
 }
 
 // pullsOf queries one agent and removes the pulls that the flags do not select. The removal is necessary because
-// agents do not filter pulls by namespace and label.
+// Client.Pulls requests all pulls, and agents cannot filter pulls by label.
 func (c *pullsConfig) pullsOf(ctx context.Context, agent client.Client) (api.PullList, error) {
 	list, err := agent.Pulls(ctx)
 	if err != nil {

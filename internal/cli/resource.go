@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Kinds of resources that are not workloads. The kind of a workload is the kind in the pod's owner reference.
+// Kinds of resources that are not workloads. Kinds of workloads have the spelling of owner references, for example
+// Deployment.
 const (
 	kindPod  = "Pod"
 	kindNode = "Node"
@@ -45,7 +46,7 @@ type resource struct {
 	namespace, name string // namespace is empty for a node
 }
 
-// String returns the name of the resource for messages.
+// String returns the kind, the namespace and the name of the resource for messages.
 func (r resource) String() string {
 	text := strings.ToLower(r.kind) + " " + r.name
 	if r.namespace != "" {

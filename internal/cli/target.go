@@ -90,7 +90,7 @@ type agentAccess struct {
 
 // open prepares the queries, but does not connect. With --server, open selects the agent at the URL in --server.
 // Otherwise, open selects the cluster of the kubeconfig. The program podlapse-agent selects the agent on this machine
-// if no kubeconfig exists and the user names no cluster and no node.
+// if no kubeconfig exists and the user sets none of --kubeconfig, --context, --node and --as.
 func (t target) open(program string, getenv func(string) string) (agentAccess, error) {
 	files := t.kubeconfigs(getenv)
 	named := t.kubeconfig+t.context+t.node+t.as != ""

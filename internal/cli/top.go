@@ -89,7 +89,7 @@ func runTop(ctx context.Context, call Call) int {
 	return agentQuery.topOnce(ctx, c)
 }
 
-// snapshot contains the start-ups and pulls of one agent for a single table.
+// snapshot contains the start-ups and the pulls in progress of one agent at one time.
 type snapshot struct {
 	records []api.Record
 	pulls   []api.LivePullRecord

@@ -25,8 +25,8 @@ const maxLists = 10
 // imitate this bookmark, because only the API server sends bookmarks.
 const tooLargeAnnotation = "podlapse/too-large"
 
-// NewClient creates a client only for Event watches. The client skips every Event that is larger than maxFrame, and
-// allocates no memory for this Event.
+// NewClient creates a client only for Event watches. The client skips every Event that is larger than maxFrame. For a
+// skipped Event, the client needs a buffer of at most maxFrame bytes.
 func NewClient(config *rest.Config) (rest.Interface, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst = maxLists, 2*maxLists

@@ -61,7 +61,7 @@ func keyOf(event *corev1.Event) eventKey {
 // other namespaces.
 type eventCache struct {
 	namespaces map[string]*share
-	full       bool // a namespace did not fit, so the Events of namespaces outside the map are missing
+	full       bool // a namespace did not fit, so Events of namespaces outside the map can be missing
 	limit      int  // maximum number of Events
 	events     int
 	bytes      int
@@ -147,7 +147,8 @@ func (c *eventCache) add(pod involved, key eventKey, seen timeline.EventSeen) {
 	}
 }
 
-// share returns the remembered Events of a namespace, or nil if the number of namespaces has reached its limit.
+// share returns the share of a namespace. For a new namespace, share creates the share, or returns nil if the number
+// of namespaces has reached its limit.
 func (c *eventCache) share(namespace string) *share {
 	s := c.namespaces[namespace]
 	if s == nil && len(c.namespaces) < maxNamespaces {
@@ -197,7 +198,8 @@ func (c *eventCache) forgetOldest(s *share) {
 }
 
 // forget removes a pod and records the pod's hash. If there are too many recorded hashes, forget marks the namespace
-// with the most forgotten pods as incomplete. Each pod of an incomplete namespace gets its own watch.
+// with the most forgotten pods as incomplete. Each pod of an incomplete namespace then gets its own watch, like a
+// forgotten pod.
 func (c *eventCache) forget(s *share, pod involved) {
 	c.drop(s, pod)
 	s.forgotten[maphash.Comparable(seed, pod)] = struct{}{}

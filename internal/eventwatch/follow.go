@@ -119,14 +119,15 @@ func (s *Source) read(ctx, lease context.Context, f *follower, from start, w wat
 				r.unshare()
 			}
 			if lease.Err() != nil {
-				return true // unshare ended the lease: the pods have their own watches now
+				return true // unshare can have ended the lease: then the pods have their own watches
 			}
 		}
 	}
 }
 
-// failed handles an error that ended a watch. failed returns true for an expired revision, because this is not a
-// failure. A slow API server can report the expiry after the agent accepted the watch.
+// failed handles an error that ended a watch. If the revision expired and no newer Event has arrived, the pods lose
+// their position. In this case, failed returns true unless the watch was accepted before (accept), because the expiry
+// is not a failure. A slow API server can report the expiry after accept.
 func (s *Source) failed(lease context.Context, r *watchSession, err error) bool {
 	if r.accepted && r.proof.newest > r.from.revision {
 		return false

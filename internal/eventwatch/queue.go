@@ -39,7 +39,8 @@ func (s *Source) enqueue(f *follower) {
 }
 
 // admit gives a slot to the first watch in the queue that can open, and returns the watch with its lease. The lease
-// is a context that is canceled when the watch must end. Without a free slot or a waiting watch, admit returns nil.
+// is a context that is canceled when the watch must end. If no slot is free or no waiting watch can open, admit
+// returns nil.
 func (s *Source) admit(ctx context.Context) (*follower, context.Context) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

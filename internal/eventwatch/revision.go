@@ -14,10 +14,9 @@ import (
 
 // Limits on the samples of the revision of the API server's Events.
 const (
-	// sampleInterval is the minimum time between two samples. All pods that arrive between two samples share a
-	// sample.
+	// sampleInterval is the minimum time between two samples. Pods that arrive in this time cause no further sample.
 	sampleInterval = 5 * time.Second
-	// settled is the minimum age of a sample that surely precedes all Events of a pod when the pod arrives. The
+	// settled is the minimum age, at a pod's arrival, of a sample that counts as older than all Events of the pod. The
 	// kubelet's timestamps have a resolution of one second, and the pod can arrive late.
 	settled = 2 * time.Second
 	// maxBefore is the maximum age that a sample can have when a pod arrives and uses the sample. For a watch that
@@ -26,8 +25,8 @@ const (
 	// maxAfter is the maximum time from the arrival of a pod to a sample that the pod can use. The kubelet needs some
 	// tenths of a second until it creates the pod's first Event.
 	maxAfter = time.Second
-	// likelyFor is the time for which one request for Events makes further requests likely. On a node where all
-	// images are present, no pod requests Events, so the agent takes no samples.
+	// likelyFor is the time for which one request for Events makes further requests likely. On a node where no
+	// start-up needs Events, for example because all images are present, the agent takes no samples.
 	likelyFor = 5 * time.Minute
 	// maxSampleAge is less than the interval at which the API server compacts etcd (--etcd-compaction-interval).
 	maxSampleAge = 4 * time.Minute

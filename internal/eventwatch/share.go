@@ -7,8 +7,8 @@ import (
 
 const (
 	// maxAlone is the maximum number of pods of one namespace that get their own watches. In a wide namespace
-	// (isWide), further pods wait. In other namespaces, the pods of the namespace then share one watch. The maximum is
-	// small because each watch is expensive: for each watch, the API server decodes every new Event of the namespace.
+	// (isWide), further pods wait. In other namespaces, more than maxAlone pods share one watch. Each watch is
+	// expensive: the API server decodes every new Event of the namespace, even Events that the watch does not select.
 	maxAlone = 4
 	// linger is the time for which a shared watch without pods stays open, so that the next pods of a burst can use
 	// the watch.
@@ -68,7 +68,8 @@ func (s *Source) join(f *follower, p *request) {
 
 // share starts a shared watch. The pods' own watches that wait for a slot leave the queue, and the shared watch takes
 // the position of the first of these watches. The pods' open watches continue until the shared watch has delivered
-// all existing Events (watchSession.settle). So no pod has a gap in its Events.
+// all existing Events (watchSession.settle). So these pods stay watched. If no slot is free, share stops one of the
+// open watches.
 func (s *Source) share(scope string) {
 	f := newFollower(scope, nil)
 	s.shared[scope] = f

@@ -162,8 +162,8 @@ func (s *Source) Watch(w timeline.EventWatch) {
 	s.nudge()
 }
 
-// Unwatch ends the request for a pod's Events. Unwatch does not block. Observe can still receive an Event of the pod
-// after Unwatch returns.
+// Unwatch ends the request for a pod's Events. Unwatch does not block. Observe can still receive an observation about
+// the pod after Unwatch returns.
 func (s *Source) Unwatch(uid string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

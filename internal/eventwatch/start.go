@@ -178,7 +178,7 @@ func (s *Source) expired(f *follower, from start, err error) bool {
 	return true
 }
 
-// covers reports whether a watch delivers all Events about a pod that the pod has not observed before.
+// covers reports whether a watch delivers all Events about a pod that the agent has not observed before.
 func (s *Source) covers(from start, openedAt time.Time, p *request) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -68,7 +68,8 @@ func (r *watchSession) accept() {
 	r.source.config.Report(true, "watching")
 }
 
-// end reports EventsLost for the pods for which the watch had reported EventsWatched.
+// end ends the session. If the watch has vouched for a pod and no other open watch vouches for the pod, end reports
+// EventsLost.
 func (r *watchSession) end(ctx context.Context) {
 	r.source.closed(r.f)
 	for _, m := range r.members {
@@ -150,8 +151,9 @@ func (r *watchSession) meet() {
 	r.cover()
 }
 
-// settle runs when a watch has delivered all existing Events. settle reports EventsWatched for the pods without
-// missing Events, and gives other pods their own watches.
+// settle runs when a watch has delivered all existing Events, and after later changes of the pods. settle vouches
+// (EventsWatched) for the pods without missing Events. The other pods get their own watches, unless a sample can
+// still provide the pod's position.
 func (r *watchSession) settle() {
 	for _, m := range r.members {
 		if m.vouched {
@@ -243,8 +245,8 @@ func (r *watchSession) take(event watch.Event) {
 	}
 }
 
-// late reports the delay of an Event that is newer than the watch. An older Event is a repetition, so its delay would
-// be wrong.
+// late reports the delay of an Event that is newer than the watch. An older Event can be a repetition, so its delay
+// could be wrong.
 func (r *watchSession) late(seen timeline.EventSeen) {
 	if delay := r.source.config.Delay; delay != nil && seen.NamedAt.After(r.openedAt) {
 		delay(max(0, seen.ArrivedAt.Sub(seen.NamedAt)))

@@ -14,7 +14,7 @@ const (
 	// maxUseless is the maximum number of received Events for each Event about a requested pod. In a wide namespace,
 	// the ratio is higher.
 	maxUseless = 16
-	// wideFor is the time after which the agent opens a shared watch of a wide namespace again.
+	// wideFor is the time after which the agent can open a shared watch of a wide namespace again.
 	wideFor = 10 * time.Minute
 )
 
@@ -98,8 +98,8 @@ func (s *Source) next() int {
 	return -1
 }
 
-// successor returns the first watch that waits for a slot, or nil while slots are free. The caller must hold the
-// lock.
+// successor returns the first watch in the queue that can open after a watch releases its slot. While slots are free
+// or no waiting watch can open, successor returns nil. The caller must hold the lock.
 func (s *Source) successor() *follower {
 	if s.queue.taken < s.queue.limit {
 		return nil

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// leastUnits is the minimum amount of work on all other nodes together, in units. With less work, a comparison is
-	// not possible.
+	// leastUnits is the minimum amount of one kind of work on all other nodes together, in units. With less work, a
+	// comparison is not possible.
 	leastUnits = 5
 	// unpackUnit is the number of downloaded bytes that count as one unit of the work unpack.
 	unpackUnit = 20 << 20

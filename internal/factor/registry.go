@@ -13,8 +13,8 @@ const (
 	leastPulls = 3
 	// pullOverhead is the part of a pull's time that does not depend on the number of bytes, in seconds.
 	pullOverhead = 0.5
-	// leastByBytes is the minimum share of the pulls' time that depends on the number of bytes. The share is in the
-	// range 0 to 1.
+	// leastByBytes is the minimum share (0 to 1) of the time that depends on the number of bytes. The time is the time
+	// of the pulls to compare with.
 	leastByBytes = 0.1
 )
 

@@ -71,7 +71,7 @@ func (t *Totals) Add(record api.Record) {
 	}
 }
 
-// addState counts the start-up's pulls in progress and failed pulls, for each registry.
+// addState adds the registries of the start-up's pulls, and counts the pulls in progress and the failed pulls.
 func (t *Totals) addState(record api.Record) {
 	for _, pull := range record.Pulls {
 		if pull.Outcome == imagepull.OutcomePresent {
