@@ -80,7 +80,7 @@ var (
 		`KEY-----|$)`)
 )
 
-// rules lists the rules in the order of their use. If a text contains no hint of a rule, the agent skips the rule's
+// rules lists the rules in the order of their use. If a text contains no hint of a rule, Text skips the rule's
 // slow search.
 var rules = []struct {
 	hints  []string // every matching text contains one of the hints, in lower case
