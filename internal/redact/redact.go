@@ -136,7 +136,7 @@ func shorten(text string) string {
 	return head + " … " + tail
 }
 
-// withoutUser returns an address without user and query. withoutUser also removes a password that contains / or ?,
+// withoutUser returns an address without user and query. withoutUser also removes most passwords that contain / or ?,
 // although these characters end the user part according to the standard.
 func withoutUser(address string) string {
 	ends := strings.TrimRight(address, ".,:;!)]}")
