@@ -29,7 +29,7 @@ type span struct {
 	start, end time.Time
 	attributes []attribute.KeyValue
 	events     []event
-	failure    string // reason for the failure; empty if the step succeeded
+	failure    string // reason for the failure; empty without a failure
 }
 
 // event is an event at one moment of a span.

@@ -11,8 +11,8 @@ import (
 )
 
 // endKey is the key of the span that covers a pod's whole termination. All other spans of the termination are
-// children of this span. The parent of this span is the root span of the start-up, which the agent has sent in an
-// earlier request.
+// children of this span. The parent of this span is the root span of the start-up, which belongs to an earlier
+// item.
 const endKey = "termination/"
 
 // terminationOf returns the spans that a pod's termination adds to the trace of its start-up. The first span starts

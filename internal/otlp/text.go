@@ -11,7 +11,7 @@ import (
 
 const (
 	// maxText is the maximum length in bytes of a text that the agent sends. The longest image reference that a
-	// registry accepts has half this length: names have at most 255 bytes, tags 128 and digests 71
+	// registry accepts has less than half this length: names have at most 255 bytes, tags 128 and digests 71
 	// (distribution/reference).
 	maxText = 1024
 	// maxTexts is the maximum number of texts in a list that the agent sends.

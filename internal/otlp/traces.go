@@ -34,7 +34,7 @@ const (
 // TracesConfig configures a Traces. Every field except Done and Stopping is required.
 type TracesConfig struct {
 	Signal     Signal // settings of the signal, which must be enabled
-	Rollouts   bool   // true to put all pods of a rollout into one trace
+	Rollouts   bool   // true to put the pods of a rollout into one trace
 	Node       string
 	Version    string                // version of the agent
 	Registerer prometheus.Registerer // registers podlapse_sink_*{sink="otlp"}

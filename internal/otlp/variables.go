@@ -175,7 +175,7 @@ func isText(value string) error {
 	return nil
 }
 
-// isList checks a list of NAME=VALUE.
+// isList checks a list of NAME=VALUE. The errors of isList do not contain a value, because a value can be a key.
 func isList(value string, isName, isValue func(string) bool) error {
 	for i, pair := range strings.Split(value, ",") {
 		name, encoded, ok := strings.Cut(pair, "=")

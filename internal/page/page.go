@@ -19,7 +19,7 @@ var assets embed.FS
 const (
 	directory = "assets"
 	index     = "index.html"
-	// In the addresses of index.html, New replaces placeholder by the version.
+	// placeholder is the part of the addresses in index.html in which New replaces VERSION by Page.Version.
 	placeholder = "page/VERSION/"
 )
 
@@ -45,8 +45,8 @@ type File struct {
 
 // Page holds all files of the page.
 type Page struct {
-	// Version is a hash of all files. The address of each file contains Version. So a browser can cache the files
-	// forever, and never combines the files of different agent versions.
+	// Version is a hash of all files. The address of each file except Index contains Version. So a browser can cache
+	// these files forever, and never combines the files of different agent versions.
 	Version string
 	Index   File
 

@@ -26,7 +26,9 @@ type Objects struct {
 	heardAt   time.Time // time at which the API server last sent any data
 	connected bool
 
-	verifiedAt time.Time // time at which a comparison last confirmed the objects; zero if no comparison did
+	// verifiedAt is the time of the latest comparison that confirmed or repaired the objects. verifiedAt is zero
+	// before the first comparison.
+	verifiedAt time.Time
 }
 
 type packedPod struct {
@@ -119,7 +121,7 @@ func (p packedPod) unpack() (*corev1.Pod, error) {
 type cacheState struct {
 	Connected  bool     `json:"connected"`
 	Age        *float64 `json:"age_seconds,omitempty"`
-	VerifiedAt *string  `json:"verified_at"` // null if no comparison has confirmed the objects
+	VerifiedAt *string  `json:"verified_at"` // null before the first complete comparison
 }
 
 // WriteList writes a PodList with the objects for which the function want returns true, sorted by namespace and name.

@@ -36,8 +36,8 @@ func (l *ledger) Gone(uid string) {
 	delete(l.versions, uid)
 }
 
-// addTombstone records that a comparison found a pod to be deleted. The verifier then ignores late watch events
-// about the pod.
+// addTombstone records that a comparison found a pod to be deleted. Pods then ignores late watch events about the
+// pod (Older).
 func (l *ledger) addTombstone(uid string) {
 	l.tombstones = append(l.tombstones, uid)
 	l.tombstones = l.tombstones[max(0, len(l.tombstones)-maxTombstones):]

@@ -5,7 +5,7 @@ import "github.com/prometheus/client_golang/prometheus"
 // verification counts the results of comparisons.
 type verification struct {
 	complete prometheus.Counter // comparisons that the agent completed
-	failed   prometheus.Counter // comparisons that got no response from the API server
+	failed   prometheus.Counter // comparisons that failed, for example without a list from the API server
 	skipped  prometheus.Counter // comparisons that the agent skipped, because the watch was not open for long enough
 	// The fields missing, extra and stale count repaired differences. The watch never reported a pod, a pod's
 	// deletion, or a pod's change.

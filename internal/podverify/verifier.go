@@ -99,8 +99,8 @@ func (v *Verifier) verify(ctx context.Context, pods watched) {
 }
 
 // compare lists the pods and compares the list with the pods in the store. If there are differences, compare waits
-// for the watch, and then lists the pods again. compare repairs and counts each difference that both lists show and
-// that the watch did not report in the meantime.
+// for the watch. If differences remain, compare lists the pods again. compare repairs and counts each difference that
+// both lists show and that the watch did not report in the meantime.
 func (v *Verifier) compare(ctx context.Context, pods watched) (findings, error) {
 	if !pods.OpenFor(v.patience) {
 		return findings{}, errWatchNotOpen

@@ -42,7 +42,7 @@ func (s *Server) KnowToken(token, user string) {
 	s.tokens[token] = user
 }
 
-// Ahead moves the server's clock ahead of the test's clock.
+// Ahead sets the time by which the server's clock is ahead of the test's clock.
 func (s *Server) Ahead(by time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -67,7 +67,8 @@ func (a *asked) become(ctx context.Context, config Config) {
 	a.config = config
 }
 
-// stop stops all probes and waits for them.
+// stop waits until all probes have stopped. The context of the probes must already be done, so that all probes stop at
+// the same time and their series stay.
 func (a *asked) stop() {
 	for _, stop := range a.probes {
 		stop()

@@ -158,8 +158,8 @@ func getOnce(ctx context.Context, transport http.RoundTripper, target string, he
 	return response, nil
 }
 
-// redirect returns the address of a redirect on the same host. For every other response, and for a redirect from
-// HTTPS to HTTP, redirect returns an empty text.
+// redirect returns the address of a redirect on the same host. redirect returns an empty text for every other
+// response, for a redirect from HTTPS to HTTP, and for an address with a user.
 func redirect(response *http.Response) string {
 	switch response.StatusCode {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect,

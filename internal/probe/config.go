@@ -18,7 +18,7 @@ const (
 	KindDNS       Kind = "dns"       // looks up the target, a name
 	KindTCP       Kind = "tcp"       // opens a TCP connection to the target, HOST:PORT
 	KindHTTP      Kind = "http"      // gets the target, a URL with http or https
-	KindRegistry  Kind = "registry"  // gets /v2/ of the registry HOST[:PORT]; status 401 is a success
+	KindRegistry  Kind = "registry"  // gets /v2/ of the registry HOST[:PORT]; status 401 is also a success
 	KindCRI       Kind = "cri"       // requests the container runtime's version
 	KindAPIServer Kind = "apiserver" // requests the API server's version, on the agent's own connection
 )
@@ -61,7 +61,7 @@ type Probe struct {
 	Target string `yaml:"target"` // empty for cri and apiserver; Kind determines the form
 	Pace   `yaml:",inline"`
 
-	Server    string `yaml:"server"`     // for dns: IP:PORT of the DNS server; empty means the pod's DNS servers
+	Server    string `yaml:"server"`     // for dns: IP:PORT of the server; empty means the servers of the agent's pod
 	PlainHTTP bool   `yaml:"plain_http"` // for registry: true to use HTTP without TLS
 	CAFile    string `yaml:"ca_file"`    // for http and registry: PEM file; empty means the system's CAs
 	Redirects int    `yaml:"redirects"`  // for http: maximum number of followed redirects, all on the same host

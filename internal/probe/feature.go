@@ -30,7 +30,7 @@ type settings struct {
 }
 
 // Feature returns the removable feature: the flags --node-address and --probes-file, and the runner of the probes.
-// Feature calls the function node only after the agent has parsed its own flags.
+// The flag --probes-file calls the function node, so this flag must follow the agent's own flags.
 func Feature(node func() feature.Node) feature.Feature {
 	s := &settings{agent: node}
 	return feature.Feature{

@@ -7,9 +7,8 @@ import (
 	"syscall"
 )
 
-// refused lists addresses to which the agent does not connect if only a pod's image names them. Most of these
-// addresses belong to metadata services of clouds, which return credentials. The other addresses cannot belong to a
-// host.
+// refused lists addresses to which the agent does not connect if only a pod's image names them. Metadata services of
+// clouds have such addresses and return credentials. The list also contains addresses that no host can have.
 var refused = []netip.Prefix{
 	// link-local: metadata services of AWS, Azure, Google Cloud, OpenStack and Oracle; ECS, EKS Pod Identity
 	netip.MustParsePrefix("169.254.0.0/16"),

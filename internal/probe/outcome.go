@@ -18,7 +18,7 @@ const (
 	ResultDNSError     Result = "dns_error"
 	ResultConnectError Result = "connect_error"
 	ResultTLSError     Result = "tls_error"
-	ResultNoAnswer     Result = "no_answer"  // the server closed the connection before a response
+	ResultNoAnswer     Result = "no_answer"  // the connection failed before a response
 	ResultBadStatus    Result = "bad_status" // a status code that the probe does not accept, or too many redirects
 	ResultError        Result = "error"      // any other error
 )
@@ -59,8 +59,8 @@ type Outcome struct {
 	Detail string         // error for people if the result is not ok; contains no URL
 }
 
-// StageOutcome is the outcome of one stage. If the attempt failed in this stage, Length is the time from the
-// stage's start to the failure.
+// StageOutcome is the outcome of one stage. Length is the duration of the stage. If the attempt failed in this stage,
+// Length is the time from the stage's start to the failure.
 type StageOutcome struct {
 	Stage  Stage
 	Length time.Duration

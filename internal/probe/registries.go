@@ -18,8 +18,8 @@ const registryPrefix = "registry:"
 // DefaultHost).
 const hub, hubHost = "docker.io", "registry-1.docker.io"
 
-// At each interval, followRegistries probes the most used registries at the same time. When ctx is done,
-// followRegistries returns the names of all probes that existed.
+// followRegistries probes the most used registries at each interval, all at the same time. When ctx is done,
+// followRegistries returns the names of the probes whose series still exist.
 func (r *Runner) followRegistries(ctx context.Context, config Registries) (names []string) {
 	asked := map[string]*followed{}
 	left := map[string]bool{} // registries with an entry in the log

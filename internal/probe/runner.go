@@ -20,9 +20,9 @@ type RunnerConfig struct {
 	Recorder  Recorder
 	Runtime   RoundTrip
 	APIServer RoundTrip
-	// Pulled lists the registries from which the node's pods have pulled images, the most used registry first. It
-	// contains only registries with confirmed pulls. Each entry is HOST[:PORT]. The Runner can change the returned
-	// list.
+	// Pulled lists the registries from which the node's pods have pulled images, the most used registry first. The
+	// list contains only registries with confirmed pulls (timeline.Pull.Confirmed). Each entry is HOST[:PORT]. The
+	// Runner can change the list.
 	Pulled func(context.Context) []string
 	Report health.Report // receives true while the configuration is valid
 	Logger *zap.Logger

@@ -28,18 +28,20 @@ type pod struct {
 	evidence *timeline.Evidence // evidence of the start-up; nil after the start-up is settled
 	settled  timeline.Timeline
 
-	reported bool // true if a previous agent, or another mirror of the pod, reported the start-up
+	// reported is true if a previous agent has reported the start-up, or if another mirror represents the start-up.
+	// The API shows this start-up, but the agent does not report it again.
+	reported bool
 	restored bool // true if a previous agent saw the pod
 	late     bool // true if the agent first saw the pod in a list
 	// arrivedAt is the time at which the pod watch delivered the new pod. arrivedAt is zero for other pods.
 	arrivedAt time.Time
 
-	ephemeral *timeline.EphemeralEvidence // evidence of ephemeral containers; nil without such containers
+	ephemeral *timeline.EphemeralEvidence // evidence of ephemeral containers; nil without containers to follow
 	over      []string                    // names of ephemeral containers that the Reconciler no longer follows
 	pulled    []timeline.Pull             // latest pulls for ephemeral containers
 	idle      []timeline.IdleContainer    // containers that can pull again; set when the start-up is settled
 
-	postStartup *timeline.PostStartupRuns // runs after the start-up; nil during the start-up
+	postStartup *timeline.PostStartupRuns // nil during the start-up, and without Follow.PostStartup
 	terminating *terminatingPod           // nil before the deletion request, and without Follow.Terminations
 
 	watching bool // true while an Event watch is requested

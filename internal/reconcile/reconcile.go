@@ -1,7 +1,7 @@
 // Package reconcile owns all evidence of the agent. The goroutine in Run applies observations to the evidence of
 // each pod, and passes the requests of the timelines to the sources. The goroutine reports every settled timeline
-// once. The package imports no source and no exporter: cmd/agent connects sources through interfaces, and exporters
-// through reports.
+// at most once. The package imports no source and no exporter: cmd/agent connects sources through interfaces, and
+// exporters through reports.
 package reconcile
 
 import (
@@ -35,7 +35,9 @@ type Config struct {
 	Scope   timeline.Scope
 	Sources Sources
 	Follow  Follow
-	// Report receives every report. Reports of one pod arrive in the order of the constants of ReportKind.
+	// Report receives every report. For one pod, Partial comes before Settled, PostStartup comes after Settled,
+	// Terminated comes after all of them, and Forgotten is the last report. Changed and EphemeralPulled can come at
+	// any time before Forgotten.
 	Report func(Report)
 	// Restored is the state that a previous agent saved. Keeper, if set, saves the state for the next agent.
 	Restored Restored
@@ -173,8 +175,8 @@ func (r *Reconciler) Observe(ctx context.Context, o timeline.Observation) {
 }
 
 // Run restores the saved evidence and owns all evidence until ctx is done. Then Run applies the observations in the
-// inbox, and settles completed start-ups without waiting for late evidence. Run leaves start-ups in the saved state
-// to the next agent. Run returns nil.
+// inbox, and settles completed start-ups without waiting for late Events. If a completed start-up still waits for the
+// runtime and is in the saved state, Run leaves this start-up to the next agent. Run returns nil.
 func (r *Reconciler) Run(ctx context.Context) error {
 	defer close(r.stopped)
 	r.restore()

@@ -26,8 +26,8 @@ func newReconstructed(registerer prometheus.Registerer) reconstructedCounts {
 	}
 }
 
-// count counts a settled pod. count skips start-ups that a previous agent reported, because that agent has counted
-// them.
+// count counts a settled pod. count skips a start-up that a previous agent reported or that another mirror represents,
+// because this start-up counts only once.
 func (c reconstructedCounts) count(p *pod) {
 	switch {
 	case p.reported:

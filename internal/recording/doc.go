@@ -9,9 +9,8 @@
 // # What a recording contains
 //
 // A recording contains exactly the fields of timeline's observations: names, images, states, times, and the
-// kubelet's messages about pulls and failures from its Events. Observations never contain a pod's environment,
-// commands, annotations, volumes or credentials. The only labels in observations are the recommended
-// app.kubernetes.io labels.
+// kubelet's messages about pulls and failures from its Events. Observations contain a pod's labels and the annotation
+// traceparent. Observations never contain a pod's environment, commands, other annotations, volumes or credentials.
 //
 // # Promise
 //

@@ -23,7 +23,7 @@ const (
 	drain = 800 * time.Millisecond
 )
 
-// Config configures a Recorder. The fields File and Report are optional.
+// Config configures a Recorder. File is optional. Report is necessary only with a File.
 type Config struct {
 	Header     Header
 	Before     []timeline.Observation // earlier observations; the Recorder records them first

@@ -12,7 +12,7 @@ import (
 type replayed struct {
 	evidence *timeline.Evidence // evidence of the start-up; nil after the start-up is settled
 	settled  timeline.Timeline
-	again    bool // true if another mirror of the static pod already reported this start-up
+	again    bool // true if another mirror of the static pod represents this start-up
 
 	termination *timeline.TerminationEvidence // evidence of the termination; nil until a client requests the deletion
 }
@@ -72,7 +72,7 @@ func Replay(r *Reader) ([]timeline.Timeline, error) {
 		if p == nil {
 			first, seen := o.(timeline.PodSeen)
 			if !seen {
-				continue // the recording does not contain this pod's object
+				continue // the recording does not contain this pod's object yet
 			}
 			id := first.Pod.StartUpID()
 			p = &replayed{evidence: timeline.NewEvidence(r.Header().Scope), again: started[id]}

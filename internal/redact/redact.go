@@ -80,7 +80,7 @@ var (
 		`KEY-----|$)`)
 )
 
-// rules lists the rules in the order of their use. If a text contains no hint of a rule, the agent skips the rule's
+// rules lists the rules in the order of their use. If a text contains no hint of a rule, Text skips the rule's
 // slow search.
 var rules = []struct {
 	hints  []string // every matching text contains one of the hints, in lower case
@@ -136,7 +136,7 @@ func shorten(text string) string {
 	return head + " … " + tail
 }
 
-// withoutUser returns an address without user and query. withoutUser also removes a password that contains / or ?,
+// withoutUser returns an address without user and query. withoutUser also removes most passwords that contain / or ?,
 // although these characters end the user part according to the standard.
 func withoutUser(address string) string {
 	ends := strings.TrimRight(address, ".,:;!)]}")
