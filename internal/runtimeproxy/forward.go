@@ -23,8 +23,8 @@ const (
 	kubernetesNamespace = "k8s.io"
 )
 
-// codec passes messages without decoding them. The method Name returns the name of gRPC's default codec, so that
-// codec replaces the default codec.
+// codec passes messages without decoding them. The method Name returns the name of gRPC's default codec. gRPC sends
+// this name to the runtime as the encoding of the messages.
 type codec struct{}
 
 // frame is one encoded message. A frame can be sent only once, because gRPC frees the buffers after the send. So a

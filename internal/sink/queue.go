@@ -80,10 +80,10 @@ func (q *Queue[T]) Drop(items int) { q.dropped.Add(float64(items)) }
 // calls the function idle each time the queue is empty. Run returns nil if it delivered all items. The caller can
 // call Run only once.
 //
-// deliver must report the result of its item with Sent or Drop, immediately or later. If deliver returns an error,
-// Run stops, drops this item and all queued items, and returns the error. If Drain is over, Run drops all queued
-// items and returns ErrSlow. The context of deliver is done when Drain is over, not when ctx is done. If deliver
-// ignores its context, Run waits for deliver.
+// If deliver returns nil, deliver must report the result of its item with Sent or Drop, immediately or later. If
+// deliver returns an error, Run stops, drops this item and all queued items, and returns the error. If Drain is over,
+// Run drops all queued items and returns ErrSlow. The context of deliver is done when Drain is over, not when ctx is
+// done. If deliver ignores its context, Run waits for deliver.
 func (q *Queue[T]) Run(ctx context.Context, deliver func(context.Context, T) error, idle func()) error {
 	limit, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()

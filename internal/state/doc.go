@@ -14,9 +14,9 @@
 //
 // # The order
 //
-// The Keeper records a pod as reported only after the sinks have written the pod's record and sent its trace. If
-// the agent crashes earlier, the next agent reports the pod again under the same ID. So a crash never loses a
-// report.
+// The Keeper records a pod as reported only after all sinks have finished the pod's start-up. A sink finishes a
+// start-up when the sink has written or sent the report, or has dropped the report while the agent continues. If the
+// agent crashes earlier, the next agent reports the pod again under the same ID. So a crash never loses a report.
 //
 // # The file
 //

@@ -10,7 +10,7 @@ import (
 const (
 	maxObservations = 256 // maximum number of new observations of one pod
 	maxPodBytes     = 256 << 10
-	maxInFlight     = 1024 // maximum number of pods in InFlight
+	maxInFlight     = 1024 // maximum number of pods with observations
 	maxReported     = 4096 // maximum number of reported pods
 	maxUID          = 128  // maximum length of a UID, in bytes; UIDs of Kubernetes have 36 bytes
 	// maxLineBytes leaves room for the header, the end line and the reported pods.
@@ -25,7 +25,7 @@ type inFlight struct {
 	full        bool // true if the Keeper omitted an observation
 	gone        bool // true if the object was removed; the Keeper drops the data after the report
 	terminating bool // true if the start-up was reported and the pod is being deleted
-	saved       bool // true if the file contains data of the pod, so the next agent can complete the start-up
+	saved       bool // true if the file contains data of the pod, so the next agent can continue
 
 	lines  [][]byte
 	latest []byte // latest pod object, unless it is already in lines

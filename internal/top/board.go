@@ -13,9 +13,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Limits on the content of a Board. If more than maxOver start-ups have completed, the Board forgets the oldest of
-// them. If more than maxStarting start-ups are in progress, the Board drops the further start-ups, and the headline
-// reports that some are not shown.
+// Limits on the content of a Board. At 2*maxOver completed start-ups, the Board forgets the oldest and keeps maxOver.
+// If more than maxStarting start-ups are in progress, the Board drops the further start-ups, and the headline reports
+// that some are not shown.
 const (
 	maxOver     = 500
 	maxStarting = 5000

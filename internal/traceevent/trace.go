@@ -60,7 +60,7 @@ func (m Micros) MarshalJSON() ([]byte, error) {
 const onlyProcess = 1
 
 // layout lays out a record. The phases share one lane, because they do not overlap. The pulls of each container
-// have one lane. Each kind of part that overlaps with others has one more lane.
+// have one lane. The downloads and the unpacks of these pulls overlap, so each of the two has one more lane.
 type layout struct {
 	record api.Record
 	lanes  map[string]int

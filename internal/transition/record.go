@@ -42,7 +42,7 @@ type Labels struct {
 	PriorityClass string `json:"kube_priority_class,omitempty"`
 	RuntimeClass  string `json:"kube_runtime_class,omitempty"`
 
-	OwnerKind   string `json:"kube_ownerref_kind,omitempty"` // kind of the owner in lower case
+	OwnerKind   string `json:"kube_ownerref_kind,omitempty"` // kind in lower case, as in kube-transition-metrics
 	OwnerName   string `json:"kube_ownerref_name,omitempty"`
 	CronJob     string `json:"kube_cronjob,omitempty"`
 	DaemonSet   string `json:"kube_daemon_set,omitempty"`

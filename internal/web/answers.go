@@ -25,8 +25,8 @@ const (
 	// take the memory of the stalled response. A network with 300 KB/s transfers one part (writtenAtOnce) in this
 	// time.
 	stalledAfter = 50 * time.Millisecond
-	// stalledReader is the time limit for a client that has read earlier responses. stalledReader is longer than
-	// stalledAfter, because a node without free CPU sometimes delays a client by a second.
+	// stalledReader replaces stalledAfter for a client that has read earlier responses. stalledReader is longer,
+	// because a node without free CPU sometimes delays such a client by a second.
 	stalledReader = 2 * time.Second
 	// writtenAtOnce is the size of a part of a response, in bytes. The agent records the progress after each part.
 	writtenAtOnce = 16 << 10

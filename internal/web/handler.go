@@ -54,8 +54,8 @@ func newReads(config Config, limits *limits, errorLog *log.Logger) http.Handler 
 	return routeListed(mux, access(mux), newOpen(root(config.Page, access)))
 }
 
-// newOpen returns the handler for the list of paths and for unknown paths. Clients of this handler need no
-// authentication.
+// newOpen returns the handler for the path / and for unknown paths. The list of paths and the error responses need no
+// authentication. The handler root itself guards the web page.
 func newOpen(root http.Handler) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.Handle("/{$}", root)

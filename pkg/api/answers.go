@@ -5,7 +5,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// This file defines the types of the API's responses. Record and LivePullRecord have their own files.
+// This file defines the types of the API's responses. Record, LivePullRecord and TotalsRecord have their own files.
 // docs/openapi.json describes each field.
 
 // Problem is the body of every error response, except for health checks.

@@ -45,7 +45,7 @@ type Record struct {
 	// LostEvents lists Events in the form reason/container. The kubelet must have created these Events, but the agent
 	// never received them.
 	LostEvents []string `json:"lost_events,omitempty"`
-	// Events contains at most 32 of the kubelet's Events during the start-up, the earliest first. The agent receives
+	// Events contains the earliest 32 of the kubelet's Events during the start-up, in order. The agent receives
 	// Events only while an Event watch is open.
 	Events []EventRecord `json:"events,omitempty"`
 	// ClockSkew is present if the control plane's clock certainly differs from the node's clock. The errors of

@@ -45,7 +45,7 @@ type RegistryTotals struct {
 	Bytes     int64            `json:"bytes"`
 	Unpack    Seconds          `json:"unpack_seconds"`
 	Failures  int              `json:"failures"`
-	// InProgress is the number of pulls in progress. InProgress is 0 if the window ends in the past.
+	// InProgress is the number of pulls in progress. InProgress is 0 if the request sets an end of the window.
 	InProgress int `json:"in_progress"`
 }
 
