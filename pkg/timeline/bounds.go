@@ -13,7 +13,7 @@ type bound struct {
 	key              milestoneKey
 	earliest, latest instant
 	lean             lean
-	origins          origins // origins of the constraints that form the interval
+	origins          origins // origins of the constraints that agree, so without conflicting constraints
 	// The estimate must lie between notBefore and notAfter, which are estimates of neighboring milestones. Zero means
 	// no limit.
 	notBefore, notAfter instant
