@@ -14,8 +14,8 @@ type bound struct {
 	earliest, latest instant
 	lean             lean
 	origins          origins // origins of the constraints that agree, so without conflicting constraints
-	// The estimate must lie between notBefore and notAfter, which are estimates of neighboring milestones. Zero means
-	// no limit.
+	// The estimate must lie between notBefore and notAfter. Most of these limits are estimates of neighboring
+	// milestones. Zero means no limit.
 	notBefore, notAfter instant
 }
 
