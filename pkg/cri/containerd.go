@@ -16,7 +16,7 @@ import (
 // initial values. If the runtime rejects the method of a store as unknown, the agent disables the store. Each session
 // has its own storeSet.
 type storeSet struct {
-	// unstamped is true if the runtime, by its name or version, does not store timestamps of sandboxes.
+	// unstamped is true if the runtime's name or version proves that no usable timestamps of sandboxes exist.
 	unstamped bool
 	sandboxes degradable // containerd ≥ 2.0
 	images    degradable // containerd
@@ -57,7 +57,7 @@ func (s *storeSet) absentStores() (names, costs []string) {
 // sandboxStamps holds the timestamps of one sandbox in containerd's sandbox store.
 type sandboxStamps struct {
 	begunAt, runningAt             time.Time
-	imageResolvedAt, imagePulledAt time.Time // times of the sandbox image, if a pull was necessary
+	imageResolvedAt, imagePulledAt time.Time // times of the sandbox image, if its pull was part of the creation
 	imageKnown                     bool      // the agent knows whether containerd pulled the image
 }
 
@@ -112,7 +112,7 @@ func (a *answerer) stampSandbox(
 	return nil
 }
 
-// For an image on the node, stampImage sets the digest and the end of the latest pull. When a pull completes,
+// stampImage sets the digest of an image on the node, and the ends of its first and latest pull. When a pull completes,
 // containerd writes the image under its full name, even if the pull downloaded nothing.
 func (a *answerer) stampImage(ctx context.Context, image *timeline.Image) error {
 	name, err := imagepull.Normalize(image.Ref)

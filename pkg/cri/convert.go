@@ -19,7 +19,7 @@ const (
 	restartAnnotation = "io.kubernetes.container.restartCount"
 )
 
-// fromNanos converts CRI's Unix nanoseconds. The value 0 means that the time is not known yet.
+// fromNanos converts CRI's Unix nanoseconds. The value 0 means that the event has not happened yet.
 func fromNanos(nanos int64) time.Time {
 	if nanos <= 0 {
 		return time.Time{}

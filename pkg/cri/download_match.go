@@ -12,9 +12,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// look assigns the blobs that containerd is downloading to the manifests that name the blobs. look also adds each
-// image whose pull began after the time since, even if containerd is downloading no blob of the image. Callers must
-// not call look concurrently.
+// look assigns the blobs that containerd is downloading to the manifests that name the blobs. If since is not zero,
+// look also adds each image whose pull began after since and is not over, even if containerd is downloading no blob of
+// the image. Callers must not call look concurrently.
 func (s *session) look(ctx context.Context, since time.Time) ([]imagepull.Download, error) {
 	content := &s.answerer.stores.content
 	statuses, err := s.client.ingests(ctx)
@@ -33,8 +33,8 @@ func (s *session) look(ctx context.Context, since time.Time) ([]imagepull.Downlo
 	return s.match(ctx, running, slices.Concat(manifests.named, manifests.unlabelled, manifests.begun))
 }
 
-// match creates a Download for each manifest whose blobs containerd is downloading. match also creates a Download for
-// the blobs without a known manifest.
+// match creates a Download for each manifest whose pull is in progress. match also creates Downloads for the blobs that
+// belong to no known image.
 func (s *session) match(
 	ctx context.Context, running map[digest.Digest]ingest, manifests []listedManifest,
 ) ([]imagepull.Download, error) {

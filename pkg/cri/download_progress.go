@@ -60,8 +60,8 @@ func (l *look) progressOf(
 }
 
 // isOver reports whether no pull of an image is in progress. Callers must call isOver only if containerd is
-// downloading no blob of the image. The pull is over if no pull began, or if a label on the config shows that all
-// layers are unpacked.
+// downloading no blob of the image. isOver returns true if no pull began, if the image is invalid, or if a label on the
+// config shows that all layers are unpacked.
 func (l *look) isOver(ctx context.Context, image imageContents, begun bool) (bool, error) {
 	if !begun || image.manifest == "" {
 		return true, nil

@@ -14,7 +14,7 @@ const downloadsAge = time.Second
 
 // sharedDownloads keeps the latest answer for all callers within downloadsAge. sharedDownloads has no goroutine. The
 // first caller that finds the answer too old makes the query. Other callers wait for this query, each until its own
-// context ends.
+// context ends or the timeout is over.
 type sharedDownloads struct {
 	timeout time.Duration
 	now     func() time.Time

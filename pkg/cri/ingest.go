@@ -43,8 +43,8 @@ type ingest struct {
 	startedAt time.Time
 }
 
-// runningIngests returns the blobs that a pull is writing now, by digest. runningIngests omits ingests that do not
-// belong to a pull, such as the ingests of an import.
+// runningIngests returns the blobs that a pull is writing now, by digest. runningIngests omits abandoned ingests, and
+// ingests whose name is not the name of a pull's ingest, such as the layers of an import.
 func runningIngests(statuses []*contentapi.Status, now time.Time) map[digest.Digest]ingest {
 	running := map[digest.Digest]ingest{}
 	for _, s := range statuses {

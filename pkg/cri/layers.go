@@ -24,9 +24,8 @@ const (
 	defaultSnapshotter = "overlayfs"
 )
 
-// For each image whose reference is in refs, layers sets the image's layers. All queries together take at most the
-// timeout of one call, even if the stores are slow. If the stores are slow, the answer is valid, but the images are
-// marked as incomplete.
+// layers sets the layers of each image whose reference is in refs. All queries together take at most the timeout of
+// one call. If the stores are slow, the answer is valid, but the affected images are marked as incomplete.
 func (a *answerer) layers(ctx context.Context, refs []string, images []timeline.Image) error {
 	ctx, cancel := context.WithTimeout(ctx, a.client.timeout)
 	defer cancel()
@@ -138,7 +137,8 @@ func (a *answerer) readBlob(ctx context.Context, blob digest.Digest) ([]byte, er
 
 // snapshotter returns the name of the snapshotter that holds the image with the given config. Several snapshotters
 // can hold the image, because a runtime class can have its own snapshotter. The default snapshotter has priority.
-// Otherwise, the result is the first snapshotter by name.
+// Otherwise, the result is the first snapshotter by name. If no snapshotter is known, the result is the default
+// snapshotter.
 func (a *answerer) snapshotter(ctx context.Context, config digest.Digest) (string, error) {
 	info, err := a.blob(ctx, config)
 	if err != nil {

@@ -78,8 +78,8 @@ func (p *pending) next(ctx context.Context, now func() time.Time) (*openRequest,
 	return nil, timeline.RuntimeRequest{}
 }
 
-// take removes the first request that is ready. If no request is ready, take returns the time until a request in the
-// queue is ready.
+// take removes the first request that is ready. If no request is ready, take returns the time until the earliest
+// request in the queue is ready, but at most one hour.
 func (p *pending) take(now time.Time) (open *openRequest, request timeline.RuntimeRequest, wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -143,8 +143,8 @@ func (p *pending) nudge() {
 	}
 }
 
-// merge adds the references of an earlier request about the pod, each reference once, the earlier references first. A
-// reference in Layers is always also in Images.
+// merge adds the references of an earlier request about the pod, each reference once, the earlier references first.
+// Each list has at most maxImages references. Below this limit, every reference in Layers is also in Images.
 func merge(request, earlier timeline.RuntimeRequest) timeline.RuntimeRequest {
 	request.Network = request.Network || earlier.Network
 	request.Layers = union(earlier.Layers, request.Layers)

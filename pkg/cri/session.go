@@ -20,7 +20,7 @@ const (
 	// workers is the number of requests that a session answers in parallel. The number is small, because the kubelet
 	// uses the same runtime.
 	workers = 2
-	// heartbeat is the interval at which the agent requests the version of an otherwise idle runtime.
+	// heartbeat is the interval at which the agent requests the runtime's version while no pods start.
 	heartbeat = 10 * time.Second
 )
 
@@ -32,8 +32,8 @@ type session struct {
 	answerer *answerer
 	runtime  string     // name and version, for people
 	broken   chan error // capacity 1; errors are dropped when full, because only the first counts
-	// The field arrived holds the blobs that were complete at the previous query for downloads. Only the goroutine
-	// that queries downloads uses arrived.
+	// The field arrived holds the blobs that were complete at the previous query for downloads. arrived needs no lock,
+	// because sharedDownloads runs only one query at a time.
 	arrived map[digest.Digest]bool
 }
 
@@ -54,7 +54,8 @@ func newSession(s *Source, client *client, version *runtimeapi.VersionResponse) 
 
 func (s *session) close() { s.client.close() }
 
-// serve answers requests until ctx ends or the connection breaks, and returns the reason.
+// serve answers requests until ctx ends, the connection breaks, or a request for the runtime's version fails. serve
+// returns the reason.
 func (s *session) serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var running sync.WaitGroup

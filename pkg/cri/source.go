@@ -84,9 +84,9 @@ func New(config Config) *Source {
 
 // Request makes the source observe one RuntimeSeen about a pod. Request does not block. Any goroutine can call
 // Request, also before Run. The source merges open requests about one pod into one request with the images of all
-// these requests. If more than 1024 pods have open requests, the source drops and counts new requests. If the runtime
-// keeps failing, the source gives up a request 30 s after the latest call of Request. A caller that still needs the
-// answer must call Request again.
+// these requests. If 1024 pods have open requests, the source drops and counts requests about other pods. If the
+// runtime keeps failing, the source gives up a request 30 s after the latest call of Request. A caller that still needs
+// the answer must call Request again.
 func (s *Source) Request(request timeline.RuntimeRequest) {
 	if s.config.Endpoint.Off() {
 		return

@@ -1,8 +1,8 @@
 // Package podwatch observes the pods of one node with one informer.
 //
-// cmd/agent runs Pods on a separate goroutine. On this goroutine, Pods passes observations to a function that calls
-// package reconcile. The function can block. While the function blocks, the data from the API server waits in the
-// connection, so memory does not grow.
+// cmd/agent runs Pods on a separate goroutine. On this goroutine, or on the goroutine of a Verifier, Pods passes
+// observations to a function that calls package reconcile. The function can block. While the function blocks, the data
+// from the API server waits in the connection, so memory does not grow.
 //
 // An unreachable API server is never an error. Pods retries with back-off until its context ends, and reports
 // the problem.

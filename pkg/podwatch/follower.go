@@ -2,9 +2,9 @@ package podwatch
 
 import corev1 "k8s.io/api/core/v1"
 
-// Follower follows the pods of the node. Run calls the methods one at a time on one goroutine. The methods must not
-// block. The methods must not keep or change an object. Objects contain only the parts that slimCopy copies: metadata
-// within limits, the node's name, the phase, conditions, and restarts.
+// Follower follows the pods of the node. Pods calls the methods one at a time, on the goroutine of Run or of a
+// Verifier. The methods must not block. The methods must not keep or change an object. Objects contain only the parts
+// that slimCopy copies: metadata within limits, the node's name, the phase, conditions, and restarts.
 type Follower interface {
 	// Seen receives the object after every change.
 	Seen(*corev1.Pod)

@@ -6,8 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Keeper keeps whole pod objects. Pods calls Pack and Verified at any time. Pods calls the other methods only on the
-// goroutine of Run, or while Pods holds its lock. The methods must not block.
+// Keeper keeps whole pod objects. Pack and Verified can run at the same time as the other methods. Pods calls the other
+// methods only on the goroutine of Run, or while Pods holds its lock. The methods must not block.
 type Keeper interface {
 	// Pack converts an object before Pods drops most of its fields. Pack must neither change nor keep the object. The
 	// argument labels has the format of timeline.Pod.Labels. Later, Pods calls the returned function keep if the
@@ -17,7 +17,7 @@ type Keeper interface {
 	Forget(uid string)
 	// Received is called when the API server has reported all changes up to a version.
 	Received(version string)
-	// Connected receives whether the watch is open.
+	// Connected receives true after a list and when a watch opens. Connected receives false if the watch fails.
 	Connected(connected bool)
 	// Verified receives the time of a comparison with the API server. After the comparison, all objects are correct.
 	Verified(at time.Time)

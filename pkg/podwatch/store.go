@@ -86,8 +86,8 @@ func (s *store) Delete(obj any) error {
 	return nil
 }
 
-// Replace implements cache.ReflectorStore. If a pod is absent from the list, the pod was deleted while no watch was
-// open.
+// Replace implements cache.ReflectorStore. If a known pod is absent from the list, the pod was deleted while no watch
+// was open, unless the Verifier knows that the pod is newer than the list.
 func (s *store) Replace(list []any, version string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,9 +13,9 @@ type bound struct {
 	key              milestoneKey
 	earliest, latest instant
 	lean             lean
-	origins          origins // origins of the constraints that form the interval
-	// The estimate must lie between notBefore and notAfter, which are estimates of neighboring milestones. Zero means
-	// no limit.
+	origins          origins // origins of the constraints that agree, so without conflicting constraints
+	// The estimate must lie between notBefore and notAfter. Most of these limits are estimates of neighboring
+	// milestones. Zero means no limit.
 	notBefore, notAfter instant
 }
 

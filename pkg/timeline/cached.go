@@ -37,7 +37,7 @@ func (f *fold) validUntil(t *Timeline, cut bool) instant {
 	}
 	for i := range f.containers {
 		if used := f.e.usedBy(f.index(f.containers[i].Name)); used != maxInstant && f.asOf-used <= instant(eventGrace) {
-			until = min(until, used+instant(eventGrace)+1) // after this instant, a missing Event counts as lost
+			until = min(until, used+instant(eventGrace)+1) // from this instant on, a missing Event counts as lost
 		}
 	}
 	return until

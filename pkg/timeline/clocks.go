@@ -43,7 +43,7 @@ func (s Skew) widen(c constraint) constraint {
 // Clocks estimates the skew from pairs of timestamps, one from the control plane's clock and one from the node's clock.
 // The control plane binds a pod before the pod arrives at the agent. The API server stores an Event before the Event
 // arrives. The API server sets the Date header of a response after the agent sends the request and before the response
-// arrives. The control plane truncates these timestamps to seconds. So a single pair gives only a wide interval for the
+// arrives. The control plane truncates these timestamps to seconds. So a single pair gives only a rough limit of the
 // skew, but many pairs give a narrow interval. Clocks ignores the best pair for each limit of the skew. So one pod with
 // forged timestamps or one wrong response has no effect. Clocks is not safe for concurrent use.
 type Clocks struct{ least, most []reading }
