@@ -72,7 +72,7 @@ type Evidence struct {
 	watchLastOpened  instant    // the time when the latest Event watch opened, or zero
 	watchLost        instant    // the time when the agent last lost an Event watch, or zero
 	watchSince       instant    // EventsWatched.Since of the latest Event watch; zero if the watch has no gap
-	overflow         bool       // the evidence dropped facts, because the pod exceeded a limit
+	overflow         bool       // the evidence dropped attempts or names, because the pod exceeded a limit
 	changed          bool       // the current observation changed the evidence
 
 	runtimeAskedAt time.Time // the time of the request that led to the runtime's latest answer

@@ -21,7 +21,7 @@ const (
 	obstacleNotRegistered
 	obstacleMount          // any other failure to mount a volume
 	obstaclePodSetup       // the kubelet could not create the pod's cgroups or directories
-	obstacleOther          // any other Event with a reason that begins with Failed, but is longer
+	obstacleOther          // any other Event with a reason that begins with Failed, except the reason Failed itself
 	obstacleDevice         // a driver did not prepare a dynamically allocated resource
 	obstacleSandboxNetwork // the network plugin failed
 	obstacleSandboxImage   // the sandbox image could not be pulled
