@@ -72,7 +72,7 @@ type lean uint8
 const (
 	leanNone     lean = iota // no position is more likely than others
 	leanLatest               // just before the end, because the observation arrived live
-	leanEarliest             // at the start, for example just after a timestamp of the kubelet
+	leanEarliest             // at the start, for example because the kubelet takes its timestamp just before the step
 	leanSlack                // eventSlack before the end, because a live Event announces the kubelet's next step
 )
 

@@ -3,9 +3,9 @@
 // creation of the pod until the pod is settled, without gaps. The package also lists missing evidence that the sources
 // can still provide.
 //
-// The package does no I/O, starts no goroutine and reads no clock. Callers pass the time as an argument. Package
-// reconcile is the only caller that holds state, and all its calls come from one goroutine. A Timeline is a plain value
-// that never changes, so any goroutine can read it.
+// The package does no I/O, starts no goroutine and reads no clock. Callers pass the time as an argument. In the running
+// agent, package reconcile is the only caller that holds state, and all its calls come from one goroutine. A Timeline
+// is a plain value that never changes, so any goroutine can read it.
 //
 // # Words
 //

@@ -14,8 +14,8 @@ type EphemeralEvidence struct {
 }
 
 // NewEphemeralEvidence returns the evidence for the pod's ephemeral containers, except the containers that the argument
-// over names. NewEphemeralEvidence returns nil if the pod has no other ephemeral containers. NewEphemeralEvidence also
-// returns nil if all other ephemeral containers have already run, because the agent did not see their pulls.
+// over names. NewEphemeralEvidence also leaves out containers that have already run, because the agent did not see
+// their pulls. If no container remains, NewEphemeralEvidence returns nil.
 func NewEphemeralEvidence(scope Scope, o PodSeen, over []string) *EphemeralEvidence {
 	if !slices.ContainsFunc(o.Pod.Containers, func(c Container) bool {
 		return c.Kind == KindEphemeral && !c.hasRun() && !slices.Contains(over, c.Name)
@@ -74,7 +74,8 @@ func (c *Container) hasRun() bool { return c.State == StateRunning || c.State ==
 func (d *EphemeralEvidence) Requests(now time.Time) Requests { return d.evidence.Requests(now) }
 
 // Settled reports whether the pulls of the ephemeral containers are settled. The pulls are settled when all ephemeral
-// containers have run or the pod is deleted, and no more relevant evidence is expected.
+// containers have run or the pod is deleted, and no more relevant evidence is expected. The pulls are also settled if
+// the agent gives up the wait for these containers.
 func (d *EphemeralEvidence) Settled(now time.Time) bool { return d.evidence.Settled(now) }
 
 // Pod returns the latest pod, reduced to its ephemeral containers.

@@ -72,7 +72,7 @@ type Evidence struct {
 	watchLastOpened  instant    // the time when the latest Event watch opened, or zero
 	watchLost        instant    // the time when the agent last lost an Event watch, or zero
 	watchSince       instant    // EventsWatched.Since of the latest Event watch; zero if the watch has no gap
-	overflow         bool       // the evidence dropped facts, because the pod exceeded a limit
+	overflow         bool       // the evidence dropped attempts or names, because the pod exceeded a limit
 	changed          bool       // the current observation changed the evidence
 
 	runtimeAskedAt time.Time // the time of the request that led to the runtime's latest answer
@@ -83,7 +83,7 @@ type Evidence struct {
 // attemptSet is a set of attempts with numbers from 0 to 63.
 type attemptSet uint64
 
-// Attempts after number 63 do not change the set.
+// with returns the set with the attempt added. An attempt after number 63 does not change the set.
 func (a attemptSet) with(attempt uint16) attemptSet { return a | 1<<attempt }
 
 func (a attemptSet) has(attempt uint16) bool { return a&(1<<attempt) != 0 }
@@ -252,8 +252,8 @@ func (c *containerEvidence) registryOf(image string) string {
 }
 
 // Apply adds an observation and reports whether the evidence changed. The caller must not pass observations about other
-// pods. If Apply returns false, the observation can still have replaced two values: the latest pod object and the time
-// of the latest answered request to the runtime.
+// pods. If Apply returns false, the observation can still have replaced the latest pod object, the arrival time of the
+// latest waiting reason, and the time of the latest answered request to the runtime.
 func (e *Evidence) Apply(o Observation) (changed bool) {
 	e.changed = false
 	switch o := o.(type) {

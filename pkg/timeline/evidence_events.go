@@ -60,7 +60,7 @@ func (e *Evidence) applyEvent(o EventSeen) {
 	case imagepull.KindPulling, imagepull.KindPulled, imagepull.KindAlreadyPresent, imagepull.KindPullFailed:
 	case imagepull.KindInspectFailed:
 		if name == "" || message.Combined {
-			return // the Event names no container, and its message often contains no image reference
+			return // the container is unknown, because the message often contains no image reference
 		}
 	default:
 		e.applyCreateFailure(o)

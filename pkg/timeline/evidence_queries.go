@@ -71,7 +71,7 @@ func (e *Evidence) sandboxMayHaveFailed(begun *bound) bool {
 
 // mayHaveMissedEvents reports whether the agent can have missed Events until an instant. The agent can have missed
 // Events if no watch was ever open, or if the agent lost a watch and did not reopen it. eventsMissedUntil handles
-// missed Events from before the first watch.
+// missed Events from before the latest watch.
 func (e *Evidence) mayHaveMissedEvents(by instant) bool {
 	return e.watchFirstOpened.IsZero() || e.watchLost > e.watchLastOpened && e.watchLost < by
 }

@@ -39,9 +39,9 @@ func (e *Evidence) keepPulled(c *containerEvidence, p pulledEvent) {
 	}
 }
 
-// firstCredible returns the first Event about a present image that the runtime's facts do not refute. The result
-// refuted contains the earlier Events, which the runtime's facts refute. If several Events report different durations
-// for possibly the same pull, firstCredible ignores all their durations.
+// firstCredible returns the first Event about a present image that the refuter does not refute. The result refuted
+// contains the earlier Events, which the refuter refutes. If several Events report different durations for possibly the
+// same pull, firstCredible ignores all their durations.
 func (r refuter) firstCredible(c *containerEvidence) (p pulledEvent, refuted []refutedEvent) {
 	if !c.pulled.known() {
 		return pulledEvent{}, nil

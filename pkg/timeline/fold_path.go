@@ -119,8 +119,8 @@ func (f *fold) addPhase(first int, phase Phase) {
 	}
 }
 
-// appendBoundaries adds a boundary for each known step of a chain. The result pending holds the phases after the last
-// known step.
+// appendBoundaries adds a boundary for each known step of a chain, except undated steps. The result pending holds the
+// phases after the last boundary.
 func (f *fold) appendBoundaries(known []boundary, c chain) (all []boundary, pending []Phase) {
 	from := minInstant
 	first := len(f.phases)

@@ -69,7 +69,7 @@ func (f *fold) spansBetween(path []boundary, start, end *bound, state State) []S
 		w := f.openPhase(to)
 		switch {
 		case f.e.overflow:
-			w = phaseCandidates{phases: []Phase{PhaseUnattributed}} // the evidence dropped attempts from this time
+			w = phaseCandidates{phases: []Phase{PhaseUnattributed}} // dropped attempts can belong to this time
 		case state == StateFailed && f.failedAfterRun(from.key):
 			w = phaseCandidates{[]Phase{PhaseKubeletSync}, f.name(from.key), from.key.attempt}
 		}

@@ -169,7 +169,8 @@ func beforeRun(attempt uint16) Phase {
 	return PhaseCrashBackoff
 }
 
-// The container on which the kubelet works immediately before the named container, or nil for the first container.
+// before returns the container on which the kubelet works immediately before the named container, or nil for the first
+// container.
 func (f *fold) before(name string) *Container {
 	i := slices.IndexFunc(f.containers, func(c *Container) bool { return c.Name == name })
 	if i <= 0 {

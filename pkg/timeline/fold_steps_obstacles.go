@@ -68,8 +68,8 @@ func (f *fold) phasesBetween(o obstacleOccurrence, until instant, next *obstacle
 	if next != nil {
 		add(next)
 		if next.row().sandbox && o.from.row().sandbox && next.first.earliest-o.latest > instant(podRetry+retrySlack) {
-			// The failed attempt took longer than the kubelet's wait, so the attempt can include the steps before the
-			// failed step.
+			// The time between the two failures is longer than the kubelet's wait. So the failed attempt took long, and
+			// can include the steps before the failed step.
 			for _, p := range next.row().before {
 				if p != PhaseVolumes && !slices.Contains(phases, p) {
 					phases = append(phases, p)

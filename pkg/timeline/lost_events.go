@@ -43,8 +43,8 @@ func (f *fold) lostEvents() []string {
 	return lost
 }
 
-// hasImageEvent reports whether an Event named the image but no container. An Event that combines several occurrences
-// names no container.
+// hasImageEvent reports whether an Event named an image but did not identify its container. An Event that combines
+// several occurrences does not identify a container.
 func (e *Evidence) hasImageEvent(image string) bool {
 	return e.indexOf(ImageName(image)) != podWide
 }

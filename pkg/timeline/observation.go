@@ -71,7 +71,7 @@ type EventsWatched struct {
 	Since time.Time `json:"since,omitzero"`
 }
 
-// EventsLost means that the Event watch of a pod is lost, so the agent can miss Events about the pod. The next
+// EventsLost means that no Event watch covers a pod any more, so the agent can miss Events about the pod. The next
 // EventsWatched ends this state. Its field Since shows whether the agent received the Events of the time without a
 // watch.
 type EventsLost struct {

@@ -7,7 +7,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// obstacle is a problem that a kubelet Event reports before the pod's sandbox runs.
+// obstacle is a problem that prevented a pod's sandbox, according to a kubelet Event.
 type obstacle uint8
 
 // These constants are in the order of obstacleTable.
@@ -21,7 +21,7 @@ const (
 	obstacleNotRegistered
 	obstacleMount          // any other failure to mount a volume
 	obstaclePodSetup       // the kubelet could not create the pod's cgroups or directories
-	obstacleOther          // any other Event with a reason that begins with Failed
+	obstacleOther          // any other Event with a reason that begins with Failed, except the reason Failed itself
 	obstacleDevice         // a driver did not prepare a dynamically allocated resource
 	obstacleSandboxNetwork // the network plugin failed
 	obstacleSandboxImage   // the sandbox image could not be pulled
