@@ -12,7 +12,7 @@ const (
 	maxPressureLog = 1024
 	fineSamples    = 256
 	coarseEvery    = 6 * time.Second
-	thinnedLog     = 900 // maximum number of samples after a full log is thinned
+	thinnedLog     = 900 // maximum number of samples after thinning, which leaves room for new samples
 )
 
 // Stalled is the time since boot in which tasks of the node waited for a resource, while other tasks could run.
@@ -56,9 +56,9 @@ func (p *Pressure) High() (resource string, share float64) {
 // PressureLog is not safe for concurrent use. The zero value is an empty log.
 type PressureLog struct{ samples []PressureSeen } // the oldest sample first
 
-// Observe adds a sample and ignores other observations. If the time or a counter of the sample is lower than before,
-// Observe first empties the log. In this case, somebody set the clock back, or the samples come from different
-// machines.
+// Observe adds a sample and ignores other observations. If the sample is not later than the previous sample, or if a
+// counter is lower than before, Observe first empties the log. In this case, somebody set the clock back, or the
+// samples come from different machines.
 func (l *PressureLog) Observe(o Observation) {
 	seen, ok := o.(PressureSeen)
 	if !ok {

@@ -82,8 +82,8 @@ func (e *Evidence) pullEvidence(index int16) pullEvidence {
 }
 
 // mayBeOfRestart reports whether a Pulled Event about a present image can concern the container's second run instead of
-// its first run. This is possible if the Event is later than the earliest possible creation of the first run. The agent
-// then missed the Event about the first run.
+// its first run. This is possible if the container ran again and the Event is later than the earliest possible creation
+// of the first run. The agent then missed the Event about the first run.
 func (e *Evidence) mayBeOfRestart(index int16, p pulledEvent) bool {
 	if !p.present || p.latest <= e.createdSince(index) {
 		return false
@@ -138,8 +138,8 @@ func (e *Evidence) pullEventsOf(index int16) *containerEvidence {
 	return own
 }
 
-// before reports whether a request for the image is earlier than the request for the pull in this Event. If the image
-// was already present, before always returns true, because the Event reports no pull.
+// before reports whether a request for the image is certainly earlier than the request for the pull in this Event. If
+// the image was already present, before always returns true, because the Event reports no pull.
 func (p pulledEvent) before(request constraint) bool {
 	if p.present {
 		return true
@@ -147,8 +147,9 @@ func (p pulledEvent) before(request constraint) bool {
 	return p.lengths.WaitingTimed && request.latest < p.earliest-instant(p.lengths.Waiting+p.lengths.Unit)-eventSlack
 }
 
-// pullConstraints converts the Events about a container's pulls to constraints. The Events date the end of every failed
-// attempt and the end of the successful attempt. The durations in the message date the start of the successful attempt.
+// pullConstraints converts the evidence about a container's pulls to constraints. The Events date the end of every
+// failed attempt. An Event and the runtime's timestamps date the end of the successful attempt. The durations in the
+// Event's message date the start of the successful attempt.
 func pullConstraints(index int16, evidence pullEvidence) []constraint {
 	var constraints []constraint
 	for _, f := range evidence.failures {
@@ -174,8 +175,9 @@ func pullConstraints(index int16, evidence pullEvidence) []constraint {
 	return constraints
 }
 
-// maxRequests limits the lists containerEvidence.requested and containerEvidence.inspected. Each list keeps the
-// earliest Events.
+// maxRequests limits the lists containerEvidence.requested and containerEvidence.inspected. These lists hold a
+// container's first pull requests, and the failures of the runtime to report whether it has the image. Each list keeps
+// the earliest Events.
 const maxRequests = 16
 
 // findRequests finds the requests for a container's image. The first Event that is not refuted dates the first

@@ -127,7 +127,7 @@ func (l *PullLog) explainQueue(p *Pull, uid string, m pullMode) {
 	}
 	switch {
 	case m.serial && longest.Waited > 0 && longest.Waited >= unexplained:
-		// If the unexplained part of the wait is longer, an unknown pull can have caused this part.
+		// If the unexplained part of the wait is longer, an unknown pull can have delayed p longer than the known pull.
 		p.Ahead, p.BlockedBy = ahead, &longest
 	case m.parallel && m.queue && ahead > 1 && wait >= leastQueue:
 		p.Ahead = ahead

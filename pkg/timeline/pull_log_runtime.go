@@ -101,9 +101,9 @@ func (s *Sandbox) since() time.Time {
 	return time.Time{}
 }
 
-// sandboxKnown reports whether the runtime had created a pod's sandbox before an instant. The kubelet pulls images only
-// after the sandbox exists (kuberuntime_manager.go, SyncPod), so an Event about an earlier pull is forged. Without a
-// runtime as a source, sandboxKnown always returns true.
+// sandboxKnown reports whether an answer of the runtime shows that a pod's sandbox existed at an instant. The kubelet
+// pulls images only after the sandbox exists (kuberuntime_manager.go, SyncPod). So this answer shows, unlike an Event,
+// that the pod can have pulled an image. Without a runtime as a source, sandboxKnown always returns true.
 func (l *PullLog) sandboxKnown(uid string, at time.Time) bool {
 	if l.sandboxes == nil {
 		return true
@@ -155,7 +155,7 @@ func forgetOldest[A any](answers map[string]A, most int, newest string, askedAt 
 }
 
 // refuted reports whether the runtime refutes a successful pull. The runtime refutes the pull in three cases:
-//   - The first pull of the image ended later.
+//   - The first pull of the image ended after this pull.
 //   - The latest pull of the image ended before this pull began.
 //   - The image was still absent after this pull.
 func (l *PullLog) refuted(p loggedPull) bool {

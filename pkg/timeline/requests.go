@@ -106,7 +106,8 @@ func (e *Evidence) awaitsLayers(now time.Time) bool {
 		slices.ContainsFunc(e.images, func(i imageEvidence) bool { return i.layersIncomplete() })
 }
 
-// pulledSince reports whether the image was pulled after the runtime's last answer about the image.
+// pulledSince reports whether the image was pulled, or can have been pulled, after the runtime's last answer about the
+// image.
 func (e *Evidence) pulledSince(c Container, image *imageEvidence) bool {
 	index, evidence := e.container(c.Name)
 	if evidence == nil {

@@ -6,7 +6,8 @@ import (
 )
 
 // Settled reports whether the start-up is over and the agent expects no more relevant evidence. The sources have then
-// answered every request, or the wait for their answers has ended.
+// answered every request, or the wait for their answers has ended. Settled also returns true if the agent gives up the
+// start-up.
 func (e *Evidence) Settled(now time.Time) bool {
 	if _, over := e.endLearned(); !over {
 		return e.givenUp(now)

@@ -96,8 +96,8 @@ func (e *TerminationEvidence) Apply(o Observation) (changed bool) {
 	return false
 }
 
-// keepEarlier stores an arrival if it is earlier than the stored arrival. keepEarlier reports whether it stored the
-// arrival.
+// keepEarlier stores an arrival if no arrival is stored yet, or if the stored arrival is later. keepEarlier reports
+// whether it stored the arrival.
 func (e *TerminationEvidence) keepEarlier(kept *instant, live *bool, arrived time.Time, now bool) bool {
 	if *kept != 0 && *kept <= at(arrived) {
 		return false

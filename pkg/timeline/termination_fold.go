@@ -94,8 +94,8 @@ func (f *terminationFold) goneBy() instant {
 //   - The first Killing Event dates the start.
 //   - The kubelet writes a status after the start. Since Kubernetes 1.34, this status contains the object's new
 //     generation. Because the status is late, the estimate is usually the time of the deletion request.
-//   - If a container was killed at the end of its grace period, the start is the time of the kill minus the grace
-//     period.
+//   - If a container was killed at the end of its grace period, the start is at the latest the time of the kill minus
+//     the grace period.
 func (f *terminationFold) stopBegun() (bound, bool) {
 	b := bound{earliest: f.requested.earliest, latest: f.gone.latest}
 	known := false

@@ -28,7 +28,7 @@ func (f *terminationFold) steps() []terminationStep {
 			mains = append(mains, s)
 		}
 	}
-	// The bound of a container without evidence has no upper limit, so this container counts as the last one.
+	// Without evidence, the bound of a container's end extends to f.gone.latest. So this container can be the last one.
 	later := func(a, b stopBound) int {
 		return cmp.Or(cmp.Compare(a.latest, b.latest), cmp.Compare(a.estimate(), b.estimate()))
 	}

@@ -31,9 +31,9 @@ type Timeline struct {
 	Owner                      Owner
 	Traits                     Traits
 	State                      State
-	// Reason is the pod object's reason for a failure, for example OutOfcpu or Evicted. If the start-up is in progress
-	// or ended before the pod was ready, Reason is the reason why a container waits, for example
-	// CreateContainerConfigError.
+	// Reason is the pod object's reason for a failure, for example OutOfcpu or Evicted. Without such a reason, Reason
+	// is the reason why a container waits, for example CreateContainerConfigError. The second kind of reason is set
+	// only in StateStarting, StateDeleted and StateGivenUp.
 	Reason string
 	// Partial is true if more evidence can arrive: the start-up is in progress, or has only just ended.
 	Partial bool
@@ -166,8 +166,8 @@ type Pull struct {
 
 	SizeBytes int64 // 0 if unknown
 	// Layers lists the layers that this pull downloaded, the bottom layer first. Layers is empty if the runtime does
-	// not report layers. For each layer, Shared is true if the pull of an earlier settled pod also downloaded the
-	// layer. The bytes of a shared layer count for the earlier pod's pull.
+	// not report layers. For each layer, Shared is true if the layer arrived with another pod's pull. The bytes of a
+	// shared layer count for the other pod's pull.
 	Layers  []Layer
 	Shared  []bool
 	Sources []Source
@@ -217,7 +217,7 @@ type MilestoneEvidence struct {
 	Milestone Milestone
 	Container string
 	Attempt   int
-	At        time.Time // the estimate, at which one phase ends and the next phase begins
+	At        time.Time // the estimate, which the phases also use
 	Earliest  time.Time
 	Latest    time.Time
 	Sources   []Source
