@@ -59,7 +59,7 @@ type Hooks struct {
 	Follower podwatch.Follower
 	// PodWatch changes the configuration of the pod watch.
 	PodWatch func(config *podwatch.Config)
-	// EventDelay receives the delay of each Event that an Event watch delivers.
+	// EventDelay receives the delay of each new Event of this node's kubelet. Several goroutines can call EventDelay.
 	EventDelay func(late time.Duration)
 	// Changed receives the UID of each pod whose timeline changed. Changed must not block.
 	Changed func(uid string)
@@ -84,7 +84,7 @@ type APIServer struct {
 	Client rest.Interface // client for core/v1, with the agent's own identity
 	// May reports whether RBAC allows the agent's own identity the verb on the resource.
 	May func(ctx context.Context, verb, group, resource string) (bool, error)
-	// Unanswered returns the finding for a request without a response from the API server.
+	// Unanswered returns the finding for a failed request to the API server.
 	Unanswered func(subject string, err error) Finding
 }
 

@@ -61,7 +61,8 @@ func DetailOf(t timeline.Timeline) Detail {
 	return d
 }
 
-// MayMatch reports whether a start-up with this key can match. The caller must then check Match.
+// MayMatch reports whether a start-up with this key can match. If NeedsDetail returns true, the caller must then check
+// Match.
 func (f Filter) MayMatch(k Key) bool {
 	return f.named(k) &&
 		(len(f.States) == 0 || slices.Contains(f.States, k.State)) &&
@@ -78,7 +79,8 @@ func (f Filter) NeedsDetail() bool {
 	return f.Owner != timeline.Owner{} || f.Labels != nil || len(f.Phases) > 0
 }
 
-// Belongs reports whether a start-up matches now or can match later. Belongs checks only fields that never change.
+// Belongs reports whether a start-up has the namespace, name, owner and labels in the filter. The progress of
+// the start-up does not change these fields, but users can change the labels.
 func (f Filter) Belongs(k Key, d Detail) bool { return f.named(k) && f.placed(d) }
 
 func (f Filter) named(k Key) bool {

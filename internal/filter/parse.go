@@ -103,7 +103,7 @@ func States() []timeline.State {
 func Names() []string { return slices.Sorted(maps.Keys(parsers)) }
 
 // Parse parses the parameters with the given names and ignores other parameters. Parse ignores an empty value. The
-// error names the parameter and contains an example of a valid value.
+// error names the parameter and describes the valid values.
 func Parse(values url.Values, now time.Time, names ...string) (Filter, error) {
 	var f Filter
 	for _, name := range names {

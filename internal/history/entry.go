@@ -20,7 +20,7 @@ type Entry struct {
 	State                timeline.State
 	Total                time.Duration
 	Quality              api.Quality
-	Pulled               bool // the pod pulled an image that was not on the node
+	Pulled               bool // true if a pull of the pod has an outcome other than imagepull.OutcomePresent
 
 	createdAt, settledAt, goneAt int64  // Unix nanoseconds
 	packed                       []byte // the labels, then the record

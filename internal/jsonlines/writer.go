@@ -20,11 +20,11 @@ import (
 )
 
 const (
-	// queueLength is the maximum number of start-ups in the queue while the reader of standard output is slow. A busy
-	// node needs hours to fill the queue.
+	// queueLength is the maximum number of start-ups and terminations in the queue while the reader of standard output
+	// is slow. A busy node needs hours to fill the queue.
 	queueLength = 1024
-	// queueSpare is the number of queue entries that only completed start-ups can use. The Writer can drop a start-up
-	// in progress, because it writes this start-up again later.
+	// queueSpare is the number of queue entries that only completed start-ups and terminations can use. The Writer can
+	// drop a start-up in progress, because it writes this start-up again later.
 	queueSpare = queueLength / 2
 	// drainTime is the time for which Run still writes queued start-ups after its context is done.
 	drainTime = 800 * time.Millisecond
@@ -66,9 +66,9 @@ type Config struct {
 	Registerer prometheus.Registerer // registers the metrics of the sink "records"
 	Logger     *zap.Logger
 	// Done receives each completed start-up after its lines were written. Done also receives a start-up whose lines
-	// were dropped while the agent continues. Done does not receive terminations, and no start-ups that Run did not
-	// write before it stopped. The next agent can write these start-ups. Offer and Run call Done. Done must not
-	// block.
+	// were dropped while the agent continues. Done receives no terminations. Done also receives no start-ups that Run
+	// did not write before it stopped, because the next agent can write these start-ups. Offer and Run call Done.
+	// Done must not block.
 	Done func(timeline.Timeline)
 }
 

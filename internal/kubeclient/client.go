@@ -15,8 +15,8 @@ func New(config *rest.Config) (rest.Interface, error) {
 	return NewWithFrames(config, func(runtime.SerializerInfo) (Frames, error) { return Frames{}, nil })
 }
 
-// NewWithFrames creates a client like New. The function framesOf returns the size limits of single watch events for
-// each encoding.
+// NewWithFrames creates a client like New. For each encoding, the function framesOf returns the size limit and the
+// conversion of single watch events.
 func NewWithFrames(
 	config *rest.Config, framesOf func(runtime.SerializerInfo) (Frames, error),
 ) (rest.Interface, error) {

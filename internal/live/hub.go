@@ -28,13 +28,14 @@ import (
 const (
 	// flushEvery is the minimum time between two flushes. So viewers receive each pod at most twice per second.
 	flushEvery = 500 * time.Millisecond
-	// pullsEvery is the minimum time between two queries of the pulls in progress while a pod waits for a pull.
+	// pullsEvery is the minimum time between two queries of the pulls in progress if a changed pod waits for a pull, or
+	// if the last query found pulls.
 	pullsEvery = 2 * time.Second
-	// othersEvery is the minimum time between two queries of the pulls in progress while no pod waits for a pull. The
-	// queries then find only pulls by other clients of the runtime.
+	// othersEvery replaces pullsEvery if no changed pod waits for a pull and the last query found no pulls. The queries
+	// then find, for example, pulls by other clients of the runtime.
 	othersEvery = 10 * time.Second
-	// restFactor is the pause after a query, divided by the duration of the query. So queries take at most 2 % of a
-	// core.
+	// restFactor is the minimum pause after a flush or a query, divided by its duration. So flushes and queries take
+	// at most 2 % of a core.
 	restFactor = 50
 	// lingering is the time for which the Hub still logs changes after the last viewer disconnected. A viewer that
 	// reconnects within this time can resume.
@@ -69,7 +70,7 @@ type Hub struct {
 	wake    chan struct{} // signals that a viewer is connected; has capacity 1
 
 	mu      sync.Mutex
-	epoch   string // random ID of the log; empty without viewers
+	epoch   string // ID of the log: the time of its creation; empty without a log
 	log     log
 	news    chan struct{} // closed when the log has new events
 	viewers int
@@ -111,8 +112,8 @@ func (h *Hub) Gone(t timeline.Timeline) {
 	h.gone[t.UID] = newEvent(KindGone, t)
 }
 
-// Follow adds a viewer that has received all events up to lastID. If lastID is empty or invalid, the viewer first
-// receives an event of KindReset. The caller must call Viewer.Close.
+// Follow adds a viewer that has received all events up to lastID. If lastID is empty, invalid or too old, the
+// viewer first receives an event of KindReset. The caller must call Viewer.Close.
 func (h *Hub) Follow(lastID string) (*Viewer, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -56,7 +56,8 @@ func (h *Hub) pullsGoOn() {
 	h.pulling = true
 }
 
-// takePulling reports whether a viewer got a pod that waits for an image since the last call of takePulling.
+// takePulling reports whether a changed pod waited for an image since the last call of takePulling. For a new log,
+// the first call also returns true.
 func (h *Hub) takePulling() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -10,8 +10,8 @@ type Viewer struct {
 }
 
 // Next waits until the viewer has new events or ctx is done. For a pod with several changes, Next returns only the
-// last event. The first event of a new viewer has KindReset. Next returns another event of KindReset each time that
-// the log dropped events that this viewer has not read.
+// last event. If the viewer cannot resume, its first event has KindReset. Next also returns an event of KindReset
+// each time that the log dropped events that this viewer has not read.
 func (v *Viewer) Next(ctx context.Context) ([]*Event, error) {
 	for {
 		batch, news := v.take()

@@ -45,12 +45,13 @@ type AddonsState struct {
 	Addons          []AddonState
 	DroppedAddons   int // number of omitted add-ons: above the limit, or named like an add-on in another namespace
 	Restarts        map[RestartKind]uint64
-	DroppedRestarts uint64 // number of restarts that no series counts, because the series are at their limit
+	DroppedRestarts uint64 // number of uncounted restarts: above the series limit, or of an add-on whose name is taken
 	Available       bool   // true if all pods of all add-ons are available
 }
 
-// Addons follows the add-on pods. Addons implements podwatch.Follower. Addons ignores pods that are being deleted
-// and pods that have completed. Addons is safe for concurrent use.
+// Addons follows the add-on pods. Addons implements podwatch.Follower. Addons ignores pods of Jobs, and pods that
+// have succeeded or failed. A pod that is being deleted counts until the API server removes its object. Addons is
+// safe for concurrent use.
 type Addons struct {
 	selector Selector
 	now      func() time.Time

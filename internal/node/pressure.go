@@ -55,7 +55,7 @@ func (p *Pressure) Sample(on bool) {
 }
 
 // Run observes the pressure until ctx is done, and then returns nil. If the kernel does not measure pressure, Run
-// reports this problem once and reads nothing.
+// reports this problem once and stops reading.
 func (p *Pressure) Run(ctx context.Context) error {
 	if _, err := ReadPressure(p.config.Dir); unmeasured(err) {
 		p.config.Report(false, err.Error())

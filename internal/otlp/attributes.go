@@ -31,7 +31,7 @@ const (
 	keyError        = "podlapse.error_seconds"
 	keySources      = "podlapse.sources"
 	keyMergedWith   = "podlapse.merged_with"
-	keyOpen         = "podlapse.open" // true if the phase was still in progress when the start-up was settled
+	keyOpen         = "podlapse.open" // true if the span's step was still in progress when the start-up was settled
 	keyImage        = "podlapse.image"
 	keyDigest       = "podlapse.digest"
 	keyRegistry     = "podlapse.registry"
@@ -78,8 +78,8 @@ const (
 	kindEvent       = "event"
 )
 
-// podOf returns the attributes that identify the pod. Every span has these attributes, so that users can search for
-// a pod's spans.
+// podOf returns the attributes that identify the pod. Every span except a rollout's span has these attributes, so
+// that users can search for a pod's spans.
 func podOf(t timeline.Timeline) []attribute.KeyValue {
 	return withoutEmpty(
 		text(string(semconv.K8SNamespaceNameKey), t.Namespace),

@@ -13,7 +13,7 @@ import (
 type containerLife struct {
 	name           string
 	begun          time.Time // creation of the first run or, if unknown, its start
-	ready          time.Time // time at which the latest run became ready; zero if the latest run never became ready
+	ready          time.Time // latest time at which a run became ready; zero if no run became ready
 	finished       time.Time // end of the latest run that ended
 	runs           int       // number of the latest run, from 0
 	finishedOfRuns int       // number of the latest run that ended, from 0

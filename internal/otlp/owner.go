@@ -42,11 +42,11 @@ func ownerOf(t timeline.Timeline) []attribute.KeyValue {
 	return attributes
 }
 
-// rolloutOf returns the span context that the pods of one version of an owner share. Each pod's trace links to this
-// span context. With --rollout-traces, the agent sends a span with this span context as the parent of the pods'
-// traces. rolloutOf returns an invalid span context for pods without an owner and for static pods. The owner of a
-// static pod's mirror is the node (kubelet: pod/mirror_client.go, CreateMirrorPod), but the static pods of a node
-// are not a rollout.
+// rolloutOf returns the span context that the pods of one version of an owner share. By default, each pod's trace links
+// to this span context, and the agent sends no span with it. With --rollout-traces, the agent sends a span with this
+// span context as the parent of the pods' traces. rolloutOf returns an invalid span context for pods without an
+// owner and for static pods. The owner of a static pod's mirror is the node (kubelet: pod/mirror_client.go,
+// CreateMirrorPod), but the static pods of a node are not a rollout.
 func rolloutOf(t timeline.Timeline) trace.SpanContext {
 	if t.Owner.Kind == "" || t.Owner.Kind == "Node" {
 		return trace.SpanContext{}
@@ -59,8 +59,8 @@ func rolloutOf(t timeline.Timeline) trace.SpanContext {
 	return trace.NewSpanContext(trace.SpanContextConfig{TraceID: of, SpanID: spanID(of, "", rootKey), Remote: true})
 }
 
-// With --rollout-traces, rolloutSpanOf returns the parent span of all pods of a rollout. The span has the times of
-// the first start-up that this agent saw. Agents on other nodes send the same span with the same ID.
+// rolloutSpanOf returns the parent span of the pods of a rollout, for --rollout-traces. The span has the times of the
+// first start-up that this agent saw. Agents on other nodes send a span with the same ID, but with other times.
 func rolloutSpanOf(t timeline.Timeline) span {
 	attributes := append(ownerOf(t), attribute.String(keyKind, kindRollout),
 		text(string(semconv.K8SNamespaceNameKey), t.Namespace))

@@ -12,8 +12,8 @@ import (
 )
 
 // pullsOf returns a span for each pull with a known start. The span starts with the kubelet's request and ends when
-// the image is present. The children of a pull's span are the wait in the node's queue, the download, the unpacking
-// and the layers.
+// the image is present or the pull has failed. The children of a pull's span are the wait in the node's queue, the
+// download, the unpacking and the layers.
 func pullsOf(t timeline.Timeline) []span {
 	var spans []span
 	for _, p := range t.Pulls {

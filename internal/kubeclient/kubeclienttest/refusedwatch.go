@@ -16,7 +16,7 @@ import (
 
 // RefusedWatch runs a source whose ClusterRole allows lists but no watches. The source must not send two lists per
 // second forever. After the test allows watches, the test ends a watch immediately after the watch delivered object.
-// The source must reopen this watch.
+// The source must reopen this watch within a second.
 func RefusedWatch(t *testing.T, source func(rest.Interface) func(context.Context) error, object interface {
 	metav1.Object
 	runtime.Object

@@ -134,7 +134,8 @@ func (s *Source) Until(up bool, text string) {
 	}
 }
 
-// Eventually polls the function ok until it returns true. The text what names the condition in the error.
+// Eventually polls the function ok until it returns true. After Patience, the test fails. The text what names the
+// condition in the error. Eventually is for conditions without a channel.
 func Eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(Patience); !ok(); time.Sleep(2 * time.Millisecond) {
