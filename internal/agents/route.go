@@ -45,9 +45,7 @@ type experience struct {
 	proxyReaches  atomic.Bool // the proxy has reached an agent
 	preferForward atomic.Bool // requests try the port-forward first
 	mu            sync.Mutex
-	// fallback is the failure of the proxy that caused the first port-forward. Without such a failure, fallback is
-	// empty.
-	fallback string
+	fallback      string // failure of the proxy that caused the first port-forward; empty without such a failure
 }
 
 // Unreached is the error of a request that reached no agent, neither over the proxy nor over a port-forward.
