@@ -55,7 +55,7 @@ type config struct {
 
 	features []feature.Feature // set by table; each feature stores the values of its own flags
 
-	otlp otlp.Settings // settings from the OTEL_* environment variables
+	otlp otlp.Settings // settings from the OTEL_* environment variables, for which no flags exist
 }
 
 // The values of --events, --log-format, --records and --web-auth.

@@ -21,15 +21,15 @@ func newSourceTimes(registerer prometheus.Registerer) sourceTimes {
 	return sourceTimes{observed}
 }
 
-// note is safe to call from any goroutine. note ignores observations of the API server's clock, because these
-// observations do not concern a pod.
+// note is safe to call from any goroutine. note ignores observations without a source: see sourceOf.
 func (s sourceTimes) note(o timeline.Observation, now time.Time) {
 	if source := sourceOf(o); source != "" {
 		s.observed.WithLabelValues(string(source)).Set(time.Duration(now.UnixNano()).Seconds())
 	}
 }
 
-// sourceOf returns the source of an observation. The result is empty if the source is not on the health board.
+// sourceOf returns the source of an observation about a pod. The result is empty for observations that concern no pod,
+// such as the API server's clock, and for EventsLost, which means that a source no longer observes a pod.
 func sourceOf(o timeline.Observation) timeline.Source {
 	switch o.(type) {
 	case timeline.PodSeen, timeline.PodGone:

@@ -13,8 +13,9 @@ import (
 // partState is the name of the state file on the health board.
 const partState = "state"
 
-// newsFor is the maximum age at which the agent reports a start-up that began before the agent's own start. By
-// default, the API server also deletes Events after one hour.
+// newsFor limits the reports about start-ups that ended before the agent first saw the pod. The agent does not report
+// such a start-up if the pod reached the node more than newsFor before the agent started. By default, the API server
+// also deletes Events after one hour.
 const newsFor = time.Hour
 
 // savedState is the state that an agent receives from the previous agent and keeps for the next agent. Without

@@ -25,7 +25,7 @@ const (
 // ErrNotBound means that a pod has no node yet. So no agent knows the pod.
 var ErrNotBound = errors.New("the pod is not bound to a node yet")
 
-// Cluster finds agents through one API server. A Cluster is safe for concurrent use.
+// Cluster finds agents, pods and namespaces through one API server. A Cluster is safe for concurrent use.
 type Cluster struct {
 	server    *url.URL
 	http      *http.Client

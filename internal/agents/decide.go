@@ -22,9 +22,9 @@ type race struct {
 }
 
 // decide sends the request over the preferred way: the proxy or a port-forward. If the preferred way fails, or does
-// not respond within raceAfter, decide also sends the request over the second way. The first response of the agent
-// wins. The agent can receive the request twice. A repeated request is harmless, because requests have no body and
-// change nothing.
+// not respond within raceAfter, decide also sends the request over the second way. The first way that reaches the
+// agent wins, unless the agent refuses requests over this way. The agent can receive the request twice. A repeated
+// request is harmless, because requests have no body and change nothing.
 func (r *route) decide(request *http.Request) (*http.Response, error) {
 	first, second := viaProxy, viaForward
 	if r.learned.preferForward.Load() {
@@ -91,8 +91,8 @@ func (r *race) won(got attempt) *http.Response {
 	return r.take(got)
 }
 
-// fellBack stores the error of the proxy that caused the first port-forward. If the proxy has not reached any agent
-// yet, requests to other agents also try a port-forward first.
+// fellBack stores the reason for the first port-forward: the proxy failed or did not answer in time. If the proxy has
+// not reached any agent yet, requests to other agents also try a port-forward first.
 func (e *experience) fellBack(reason string) {
 	if !e.proxyReaches.Load() {
 		e.preferForward.Store(true)

@@ -25,7 +25,8 @@ const (
 	// raceAfter is the time after which a request also uses the second way, if the first way has not responded. An
 	// API server whose network cannot reach pods fails to proxy only after 30 s.
 	raceAfter = time.Second
-	// notLocal is the field error in the responses of agents that send data about pods only to loopback clients.
+	// notLocal is the value of the field error in a refusal by an agent that sends data about pods only to loopback
+	// clients.
 	notLocal = "not_local"
 )
 
@@ -44,7 +45,7 @@ type experience struct {
 	proxyReaches  atomic.Bool // the proxy has reached an agent
 	preferForward atomic.Bool // requests try the port-forward first
 	mu            sync.Mutex
-	fallback      string // error of the proxy that caused the first port-forward; empty without a port-forward
+	fallback      string // failure of the proxy that caused the first port-forward; empty without such a failure
 }
 
 // Unreached is the error of a request that reached no agent, neither over the proxy nor over a port-forward.
@@ -121,9 +122,9 @@ func (r *route) RoundTrip(request *http.Request) (*http.Response, error) {
 type attempt struct {
 	way      way
 	response *http.Response // nil without a response
-	err      error          // error if the request did not reach the agent
+	err      error          // error of the request; an error response is a *client.Refusal
 	reached  bool           // the agent responded, and accepts requests over this way
-	final    bool           // a request over the second way would fail too
+	final    bool           // a request over the other way would fail too
 	local    bool           // the agent accepts only loopback clients
 }
 

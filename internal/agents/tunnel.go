@@ -98,7 +98,7 @@ func (t *tunnel) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// SetDeadline implements net.Conn. A tunnel does not support deadlines.
+// SetDeadline implements net.Conn. A tunnel does not support deadlines for reads.
 func (t *tunnel) SetDeadline(time.Time) error { return os.ErrNoDeadline }
 
 // SetReadDeadline implements net.Conn.

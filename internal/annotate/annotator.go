@@ -248,7 +248,8 @@ func (a *Annotator) got(uid string, p asking, values map[string]string) {
 	}
 }
 
-// later delays requests for a pod, even if the pod changes during the delay.
+// later delays requests for a pod, even if the pod changes during the delay. The delay ends early if the set of the
+// pod's missing annotations changes: see Seen.
 func (a *Annotator) later(uid string, wait time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

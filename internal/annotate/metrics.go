@@ -7,7 +7,7 @@ const (
 	resultWritten  = "written"
 	resultConflict = "conflict" // the pod has changed, or another pod has the same name
 	resultGone     = "gone"
-	resultRefused  = "refused" // refused by RBAC, admission or validation
+	resultRefused  = "refused" // refused by RBAC, admission or validation, or because no policy limits the agent
 	resultFailed   = "failed"  // no response, or a temporary failure
 )
 

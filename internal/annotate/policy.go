@@ -31,7 +31,7 @@ var errNoPolicy = errors.New("no policy limits the agent's permission to patch p
 	"annotate (Kubernetes 1.30 or newer); see docs/annotations.md")
 
 // limited tests whether a policy limits the agent. limited sends a dry-run request that the policy must refuse, and
-// returns nil if a policy refused the request.
+// returns nil if a policy refused the request. For provenFor after a refusal, limited returns nil without a request.
 func (a *Annotator) limited(ctx context.Context, p asking) error {
 	now := a.config.Now()
 	if !a.provenAt.IsZero() && now.Sub(a.provenAt) < provenFor {

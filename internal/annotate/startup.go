@@ -13,7 +13,8 @@ import (
 // fields have a limited length, because the number of causes is limited. So the annotation is shorter than 4 KiB.
 const maxVerdict = 512
 
-// startUp is the content of the annotation StartUp. Users rely on the names of the fields (docs/annotations.md).
+// startUp is the content of the annotation StartUp. Users rely on the names and the meaning of the fields, so the
+// fields are a contract (docs/annotations.md).
 type startUp struct {
 	State timeline.State `json:"state"`
 	Total api.Seconds    `json:"total_seconds"`

@@ -50,7 +50,8 @@ func (a agentQuery) fail(err error) int {
 	return exitOf(err)
 }
 
-// print writes text to standard output. For each agent that did not answer, print writes an error to standard error.
+// print writes text to standard output, and notes about agents that did not answer to standard error. The exit code is
+// ExitPartial if failed contains an error.
 func (a agentQuery) print(text string, failed []error) int {
 	a.noteFailed(failed)
 	a.noteFallback()
@@ -169,7 +170,8 @@ func eachAgent[A any](
 	return answered, failed, nil
 }
 
-// noneAnswered returns an error with the number of failed agents and the error of the first agent.
+// noneAnswered returns an error with the number of failed agents and the error of the first agent. For only one agent,
+// noneAnswered returns the agent's error.
 func noneAnswered(failed []error) error {
 	if len(failed) > 1 {
 		return fmt.Errorf("none of %d agents answered: %w", len(failed), failed[0])

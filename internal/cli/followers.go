@@ -171,7 +171,8 @@ type canvas interface {
 	Draw(lines []string) error
 }
 
-// show draws the board until ctx is done, the user quits, or drawing fails.
+// show draws the board until ctx is done, the user quits, or drawing fails. If the queries of all agents fail before
+// any agent has answered, show returns an error.
 func (f *followers) show(ctx context.Context, screen canvas, typed <-chan byte, page func() terminal.Page) error {
 	ticks := time.NewTicker(redraw)
 	defer ticks.Stop()

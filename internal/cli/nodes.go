@@ -254,7 +254,8 @@ func (n listedNode) item() nodeItem {
 	return item
 }
 
-// Limits of the factors. The alerts use the same limits: a node or a registry with a larger factor is slow.
+// Limits of the factors. A node or a registry with a larger factor is slow. The alerts use the same limits, and also
+// have other conditions.
 const (
 	slowNode     = 2
 	slowRegistry = 3
