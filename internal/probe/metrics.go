@@ -34,9 +34,9 @@ func NewMetrics(registerer prometheus.Registerer, probes []Probe) *Metrics {
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "podlapse_probe_duration_seconds",
 			Help: "Duration of each stage of a probe attempt: \"dns\", \"connect\", \"tls\", \"first_byte\" (from " +
-				"the open connection to the first byte of the response) and \"total\" (the whole attempt). If the " +
-				"result is not \"ok\", the attempt ended in this stage, and the duration is the time from the start " +
-				"of the stage until the end of the attempt.",
+				"the open connection to the first byte of the response) and \"total\" (the whole attempt). For " +
+				"a result other than \"ok\", the label stage is the stage in which the attempt ended, and the " +
+				"duration is the time from the start of this stage until the end of the attempt.",
 			Buckets:                         buckets,
 			NativeHistogramBucketFactor:     1.1,
 			NativeHistogramMaxBucketNumber:  100,

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// keyOf returns a hash of the paths and contents of files below root. The argument words contains other inputs of the
+// keyOf returns a hash of the paths and contents of files below root. The argument "words" contains other inputs of the
 // build, such as flags and versions.
 func keyOf(root string, files []string, words ...string) (string, error) {
 	hash := sha256.New()
