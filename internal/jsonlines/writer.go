@@ -95,8 +95,8 @@ func (w *Writer) Offer(t timeline.Timeline) {
 	}
 }
 
-// OfferTermination queues a pod's completed Timeline.Termination. Like Offer, OfferTermination does not block, and drops
-// the termination if the queue is full.
+// OfferTermination queues a pod's completed Timeline.Termination. Like Offer, OfferTermination does not block, and
+// drops the termination if the queue is full.
 func (w *Writer) OfferTermination(t timeline.Timeline) {
 	_ = w.queue.Offer(item{Timeline: t, terminated: true}) // the queue counts a dropped termination
 }

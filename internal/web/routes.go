@@ -56,7 +56,8 @@ func handleAPI(mux *http.ServeMux, config Config, limits *limits) {
 	mux.HandleFunc("/api/v1/records.schema.json", compressed(document(docs.RecordsSchema)))
 }
 
-// worthPacking is the size in bytes from which the agent compresses a response. A smaller response fits into one packet.
+// worthPacking is the size in bytes from which the agent compresses a response. A smaller response fits into one
+// packet.
 const worthPacking = 1024
 
 // compressed compresses responses for clients that accept gzip. The lowest level uses the least CPU time and

@@ -49,7 +49,8 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 				"starts. Covers the same pods as podlapse_pod_startup_duration_seconds, so the sums of the two "+
 				"metrics are equal. If the evidence cannot separate phases with the same cause, the time counts for "+
 				"the first of these phases. If the evidence cannot separate phases with different "+
-				"causes, the time counts for phase=\"unattributed\". Unexplained time also counts for phase=\"unattributed\".",
+				"causes, the time counts for phase=\"unattributed\". Unexplained time also counts for "+
+				"phase=\"unattributed\".",
 			phaseBuckets), []string{"phase"}),
 		steps: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_pod_phase_steps_total",
