@@ -51,8 +51,8 @@ func startFull(t *testing.T, flags ...string) (*process, *podwatchtest.Server) {
 	return startWith(t, func(stdout *os.File) { fill(t, stdout) }, flags...), cluster
 }
 
-// fill writes to a pipe until it is full. fill does not block. A deadline is no alternative, because on a busy
-// machine a deadline can pass before the first write.
+// fill writes to a pipe until the pipe is full, without blocking. A deadline for the writes could pass before the first
+// write on a busy machine.
 func fill(t *testing.T, pipe *os.File) {
 	t.Helper()
 	raw, err := pipe.SyscallConn()

@@ -25,9 +25,10 @@ func Nanoseconds(seconds json.Number) (time.Duration, error) {
 	return time.Duration(value.Num().Int64()), nil
 }
 
-// Problems returns the violations of the documented rules for a settled timeline. The rules are: There are no gaps
-// between phases. The duration of each phase equals the time between its ends. The sum of all durations equals the
-// total exactly.
+// Problems returns the violations of the documented rules for a settled timeline:
+//   - Each phase starts when the previous phase ends.
+//   - The duration of each phase equals the time between its start and its end.
+//   - The sum of all durations equals the total exactly.
 func (t Timeline) Problems() []string {
 	return inexact(t.Phases, t.TotalSeconds, t.CreatedAt, "settled_at", t.SettledAt)
 }

@@ -221,8 +221,8 @@ func (a Account) failure(c Call) []Cause {
 	return []Cause{Runtime}
 }
 
-// addBetween adds the stretches between the end of a call and the start of the next call. If there is no next call, the
-// stretches reach to the end of the account.
+// addBetween adds the stretches between the end of a call and the start of the next call. After the last call,
+// the stretches reach to the end of the account.
 func (a Account) addBetween(s *stretches, before Call, next *Call) {
 	from, to := before.To, a.Until
 	if next != nil {

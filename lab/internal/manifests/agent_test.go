@@ -147,7 +147,7 @@ func requestedAccess(t *testing.T, agent string, flags ...string) []string {
 	const node = "node-1"
 	var mu sync.Mutex
 	rights := map[string]bool{}
-	done := make(chan struct{}, 64) // one value for each watch and each patch, of which there are few
+	done := make(chan struct{}, 64) // one value for each watch and each patch; an agent sends few
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		verb, resource := verbAndResource(r)
 		mu.Lock()

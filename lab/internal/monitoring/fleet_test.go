@@ -13,8 +13,8 @@ import (
 // multiple of step.
 const step = 3 * time.Minute
 
-// series is one time series of a situation, with one value for each step. The value NaN means that there is no sample
-// at the step.
+// series is one time series of a situation, with one value for each step. A step with the value
+// NaN has no sample.
 type series struct {
 	name   string
 	values []float64

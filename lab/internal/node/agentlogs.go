@@ -80,8 +80,8 @@ func (n Node) keptLogs() ([]string, error) {
 	return filepath.Glob(filepath.Join(n.KeptLogs(), "*.log"))
 }
 
-// latestKeptLog returns the kept log with the latest change, which is the log of the newest agent. If there are no kept
-// logs, latestKeptLog returns an empty string.
+// latestKeptLog returns the kept log with the latest change, which is the log of the newest agent. Without kept logs,
+// latestKeptLog returns an empty string.
 func (n Node) latestKeptLog() (latest string) {
 	kept, _ := n.keptLogs() // the pattern is valid
 	var at time.Time

@@ -97,9 +97,9 @@ func ofThisMachine(index v1.ImageIndex) (v1.Image, error) {
 	return nil, fmt.Errorf("the archive must contain an image for linux/%s", runtime.GOARCH)
 }
 
-// labPatch adapts the DaemonSet to the lab's node. In the lab, sockets and files have other paths. The only network is
-// loopback, on which pods have no address. There is no kube-proxy, so the agent cannot reach the API server at the
-// address of its Service.
+// labPatch adapts the DaemonSet to the lab's node. In the lab, sockets and files have other paths. Pods have no
+// addresses, because the only network is loopback. The node runs no kube-proxy, so the agent cannot reach the API
+// server at the address of its Service.
 const labPatch = `apiVersion: apps/v1
 kind: DaemonSet
 metadata: {name: podlapse-agent, namespace: podlapse}

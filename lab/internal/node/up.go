@@ -164,8 +164,8 @@ func (n Node) startClients(ctx context.Context, client *kube.Client) error {
 }
 
 // Restore reverts the changes of a scenario to the API server, the kubelet and the agent. Restore also stops the
-// processes that the scenario started. If there are no changes, Restore does nothing. After a scenario was killed, the
-// next Up reverts its changes.
+// processes that the scenario started. Without changes, Restore does nothing. After a scenario was killed, the next
+// Up reverts the scenario's changes.
 func (n Node) Restore(ctx context.Context) error {
 	return errors.Join(n.Thaw(), n.UseOwnPauseImage(ctx), n.StopExtraAgents(), n.StopReceiver(), n.StopPrometheus(),
 		n.EnableStreamingLists(ctx), n.PullSerially(ctx), n.RestoreAgent(ctx))

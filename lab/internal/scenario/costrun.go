@@ -145,11 +145,7 @@ func (c *costRun) clear(ctx context.Context) error {
 
 // blockName returns the prefix of the names of a block's pods. Block 0 is not measured.
 func (c *costRun) blockName(number int) string {
-	images := "present"
-	if c.kind.cold {
-		images = "cold"
-	}
-	return fmt.Sprintf("%s-%d-%d", images, c.kind.rate, number)
+	return fmt.Sprintf("%s-%d-%d", c.kind.images(), c.kind.rate, number)
 }
 
 // startAfter returns the time from the start of a block to the creation of the pod with an index.

@@ -36,13 +36,17 @@ type costKind struct {
 	pairs        int // number of pairs of blocks; each pair has one block on each node
 }
 
+// images returns whether the images are cold or present, as a word.
+func (k costKind) images() string {
+	if k.cold {
+		return "cold"
+	}
+	return "present"
+}
+
 // The method name describes the load for people.
 func (k costKind) name() string {
-	images := "present"
-	if k.cold {
-		images = "cold"
-	}
-	return fmt.Sprintf("%s images, %d starts/s, %d earlier Events", images, k.rate, k.earlier)
+	return fmt.Sprintf("%s images, %d starts/s, %d earlier Events", k.images(), k.rate, k.earlier)
 }
 
 // tail returns the time from the creation of the last pod until the pod is ready and the agents have read the pod's
