@@ -68,7 +68,7 @@ var (
 		`((?:basic|bearer|digest|negotiate|token)\s+)?([^\s"'\\,\]]+)`)
 	// schemePattern matches bearer and basic credentials (RFC 9110) outside a header. withoutToken decides whether the
 	// text after the scheme is a credential.
-	schemePattern = regexp.MustCompile(`(?i)\b(bearer|basic)(\s+)([a-z0-9._~+/-]+=*)`)
+	schemePattern = regexp.MustCompile(`(?i)\b(bearer|basic)(\s+)([a-z0-9._~+/=-]+)`)
 	// known matches tokens with a known prefix: JSON Web Tokens, and tokens of GitHub, GitLab, Slack, npm and
 	// Docker Hub.
 	known = regexp.MustCompile(`\b(?:eyJ[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*){1,4}|gh[pousr]_[A-Za-z0-9]{16,}|` +
@@ -76,7 +76,9 @@ var (
 		`npm_[A-Za-z0-9]{30,}|dckr_[a-z]+_[A-Za-z0-9_-]{16,})`)
 	// addressPattern matches the part of a URL after its scheme.
 	addressPattern = regexp.MustCompile(`//[^\s"'<>\\]+`)
-	privateKey     = regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE ` +
+	// digestPattern matches the digest at the end of an image reference.
+	digestPattern = regexp.MustCompile(`^@sha(?:256|512):[0-9a-f]*$`)
+	privateKey    = regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE ` +
 		`KEY-----|$)`)
 )
 
@@ -136,49 +138,53 @@ func shorten(text string) string {
 	return head + " … " + tail
 }
 
-// withoutUser returns an address without user and query. withoutUser also removes most passwords that contain / or ?,
-// although these characters end the user part according to the standard.
+// withoutUser returns an address without user and query. Standards forbid an unescaped @, / or ? in a password, but
+// people write them, so the user ends at the last @ of the address.
 func withoutUser(address string) string {
 	ends := strings.TrimRight(address, ".,:;!)]}")
-	address, punctuation := ends, address[len(ends):]
-	host := strings.TrimPrefix(address, "//")
-	before, query, hasQuery := strings.Cut(host, "?")
-	authority, _, _ := strings.Cut(before, "/")
-	at := strings.LastIndex(authority, "@")
-	if at < 0 && isUser(authority) {
-		if at = strings.LastIndex(before, "@"); at < 0 && hasQuery {
-			if at = strings.LastIndex(host, "@"); at >= 0 {
-				before, query, hasQuery = strings.Cut(host[at:], "?")
-				host, at = before, 0
-			}
-		}
+	host, punctuation := strings.TrimPrefix(ends, "//"), address[len(ends):]
+	user := ""
+	if at := userEnd(host); at >= 0 {
+		user, host = Marker, host[at:]
 	}
-	if at >= 0 {
-		before = Marker + before[at:]
+	path, query, hasQuery := strings.Cut(host, "?")
+	if query != "" {
+		query = Marker
 	}
-	if hasQuery && query != "" {
-		before += "?" + Marker
-	} else if hasQuery {
-		before += "?"
+	if hasQuery {
+		query = "?" + query
 	}
-	return "//" + before + punctuation
+	return "//" + user + path + query + punctuation
 }
 
-// isUser reports whether the text before the first slash contains a user. In this case, the text after the colon is
-// not a port number.
-func isUser(authority string) bool {
-	_, port, found := strings.Cut(authority, ":")
-	return found && !strings.HasPrefix(authority, "[") && strings.Trim(port, "0123456789") != ""
+// userEnd returns the index of the @ after the user of an address, or -1 if the address has no user. The @ before an
+// image digest does not count. Without : or @ before the first slash, the address has no user, and an @ is part of the
+// path.
+func userEnd(address string) int {
+	authority := len(address)
+	if slash := strings.IndexAny(address, "/?"); slash >= 0 {
+		authority = slash
+	}
+	if !strings.ContainsAny(address[:authority], ":@") {
+		return -1
+	}
+	at := strings.LastIndex(address, "@")
+	for at >= authority && digestPattern.MatchString(address[at:]) {
+		at = strings.LastIndex(address[:at], "@")
+	}
+	return at
 }
 
-// words lists words after "Bearer" and "Basic" that are not tokens.
+// words lists words after "Bearer" and "Basic" that are not tokens. A parameter of a challenge, such as realm=x, is not
+// a token either.
 var words = []string{
-	"authentication", "authorization", "credentials", "challenge", "realm=", "scheme", "token", "tokens",
+	"authentication", "authorization", "credentials", "challenge", "realm", "scheme", "token", "tokens",
+	"error", "scope", "service",
 }
 
 func withoutToken(found string) string {
 	parts := schemePattern.FindStringSubmatch(found)
-	token := parts[3]
+	token, _, _ := strings.Cut(parts[3], "=") // the padding does not count
 	switch {
 	case slices.Contains(words, strings.ToLower(token)):
 		return found
@@ -186,14 +192,14 @@ func withoutToken(found string) string {
 		if !isPair(token) {
 			return found
 		}
-	case len(token) < leastSecret:
+	case len(parts[3]) < leastSecret:
 		return found
 	}
 	return parts[1] + parts[2] + Marker
 }
 
-// isPair reports whether a text is USER:PASSWORD in base64.
+// isPair reports whether a text is USER:PASSWORD in base64 without padding.
 func isPair(text string) bool {
-	decoded, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(text, "="))
+	decoded, err := base64.RawStdEncoding.DecodeString(text)
 	return err == nil && strings.Contains(string(decoded), ":")
 }
