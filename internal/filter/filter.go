@@ -64,7 +64,7 @@ func DetailOf(t timeline.Timeline) Detail {
 // MayMatch reports whether a start-up with this key can match. If NeedsDetail returns true, the caller must then check
 // Match.
 func (f Filter) MayMatch(k Key) bool {
-	return f.named(k) &&
+	return f.MatchesName(k) &&
 		(len(f.States) == 0 || slices.Contains(f.States, k.State)) &&
 		(f.SlowerThan == 0 || k.Total > f.SlowerThan) && // the durations of phases are part of the total
 		(k.SettledAt.IsZero() || !k.SettledAt.Before(f.Since)) &&
@@ -81,9 +81,10 @@ func (f Filter) NeedsDetail() bool {
 
 // Belongs reports whether a start-up has the namespace, name, owner and labels in the filter. The progress of
 // the start-up does not change these fields, but users can change the labels.
-func (f Filter) Belongs(k Key, d Detail) bool { return f.named(k) && f.placed(d) }
+func (f Filter) Belongs(k Key, d Detail) bool { return f.MatchesName(k) && f.placed(d) }
 
-func (f Filter) named(k Key) bool {
+// MatchesName reports whether a start-up has the namespace and the name in the filter. Both never change.
+func (f Filter) MatchesName(k Key) bool {
 	if len(f.Namespaces) > 0 && !slices.Contains(f.Namespaces, k.Namespace) {
 		return false
 	}

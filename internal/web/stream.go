@@ -130,23 +130,20 @@ func (o *outlet) next(ctx context.Context, viewer *live.Viewer) ([]*live.Event, 
 }
 
 // choose returns the frame that a viewer with this filter gets for an event. choose returns nil if the viewer gets
-// no frame.
+// no frame. A pod that does not match can have matched before, for example with other labels. So choose tells the
+// viewer to remove the pod. Only the namespace and the name never change.
 func choose(e *live.Event, f filter.Filter) ([]byte, error) {
-	switch e.Kind {
-	case live.KindPod:
-		switch {
-		case f.MayMatch(e.Key) && f.Match(e.Detail):
-		case f.Belongs(e.Key, e.Detail):
-			return e.Out()
-		default:
-			return nil, nil
-		}
-	case live.KindGone:
-		if !f.Belongs(e.Key, e.Detail) {
-			return nil, nil
-		}
+	if e.Kind != live.KindPod && e.Kind != live.KindGone {
+		return e.Frame(), nil
 	}
-	return e.Frame(), nil
+	switch {
+	case !f.MatchesName(e.Key):
+		return nil, nil
+	case e.Kind == live.KindPod && f.MayMatch(e.Key) && f.Match(e.Detail),
+		e.Kind == live.KindGone && f.Belongs(e.Key, e.Detail):
+		return e.Frame(), nil
+	}
+	return e.Out()
 }
 
 // write sends all frames. If the client does not read within patience, write returns errNotRead.

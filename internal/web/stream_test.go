@@ -237,6 +237,28 @@ func TestStreamFilters(t *testing.T) {
 	})
 }
 
+// A viewer with a label selector must remove a pod whose labels no longer match, also if the pod is deleted later.
+func TestStreamRemovesRelabeledPods(t *testing.T) {
+	streamed(t, func(t *testing.T, c *livetest.Pods, dial func() net.Conn) {
+		pod := startuptest.New(1)
+		v := watch(t, dial(), "?labelSelector=app%3Dweb")
+		defer v.conn.Close()
+		v.next(t)
+		for _, step := range []struct{ labels, want string }{{"app=web", "pod"}, {"app=api", "out"}, {"app=web", "pod"}} {
+			pod.Labels = step.labels
+			c.Set(pod)
+			if kind, _, data := v.next(t); kind != step.want || !strings.Contains(data, pod.UID) {
+				t.Fatalf("labels %s: got %s %s, want %s", step.labels, kind, data, step.want)
+			}
+		}
+		pod.Labels = "app=api"
+		c.Hub.Gone(pod)
+		if kind, _, data := v.next(t); kind != "out" || !strings.Contains(data, pod.UID) {
+			t.Errorf("deleted with other labels: got %s %s, want out", kind, data)
+		}
+	})
+}
+
 // The server disconnects a viewer that stops reading. This viewer delays no other viewer and can reconnect.
 func TestViewerThatStopsReading(t *testing.T) {
 	streamed(t, func(t *testing.T, c *livetest.Pods, dial func() net.Conn) {
