@@ -65,25 +65,26 @@ func runPulls(ctx context.Context, call Call) int {
 		})
 }
 
-// pullsOf queries one agent and removes the pulls that the flags do not select. The removal is necessary because
-// Client.Pulls requests all pulls, and agents cannot filter pulls by label.
+// pullsOf queries one agent for the pulls in the selected namespace. If the command has a label selector, pullsOf
+// removes the pulls of other pods, because agents cannot filter pulls by label.
 func (c *pullsConfig) pullsOf(ctx context.Context, agent client.Client) (api.PullList, error) {
-	list, err := agent.Pulls(ctx)
+	var namespaces []string
+	if c.namespace != "" {
+		namespaces = append(namespaces, c.namespace)
+	}
+	list, err := agent.Pulls(ctx, namespaces...)
+	if err != nil || c.selector == "" {
+		return list, err
+	}
+	records, err := all(ctx, agent, c.filter())
 	if err != nil {
 		return api.PullList{}, err
 	}
-	wanted := func(namespace, _ string) bool { return c.namespace == "" || namespace == c.namespace }
-	if c.selector != "" {
-		records, err := all(ctx, agent, c.filter())
-		if err != nil {
-			return api.PullList{}, err
-		}
-		known := map[string]bool{}
-		for _, r := range records {
-			known[r.Namespace+"/"+r.Name] = true
-		}
-		wanted = func(namespace, pod string) bool { return known[namespace+"/"+pod] }
+	known := map[string]bool{}
+	for _, r := range records {
+		known[r.Namespace+"/"+r.Name] = true
 	}
+	wanted := func(namespace, pod string) bool { return known[namespace+"/"+pod] }
 	list.Items = slices.DeleteFunc(list.Items, func(p api.LivePullRecord) bool { return !wanted(p.Namespace, p.Pod) })
 	list.Recent = slices.DeleteFunc(list.Recent,
 		func(p api.RecentPullRecord) bool { return !wanted(p.Namespace, p.Pod) })

@@ -12,6 +12,7 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -21,6 +22,7 @@ import (
 const (
 	askTimeout = 10 * time.Second
 	maxAnswer  = 64 << 20 // maximum response in bytes; ten times the size of a page with the largest records
+	maxPulls   = 500      // maximum number of completed pulls that agents return
 	maxRecords = 20_000   // maximum records of a list; ten times the largest number of records of one agent
 )
 
@@ -118,9 +120,12 @@ func (c Client) Pods(ctx context.Context, filter Filter) iter.Seq2[api.Record, e
 	}
 }
 
-// Pulls returns the image pulls in progress and the latest completed pulls.
-func (c Client) Pulls(ctx context.Context) (api.PullList, error) {
-	list, err := get[api.PullList](ctx, c, nil, "pulls")
+// Pulls returns the image pulls in progress and the latest 500 completed pulls. If namespaces are given, Pulls returns
+// only the pulls of their pods.
+func (c Client) Pulls(ctx context.Context, namespaces ...string) (api.PullList, error) {
+	query := Filter{Namespaces: namespaces}.query()
+	query.Set("limit", strconv.Itoa(maxPulls))
+	list, err := get[api.PullList](ctx, c, query, "pulls")
 	if err == nil && list.Items == nil {
 		err = c.isNone("the answer contains no list")
 	}

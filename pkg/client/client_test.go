@@ -76,6 +76,21 @@ func TestTotals(t *testing.T) {
 	}
 }
 
+func TestPulls(t *testing.T) {
+	var asked string
+	c := agent(t, func(w http.ResponseWriter, r *http.Request) {
+		asked = r.URL.String()
+		fmt.Fprint(w, `{"items":[],"recent":[{"pod":"web-0"}]}`)
+	})
+	got, err := c.Pulls(t.Context(), "shop")
+	if err != nil || len(got.Recent) != 1 {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if want := "/proxy/api/v1/pulls?limit=500&namespace=shop"; asked != want {
+		t.Errorf("asked %s, want %s", asked, want)
+	}
+}
+
 func TestRefusal(t *testing.T) {
 	c := agent(t, func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotFound)
