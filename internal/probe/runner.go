@@ -3,6 +3,7 @@ package probe
 import (
 	"context"
 	"math/rand/v2"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -117,4 +118,10 @@ func (t *resultLogger) log(o Outcome) {
 // maxDetail is the maximum length in bytes of a logged error.
 const maxDetail = 256
 
-func cut(text string) string { return text[:min(len(text), maxDetail)] }
+// cut shortens a text to maxDetail bytes without splitting a character.
+func cut(text string) string {
+	if len(text) <= maxDetail {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxDetail], "")
+}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
@@ -46,6 +47,15 @@ func same(config Config) func() (Config, error) {
 }
 
 func ignore(bool, string) {}
+
+func TestCutKeepsCharactersWhole(t *testing.T) {
+	for n := range 3 {
+		text := strings.Repeat("x", maxDetail-n) + "€€"
+		if got := cut(text); !utf8.ValidString(got) || !strings.HasPrefix(text, got) || len(got) < maxDetail-2 {
+			t.Errorf("%d bytes before a character: got %q", maxDetail-n, got[len(got)-4:])
+		}
+	}
+}
 
 func TestRunnerProbesAtIntervals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
