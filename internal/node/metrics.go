@@ -70,8 +70,8 @@ func NewMetrics(config MetricsConfig) prometheus.Collector {
 		droppedAddons: dropped("addons", "Add-ons that are missing from scrapes because the node has too many "+
 			"add-ons, or because an add-on in a different namespace has the same name."),
 		droppedRestarts: desc("podlapse_addon_restarts_dropped_total",
-			"Container restarts that podlapse_addon_restarts_total does not count because "+
-				"podlapse_addon_restarts_total has too many series."),
+			"Container restarts that podlapse_addon_restarts_total does not count, because this metric has too "+
+				"many series, or because an add-on in a different namespace has the same name."),
 	}
 }
 
