@@ -7,6 +7,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/podlapse/podlapse/lab/internal/floor"
 )
 
 // UsageError reports an invalid command line. The text of the error contains the remedy.
@@ -49,9 +51,10 @@ type arguments struct {
 	image    string // path of an OCI archive with the agent's image
 	sample   bool
 	scenario string
-	seed     uint64 // 0 if not set
-	before   string // path of the program of a second agent
-	dir      string // directory of the registry; only for the internal command serve-registry
+	seed     uint64       // 0 if not set
+	before   string       // path of the program of a second agent
+	dir      string       // directory of the registry; only for the internal command serve-registry
+	floor    floor.Config // only for the internal command follow-pods
 }
 
 // parse parses the command line. The flags can be before or after the name of the scenario.
@@ -76,6 +79,8 @@ func parse(words []string, getenv func(string) string, scenarios []string) (argu
 		operands = 1
 	case registryCommand:
 		operands = 1
+	case floorCommand:
+		operands = 3
 	case "build", "down", "status", "list":
 	case "help", "-h", "--help":
 		a.command = "help"
@@ -103,10 +108,12 @@ func parse(words []string, getenv func(string) string, scenarios []string) (argu
 				strings.Join(scenarios, ", "))}
 	case a.command == "scenario":
 		a.scenario = rest[0]
-	case a.command == registryCommand && len(rest) == 0:
-		return arguments{}, UsageError{registryCommand + ": only the lab itself runs this command"}
+	case (a.command == registryCommand || a.command == floorCommand) && len(rest) < operands:
+		return arguments{}, UsageError{a.command + ": only the lab itself runs this command"}
 	case a.command == registryCommand:
 		a.dir = rest[0]
+	case a.command == floorCommand:
+		a.floor = floor.Config{Kubeconfig: rest[0], Node: rest[1], Ready: rest[2]}
 	}
 	return a, nil
 }

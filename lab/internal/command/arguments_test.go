@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/podlapse/podlapse/lab/internal/floor"
 )
 
 func emptyEnvironment(string) string { return "" }
@@ -21,6 +23,7 @@ func TestInvalidArguments(t *testing.T) {
 		"scenario first second":   `unexpected argument "second"`,
 		"scenario --agent":        "-agent",
 		"serve-registry":          "only the lab itself runs this command",
+		"follow-pods /k node-2":   "only the lab itself runs this command",
 		"status --sample":         "-sample",
 		"list everything":         `unexpected argument "everything"`,
 		"scenario first --sample": "-sample",
@@ -55,6 +58,7 @@ func TestValidArguments(t *testing.T) {
 		"--help":                    {command: "help"},
 		"up --help":                 {command: "help"},
 		"serve-registry /dir":       {command: "serve-registry", dir: "/dir"},
+		"follow-pods /k n /r":       {command: "follow-pods", floor: floor.Config{Kubeconfig: "/k", Node: "n", Ready: "/r"}},
 	} {
 		got, err := parse(strings.Fields(call), agent, []string{"first"})
 		if call == "up --help" {

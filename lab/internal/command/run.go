@@ -11,6 +11,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/podlapse/podlapse/lab/internal/build"
+	"github.com/podlapse/podlapse/lab/internal/floor"
 	"github.com/podlapse/podlapse/lab/internal/layout"
 	"github.com/podlapse/podlapse/lab/internal/node"
 	"github.com/podlapse/podlapse/lab/internal/prereq"
@@ -20,7 +21,11 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/scenario"
 )
 
-const registryCommand = node.RegistryCommand
+// The internal commands, which only the lab itself runs.
+const (
+	registryCommand = node.RegistryCommand
+	floorCommand    = node.FloorCommand
+)
 
 // Run runs the command in words. Run writes progress messages to stderr and results to stdout.
 func Run(ctx context.Context, words []string, getenv func(string) string, stdout, stderr io.Writer) error {
@@ -36,6 +41,8 @@ func Run(ctx context.Context, words []string, getenv func(string) string, stdout
 		return list(stdout)
 	case registryCommand:
 		return registry.Serve(ctx, layout.Address(layout.RegistryPort), layout.Address(layout.ControlPort), a.dir)
+	case floorCommand:
+		return floor.Run(ctx, a.floor)
 	}
 	if err := prereq.Here(); err != nil {
 		return err

@@ -15,20 +15,21 @@ import (
 // watch without an agent.
 type agentsUsage struct {
 	cpu       time.Duration
-	memory    int64   // bytes; the largest resident memory of an agent at the end
-	requests  float64 // number of requests to the API server
-	podBytes  float64 // number of bytes that pod watches received
-	bareWatch float64 // bytes received by the bare watch
+	memory    int64         // bytes; the largest resident memory of an agent at the end
+	requests  float64       // number of requests to the API server
+	podBytes  float64       // number of bytes that pod watches received
+	bareWatch float64       // bytes received by the bare watch
+	floor     time.Duration // CPU time of a program that only follows the pods
 }
 
 func (u agentsUsage) minus(before agentsUsage) agentsUsage {
 	return agentsUsage{u.cpu - before.cpu, u.memory, u.requests - before.requests, u.podBytes - before.podBytes,
-		u.bareWatch - before.bareWatch}
+		u.bareWatch - before.bareWatch, u.floor - before.floor}
 }
 
 func (u agentsUsage) plus(other agentsUsage) agentsUsage {
 	return agentsUsage{u.cpu + other.cpu, max(u.memory, other.memory), u.requests + other.requests,
-		u.podBytes + other.podBytes, u.bareWatch + other.bareWatch}
+		u.podBytes + other.podBytes, u.bareWatch + other.bareWatch, u.floor + other.floor}
 }
 
 func (c *costRun) agentsUsage(ctx context.Context) (u agentsUsage, err error) {
@@ -52,7 +53,9 @@ func (c *costRun) agentsUsage(ctx context.Context) (u agentsUsage, err error) {
 		u = u.plus(agentsUsage{cpu: used.CPU, memory: used.Memory, requests: requests, podBytes: bytes})
 	}
 	u.bareWatch = float64(c.bareWatch.Load())
-	return u, nil
+	floor, err := c.bench.Node.FloorUsage()
+	u.floor = floor.CPU
+	return u, err
 }
 
 // countWatches adds up the Event watches of all agents.
@@ -75,10 +78,12 @@ func (c *costRun) countWatches(ctx context.Context) (all watchCounts, err error)
 func (c *costRun) judgeAgents(u agentsUsage, w watchCounts, events int) error {
 	v, kind := c.verdict, c.kind
 	pods := float64(kind.pairs * kind.pods * kind.agents)
-	v.Note("%s: an agent used %.2f ms of CPU per start, and at most %d MiB; %d agents opened %v Event watches "+
-		"(the API server counts %v) for %.1f s; each agent received %v of %d Events; all agents together used %v",
-		kind.name(), milliseconds(u.cpu)/pods, u.memory>>20, kind.agents, w.opened, w.openedWatches(), w.openSeconds,
-		w.received/float64(kind.agents), events, w.itUsed)
+	agentCPU, floorCPU := milliseconds(u.cpu)/pods, milliseconds(u.floor)/float64(kind.pairs*kind.pods)
+	v.Note("%s: an agent used %.2f ms of CPU per start, and a bare client-go reflector %.2f ms, so the agent used %.1f "+
+		"times as much", kind.name(), agentCPU, floorCPU, agentCPU/floorCPU)
+	v.Note("%s: an agent used at most %d MiB; %d agents opened %v Event watches (the API server counts %v) for %.1f s; "+
+		"each agent received %v of %d Events; all agents together used %v", kind.name(), u.memory>>20, kind.agents,
+		w.opened, w.openedWatches(), w.openSeconds, w.received/float64(kind.agents), events, w.itUsed)
 	if kind.cold {
 		v.Compared += 2
 		if w.received > 2*w.itUsed {

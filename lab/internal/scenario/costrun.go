@@ -35,10 +35,14 @@ func (c *costRun) measure(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.bench.Node.StopExtraAgents()) }()
+	if err := c.bench.Node.StartFloor(ctx, costNode); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.bench.Node.StopFloor()) }()
 	watching, end := context.WithCancel(ctx)
 	bareWatches, watching := errgroup.WithContext(watching)
 	defer func() { end(); err = errors.Join(err, bareWatches.Wait()) }()
-	for range c.kind.counterparts {
+	for range c.kind.counterparts - 1 { // the floor program is a bare watch too
 		c.bareWatch = new(byteCount)
 		if err := followNode(watching, bareWatches, c.bench, costNode, c.bareWatch); err != nil {
 			return err

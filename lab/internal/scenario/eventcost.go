@@ -32,7 +32,7 @@ type costKind struct {
 	earlier      int // number of Events in the namespace before the load
 	pods         int // number of pods in one block
 	agents       int // number of agents that run at the same time
-	counterparts int // number of bare pod watches in addition to the agents' pod watches
+	counterparts int // number of bare pod watches in addition to the agents' pod watches, with the floor program
 	pairs        int // number of pairs of blocks; each pair has one block on each node
 }
 
@@ -66,7 +66,8 @@ func (k costKind) target() time.Duration {
 	return 200 * time.Microsecond
 }
 
-// agentCount returns the number of agents and bare watches on costNode. A bare watch costs as much as an agent.
+// agentCount returns the number of agents and bare watches on costNode. A bare watch costs as much as an agent. With
+// cold images, the result does not include the floor program, so the agents are charged for its watch.
 func (k costKind) agentCount() int { return k.agents + k.counterparts }
 
 // costKinds returns the loads of a form: "quick" or "whole". The scenario measures each load separately.

@@ -1,0 +1,86 @@
+// Package floor contains the cheapest program that follows the pods of a node: a client-go reflector without any
+// further work. The lab compares the agent's CPU time with the CPU time of this program.
+package floor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+	kubeconfig "k8s.io/client-go/tools/clientcmd/api/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// Config contains the arguments of the program.
+type Config struct {
+	Kubeconfig string
+	Node       string // name of the node
+	Ready      string // path of the file that the program creates after the first list of the pods
+}
+
+// Run follows the node's pods until ctx ends. Like the agent, the program requests protobuf, which is the cheapest
+// format to decode.
+func Run(ctx context.Context, c Config) error {
+	config, err := connection(c.Kubeconfig)
+	if err != nil {
+		return fmt.Errorf("read kubeconfig %s: %w", c.Kubeconfig, err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("create client: %w", err)
+	}
+	store := &listed{Store: cache.NewStore(cache.MetaNamespaceKeyFunc), ready: c.Ready}
+	source := cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "pods", corev1.NamespaceAll,
+		fields.OneTermEqualSelector("spec.nodeName", c.Node))
+	reflector := cache.NewReflectorWithOptions(cache.ToListWatcherWithWatchListSemantics(source, client),
+		&corev1.Pod{}, store, cache.ReflectorOptions{Name: "floor"})
+	reflector.RunWithContext(ctx)
+	return nil
+}
+
+// connection reads a kubeconfig of the lab, which has one cluster and one user. The package clientcmd would need another
+// version of pflag than the node's programs.
+func connection(path string) (*rest.Config, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	var config kubeconfig.Config
+	if err := yaml.Unmarshal(text, &config); err != nil {
+		return nil, err
+	}
+	if len(config.Clusters) != 1 || len(config.AuthInfos) != 1 {
+		return nil, errors.New("must have one cluster and one user")
+	}
+	cluster, user := config.Clusters[0].Cluster, config.AuthInfos[0].AuthInfo
+	return &rest.Config{
+		Host: cluster.Server, BearerToken: user.Token, BearerTokenFile: user.TokenFile,
+		TLSClientConfig: rest.TLSClientConfig{
+			CAFile: cluster.CertificateAuthority, CAData: cluster.CertificateAuthorityData,
+			CertFile: user.ClientCertificate, CertData: user.ClientCertificateData,
+			KeyFile: user.ClientKey, KeyData: user.ClientKeyData,
+		},
+		ContentConfig: rest.ContentConfig{ContentType: runtime.ContentTypeProtobuf},
+	}, nil
+}
+
+// listed is a store that creates a file after the first list.
+type listed struct {
+	cache.Store
+	ready string
+}
+
+// Replace implements cache.Store.
+func (l *listed) Replace(objects []any, revision string) error {
+	if err := l.Store.Replace(objects, revision); err != nil {
+		return err
+	}
+	return os.WriteFile(l.ready, nil, 0o600)
+}
