@@ -169,7 +169,7 @@ func (r *Runtime) Fault(f func(ctx context.Context, method string) error) {
 	r.fault = f
 }
 
-// Hang is a fault for Fault: the runtime does not respond until the caller cancels the call.
+// Hang is a function for Fault. The runtime then does not respond until the caller cancels the call.
 func Hang(ctx context.Context, _ string) error {
 	<-ctx.Done()
 	return ctx.Err()

@@ -12,8 +12,8 @@ import (
 
 var now = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 
-// web returns a start-up that became ready ten minutes ago. The start-up took 12 s, and its two pulls took 7 s of
-// this time.
+// The function web returns a start-up that became ready ten minutes ago. The start-up took 12 s, and its two pulls took
+// 7 s of this time.
 func web() (filter.Key, filter.Detail) {
 	t := timeline.Timeline{
 		Namespace: "shop", Name: "web-0", Owner: timeline.Owner{Kind: "StatefulSet", Name: "web"},

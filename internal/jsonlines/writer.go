@@ -65,10 +65,9 @@ type Config struct {
 	Now        func() time.Time
 	Registerer prometheus.Registerer // registers the metrics of the sink "records"
 	Logger     *zap.Logger
-	// Done receives each completed start-up after its lines were written. Done also receives a start-up whose lines
-	// were dropped while the agent continues. Done receives no terminations. Done also receives no start-ups that Run
-	// did not write before it stopped, because the next agent can write these start-ups. Offer and Run call Done.
-	// Done must not block.
+	// Done receives each completed start-up after the Writer has written or dropped its lines. Done receives no
+	// terminations. Done does not receive start-ups that Run leaves unwritten when it stops, because the next agent can
+	// write these start-ups. Offer and Run call Done. Done must not block.
 	Done func(timeline.Timeline)
 }
 

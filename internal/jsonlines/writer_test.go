@@ -306,8 +306,8 @@ func TestJSONLinesThroughSlowPipe(t *testing.T) {
 	}
 }
 
-// TestJSONLinesWithStuckReader has a reader that never reads. The Writer must drop and count the queued records, and
-// must block no caller.
+// TestJSONLinesWithStuckReader blocks the first write of the Writer forever. The Writer must drop and count the queued
+// records, and must block no caller.
 func TestJSONLinesWithStuckReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stuck := make(chan struct{})

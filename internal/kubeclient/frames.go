@@ -16,8 +16,8 @@ type Frames struct {
 	// Instead replaces an event that is larger than Max. If Instead is nil, a larger event ends the watch with an
 	// error.
 	Instead []byte
-	// Edit, if set, converts each event before the client decodes it. Edit can change the bytes in place. Each watch
-	// calls Edit from its own goroutine.
+	// Edit converts each event before the client decodes the event. Edit is optional, and can change the bytes in
+	// place. Each watch calls Edit from its own goroutine.
 	Edit func(event []byte) []byte
 }
 

@@ -43,9 +43,9 @@ type RestartKind struct {
 // AddonsState is the state of all add-ons at one moment. The lists are sorted and limited.
 type AddonsState struct {
 	Addons          []AddonState
-	DroppedAddons   int // number of omitted add-ons: above the limit, or named like an add-on in another namespace
+	DroppedAddons   int // number of add-ons above the limit, and of add-ons whose name belongs to another namespace
 	Restarts        map[RestartKind]uint64
-	DroppedRestarts uint64 // number of uncounted restarts: above the series limit, or of an add-on whose name is taken
+	DroppedRestarts uint64 // number of restarts above the series limit, and of restarts of add-ons with a taken name
 	Available       bool   // true if all pods of all add-ons are available
 }
 

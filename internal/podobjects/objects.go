@@ -41,7 +41,7 @@ func New(now func() time.Time) *Objects {
 	return &Objects{now: now, pods: map[string]packedPod{}}
 }
 
-// Pack implements podwatch.Keeper. Pack compresses the object, and the function keep stores the result.
+// Pack implements podwatch.Keeper. Pack compresses the object, and the returned function stores the compressed object.
 func (o *Objects) Pack(pod *corev1.Pod, labels string) (keep func(), err error) {
 	packed, err := packPod(pod, labels)
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package podwatchtest is a fake API server for pods, nodes and Events. The package supports lists and watches over
 // HTTP with field selectors, streaming lists and history. The package also reviews tokens and access, and applies
-// annotations. Tests add the objects. Tests can also make the server hang, close its watches, drop its history,
-// or make the server refuse requests. Every method is safe for concurrent use.
+// annotations. Tests add the objects. Tests can also make the server hang, close its watches, drop its history, or
+// refuse requests. Every method is safe for concurrent use.
 package podwatchtest
 
 import (

@@ -80,7 +80,7 @@ func (d *desk) report(r Report) {
 	}
 }
 
-// also adds a receiver of reports: the function get receives the timeline of each report of the given kind.
+// The method also adds a function that receives the timeline of each report of the given kind.
 func (c *Config) also(kind ReportKind, get func(timeline.Timeline)) {
 	c.alsoReport(kind, func(r Report) { get(r.Timeline) })
 }

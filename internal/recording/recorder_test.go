@@ -104,7 +104,7 @@ func (b *bench) run(t *testing.T) (stop func()) {
 	}
 }
 
-// line is the content of a bench's file after podGone("u").
+// plainHeader and line are the two lines in a bench's file after one recorded observation.
 const (
 	plainHeader = `{"kind":"header","version":2}` + "\n"
 	line        = gone

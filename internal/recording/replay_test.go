@@ -129,7 +129,7 @@ func TestReplayFollowsReconcile(t *testing.T) {
 	answer := timeline.RuntimeSeen{UID: "a", AskedAt: after(1), ArrivedAt: after(1)}
 	for name, test := range map[string]struct {
 		observations []timeline.Observation
-		want         []string // name, state and total of each pod; the estimate of a creation is 0.5 s after created
+		want         []string // name, state and total of each pod; the estimated creation is 0.5 s after the timestamp
 	}{
 		"nothing": {nil, nil},
 		"starting as of the latest instant": {

@@ -69,7 +69,7 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 	}
 }
 
-// countedConn is a connection that calls the function left when the connection is closed.
+// countedConn is a connection that calls a function when the connection is closed.
 type countedConn struct {
 	net.Conn
 	left func()

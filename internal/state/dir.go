@@ -72,7 +72,7 @@ func (d dir) load(node string, logger *zap.Logger) Contents {
 	return Contents{}
 }
 
-// read refuses a file that is not regular before it opens the file. Otherwise, a pipe would block forever.
+// read opens only a regular file, because opening a pipe would block forever.
 func (d dir) read() ([]byte, error) {
 	info, err := os.Lstat(d.file())
 	if err != nil {

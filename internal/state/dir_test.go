@@ -20,7 +20,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// keeperIn returns a keeper whose directory another agent can open, as after the end of the first agent.
+// keeperIn returns a keeper, and unlocks the directory so that another agent can open it.
 func keeperIn(path string) (*Dir, *Keeper, *observer.ObservedLogs, error) {
 	core, logs := observer.New(zapcore.DebugLevel)
 	d, err := Open(path, "node-1", zap.New(core))

@@ -29,7 +29,7 @@ func seen(uid string, at float64, reason string) timeline.PodSeen {
 	}}
 }
 
-// acknowledged returns an observation with more evidence than seen.
+// acknowledged returns a pod observation that also contains the time of the kubelet's acknowledgment.
 func acknowledged(uid string, at float64) timeline.PodSeen {
 	o := seen(uid, at, "")
 	o.Pod.AcknowledgedAt = after(at)

@@ -30,7 +30,8 @@ func (a *agreement) length(what string, length *api.Seconds, from, to api.Instan
 	}
 }
 
-// phase checks a duration against the phase with the same span if the timeline has this phase.
+// The method phase compares a duration with a phase of the timeline. Missing, repeated, open and merged phases are not
+// compared.
 func (a *agreement) phase(phase timeline.Phase, container string, length *api.Seconds) {
 	var found []timeline.Span
 	for _, span := range a.want.Phases {
