@@ -205,7 +205,7 @@ func (a *Annotator) startUpValue(ctx context.Context, uid string) string {
 	return text
 }
 
-// The method written handles the API server's response to a write.
+// The method "written" handles the API server's response to a write.
 func (a *Annotator) written(uid string, p asking, values map[string]string, err error) {
 	result := resultOf(err)
 	a.metrics.requests.WithLabelValues(result).Inc()
@@ -232,8 +232,8 @@ func (a *Annotator) written(uid string, p asking, values map[string]string, err 
 	}
 }
 
-// After a write, the method got stores the written annotations of the pod. If the pod watch has already delivered a
-// newer state, got does nothing.
+// After a write, the method "got" stores the written annotations of the pod. If the pod watch has already delivered a
+// newer state, the method does nothing.
 func (a *Annotator) got(uid string, p asking, values map[string]string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -249,8 +249,8 @@ func (a *Annotator) got(uid string, p asking, values map[string]string) {
 	}
 }
 
-// The method later delays requests for a pod, even if the pod changes during the delay. The delay ends early if the set
-// of the pod's missing annotations changes: see Seen.
+// The method "later" delays requests for a pod, even if the pod changes during the delay. The delay ends early if the
+// set of the pod's missing annotations changes: see Seen.
 func (a *Annotator) later(uid string, wait time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -19,7 +19,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The type answers is a fake API server in a synctest bubble, and records the times of the requests.
+// The type "answers" is a fake API server in a synctest bubble, and records the times of the requests.
 type answers struct {
 	agent *Annotator
 	asked []time.Duration // times of the requests since the start; only the requesting goroutine uses this field
@@ -77,7 +77,7 @@ func refusedByPolicy() (*http.Response, error) {
 	return recorder.Result(), nil
 }
 
-// The function written returns the API server's response to an accepted patch.
+// The function "written" returns the API server's response to an accepted patch.
 func written() (*http.Response, error) {
 	recorder := httptest.NewRecorder()
 	recorder.Header().Set("Content-Type", "application/json")
@@ -85,7 +85,7 @@ func written() (*http.Response, error) {
 	return recorder.Result(), nil
 }
 
-// The function busy returns the API server's response to a request that API Priority and Fairness rejects.
+// The function "busy" returns the API server's response to a request that API Priority and Fairness rejects.
 func busy(retryAfter string) (*http.Response, error) {
 	recorder := httptest.NewRecorder()
 	recorder.Header().Set("Retry-After", retryAfter)

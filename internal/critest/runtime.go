@@ -212,7 +212,7 @@ func (r *Runtime) enter(ctx context.Context, method string) error {
 	return fault(ctx, method)
 }
 
-// sortedByKey lists the values of a map in the order of the keys. The agent must not depend on any order.
+// sortedByKey lists the values of a map in the order of the keys. The agent must not depend on the order.
 func sortedByKey[V any](m map[string]V) []V {
 	values := make([]V, 0, len(m))
 	for _, key := range slices.Sorted(maps.Keys(m)) {

@@ -30,7 +30,7 @@ const (
 	drainTime = 800 * time.Millisecond
 )
 
-// Lines returns the records of one kind for a start-up. The argument now is the current time. Each returned value
+// Lines returns the records of one kind for a start-up. The argument "now" is the current time. Each returned value
 // becomes one line of JSON.
 type Lines func(t timeline.Timeline, now time.Time) []any
 
@@ -52,7 +52,7 @@ type Writer struct {
 	queue  *sink.Queue[item]
 }
 
-// item is a start-up, or the termination of a pod if terminated is true.
+// item is a start-up, or the termination of a pod if the field "terminated" is true.
 type item struct {
 	timeline.Timeline
 	terminated bool

@@ -49,7 +49,7 @@ func (j *Writer) counted(t *testing.T, name string) (sum float64) {
 func (j *Writer) dropped(t *testing.T) float64 { return j.counted(t, "podlapse_sink_dropped_total") }
 func (j *Writer) sent(t *testing.T) float64    { return j.counted(t, "podlapse_sink_sent_total") }
 
-// several returns one line for the pod, and one line for each container and each pull.
+// The function "several" returns one line for the pod, and one line for each container and each pull.
 func several(t timeline.Timeline, _ time.Time) []any {
 	lines := []any{map[string]any{"pod": t.Name, "partial": t.Partial}}
 	for _, c := range t.Containers {

@@ -67,7 +67,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// timed records the timeout of each request.
+// The method "timed" records the timeout of each request.
 func (b *bench) timed(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(r *http.Request) (*http.Response, error) {
 		deadline, ok := r.Context().Deadline()
@@ -89,7 +89,7 @@ func (b *bench) want(token, path string, verdict Verdict) {
 	}
 }
 
-// asked checks the number of requested token reviews and access reviews.
+// The method "asked" checks the number of requested token reviews and access reviews.
 func (b *bench) asked(tokens, access int) {
 	b.t.Helper()
 	var gotTokens, gotAccess int

@@ -21,7 +21,7 @@ type Frames struct {
 	Edit func(event []byte) []byte
 }
 
-// framedSerializer is a serializer that uses framer for watches.
+// framedSerializer is a serializer that uses the type framer for watches.
 type framedSerializer struct {
 	runtime.NegotiatedSerializer
 	types []runtime.SerializerInfo
@@ -85,7 +85,7 @@ func (r *frameReader) Read(into []byte) (int, error) {
 	return n, nil
 }
 
-// next reads a whole frame, or returns the frame that replaces a frame larger than the limit.
+// next reads a whole frame. If the frame is larger than the limit, next returns the replacement.
 func (r *frameReader) next() ([]byte, error) {
 	used := 0
 	for {

@@ -23,7 +23,7 @@ const (
 	stableAfter = time.Minute
 )
 
-// AddonState is the state of an add-on's pods on this node. Each count is a subset of the previous count.
+// AddonState is the state of an add-on's pods on this node. Each count includes only pods of the previous count.
 type AddonState struct {
 	Addon
 	Pods      int
@@ -149,7 +149,7 @@ func (a *Addons) Restarted(pod *corev1.Pod, r podwatch.Restart) {
 	a.restarts[kind] += uint64(r.Times)
 }
 
-// holders returns, for each add-on name, the pod that gets this name.
+// holders returns the pods that get the add-on names, by name.
 func (a *Addons) holders() map[string]addonPod {
 	best := map[string]addonPod{}
 	for _, pod := range a.pods {

@@ -21,7 +21,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The type listed is a source with two pods. The test supplies each page of a list.
+// The type "listed" is a source with two pods. The test supplies each page of a list.
 type listed struct {
 	*podwatch.Pods
 	closed   bool // whether the watch is closed

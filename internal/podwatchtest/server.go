@@ -163,8 +163,8 @@ func (s *Server) Hang() {
 	s.hang = true
 }
 
-// Lose makes watches omit the changes for which the function returns true. A correct API server never omits
-// changes. The argument kind is ADDED, MODIFIED or DELETED. A nil function ends this fault.
+// Lose makes watches omit the changes for which the function returns true. A correct API server never omits changes.
+// The argument "kind" is ADDED, MODIFIED or DELETED. A nil function ends this fault.
 func (s *Server) Lose(which func(kind string, o metav1.Object) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -98,7 +98,7 @@ const (
 	// Partial means that a start-up in progress changed. Each pod has at most one Partial report per second. Changes
 	// within this second cause one report at the end of the second.
 	Partial
-	// Settled means that the agent saw a start-up complete. Each start-up has exactly one Settled report.
+	// Settled means that the agent observed the end of a start-up. Each start-up has exactly one Settled report.
 	Settled
 	// EphemeralPulled means that all facts about the pulls for ephemeral containers are known.
 	// Timeline.EphemeralPulls contains the pulls. A Settled report also contains the pulls for ephemeral containers
@@ -254,7 +254,7 @@ func (r *Reconciler) Some(ctx context.Context, uids []string) ([]timeline.Timeli
 	})
 }
 
-// ask runs the function query on the goroutine in Run and returns the result of the function.
+// ask calls a function on the goroutine in Run and returns the function's result.
 func ask[A any](ctx context.Context, r *Reconciler, what string, query func() A) (A, error) {
 	answer := make(chan A, 1)
 	var err error

@@ -118,7 +118,7 @@ func TestColdStartAcrossRestart(t *testing.T) {
 	})
 }
 
-// event is an Event that the kubelet creates now.
+// event returns an Event that the kubelet creates at the current time.
 func event(uid, reason, message string) timeline.EventSeen {
 	now := time.Now()
 	return timeline.EventSeen{UID: uid, Container: "app", Reason: reason, Message: message, NamedAt: now,

@@ -75,7 +75,7 @@ func (r *Reconciler) advanceTermination(p *pod) {
 	r.requestRuntime(p.terminating.evidence.Pod(), timeline.Requests{})
 }
 
-// The method termination returns the pod's termination at the given time. The method returns nil before the deletion
+// The method "termination" returns the pod's termination at the given time. The method returns nil before the deletion
 // request, or if the agent does not follow terminations.
 func (p *pod) termination(now time.Time, skew timeline.Skew) *timeline.Termination {
 	if p.terminating == nil {

@@ -91,7 +91,7 @@ func metric(registry *prometheus.Registry, name string) float64 {
 	return -1
 }
 
-// run starts Run and returns a function that stops Run.
+// run starts the Recorder, and returns a function that stops the Recorder.
 func (b *bench) run(t *testing.T) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

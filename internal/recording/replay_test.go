@@ -42,7 +42,7 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
-// replays replays each recording in testdata, and returns the timelines by path.
+// replays runs each recording in testdata through Replay, and returns the timelines by path.
 func replays(t *testing.T) map[string][]timeline.Timeline {
 	t.Helper()
 	paths, err := filepath.Glob("testdata/*.jsonl")

@@ -22,9 +22,8 @@ const (
 	// maxCandidates is the maximum number of registries whose pulls one table counts. The counts decide which
 	// registries get their own label.
 	maxCandidates = 8 * Max
-	// takeover is the factor by which a registry's pulls must exceed the pulls of the least used registry with a label.
-	// Only then does the registry take the label. So registries with similar use do not take the label from each other
-	// repeatedly.
+	// Another registry takes the label of the least used registry only with more than takeover times as many pulls. So
+	// registries with similar use do not take the label from each other repeatedly.
 	takeover = 2
 	// halveAfter is the number of pulls after which all counts are halved. So recent use counts more than old use.
 	halveAfter = 1024

@@ -315,7 +315,7 @@ func TestManyClients(t *testing.T) {
 	}
 }
 
-// Clients that do not read answers occupy their slots no longer than their deadlines.
+// A client that does not read its response occupies a slot only until the client's deadline.
 func TestStalledClients(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.sock")
 	runtime := startRuntime(t, path)

@@ -23,8 +23,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// disk holds the data that survives an agent: the state file and the written records. The agent can die at any
-// write to the file or of a record.
+// disk holds the data that survives an agent: the state file and the written records. The agent can die at any write of
+// the file or of a record.
 type disk struct {
 	mu      sync.Mutex
 	file    []byte
@@ -40,7 +40,7 @@ type disk struct {
 	slow time.Duration // time that the reader of the records needs for one record
 }
 
-// write performs a write unless the agent is dead.
+// write performs one write. If the agent is dead, write does nothing.
 func (d *disk) write(through func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -85,7 +85,7 @@ func (d *disk) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// The method agent runs an agent with the same parts as in cmd/agent. The agent runs until it dies at a write or at a
+// The method "agent" runs an agent with the same parts as in cmd/agent. The agent runs until it dies at a write or at a
 // given time.
 func (d *disk) agent(t *testing.T, world []life, ends time.Time) {
 	t.Helper()
@@ -248,8 +248,8 @@ func stretches(tl timeline.Timeline) map[stretchOf]stretch {
 	return all
 }
 
-// TestKilledAtEveryWrite kills an agent before and after each write to the file or of a record. The next agent
-// starts at once or much later, and reports the remaining start-ups.
+// TestKilledAtEveryWrite kills an agent before and after each write of the file or of a record. The next agent starts
+// at once or much later, and reports the remaining start-ups.
 func TestKilledAtEveryWrite(t *testing.T) {
 	want, writes := undisturbed(t)
 	if len(want) != 12 || writes < 40 {

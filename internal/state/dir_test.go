@@ -35,7 +35,7 @@ func keeperIn(path string) (*Dir, *Keeper, *observer.ObservedLogs, error) {
 	return d, k, logs, err
 }
 
-// valid returns the text of a file as an agent writes it.
+// The function "valid" returns the text of a state file that an agent wrote.
 func valid(t testing.TB) []byte {
 	t.Helper()
 	path := t.TempDir()

@@ -42,7 +42,7 @@ func event(uid string, at float64, container string) timeline.EventSeen {
 		Message: `Pulling image "x"`, FirstAt: after(at), LastAt: after(at), Count: 1}
 }
 
-// silent returns an observed silence of the runtime.
+// The function "silent" returns the observation that the runtime was silent.
 func silent(from, until float64) timeline.RuntimeSilent {
 	return timeline.RuntimeSilent{ArrivedAt: after(until), From: after(from), Until: after(until)}
 }

@@ -172,7 +172,7 @@ type node struct {
 	following sync.WaitGroup
 }
 
-// delay is the delay of watches.
+// delay is the delay of the watches and of the runtime's answers.
 const delay = 5 * time.Millisecond
 
 func (n *node) life(uid string) life {
