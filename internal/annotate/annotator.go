@@ -51,7 +51,7 @@ type Annotator struct {
 	queue   workqueue.TypedDelayingInterface[string] // UIDs of pods that request annotations; each UID is queued once
 	retries workqueue.TypedRateLimiter[string]
 
-	provenAt time.Time // last time at which a policy refused Forbidden; only the goroutine of Run uses provenAt
+	provenAt time.Time // time of the latest refusal by a policy; only the goroutine of Run uses provenAt
 
 	mu   sync.Mutex
 	pods map[string]*asked // pods of this node that request annotations, by UID
@@ -147,7 +147,7 @@ func (a *Annotator) pod(uid string) (asking, time.Time, bool) {
 	return p.asking, p.notBefore, true
 }
 
-// serve writes the annotations of one pod whose values are available.
+// serve writes the annotations that a pod requests, as far as their values are available.
 func (a *Annotator) serve(ctx context.Context, uid string) {
 	p, notBefore, asks := a.pod(uid)
 	if !asks {
@@ -205,7 +205,7 @@ func (a *Annotator) startUpValue(ctx context.Context, uid string) string {
 	return text
 }
 
-// written handles the API server's response to a write.
+// The method "written" handles the API server's response to a write.
 func (a *Annotator) written(uid string, p asking, values map[string]string, err error) {
 	result := resultOf(err)
 	a.metrics.requests.WithLabelValues(result).Inc()
@@ -232,7 +232,8 @@ func (a *Annotator) written(uid string, p asking, values map[string]string, err 
 	}
 }
 
-// got stores the annotations of a pod after a write, unless the pod watch has already delivered a newer state.
+// After a write, the method "got" stores the written annotations of the pod. If the pod watch has already delivered a
+// newer state, the method does nothing.
 func (a *Annotator) got(uid string, p asking, values map[string]string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -248,8 +249,8 @@ func (a *Annotator) got(uid string, p asking, values map[string]string) {
 	}
 }
 
-// later delays requests for a pod, even if the pod changes during the delay. The delay ends early if the set of the
-// pod's missing annotations changes: see Seen.
+// The method "later" delays requests for a pod, even if the pod changes during the delay. The delay ends early if the
+// set of the pod's missing annotations changes: see Seen.
 func (a *Annotator) later(uid string, wait time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -119,8 +119,8 @@ func TestAnnotationIsNotRepeatedAfterRestart(t *testing.T) {
 	}
 }
 
-// TestConflictsAreRetried changes the pod between the agent's read and write. The write then conflicts, because its
-// version is old.
+// TestConflictsAreRetried changes the pod between the agent's read and write. The API server then refuses the write,
+// because the write contains the old version.
 func TestConflictsAreRetried(t *testing.T) {
 	h := newHarness(t)
 	h.cluster.Put(pod("web", map[string]string{AskTime: ""}))

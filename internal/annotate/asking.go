@@ -20,7 +20,7 @@ const (
 // Manager is the field manager of the annotations.
 const Manager = "podlapse"
 
-// asking is a pod of this node and the annotations that the agent must write to this pod.
+// asking describes a pod of this node and the annotations that the agent must write to this pod.
 type asking struct {
 	uid, namespace, name string
 	version              string // resource version of the pod's object that contains the request

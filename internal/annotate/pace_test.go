@@ -19,7 +19,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// answers is an API server in a synctest bubble. answers records the times of the requests.
+// The type "answers" is a fake API server in a synctest bubble, and records the times of the requests.
 type answers struct {
 	agent *Annotator
 	asked []time.Duration // times of the requests since the start; only the requesting goroutine uses this field
@@ -77,7 +77,7 @@ func refusedByPolicy() (*http.Response, error) {
 	return recorder.Result(), nil
 }
 
-// written returns the API server's response to a patch that it accepted.
+// The function "written" returns the API server's response to an accepted patch.
 func written() (*http.Response, error) {
 	recorder := httptest.NewRecorder()
 	recorder.Header().Set("Content-Type", "application/json")
@@ -85,7 +85,7 @@ func written() (*http.Response, error) {
 	return recorder.Result(), nil
 }
 
-// busy returns the API server's response if API Priority and Fairness rejects a request.
+// The function "busy" returns the API server's response to a request that API Priority and Fairness rejects.
 func busy(retryAfter string) (*http.Response, error) {
 	recorder := httptest.NewRecorder()
 	recorder.Header().Set("Retry-After", retryAfter)
@@ -97,7 +97,7 @@ func (a *answers) count(result string) float64 {
 	return testutil.ToFloat64(a.agent.metrics.requests.WithLabelValues(result))
 }
 
-// TestRequestsAreRateLimited has a restarted agent that must annotate all pods of the node. The agent sends ten
+// TestRequestsAreRateLimited gives the agent all pods of the node at once, as after a restart. The agent must send ten
 // requests immediately, and then five per second.
 func TestRequestsAreRateLimited(t *testing.T) {
 	const pods = 40
@@ -176,8 +176,8 @@ func TestBusyAPIServer(t *testing.T) {
 	})
 }
 
-// TestWatchEventBeforePatchResponse has a watch that delivers the pod without its annotation before the API server's
-// response to the patch arrives.
+// TestWatchEventBeforePatchResponse checks a watch event that arrives before the API server's response to a patch. The
+// event shows a newer version of the pod without the annotation.
 func TestWatchEventBeforePatchResponse(t *testing.T) {
 	a := New(Config{Registerer: prometheus.NewRegistry()})
 	defer a.queue.ShutDown()

@@ -30,8 +30,9 @@ var errNoPolicy = errors.New("no policy limits the agent's permission to patch p
 	"install the ValidatingAdmissionPolicy and the ValidatingAdmissionPolicyBinding of the Kustomize component " +
 	"annotate (Kubernetes 1.30 or newer); see docs/annotations.md")
 
-// limited tests whether a policy limits the agent. limited sends a dry-run request that the policy must refuse, and
-// returns nil if a policy refused the request. For provenFor after a refusal, limited returns nil without a request.
+// The method "limited" tests whether a policy limits the agent. The method sends a dry-run request that the policy must
+// refuse, and returns nil if a policy refused the request. After a refusal, the method sends no request and returns nil
+// for the duration provenFor.
 func (a *Annotator) limited(ctx context.Context, p asking) error {
 	now := a.config.Now()
 	if !a.provenAt.IsZero() && now.Sub(a.provenAt) < provenFor {

@@ -26,8 +26,8 @@ func TestNothingIsWrittenWithoutPolicy(t *testing.T) {
 	}
 }
 
-// TestPolicyIsTestedByDryRun checks that the agent rarely sends the patch that the policy must refuse, and only as a
-// dry run, which stores nothing.
+// TestPolicyIsTestedByDryRun checks that the agent rarely sends the patch that the policy must refuse. The patch must
+// be a dry run, so that the API server stores nothing.
 func TestPolicyIsTestedByDryRun(t *testing.T) {
 	h := newHarness(t)
 	for _, name := range []string{"a", "b", "c"} {

@@ -67,7 +67,7 @@ func (r *Runtime) RemoveContainer(id string) {
 	delete(r.containers, id)
 }
 
-// PutImage adds an image to CRI under the reference ref, which clients use.
+// PutImage adds an image that clients can find over CRI by its reference.
 func (r *Runtime) PutImage(ref string, size uint64, repoDigests ...string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

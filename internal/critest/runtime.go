@@ -169,7 +169,7 @@ func (r *Runtime) Fault(f func(ctx context.Context, method string) error) {
 	r.fault = f
 }
 
-// Hang is a fault for Fault: the runtime does not respond until the caller cancels the call.
+// Hang is a function for Fault. The runtime then does not respond until the caller cancels the call.
 func Hang(ctx context.Context, _ string) error {
 	<-ctx.Done()
 	return ctx.Err()
@@ -212,7 +212,7 @@ func (r *Runtime) enter(ctx context.Context, method string) error {
 	return fault(ctx, method)
 }
 
-// sortedByKey lists the values of a map in the order of the keys. The agent must not depend on any order.
+// sortedByKey lists the values of a map in the order of the keys. The agent must not depend on the order.
 func sortedByKey[V any](m map[string]V) []V {
 	values := make([]V, 0, len(m))
 	for _, key := range slices.Sorted(maps.Keys(m)) {

@@ -12,7 +12,7 @@ import (
 const (
 	// bucketsPerDouble is the number of buckets between a duration and twice this duration.
 	bucketsPerDouble = 8
-	// firstBucket contains durations up to 1 ms. lastBucket contains durations over a day.
+	// firstBucket contains durations up to 1 ms. lastBucket contains durations over 33 hours.
 	firstBucket = -10 * bucketsPerDouble
 	lastBucket  = 17 * bucketsPerDouble
 )

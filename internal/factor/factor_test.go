@@ -150,8 +150,8 @@ func TestFactorsEqualRules(t *testing.T) {
 	}
 }
 
-// writeTest writes one test. Every series starts at 1. The start-ups of the day before the past hour raise a series
-// 110 minutes before the end. The start-ups of the past hour raise a series 30 minutes before the end.
+// writeTest writes one test. Every series starts at 1. Start-ups before the past hour increase their series 110 minutes
+// before the end of the test. Start-ups of the past hour increase their series 30 minutes before the end.
 func writeTest(t *testing.T, out *strings.Builder, name string, all nodes) {
 	t.Helper()
 	before, minutes := 60, 120
@@ -288,7 +288,8 @@ func TestNodesSayWhyTheyHaveNoFactor(t *testing.T) {
 	}
 }
 
-// TestFactorExcludesMergedWork has missing evidence that the runtime could report. The node still has a factor.
+// TestFactorExcludesMergedWork checks a node whose runtime does not answer. The evidence does not separate some phases,
+// but the node still has a factor.
 func TestFactorExcludesMergedWork(t *testing.T) {
 	n := fleetOf(fleets()["a runtime that does not answer"]).Nodes()[0]
 	if n.Factor == nil || n.Why != "the evidence does not separate volumes, network, sandbox" {

@@ -14,10 +14,10 @@ const (
 	// leastUnits is the minimum amount of one kind of work on all other nodes together, in units. With less work, a
 	// comparison is not possible.
 	leastUnits = 5
-	// unpackUnit is the number of downloaded bytes that count as one unit of the work unpack.
+	// unpackUnit is the number of downloaded bytes that count as one unit of unpacking.
 	unpackUnit = 20 << 20
-	// maxUnreported limits the average number of milestones per start-up that the container runtime can never report.
-	// A node above this limit has no factor, because the factor would not show a slow network.
+	// maxUnreported is the maximum average number of unreported milestones per start-up. A node above this limit has no
+	// factor, because the factor would not show a slow network.
 	maxUnreported = 0.5
 )
 

@@ -9,12 +9,12 @@ import (
 )
 
 const (
-	// leastPulls is the minimum number of pulls to compare with.
+	// leastPulls is the minimum number of other pulls that a comparison requires.
 	leastPulls = 3
 	// pullOverhead is the part of a pull's time that does not depend on the number of bytes, in seconds.
 	pullOverhead = 0.5
-	// leastByBytes is the minimum share (0 to 1) of the time that depends on the number of bytes. The time is the time
-	// of the pulls to compare with.
+	// leastByBytes is a share from 0 to 1. At least this share of the other pulls' time counts as time that depends on
+	// the number of bytes.
 	leastByBytes = 0.1
 )
 
@@ -55,8 +55,8 @@ type Registry struct {
 	Why    string
 }
 
-// NeedsPast reports whether some node has too few pulls from other registries in the window to compare a registry
-// with. In this case, the caller must call AddPast for each node.
+// NeedsPast reports whether a comparison requires pulls from before the window, because a node has too few pulls from
+// other registries. In this case, the caller must call AddPast for each node.
 func (f *Fleet) NeedsPast() bool {
 	for _, n := range f.nodes {
 		all := n.allPulls()

@@ -58,7 +58,7 @@ func slow() map[timeline.Phase]int {
 	return phases
 }
 
-// merged returns a start-up whose evidence does not separate volumes, network and sandbox. The argument unreported
+// merged returns a start-up whose evidence does not separate volumes, network and sandbox. The argument "unreported"
 // lists the milestones that the container runtime can never report.
 func merged(name string, ago time.Duration, unreported ...string) timeline.Timeline {
 	phases := normal()

@@ -73,7 +73,7 @@ func TestTotalsOfWindow(t *testing.T) {
 	}
 }
 
-// TestRegistriesAreBounded has more registries than the limit. The totals must still contain every pull.
+// TestRegistriesAreBounded adds more registries than the limit. The totals must still contain every pull.
 func TestRegistriesAreBounded(t *testing.T) {
 	const registries = 3 * api.MaxRegistryTotals
 	var startUps []timeline.Timeline

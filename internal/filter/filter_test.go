@@ -12,8 +12,8 @@ import (
 
 var now = time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC)
 
-// web returns a start-up that became ready ten minutes ago. The start-up took 12 s, and its two pulls took 7 s of
-// this time.
+// The function "web" returns a start-up that became ready ten minutes ago. The start-up took 12 s, and its two pulls
+// took 7 s of this time.
 func web() (filter.Key, filter.Detail) {
 	t := timeline.Timeline{
 		Namespace: "shop", Name: "web-0", Owner: timeline.Owner{Kind: "StatefulSet", Name: "web"},
@@ -97,7 +97,7 @@ func TestBelongs(t *testing.T) {
 	}
 }
 
-// TestSinceMatchesStartUpsInProgress checks that a start-up in progress matches every value of since.
+// TestSinceMatchesStartUpsInProgress checks that a start-up in progress matches every value of the parameter "since".
 func TestSinceMatchesStartUpsInProgress(t *testing.T) {
 	if !parse(t, "since=1s").MayMatch(filter.Key{State: timeline.StateStarting}) {
 		t.Error("a start-up in progress is left out")

@@ -31,7 +31,7 @@ type Flag struct {
 	Suggest func(ctx context.Context, getenv func(string) string) []string
 }
 
-// As returns a copy of the flag with an additional name.
+// As returns a copy of the flag with an alias.
 func (f Flag) As(alias string) Flag {
 	f.Alias = alias
 	return f
@@ -104,10 +104,10 @@ func withDashes(name string) string {
 	return "--" + name
 }
 
-// parse reads --flag value, --flag=value, both forms with one dash, and arguments after --. If a flag is repeated,
-// the last value applies, or all values if Many is true. After a problem, parse continues, so that it reports all
-// problems. If the command accepts arguments, a word after a switch is an argument, unless the word is a valid value
-// of a switch.
+// parse reads --flag value, --flag=value, both forms with one dash, and arguments after --. If a flag is repeated, the
+// last value applies. If Many is true, all values apply. After a problem, parse continues, so that it reports all
+// problems. A word after a switch is the value of the switch if the value is valid. Otherwise, if the command accepts
+// arguments, the word is an argument.
 func (t Table) parse(args []string, arguments bool) (parsed map[string]givenValue, rest []string, problems []error) {
 	known := t.known()
 	parsed = make(map[string]givenValue)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Text returns a function Set that stores every value in target.
+// Text returns a function for Flag.Set that stores any value in target.
 func Text(target *string) func(string) error {
 	return func(value string) error {
 		*target = value
@@ -29,7 +29,7 @@ func Switch(name, variable string, target *bool, help string) Flag {
 	}
 }
 
-// OnOff returns a function Set that stores the value of a switch in target.
+// OnOff returns a function for Flag.Set that stores the value of a switch in target.
 func OnOff(target *bool) func(string) error {
 	return func(value string) error {
 		set, ok := switchValue(value)
@@ -51,7 +51,7 @@ func switchValue(value string) (set, ok bool) {
 	return false, false
 }
 
-// Choice returns a function Set that stores a value in target if the value is one of the given words.
+// Choice returns a function for Flag.Set that accepts only the given words and stores the word in target.
 func Choice(target *string, words ...string) func(string) error {
 	return func(value string) error {
 		if slices.Contains(words, value) {

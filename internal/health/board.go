@@ -43,7 +43,7 @@ type part struct {
 	wasUp    bool // the part was up at least once
 }
 
-// NewBoard returns an empty board. The function now returns the current time.
+// NewBoard returns an empty board. The argument "now" is a function that returns the current time.
 func NewBoard(now func() time.Time, logger *zap.Logger) *Board {
 	return &Board{now: now, logger: logger}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/klauspost/compress/flate"
 )
 
-// typicalRecord is a typical record. If a record contains the same text, such as a field name, the text takes almost
-// no space in the compressed record.
+// typicalRecord is the preset dictionary of the compression. Text that a record shares with typicalRecord, such as
+// field names, takes almost no space.
 //
 //go:embed typical.txt
 var typicalRecord []byte

@@ -30,7 +30,7 @@ const (
 	drainTime = 800 * time.Millisecond
 )
 
-// Lines returns the records of one kind for a start-up. The argument now is the current time. Each returned value
+// Lines returns the records of one kind for a start-up. The argument "now" is the current time. Each returned value
 // becomes one line of JSON.
 type Lines func(t timeline.Timeline, now time.Time) []any
 
@@ -52,7 +52,7 @@ type Writer struct {
 	queue  *sink.Queue[item]
 }
 
-// item is a start-up, or the termination of a pod if terminated is true.
+// item is a start-up, or the termination of a pod if the field "terminated" is true.
 type item struct {
 	timeline.Timeline
 	terminated bool
@@ -65,10 +65,9 @@ type Config struct {
 	Now        func() time.Time
 	Registerer prometheus.Registerer // registers the metrics of the sink "records"
 	Logger     *zap.Logger
-	// Done receives each completed start-up after its lines were written. Done also receives a start-up whose lines
-	// were dropped while the agent continues. Done receives no terminations. Done also receives no start-ups that Run
-	// did not write before it stopped, because the next agent can write these start-ups. Offer and Run call Done.
-	// Done must not block.
+	// Done receives each completed start-up after the Writer has written or dropped its lines. Done receives no
+	// terminations. Done does not receive start-ups that Run leaves unwritten when it stops, because the next agent can
+	// write these start-ups. Offer and Run call Done. Done must not block.
 	Done func(timeline.Timeline)
 }
 

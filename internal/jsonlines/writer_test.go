@@ -49,7 +49,7 @@ func (j *Writer) counted(t *testing.T, name string) (sum float64) {
 func (j *Writer) dropped(t *testing.T) float64 { return j.counted(t, "podlapse_sink_dropped_total") }
 func (j *Writer) sent(t *testing.T) float64    { return j.counted(t, "podlapse_sink_sent_total") }
 
-// several returns one line for the pod, and one line for each container and each pull.
+// The function "several" returns one line for the pod, and one line for each container and each pull.
 func several(t timeline.Timeline, _ time.Time) []any {
 	lines := []any{map[string]any{"pod": t.Name, "partial": t.Partial}}
 	for _, c := range t.Containers {
@@ -306,8 +306,8 @@ func TestJSONLinesThroughSlowPipe(t *testing.T) {
 	}
 }
 
-// TestJSONLinesWithStuckReader has a reader that never reads. The Writer must drop and count the queued records, and
-// must block no caller.
+// TestJSONLinesWithStuckReader blocks the first write of the Writer forever. The Writer must drop and count the queued
+// records, and must block no caller.
 func TestJSONLinesWithStuckReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stuck := make(chan struct{})

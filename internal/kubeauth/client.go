@@ -51,7 +51,7 @@ func NewClient(config *rest.Config) (*Client, error) {
 	return &Client{authentication, authorization}, nil
 }
 
-// Whose returns the owner of a token. If the API server does not know the token, known is false.
+// Whose returns the owner of a token. If the API server does not know the token, the second result is false.
 func (c *Client) Whose(ctx context.Context, token string) (user authenticationv1.UserInfo, known bool, err error) {
 	review := authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}
 	// The response contains the token, so Whose does not keep the response.

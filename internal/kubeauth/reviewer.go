@@ -36,8 +36,7 @@ type Reviewer struct {
 	access  answerCache[struct{}]
 
 	// authorized holds tokens whose owner was allowed to read at least one path. These tokens have their own rate
-	// limit. So invented tokens cannot block a scraper. Valid tokens without permissions cannot block a scraper
-	// either: every pod of the cluster has a valid token.
+	// limit. So neither invented tokens nor the valid tokens of pods without permissions can block a scraper.
 	authorized                  *cache.LRUExpireCache
 	authorizedRate, unknownRate *rate.Limiter
 	// clients holds a small rate limit for each client. A request uses this limit before the shared limit for unknown

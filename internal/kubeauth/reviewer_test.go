@@ -67,7 +67,7 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// timed records the timeout of each request.
+// The method "timed" records the timeout of each request.
 func (b *bench) timed(next http.RoundTripper) http.RoundTripper {
 	return roundTrip(func(r *http.Request) (*http.Response, error) {
 		deadline, ok := r.Context().Deadline()
@@ -89,7 +89,7 @@ func (b *bench) want(token, path string, verdict Verdict) {
 	}
 }
 
-// asked checks the number of requested token reviews and access reviews.
+// The method "asked" checks the number of requested token reviews and access reviews.
 func (b *bench) asked(tokens, access int) {
 	b.t.Helper()
 	var gotTokens, gotAccess int
@@ -117,8 +117,8 @@ func TestVerdictsAreCached(t *testing.T) {
 	b.asked(3, 4) // the cache contains the token, but not the path
 }
 
-// TestSlowReviewsFitIntoScrapeTimeout has slow reviews. By default, Prometheus waits 10 s for the reviews and the
-// metrics together.
+// TestSlowReviewsFitIntoScrapeTimeout checks the timeout of reviews. By default, Prometheus waits 10 s for the reviews
+// and the metrics together.
 func TestSlowReviewsFitIntoScrapeTimeout(t *testing.T) {
 	b := newBench(t)
 	b.want("good", metrics, Allowed)
@@ -140,8 +140,8 @@ func TestMetricsAccessByEitherPermission(t *testing.T) {
 	b.want("good", metrics, Denied)
 }
 
-// TestDiscoveryPermissionGrantsNoAPI checks that the permissions that every account has for the API server's
-// discovery do not give access to the agent.
+// Every account can get the API server's discovery paths. TestDiscoveryPermissionGrantsNoAPI checks that this
+// permission gives no access to the agent.
 func TestDiscoveryPermissionGrantsNoAPI(t *testing.T) {
 	b := newBench(t)
 	for _, path := range []string{"/api/v1/pods", "/api/v1/pods/a/b", "/api/v1/pulls", "/debug/observations",
@@ -235,8 +235,8 @@ func TestTokenFloodDoesNotBlockScrapers(t *testing.T) {
 	b.want("good", metrics, Allowed)
 }
 
-// TestTokenFloodDoesNotBlockNewScraper has a scraper whose token the Reviewer has not accepted before. This happens
-// after a restart of the agent or of Prometheus.
+// TestTokenFloodDoesNotBlockNewScraper checks a scraper whose token is new to the Reviewer, for example after a restart
+// of the agent or of Prometheus.
 func TestTokenFloodDoesNotBlockNewScraper(t *testing.T) {
 	b := newBench(t)
 	b.server.KnowToken("renewed", scraper)

@@ -10,8 +10,8 @@ import (
 // until the agent reads. With Go's default of 4 MiB, all open watches together could hold 132 MiB.
 const maxBuffered = 256 << 10
 
-// boundBuffers sets the buffer size of the HTTP transport inside next, before the first request. boundBuffers returns
-// next.
+// boundBuffers finds the HTTP transport inside a RoundTripper, and sets the buffer size of the transport before the
+// first request. boundBuffers returns the same RoundTripper.
 func boundBuffers(next http.RoundTripper) http.RoundTripper {
 	inner := next
 	for {

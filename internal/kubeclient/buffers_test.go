@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// TestSlowReaderBuffersLittle has a server that sends as much as HTTP/2 allows to a client that does not read.
+// TestSlowReaderBuffersLittle checks how many bytes a server can send over HTTP/2 to a client that does not read.
 func TestSlowReaderBuffersLittle(t *testing.T) {
 	var sent atomic.Int64
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -53,8 +53,8 @@ func TestLoadConfigNamesTheProblem(t *testing.T) {
 	}
 }
 
-// TestAsNode checks the header for constrained impersonation. No other header for impersonation must be sent, because
-// groups would require another mode of impersonation.
+// TestAsNode checks the header for constrained impersonation. The client must send no other impersonation header,
+// because groups would require another mode of impersonation.
 func TestAsNode(t *testing.T) {
 	t.Parallel()
 	server := podwatchtest.Start(t)

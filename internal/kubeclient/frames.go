@@ -16,12 +16,12 @@ type Frames struct {
 	// Instead replaces an event that is larger than Max. If Instead is nil, a larger event ends the watch with an
 	// error.
 	Instead []byte
-	// Edit, if set, converts each event before the client decodes it. Edit can change the bytes in place. Each watch
-	// calls Edit from its own goroutine.
+	// Edit converts each event before the client decodes the event. Edit is optional, and can change the bytes in
+	// place. Each watch calls Edit from its own goroutine.
 	Edit func(event []byte) []byte
 }
 
-// framedSerializer is a serializer that uses framer for watches.
+// framedSerializer is a serializer that uses the type framer for watches.
 type framedSerializer struct {
 	runtime.NegotiatedSerializer
 	types []runtime.SerializerInfo
@@ -85,7 +85,7 @@ func (r *frameReader) Read(into []byte) (int, error) {
 	return n, nil
 }
 
-// next reads a whole frame, or returns the frame that replaces a frame larger than the limit.
+// next reads a whole frame. If the frame is larger than the limit, next returns the replacement.
 func (r *frameReader) next() ([]byte, error) {
 	used := 0
 	for {

@@ -25,10 +25,10 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestExplanationsFit checks that a report, which is cut at 256 bytes, has room for a part of the API server's
-// message.
+// The health board cuts each report at 256 bytes. TestExplanationsFit checks that the remedy leaves room for a part of
+// the API server's message.
 func TestExplanationsFit(t *testing.T) {
-	const longest = 150 // bytes of a remedy with its introduction; podwatch, eventwatch and node test theirs
+	const longest = 150 // bytes of a remedy with its introduction; the packages with remedies test this limit
 	if n := max(longest, len("watch events: "+remedyTokenBad)) + len(remedyWhoToAsk); n > 200 {
 		t.Errorf("the longest remedy has %d bytes", n)
 	}

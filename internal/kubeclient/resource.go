@@ -115,7 +115,7 @@ func (r Resource) Watch(ctx context.Context, options metav1.ListOptions) (watch.
 	return OnStop(w, func() { cancel(nil) }), nil
 }
 
-// OnStop returns a watch that calls stopped after Stop.
+// OnStop returns a watch whose method Stop also calls the given function.
 func OnStop(w watch.Interface, stopped func()) watch.Interface { return stoppable{w, stopped} }
 
 type stoppable struct {

@@ -61,7 +61,7 @@ type trafficCounts struct {
 	bytes    prometheus.Counter // bytes of the bodies as received; compressed if the API server compresses
 }
 
-// of returns the counters of a key. The first call for a key creates its counters.
+// The method "of" returns the counters of a key. The first call for a key creates its counters.
 func (t *Traffic) of(key trafficKey) trafficCounts {
 	return trafficCounts{
 		t.requests.WithLabelValues(key.resource, key.verb),

@@ -14,7 +14,7 @@ type Addon struct {
 	Controller    string // kind of the pods' owner, for example Deployment; "Node" for a static pod
 }
 
-// unnamedAddon is the name of an add-on whose pods have no name in an annotation or a label, and no owner with a name.
+// unnamedAddon is the name of an add-on without a name from an annotation, a label or an owner.
 const unnamedAddon = "unnamed"
 
 // GKE writes the names and versions of its components into these annotations. GKE's own gke-prober reads only these
@@ -25,8 +25,8 @@ const (
 )
 
 // addonOf returns the add-on of a pod. For the name, addonOf prefers GKE's annotation, then Kubernetes' recommended
-// label, then the older labels k8s-app and component, and then the owner's name. The label component names kubeadm's
-// static pods.
+// label, then the older labels "k8s-app" and "component", and then the owner's name. kubeadm's static pods have only
+// the label "component".
 func addonOf(pod *corev1.Pod) Addon {
 	owner := podwatch.OwnerOf(pod)
 	if owner.Kind == "Node" {

@@ -23,7 +23,7 @@ const (
 	stableAfter = time.Minute
 )
 
-// AddonState is the state of an add-on's pods on this node. Each count is a subset of the previous count.
+// AddonState is the state of an add-on's pods on this node. Each count includes only pods of the previous count.
 type AddonState struct {
 	Addon
 	Pods      int
@@ -43,9 +43,9 @@ type RestartKind struct {
 // AddonsState is the state of all add-ons at one moment. The lists are sorted and limited.
 type AddonsState struct {
 	Addons          []AddonState
-	DroppedAddons   int // number of omitted add-ons: above the limit, or named like an add-on in another namespace
+	DroppedAddons   int // number of add-ons above the limit, and of add-ons whose name belongs to another namespace
 	Restarts        map[RestartKind]uint64
-	DroppedRestarts uint64 // number of uncounted restarts: above the series limit, or of an add-on whose name is taken
+	DroppedRestarts uint64 // number of restarts above the series limit, and of restarts of add-ons with a taken name
 	Available       bool   // true if all pods of all add-ons are available
 }
 
@@ -149,7 +149,7 @@ func (a *Addons) Restarted(pod *corev1.Pod, r podwatch.Restart) {
 	a.restarts[kind] += uint64(r.Times)
 }
 
-// holders returns, for each add-on name, the pod that gets this name.
+// holders returns the pods that get the add-on names, by name.
 func (a *Addons) holders() map[string]addonPod {
 	best := map[string]addonPod{}
 	for _, pod := range a.pods {

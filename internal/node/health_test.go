@@ -12,7 +12,7 @@ import (
 
 func noon() time.Time { return time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC) }
 
-// readyNode returns a Node object that is ready and an hour old, after the given change.
+// readyNode applies a change to a Node object that is ready and one hour old.
 func readyNode(change func(*corev1.Node)) *corev1.Node {
 	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-a",
 		CreationTimestamp: metav1.NewTime(noon().Add(-time.Hour))}}
@@ -28,7 +28,7 @@ func TestAvailability(t *testing.T) {
 	for _, c := range []struct {
 		what   string
 		change func(*corev1.Node)
-		want   string // missing criteria, with reasons
+		want   string // unmet requirements, with reasons
 	}{
 		{"well", func(*corev1.Node) {}, ""},
 		{"cordoned", func(n *corev1.Node) { n.Spec.Unschedulable = true }, "schedulable Cordoned "},

@@ -41,7 +41,7 @@ func TestReadPressure(t *testing.T) {
 			t.Errorf("total %q: %v", bad, err)
 		}
 	}
-	if _, err := os.Stat(PressureFiles); err == nil { // of the machine that runs the test
+	if _, err := os.Stat(PressureFiles); err == nil { // the machine that runs the test measures pressure
 		if s, err := ReadPressure(PressureFiles); err != nil && !unmeasured(err) || err == nil && s.CPU <= 0 {
 			t.Errorf("this machine's pressure: %+v, %v", s, err)
 		}

@@ -38,12 +38,13 @@ type remembered[V any] struct {
 	value V
 }
 
-// NewLatest creates a Latest for at most the given number of peers. start creates the value of a new peer.
+// NewLatest creates a Latest for at most the given number of peers. The function "start" creates the value of a new
+// peer.
 func NewLatest[V any](most int, start func() V) *Latest[V] {
 	return &Latest[V]{most: most, start: start, known: map[netip.Prefix]*list.Element{}, order: list.New()}
 }
 
-// Of returns the value of a peer. If the Latest is full, Of forgets the least recently used peer.
+// Of returns the value of a peer. A full Latest forgets the least recently used peer.
 func (l *Latest[V]) Of(peer netip.Prefix) V {
 	l.mu.Lock()
 	defer l.mu.Unlock()

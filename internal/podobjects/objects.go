@@ -14,9 +14,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Objects keeps the pod objects of the node that the watch delivered, without fields that can contain secrets.
-// Objects keeps each object in the API server's encoding, compressed, and decompresses it on request. Objects is
-// safe for concurrent use. Objects implements podwatch.Keeper.
+// Objects keeps the pod objects of the node that the watch delivered, without fields that can contain secrets. Objects
+// compresses each object in the API server's encoding, and decompresses the object on request. Objects is safe for
+// concurrent use. Objects implements podwatch.Keeper.
 type Objects struct {
 	now func() time.Time
 
@@ -41,7 +41,7 @@ func New(now func() time.Time) *Objects {
 	return &Objects{now: now, pods: map[string]packedPod{}}
 }
 
-// Pack implements podwatch.Keeper. Pack compresses the object, and the function keep stores the result.
+// Pack implements podwatch.Keeper. Pack compresses the object, and the returned function stores the compressed object.
 func (o *Objects) Pack(pod *corev1.Pod, labels string) (keep func(), err error) {
 	packed, err := packPod(pod, labels)
 	if err != nil {
@@ -124,7 +124,7 @@ type cacheState struct {
 	VerifiedAt *string  `json:"verified_at"` // null before the first complete comparison
 }
 
-// WriteList writes a PodList with the objects for which the function want returns true, sorted by namespace and name.
+// WriteList writes a PodList with the objects for which the function "want" returns true, sorted by namespace and name.
 // WriteList decompresses one object at a time.
 func (o *Objects) WriteList(w io.Writer, want func(namespace, name, labels string) bool) error {
 	pods, version, state := o.snapshot(want)

@@ -15,8 +15,7 @@ const part = "pod_cache"
 // off is the value of --verify-interval that disables comparisons.
 const off = "off"
 
-// Bounds of --verify-interval. The minimum exists because a list costs the API server more than a watch without
-// changes.
+// Bounds of --verify-interval. The interval has a minimum, because a list costs the API server more than a quiet watch.
 const (
 	minInterval = 10 * time.Second
 	maxInterval = 24 * time.Hour

@@ -49,7 +49,7 @@ func (l *ledger) Deleted(uid string) {
 }
 
 // isBefore compares versions of pods. Resource versions are numbers that grow (KEP-5504; in earlier Kubernetes
-// versions, they are etcd's revisions). A version that is not a number is not before any other version.
+// versions, they are etcd's revisions). If a version is not a number, isBefore returns false.
 func isBefore(a, b string) bool {
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && order < 0

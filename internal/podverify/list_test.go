@@ -21,7 +21,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// listed is a source of two pods. A test supplies each page of a list.
+// The type "listed" is a source with two pods. The test supplies each page of a list.
 type listed struct {
 	*podwatch.Pods
 	closed   bool // whether the watch is closed
@@ -32,7 +32,7 @@ type listed struct {
 	asked []url.Values
 }
 
-// page is a page of a list, or an error if the status is not 200.
+// page is one page of a list. If the status is not 200, the page is an error response.
 type page struct {
 	status  int
 	names   []string // pod names, which are also their UIDs
@@ -114,7 +114,7 @@ func answerLists(t *testing.T, answer func(asked int) page) *listed {
 // TestPartialListIsIgnored checks that a failed page of a list makes the agent ignore the whole list. The pods
 // on the failed page can still exist.
 func TestPartialListIsIgnored(t *testing.T) {
-	// The last status means that the page timed out.
+	// Status 410 (Gone) means that the API server can no longer continue the list.
 	for _, status := range []int{http.StatusInternalServerError, http.StatusGone} {
 		l := answerLists(t, func(asked int) page {
 			if asked%2 == 1 { // also the first page of a possible second list

@@ -7,8 +7,8 @@ type verification struct {
 	complete prometheus.Counter // comparisons that the agent completed
 	failed   prometheus.Counter // comparisons that failed, for example without a list from the API server
 	skipped  prometheus.Counter // comparisons that the agent skipped, because the watch was not open for long enough
-	// The fields missing, extra and stale count repaired differences. The watch never reported a pod, a pod's
-	// deletion, or a pod's change.
+	// Counters of repaired differences: pods (missing), deletions (extra) and changes (stale) that the watch did not
+	// report.
 	missing, extra, stale prometheus.Counter
 	// verifiedAt is a vector without labels, because a vector exports no series before its value is set.
 	verifiedAt *prometheus.GaugeVec

@@ -41,25 +41,26 @@ func (v *Verifier) differences(pods watched, list listing) map[string]bool {
 	return open
 }
 
-// missing reports whether a list contains a pod that the store does not contain. The cause can also be a deletion
-// after the list, so the caller checks a second list.
+// The function "missing" reports whether a list contains a pod that the store does not contain. A pod that was deleted
+// after the list also counts, so the caller checks a second list.
 func missing(now podwatch.Changes, uid string, list listing) bool {
 	_, listed := list.versions[uid]
 	return listed && !now.Has(uid)
 }
 
-// stale reports whether a list contains a newer version of a pod than the store.
+// The method "stale" reports whether a list contains a newer version of a pod than the store.
 func (v *Verifier) stale(now podwatch.Changes, uid string, list listing) bool {
 	return now.Has(uid) && isBefore(v.versions[uid], list.versions[uid])
 }
 
-// extra reports whether the store contains a pod that a newer list does not contain.
+// The method "extra" reports whether the store contains a pod that a newer list does not contain.
 func (v *Verifier) extra(uid string, list listing) bool {
 	_, listed := list.versions[uid]
 	return !listed && isBefore(v.versions[uid], list.version)
 }
 
-// repair applies each difference that both lists show, unless the watch has reported it in the meantime.
+// repair fixes and counts each difference that both lists show. repair skips differences that the watch has resolved in
+// the meantime.
 func (v *Verifier) repair(pods watched, first, second listing, found *findings) {
 	pods.Change(func(now podwatch.Changes) {
 		for uid := range second.keep {

@@ -132,9 +132,8 @@ func (v *Verifier) compare(ctx context.Context, pods watched) (findings, error) 
 	return found, nil
 }
 
-// listPages adds the pods of a list to the argument into. The list is not older than the request: if a request has
-// no resource version, the API server makes sure that its cache is current. For a watch, the API server does not
-// check this.
+// listPages requests a list page by page, and adds its pods to the listing. The requests have no resource version, so
+// the API server makes sure that its cache is current. For a watch, the API server does not check its cache.
 func (v *Verifier) listPages(ctx context.Context, pods watched, into *listing) error {
 	options := metav1.ListOptions{Limit: verifyPage}
 	for range verifyPages {

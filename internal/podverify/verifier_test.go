@@ -189,8 +189,8 @@ func TestLostChangesAreCountedOnceAndRepaired(t *testing.T) {
 	v.Nothing()
 }
 
-// TestWatchDoesNotUndoRepair checks that late events of the watch are outdated after a repair. Events about deleted
-// pods are outdated too.
+// TestWatchDoesNotUndoRepair checks that the agent ignores outdated watch events after a repair, including events about
+// deleted pods.
 func TestWatchDoesNotUndoRepair(t *testing.T) {
 	v := startVerified(t, pod("a", "1"), pod("b", "2"))
 	v.server.Lose(func(string, metav1.Object) bool { return true })
@@ -272,7 +272,7 @@ func TestChangesDuringVerifyAreNotDifferences(t *testing.T) {
 	var found findings
 	v.verifier.repair(v.pods,
 		listing{version: version, versions: map[string]string{"1": "999", "2": version, "4": version}},
-		// By now, the first and fourth pods were deleted, and the third pod was created after the list.
+		// The second list lacks pods 1 and 4, which were deleted, and pod 3, which is newer than the list.
 		listing{version: version, versions: map[string]string{"2": version}, keep: open,
 			objects: map[string]runtime.Object{"2": v.pods.Compact(v.server.Pod("ns", "b"))}},
 		&found)

@@ -81,8 +81,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// list answers a list request, with a page if the request has a limit. The next page starts at an offset into the
-// current objects. So a later page shows changes since the first page, unlike in the API server.
+// list answers a list request. If the request has a limit, list returns one page. The next page starts at an offset
+// into the current objects. So a later page shows changes since the first page. A real API server does not show these
+// changes.
 func (s *Server) list(w http.ResponseWriter, q query, limit, from string) {
 	s.mu.Lock()
 	items := s.selectObjects(q)

@@ -1,7 +1,7 @@
 // Package podwatchtest is a fake API server for pods, nodes and Events. The package supports lists and watches over
 // HTTP with field selectors, streaming lists and history. The package also reviews tokens and access, and applies
-// annotations. Tests add the objects. Tests can also make the server hang, close its watches, drop its history,
-// or make the server refuse requests. Every method is safe for concurrent use.
+// annotations. Tests add the objects. Tests can also make the server hang, close its watches, drop its history, or
+// refuse requests. Every method is safe for concurrent use.
 package podwatchtest
 
 import (
@@ -163,8 +163,8 @@ func (s *Server) Hang() {
 	s.hang = true
 }
 
-// Lose makes watches omit the changes for which the function returns true. A correct API server never omits
-// changes. The argument kind is ADDED, MODIFIED or DELETED. A nil function ends this fault.
+// Lose makes watches omit the changes for which the function returns true. A correct API server never omits changes.
+// The argument "kind" is ADDED, MODIFIED or DELETED. A nil function ends this fault.
 func (s *Server) Lose(which func(kind string, o metav1.Object) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -80,7 +80,7 @@ func (d *desk) report(r Report) {
 	}
 }
 
-// also adds a receiver of reports: the function get receives the timeline of each report of the given kind.
+// The method "also" adds a function that receives the timeline of each report of the given kind.
 func (c *Config) also(kind ReportKind, get func(timeline.Timeline)) {
 	c.alsoReport(kind, func(r Report) { get(r.Timeline) })
 }
@@ -103,8 +103,8 @@ func (d *desk) take() []string {
 	return calls
 }
 
-// start runs a reconciler in a synctest bubble. The returned function stop stops the reconciler and waits for its
-// end.
+// start runs a reconciler in a synctest bubble. The last result is a function that stops the reconciler and waits for
+// its end.
 func start(
 	t *testing.T, d *desk, scope timeline.Scope,
 ) (r *Reconciler, observe func(timeline.Observation), stop func()) {
@@ -131,7 +131,7 @@ func startWith(
 	}
 }
 
-// object is a pod with one container whose image is not on the node, just after binding.
+// object returns a pod with one container. The pod was just assigned to the node, and the image is not on the node.
 func object() timeline.Pod {
 	return timeline.Pod{
 		UID: "uid-1", RuntimeUID: "runtime-1", Namespace: "ns", Name: "pod", Phase: "Pending",

@@ -14,12 +14,11 @@ import (
 const (
 	askAgainFirst = time.Second
 	askAgainMax   = time.Minute
-	// askGap is the minimum time between a query and the next query if a change of the pod object causes the next
-	// query.
+	// askGap is the minimum time after a query before a change of the pod object causes another query.
 	askGap = 200 * time.Millisecond
-	// askAboutPulls is the minimum time between queries that check whether a pod can already pull. These queries
-	// have no back-off, because until the runtime answers, a forged Event can hide the image that other pods wait
-	// for.
+	// askAboutPulls is the minimum time between queries that check whether a pod can already pull. These queries have
+	// no back-off, because a forged Event can hide the image that other pods wait for. Only the runtime's answer
+	// refutes a forged Event.
 	askAboutPulls = 2 * time.Second
 )
 
@@ -231,10 +230,10 @@ func (r *Reconciler) requestRuntime(object timeline.Pod, requests timeline.Reque
 	})
 }
 
-// mayAsk reports whether the agent can query the runtime now. A change of the pod object is a reason for a query.
-// Most changes of a starting pod come in quick succession, and the runtime keeps its timestamps, so most queries
-// can wait. Two queries cannot wait: the query for the images that the runtime has when the kubelet checks them,
-// and the query at the end of the start-up.
+// mayAsk reports whether the agent can query the runtime now. A change of the pod object is a reason for a query. Most
+// changes of a starting pod come in quick succession, and the runtime keeps its timestamps, so most queries can wait.
+// Two queries cannot wait. One query asks which images are on the node before the kubelet pulls them. The other query
+// comes at the end of the start-up.
 func (p *pod) mayAsk(requests timeline.Requests, now time.Time) bool {
 	since := now.Sub(p.askedAt)
 	if p.asked > 0 {

@@ -89,7 +89,7 @@ func TestLaterEventsAreReportedOnce(t *testing.T) {
 // they are too old.
 func TestEventsAfterARestart(t *testing.T) {
 	for name, test := range map[string]struct {
-		until time.Duration // saved by the previous agent, before this one starts; 0: nothing was saved
+		until time.Duration // age of the saved time when the agent starts; 0 means that no time was saved
 		want  []string
 	}{
 		"nothing kept": {0, []string{"event now of pod"}},

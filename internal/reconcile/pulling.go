@@ -9,7 +9,7 @@ import (
 
 // Pulling holds the node's pods and containers for which the kubelet can pull images.
 type Pulling struct {
-	// pods that Starting returns, and pods with ephemeral containers that wait to run
+	// pods that the method Starting returns, and pods with ephemeral containers that wait to run
 	Timelines []timeline.Timeline
 	Idle      []timeline.IdleContainer // containers of all pods, except containers that wait for their first run
 }

@@ -39,7 +39,7 @@ type Config struct {
 	// Terminated comes after all of them, and Forgotten is the last report. Changed and EphemeralPulled can come at
 	// any time before Forgotten.
 	Report func(Report)
-	// Restored is the state that a previous agent saved. Keeper, if set, saves the state for the next agent.
+	// Restored is the state that a previous agent saved. Keeper saves the state for the next agent, and is optional.
 	Restored Restored
 	Keeper   Keeper
 	Logger   *zap.Logger
@@ -56,8 +56,8 @@ type Sources interface {
 	// WatchEvents starts the stream of timeline.EventSeen about a pod, and UnwatchEvents ends it.
 	WatchEvents(timeline.EventWatch)
 	UnwatchEvents(uid string)
-	// SampleNode turns the sampling of the node's pressure and of its runtime on or off. Reconciler calls SampleNode
-	// when the first pod starts, and when no pod is starting any more.
+	// SampleNode turns the sampling of the node's pressure and runtime on or off. Reconciler calls SampleNode when the
+	// first pod starts, and when no pod is starting any more.
 	SampleNode(wanted bool)
 }
 
@@ -98,7 +98,7 @@ const (
 	// Partial means that a start-up in progress changed. Each pod has at most one Partial report per second. Changes
 	// within this second cause one report at the end of the second.
 	Partial
-	// Settled means that the agent saw a start-up complete. Each start-up has exactly one Settled report.
+	// Settled means that the agent observed the end of a start-up. Each start-up has exactly one Settled report.
 	Settled
 	// EphemeralPulled means that all facts about the pulls for ephemeral containers are known.
 	// Timeline.EphemeralPulls contains the pulls. A Settled report also contains the pulls for ephemeral containers
@@ -254,7 +254,7 @@ func (r *Reconciler) Some(ctx context.Context, uids []string) ([]timeline.Timeli
 	})
 }
 
-// ask runs the function query on the goroutine in Run and returns the result of the function.
+// ask calls a function on the goroutine in Run and returns the function's result.
 func ask[A any](ctx context.Context, r *Reconciler, what string, query func() A) (A, error) {
 	answer := make(chan A, 1)
 	var err error
@@ -270,7 +270,7 @@ func ask[A any](ctx context.Context, r *Reconciler, what string, query func() A)
 	return none, fmt.Errorf("get %s: %w", what, err)
 }
 
-// timelinesOf returns the timelines of the pods that the function of selects.
+// timelinesOf returns the timelines of the pods for which the given function returns true.
 func (r *Reconciler) timelinesOf(of func(*pod) bool) []timeline.Timeline {
 	some := make([]*pod, 0, len(r.pods))
 	for _, p := range r.pods {

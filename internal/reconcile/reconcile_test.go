@@ -127,7 +127,7 @@ func TestForgedRequestIsCheckedSoon(t *testing.T) {
 			expect(t, d, "ask runtime-1 []", "ask runtime-1 []")
 			answer()
 		}
-		time.Sleep(10 * time.Second) // the last forged request was refuted
+		time.Sleep(10 * time.Second) // time for the runtime to refute the last forged request
 		synctest.Wait()
 		expect(t, d)
 	})

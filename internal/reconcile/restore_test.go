@@ -118,7 +118,7 @@ func TestColdStartAcrossRestart(t *testing.T) {
 	})
 }
 
-// event is an Event that the kubelet creates now.
+// event returns an Event that the kubelet creates at the current time.
 func event(uid, reason, message string) timeline.EventSeen {
 	now := time.Now()
 	return timeline.EventSeen{UID: uid, Container: "app", Reason: reason, Message: message, NamedAt: now,
@@ -267,7 +267,7 @@ func TestStopBeforeRuntimeAnswers(t *testing.T) {
 	})
 }
 
-// If the agent cannot save its state, it reports start-ups with the evidence so far when it stops.
+// If the agent cannot save its state, the agent reports ended start-ups when it stops, with the evidence so far.
 func TestStopBeforeRuntimeAnswersWithoutState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := &desk{}

@@ -24,8 +24,8 @@ type cachedStarting struct {
 	at       time.Time
 }
 
-// cacheFor is the maximum age of a cached result. In a cached result, the durations of open phases end when the
-// result was created.
+// cacheFor is the maximum age of a cached result. The durations of open phases in a cached result are as old as the
+// result.
 const cacheFor = 50 * time.Millisecond
 
 func (r *Reconciler) startingTimelines() []timeline.Timeline {

@@ -9,7 +9,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// The reconciler caches the result of Starting until an observation arrives or the maximum age is over.
+// The reconciler caches the result of Starting until an observation arrives or the cached result is too old.
 func TestStartingIsCachedPerScrape(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, observe, stop := start(t, &desk{}, timeline.Scope{})

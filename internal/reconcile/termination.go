@@ -75,8 +75,8 @@ func (r *Reconciler) advanceTermination(p *pod) {
 	r.requestRuntime(p.terminating.evidence.Pod(), timeline.Requests{})
 }
 
-// termination returns the pod's termination as of now. termination returns nil before the deletion request, or if
-// the agent does not follow terminations.
+// The method "termination" returns the pod's termination at the given time. The method returns nil before the deletion
+// request, or if the agent does not follow terminations.
 func (p *pod) termination(now time.Time, skew timeline.Skew) *timeline.Termination {
 	if p.terminating == nil {
 		return nil

@@ -193,7 +193,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// fill sets every field below v, but leaves about a quarter of the optional fields empty.
+// fill sets every field of v to a random value, but leaves about a quarter of the optional fields empty.
 func fill(t *testing.T, random *rand.Rand, v reflect.Value) {
 	absent := random.IntN(4) == 0
 	if v.Type() == reflect.TypeFor[time.Time]() {

@@ -111,7 +111,8 @@ func (r *Recorder) record(o timeline.Observation) {
 	}
 }
 
-// after counts the lines that the file received. If a write failed, after stops the recording to the file.
+// The method "after" counts the lines that the file received. If a write failed, the method stops the recording to the
+// file.
 func (r *Recorder) after(taken int, err error) {
 	r.queue.Sent(taken)
 	if err != nil {

@@ -91,7 +91,7 @@ func metric(registry *prometheus.Registry, name string) float64 {
 	return -1
 }
 
-// run starts Run and returns a function that stops Run.
+// run starts the Recorder, and returns a function that stops the Recorder.
 func (b *bench) run(t *testing.T) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -104,7 +104,7 @@ func (b *bench) run(t *testing.T) (stop func()) {
 	}
 }
 
-// line is the content of a bench's file after podGone("u").
+// plainHeader and line are the two lines in a bench's file after one recorded observation.
 const (
 	plainHeader = `{"kind":"header","version":2}` + "\n"
 	line        = gone

@@ -42,7 +42,7 @@ func TestRecordings(t *testing.T) {
 	}
 }
 
-// replays replays each recording in testdata, and returns the timelines by path.
+// replays runs each recording in testdata through Replay, and returns the timelines by path.
 func replays(t *testing.T) map[string][]timeline.Timeline {
 	t.Helper()
 	paths, err := filepath.Glob("testdata/*.jsonl")
@@ -129,7 +129,7 @@ func TestReplayFollowsReconcile(t *testing.T) {
 	answer := timeline.RuntimeSeen{UID: "a", AskedAt: after(1), ArrivedAt: after(1)}
 	for name, test := range map[string]struct {
 		observations []timeline.Observation
-		want         []string // name, state and total of each pod; the estimate of a creation is 0.5 s after created
+		want         []string // name, state and total of each pod; the estimated creation is 0.5 s after the timestamp
 	}{
 		"nothing": {nil, nil},
 		"starting as of the latest instant": {

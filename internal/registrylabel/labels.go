@@ -19,12 +19,11 @@ const (
 	// maxUnconfirmed is the maximum number of labels for registries without a confirmed pull. Only pods and Events
 	// name registries without a confirmed pull. Each namespace can have one of these labels.
 	maxUnconfirmed = Max / 2
-	// maxCandidates is the maximum number of registries in each table, which counts their pulls. The counts decide
-	// which registries get their own label.
+	// maxCandidates is the maximum number of registries whose pulls one table counts. The counts decide which
+	// registries get their own label.
 	maxCandidates = 8 * Max
-	// takeover is the factor by which a registry's pulls must exceed the pulls of the least used registry with a label.
-	// Only then does the registry take the label. So registries with similar use do not take the label from each other
-	// repeatedly.
+	// Another registry takes the label of the least used registry only with more than takeover times as many pulls. So
+	// registries with similar use do not take the label from each other repeatedly.
 	takeover = 2
 	// halveAfter is the number of pulls after which all counts are halved. So recent use counts more than old use.
 	halveAfter = 1024
@@ -55,9 +54,9 @@ func New() *Labels {
 	return &Labels{confirmed: newTable(), unconfirmed: newTable()}
 }
 
-// Label returns the label for one pull from a registry for a pod of a namespace. The result lost is the registry
-// that loses its label because of this pull. The result lost can be the pull's own registry. If no registry loses
-// its label, lost is empty.
+// Label returns the label for one pull from a registry for a pod of a namespace. The second result is the registry that
+// loses its label because of this pull, possibly the pull's own registry. If no registry loses its label, the second
+// result is empty.
 func (l *Labels) Label(registry, namespace string, confirmed bool) (label, lost string) {
 	registry = strings.ToValidUTF8(registry, "") // label values must be valid UTF-8
 	switch {

@@ -12,7 +12,7 @@ type table struct {
 
 type count struct {
 	pulls, tooMany int // count, and the maximum part of this count that belongs to other registries
-	most           int // value of pulls after the latest pull that counted in full
+	most           int // value of the field pulls after the latest pull that counted in full
 	own            bool
 	namespace      string // namespace of the pod that gave an unconfirmed registry its label
 }
@@ -23,7 +23,7 @@ func newTable() *table {
 	return &table{counted: make(map[string]*count, maxCandidates)}
 }
 
-// count counts one pull. If the argument full is false, the pull can only restore a count that halving has reduced.
+// count counts one pull. If the argument "full" is false, the pull can only restore a count that halving has reduced.
 // This rule is necessary because a user can cause any number of failed pulls.
 func (t *table) count(registry string, full bool) *count {
 	if t.pulls++; t.pulls == halveAfter {

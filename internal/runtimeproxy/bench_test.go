@@ -13,7 +13,7 @@ import (
 )
 
 // BenchmarkCall compares calls to a fake runtime with the same calls through a proxy, both over real sockets. The
-// p99 value is the value of one run.
+// metric p99-us is the 99th percentile of the durations of the calls, in microseconds.
 func BenchmarkCall(b *testing.B) {
 	runtime := filepath.Join(b.TempDir(), "r.sock")
 	startRuntime(b, runtime)

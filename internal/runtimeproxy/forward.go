@@ -27,8 +27,8 @@ const (
 // this name to the runtime as the encoding of the messages.
 type codec struct{}
 
-// frame is one encoded message. A frame can be sent only once, because gRPC frees the buffers after the send. So a
-// response is in memory only once and is never copied.
+// frame is one encoded message. The proxy forwards the buffers of a response without a copy. A frame can be sent only
+// once, because gRPC frees the buffers after the send.
 type frame struct{ data mem.BufferSlice }
 
 // Marshal implements encoding.CodecV2.
@@ -79,7 +79,7 @@ func (p *Proxy) forward(_ any, client grpc.ServerStream) error {
 	return p.answer(client, runtime, method, call)
 }
 
-// check replaces a request by its allowed part.
+// check replaces a request with its allowed part.
 func (f *frame) check(call cri.Call) error {
 	defer f.data.Free()
 	checked, err := call.Request(f.data.Materialize())
@@ -104,8 +104,7 @@ func prepare(ctx context.Context) (context.Context, error) {
 	}
 }
 
-// send sends the single request. send ignores io.EOF, because the status of the call contains the reason for the
-// end.
+// send sends the single request. send ignores io.EOF, because the status of the call contains the actual error.
 func send(runtime grpc.ClientStream, request *frame) error {
 	if err := runtime.SendMsg(request); err != nil && !errors.Is(err, io.EOF) {
 		return err

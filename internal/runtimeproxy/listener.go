@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// socketMode lets only the user and the group of the proxy connect. The agent has the same user and group.
+// socketMode allows only the proxy's user and group to connect. The agent has the same user and group.
 const socketMode = 0o660
 
 // listen creates the socket. listen removes a socket that a previous proxy left. listen fails if the path is not a
@@ -69,7 +69,7 @@ func (l *boundedListener) Accept() (net.Conn, error) {
 	}
 }
 
-// countedConn is a connection that calls the function left when the connection is closed.
+// countedConn is a connection that calls a function when the connection is closed.
 type countedConn struct {
 	net.Conn
 	left func()

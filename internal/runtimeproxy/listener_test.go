@@ -74,7 +74,8 @@ func TestOnlySocketsAreRemoved(t *testing.T) {
 	}
 }
 
-// The agent, which receives the stop signal together with the proxy, can use the runtime until it has stopped.
+// The agent and the proxy receive the stop signal at the same time. The agent can still use the runtime until the agent
+// has stopped.
 func TestClientsAreServedDuringStop(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.sock")
 	startRuntime(t, path)
@@ -133,7 +134,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	for _, conn := range open {
 		_ = conn.Close()
 	}
-	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) { // the proxy notices the end later
+	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) { // the proxy notices closed connections with a delay
 		_, err := ask(
 			t.Context(),
 			connect(t, proxy.path),

@@ -84,7 +84,7 @@ func connect(t testing.TB, path string) *grpc.ClientConn {
 	return conn
 }
 
-// startRuntime starts a runtime with an answer to each request of critest.
+// startRuntime starts a fake runtime with content for every request of critest.Requests.
 func startRuntime(t testing.TB, path string) *critest.Runtime {
 	t.Helper()
 	runtime := critest.Start(t, path, critest.Options{})
@@ -181,7 +181,7 @@ func TestAnswersAreUnchanged(t *testing.T) {
 	}
 }
 
-// sameMessages compares the content of messages, because map keys have no fixed order.
+// sameMessages decodes the messages before the comparison, because the order of encoded map keys is not fixed.
 func sameMessages(t *testing.T, method string, got, want [][]byte) bool {
 	t.Helper()
 	if len(got) != len(want) {
@@ -315,7 +315,7 @@ func TestManyClients(t *testing.T) {
 	}
 }
 
-// Clients that do not read answers occupy their slots no longer than their deadlines.
+// A client that does not read its response occupies a slot only until the client's deadline.
 func TestStalledClients(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.sock")
 	runtime := startRuntime(t, path)

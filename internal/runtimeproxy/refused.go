@@ -53,7 +53,7 @@ func (r *refusedCalls) countCall(method string) bool {
 	return !known
 }
 
-// sum logs the numbers of refused calls if any call was refused.
+// The method "sum" logs the numbers of refused calls if any call was refused.
 func (r *refusedCalls) sum() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -149,7 +149,7 @@ func TestArgumentsAreRefused(t *testing.T) {
 	}
 }
 
-// The proxy allows only Kubernetes' namespace of containerd, and forwards no other header.
+// The proxy forwards only one header: the containerd namespace of Kubernetes.
 func TestHeadersAreNotForwarded(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.sock")
 	runtime := startRuntime(t, path)
@@ -220,8 +220,8 @@ func TestMessageLimits(t *testing.T) {
 	}
 }
 
-// The proxy logs one message for each method, and a total at the end. It remembers only a limited number of method
-// names, because clients can invent names.
+// The proxy logs one message for each method, and a total at the end. The proxy remembers only a limited number of
+// method names, because clients can invent names.
 func TestRefusalsAreCounted(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "r.sock")
 	proxy := serve(t, path)

@@ -76,9 +76,9 @@ func (q *Queue[T]) Sent(items int) { q.sent.Add(float64(items)) }
 // Drop counts items that deliver received but could not deliver.
 func (q *Queue[T]) Drop(items int) { q.dropped.Add(float64(items)) }
 
-// Run delivers queued items one at a time until ctx is done, and then the remaining items for at most Drain. Run
-// calls the function idle each time the queue is empty. Run returns nil if it delivered all items. The caller can
-// call Run only once.
+// Run delivers queued items one at a time until ctx is done, and then the remaining items for at most Drain. Run calls
+// the function "idle" each time the queue is empty. Run returns nil if it delivered all items. The caller can call Run
+// only once.
 //
 // If deliver returns nil, deliver must report the result of its item with Sent or Drop, immediately or later. If
 // deliver returns an error, Run stops, drops this item and all queued items, and returns the error. If Drain is over,

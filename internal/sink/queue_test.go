@@ -23,7 +23,7 @@ func newQueue(capacity int) *Queue[int] {
 	return NewQueue[int](Config{Name: "test", Capacity: capacity, Drain: drain, Registerer: prometheus.NewRegistry()})
 }
 
-// out is the output of a queue. It is slow for each item, or fails for all items from a given number on.
+// The type "out" is the output of a queue. An output can be slow for each item, or fail from a given item on.
 type out struct {
 	queue    *Queue[int]
 	got      []int

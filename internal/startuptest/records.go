@@ -29,8 +29,8 @@ func Lines(t testing.TB, kind func(timeline.Timeline, time.Time) []any, tl timel
 	return lines
 }
 
-// Golden compares the text got with a file in testdata. If the argument update is true, Golden writes the text to
-// this file instead.
+// Golden compares a text with a file in testdata. If the argument "update" is true, Golden writes the text to the file
+// instead.
 func Golden(t testing.TB, update bool, name, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", name)

@@ -23,8 +23,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// disk holds the data that survives an agent: the state file and the written records. The agent can die at any
-// write to the file or of a record.
+// disk holds the data that survives an agent: the state file and the written records. The agent can die at any write of
+// the file or of a record.
 type disk struct {
 	mu      sync.Mutex
 	file    []byte
@@ -40,7 +40,7 @@ type disk struct {
 	slow time.Duration // time that the reader of the records needs for one record
 }
 
-// write performs a write unless the agent is dead.
+// write performs one write. If the agent is dead, write does nothing.
 func (d *disk) write(through func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -85,7 +85,8 @@ func (d *disk) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// agent runs an agent, wired as in cmd/agent, until it dies at a write or at a given time.
+// The method "agent" runs an agent with the same parts as in cmd/agent. The agent runs until it dies at a write or at a
+// given time.
 func (d *disk) agent(t *testing.T, world []life, ends time.Time) {
 	t.Helper()
 	d.writes, d.dead, d.settled = 0, make(chan struct{}), map[string]timeline.Timeline{}
@@ -157,11 +158,12 @@ func (d *disk) agent(t *testing.T, world []life, ends time.Time) {
 // uptime is the duration of a world. After this time, every start-up of the world has ended and was reported.
 const uptime = 60 * time.Second
 
-// saveGap is the interval between saves. If a record takes longer to read, the keeper can save in between.
+// saveGap is the interval between saves. If the reader needs more time for each record, the keeper can save between two
+// records.
 const saveGap = 200 * time.Millisecond
 
-// undisturbed runs an agent that is never killed. It returns the agent's reports by pod, and the number of its
-// writes.
+// undisturbed runs an agent that is never killed. undisturbed returns the agent's reports by start-up, and the number
+// of the agent's writes.
 func undisturbed(t *testing.T) (reports map[string]timeline.Timeline, writes int) {
 	t.Helper()
 	reports = map[string]timeline.Timeline{}
@@ -201,7 +203,7 @@ func compare(t *testing.T, name string, got []timeline.Timeline, want map[string
 	}
 }
 
-// differ describes how the timeline got contradicts the timeline want of the same start-up.
+// differ describes how the first timeline contradicts the second timeline of the same start-up.
 func differ(got, want timeline.Timeline) string {
 	if got.State != want.State || len(got.Conflicts) > 0 || got.Reconstructed {
 		return fmt.Sprintf("is %s with conflicts %v, reconstructed %t, want %s", got.State, got.Conflicts,
@@ -246,8 +248,8 @@ func stretches(tl timeline.Timeline) map[stretchOf]stretch {
 	return all
 }
 
-// TestKilledAtEveryWrite kills an agent before and after each write to the file or of a record. The next agent
-// starts at once or much later, and reports the remaining start-ups.
+// TestKilledAtEveryWrite kills an agent before and after each write of the file or of a record. The next agent starts
+// at once or much later, and reports the remaining start-ups.
 func TestKilledAtEveryWrite(t *testing.T) {
 	want, writes := undisturbed(t)
 	if len(want) != 12 || writes < 40 {
@@ -273,8 +275,8 @@ func TestKilledAtEveryWrite(t *testing.T) {
 					if l.deletedAt == 0 || l.at(l.deletedAt+1).After(backAt) || l.at(l.deletedAt+1).Before(diedAt) {
 						continue
 					}
-					// The pod was deleted while no agent ran. The next agent reports the end of the pod from the
-					// saved data. It reports nothing if the pod was created after the last save.
+					// The pod was deleted while no agent ran. The next agent reports the end of the pod from the saved
+					// data. If the pod was created after the last save, the next agent reports nothing.
 					delete(mustReport, l.uid+"/0")
 					if l.at(0.1).Before(diedAt.Add(-300*time.Millisecond)) && !slices.ContainsFunc(d.records, l.is) {
 						t.Errorf("killed at write %d: %s is not reported", dieAt, l.uid)

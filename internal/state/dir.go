@@ -24,7 +24,7 @@ const maxFile = 16 << 20
 // ErrInUse means that another agent uses the directory.
 var ErrInUse = errors.New("another agent uses this directory: stop that agent, or give each agent its own directory")
 
-// dir is the directory that holds the file.
+// dir is the directory of the state file.
 type dir struct{ path string }
 
 func (d dir) file() string { return filepath.Join(d.path, fileName) }
@@ -72,7 +72,7 @@ func (d dir) load(node string, logger *zap.Logger) Contents {
 	return Contents{}
 }
 
-// read refuses a file that is not regular before it opens the file. Otherwise, a pipe would block forever.
+// read opens only a regular file, because opening a pipe would block forever.
 func (d dir) read() ([]byte, error) {
 	info, err := os.Lstat(d.file())
 	if err != nil {

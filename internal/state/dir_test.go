@@ -20,7 +20,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// keeperIn returns a keeper whose directory another agent can open, as after the end of the first agent.
+// keeperIn returns a keeper, and unlocks the directory so that another agent can open it.
 func keeperIn(path string) (*Dir, *Keeper, *observer.ObservedLogs, error) {
 	core, logs := observer.New(zapcore.DebugLevel)
 	d, err := Open(path, "node-1", zap.New(core))
@@ -35,7 +35,7 @@ func keeperIn(path string) (*Dir, *Keeper, *observer.ObservedLogs, error) {
 	return d, k, logs, err
 }
 
-// valid returns the text of a file as an agent writes it.
+// The function "valid" returns the text of a state file that an agent wrote.
 func valid(t testing.TB) []byte {
 	t.Helper()
 	path := t.TempDir()

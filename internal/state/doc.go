@@ -1,9 +1,9 @@
-// Package state owns the file through which an agent passes its data to the next agent on the node. The data is the
-// observations of unreported start-ups, and the UIDs of the reported pods. An agent that is killed loses at most
+// Package state owns the file through which an agent passes its data to the next agent on the node. The data consists
+// of the observations of unreported start-ups and the UIDs of the reported pods. An agent that is killed loses at most
 // its latest observations, and the sources repeat most of these.
 //
-// Open reads the file when the agent starts. A Keeper then holds the data to save, and writes it from the goroutine
-// of its Run. Reconcile and the sinks call the Keeper from any goroutine, and never wait for the disk.
+// Open reads the file when the agent starts. A Keeper then holds the data, and writes the data from the goroutine of
+// Keeper.Run. Reconcile and the sinks call the Keeper from any goroutine, and never wait for the disk.
 //
 // # What survives
 //

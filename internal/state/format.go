@@ -46,8 +46,8 @@ type endLine struct {
 
 // Contents is the content of a state file.
 type Contents struct {
-	// Since is a time. The previous agent had to report the start-up of every pod that reached the node after Since.
-	// Since is zero if the agent found no usable file.
+	// Since is the time from which the previous agent had to report the start-ups of new pods. Since is zero if the
+	// agent found no usable file.
 	Since time.Time
 	// InFlight holds the silences of the runtime, followed by the observations of each pod in the order of arrival.
 	InFlight []timeline.Observation

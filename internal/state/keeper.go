@@ -59,7 +59,7 @@ type Keeper struct {
 	eventsUntil time.Time
 	failing     bool // true if the last save failed
 
-	full bool // true while current data is omitted; only the method save uses it
+	full bool // true while the file omits current data; only the method save uses this field
 }
 
 // Dir is a directory that is ready for the state file, with the state of the previous agent.

@@ -294,7 +294,8 @@ func TestBounds(t *testing.T) {
 	})
 }
 
-// expectLoss also saves a second time, because the keeper must log the loss only once.
+// expectLoss checks that the keeper counted dropped data. expectLoss saves twice, because the keeper must log the loss
+// only once.
 func (b *bench) expectLoss(t *testing.T) {
 	t.Helper()
 	if testutil.ToFloat64(b.dropped) == 0 {

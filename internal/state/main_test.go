@@ -29,7 +29,7 @@ func seen(uid string, at float64, reason string) timeline.PodSeen {
 	}}
 }
 
-// acknowledged returns an observation with more evidence than seen.
+// acknowledged returns a pod observation that also contains the time of the kubelet's acknowledgment.
 func acknowledged(uid string, at float64) timeline.PodSeen {
 	o := seen(uid, at, "")
 	o.Pod.AcknowledgedAt = after(at)
@@ -42,7 +42,7 @@ func event(uid string, at float64, container string) timeline.EventSeen {
 		Message: `Pulling image "x"`, FirstAt: after(at), LastAt: after(at), Count: 1}
 }
 
-// silent returns an observed silence of the runtime.
+// The function "silent" returns the observation that the runtime was silent.
 func silent(from, until float64) timeline.RuntimeSilent {
 	return timeline.RuntimeSilent{ArrivedAt: after(until), From: after(from), Until: after(until)}
 }

@@ -30,9 +30,9 @@ func (d dir) lock() (io.Closer, error) {
 	return held, nil
 }
 
-// replace atomically replaces the content of the file by the lines. If the agent is killed at any time, either the
-// older or the newer file exists. replace writes the lines to the disk before the rename. If the power fails before
-// the rename is on the disk, the older file remains. A kill of the agent before the save would lose the same data.
+// replace atomically replaces the content of the file with the lines. If the agent is killed at any time, either the
+// older or the newer file exists. replace writes the lines to the disk before the rename. If the power fails before the
+// rename is on the disk, the older file remains. A kill of the agent before the save would lose the same data.
 func (d dir) replace(lines [][]byte) error {
 	pending, err := renameio.NewPendingFile(d.file(), renameio.WithTempDir(d.path),
 		renameio.WithStaticPermissions(0o600))

@@ -39,8 +39,8 @@ func (k *Keeper) note(pods []*inFlight, err error) {
 	}
 }
 
-// lines returns the lines of the new file, and the pods that they concern. lines does not hold the lock while it
-// encodes observations.
+// lines returns the lines of the new file, and the pods whose data the lines contain. lines does not hold the lock
+// while it encodes observations.
 func (k *Keeper) lines() ([][]byte, []*inFlight, error) {
 	type batch struct {
 		pod   *inFlight
@@ -100,7 +100,7 @@ func (k *Keeper) reportLost(lost int) {
 	}
 }
 
-// content returns all lines except the end line, and the pods that these lines concern. The caller must hold the
+// content returns all lines except the end line, and the pods whose data the lines contain. The caller must hold the
 // lock.
 func (k *Keeper) content() (lines [][]byte, pods []*inFlight, err error) {
 	first, err := encodeLine(header{kindHeader, version, k.config.Node, k.config.Now().UTC(), k.eventsUntil})

@@ -159,9 +159,9 @@ func (l life) events() []timeline.EventSeen {
 	return events
 }
 
-// node replaces the sources of an agent: it reports the events of a world to the agent.
+// node replaces the sources of an agent, and reports the lives of a world to the agent.
 type node struct {
-	ctx      context.Context // of the agent
+	ctx      context.Context // context of the agent
 	world    []life
 	observe  func(timeline.Observation)
 	requests chan timeline.RuntimeRequest // capacity above the number of requests
@@ -172,7 +172,7 @@ type node struct {
 	following sync.WaitGroup
 }
 
-// delay is the delay of watches.
+// delay is the delay of the watches and of the runtime's answers.
 const delay = 5 * time.Millisecond
 
 func (n *node) life(uid string) life {

@@ -27,7 +27,7 @@ func labelsOf(t timeline.Timeline) Labels {
 		l.QOS = t.Traits.QOSClass
 	}
 	l.setOwner(t.Traits.Controller)
-	l.setOwner(t.Owner) // Owner is the owner of the controller or, if the controller has no owner, the controller
+	l.setOwner(t.Owner) // Owner is the controller's owner, or the controller itself if the controller has no owner
 	return l
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Lines returns the transition records of a start-up. The record of the pod comes first, followed by the records of
-// the containers in the kubelet's order. A record for each image whose pull has timestamps comes last.
+// Lines returns the transition records of a start-up. The record of the pod comes first, followed by the records of the
+// containers in the kubelet's order. The last records describe the image pulls that have timestamps.
 func Lines(t timeline.Timeline, now time.Time) []any {
 	about := Metrics{Partial: t.Partial, Labels: labelsOf(t)}
 	pod := about
@@ -63,8 +63,8 @@ func podOf(t timeline.Timeline) *Pod {
 	}
 }
 
-// containerOf returns the record of a container. The argument previous is the previous container in the kubelet's
-// order. The argument previous is nil for the first container.
+// containerOf returns the record of a container. The argument "previous" is the container before c in the kubelet's
+// order, or nil for the first container.
 func containerOf(t timeline.Timeline, c, previous *timeline.ContainerReached) *Container {
 	r := &Container{InitContainer: c.BeforeMain(), RunningAt: api.InstantOf(c.RunningAt)}
 	ready := c.ReadyAt

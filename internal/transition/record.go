@@ -82,7 +82,7 @@ type Container struct {
 	// StartedAt and all durations from the start are absent for init containers.
 	StartedAt        api.Instant  `json:"started_timestamp,omitzero"`
 	RunningToStarted *api.Seconds `json:"running_to_started_seconds,omitempty"`
-	// For init containers except sidecars, ready means exited with code 0.
+	// An init container that is not a sidecar counts as ready when it has exited with code 0.
 	ReadyAt        api.Instant  `json:"ready_timestamp,omitzero"`
 	RunningToReady *api.Seconds `json:"running_to_ready_seconds,omitempty"`
 	StartedToReady *api.Seconds `json:"started_to_ready_seconds,omitempty"`

@@ -15,8 +15,8 @@ type change string
 
 // Values of change. For each change, the object contains a timestamp in whole seconds.
 const (
-	// changeBound means that the pod came to the node. The timestamp is the binding or, for a pod that was created
-	// with a node, the creation.
+	// changeBound means that the pod was assigned to the node. The timestamp is the time of the binding. For a pod that
+	// was created with a node name, the timestamp is the creation time.
 	changeBound    change = "bound"
 	changeModified change = "modified" // the kubelet changed a condition; timestamp: lastTransitionTime
 	changeDeleting change = "deleting" // deletion requested; timestamp: deletionTimestamp minus the grace period

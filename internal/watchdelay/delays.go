@@ -14,7 +14,7 @@ import (
 // podBuckets start at one second, which is the resolution of the timestamps.
 var podBuckets = []float64{1, 2, 3, 5, 10, 30, 60, 120, 300}
 
-// eventBuckets start at the time that the kubelet requires to send an Event.
+// eventBuckets start at 10 ms, which is about the time that the kubelet needs to send an Event.
 var eventBuckets = []float64{0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300}
 
 // Delays measures the delays of watches. Delays is safe for concurrent use. Delays implements podwatch.Delays.
@@ -52,7 +52,8 @@ func New(registerer prometheus.Registerer) *Delays {
 	return d
 }
 
-// Added implements podwatch.Delays. The watch never repeats an event, because it resumes at its last version.
+// Added implements podwatch.Delays. The watch never repeats an event, because the watch resumes at the version of its
+// last event.
 func (d *Delays) Added(pod *corev1.Pod, at time.Time) { d.record(changeBound, boundAt(pod), at) }
 
 // Changed implements podwatch.Delays.

@@ -74,7 +74,7 @@ func TestDelays(t *testing.T) {
 	put(made)
 	made.Status.Phase = corev1.PodRunning // no condition changes, so the time is unknown
 	put(made)
-	made.Status.Conditions[2] = condition(corev1.PodReady, corev1.ConditionTrue, 30) // from a clock that is ahead
+	made.Status.Conditions[2] = condition(corev1.PodReady, corev1.ConditionTrue, 30) // set by a clock that is ahead
 	put(made)
 
 	h.Clock.Advance(20 * time.Second) // 12:00:40.25

@@ -19,7 +19,7 @@ const Patience = 15 * time.Second
 // Begun returns the time at which the clock of each Source starts.
 func Begun() time.Time { return time.Date(2026, 8, 17, 12, 0, 0, 250e6, time.UTC) }
 
-// Clock is the agent's clock. The test advances it.
+// Clock is the agent's clock, which the test advances.
 type Clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -108,7 +108,7 @@ func (s *Source) Next() timeline.Observation {
 	}
 }
 
-// Nothing fails the test if an observation has arrived.
+// Nothing() fails the test if an observation has arrived.
 func (s *Source) Nothing() {
 	s.t.Helper()
 	select {
@@ -118,7 +118,7 @@ func (s *Source) Nothing() {
 	}
 }
 
-// Until waits for a report with the given status whose detail contains text.
+// Until waits for a report with the given status. The detail of the report must contain the given text.
 func (s *Source) Until(up bool, text string) {
 	s.t.Helper()
 	deadline := time.After(Patience)
@@ -134,8 +134,8 @@ func (s *Source) Until(up bool, text string) {
 	}
 }
 
-// Eventually polls the function ok until it returns true. After Patience, the test fails. The text what names the
-// condition in the error. Eventually is for conditions without a channel.
+// Eventually polls a condition until the condition is true. After Patience, the test fails. The argument "what"
+// describes the condition in the error. Eventually is for conditions without a channel.
 func Eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(Patience); !ok(); time.Sleep(2 * time.Millisecond) {
@@ -158,7 +158,7 @@ func InBackground(t *testing.T, run func(context.Context) error) (stop func()) {
 	}
 }
 
-// Client returns the client that build creates for the server at url.
+// Client returns the client that the given function creates for the server at a URL.
 func Client(t *testing.T, url string, build func(*rest.Config) (rest.Interface, error)) rest.Interface {
 	t.Helper()
 	transport := &http.Transport{}

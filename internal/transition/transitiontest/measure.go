@@ -21,8 +21,8 @@ func (a *agreement) checkWithin(what string, at api.Instant, container string, m
 	a.Errorf("%s %s at %s is outside the bound of the milestone", container, what, at)
 }
 
-// length checks a duration against its start and end. The duration must be present exactly if both times are present
-// and in order.
+// The method "length" compares a duration with its start and end times. The duration must be present exactly if both
+// times are present and in order.
 func (a *agreement) length(what string, length *api.Seconds, from, to api.Instant) {
 	known := !from.IsZero() && !to.IsZero() && !to.Before(from.Time)
 	if known != (length != nil) || known && length.Duration() != to.Sub(from.Time) {
@@ -30,7 +30,8 @@ func (a *agreement) length(what string, length *api.Seconds, from, to api.Instan
 	}
 }
 
-// phase checks a duration against the phase with the same span if the timeline has this phase.
+// The method "phase" compares a duration with a phase of the timeline. Missing, repeated, open and merged phases are
+// not compared.
 func (a *agreement) phase(phase timeline.Phase, container string, length *api.Seconds) {
 	var found []timeline.Span
 	for _, span := range a.want.Phases {
