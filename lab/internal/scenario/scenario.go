@@ -104,6 +104,8 @@ func Table() []Scenario {
 			"memory", hostileTenant, false},
 		{Compare, "the agent beside another version, both with default flags: memory, requests and series", compare,
 			false},
+		{"agent-cost", "what one agent costs on a real node: CPU of a start, beside a bare client-go reflector; memory " +
+			"with 110 pods, CPU of an idle agent, series", agentCost, false},
 		{"event-cost", "2 and 20 starts a second in namespaces with 0 to 50,000 Events: what an agent costs the API " +
 			"server and etcd; PODLAPSE_EVENT_COST=quick measures less", eventCost, false},
 	}

@@ -1,0 +1,234 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podlapse/podlapse/lab/internal/bench"
+	"github.com/podlapse/podlapse/lab/internal/layout"
+	"github.com/podlapse/podlapse/lab/internal/process"
+)
+
+// The load of agent-cost.
+const (
+	ownBlocks      = 4   // number of blocks of starts with present images, and of blocks with cold images
+	ownPresentPods = 30  // number of pods in one block with present images
+	ownColdPods    = 10  // number of pods in one block with cold images
+	fullNode       = 110 // the kubelet's default maximum number of pods
+	idleMinutes    = 2
+	scrapeInterval = 15 * time.Second
+)
+
+// The limits that agent-cost requires. Memory is resident memory in MiB.
+const (
+	fullNodeMemory = 45
+	fewSeries      = 1000
+	idleShare      = 0.0015 // of one core
+)
+
+// agentCost measures on the lab's real node what one agent costs: CPU of a start, memory, CPU of an idle agent, and
+// series. The agent runs beside the node's own agent, with default settings and a state directory. A bare client-go
+// reflector follows the same pods at the same time.
+func agentCost(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
+	if err := b.Node.StartBeside(ctx, []string{"--records=timeline", "--debug-profiles",
+		"--state-dir=" + b.Node.In("agent-cost-state")}); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.Node.StopExtraAgents()) }()
+	if err := b.Node.StartFloor(ctx, layout.NodeName); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.Node.StopFloor()) }()
+	if err := settle(ctx, 0); err != nil {
+		return err
+	}
+	if err := ownSeries(ctx, b, v, "at rest"); err != nil {
+		return err
+	}
+	if err := ownStarts(ctx, b, v, "present images", ownPresentPods, func(string) (string, error) {
+		return b.BaseImage, nil
+	}); err != nil {
+		return err
+	}
+	if err := ownStarts(ctx, b, v, "cold images", ownColdPods, func(name string) (string, error) {
+		return b.Image(ctx, name, smallLayer)
+	}); err != nil {
+		return err
+	}
+	if err := fillNode(ctx, b, v); err != nil {
+		return err
+	}
+	if err := idle(ctx, b, v); err != nil {
+		return err
+	}
+	return ownSeries(ctx, b, v, "after the starts")
+}
+
+// ownUsage is the usage of the extra agent and of the floor program.
+type ownUsage struct{ agent, floor process.Usage }
+
+func usageOf(b *bench.Bench) (u ownUsage, err error) {
+	var failed error
+	if u.agent, err = b.Node.ExtraUsage(0); err != nil {
+		return u, err
+	}
+	u.floor, failed = b.Node.FloorUsage()
+	return u, failed
+}
+
+// ownStarts starts one pod per second, in several blocks, and deletes the pods of each block afterwards. The CPU time
+// includes everything that the agent does until it has reported the pods, but not the deletion.
+func ownStarts(ctx context.Context, b *bench.Bench, v *Verdict, kind string, count int,
+	image func(pod string) (string, error)) error {
+	var agents, floors []time.Duration
+	for block := range ownBlocks + 1 {
+		names, specs := make([]string, count), make([]corev1.PodSpec, count)
+		for i := range count {
+			names[i] = fmt.Sprintf("start-%d-%s-%d", block, kind[:4], i+1)
+			reference, err := image(names[i])
+			if err != nil {
+				return err
+			}
+			specs[i] = corev1.PodSpec{Containers: []corev1.Container{{Name: mainName, Image: reference}},
+				TerminationGracePeriodSeconds: new(int64)}
+		}
+		before, err := usageOf(b)
+		if err != nil {
+			return err
+		}
+		for i, name := range names {
+			if err := b.CreatePod(ctx, name, specs[i]); err != nil {
+				return err
+			}
+			if err := sleep(ctx, time.Second); err != nil {
+				return err
+			}
+		}
+		for _, name := range names {
+			if _, err := b.Beside(0).AwaitSettled(ctx, name); err != nil {
+				return err
+			}
+		}
+		after, err := usageOf(b)
+		if err != nil {
+			return err
+		}
+		if err := b.Kube.DeletePods(ctx, b.Node.Report, b.Namespace); err != nil {
+			return err
+		}
+		if block > 0 { // the first block only fills caches
+			agents = append(agents, (after.agent.CPU-before.agent.CPU)/time.Duration(count))
+			floors = append(floors, (after.floor.CPU-before.floor.CPU)/time.Duration(count))
+		}
+	}
+	agent, floor := pair(agents), pair(floors)
+	v.Compared++
+	v.Note("%s, one start per second: the agent uses %.2f ms of CPU per start (standard error %.2f), and a bare "+
+		"client-go reflector %.2f ms (standard error %.2f): %.1f times as much", kind, milliseconds(agent.mean),
+		milliseconds(agent.standardError), milliseconds(floor.mean), milliseconds(floor.standardError),
+		float64(agent.mean)/float64(floor.mean))
+	if agent.mean <= floor.mean {
+		v.Problem("%s: the agent uses less CPU than a program that only follows the pods: the measurement is wrong", kind)
+	}
+	return nil
+}
+
+// fillNode runs as many pods as a node can have, and measures the agent's memory.
+func fillNode(ctx context.Context, b *bench.Bench, v *Verdict) error {
+	others, err := b.Kube.Pods(ctx, "kube-system")
+	if err != nil {
+		return err
+	}
+	count := int32(fullNode - len(others))
+	if _, err := b.CreateDeployment(ctx, "full", count, corev1.PodSpec{
+		Containers:                    []corev1.Container{{Name: mainName, Image: b.BaseImage}},
+		TerminationGracePeriodSeconds: new(int64)}); err != nil {
+		return err
+	}
+	var running int
+	err = b.Node.Report.Wait(ctx, fmt.Sprintf("%d pods to run", count), 10*time.Minute, time.Second,
+		func(ctx context.Context) error {
+			pods, err := b.Kube.Pods(ctx, b.Namespace)
+			if err != nil {
+				return err
+			}
+			running = 0
+			for _, pod := range pods {
+				if pod.Status.Phase == corev1.PodRunning {
+					running++
+				}
+			}
+			if running < int(count) {
+				return fmt.Errorf("%d pods are running", running)
+			}
+			return nil
+		})
+	if err != nil {
+		return err
+	}
+	if err := sleep(ctx, 20*time.Second); err != nil { // the agent waits for late Events, and returns memory late
+		return err
+	}
+	used, err := usageOf(b)
+	if err != nil {
+		return err
+	}
+	v.Compared++
+	v.Note("%d running pods: the agent has %v of resident memory (%v without the program's file, peak %v), and a bare "+
+		"client-go reflector %v (%v without the program's file)", running, size(used.agent.Memory), size(used.agent.Own),
+		size(used.agent.Peak), size(used.floor.Memory), size(used.floor.Own))
+	if used.agent.Memory > fullNodeMemory<<20 {
+		v.Problem("the agent has %v of resident memory with %d pods, want at most %d MiB", size(used.agent.Memory),
+			running, fullNodeMemory)
+	}
+	return nil
+}
+
+// idle measures the agent's CPU while no pod starts, and while something reads the metrics as Prometheus does.
+func idle(ctx context.Context, b *bench.Bench, v *Verdict) error {
+	before, err := usageOf(b)
+	if err != nil {
+		return err
+	}
+	begunAt := time.Now()
+	for range idleMinutes * int(time.Minute/scrapeInterval) {
+		if err := sleep(ctx, scrapeInterval); err != nil {
+			return err
+		}
+		if _, err := b.Node.Extra(0).Metrics(ctx); err != nil {
+			return err
+		}
+	}
+	after, err := usageOf(b)
+	if err != nil {
+		return err
+	}
+	share := float64(after.agent.CPU-before.agent.CPU) / float64(time.Since(begunAt))
+	v.Compared++
+	v.Note("while no pod starts: the agent uses %.3f %% of a core with a scrape every %s, and a bare client-go reflector "+
+		"%.3f %% without scrapes", 100*share, scrapeInterval,
+		100*float64(after.floor.CPU-before.floor.CPU)/float64(time.Since(begunAt)))
+	if share > idleShare {
+		v.Problem("the idle agent uses %.3f %% of a core, want at most %.3f %%", 100*share, 100*idleShare)
+	}
+	return nil
+}
+
+// ownSeries counts the series that the agent exposes.
+func ownSeries(ctx context.Context, b *bench.Bench, v *Verdict, when string) error {
+	text, err := b.Node.Extra(0).Metrics(ctx)
+	if err != nil {
+		return err
+	}
+	count := len(seriesOf(text))
+	v.Compared++
+	v.Note("series %s: %d", when, count)
+	if count == 0 || count > fewSeries {
+		v.Problem("the agent exposes %d series %s, want at most %d", count, when, fewSeries)
+	}
+	return nil
+}
