@@ -32,7 +32,7 @@ GOLANGCI_LINT := $(TOOLS)/golangci-lint-$(GOLANGCI_LINT_VERSION)/golangci-lint
 GOVULNCHECK   := $(TOOLS)/govulncheck-$(GOVULNCHECK_VERSION)/govulncheck
 
 .DEFAULT_GOAL := help
-.PHONY: FORCE help build image lab up prefetch down status list scenario blame-soak accuracy-page pictures test test-long check vet lint vuln unit stress-tests fuzz image-test page-test node-test compare bench sample-sentences clean
+.PHONY: FORCE help build image lab up prefetch down status list scenario blame-soak accuracy-page pictures test test-long check vet lint vuln unit stress-tests fuzz image-test page-test node-test compare fleet-cost bench sample-sentences clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -97,6 +97,9 @@ compare: build lab ## Compare memory, requests and series with another commit's 
 	git archive $(BEFORE) | tar -x -C "$$dir"; \
 	(cd "$$dir" && CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags '$(LDFLAGS)' -o "$$dir/podlapse-agent" ./cmd/agent); \
 	$(LAB) scenario compare --agent $(AGENT) --before "$$dir/podlapse-agent"
+
+fleet-cost: build lab ## Measure how the agents' cost for the API server grows with the number of nodes.
+	$(LAB) scenario fleet-cost --agent $(AGENT)
 
 # `make test` does not include `make check`, because the first `make check` downloads and builds its tools.
 test: vet unit fuzz image-test page-test node-test ## Run all tests, as continuous integration does.

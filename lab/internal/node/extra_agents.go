@@ -60,6 +60,13 @@ func (n Node) StartExtraAgentsOf(ctx context.Context, nodeName string, agents []
 	return n.startExtraAgents(ctx, agents)
 }
 
+// StartExtraAgent starts the extra agent with the given number for a node that consists only of a runtime socket, and
+// waits until the agent is ready. Other extra agents keep running.
+func (n Node) StartExtraAgent(ctx context.Context, nodeName string, extra int) error {
+	return n.startExtraAgent(ctx, ExtraAgent{n.Agent(), n.AgentKubeconfig(),
+		[]string{"--node-name=" + nodeName, "--cri-endpoint=unix://" + n.ExtraSocket()}}, extra)
+}
+
 // StartBeside starts additional agents on the lab's own node: one agent for each argument. Each argument contains the
 // flags of an agent. StartBeside waits until all agents are ready.
 func (n Node) StartBeside(ctx context.Context, flags ...[]string) error {
@@ -126,6 +133,12 @@ func (n Node) ControlPlaneCPU() (time.Duration, error) {
 	}
 	store, err := n.usage(etcdName)
 	return server.CPU + store.CPU, err
+}
+
+// APIServerMemory returns the resident memory of the API server in bytes.
+func (n Node) APIServerMemory() (int64, error) {
+	server, err := n.usage(apiServerName)
+	return server.Memory, err
 }
 
 func (n Node) usage(name string) (process.Usage, error) {

@@ -106,6 +106,8 @@ func Table() []Scenario {
 			false},
 		{"agent-cost", "what one agent costs on a real node: CPU of a start, beside a bare client-go reflector; memory " +
 			"with 110 pods, CPU of an idle agent, series", agentCost, false},
+		{"fleet-cost", "50, 100 and 200 synthetic nodes: how the cost of the agents for the API server and etcd grows " +
+			"with the number of nodes", fleetCost, false},
 		{"event-cost", "2 and 20 starts a second in namespaces with 0 to 50,000 Events: what an agent costs the API " +
 			"server and etcd; PODLAPSE_EVENT_COST=quick measures less", eventCost, false},
 	}

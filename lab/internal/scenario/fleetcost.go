@@ -1,0 +1,327 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/podlapse/podlapse/lab/internal/bench"
+	"github.com/podlapse/podlapse/lab/internal/metrics"
+	"github.com/podlapse/podlapse/lab/internal/synthetic"
+)
+
+// The load of fleet-cost.
+const (
+	fleetPodsPerNode = 5
+	fleetRate        = 10 // starts per second, on all nodes together
+	fleetStarts      = 100
+	fleetPairs       = 4 // number of pairs of blocks of starts, and of pairs of idle periods
+	fleetIdle        = 20 * time.Second
+	fleetAgents      = 4 // number of nodes with a real agent
+)
+
+// fleetCost measures how the cost of the agents grows with the number of nodes, on the lab's real API server and etcd.
+// The nodes and their pods are synthetic. Each node has a watch like the watch of its kubelet. A few nodes have a real
+// agent, and each other node has a bare watch with the same request instead. event-cost shows that an agent costs the
+// API server as much as a bare watch if the images are present. The scenario requires that both receive the same number
+// of bytes.
+//
+// kwok could play the nodes too. But kwok has no container runtime, so each agent would need the Events of each pod,
+// which agents on real nodes do not need.
+func fleetCost(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
+	runtime := synthetic.NewRuntime()
+	stop, err := runtime.Serve(b.Node.ExtraSocket())
+	if err != nil {
+		return err
+	}
+	defer stop()
+	f := fleet{bench: b, verdict: v, runtime: runtime}
+	defer func() { err = errors.Join(err, f.remove(context.WithoutCancel(ctx))) }()
+	var sizes []fleetSize
+	for _, nodes := range []int{50, 100, 200} {
+		size, err := f.measure(ctx, nodes)
+		if err != nil {
+			return err
+		}
+		sizes = append(sizes, size)
+	}
+	for _, row := range extrapolation(sizes) {
+		v.Note("%s", row)
+	}
+	return nil
+}
+
+// fleet is a number of synthetic nodes with pods.
+type fleet struct {
+	bench   *bench.Bench
+	verdict *Verdict
+	runtime *synthetic.Runtime
+	nodes   int // number of registered nodes
+	blocks  int // number of blocks of starts so far
+}
+
+func fleetNode(i int) string { return fmt.Sprintf("fleet-%d", i+1) }
+
+// grow registers nodes and starts their pods, until the fleet has the given number of nodes.
+func (f *fleet) grow(ctx context.Context, nodes int) error {
+	all, together := errgroup.WithContext(ctx)
+	all.SetLimit(16)
+	for ; f.nodes < nodes; f.nodes++ {
+		node := f.nodes
+		all.Go(func() error {
+			if err := synthetic.Register(together, f.bench.Kube, fleetNode(node)); err != nil {
+				return err
+			}
+			for i := range fleetPodsPerNode {
+				if err := f.start(together, fmt.Sprintf("fleet-%d-%d", node+1, i+1), node); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	return all.Wait()
+}
+
+// start starts one pod with a present image.
+func (f *fleet) start(ctx context.Context, name string, node int) error {
+	kubelet := synthetic.Kubelet{Kube: f.bench.Kube, Runtime: f.runtime, Node: fleetNode(node), Pace: synthetic.Usual()}
+	const image = "images.invalid/fleet:1"
+	f.runtime.AddImage(image)
+	_, err := kubelet.Start(ctx, f.bench.Namespace, name, []string{image}, false)
+	return err
+}
+
+// remove removes the nodes. The caller of the scenario removes the pods.
+func (f *fleet) remove(ctx context.Context) error {
+	var failures []error
+	for i := range f.nodes {
+		failures = append(failures, synthetic.Unregister(ctx, f.bench.Kube, fleetNode(i)))
+	}
+	return errors.Join(failures...)
+}
+
+// measure measures the costs of the agents with the given number of nodes.
+func (f *fleet) measure(ctx context.Context, nodes int) (s fleetSize, err error) {
+	if err := f.grow(ctx, nodes); err != nil {
+		return s, err
+	}
+	s.nodes, s.pods = nodes, nodes*fleetPodsPerNode
+	living, end := context.WithCancel(ctx)
+	kubelets, living := errgroup.WithContext(living)
+	defer func() { end(); err = errors.Join(err, kubelets.Wait()) }()
+	kubelets.Go(func() error { return f.keepAlive(living) })
+	if _, err := f.open(living, kubelets, nil); err != nil {
+		return s, err
+	}
+	var starts, idles []time.Duration
+	for i := range fleetPairs {
+		order := []bool{true, false}
+		if i%2 == 1 {
+			order = []bool{false, true}
+		}
+		var with, without fleetBlock
+		for _, agents := range order {
+			block, err := f.play(living, agents, &s)
+			if err != nil {
+				return s, err
+			}
+			if agents {
+				with = block
+			} else {
+				without = block
+			}
+		}
+		starts = append(starts, (with.start-without.start)/fleetStarts)
+		idles = append(idles, (with.idle-without.idle)*time.Second/fleetIdle)
+	}
+	start, idle := pair(starts), pair(idles)
+	s.start, s.idle = start.mean, idle.mean
+	f.verdict.Compared++
+	f.verdict.Note("%d nodes, %d pods: all agents together add %.3f ms of CPU to the API server and etcd per start "+
+		"(standard error %.3f), and %.2f ms per second without starts (standard error %.2f)", s.nodes, s.pods,
+		milliseconds(start.mean), milliseconds(start.standardError), milliseconds(idle.mean),
+		milliseconds(idle.standardError))
+	return s, nil
+}
+
+// keepAlive keeps all nodes ready until ctx ends.
+func (f *fleet) keepAlive(ctx context.Context) error {
+	all, together := errgroup.WithContext(ctx)
+	for i := range f.nodes {
+		all.Go(func() error {
+			if err := sleep(together, time.Duration(i)*10*time.Millisecond); err != nil {
+				return nil
+			}
+			return synthetic.KeepAlive(together, f.bench.Kube, fleetNode(i))
+		})
+	}
+	return all.Wait()
+}
+
+// open opens a bare watch for each node at the same time. If into is not nil, open skips the nodes with a real agent, and
+// counts the received bytes. The result is the time until all watches were open.
+func (f *fleet) open(ctx context.Context, group *errgroup.Group, into []*byteCount) (time.Duration, error) {
+	begunAt := time.Now()
+	opening, _ := errgroup.WithContext(ctx)
+	opening.SetLimit(64) // the TLS handshakes of more connections would only wait for the two cores
+	for i := range f.nodes {
+		var received io.Writer = io.Discard
+		if into != nil {
+			if i < fleetAgents {
+				continue
+			}
+			received = into[i]
+		}
+		opening.Go(func() error { return followNode(ctx, group, f.bench, fleetNode(i), received) })
+	}
+	return time.Since(begunAt), opening.Wait()
+}
+
+// fleetBlock contains the CPU time of the API server and etcd during a block of starts, and during an idle period.
+type fleetBlock struct{ start, idle time.Duration }
+
+// play measures one block of starts and one idle period, with or without agents.
+func (f *fleet) play(ctx context.Context, agents bool, s *fleetSize) (block fleetBlock, err error) {
+	watching, end := context.WithCancel(ctx)
+	watches, watching := errgroup.WithContext(watching)
+	defer func() { end(); err = errors.Join(err, watches.Wait()) }()
+	var bare []*byteCount
+	if agents {
+		if bare, err = f.rollOut(watching, watches, s); err != nil {
+			return block, err
+		}
+		defer func() { err = errors.Join(err, f.bench.Node.StopExtraAgents()) }()
+	}
+	if err := sleep(ctx, 6*time.Second); err != nil { // the API server might still delete the previous block's pods
+		return block, err
+	}
+	if block.idle, err = f.cost(func() error { return sleep(ctx, fleetIdle) }); err != nil {
+		return block, err
+	}
+	before, beforeBare, err := f.received(ctx, bare)
+	if err != nil {
+		return block, err
+	}
+	f.blocks++
+	if block.start, err = f.cost(func() error { return f.load(ctx) }); err != nil {
+		return block, err
+	}
+	if agents {
+		after, afterBare, err := f.received(ctx, bare)
+		if err != nil {
+			return block, err
+		}
+		f.judgeBytes((after-before)/fleetAgents, (afterBare-beforeBare)/float64(f.loaded()-fleetAgents), s)
+	}
+	return block, f.clear(ctx)
+}
+
+// rollOut starts the agents of all nodes at once, and measures the cost.
+func (f *fleet) rollOut(ctx context.Context, group *errgroup.Group, s *fleetSize) ([]*byteCount, error) {
+	memory, err := f.bench.Node.APIServerMemory()
+	if err != nil {
+		return nil, err
+	}
+	bare := make([]*byteCount, f.nodes)
+	for i := range bare {
+		bare[i] = new(byteCount)
+	}
+	s.rollout, err = f.cost(func() error {
+		var err error
+		s.rolloutTook, err = f.open(ctx, group, bare)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i := range fleetAgents {
+		if err := f.bench.Node.StartExtraAgent(ctx, fleetNode(i), i); err != nil {
+			return nil, err
+		}
+	}
+	after, err := f.bench.Node.APIServerMemory()
+	s.memory = max(s.memory, after-memory)
+	return bare, err
+}
+
+// cost returns the CPU time of the API server and etcd while an action runs.
+func (f *fleet) cost(action func() error) (time.Duration, error) {
+	before, err := f.bench.Node.ControlPlaneCPU()
+	if err != nil {
+		return 0, err
+	}
+	if err := action(); err != nil {
+		return 0, err
+	}
+	after, err := f.bench.Node.ControlPlaneCPU()
+	return after - before, err
+}
+
+// loaded returns the number of nodes on which a block starts pods. Each of these nodes gets the same number of pods.
+func (f *fleet) loaded() int { return min(f.nodes, fleetStarts) }
+
+// load starts pods at a constant rate, each on the next node.
+func (f *fleet) load(ctx context.Context) error {
+	all, together := errgroup.WithContext(ctx)
+	for i := range fleetStarts {
+		all.Go(func() error {
+			if err := sleep(together, time.Duration(i)*time.Second/fleetRate); err != nil {
+				return err
+			}
+			return f.start(together, fmt.Sprintf("block-%d-%d", f.blocks, i+1), i%f.loaded())
+		})
+	}
+	if err := all.Wait(); err != nil {
+		return err
+	}
+	return sleep(ctx, 2*time.Second) // time until all watches have received the last change
+}
+
+// clear deletes the pods and the Events of a block.
+func (f *fleet) clear(ctx context.Context) error {
+	for i := range fleetStarts {
+		if err := f.bench.DeletePod(ctx, fmt.Sprintf("block-%d-%d", f.blocks, i+1)); err != nil {
+			return err
+		}
+	}
+	return synthetic.ClearEvents(ctx, f.bench.Kube, f.bench.Namespace)
+}
+
+// received returns the number of bytes that the pod watches of all real agents, and all bare watches, received so far.
+func (f *fleet) received(ctx context.Context, bare []*byteCount) (agents, watches float64, err error) {
+	if bare == nil {
+		return 0, 0, nil
+	}
+	for i := range fleetAgents {
+		text, err := f.bench.Node.Extra(i).Metrics(ctx)
+		if err != nil {
+			return 0, 0, err
+		}
+		bytes, err := metrics.Sum(text, "podlapse_apiserver_received_bytes_total", `resource="pods"`, `verb="watch"`)
+		if err != nil {
+			return 0, 0, err
+		}
+		agents += bytes
+	}
+	for _, b := range bare[:f.loaded()] {
+		watches += float64(b.Load())
+	}
+	return agents, watches, nil
+}
+
+// judgeBytes requires that a real agent and a bare watch receive the same number of bytes for a start.
+func (f *fleet) judgeBytes(agent, bare float64, s *fleetSize) {
+	s.startBytes = agent * float64(f.loaded()) / fleetStarts
+	f.verdict.Compared++
+	const bookmarks = 0.05 // allowed relative difference, because bookmarks arrive at any time
+	if agent == 0 || math.Abs(agent-bare) > bookmarks*agent {
+		f.verdict.Problem("%d nodes: the watch of an agent received %.0f bytes, and a bare watch %.0f, want the "+
+			"same number", f.nodes, agent, bare)
+	}
+}
