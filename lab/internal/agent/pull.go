@@ -29,7 +29,7 @@ const (
 // Pull is one attempt to pull an image for one container or one image volume.
 type Pull struct {
 	Container    string    `json:"container"`
-	Kind         string    `json:"kind"` // kind of the container
+	Kind         string    `json:"kind"`
 	Image        string    `json:"image"`
 	Registry     string    `json:"registry"`
 	Digest       string    `json:"digest"`
@@ -75,7 +75,7 @@ type Layer struct {
 	UnpackedAt   time.Time `json:"unpacked_at"`
 }
 
-// Blocker is the pull that delayed another pull most.
+// Blocker is the pull that delayed another pull the most.
 type Blocker struct {
 	Namespace string      `json:"namespace"`
 	Pod       string      `json:"pod"`

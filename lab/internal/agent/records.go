@@ -128,8 +128,8 @@ func readRecord(line []byte) (r record, whole bool) {
 	return record{}, false
 }
 
-// Once removes repeated records. If several records have the same ID, Once keeps only the first record. Once keeps all
-// records without an ID.
+// Once removes repeated records. Of several records with the same ID, only the first record remains. All records
+// without an ID remain.
 func Once(timelines []Timeline) []Timeline {
 	var once []Timeline
 	seen := make(map[string]bool)

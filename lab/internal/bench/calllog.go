@@ -19,7 +19,7 @@ const (
 
 // RuntimeCall is one call of the kubelet to the runtime for a pod. The times are from containerd's log.
 type RuntimeCall struct {
-	Span      // EndAt is zero until containerd logs the end of the call, or is started again
+	Span      // EndAt is zero until containerd logs the end of the call, or restarts
 	Kind      string
 	Container string
 	Attempt   int
@@ -142,7 +142,8 @@ func (l *CallLog) endAll() {
 	}
 }
 
-// record adds a call that starts. If the line reports an end, record sets the end of the last matching call instead.
+// If a line of the log reports the start of a call, record adds the call. If the line reports an end, record sets the
+// end of the last open call that matches.
 func (l *CallLog) record(uid string, call RuntimeCall, at time.Time, ends, failed bool) *RuntimeCall {
 	if !ends {
 		l.calls[uid] = append(l.calls[uid], &call)

@@ -41,7 +41,7 @@ func (b *Bench) OpenEventLog() (*EventLog, error) {
 	return &EventLog{namespace: b.Namespace, file: file}, nil
 }
 
-// All returns the Events in the order in which the kubelet created the Events.
+// All returns the Events in the order of their creation.
 func (l *EventLog) All() ([]KubeletEvent, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 // WorkloadKind is a kind of object that creates pods.
 type WorkloadKind string
 
-// The kinds that CreateWorkload creates. CreateDeployment creates Deployments.
+// The kinds of objects that CreateWorkload creates. For Deployments, use CreateDeployment.
 const (
 	StatefulSet WorkloadKind = "StatefulSet"
 	DaemonSet   WorkloadKind = "DaemonSet"

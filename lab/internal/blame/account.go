@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// Account contains the evidence about one pod's start-up that does not come from the agent.
+// Account contains the evidence about one pod's start-up from sources other than the agent.
 type Account struct {
 	CreatedAt time.Time // time when the API server received the request to create the pod
 	BoundAt   time.Time // time when the scheduler reported the binding; zero if the scheduler reported no binding
 	TakenUpAt time.Time // time when the kubelet received the pod; zero if the kubelet's log has no such line
-	Until     time.Time // end of the judged time
+	Until     time.Time // end of the time that the account covers
 
 	Calls     []Call    // calls to the runtime, in the order of their starts
 	Requested []Request // Pulling Events in the kubelet's log
@@ -64,8 +64,8 @@ type Request struct {
 type Run struct {
 	Container string
 	Attempt   int
-	Init      bool // true if the kubelet waits until the container exits before the kubelet continues
-	Hooked    bool // true if the kubelet waits until the hook returns before the kubelet continues
+	Init      bool // true if the kubelet continues only after the container exits
+	Hooked    bool // true if the kubelet continues only after the hook returns
 
 	BegunAt  time.Time // time when the process logged its start; zero if the process did not log its start
 	ExitedAt time.Time // time when the process exited; zero while the process runs
@@ -75,12 +75,12 @@ type Run struct {
 }
 
 // Fault is a fault that the scenario injected. The field Causes contains the true causes of the time between From and
-// FixedAt. The field Then contains the true causes of the rest of the stretch in which FixedAt lies.
+// FixedAt. The field "Then" contains the true causes of the rest of the stretch in which FixedAt lies.
 type Fault struct {
 	Causes  []Cause
 	From    time.Time // if zero, the fault starts with the stretch in which FixedAt lies
 	FixedAt time.Time
-	Then    []Cause // if empty, the causes are those from the independent logs
+	Then    []Cause // if empty, the independent logs show the causes
 	Witness string
 }
 

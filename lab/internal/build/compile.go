@@ -72,8 +72,8 @@ func (b Builder) compile(ctx context.Context, dir string, g group) error {
 	return nil
 }
 
-// watcher reads the output of go build. watcher counts downloaded modules and compiled packages, and keeps the last of
-// the other lines.
+// watcher reads the output of go build. watcher counts downloaded modules and compiled packages, and keeps the end of
+// the remaining output.
 type watcher struct {
 	builder   Builder
 	group     group
@@ -86,7 +86,7 @@ type watcher struct {
 	tail       []string
 }
 
-// read reads until go build closes its output. With the flag -v, go build prints one line for each compiled package.
+// read returns when go build closes its output. With the flag -v, go build prints one line for each compiled package.
 func (w *watcher) read(output io.Reader) {
 	lines := bufio.NewScanner(output)
 	lines.Buffer(nil, 1<<20)

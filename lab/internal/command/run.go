@@ -27,7 +27,7 @@ const (
 	floorCommand    = node.FloorCommand
 )
 
-// Run runs the command in words. Run writes progress messages to stderr and results to stdout.
+// Run runs the given command line. Run writes progress messages to stderr and results to stdout.
 func Run(ctx context.Context, words []string, getenv func(string) string, stdout, stderr io.Writer) error {
 	a, err := parse(words, getenv, scenario.Names())
 	if err != nil {

@@ -21,7 +21,7 @@ type Client struct {
 	http *http.Client
 }
 
-// New returns a client for https://ADDRESS. The client uses the named certificate from the directory certificates.
+// New returns a client for https://ADDRESS. The client uses the named certificate from the given directory.
 func New(address, certificates, name string) (*Client, error) {
 	pool, err := authority(certificates)
 	if err != nil {
@@ -54,7 +54,8 @@ func (e *StatusError) Error() string {
 // IsNotFound reports whether the error means that the object does not exist.
 func IsNotFound(err error) bool { return hasCode(err, http.StatusNotFound) }
 
-// IsConflict reports whether the error means that the object already exists.
+// IsConflict reports whether the server refused the request with status 409, for example because the object already
+// exists.
 func IsConflict(err error) bool { return hasCode(err, http.StatusConflict) }
 
 func hasCode(err error, code int) bool {
@@ -72,12 +73,12 @@ func (c *Client) Create(ctx context.Context, path string, object any) error {
 	return c.call(ctx, http.MethodPost, path, object, nil)
 }
 
-// CreateInto is like Create, and also stores the created object in the argument created.
+// CreateInto is like Create, and also stores the created object in the last argument.
 func (c *Client) CreateInto(ctx context.Context, path string, object, created any) error {
 	return c.call(ctx, http.MethodPost, path, object, created)
 }
 
-// Merge applies a JSON merge patch to the object at the path. A value null removes the field.
+// Merge applies a JSON merge patch to the object at the path. A null value removes the field.
 func (c *Client) Merge(ctx context.Context, path string, change any) error {
 	return c.send(ctx, http.MethodPatch, "application/merge-patch+json", path, change, nil)
 }

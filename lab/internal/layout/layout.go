@@ -137,7 +137,7 @@ func (l Layout) ContainerLogs(namespace, pod, uid, container string) string {
 	return l.In("pod-logs", namespace+"_"+pod+"_"+uid, container)
 }
 
-// Lock returns the path of the lock file. The lock prevents that two lab commands change the same node at the same
+// Lock returns the path of the lock file. The lock prevents two lab commands from changing the same node at the same
 // time.
 func (l Layout) Lock() string { return l.Run + ".lock" }
 

@@ -69,7 +69,7 @@ func (n Node) readAgentObjects() (string, error) {
 	return string(text), nil
 }
 
-// removeBut removes the rendered objects that are not in the list kept.
+// removeBut deletes the rendered objects from the cluster, except the objects in the list "kept".
 func removeBut(ctx context.Context, client *kube.Client, rendered string, kept [][]byte) error {
 	var keep []kube.Name
 	for _, document := range kept {
