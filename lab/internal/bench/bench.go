@@ -54,8 +54,9 @@ func Open(n node.Node, namespace string) (*Bench, error) {
 		Observer: resident(n, namespace)}, nil
 }
 
-// Set creates a bench without faults and a namespace for its pods. If Set fails, Set returns an error and an incomplete
-// bench. The caller must call Clear in both cases. ClearAll finds the namespace by its purpose.
+// Set creates a bench and a namespace for the bench's pods, and ends all injected faults. If Set fails, the returned
+// bench is incomplete or nil. The caller must clear every bench that is not nil, with Clear or later with ClearAll.
+// ClearAll finds the namespace by its purpose.
 func Set(ctx context.Context, n node.Node, namespace, purpose string) (*Bench, error) {
 	b, err := Open(n, namespace)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// PullCall is one call of the runtime's method PullImage. The times are from containerd's log, which has milliseconds.
+// PullCall is one call of the runtime's method PullImage. The times are from containerd's log.
 type PullCall struct {
 	Span          // EndAt is zero while the call is in progress
 	Failed string // containerd's error message

@@ -147,7 +147,7 @@ func (w *PullWitness) accesses(ctx context.Context, reference string) ([]registr
 // read adds the data of the requests that started during the attempt. A request that started during several attempts
 // counts for each of these attempts.
 func (a *Attempt) read(accesses []registry.Access) {
-	const skew = 2 * time.Millisecond // containerd rounds the times in its log
+	const skew = 2 * time.Millisecond // tolerance between the times in the two logs
 	for _, access := range accesses {
 		if access.StartAt.Before(a.Call.StartAt.Add(-skew)) || access.StartAt.After(a.Call.EndAt.Add(skew)) {
 			continue

@@ -23,7 +23,7 @@ import (
 // call Hold.
 type Node struct {
 	layout.Layout
-	Programs build.Programs // empty for the commands down and status, which start no programs
+	Programs build.Programs // empty for the command "lab down", which starts no programs
 	Report   *progress.Reporter
 }
 

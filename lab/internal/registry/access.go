@@ -31,8 +31,8 @@ type accessLog struct {
 	next    uint64
 }
 
-// accessLogSize is the maximum number of requests in the log. If the log is full, a new request replaces the oldest
-// request.
+// accessLogSize is the maximum number of requests in the log. If the log is full, the registry removes the oldest
+// quarter of the log.
 const accessLogSize = 8192
 
 func (l *accessLog) add(a Access) {
