@@ -107,8 +107,8 @@ func (t Timeline) PullOf(container string) (Pull, bool) {
 	return pulls[len(pulls)-1], true
 }
 
-// PullsOf returns the pulls for a container, in the order of the attempts. For an image volume, the argument container
-// is "image:REFERENCE".
+// PullsOf returns the pulls for a container, in the order of the attempts. The container name of an image volume is
+// "image:REFERENCE".
 func (t Timeline) PullsOf(container string) (pulls []Pull) {
 	for _, p := range t.Pulls {
 		if p.Container == container {

@@ -92,8 +92,8 @@ func (b *Bench) clusterMeta(ctx context.Context, name string) (metav1.ObjectMeta
 }
 
 // Token requests a token of a service account for a pod. The token has the form of the kubelet's tokens: it names the
-// pod and the pod's node, and expires with the pod. If the argument pod is empty, the token names neither a pod nor a
-// node.
+// pod and the pod's node, and expires with the pod. If the name of the pod is empty, the token names neither a pod nor
+// a node.
 func (b *Bench) Token(ctx context.Context, account, pod string) (string, error) {
 	if pod == "" {
 		return b.AccountToken(ctx, b.Namespace, account)

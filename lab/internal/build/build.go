@@ -33,7 +33,7 @@ type Builder struct {
 	Report *progress.Reporter
 }
 
-// Plan returns the directories of the programs. The result build is true if the directory of the third-party programs
+// Plan returns the directories of the programs. The second result is true if the directory of the third-party programs
 // does not exist.
 func (b Builder) Plan(ctx context.Context) (programs Programs, build bool, err error) {
 	version, err := b.goVersion(ctx)

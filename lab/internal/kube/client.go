@@ -162,14 +162,13 @@ func (c *Client) raw(ctx context.Context, method, contentType, path string, body
 // Server returns the URL of the server. Proxies use the methods Server and Transport.
 func (c *Client) Server() string { return c.base }
 
-// Transport returns the transport of the client. The caller must not use the transport while the client sends requests.
+// Transport returns the transport of the client, which adds the client's credentials to requests.
 func (c *Client) Transport() http.RoundTripper { return c.http.Transport }
 
 // Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// ApplyAnnotations sets annotations on a pod with a forced server-side apply. The argument manager is the field
-// manager.
+// ApplyAnnotations sets annotations on a pod, as the given field manager, with a forced server-side apply.
 func (c *Client) ApplyAnnotations(ctx context.Context, namespace, pod, manager string,
 	annotations map[string]string) error {
 	return c.send(ctx, http.MethodPatch, "application/apply-patch+yaml",

@@ -26,7 +26,7 @@ type Layout struct {
 	Cache string // built programs; the command down keeps the directory
 }
 
-// FromEnvironment returns the layout that the environment variables define. The argument getenv is os.Getenv, except in
+// FromEnvironment returns the layout that the environment variables define. The given function is os.Getenv, except in
 // tests.
 func FromEnvironment(getenv func(string) string) (Layout, error) {
 	state := getenv(StateVariable)
@@ -131,8 +131,8 @@ func (l Layout) PodLogs(namespace, pod, uid, container string) string {
 	return filepath.Join(l.ContainerLogs(namespace, pod, uid, container), "0.log")
 }
 
-// ContainerLogs returns the directory with the logs of all runs of a container. If the argument pod or uid is "*",
-// ContainerLogs returns a pattern for several directories.
+// ContainerLogs returns the directory with the logs of all runs of a container. If the name or the UID of the pod is
+// "*", ContainerLogs returns a pattern for several directories.
 func (l Layout) ContainerLogs(namespace, pod, uid, container string) string {
 	return l.In("pod-logs", namespace+"_"+pod+"_"+uid, container)
 }

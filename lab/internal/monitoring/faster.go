@@ -90,7 +90,7 @@ func fasterExpression(text string, times time.Duration) (string, error) {
 	return expression.String(), nil
 }
 
-// usesTime reports whether an expression calls the function time.
+// usesTime reports whether an expression calls PromQL's function time().
 func usesTime(expression parser.Expr) (uses bool) {
 	parser.Inspect(expression, func(node parser.Node, _ []parser.Node) error {
 		if call, ok := node.(*parser.Call); ok && call.Func.Name == "time" {
