@@ -15,8 +15,8 @@ type comparison struct {
 	problems   []string
 }
 
-// Disagreements lists the contradictions between a timeline and the transition records that were printed with it. These
-// differences are contradictions:
+// Disagreements lists the contradictions between a timeline and the transition records that the agent printed with the
+// timeline. These differences are contradictions:
 //
 //   - a different pod, owner, container, order or image
 //   - an instant outside the interval of its milestone

@@ -45,7 +45,7 @@ func (c *comparison) instant(what string, at time.Time, allowed span) {
 	}
 }
 
-// marked returns the interval of the named milestone, for the lowest attempt.
+// marked returns the interval of the named milestone in the attempt with the lowest number.
 func (c *comparison) marked(name, container string) span {
 	var first *Milestone
 	for i, m := range c.timeline.Milestones {
@@ -72,9 +72,9 @@ func (c *comparison) running(container string) span {
 }
 
 // startInterval returns the interval in which a container started. The container starts when its startup probe passes.
-// A container without a startup probe starts when its hook returns. A container with neither starts when it is running.
-// The timeline does not show whether a container has a probe or a hook. The timeline shows only the milestones with
-// evidence, and the names of the milestones whose evidence is missing.
+// A container without a startup probe starts when its hook returns. A container with neither a probe nor a hook starts
+// when it is running. The timeline does not show whether a container has a probe or a hook. The timeline shows only the
+// milestones with evidence, and the names of the milestones whose evidence is missing.
 func (c *comparison) startInterval(container string) span {
 	for _, name := range []string{"started", "post_started"} {
 		if s := c.marked(name, container); s.known {

@@ -98,7 +98,7 @@ type record struct {
 }
 
 // readRecord parses one line. If an agent was killed while it wrote the line, the line can also contain the first
-// record of the next agent. In this case, whole is false.
+// record of the next agent. The second result is then false.
 func readRecord(line []byte) (r record, whole bool) {
 	for at := 0; at < len(line); at++ {
 		if line[at] != '{' {

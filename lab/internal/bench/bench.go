@@ -74,7 +74,7 @@ func Set(ctx context.Context, n node.Node, namespace, purpose string) (*Bench, e
 	return b, b.Kube.CreateNamespace(ctx, n.Report, namespace, purpose)
 }
 
-// ClearAll clears the benches that remained on the node after killed runs with the same purpose.
+// ClearAll clears the remaining benches of killed runs with the given purpose.
 func ClearAll(ctx context.Context, n node.Node, purpose string) error {
 	client, err := n.Kube()
 	if err != nil {

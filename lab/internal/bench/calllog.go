@@ -36,9 +36,9 @@ type RuntimeCall struct {
 type CallLog struct {
 	mu    sync.Mutex
 	file  tail
-	calls map[string][]*RuntimeCall // calls in the order of their starts, by the pod's UID
-	pod   map[string]string         // UID of the pod, by the ID of its sandbox
-	named map[string]*RuntimeCall   // CallCreate that created the container, by the ID of the container
+	calls map[string][]*RuntimeCall // calls for each UID of a pod, in the order of their starts
+	pod   map[string]string         // UID of the pod for each ID of a sandbox
+	named map[string]*RuntimeCall   // call of the kind CallCreate for each ID of a container
 	last  time.Time                 // timestamp of the last line
 }
 

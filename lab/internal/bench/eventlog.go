@@ -32,7 +32,8 @@ type EventLog struct {
 	begun  *KubeletEvent // last Event, if its message is on the next line of the log
 }
 
-// OpenEventLog returns an EventLog for the Events about the bench's pods that the kubelet creates from now on.
+// OpenEventLog returns an EventLog for Events about the bench's pods. The EventLog contains only Events that the
+// kubelet creates from now on.
 func (b *Bench) OpenEventLog() (*EventLog, error) {
 	file, err := tailOf(b.Node.KubeletLog())
 	if err != nil {

@@ -19,7 +19,7 @@ type PullCall struct {
 type PullLog struct {
 	mu    sync.Mutex
 	file  tail
-	calls map[string][]PullCall // calls in the order of their starts, by the requested image reference
+	calls map[string][]PullCall // calls for each requested image reference, in the order of their starts
 	last  time.Time             // timestamp of the last line
 }
 

@@ -31,7 +31,7 @@ type Attempt struct {
 	Hit       bool  // true if a fault of the registry interrupted or refused a response
 }
 
-// PullWitness collects the pull attempts since WitnessPulls.
+// PullWitness collects the pull attempts since the call of WitnessPulls.
 type PullWitness struct {
 	bench   *Bench
 	kubelet *EventLog
@@ -172,8 +172,8 @@ func (a *Attempt) read(accesses []registry.Access) {
 }
 
 // Pull returns the period of the pull, usually from the registry's log. If the registry received no request, the period
-// is from the runtime's log. The period is also from the runtime's log if it exceeds the registry's period by more than
-// the argument "besides".
+// is from the runtime's log. If the runtime's period is longer than the registry's period by more than the argument
+// "besides", the period is also from the runtime's log.
 func (a Attempt) Pull(besides time.Duration) (pull Span, byRegistry bool) {
 	if a.Asked.StartAt.IsZero() || a.Call.Length()-a.Asked.Length() > besides {
 		return a.Call.Span, false

@@ -21,7 +21,7 @@ const (
 	CronJob     WorkloadKind = "CronJob" // its schedule is midnight on February 29
 )
 
-// CreateWorkload creates an object that creates one pod on the node. The pod has the label app, whose value is the
+// CreateWorkload creates an object that creates one pod on the node. The pod has the label "app", whose value is the
 // object's name.
 func (b *Bench) CreateWorkload(ctx context.Context, kind WorkloadKind, name string, spec corev1.PodSpec) error {
 	labels := map[string]string{"app": name}

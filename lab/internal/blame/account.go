@@ -48,7 +48,7 @@ type Call struct {
 	Attempt   int
 	Failed    bool
 
-	Network       []Span    // for a sandbox: run times of the network plugin
+	Network       []Span    // for a sandbox: periods in which the network plugin ran
 	NetworkFailed bool      // true if the network plugin returned an error
 	PauseImage    Span      // for a sandbox: period in which the registry served the pause image
 	LastByteAt    time.Time // for a pull: time of the registry's last byte; zero if the registry received no request
@@ -71,7 +71,7 @@ type Run struct {
 	ExitedAt time.Time // time when the process exited; zero while the process runs
 	HeardAt  time.Time // time when the runtime learned of the exit
 	HookedAt time.Time // time when the post-start hook logged its end
-	ReadyAt  time.Time // time when the last startup or readiness probe logged that it passes
+	ReadyAt  time.Time // time when the last startup or readiness probe logged that it passed
 }
 
 // Fault is a fault that the scenario injected. The field Causes contains the true causes of the time between From and
@@ -124,7 +124,7 @@ func (a Account) Stretches() []Stretch {
 }
 
 // closedCalls returns all calls, each with an end. If the end is not in the log, the call ends with the start of the
-// next call, or with the account. If containerd exited during the call, the call ends with this exit.
+// next call, or at the end of the account. If containerd exited during the call, the call ends with this exit.
 func (a Account) closedCalls() []Call {
 	calls := slices.Clone(a.Calls)
 	slices.SortStableFunc(calls, func(x, y Call) int { return x.From.Compare(y.From) })

@@ -24,7 +24,7 @@ type Finding struct {
 	Length   time.Duration
 }
 
-// isSame reports whether the phase and the causes are those of the finding.
+// isSame reports whether the phase and the causes are the same as in the finding.
 func (f Finding) isSame(stretch Stretch, t Reported) bool {
 	return f.Reported.Span == t.Span && slices.Equal(f.Stretch.Causes, stretch.Causes)
 }

@@ -21,7 +21,7 @@ type Reported struct {
 // once per second. The agent therefore cannot yet know the events in the last second of a phase in progress.
 const newsDelay = time.Second
 
-// Read converts the phases of a timeline.
+// Read converts the phases of a timeline to the type Reported.
 func Read(timeline agent.Timeline) ([]Reported, error) {
 	var reported []Reported
 	for _, p := range timeline.Phases {

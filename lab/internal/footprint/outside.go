@@ -14,7 +14,7 @@ import (
 // place is a directory of the machine outside the lab's own directories.
 type place struct {
 	path  string
-	whole bool // if true, Restore removes the directory with its content; if false, only if the directory is empty
+	whole bool // if true, Restore removes the directory with its content; if false, only an empty directory
 }
 
 // builtIn returns the directories that the kubelet and libcni always create, even if their configuration specifies
@@ -90,9 +90,9 @@ func Load(path string) (Before, error) {
 	return before, nil
 }
 
-// Restore returns the machine to the state from before the lab's start. Restore removes directories that did not exist,
-// and resets the kernel settings. From other directories, Restore removes only the lab's files. The arguments are the
-// lab's state directory and the name of the lab's network.
+// Restore returns the machine to the state from before the lab's start. Restore removes the directories that did not
+// exist before the lab started, and resets the kernel settings. From other directories, Restore removes only the lab's
+// files. The arguments are the lab's state directory and the name of the lab's network.
 func (b Before) Restore(state, network string) error {
 	var failures []error
 	removeLinks("/var/log/containers", state)

@@ -21,9 +21,9 @@ const defaultState = "/var/lib/podlapse-lab"
 
 // Layout contains the absolute paths of a lab's directories.
 type Layout struct {
-	State string // configuration, data and logs; the command down removes the directory
+	State string // configuration, data and logs; "lab down" removes the directory
 	Run   string // sockets and containerd's state; the path must be short, because a socket path has at most 107 bytes
-	Cache string // built programs; the command down keeps the directory
+	Cache string // built programs; "lab down" keeps the directory
 }
 
 // FromEnvironment returns the layout that the environment variables define. The given function is os.Getenv, except in

@@ -102,7 +102,7 @@ func (n Node) await(ctx context.Context, c component) error {
 	return nil
 }
 
-// listensOn returns the addresses of a component, which the command status prints.
+// listensOn returns the addresses of a component for the output of "lab status".
 func (c component) listensOn() string {
 	var text string
 	for _, port := range c.ports {

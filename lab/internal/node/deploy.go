@@ -55,7 +55,7 @@ func (n Node) AgentImage() string {
 }
 
 // pushAgentImage reads the agent's image for this machine's platform from an OCI archive, and pushes the image to the
-// lab's registry. The script image.sh builds such archives.
+// lab's registry. The script image.sh builds this archive.
 func (n Node) pushAgentImage(ctx context.Context, archive string) error {
 	dir, err := os.MkdirTemp(n.State, "agent-image-")
 	if err != nil {

@@ -1,5 +1,5 @@
 // Package node is the lab's Kubernetes node. The package configures and starts the components of the node, reports
-// their status, and removes the node without remains.
+// their status, and removes the node completely.
 package node
 
 import (

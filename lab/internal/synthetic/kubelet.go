@@ -140,7 +140,7 @@ func (s *start) image(ctx context.Context, name, image string, cold bool) error 
 			fmt.Sprintf("Container image %q already present on machine and can be accessed by the pod", image))
 	}
 	pulling := s.pod.event(name, "Pulling", fmt.Sprintf("Pulling image %q", image), time.Now())
-	askedAt := time.Now() // like the kubelet, measure the duration after the Event's name was chosen
+	askedAt := time.Now() // as in the kubelet, the measured duration starts after the choice of the Event's name
 	if err := s.send(ctx, pulling); err != nil {
 		return err
 	}
