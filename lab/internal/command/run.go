@@ -88,8 +88,8 @@ func down(ctx context.Context, n node.Node) error {
 }
 
 func status(ctx context.Context, n node.Node, stdout io.Writer) error {
-	// The command "lab status" prints the path of kubectl, which the plan contains. The command ignores an error,
-	// because it must also work without the source directory.
+	// The command "lab status" prints the path of kubectl, which the plan contains. The command ignores an error, and
+	// therefore also works without the source directory.
 	if programs, _, _, err := plan(ctx, n); err == nil {
 		n.Programs = programs
 	}
