@@ -15,13 +15,13 @@ type comparison struct {
 	problems   []string
 }
 
-// Disagreements lists the contradictions between a timeline and the transition records that were printed with it. These
-// differences are contradictions:
+// Disagreements lists the contradictions between a timeline and the transition records that the agent printed with the
+// timeline. These differences are contradictions:
 //
 //   - a different pod, owner, container, order or image
 //   - an instant outside the interval of its milestone
 //   - a missing instant whose milestone is in the timeline
-//   - a duration that differs from its phase, or from the time between its ends
+//   - a duration that differs from the duration of its phase, or from the time between its start and its end
 func (t Timeline) Disagreements() []string {
 	if len(t.Transitions) == 0 || t.Transitions[0].Metrics.Pod == nil {
 		return []string{"the first transition record must be the record of the pod"}
@@ -91,7 +91,7 @@ func (c *comparison) length(what string, length json.Number, from, to time.Time)
 	}
 }
 
-// requireAbsent requires that a record omits the durations that do not exist for its type.
+// requireAbsent requires that a record omits the given durations.
 func (c *comparison) requireAbsent(what string, lengths ...json.Number) {
 	for _, length := range lengths {
 		if length != "" {
@@ -100,8 +100,8 @@ func (c *comparison) requireAbsent(what string, lengths ...json.Number) {
 	}
 }
 
-// phase requires that a duration in a record equals the duration of the same phase in the timeline. If the timeline
-// merges the phase with others, phase checks nothing.
+// The method phase requires that a duration in a record equals the duration of the same phase in the timeline. The
+// method checks nothing if the phase is open, merged or repeated, or if the timeline has conflicts.
 func (c *comparison) phase(phase, container string, length json.Number) {
 	var found []Phase
 	for _, p := range c.timeline.Phases {

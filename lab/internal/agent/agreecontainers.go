@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// container is a container whose image is listed in the timeline.
+// container is a container or an image volume from the timeline's list of pulls.
 type container struct{ Name, Kind, Image string }
 
 // containers returns the containers in the kubelet's order, including image volumes, but without ephemeral containers.
@@ -60,8 +60,7 @@ func (c *comparison) compareMain(name string, r *ContainerTransition) {
 	c.requireAbsent(name+" previous to running", r.PreviousToRunning)
 }
 
-// compareInit compares the record of an init container or a sidecar. This container is the last element of the argument
-// containers.
+// compareInit compares the record of the last given container, which must be an init container or a sidecar.
 func (c *comparison) compareInit(containers []container, r *ContainerTransition) {
 	last := len(containers) - 1
 	name := containers[last].Name
@@ -86,8 +85,8 @@ func (c *comparison) compareInit(containers []container, r *ContainerTransition)
 }
 
 // succeeded returns the interval in which the successful run of an init container ended. The timeline does not show
-// which run succeeded. Therefore, succeeded prefers a run whose end can be at the reported time, and otherwise uses the
-// last run. If no later container ran, possibly no run succeeded.
+// which run was successful. Therefore, the method prefers a run whose end can be at the reported time, and otherwise
+// uses the last run. If no later container ran and the pod is not ready, all runs might have failed.
 func (c *comparison) succeeded(name string, reported time.Time) span {
 	var last span
 	for _, m := range c.timeline.Milestones {

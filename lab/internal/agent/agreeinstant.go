@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// span is the interval in which the timeline allows an instant. If the start or the end of the interval is unknown, its
-// value is zero. If the fields known and doubtful are both false, the timeline allows no instant.
+// span is the interval in which an instant must lie, according to the timeline. An unknown start or end of the interval
+// is zero. If the record must omit the instant, the fields "known" and "doubtful" are both false.
 type span struct {
 	known    bool // the record must contain the instant
 	doubtful bool // the record is allowed to contain or omit the instant
@@ -32,8 +32,8 @@ func (s span) laterOf(other span) span {
 	return both
 }
 
-// instant checks an instant in a record. If the timeline knows the instant, the record must contain the instant. An
-// instant in the record must lie in the interval from the timeline.
+// The method instant checks one instant in a record. If the timeline knows the instant, the record must contain the
+// instant. An instant in the record must lie in the interval from the timeline.
 func (c *comparison) instant(what string, at time.Time, allowed span) {
 	switch {
 	case at.IsZero() && allowed.known:
@@ -45,7 +45,7 @@ func (c *comparison) instant(what string, at time.Time, allowed span) {
 	}
 }
 
-// marked returns the interval of the named milestone, for the lowest attempt.
+// marked returns the interval of the named milestone in the attempt with the lowest number.
 func (c *comparison) marked(name, container string) span {
 	var first *Milestone
 	for i, m := range c.timeline.Milestones {
@@ -72,9 +72,9 @@ func (c *comparison) running(container string) span {
 }
 
 // startInterval returns the interval in which a container started. The container starts when its startup probe passes.
-// A container without a startup probe starts when its hook returns. A container with neither starts when it is running.
-// The timeline does not show whether a container has a probe or a hook. The timeline shows only the milestones with
-// evidence, and the names of the milestones whose evidence is missing.
+// A container without a startup probe starts when its hook returns. A container with neither a probe nor a hook starts
+// when it is running. The timeline does not show whether a container has a probe or a hook. The timeline shows only the
+// milestones with evidence, and the names of the milestones whose evidence is missing.
 func (c *comparison) startInterval(container string) span {
 	for _, name := range []string{"started", "post_started"} {
 		if s := c.marked(name, container); s.known {
@@ -112,8 +112,9 @@ func (c *comparison) initialized() span {
 	return initialized
 }
 
-// passed returns the interval in which the kubelet could start the container that follows an init container or a
-// sidecar. For an init container, the interval is the end time in the record of the init container.
+// passed returns the interval in which an init container or a sidecar completed its step, so that the kubelet could
+// start the next container. For an init container, both ends of the interval are the end time in the container's
+// record.
 func (c *comparison) passed(known container) span {
 	if known.Kind == Sidecar {
 		return c.startInterval(known.Name)

@@ -2,8 +2,8 @@ package agent
 
 import "time"
 
-// comparePulls requires one record for each image whose pull has a known start. The records must be in the kubelet's
-// order.
+// comparePulls requires one record for each container or image volume whose pull has a known start. The records must be
+// in the kubelet's order.
 func (c *comparison) comparePulls() {
 	reported := c.pulls
 	for _, of := range c.timeline.containers() {
@@ -45,7 +45,7 @@ func (c *comparison) comparePull(what string, reported, want PullTransition) {
 }
 
 // transitionOf returns the expected record about a container's pulls, without the duration. If the start of the pulls
-// is unknown, the result dated is false.
+// is unknown, the second result is false.
 func (t Timeline) transitionOf(container string) (want PullTransition, dated bool) {
 	attempts := t.PullsOf(container)
 	last := attempts[len(attempts)-1]

@@ -90,7 +90,7 @@ func (c Client) Metrics(ctx context.Context) (string, error) {
 // Objects contains the pod objects that the agent serves.
 type Objects struct {
 	Cache struct {
-		// time of the latest verification; zero if no verification has happened
+		// time of the latest comparison with the API server; zero if there was no comparison
 		VerifiedAt time.Time `json:"verified_at"`
 	} `json:"cache"`
 	Items []corev1.Pod `json:"items"`

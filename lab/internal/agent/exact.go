@@ -11,8 +11,8 @@ import (
 // Nanoseconds converts decimal seconds to a duration without rounding. Nanoseconds returns an error if the number is
 // missing or is not a whole number of nanoseconds.
 func Nanoseconds(seconds json.Number) (time.Duration, error) {
-	// big.Rat also accepts fractions and huge exponents. The agent's numbers contain neither, so a limit of the length
-	// is safe.
+	// big.Rat also accepts fractions and huge exponents. The agent's numbers contain no slash and no exponent, and are
+	// shorter than this limit.
 	const longest = 40
 	value, ok := new(big.Rat).SetString(seconds.String())
 	if !ok || len(seconds) > longest {

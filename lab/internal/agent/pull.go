@@ -29,7 +29,7 @@ const (
 // Pull is one attempt to pull an image for one container or one image volume.
 type Pull struct {
 	Container    string    `json:"container"`
-	Kind         string    `json:"kind"` // kind of the container
+	Kind         string    `json:"kind"`
 	Image        string    `json:"image"`
 	Registry     string    `json:"registry"`
 	Digest       string    `json:"digest"`
@@ -75,7 +75,7 @@ type Layer struct {
 	UnpackedAt   time.Time `json:"unpacked_at"`
 }
 
-// Blocker is the pull that delayed another pull most.
+// Blocker is the pull that delayed another pull the most.
 type Blocker struct {
 	Namespace string      `json:"namespace"`
 	Pod       string      `json:"pod"`
@@ -107,8 +107,8 @@ func (t Timeline) PullOf(container string) (Pull, bool) {
 	return pulls[len(pulls)-1], true
 }
 
-// PullsOf returns the pulls for a container, in the order of the attempts. For an image volume, the argument container
-// is "image:REFERENCE".
+// PullsOf returns the pulls for a container, in the order of the attempts. The container name of an image volume is
+// "image:REFERENCE".
 func (t Timeline) PullsOf(container string) (pulls []Pull) {
 	for _, p := range t.Pulls {
 		if p.Container == container {

@@ -98,7 +98,7 @@ type record struct {
 }
 
 // readRecord parses one line. If an agent was killed while it wrote the line, the line can also contain the first
-// record of the next agent. In this case, whole is false.
+// record of the next agent. The second result is then false.
 func readRecord(line []byte) (r record, whole bool) {
 	for at := 0; at < len(line); at++ {
 		if line[at] != '{' {
@@ -128,8 +128,8 @@ func readRecord(line []byte) (r record, whole bool) {
 	return record{}, false
 }
 
-// Once removes repeated records. If several records have the same ID, Once keeps only the first record. Once keeps all
-// records without an ID.
+// Once removes repeated records. Of several records with the same ID, only the first record remains. All records
+// without an ID remain.
 func Once(timelines []Timeline) []Timeline {
 	var once []Timeline
 	seen := make(map[string]bool)

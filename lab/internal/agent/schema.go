@@ -12,7 +12,7 @@ import (
 // Schemas contains the JSON schemas of the records.
 type Schemas struct {
 	Timeline   *jsonschema.Schema
-	End        *jsonschema.Schema // schema for termination records, which are in the same file as timelines
+	End        *jsonschema.Schema // schema for termination records, from the same schema file as Timeline
 	Transition *jsonschema.Schema
 }
 

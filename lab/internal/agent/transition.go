@@ -14,7 +14,7 @@ type Transition struct {
 	Raw []byte `json:"-"` // the line as received
 }
 
-// TransitionMetrics is the content of a record. Exactly one of the three pointers at its end is set.
+// TransitionMetrics is the content of a record. Exactly one of the fields Pod, ContainerReached and ImagePull is set.
 type TransitionMetrics struct {
 	Type    string `json:"type"`
 	Partial bool   `json:"partial"`

@@ -44,7 +44,7 @@ func unpack(archive, dir string) error {
 		return err
 	}
 	defer file.Close()
-	root, err := os.OpenRoot(dir) // prevents that names in the archive refer to files outside the directory
+	root, err := os.OpenRoot(dir) // names in the archive cannot refer to files outside the directory
 	if err != nil {
 		return err
 	}

@@ -16,8 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// podName is the key for the name of the pod in the audit log. The API server logs this name if the kubelet requested
-// the token for the pod.
+// podName is the key for the name of the pod in the audit log. The API server logs this name if the token of the
+// request is bound to a pod.
 const podName = "authentication.kubernetes.io/pod-name"
 
 // event is the part of an audit event (audit.k8s.io/v1) that this package uses.
@@ -39,8 +39,8 @@ type Use struct {
 	Refused []string // requests that the API server refused, without duplicates
 }
 
-// Of returns the permissions that a pod used, according to the audit log in the file path. Of ignores requests for
-// paths that are not resources, such as /version. Every account is allowed to read these paths.
+// Of returns the permissions that a pod used, according to the audit log in the given file. The result omits requests
+// for paths that are not resources, such as /version. Every account is allowed to read these paths.
 func Of(path, pod string) (Use, error) {
 	rights, refused := map[string]bool{}, map[string]bool{}
 	err := forEach(path, func(e event) {
@@ -82,7 +82,7 @@ func Requests(path, user string) (map[string]int, error) {
 	return counts, err
 }
 
-// forEach calls the argument do for every event of a log.
+// forEach calls a function for every event of a log.
 func forEach(path string, do func(event)) error {
 	data, err := os.ReadFile(path)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// CreateAccount creates a ServiceAccount and gives it the permissions of the rules in the whole cluster.
+// CreateAccount creates a ServiceAccount with the permissions of the given rules. The permissions are cluster-wide.
 func (b *Bench) CreateAccount(ctx context.Context, name string, rules ...rbacv1.PolicyRule) error {
 	account := corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	if err := b.Kube.Create(ctx, "/api/v1/namespaces/"+b.Namespace+"/serviceaccounts", account); err != nil {
@@ -80,7 +80,7 @@ func (b *Bench) ApplyOwned(ctx context.Context, document []byte) error {
 }
 
 // clusterMeta returns the metadata for a cluster-scoped object. The bench's namespace is the object's owner, so
-// Kubernetes deletes the object with the namespace.
+// Kubernetes deletes the object together with the namespace.
 func (b *Bench) clusterMeta(ctx context.Context, name string) (metav1.ObjectMeta, error) {
 	var namespace corev1.Namespace
 	if err := b.Kube.Get(ctx, "/api/v1/namespaces/"+b.Namespace, &namespace); err != nil {
@@ -92,8 +92,8 @@ func (b *Bench) clusterMeta(ctx context.Context, name string) (metav1.ObjectMeta
 }
 
 // Token requests a token of a service account for a pod. The token has the form of the kubelet's tokens: it names the
-// pod and the pod's node, and expires with the pod. If the argument pod is empty, the token names neither a pod nor a
-// node.
+// pod and the pod's node, and expires with the pod. If the name of the pod is empty, the token names neither a pod nor
+// a node.
 func (b *Bench) Token(ctx context.Context, account, pod string) (string, error) {
 	if pod == "" {
 		return b.AccountToken(ctx, b.Namespace, account)

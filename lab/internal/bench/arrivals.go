@@ -9,8 +9,8 @@ import (
 )
 
 // Arrival contains the times at which the bench's own watch delivered the changes of a pod. If the watch has not
-// delivered a change, the time of the change is zero. Each time is a few milliseconds after the API server stored the
-// change, and never earlier.
+// delivered a change, the time of the change is zero. Each time is later than the time when the API server stored the
+// change, typically by a few milliseconds.
 type Arrival struct {
 	UID               string
 	AcknowledgedAt    time.Time // time of the kubelet's first status with a start time

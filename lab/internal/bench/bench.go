@@ -31,13 +31,13 @@ type Bench struct {
 	BaseImage string // reference of the image without additional layers
 	Seed      uint64 // seed for all random choices of a scenario
 	Before    string // path of another agent program, with which a scenario compares the agent
-	Observer         // the node's own agent
+	Observer         // reads the reports of the node's own agent
 
 	base   v1.Image
 	faults faults
 }
 
-// FreshName adds random characters to a prefix. No earlier namespace has the resulting name.
+// FreshName adds random characters to a prefix. The random characters keep the names of different runs apart.
 func FreshName(prefix string) string {
 	var random [3]byte
 	_, _ = rand.Read(random[:]) // crypto/rand does not fail on Linux
@@ -54,8 +54,9 @@ func Open(n node.Node, namespace string) (*Bench, error) {
 		Observer: resident(n, namespace)}, nil
 }
 
-// Set creates a bench without faults and a namespace for its pods. If Set fails, Set returns an error and an incomplete
-// bench. The caller must call Clear in both cases. ClearAll finds the namespace by its purpose.
+// Set creates a bench and a namespace for the bench's pods, and ends all injected faults. If Set fails, the returned
+// bench is incomplete or nil. The caller must clear every bench that is not nil, with Clear or later with ClearAll.
+// ClearAll finds the namespace by its purpose.
 func Set(ctx context.Context, n node.Node, namespace, purpose string) (*Bench, error) {
 	b, err := Open(n, namespace)
 	if err != nil {
@@ -73,7 +74,7 @@ func Set(ctx context.Context, n node.Node, namespace, purpose string) (*Bench, e
 	return b, b.Kube.CreateNamespace(ctx, n.Report, namespace, purpose)
 }
 
-// ClearAll clears the benches that killed runs with the same purpose left on the node.
+// ClearAll clears the remaining benches of killed runs with the given purpose.
 func ClearAll(ctx context.Context, n node.Node, purpose string) error {
 	client, err := n.Kube()
 	if err != nil {
@@ -95,7 +96,7 @@ func ClearAll(ctx context.Context, n node.Node, purpose string) error {
 	return errors.Join(failures...)
 }
 
-// ResetFaults ends every injected fault.
+// ResetFaults ends the injected faults of the network plugin and of the registry.
 func (b *Bench) ResetFaults(ctx context.Context) error {
 	if err := os.Remove(b.Node.CNIFaults()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove the network faults: %w", err)

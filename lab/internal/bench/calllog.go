@@ -19,7 +19,7 @@ const (
 
 // RuntimeCall is one call of the kubelet to the runtime for a pod. The times are from containerd's log.
 type RuntimeCall struct {
-	Span      // EndAt is zero until containerd logs the end of the call, or is started again
+	Span      // EndAt is zero until containerd logs the end of the call, or restarts
 	Kind      string
 	Container string
 	Attempt   int
@@ -36,9 +36,9 @@ type RuntimeCall struct {
 type CallLog struct {
 	mu    sync.Mutex
 	file  tail
-	calls map[string][]*RuntimeCall // calls in the order of their starts, by the pod's UID
-	pod   map[string]string         // UID of the pod, by the ID of its sandbox
-	named map[string]*RuntimeCall   // CallCreate that created the container, by the ID of the container
+	calls map[string][]*RuntimeCall // calls for each UID of a pod, in the order of their starts
+	pod   map[string]string         // UID of the pod for each ID of a sandbox
+	named map[string]*RuntimeCall   // call of the kind CallCreate for each ID of a container
 	last  time.Time                 // timestamp of the last line
 }
 
@@ -142,7 +142,8 @@ func (l *CallLog) endAll() {
 	}
 }
 
-// record adds a call that starts. If the line reports an end, record sets the end of the last matching call instead.
+// If a line of the log reports the start of a call, record adds the call. If the line reports an end, record sets the
+// end of the last open call that matches.
 func (l *CallLog) record(uid string, call RuntimeCall, at time.Time, ends, failed bool) *RuntimeCall {
 	if !ends {
 		l.calls[uid] = append(l.calls[uid], &call)

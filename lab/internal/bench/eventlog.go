@@ -32,7 +32,8 @@ type EventLog struct {
 	begun  *KubeletEvent // last Event, if its message is on the next line of the log
 }
 
-// OpenEventLog returns an EventLog for the Events about the bench's pods that the kubelet creates from now on.
+// OpenEventLog returns an EventLog for Events about the bench's pods. The EventLog contains only Events that the
+// kubelet creates from now on.
 func (b *Bench) OpenEventLog() (*EventLog, error) {
 	file, err := tailOf(b.Node.KubeletLog())
 	if err != nil {
@@ -41,7 +42,7 @@ func (b *Bench) OpenEventLog() (*EventLog, error) {
 	return &EventLog{namespace: b.Namespace, file: file}, nil
 }
 
-// All returns the Events in the order in which the kubelet created the Events.
+// All returns the Events in the order of their creation.
 func (l *EventLog) All() ([]KubeletEvent, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

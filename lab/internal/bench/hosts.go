@@ -32,8 +32,7 @@ func (b *Bench) ReachHost(name, server string, mirrors ...string) error {
 	return nil
 }
 
-// forgetHosts removes the configuration that ReachHost created, and removes the images of these registries from the
-// node.
+// forgetHosts removes the configurations that ReachHost created, and the node's images from the configured registries.
 func (b *Bench) forgetHosts(ctx context.Context, runtime *cri.Client) error {
 	found, err := filepath.Glob(b.hosts("*"))
 	if err != nil {

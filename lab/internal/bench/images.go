@@ -17,7 +17,7 @@ func (b *Bench) Image(ctx context.Context, name string, size int) (string, error
 	return b.ImageOfSizes(ctx, name, size)
 }
 
-// ImageOfSizes is like Image, but the image has one layer of each size.
+// ImageOfSizes is like Image, but the image has one layer for each given size.
 func (b *Bench) ImageOfSizes(ctx context.Context, name string, sizes ...int) (string, error) {
 	layers, err := image.RandomLayers(sizes...)
 	if err != nil {
@@ -26,7 +26,7 @@ func (b *Bench) ImageOfSizes(ctx context.Context, name string, sizes ...int) (st
 	return b.ImageOf(ctx, name, layers...)
 }
 
-// ImageOf pushes an image with the given layers on top of the base image, and returns its reference.
+// ImageOf pushes an image with the given layers on top of the base image, and returns the image's reference.
 func (b *Bench) ImageOf(ctx context.Context, name string, layers ...v1.Layer) (string, error) {
 	built, err := image.WithLayers(b.base, layers...)
 	if err != nil {
@@ -64,13 +64,13 @@ func (b *Bench) ImageElsewhere(ctx context.Context, name, architecture string) (
 // Reference returns the reference of the bench's image with this name.
 func (b *Bench) Reference(name string) string { return b.imagePrefix() + name + ":1" }
 
-// Elsewhere replaces the registry's name in a reference with the other name of the same registry.
+// Elsewhere replaces the registry's name in a reference with the second name of the same registry.
 func (b *Bench) Elsewhere(reference string) string {
 	return node.OtherRegistry + strings.TrimPrefix(reference, layout.Address(layout.RegistryPort))
 }
 
-// Warm makes the runtime pull an image directly, without the kubelet. The tool crictl and preloaders of images work in
-// the same way. Warm returns the times of the start and the end of the pull.
+// Warm makes the runtime pull an image directly, without the kubelet. The tool crictl and image preloaders also pull
+// images directly. Warm returns the times of the start and the end of the pull.
 func (b *Bench) Warm(ctx context.Context, reference string) (Span, error) {
 	runtime, err := b.Node.Runtime()
 	if err != nil {

@@ -17,8 +17,8 @@ func (b *Bench) TakenUpAt(pod string) (time.Time, error) {
 }
 
 // HeardReadyAt returns the time when the kubelet learned that a readiness probe passed, according to the kubelet's log.
-// At this time, the kubelet sets the condition. HeardReadyAt ignores log lines from before the time in the argument
-// after.
+// At this time, the kubelet sets the pod's readiness condition. HeardReadyAt reads only log lines that are later than
+// the given time.
 func (b *Bench) HeardReadyAt(pod string, after time.Time) (time.Time, error) {
 	return b.kubeletLogged(syncLoopReady, pod, after)
 }
@@ -53,8 +53,8 @@ func (b *Bench) kubeletLogged(line *regexp.Regexp, pod string, after time.Time) 
 	return at, nil
 }
 
-// firstLineAbout returns the time of the first line that matches the pattern, concerns the pod, and is not from before
-// the time in the argument after.
+// firstLineAbout returns the time of the first line that matches the pattern, concerns the pod, and is later than the
+// argument "after".
 func firstLineAbout(log io.Reader, line *regexp.Regexp, pod string, after, now time.Time) (time.Time, error) {
 	lines := bufio.NewScanner(log)
 	lines.Buffer(nil, 1<<20)

@@ -21,8 +21,8 @@ func (b *Bench) NetworkFaults() *NetworkFaults {
 	return &NetworkFaults{bench: b, pods: make(map[string]cni.Faults)}
 }
 
-// Set replaces the network fault of one of the bench's pods. A fault with neither a delay nor a failure removes the
-// pod's fault.
+// Set replaces the network fault of one of the bench's pods. If the new fault has no delay and no failure, Set removes
+// the pod's fault.
 func (f *NetworkFaults) Set(pod string, fault cni.Faults) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -120,7 +120,7 @@ const runtimeClasses = "/apis/node.k8s.io/v1/runtimeclasses"
 func (b *Bench) RuntimeClass(name string) string { return b.Namespace + "-" + name }
 
 // CreateRuntimeClass creates a RuntimeClass for a runtime handler. The runtime does not need to have the handler.
-// Kubernetes deletes the RuntimeClass with the bench's namespace.
+// Kubernetes deletes the RuntimeClass together with the bench's namespace.
 func (b *Bench) CreateRuntimeClass(ctx context.Context, name, handler string) error {
 	return b.ApplyOwned(
 		ctx,

@@ -68,8 +68,8 @@ func awaitPrinted[R any](ctx context.Context, o Observer, what string, of func(a
 	return found, err
 }
 
-// Records returns all records that the agent has printed about the bench's pods. The records include those from before
-// a restart of the agent.
+// Records returns all records that the agent has printed about the bench's pods, including records from before a
+// restart of the agent.
 func (o Observer) Records() (agent.Records, error) {
 	output, err := o.output()
 	if err != nil {

@@ -133,7 +133,7 @@ func (b *Bench) AwaitRunning(ctx context.Context, name, container string, limit 
 		})
 }
 
-// describe returns one line with the pod's phase and the container for which the pod waits.
+// describe returns one line with the pod's phase and the first waiting container.
 func describe(pod corev1.Pod) string {
 	text := "the pod is " + string(pod.Status.Phase)
 	statuses := append(append([]corev1.ContainerStatus(nil), pod.Status.InitContainerStatuses...),

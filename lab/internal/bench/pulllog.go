@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// PullCall is one call of the runtime's method PullImage. The times are from containerd's log, which has milliseconds.
+// PullCall is one call of the runtime's method PullImage. The times are from containerd's log.
 type PullCall struct {
 	Span          // EndAt is zero while the call is in progress
 	Failed string // containerd's error message
@@ -19,7 +19,7 @@ type PullCall struct {
 type PullLog struct {
 	mu    sync.Mutex
 	file  tail
-	calls map[string][]PullCall // calls in the order of their starts, by the requested image reference
+	calls map[string][]PullCall // calls for each requested image reference, in the order of their starts
 	last  time.Time             // timestamp of the last line
 }
 

@@ -23,7 +23,7 @@ type Attempt struct {
 	Call           PullCall  // call of the kubelet to the runtime
 	ReportedAt     time.Time // time when the kubelet reported the end of the attempt
 	ResolvedAt     time.Time // time when the registry had sent the first manifest; zero without a manifest
-	// Asked is the time from the node's first request to the registry's last byte, according to the registry's log.
+	// Asked is the period from the node's first request to the registry's last byte, according to the registry's log.
 	// Asked is zero if the registry received no request.
 	Asked     Span
 	BlobBytes int64 // bytes of configuration and layers that the registry sent
@@ -31,7 +31,7 @@ type Attempt struct {
 	Hit       bool  // true if a fault of the registry interrupted or refused a response
 }
 
-// PullWitness collects the pull attempts since WitnessPulls.
+// PullWitness collects the pull attempts since the call of WitnessPulls.
 type PullWitness struct {
 	bench   *Bench
 	kubelet *EventLog
@@ -147,7 +147,7 @@ func (w *PullWitness) accesses(ctx context.Context, reference string) ([]registr
 // read adds the data of the requests that started during the attempt. A request that started during several attempts
 // counts for each of these attempts.
 func (a *Attempt) read(accesses []registry.Access) {
-	const skew = 2 * time.Millisecond // containerd rounds the times in its log
+	const skew = 2 * time.Millisecond // tolerance between the times in the two logs
 	for _, access := range accesses {
 		if access.StartAt.Before(a.Call.StartAt.Add(-skew)) || access.StartAt.After(a.Call.EndAt.Add(skew)) {
 			continue
@@ -171,9 +171,9 @@ func (a *Attempt) read(accesses []registry.Access) {
 	}
 }
 
-// Pull returns the time of the pull according to the registry's log. Pull returns the time according to the runtime's
-// log in two cases: the registry received no request, or the runtime's time exceeds the registry's time by more than
-// the argument besides.
+// Pull returns the period of the pull, usually from the registry's log. If the registry received no request, the period
+// is from the runtime's log. If the runtime's period is longer than the registry's period by more than the argument
+// "besides", the period is also from the runtime's log.
 func (a Attempt) Pull(besides time.Duration) (pull Span, byRegistry bool) {
 	if a.Asked.StartAt.IsZero() || a.Call.Length()-a.Asked.Length() > besides {
 		return a.Call.Span, false

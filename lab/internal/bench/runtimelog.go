@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// RuntimeLog contains the times of one pod from containerd's log, in milliseconds. The agent does not read this log. In
-// addition to the injected delays, the times include containerd's work: creating a namespace, starting a plugin or a
-// process, and unpacking. The duration of this work depends on the load of the machine.
+// RuntimeLog contains the times of one pod from containerd's log. The agent does not read this log. In addition to the
+// injected delays, the times include containerd's work: creating a namespace, starting a plugin or a process, and
+// unpacking. The duration of this work depends on the load of the machine.
 type RuntimeLog struct {
 	SandboxAskedAt   time.Time            // time when the kubelet requested the first sandbox
 	SandboxReadyAt   time.Time            // time when a sandbox was running

@@ -22,8 +22,8 @@ func tailOf(path string) (tail, error) {
 	return tail{path: path, at: info.Size()}, nil
 }
 
-// read calls the function take for each new line of the log. If the last line is incomplete, a later call of read
-// passes this line to take.
+// read calls a function for each new line of the log. If the last line is incomplete, read leaves this line for a later
+// call.
 func (t *tail) read(take func(line []byte)) error {
 	file, err := os.Open(t.path)
 	if err != nil {

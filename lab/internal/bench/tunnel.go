@@ -17,15 +17,15 @@ import (
 
 // tunnel is a proxy between the API server and pods, as in clusters whose API server is outside the pod network. On
 // this node, all servers listen only on loopback, and the API server does not proxy to loopback. The tunnel therefore
-// replaces the node's address with the loopback address in requests for the agent's port.
+// replaces the node's address with the loopback address in requests for the ports of the agent and the kubelet.
 type tunnel struct {
 	listener net.Listener
 	work     sync.WaitGroup
 	end      context.Context
 }
 
-// OpenTunnel opens a tunnel to the agent's pod and restarts the API server, so that the API server uses the tunnel. The
-// function closeTunnel closes the tunnel. Clear restarts the API server with its usual settings.
+// OpenTunnel opens a tunnel to the agent's pod and restarts the API server, so that the API server uses the tunnel.
+// Clear restarts the API server with its usual settings.
 func (b *Bench) OpenTunnel(ctx context.Context) (closeTunnel func() error, err error) {
 	dir, err := os.MkdirTemp("", "tunnel")
 	if err != nil {

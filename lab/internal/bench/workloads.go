@@ -13,7 +13,7 @@ import (
 // WorkloadKind is a kind of object that creates pods.
 type WorkloadKind string
 
-// The kinds that CreateWorkload creates. CreateDeployment creates Deployments.
+// The kinds of objects that CreateWorkload creates. For Deployments, use CreateDeployment.
 const (
 	StatefulSet WorkloadKind = "StatefulSet"
 	DaemonSet   WorkloadKind = "DaemonSet"
@@ -21,7 +21,7 @@ const (
 	CronJob     WorkloadKind = "CronJob" // its schedule is midnight on February 29
 )
 
-// CreateWorkload creates an object that creates one pod on the node. The pod has the label app, whose value is the
+// CreateWorkload creates an object that creates one pod on the node. The pod has the label "app", whose value is the
 // object's name.
 func (b *Bench) CreateWorkload(ctx context.Context, kind WorkloadKind, name string, spec corev1.PodSpec) error {
 	labels := map[string]string{"app": name}

@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// Account contains the evidence about one pod's start-up that does not come from the agent.
+// Account contains the evidence about one pod's start-up from sources other than the agent.
 type Account struct {
 	CreatedAt time.Time // time when the API server received the request to create the pod
 	BoundAt   time.Time // time when the scheduler reported the binding; zero if the scheduler reported no binding
 	TakenUpAt time.Time // time when the kubelet received the pod; zero if the kubelet's log has no such line
-	Until     time.Time // end of the judged time
+	Until     time.Time // end of the time that the account covers
 
 	Calls     []Call    // calls to the runtime, in the order of their starts
 	Requested []Request // Pulling Events in the kubelet's log
@@ -48,7 +48,7 @@ type Call struct {
 	Attempt   int
 	Failed    bool
 
-	Network       []Span    // for a sandbox: run times of the network plugin
+	Network       []Span    // for a sandbox: periods in which the network plugin ran
 	NetworkFailed bool      // true if the network plugin returned an error
 	PauseImage    Span      // for a sandbox: period in which the registry served the pause image
 	LastByteAt    time.Time // for a pull: time of the registry's last byte; zero if the registry received no request
@@ -64,23 +64,23 @@ type Request struct {
 type Run struct {
 	Container string
 	Attempt   int
-	Init      bool // true if the kubelet waits until the container exits before the kubelet continues
-	Hooked    bool // true if the kubelet waits until the hook returns before the kubelet continues
+	Init      bool // true if the kubelet continues only after the container exits
+	Hooked    bool // true if the kubelet continues only after the hook returns
 
 	BegunAt  time.Time // time when the process logged its start; zero if the process did not log its start
 	ExitedAt time.Time // time when the process exited; zero while the process runs
 	HeardAt  time.Time // time when the runtime learned of the exit
 	HookedAt time.Time // time when the post-start hook logged its end
-	ReadyAt  time.Time // time when the last startup or readiness probe logged that it passes
+	ReadyAt  time.Time // time when the last startup or readiness probe logged that it passed
 }
 
 // Fault is a fault that the scenario injected. The field Causes contains the true causes of the time between From and
-// FixedAt. The field Then contains the true causes of the rest of the stretch in which FixedAt lies.
+// FixedAt. The field "Then" contains the true causes of the rest of the stretch in which FixedAt lies.
 type Fault struct {
 	Causes  []Cause
 	From    time.Time // if zero, the fault starts with the stretch in which FixedAt lies
 	FixedAt time.Time
-	Then    []Cause // if empty, the causes are those from the independent logs
+	Then    []Cause // if empty, the independent logs show the causes
 	Witness string
 }
 
@@ -124,7 +124,7 @@ func (a Account) Stretches() []Stretch {
 }
 
 // closedCalls returns all calls, each with an end. If the end is not in the log, the call ends with the start of the
-// next call, or with the account. If containerd exited during the call, the call ends with this exit.
+// next call, or at the end of the account. If containerd exited during the call, the call ends with this exit.
 func (a Account) closedCalls() []Call {
 	calls := slices.Clone(a.Calls)
 	slices.SortStableFunc(calls, func(x, y Call) int { return x.From.Compare(y.From) })

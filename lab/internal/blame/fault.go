@@ -3,7 +3,7 @@ package blame
 import "slices"
 
 // blameRuntime makes the runtime the cause of each period in which containerd was stopped and the start-up needed
-// containerd. If the cause of a stretch is the registry or the back-off, the runtime is an additional right cause.
+// containerd. If the cause of a stretch is the registry or the back-off, the runtime also counts as a right cause.
 func (a Account) blameRuntime(laid []Stretch) []Stretch {
 	all := slices.Clone(laid)
 	for _, away := range a.Stopped {

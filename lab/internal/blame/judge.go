@@ -24,7 +24,7 @@ type Finding struct {
 	Length   time.Duration
 }
 
-// isSame reports whether the phase and the causes are those of the finding.
+// isSame reports whether the phase and the causes are the same as in the finding.
 func (f Finding) isSame(stretch Stretch, t Reported) bool {
 	return f.Reported.Span == t.Span && slices.Equal(f.Stretch.Causes, stretch.Causes)
 }
@@ -46,9 +46,9 @@ func (s *Score) Add(other Score) {
 // do not overlap. If several causes are possible because of the slack, each of these causes counts as right. The rules
 // are:
 //
-//   - A phase with a cause of the stretch is right.
-//   - An unattributed phase is unattributed. If the phase lists candidates and no candidate is a true cause, the
-//     phase is wrong.
+//   - A phase is right if its cause is a true cause of the stretch.
+//   - The time of an unattributed phase counts as unattributed. If the phase lists candidates and no candidate is a
+//     true cause, the phase is wrong.
 //   - Any other phase is wrong, except for the time within its stated error. The time within the stated error counts as
 //     unattributed, so an agent gains nothing from a large error.
 func Judge(reported []Reported, truth []Stretch) Score {
@@ -69,7 +69,7 @@ func Judge(reported []Reported, truth []Stretch) Score {
 	return s
 }
 
-// count adds the time that a stretch and a phase have in common. The argument proven is the part of this time outside
+// count adds the time that a stretch and a phase have in common. The argument "proven" is the part of this time outside
 // the phase's stated error.
 func (s *Score) count(stretch Stretch, t Reported, length, proven time.Duration) {
 	s.Cells.add(stretch.Causes[0], t.blamedCause(stretch), length)

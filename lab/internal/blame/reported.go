@@ -18,10 +18,10 @@ type Reported struct {
 }
 
 // newsDelay is the longest time until the kubelet learns that a container exited, because the kubelet lists containers
-// once per second. At the end of a phase in progress, the agent cannot yet know events from the last newsDelay.
+// once per second. The agent therefore cannot yet know the events in the last second of a phase in progress.
 const newsDelay = time.Second
 
-// Read converts the phases of a timeline.
+// Read converts the phases of a timeline to the type Reported.
 func Read(timeline agent.Timeline) ([]Reported, error) {
 	var reported []Reported
 	for _, p := range timeline.Phases {

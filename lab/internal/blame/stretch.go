@@ -28,7 +28,7 @@ func (s Span) overlap(other Span) time.Duration {
 // Stretch is a part of a pod's start-up for which independent logs show the cause.
 type Stretch struct {
 	Span
-	Causes  []Cause       // true causes, all of them right; the matrix counts the first cause
+	Causes  []Cause       // true causes; the matrix counts only the first cause
 	Slack   time.Duration // largest error of each end
 	Witness string        // name of the log that shows the cause
 }

@@ -41,7 +41,7 @@ type Tab struct {
 func (b *Browser) Open(look Look) (*Tab, error) {
 	within, closeTab := chromedp.NewContext(b.context)
 	t := &Tab{context: within, close: closeTab}
-	// The first call starts the tab. Its context must not have a deadline.
+	// The first call starts the tab. The context of this call must not have a deadline.
 	err := errors.Join(chromedp.Do(within), chromedp.Listen(within, t.listen))
 	for _, enable := range []cdp.Command[cdp.Empty, cdp.Empty]{log.Enable, runtime.Enable} {
 		if err == nil {
@@ -140,14 +140,14 @@ func (t *Tab) Complaints() []string {
 	return complaints
 }
 
-// do runs one step in the browser, with the time limit patience.
+// The function do runs one step in the browser, and returns an error after the time limit.
 func do[T any](t *Tab, step chromedp.Action[T]) (T, error) {
 	ctx, cancel := context.WithTimeout(t.context, patience)
 	defer cancel()
 	return chromedp.Run(ctx, step)
 }
 
-// call is like do, but runs a command of the DevTools protocol.
+// call runs a command of the DevTools protocol, and returns an error after the time limit.
 func call[P, R any](t *Tab, command cdp.Command[P, R], parameters P) (R, error) {
 	ctx, cancel := context.WithTimeout(t.context, patience)
 	defer cancel()

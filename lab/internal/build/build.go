@@ -33,8 +33,8 @@ type Builder struct {
 	Report *progress.Reporter
 }
 
-// Plan returns the directories of the programs. The result build is true if programs are missing from these
-// directories.
+// Plan returns the directories of the programs. The second result is true if the directory of the third-party programs
+// does not exist.
 func (b Builder) Plan(ctx context.Context) (programs Programs, build bool, err error) {
 	version, err := b.goVersion(ctx)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// compilerFlags turns off debugging information, which the linker would remove later. The build saves a fifth of its
-// work.
+// compilerFlags turns off debugging information, which the linker would remove later. The flag saves a fifth of the
+// build's work.
 const compilerFlags = "-gcflags=all=-dwarf=false"
 
 // compile runs go build for one group of programs, and reports the progress.
@@ -35,8 +35,8 @@ func (b Builder) compile(ctx context.Context, dir string, g group) error {
 	// A workspace or the build flags of the user would change the programs, and the cache key does not contain these
 	// settings.
 	cmd.Env = append(os.Environ(), "CGO_ENABLED="+g.cgo, "GOWORK=off", "GOFLAGS=")
-	// The kernel kills go build when the thread that started it ends. LockOSThread keeps this thread alive during the
-	// build. If the lab's process ends for any reason, the build therefore also ends.
+	// The kernel kills go build when the parent thread ends. LockOSThread keeps this thread alive during the build. If
+	// the lab's process ends for any reason, the build therefore also ends.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -72,8 +72,8 @@ func (b Builder) compile(ctx context.Context, dir string, g group) error {
 	return nil
 }
 
-// watcher reads the output of go build. watcher counts downloaded modules and compiled packages, and keeps the last of
-// the other lines.
+// watcher reads the output of go build. watcher counts downloaded modules and compiled packages, and keeps the end of
+// the remaining output.
 type watcher struct {
 	builder   Builder
 	group     group
@@ -86,7 +86,7 @@ type watcher struct {
 	tail       []string
 }
 
-// read reads until go build closes its output. With the flag -v, go build prints one line for each compiled package.
+// read returns when go build closes its output. With the flag -v, go build prints one line for each compiled package.
 func (w *watcher) read(output io.Reader) {
 	lines := bufio.NewScanner(output)
 	lines.Buffer(nil, 1<<20)

@@ -67,7 +67,7 @@ func kubernetesStamps() []string {
 }
 
 // output returns the file name that go build gives to the program. The file name is the last element of the package
-// path, but not a major version.
+// path that is not a major version.
 func (p program) output() string {
 	elements := strings.Split(p.pkg, "/")
 	last := elements[len(elements)-1]

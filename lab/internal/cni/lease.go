@@ -42,7 +42,7 @@ func (l leases) take(id string) (string, error) {
 	return "", errors.New("reserve an address: 127.2.0.0/16 has no free address")
 }
 
-// forEach calls the function visit for every lease. The arguments of visit are the path of the lease's file and the
+// forEach calls a function for every lease. The arguments of the function are the path of the lease's file and the
 // container's ID.
 func (l leases) forEach(visit func(path, id string)) {
 	paths, _ := filepath.Glob(filepath.Join(l.dir, "127.2.*"))
@@ -70,7 +70,7 @@ func (l leases) release(id string) {
 	})
 }
 
-// retain releases the leases of all containers that are not in valid.
+// retain keeps the leases of the given containers, and releases all other leases.
 func (l leases) retain(valid map[string]bool) {
 	l.forEach(func(path, holder string) {
 		if !valid[holder] {

@@ -27,7 +27,7 @@ const (
 	floorCommand    = node.FloorCommand
 )
 
-// Run runs the command in words. Run writes progress messages to stderr and results to stdout.
+// Run runs the given command line. Run writes progress messages to stderr and results to stdout.
 func Run(ctx context.Context, words []string, getenv func(string) string, stdout, stderr io.Writer) error {
 	a, err := parse(words, getenv, scenario.Names())
 	if err != nil {
@@ -88,8 +88,8 @@ func down(ctx context.Context, n node.Node) error {
 }
 
 func status(ctx context.Context, n node.Node, stdout io.Writer) error {
-	// The command status prints the path of kubectl, which the plan contains. An error is ignored, because status must
-	// also work without the source directory.
+	// The command "lab status" prints the path of kubectl, which the plan contains. The command ignores an error, and
+	// therefore also works without the source directory.
 	if programs, _, _, err := plan(ctx, n); err == nil {
 		n.Programs = programs
 	}

@@ -1,5 +1,5 @@
-// Package cri is the lab's own client of the container runtime. The package pulls images before the scenarios start,
-// removes the images that scenarios created, and removes the pods when the node stops.
+// Package cri is the lab's own client of the container runtime. The package pulls images without the kubelet, removes
+// the images that scenarios created, and removes the pods when the node stops.
 package cri
 
 import (

@@ -15,8 +15,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// containerParent is the cgroup for containers whose kubelet specifies no cgroup. Containers of another containerd can
-// be in the same cgroup, so the lab changes only containers whose ID is known.
+// containerParent is the parent cgroup of containers for which the kubelet specifies no cgroup. Containers of another
+// containerd can be in the same cgroup, so the lab changes only containers whose ID is known.
 const containerParent = "k8s.io"
 
 // hierarchies returns the mount points of the cgroup file systems. cgroup v2 has one mount point. cgroup v1 has one

@@ -14,7 +14,7 @@ import (
 // place is a directory of the machine outside the lab's own directories.
 type place struct {
 	path  string
-	whole bool // if true, Restore removes the directory with its content; if false, only if the directory is empty
+	whole bool // if true, Restore removes the directory with its content; if false, only an empty directory
 }
 
 // builtIn returns the directories that the kubelet and libcni always create, even if their configuration specifies
@@ -58,7 +58,7 @@ func Observe() Before {
 	return before
 }
 
-// Save writes the state to a file, and waits until the file is on the disk.
+// Save replaces a file with the state atomically.
 func (b Before) Save(path string) error {
 	data, err := json.Marshal(b)
 	if err != nil {
@@ -90,9 +90,9 @@ func Load(path string) (Before, error) {
 	return before, nil
 }
 
-// Restore restores the state of the machine before the lab started. Restore removes directories that did not exist, and
-// resets the kernel settings. From other directories, Restore removes only the lab's files. The arguments are the lab's
-// state directory and the name of the lab's network.
+// Restore returns the machine to the state from before the lab's start. Restore removes the directories that did not
+// exist before the lab started, and resets the kernel settings. From other directories, Restore removes only the lab's
+// files. The arguments are the lab's state directory and the name of the lab's network.
 func (b Before) Restore(state, network string) error {
 	var failures []error
 	removeLinks("/var/log/containers", state)
@@ -124,7 +124,7 @@ func (b Before) Restore(state, network string) error {
 	return errors.Join(failures...)
 }
 
-// removeLinks removes the symbolic links in the directory dir that point into the directory target.
+// removeLinks removes the symbolic links in one directory that point into another directory.
 func removeLinks(dir, target string) {
 	entries, _ := os.ReadDir(dir)
 	for _, entry := range entries {

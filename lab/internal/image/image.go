@@ -45,7 +45,7 @@ func Base(programPath string) (v1.Image, error) {
 	return image, nil
 }
 
-// WithLayers returns an image with additional layers on top of the image base.
+// WithLayers returns a copy of an image with additional layers on top.
 func WithLayers(base v1.Image, layers ...v1.Layer) (v1.Image, error) {
 	image, err := mutate.AppendLayers(base, layers...)
 	if err != nil {
@@ -54,8 +54,8 @@ func WithLayers(base v1.Image, layers ...v1.Layer) (v1.Image, error) {
 	return image, nil
 }
 
-// For returns an index that contains only the given image, for another CPU architecture. The content of the image does
-// not change.
+// For returns an index with one image, which is a copy of the given image for another CPU architecture. The layers are
+// the same.
 func For(image v1.Image, architecture string) (v1.ImageIndex, error) {
 	config, err := image.ConfigFile()
 	if err != nil {

@@ -21,7 +21,7 @@ type Client struct {
 	http *http.Client
 }
 
-// New returns a client for https://ADDRESS. The client uses the named certificate from the directory certificates.
+// New returns a client for https://ADDRESS. The client uses the named certificate from the given directory.
 func New(address, certificates, name string) (*Client, error) {
 	pool, err := authority(certificates)
 	if err != nil {
@@ -54,7 +54,8 @@ func (e *StatusError) Error() string {
 // IsNotFound reports whether the error means that the object does not exist.
 func IsNotFound(err error) bool { return hasCode(err, http.StatusNotFound) }
 
-// IsConflict reports whether the error means that the object already exists.
+// IsConflict reports whether the server refused the request with status 409, for example because the object already
+// exists.
 func IsConflict(err error) bool { return hasCode(err, http.StatusConflict) }
 
 func hasCode(err error, code int) bool {
@@ -72,12 +73,12 @@ func (c *Client) Create(ctx context.Context, path string, object any) error {
 	return c.call(ctx, http.MethodPost, path, object, nil)
 }
 
-// CreateInto is like Create, and also stores the created object in the argument created.
+// CreateInto is like Create, and also stores the created object in the last argument.
 func (c *Client) CreateInto(ctx context.Context, path string, object, created any) error {
 	return c.call(ctx, http.MethodPost, path, object, created)
 }
 
-// Merge applies a JSON merge patch to the object at the path. A value null removes the field.
+// Merge applies a JSON merge patch to the object at the path. A null value removes the field.
 func (c *Client) Merge(ctx context.Context, path string, change any) error {
 	return c.send(ctx, http.MethodPatch, "application/merge-patch+json", path, change, nil)
 }
@@ -161,14 +162,13 @@ func (c *Client) raw(ctx context.Context, method, contentType, path string, body
 // Server returns the URL of the server. Proxies use the methods Server and Transport.
 func (c *Client) Server() string { return c.base }
 
-// Transport returns the transport of the client. The caller must not use the transport while the client sends requests.
+// Transport returns the transport of the client, which adds the client's credentials to requests.
 func (c *Client) Transport() http.RoundTripper { return c.http.Transport }
 
 // Close closes idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// ApplyAnnotations sets annotations on a pod with a forced server-side apply. The argument manager is the field
-// manager.
+// ApplyAnnotations sets annotations on a pod, as the given field manager, with a forced server-side apply.
 func (c *Client) ApplyAnnotations(ctx context.Context, namespace, pod, manager string,
 	annotations map[string]string) error {
 	return c.send(ctx, http.MethodPatch, "application/apply-patch+yaml",

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// WatchPods watches the pods of a namespace. WatchPods calls the function seen for each state of a pod, with the time
+// WatchPods watches the pods of a namespace. WatchPods calls the given function for each state of a pod, with the time
 // when the state arrived. The first calls report the existing pods. The last call for a pod reports its deletion.
 // WatchPods blocks until ctx ends or the watch fails. The end of ctx is not an error.
 func (c *Client) WatchPods(ctx context.Context, namespace string,
@@ -50,10 +50,10 @@ func (c *Client) WatchPods(ctx context.Context, namespace string,
 }
 
 // FollowNode keeps a watch on the pods of a node open, as a kubelet does. FollowNode sends the same request as
-// client-go's reflector, including protobuf, and copies the response to the argument into. If the API server ends the
+// client-go's reflector, including protobuf, and copies the response to the given writer. If the API server ends the
 // watch, for example because the writer is slow, FollowNode opens a new watch. At the start of each response,
-// FollowNode calls the function opened. FollowNode blocks until ctx ends or the API server refuses a request. The end
-// of ctx is not an error.
+// FollowNode calls the given function. FollowNode blocks until ctx ends or the API server refuses a request. The end of
+// ctx is not an error.
 func (c *Client) FollowNode(ctx context.Context, node string, into io.Writer, opened func()) error {
 	for ctx.Err() == nil {
 		if err := c.followOnce(ctx, node, into, opened); err != nil {

@@ -21,12 +21,12 @@ const defaultState = "/var/lib/podlapse-lab"
 
 // Layout contains the absolute paths of a lab's directories.
 type Layout struct {
-	State string // configuration, data and logs; the command down removes the directory
+	State string // configuration, data and logs; "lab down" removes the directory
 	Run   string // sockets and containerd's state; the path must be short, because a socket path has at most 107 bytes
-	Cache string // built programs; the command down keeps the directory
+	Cache string // built programs; "lab down" keeps the directory
 }
 
-// FromEnvironment returns the layout that the environment variables define. The argument getenv is os.Getenv, except in
+// FromEnvironment returns the layout that the environment variables define. The given function is os.Getenv, except in
 // tests.
 func FromEnvironment(getenv func(string) string) (Layout, error) {
 	state := getenv(StateVariable)
@@ -131,13 +131,13 @@ func (l Layout) PodLogs(namespace, pod, uid, container string) string {
 	return filepath.Join(l.ContainerLogs(namespace, pod, uid, container), "0.log")
 }
 
-// ContainerLogs returns the directory with the logs of all runs of a container. If the argument pod or uid is "*",
-// ContainerLogs returns a pattern for several directories.
+// ContainerLogs returns the directory with the logs of all runs of a container. If the name or the UID of the pod is
+// "*", ContainerLogs returns a pattern for several directories.
 func (l Layout) ContainerLogs(namespace, pod, uid, container string) string {
 	return l.In("pod-logs", namespace+"_"+pod+"_"+uid, container)
 }
 
-// Lock returns the path of the lock file. The lock prevents that two lab commands change the same node at the same
+// Lock returns the path of the lock file. The lock prevents two lab commands from changing the same node at the same
 // time.
 func (l Layout) Lock() string { return l.Run + ".lock" }
 

@@ -104,8 +104,9 @@ func Dashboard() ([]byte, error) {
 	return append(encoded, '\n'), nil
 }
 
-// inCluster adds a selector for the dashboard variable cluster to the expressions of all sections. The selector also
-// matches targets without the label cluster. inCluster skips recorded constants, because they do not have this label.
+// inCluster adds a selector for the dashboard variable "cluster" to the expressions of all sections. If the variable is
+// "All", the selector also matches targets without the label "cluster". inCluster skips recorded constants, because
+// these constants do not have this label.
 func inCluster(all []section) ([]section, error) {
 	var clustered []section
 	for _, s := range all {
@@ -230,8 +231,8 @@ func (p panel) object(x, y, height int) object {
 	return o
 }
 
-// columns returns the transformations and the options of a table. With these, Grafana merges the results of all
-// queries, names the columns, and sorts the rows by the first column.
+// columns returns the transformations and the options of a table. The transformations merge the results of all queries
+// and name the columns. The options sort the rows by the first column.
 func (p panel) columns() (transformations []object, options object) {
 	names := object{}
 	for i, q := range p.queries {

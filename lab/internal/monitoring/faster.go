@@ -10,7 +10,7 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Faster divides all durations in a rule file by the number times, and returns the new file. The durations are windows,
+// Faster divides all durations in a rule file by the given number, and returns the new file. The durations are windows,
 // offsets, intervals, the alerts' "for" durations, and numbers that an expression compares with the time. Names and
 // thresholds stay unchanged. The new file has no comments inside expressions.
 func Faster(rules []byte, times int) ([]byte, error) {
@@ -90,7 +90,7 @@ func fasterExpression(text string, times time.Duration) (string, error) {
 	return expression.String(), nil
 }
 
-// usesTime reports whether an expression calls the function time.
+// usesTime reports whether an expression calls PromQL's function time().
 func usesTime(expression parser.Expr) (uses bool) {
 	parser.Inspect(expression, func(node parser.Node, _ []parser.Node) error {
 		if call, ok := node.(*parser.Call); ok && call.Func.Name == "time" {

@@ -118,7 +118,7 @@ func expressions(t *testing.T) []expression {
 	return all
 }
 
-// walk calls the function found for every string in decoded JSON. The key is the name of the field that contains the
+// walk calls the given function for every string in decoded JSON. The key is the name of the field that contains the
 // string.
 func walk(value any, found func(key, value string)) {
 	switch v := value.(type) {

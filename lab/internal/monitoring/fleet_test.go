@@ -96,8 +96,8 @@ func (a *target) count(name, labels string, by float64) { a.values[name+"{"+labe
 // leave removes the target, for example because its node was removed.
 func (a *target) leave() { a.present = false }
 
-// pace contains the durations of the phases of one start-up, in seconds. It also contains the image that the start-up
-// pulls.
+// pace contains the durations of the phases of one start-up, in seconds. A pace also contains the registry and the size
+// of the image that the start-up pulls.
 type pace struct {
 	pickup, volumes, network, sandbox, containers float64
 	queue, pull, unpack                           float64

@@ -1,13 +1,13 @@
 package monitoring
 
 // worst returns an expression that selects the lines with the highest values in the dashboard's time range. Without
-// this selection, a fleet of 400 nodes has 400 lines. The argument by contains the labels of a line.
+// this selection, a fleet of 400 nodes has 400 lines. The argument "by" contains the labels of a line.
 func worst(series, by string) string {
 	return series + ` and on (` + by + `) topk($top, max_over_time(` + series + `[$__range] @ end()))`
 }
 
-// rowsOf returns an expression that limits a table column to the rows of the expression selected. The argument by
-// contains the labels of a row.
+// rowsOf returns an expression that limits a table column to certain rows. The argument "selected" is the expression
+// that selects the rows. The argument "by" contains the labels of a row.
 func rowsOf(column, by, selected string) string {
 	return column + ` and on (` + by + `) (` + selected + `)`
 }

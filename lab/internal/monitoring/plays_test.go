@@ -71,7 +71,8 @@ func quiet(minutes int, happen func(f *fleet, nodes []*target) func(minute int))
 	}}
 }
 
-// during returns a function that calls happen in each minute from the argument from to the argument until.
+// during returns a function that calls the given function in each minute of a range. The range does not include the
+// minute "until".
 func during(from, until int, happen func()) func(int) {
 	return func(minute int) {
 		if minute >= from && minute < until {

@@ -104,7 +104,7 @@ type promtoolSample struct {
 // firedAtAnyTime is a query for all alerts that fired at any time during a situation.
 const firedAtAnyTime = `group by (alertname, severity, cluster) (last_over_time(ALERTS{alertstate="firing"}[1d]))`
 
-// testOf returns a promtool test for a situation. The test requires that exactly the alerts in fires have fired.
+// testOf returns a promtool test for a situation. The test requires that exactly the given alerts have fired.
 func testOf(t *testing.T, played []*fleet, fires map[string]string, cluster string) []byte {
 	t.Helper()
 	rules, err := filepath.Abs(filepath.Join(manifests, "rules.yaml"))

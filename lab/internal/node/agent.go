@@ -12,8 +12,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// agentFile returns the path of the file in which the lab stores the path of the agent's program. If the command up is
-// started without a program, it reads the path from this file.
+// agentFile returns the path of the file in which the lab stores the path of the agent's program. If the user of the
+// command "lab up" names no program, the lab reads the path from this file.
 func (n Node) agentFile() string { return n.In("agent-program") }
 
 // Agent returns the path of the agent's program. If no program was ever set, Agent returns an empty string.

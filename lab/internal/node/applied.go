@@ -12,10 +12,10 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/manifests"
 )
 
-// agentObjects returns the path of the file with the agent's objects that can be in the cluster.
+// agentObjects returns the path of a file. The file contains all objects of the agent that can exist in the cluster.
 func (n Node) agentObjects() string { return n.In("agent-objects.yaml") }
 
-// applyAgent applies the rendered objects, and then removes the objects of the previous call that are not among them.
+// applyAgent applies the rendered objects. Then applyAgent removes the objects that only the previous call applied.
 // Without this removal, the role of a removed component would remain.
 func (n Node) applyAgent(ctx context.Context, client *kube.Client, rendered string) error {
 	before, err := n.readAgentObjects()
@@ -69,7 +69,7 @@ func (n Node) readAgentObjects() (string, error) {
 	return string(text), nil
 }
 
-// removeBut removes the rendered objects that are not in the list kept.
+// removeBut deletes the rendered objects from the cluster, except the objects in the list "kept".
 func removeBut(ctx context.Context, client *kube.Client, rendered string, kept [][]byte) error {
 	var keep []kube.Name
 	for _, document := range kept {

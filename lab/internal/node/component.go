@@ -78,7 +78,7 @@ func (n Node) killStrays(c component) {
 	}
 }
 
-// await waits until the component is ready. If the component's process exits before, await returns an error with the
+// await waits until the component is ready. If the component's process exits first, await returns an error with the
 // last lines of the log.
 func (n Node) await(ctx context.Context, c component) error {
 	startedAt := time.Now()
@@ -102,7 +102,7 @@ func (n Node) await(ctx context.Context, c component) error {
 	return nil
 }
 
-// listensOn returns the addresses of a component, which the command status prints.
+// listensOn returns the addresses of a component for the output of "lab status".
 func (c component) listensOn() string {
 	var text string
 	for _, port := range c.ports {

@@ -19,7 +19,7 @@ func (n Node) containerd() component {
 	return component{
 		Spec: process.Spec{Name: containerdName, Path: n.Programs.Tool(containerdName),
 			Args: []string{"--config", config}, Inputs: []string{config},
-			// The path prevents that containerd finds an older shim or runc of the system.
+			// With this search path, containerd does not find an older shim or runc of the system.
 			Search: n.Programs.Tools},
 		ready: func(ctx context.Context) error {
 			client, err := n.Runtime()

@@ -54,8 +54,8 @@ func (n Node) AgentImage() string {
 	return string(data)
 }
 
-// pushAgentImage pushes the agent's image to the lab's registry. The argument archive is an OCI archive that image.sh
-// built. From this archive, pushAgentImage selects the image for the platform of this machine.
+// pushAgentImage reads the agent's image for this machine's platform from an OCI archive, and pushes the image to the
+// lab's registry. The script image.sh builds this archive.
 func (n Node) pushAgentImage(ctx context.Context, archive string) error {
 	dir, err := os.MkdirTemp(n.State, "agent-image-")
 	if err != nil {

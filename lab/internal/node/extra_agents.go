@@ -25,7 +25,7 @@ func (n Node) Extra(extra int) agent.Client {
 	return agent.Client{Server: "http://" + extraAddress(extra)}
 }
 
-// ExtraSocket returns the path of the runtime socket of the extra agents' node.
+// ExtraSocket returns the path of the runtime socket for the agents that StartExtraAgents starts.
 func (n Node) ExtraSocket() string { return n.Run + "/extra.sock" }
 
 // ExtraRecords returns the path of the file with an extra agent's standard output.

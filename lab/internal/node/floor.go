@@ -36,8 +36,8 @@ func (n Node) StartFloor(ctx context.Context, nodeName string) error {
 	return n.await(ctx, c)
 }
 
-// FloorUsage returns the resource usage of the program since its start.
+// FloorUsage returns the resource usage of StartFloor's program since its start.
 func (n Node) FloorUsage() (process.Usage, error) { return n.usage(floorName) }
 
-// StopFloor stops the program. If the program does not run, StopFloor does nothing.
+// StopFloor stops the program that StartFloor started. If the program does not run, StopFloor does nothing.
 func (n Node) StopFloor() error { return n.stop(5*time.Second, floorName) }

@@ -59,8 +59,8 @@ func (n Node) restartKubelet(ctx context.Context, settings map[string]any) error
 	return n.awaitNode(ctx, client)
 }
 
-// writeKubeletConfig writes the kubelet's configuration. The argument settings replaces default settings. By default,
-// the kubelet pulls only one image at a time, because scenarios test the pull queue.
+// writeKubeletConfig writes the kubelet's configuration. The given settings replace default settings. By default, the
+// kubelet pulls only one image at a time, because scenarios test the pull queue.
 func (n Node) writeKubeletConfig(settings map[string]any) error {
 	type object = map[string]any
 	config := object{

@@ -14,7 +14,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/prometheus"
 )
 
-// Monitoring configures a Prometheus in the way that docs/monitoring.md recommends. The label node of each target is
+// Monitoring configures a Prometheus in the way that docs/monitoring.md recommends. The label "node" of each target is
 // the name of the agent's node.
 type Monitoring struct {
 	// Time between two scrapes. The time is also the default for the time between two evaluations of a rule.

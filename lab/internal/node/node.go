@@ -1,5 +1,5 @@
 // Package node is the lab's Kubernetes node. The package configures and starts the components of the node, reports
-// their status, and removes the node without remains.
+// their status, and removes the node completely.
 package node
 
 import (
@@ -23,7 +23,7 @@ import (
 // call Hold.
 type Node struct {
 	layout.Layout
-	Programs build.Programs // empty for the commands down and status, which start no programs
+	Programs build.Programs // empty for the command "lab down", which starts no programs
 	Report   *progress.Reporter
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// state is one line in the output of the command status.
+// state is one line in the output of the command "lab status".
 type state struct {
 	component
 	record process.Record

@@ -163,9 +163,9 @@ func (n Node) startClients(ctx context.Context, client *kube.Client) error {
 	return n.awaitNode(ctx, client)
 }
 
-// Restore reverts the changes of a scenario to the API server, the kubelet and the agent. Restore also stops the
-// processes that the scenario started. Without changes, Restore does nothing. After a scenario was killed, the next
-// Up reverts the scenario's changes.
+// Restore reverts the changes of a scenario to the API server, containerd, the kubelet and the agent. Restore also
+// stops the processes that the scenario started. Without changes, Restore does nothing. After a scenario was killed,
+// the next Up reverts the scenario's changes.
 func (n Node) Restore(ctx context.Context) error {
 	return errors.Join(n.Thaw(), n.UseOwnPauseImage(ctx), n.StopExtraAgents(), n.StopReceiver(), n.StopPrometheus(),
 		n.EnableStreamingLists(ctx), n.PullSerially(ctx), n.RestoreAgent(ctx))

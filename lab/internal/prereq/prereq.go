@@ -73,7 +73,7 @@ func Packages(ctx context.Context, report *progress.Reporter, build bool) error 
 	return ensure(ctx, report, wanted)
 }
 
-// ensure installs the packages in wanted that are missing. If the installation fails, the error contains the names of
+// ensure installs the required packages that are missing. If the installation fails, the error contains the names of
 // the missing packages.
 func ensure(ctx context.Context, report *progress.Reporter, wanted []requirement) error {
 	missing := absent(wanted)

@@ -17,7 +17,7 @@ func mark(run, component string) string { return markVariable + "=" + run + ":" 
 // Marked is a process whose environment contains the lab's mark.
 type Marked struct {
 	Identity
-	Component  string // name of the component, or of the component whose child the process is
+	Component  string // name of the component; for a child process, name of the component that started it
 	Executable string // path of the process's program
 }
 

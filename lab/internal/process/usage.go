@@ -53,7 +53,7 @@ func (id Identity) Usage() (Usage, error) {
 	return Usage{CPU: time.Duration(s.cpu) * tick, Memory: pages * size, Own: (pages - shared) * size, Peak: peak}, nil
 }
 
-// peak returns the maximum of the resident memory. The kernel reports it in KiB, in the field VmHWM.
+// peak returns the maximum of the resident memory. The kernel reports this maximum in KiB, in the field VmHWM.
 func (id Identity) peak() (int64, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", id.PID))
 	if err != nil {

@@ -35,8 +35,8 @@ func elapsed(d time.Duration) string {
 	return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
 }
 
-// Beat calls the function describe after each period, and prints the returned text. The function stop ends these calls,
-// and waits until the last call of describe has returned.
+// Beat calls the given function after each period, and prints the returned text. The result of Beat is a function that
+// ends these calls, and waits until the last call has returned.
 func (r *Reporter) Beat(period time.Duration, describe func() string) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -57,7 +57,7 @@ func (r *Reporter) Beat(period time.Duration, describe func() string) (stop func
 }
 
 // Wait calls check repeatedly until check returns nil, the limit is reached, or ctx ends. Every ten seconds, Wait
-// prints the last error of check. The returned error contains the argument what and the last error of check.
+// prints the last error of check. The returned error contains the argument "what" and the last error of check.
 func (r *Reporter) Wait(ctx context.Context, what string, limit, every time.Duration,
 	check func(context.Context) error) error {
 	startedAt := time.Now()
@@ -90,7 +90,7 @@ func (r *Reporter) Wait(ctx context.Context, what string, limit, every time.Dura
 	}
 }
 
-// Hopeless wraps an error of the argument check of Wait. Wait then stops waiting immediately.
+// Hopeless wraps an error of the function that Wait calls, so that Wait returns immediately.
 func Hopeless(err error) error { return hopeless{err} }
 
 type hopeless struct{ error }

@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-// Access is one request that the registry served. Scenarios use its times as the true times of a pull.
+// Access is one request that the registry served. Scenarios use the times of these requests as the true times of a
+// pull.
 type Access struct {
 	Sequence    uint64    `json:"sequence"`
 	Method      string    `json:"method"`
@@ -31,8 +32,8 @@ type accessLog struct {
 	next    uint64
 }
 
-// accessLogSize is the maximum number of requests in the log. If the log is full, a new request replaces the oldest
-// request.
+// accessLogSize is the maximum number of requests in the log. If the log is full, the registry removes the oldest
+// quarter of the log.
 const accessLogSize = 8192
 
 func (l *accessLog) add(a Access) {

@@ -33,7 +33,7 @@ type rules struct {
 }
 
 // replace activates a new list of rules. If any rule is invalid, replace changes nothing. For a rule that was already
-// active, replace keeps the number of its applications.
+// active, replace keeps the number of applications.
 func (s *rules) replace(next []Rule) error {
 	for i, rule := range next {
 		if err := rule.Validate(); err != nil {

@@ -27,8 +27,8 @@ const replicas = 2
 // scrapeInterval is short, so that users see metrics soon.
 const scrapeInterval = 2 * time.Second
 
-// Show starts a new sample and waits until the agent has settled its pods. For each pod, Show then runs the agent's
-// command explain, and writes the output to out.
+// Show starts a new sample and waits until the sample's pods are settled. For each pod, Show then runs the agent's
+// command "explain", and writes the output to out.
 func Show(ctx context.Context, n node.Node, out, log io.Writer) error {
 	program := n.Agent()
 	if program == "" {
@@ -88,8 +88,8 @@ func monitor(ctx context.Context, n node.Node) error {
 	return err
 }
 
-// start deploys the sample, waits until the agent has reported its pods as ready, and returns the names of the pods.
-// The registry is slow enough that users can see the pull and the pull queue.
+// start deploys the sample, waits until the agent has reported the sample's pods as ready, and returns the names of the
+// pods. The registry is slow enough that users can see the pull and the pull queue.
 func start(ctx context.Context, b *bench.Bench) ([]string, error) {
 	image, err := b.Image(ctx, "shop", 12<<20)
 	if err != nil {

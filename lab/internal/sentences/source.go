@@ -15,8 +15,8 @@ type goSource struct {
 	messages []Sentence
 	comments []Sentence
 	helps    []helpText
-	// The parameter named help of a function contains a help text. helpParameters maps the name of each such function,
-	// with its package, to the position of this parameter.
+	// If a function has a parameter with the name "help", this parameter contains a help text. helpParameters maps the
+	// name of each such function, with its package, to the position of this parameter.
 	helpParameters map[string]int
 }
 
@@ -24,8 +24,8 @@ func newGoSource() *goSource {
 	return &goSource{files: token.NewFileSet(), helpParameters: map[string]int{"prometheus.NewDesc": 1}}
 }
 
-// helpText is a text that can be a help text. If the text is an argument of a call, it is a help text only if the
-// function's parameter at this position is named help.
+// helpText is a text that can be a help text. An argument of a call is a help text only if the function's parameter at
+// this position has the name "help".
 type helpText struct {
 	Sentence
 	function string // package and name of the called function; empty for the field Help of a flag or a metric
@@ -156,7 +156,7 @@ func (g *goSource) sentence(e ast.Expr) (Sentence, bool) {
 }
 
 // textOf returns the text of an expression that concatenates strings. Each part that is not a literal becomes an
-// ellipsis. If the expression contains no literal, the result literal is false.
+// ellipsis. If the expression contains no literal, the second result is false.
 func textOf(e ast.Expr) (text string, literal bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:

@@ -11,8 +11,8 @@ type line struct {
 	text   string
 }
 
-// split returns the sentences of a paragraph, each with the number of its first line. split omits texts of fewer words
-// than fewestWords.
+// split returns the sentences of a paragraph, each with the number of its first line. split omits texts with fewer than
+// fewestWords words.
 func split(file string, paragraph []line) []Sentence {
 	var sentences []Sentence
 	var words []string

@@ -132,15 +132,15 @@ func (s *start) container(ctx context.Context, name, image string,
 	return startedAt, id, s.say(ctx, name, "Started", "Container started")
 }
 
-// image provides the image of a container. Then image sends the same Event as a kubelet: the image was pulled, or was
-// already present.
+// The method image provides a container's image. Like a kubelet, the method also sends an Event: the image was pulled,
+// or was already present.
 func (s *start) image(ctx context.Context, name, image string, cold bool) error {
 	if !cold {
 		return s.say(ctx, name, "Pulled",
 			fmt.Sprintf("Container image %q already present on machine and can be accessed by the pod", image))
 	}
 	pulling := s.pod.event(name, "Pulling", fmt.Sprintf("Pulling image %q", image), time.Now())
-	askedAt := time.Now() // like the kubelet, measure the duration after the Event's name was chosen
+	askedAt := time.Now() // as in the kubelet, the measured duration starts after the choice of the Event's name
 	if err := s.send(ctx, pulling); err != nil {
 		return err
 	}

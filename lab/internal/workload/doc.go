@@ -57,7 +57,7 @@ type Plan struct {
 	StopCode     int
 }
 
-// ReadPlan reads the environment variables with the function getenv. Except in tests, this function is os.Getenv.
+// ReadPlan reads the environment variables with the given function, which is os.Getenv except in tests.
 func ReadPlan(getenv func(string) string) (Plan, error) {
 	var plan Plan
 	var err error

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Run is the main process of a container. Run logs its start, follows the plan, and returns the exit status. A value on
-// the channel terminate stops the process in the way that the plan defines.
+// Run is the main process of a container. Run logs its start, follows the plan, and returns the exit status. A signal
+// on the given channel stops the process in the way that the plan defines.
 func Run(plan Plan, startedAt time.Time, terminate <-chan os.Signal, log io.Writer) int {
 	if plan.probed() { // without probes, the root file system can be read-only, as in a pause container
 		if err := noteStart(startedAt); err != nil {
