@@ -46,7 +46,7 @@ func main() {
 	os.Exit(runAs(ctx, program, args, os.Getenv, os.Stdout, os.Stderr))
 }
 
-// endAtOnce restores the terminal and exits. A terminal that accepts no output delays the exit by at most limit.
+// endAtOnce restores the terminal and exits. If the terminal accepts no output, endAtOnce exits after the time limit.
 func endAtOnce(program string, giveBack func()) {
 	const limit = 500 * time.Millisecond
 	done := make(chan struct{})

@@ -113,8 +113,8 @@ func (r *runner) start(in *runningStage, c component) {
 	})
 }
 
-// stop stops the stages in order and returns the first failure. The wait for a stage takes at most the stage's limit,
-// because the program is about to end.
+// The method "stop" stops the stages in order and returns the first failure. The wait for a stage takes at most the
+// stage's limit, because the program is about to end.
 func (r *runner) stop() error {
 	r.logger.Info("stopping")
 	var stuck []error

@@ -30,7 +30,7 @@ func ParseEndpoint(text string) (Endpoint, error) {
 	return Endpoint{path: path}, nil
 }
 
-// Off reports whether the runtime must not be queried.
+// Off reports whether the agent must not query the runtime.
 func (e Endpoint) Off() bool { return e.off }
 
 // Path returns the path of the socket. Path returns an empty text for `auto` and `off`.

@@ -31,9 +31,9 @@ type session struct {
 	client   *client
 	answerer *answerer
 	runtime  string     // name and version, for people
-	broken   chan error // capacity 1; errors are dropped when full, because only the first counts
-	// The field arrived holds the blobs that were complete at the previous query for downloads. arrived needs no lock,
-	// because sharedDownloads runs only one query at a time.
+	broken   chan error // capacity 1; isLost drops further errors, because only the first error counts
+	// The field "arrived" holds the blobs that were complete at the previous query for downloads. The field needs no
+	// lock, because sharedDownloads runs only one query at a time.
 	arrived map[digest.Digest]bool
 }
 
