@@ -21,8 +21,8 @@ type core struct {
 	seen       sourceTimes
 }
 
-// newCore opens the recording. The recording starts with the previous agent's observations, so that start-ups in
-// progress are complete.
+// newCore opens the recording. The recording starts with the previous agent's observations of start-ups in progress, so
+// that these start-ups are complete.
 func newCore(d deps, scope timeline.Scope, before []timeline.Observation) (*core, error) {
 	k := &core{seen: newSourceTimes(d.registry)}
 	header := recording.Header{Agent: d.build.version, Scope: scope, Terminations: d.config.termination}
@@ -54,7 +54,7 @@ func (k *core) present(ctx context.Context) ([]timeline.Timeline, error) {
 // pingRuntime.
 func (k *core) pingRuntime(ctx context.Context) error { return k.runtime.Ping(ctx) }
 
-// latest returns the writer of the latest observations. Without --debug-observations, latest returns nil.
+// The method "latest" returns the writer of the latest observations. Without --debug-observations, the result is nil.
 func (k *core) latest(c config) io.WriterTo {
 	if k.recorder == nil || !c.debugObservations {
 		return nil

@@ -26,7 +26,7 @@ func main() {
 		// reads the output. The agent must log the reason, so the write must fail instead. Commands such as `explain`
 		// keep Go's default behavior, which is usual for tools in a pipeline.
 		signal.Ignore(syscall.SIGPIPE)
-		// The agent's work is many short steps, one after the other, on different goroutines. With several
+		// The agent does its work in many short steps, one after the other, on different goroutines. With several
 		// processors, the wake-ups between processors take a quarter of the agent's CPU time.
 		if os.Getenv("GOMAXPROCS") == "" {
 			runtime.GOMAXPROCS(1)

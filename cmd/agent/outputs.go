@@ -20,7 +20,7 @@ type outputs struct {
 	push    *otlp.Metrics     // nil without an endpoint for metrics
 
 	settledSinks []func(timeline.Timeline)
-	// The field terminations is true if the selected records include terminations.
+	// The field "terminations" is true if the selected records include terminations.
 	terminations bool
 }
 

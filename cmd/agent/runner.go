@@ -134,8 +134,8 @@ func (r *runner) stop() error {
 	return r.group.Wait()
 }
 
-// ended waits until the components have stopped or the limit has passed. The result is true if the components have
-// stopped.
+// The method "ended" waits until the components have stopped or the limit has passed. The result is true if the
+// components have stopped.
 func (in *runningStage) ended() bool {
 	done := make(chan struct{})
 	go func() { // runs until the components stop or the program ends

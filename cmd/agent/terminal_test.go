@@ -152,8 +152,8 @@ func (c *console) settings() unix.Termios {
 	return *settings
 }
 
-// startTopOnIdleNode runs top on a terminal, for an agent without pods. The result before contains the terminal's
-// settings before the start of top.
+// startTopOnIdleNode runs the command `top` on a terminal, for an agent without pods. The result "before" contains the
+// terminal's settings before the start of the command.
 func startTopOnIdleNode(t *testing.T) (cluster *podwatchtest.Server, agent *process, c *console, before unix.Termios) {
 	t.Helper()
 	cluster = podwatchtest.Start(t)
@@ -165,8 +165,8 @@ func startTopOnIdleNode(t *testing.T) (cluster *podwatchtest.Server, agent *proc
 	return cluster, agent, c, c.initial
 }
 
-// TestTopOnTerminal follows a pod on a real terminal, and makes the terminal narrower. top must restore the terminal
-// at every kind of exit.
+// TestTopOnTerminal follows a pod on a real terminal, and makes the terminal narrower. The command `top` must restore
+// the terminal at every kind of exit.
 func TestTopOnTerminal(t *testing.T) {
 	for name, end := range map[string]func(*console) error{
 		"q":       func(c *console) error { _, err := c.master.WriteString("q"); return err },

@@ -17,7 +17,7 @@ import (
 const (
 	// comeBack is the time between a broken connection and the next attempt of Follow.
 	comeBack = 2 * time.Second
-	// silence is the longest allowed time without data. The agent sends data at least every 15 s.
+	// The constant "silence" is the longest allowed time without data. The agent sends data at least every 15 s.
 	silence = 45 * time.Second
 	// maxEvent limits the size of an event in bytes. The limit is larger than the record of a pod with hundreds of
 	// containers.

@@ -99,9 +99,9 @@ func convertImage(ref string, image *runtimeapi.Image) timeline.Image {
 	return converted
 }
 
-// digestFor returns the digest of an image in the repository that the image reference ref names. The argument
-// repoDigests lists the image's digests in all repositories. digestFor returns an empty string if the list does not
-// contain the repository of ref.
+// digestFor returns the digest of an image in the repository of the image reference ref. The argument repoDigests lists
+// the image's digests in all repositories. digestFor returns an empty string if the list does not contain the
+// repository of ref.
 func digestFor(ref string, repoDigests []string) string {
 	if len(repoDigests) == 0 {
 		return ""

@@ -98,7 +98,7 @@ func (l *look) ownBlobs(ctx context.Context, image imageContents) (map[digest.Di
 	return own, nil
 }
 
-// parts returns the config and the layers of an image, each blob once.
+// The method "parts" returns the config and the layers of an image, each blob once.
 func (c imageContents) parts() []blob {
 	if c.manifest == "" {
 		return nil

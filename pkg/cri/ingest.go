@@ -43,8 +43,8 @@ type ingest struct {
 	startedAt time.Time
 }
 
-// runningIngests returns the blobs that a pull is writing now, by digest. runningIngests omits abandoned ingests.
-// runningIngests also omits ingests without the name form of pulls, such as the layers of an import.
+// runningIngests returns the blobs that a pull is writing now, by digest. runningIngests omits abandoned ingests, and
+// ingests that no pull created, such as the layers of an import.
 func runningIngests(statuses []*contentapi.Status, now time.Time) map[digest.Digest]ingest {
 	running := map[digest.Digest]ingest{}
 	for _, s := range statuses {

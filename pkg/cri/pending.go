@@ -19,7 +19,8 @@ const (
 
 // openRequest is the open request about one pod. The mutex of pending protects openRequest.
 type openRequest struct {
-	// empty while a worker runs the request. If a caller repeats the request, this field contains the repetition.
+	// This field is empty while a worker runs the request. If a caller repeats the request in the meantime, this field
+	// contains the repetition.
 	request   timeline.RuntimeRequest
 	askedAt   time.Time // time of the latest request
 	notBefore time.Time // earliest time of the next attempt, after a failure

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// workers is the number of requests that a session answers in parallel. The number is small, because the kubelet
-	// uses the same runtime.
+	// The constant "workers" is the number of requests that a session answers in parallel. The number is small, because
+	// the kubelet uses the same runtime.
 	workers = 2
 	// heartbeat is the interval at which the agent requests the runtime's version while no pods start.
 	heartbeat = 10 * time.Second
@@ -90,7 +90,8 @@ func (s *session) serve(ctx context.Context) error {
 	}
 }
 
-// beat requests the runtime's version, to check whether the runtime responds and to measure the response time.
+// The method "beat" requests the runtime's version, to check whether the runtime responds and to measure the response
+// time.
 func (s *session) beat(ctx context.Context) error {
 	sentAt := s.source.config.Now()
 	if _, err := s.client.version(ctx); err != nil {
