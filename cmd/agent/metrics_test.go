@@ -151,7 +151,7 @@ func startInside(t testing.TB, cluster *podwatchtest.Server, flags ...string) in
 	return startInsideWriting(t, cluster, io.Discard, flags...)
 }
 
-// startInsideWriting is startInside with a writer for the agent's records.
+// startInsideWriting starts an agent like startInside. The agent writes its records to the given writer.
 func startInsideWriting(t testing.TB, cluster *podwatchtest.Server, records io.Writer, flags ...string) inside {
 	t.Helper()
 	var c config

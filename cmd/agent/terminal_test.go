@@ -42,7 +42,7 @@ func onConsole(t *testing.T, args ...string) *console {
 	return onConsoleWith(t, "A=b", args...)
 }
 
-// onConsoleWith is onConsole with an additional environment variable.
+// onConsoleWith runs a command like onConsole, with an additional environment variable.
 func onConsoleWith(t *testing.T, variable string, args ...string) *console {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
@@ -214,8 +214,8 @@ func TestTopOnTerminal(t *testing.T) {
 	}
 }
 
-// TestTopOnBlockedTerminal sends signals while the terminal accepts no text. After the second signal, top must exit
-// and must restore the settings of the terminal.
+// TestTopOnBlockedTerminal sends signals while the terminal accepts no text. After the second signal, the command `top`
+// must exit and must restore the settings of the terminal.
 func TestTopOnBlockedTerminal(t *testing.T) {
 	_, agent, c, before := startTopOnIdleNode(t)
 	hold := func(how int) {
@@ -255,7 +255,7 @@ func TestTopOnBlockedTerminal(t *testing.T) {
 	agent.mustEndCleanly()
 }
 
-// TestTopFailsToStart checks that a failed start of top does not change the terminal.
+// TestTopFailsToStart checks that a failed start of the command `top` does not change the terminal.
 func TestTopFailsToStart(t *testing.T) {
 	c := onConsole(t, "top", "--kubeconfig", agentstest.Kubeconfig(t, "http://"+agentstest.ClosedAddress(t)))
 	var failed *exec.ExitError
@@ -270,7 +270,7 @@ func TestTopFailsToStart(t *testing.T) {
 	<-c.read
 }
 
-// TestTopRefusedByAgent checks that top exits, restores the terminal and prints the reason.
+// TestTopRefusedByAgent checks that the command `top` exits, restores the terminal and prints the reason.
 func TestTopRefusedByAgent(t *testing.T) {
 	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusForbidden)

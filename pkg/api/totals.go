@@ -38,7 +38,7 @@ const MaxRegistryTotals = 100
 // RegistryTotals contains the totals of the pulls from one registry.
 type RegistryTotals struct {
 	Registry string `json:"registry"`
-	// Pulls is the number of timed pulls that downloaded content. Length and Durations concern these pulls.
+	// Pulls is the number of timed pulls that downloaded content. Length and Durations cover only these pulls.
 	Pulls     int              `json:"pulls"`
 	Length    Seconds          `json:"seconds"`
 	Durations []DurationBucket `json:"durations"` // sorted by Bucket

@@ -87,7 +87,7 @@ func (r *Refusal) forGood() bool {
 // errSilent means that Follow closed a connection because no data arrived.
 var errSilent = fmt.Errorf("the agent sent nothing for %s", silence)
 
-// handleError wraps an error of the caller's handle function.
+// handleError wraps an error of the caller's function "handle".
 type handleError struct{ err error }
 
 func (e *handleError) Error() string { return e.err.Error() }

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Endpoint is the address of the container runtime. The zero Endpoint is `auto`.
+// Endpoint is the address of the container runtime. The zero Endpoint means `auto`: the agent tries the default
+// sockets.
 type Endpoint struct {
 	path string // path of the socket, if configured
 	off  bool

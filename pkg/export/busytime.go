@@ -12,7 +12,7 @@ const maxBusy = 256
 // busyTime adds up the time during which at least one pull was in progress. The zero value is empty.
 type busyTime struct {
 	stretches []stretch // disjoint, in order
-	forgotten time.Time // add ignores all time before this instant
+	forgotten time.Time // the method "add" ignores all time before this instant
 }
 
 type stretch struct{ from, until time.Time }

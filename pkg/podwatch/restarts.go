@@ -77,7 +77,7 @@ func restartReason(last *corev1.ContainerStateTerminated) RestartReason {
 	return reason
 }
 
-// RestartKey identifies a count of restarts.
+// RestartKey identifies the count of restarts for one kind of container and one reason.
 type RestartKey struct {
 	Kind   timeline.ContainerKind
 	Reason RestartReason

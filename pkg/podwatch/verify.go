@@ -43,7 +43,7 @@ func (noVerifier) Deleted(string)                {}
 
 // Changes gives a Verifier access to the watched pods during a call of Change.
 type Changes interface {
-	// Has reports whether the watch has reported the pod with the UID.
+	// Has reports whether a pod with this UID is among the watched pods.
 	Has(uid string) bool
 	// UIDs returns the UIDs of all watched pods.
 	UIDs() iter.Seq[string]
