@@ -136,7 +136,7 @@ func TestAgentWritesBothRecordKindsDuringStartUp(t *testing.T) {
 	}
 }
 
-// A start-up that ends just before the agent stops still waits for late evidence. The agent must write its record
+// If an agent stops right after a start-up, the start-up still waits for late evidence. The agent must write the record
 // anyway.
 func TestAgentStoppedRightAfterStartUpWritesItsRecord(t *testing.T) {
 	cluster := podwatchtest.Start(t)
@@ -200,7 +200,7 @@ func TestAgentWithoutRuntimeOrRecords(t *testing.T) {
 	agent.mustEndCleanly()
 }
 
-// The runtime is never reachable, so the agent would request the pod's Events.
+// Without a runtime, the agent would request the pod's Events. --events=off must prevent these requests.
 func TestAgentWithoutEvents(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := web0(time.Now().Add(-3 * time.Second))
@@ -259,7 +259,7 @@ func TestAgentFailsToStart(t *testing.T) {
 	for name, test := range map[string]struct {
 		flags []string
 		want  []string
-		exit  int // cli.ExitFailed unless given
+		exit  int // if zero, cli.ExitFailed
 	}{
 		"no kubeconfig": {
 			[]string{"--kubeconfig", "/does/not/exist"}, []string{"--kubeconfig", "/does/not/exist"}, cli.ExitUsage,

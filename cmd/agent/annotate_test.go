@@ -20,7 +20,7 @@ const (
 )
 
 // The test kills the first agent while a pod starts. The second agent sees the end of the start-up. The third agent
-// starts long after the end.
+// starts long after the end of the start-up.
 func TestAgentAnnotatesOnceAcrossRestarts(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	pod := web0(time.Now().Add(-3 * time.Second))

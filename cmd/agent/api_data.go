@@ -17,7 +17,7 @@ import (
 // historyPods is the maximum number of deleted pods in the history.
 const historyPods = 1000
 
-// The type served holds the data that the agent keeps for the read API.
+// The type "served" holds the data that the agent keeps for the read API.
 type served struct {
 	startedAt api.Instant
 	history   *history.History
@@ -27,7 +27,7 @@ type served struct {
 	writePods func(w io.Writer, want func(namespace, name, labels string) bool) error
 }
 
-// newServed creates the parts that keep data for the read API. The caller must set the fields pulls and writePods
+// newServed creates the parts that keep data for the read API. The caller must set served.pulls and served.writePods
 // before any component runs.
 func newServed(d deps, k *core) *served {
 	s := &served{startedAt: api.InstantOf(time.Now()), history: history.New(history.Config{

@@ -136,7 +136,7 @@ func TestExplainThroughAPIServer(t *testing.T) {
 	other.mustEndCleanly()
 }
 
-// TestCompleteEveryCommand completes the name of each command and the flags of run.
+// TestCompleteEveryCommand completes the name of each command and the flags of the command `run`.
 func TestCompleteEveryCommand(t *testing.T) {
 	for _, program := range []string{cli.AgentProgram, cli.PluginProgram} {
 		for _, c := range commands(program) {

@@ -101,7 +101,7 @@ func failedToAsk(subject string, err error) finding {
 
 func podsOf(node string) string { return fields.OneTermEqualSelector("spec.nodeName", node).String() }
 
-// Like the command `run`, pods lists and watches the pods of the node.
+// The method "pods" tests whether the agent can list and watch the pods of its node. The command `run` requires both.
 func (k controlPlane) pods() finding {
 	f := finding{subject: "pods", outcome: checkOK, detail: "can list and watch the pods of " + k.c.nodeName}
 	err := k.list(k.api.pods, "pods", podsOf(k.c.nodeName))
@@ -137,8 +137,8 @@ func (k controlPlane) watch(resource, selector string) error {
 	return err
 }
 
-// limit determines whether plain RBAC or node impersonation limits the agent. With impersonation, the API server must
-// refuse every request of this test.
+// The method "limit" determines whether plain RBAC or node impersonation limits the agent. With impersonation, the API
+// server must refuse every request of this test.
 func (k controlPlane) limit() finding {
 	f := finding{subject: "limit", outcome: checkOK}
 	own := k.list(k.api.own, "pods", "")
@@ -196,7 +196,7 @@ func (k controlPlane) events() finding {
 		action{"watch", "", "events"}, action{"list", "", "events"})
 }
 
-// Like the command `run`, node lists and watches the object of the agent's node.
+// The method "node" tests whether the agent can list and watch the object of its node.
 func (k controlPlane) node() finding {
 	f := finding{subject: "node", outcome: checkOK, detail: "can list and watch the object of " + k.c.nodeName}
 	selector := fields.OneTermEqualSelector("metadata.name", k.c.nodeName).String()
@@ -230,10 +230,10 @@ func (k controlPlane) webAuth() finding {
 		action{"create", "authorization.k8s.io", "subjectaccessreviews"})
 }
 
-// action is a verb on a resource. RBAC can allow this verb.
+// action is a verb on a resource, as in a rule of RBAC.
 type action struct{ verb, group, resource string }
 
-// The finding shows whether the agent's own identity has all needed permissions.
+// The method "may" tests whether the agent's own identity has all needed permissions.
 func (k controlPlane) may(subject, detail, remedy string, needed ...action) finding {
 	for _, a := range needed {
 		may, err := k.mayI(k.ctx, a)
@@ -253,7 +253,7 @@ func (k controlPlane) mayI(ctx context.Context, a action) (bool, error) {
 	return k.reviews.MayI(ctx, a.verb, a.group, a.resource)
 }
 
-// secrets verifies that the agent has no permission to read secrets.
+// The method "secrets" verifies that the agent has no permission to read secrets.
 func (k controlPlane) secrets() finding {
 	f := finding{subject: "secrets", outcome: checkOK, detail: "cannot be read"}
 	may, err := k.mayI(k.ctx, action{"list", "", "secrets"})
@@ -267,7 +267,7 @@ func (k controlPlane) secrets() finding {
 	return f
 }
 
-// clocks computes the clock skew from the Date headers of the API server's responses to the other tests.
+// The method "clocks" computes the clock skew from the Date headers of the API server's responses to the other tests.
 func (k controlPlane) clocks() finding {
 	f := finding{subject: "clocks", outcome: checkOK}
 	var clocks timeline.Clocks

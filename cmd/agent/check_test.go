@@ -20,7 +20,7 @@ import (
 	"github.com/podlapse/podlapse/internal/state"
 )
 
-// plain reports whether the ClusterRole for plain RBAC allows a request.
+// The function "plain" reports whether the ClusterRole for plain RBAC allows a request.
 func plain(a podwatchtest.Attempt) bool {
 	return a.User == podwatchtest.Agent && (a.Resource == "pods" || a.Resource == "events") &&
 		!strings.Contains(a.Verb, "impersonate")

@@ -30,7 +30,7 @@ func webFinding(what, who string) finding {
 	return finding{"web " + what, checkOK, "readable by " + who, ""}
 }
 
-// If the argument names is true, the result describes the clients that can read pod names (API, page and stream).
+// If the argument "names" is true, the result describes the clients that can read pod names (API, page and stream).
 // Otherwise, the result describes the clients that can read metrics.
 func (c config) who(names bool) string {
 	everybody := "every client that reaches " + c.listenAddress

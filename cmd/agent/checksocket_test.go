@@ -25,7 +25,7 @@ func TestCheckExplainsSocketProblems(t *testing.T) {
 			t.Errorf("no %q in\n%s", remedy, text)
 		}
 	}
-	want("remedy: the runtime does not answer") // the socket file still exists, like after the end of a runtime
+	want("remedy: the runtime does not answer") // the listener sends no answer
 	listener.(*net.UnixListener).SetUnlinkOnClose(false)
 	if err := listener.Close(); err != nil {
 		t.Fatal(err)
@@ -35,7 +35,7 @@ func TestCheckExplainsSocketProblems(t *testing.T) {
 		t.Fatal(err)
 	}
 	want("remedy: mount the directory of the runtime's socket")
-	// gRPC's text of this error. The test cannot cause the error, because root can use any socket.
+	// gRPC's text for a missing permission. The test cannot cause this error, because root can use any socket.
 	const refused = `rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing: ` +
 		`dial unix /c.sock: connect: permission denied"`
 	if remedy := runtimeRemedy(refused); !strings.Contains(remedy, "the group that owns the socket") ||

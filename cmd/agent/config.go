@@ -53,7 +53,7 @@ type config struct {
 
 	node nodeConfig
 
-	features []feature.Feature // set by table; each feature stores the values of its own flags
+	features []feature.Feature // set by the method "table"; each feature stores the values of its own flags
 
 	otlp otlp.Settings // settings from the OTEL_* environment variables, for which no flags exist
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// core connects the reconciler with the sources and with the parts that query the reconciler. The function serve sets
-// the fields reconciler and runtime before any component runs.
+// core connects the reconciler with the sources and with the parts that query the reconciler. The function "serve" sets
+// the fields "reconciler" and "runtime" before any component runs.
 type core struct {
 	reconciler *reconcile.Reconciler
 	runtime    *cri.Source         // nil with --cri-endpoint=off
@@ -21,8 +21,8 @@ type core struct {
 	seen       sourceTimes
 }
 
-// newCore also opens the recording. The recording starts with the previous agent's observations of start-ups in
-// progress. Therefore, the recording is complete.
+// newCore opens the recording. The recording starts with the previous agent's observations of start-ups in progress, so
+// that these start-ups are complete.
 func newCore(d deps, scope timeline.Scope, before []timeline.Observation) (*core, error) {
 	k := &core{seen: newSourceTimes(d.registry)}
 	header := recording.Header{Agent: d.build.version, Scope: scope, Terminations: d.config.termination}
@@ -40,12 +40,12 @@ func (k *core) observe(ctx context.Context, o timeline.Observation) {
 	k.reconciler.Observe(ctx, o)
 }
 
-// some returns the timelines of the pods with the given UIDs. The reconciler must be running.
+// The method "some" returns the timelines of the pods with the given UIDs. The reconciler must be running.
 func (k *core) some(ctx context.Context, uids []string) ([]timeline.Timeline, error) {
 	return k.reconciler.Some(ctx, uids)
 }
 
-// present returns the timelines of all pods of the node. The reconciler must be running.
+// The method "present" returns the timelines of all pods of the node. The reconciler must be running.
 func (k *core) present(ctx context.Context) ([]timeline.Timeline, error) {
 	return k.reconciler.Present(ctx)
 }
@@ -54,7 +54,7 @@ func (k *core) present(ctx context.Context) ([]timeline.Timeline, error) {
 // pingRuntime.
 func (k *core) pingRuntime(ctx context.Context) error { return k.runtime.Ping(ctx) }
 
-// latest returns the writer of the latest observations. Without --debug-observations, latest returns nil.
+// The method "latest" returns the writer of the latest observations. Without --debug-observations, the result is nil.
 func (k *core) latest(c config) io.WriterTo {
 	if k.recorder == nil || !c.debugObservations {
 		return nil

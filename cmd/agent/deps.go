@@ -19,7 +19,7 @@ type deps struct {
 	logger   *zap.Logger
 }
 
-// newDeps also registers the metrics of the process.
+// newDeps creates the shared values, and registers the metrics of the process.
 func newDeps(c config, api apiServer, registry *prometheus.Registry, logger *zap.Logger) deps {
 	d := deps{
 		config: c, build: thisBuild(), api: api, registry: registry,

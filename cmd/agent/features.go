@@ -82,7 +82,7 @@ func (all features) eventDelay() func(late time.Duration) {
 	return nil
 }
 
-// changed passes the UID of a changed pod to the features.
+// The method "changed" passes the UID of a changed pod to the features.
 func (all features) changed(uid string) {
 	for _, f := range all {
 		if f.Changed != nil {

@@ -86,7 +86,7 @@ func (n fullNode) pod(i int) timeline.Timeline {
 			},
 			Shared: []bool{false}, StartedAt: startuptest.After(0), DownloadedAt: startuptest.After(time.Second),
 			FinishedAt: startuptest.After(3 * time.Second),
-			Confirmed:  n.host(i) != n.host(0), // unconfirmed pulls have the last label
+			Confirmed:  n.host(i) != n.host(0), // only one registry has unconfirmed pulls
 		}
 		if pull.Outcome != imagepull.OutcomeFailed {
 			t.Pulls = append(t.Pulls, pull)
@@ -100,7 +100,7 @@ func (n fullNode) pod(i int) timeline.Timeline {
 	return t
 }
 
-// starting returns the timeline of a pod that waits for its image.
+// The method "starting" returns the timeline of a pod that waits for its image.
 func (n fullNode) starting(i int) timeline.Timeline {
 	t := timeline.Timeline{
 		Namespace: "shop", Name: fmt.Sprintf("web-7d4b9c6f5-%05d", i), UID: fmt.Sprint("uid-", i),

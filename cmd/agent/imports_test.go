@@ -204,7 +204,7 @@ func TestImportsFollowTheLayers(t *testing.T) {
 	}
 }
 
-// importers lists the packages that only the packages in the field by can import.
+// importers lists packages with restricted use. Only the packages in the field "by" can import these packages.
 var importers = []struct {
 	pkg    string
 	by     []string

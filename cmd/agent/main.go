@@ -26,7 +26,7 @@ func main() {
 		// reads the output. The agent must log the reason, so the write must fail instead. Commands such as `explain`
 		// keep Go's default behavior, which is usual for tools in a pipeline.
 		signal.Ignore(syscall.SIGPIPE)
-		// The agent's work is many short steps, one after the other, on different goroutines. With several
+		// The agent does its work in many short steps, one after the other, on different goroutines. With several
 		// processors, the wake-ups between processors take a quarter of the agent's CPU time.
 		if os.Getenv("GOMAXPROCS") == "" {
 			runtime.GOMAXPROCS(1)
@@ -46,7 +46,7 @@ func main() {
 	os.Exit(runAs(ctx, program, args, os.Getenv, os.Stdout, os.Stderr))
 }
 
-// endAtOnce restores the terminal and exits. A terminal that accepts no output delays the exit by at most limit.
+// endAtOnce restores the terminal and exits. If the terminal accepts no output, endAtOnce exits after the time limit.
 func endAtOnce(program string, giveBack func()) {
 	const limit = 500 * time.Millisecond
 	done := make(chan struct{})

@@ -52,8 +52,8 @@ func cgroupMemory(root fs.FS) (limit int64, ok bool) {
 	}
 	limit = math.MaxInt64
 	for line := range strings.Lines(string(membership)) {
-		// The format of a line is hierarchy:controllers:path. In version 2 of cgroups, the field hierarchy is 0 and
-		// the field controllers is empty (man 7 cgroups).
+		// The format of a line is hierarchy:controllers:path. In version 2 of cgroups, the field "hierarchy" is 0 and
+		// the field "controllers" is empty (man 7 cgroups).
 		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
 		if len(parts) != 3 {
 			continue

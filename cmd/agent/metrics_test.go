@@ -125,7 +125,7 @@ func TestMetricsAreClean(t *testing.T) {
 	}
 }
 
-// everything returns the registry of an agent that ran with every option on, and has stopped.
+// The function "everything" returns the registry of an agent that ran with every option on, and has stopped.
 func everything(t *testing.T) *prometheus.Registry {
 	t.Helper()
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+agentstest.ClosedAddress(t))
@@ -139,7 +139,7 @@ func everything(t *testing.T) *prometheus.Registry {
 	return a.registry
 }
 
-// inside is an agent in the test's own process.
+// The type "inside" is an agent in the test's own process.
 type inside struct {
 	registry *prometheus.Registry
 	stop     func()
@@ -151,7 +151,7 @@ func startInside(t testing.TB, cluster *podwatchtest.Server, flags ...string) in
 	return startInsideWriting(t, cluster, io.Discard, flags...)
 }
 
-// startInsideWriting is startInside with a writer for the agent's records.
+// startInsideWriting starts an agent like startInside. The agent writes its records to the given writer.
 func startInsideWriting(t testing.TB, cluster *podwatchtest.Server, records io.Writer, flags ...string) inside {
 	t.Helper()
 	var c config
@@ -184,7 +184,7 @@ func startInsideWriting(t testing.TB, cluster *podwatchtest.Server, records io.W
 	return a
 }
 
-// await scrapes until the sum of a metric's series is at least want.
+// The method "await" scrapes until the sum of a metric's series has at least the given value.
 func (a inside) await(t testing.TB, name string, want float64) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {

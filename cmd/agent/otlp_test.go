@@ -67,7 +67,7 @@ func (c *collector) ServeHTTP(_ http.ResponseWriter, request *http.Request) {
 	}
 }
 
-// root waits for the root span of a start-up, and removes all spans received so far.
+// The method "root" waits for the root span of a start-up, and removes all spans received so far.
 func (c *collector) root(t *testing.T) *tracepb.Span {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
@@ -85,7 +85,8 @@ func (c *collector) root(t *testing.T) *tracepb.Span {
 	return nil
 }
 
-// TestAgentSendsTracesAndMetrics also checks that the next agent, which reports the same start-up, uses the same IDs.
+// TestAgentSendsTracesAndMetrics starts two agents, one after the other. The second agent reports the same start-up and
+// must use the same IDs.
 func TestAgentSendsTracesAndMetrics(t *testing.T) {
 	sent := startCollector(t)
 	cluster := podwatchtest.Start(t)

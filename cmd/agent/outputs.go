@@ -20,11 +20,11 @@ type outputs struct {
 	push    *otlp.Metrics     // nil without an endpoint for metrics
 
 	settledSinks []func(timeline.Timeline)
-	// The field terminations is true if the selected records include terminations.
+	// The field "terminations" is true if the selected records include terminations.
 	terminations bool
 }
 
-// newOutputs creates the outputs. When all sinks have finished a start-up, the outputs call the function reported.
+// newOutputs creates the outputs. When all sinks have finished a start-up, the outputs call the function "reported".
 func newOutputs(ctx context.Context, d deps, records io.Writer,
 	reported func(timeline.Timeline)) (out outputs, err error) {
 	handed := newReports(reported)

@@ -26,7 +26,8 @@ func ownedBy(kind, controller, name string) *corev1.Pod {
 	return pod
 }
 
-// Records name the top-level workload. To find this workload, the agent requests only pods from the API server.
+// Each record names the top-level workload of its pod. To find this workload, the agent requests only pods from the API
+// server.
 func TestAgentNamesOwnersWithoutRequests(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	agent := start(t, "--kubeconfig", agentstest.Kubeconfig(t, cluster.URL()), "--cri-endpoint", "off", "--events",

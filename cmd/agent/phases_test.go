@@ -130,8 +130,8 @@ func limitRows(limits map[timeline.Phase]int) string {
 	return text.String()
 }
 
-// concerns returns the team that must act if a pod is stuck in a phase. If the pod's specification or processes cause
-// the phase, this team is the owner of the workload. Otherwise, this team runs the platform.
+// The function "concerns" returns the team that must act if a pod is stuck in a phase. If the pod's specification or
+// processes cause the phase, this team is the owner of the workload. Otherwise, this team runs the platform.
 func concerns(phase timeline.Phase) string {
 	switch timeline.CauseOf(phase) {
 	case timeline.CauseApp, timeline.CauseBackoff, timeline.CauseConfig, timeline.CauseGate, timeline.CausePlacement:
@@ -140,7 +140,8 @@ func concerns(phase timeline.Phase) string {
 	return "platform"
 }
 
-// limitTable returns the runbook's table of limits. The agent sees a pod only after its binding to the node.
+// limitTable returns the runbook's table of limits. The table begins with PhaseKubeletPickup, because the agent sees a
+// pod only after the binding to the node.
 func limitTable(limits map[timeline.Phase]int) string {
 	phases := timeline.Phases()
 	phases = phases[slices.Index(phases, timeline.PhaseKubeletPickup):]

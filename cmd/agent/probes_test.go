@@ -28,7 +28,7 @@ func probesFile(t testing.TB) string {
 	return path
 }
 
-// parts lists packages that must have no visible effect unless a flag turns them on.
+// The variable "parts" lists packages that must have no visible effect by default.
 var parts = []string{"podlapse/internal/node.", "podlapse/internal/probe."}
 
 // tracesOfParts returns the effects of these packages on an agent: goroutines, metrics and requests.

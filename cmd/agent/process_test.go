@@ -46,28 +46,28 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// run runs the program under its own name.
+// The function "run" runs the program as podlapse-agent.
 func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
 	return runAs(ctx, cli.AgentProgram, args, getenv, stdout, stderr)
 }
 
-// process is an agent in its own process.
+// The type "process" is an agent in a separate process.
 type process struct {
 	t       *testing.T
 	cmd     *exec.Cmd
 	base    string // base URL of the agent's HTTP server
 	records *bufio.Reader
 	stdout  *os.File    // read end
-	logs    chan string // lines; the capacity exceeds what any test makes the agent log
+	logs    chan string // log lines; the capacity is larger than the number of lines in any test
 }
 
-// start runs an agent and waits until it listens.
+// The function "start" runs an agent and waits until the agent listens.
 func start(t *testing.T, flags ...string) *process {
 	t.Helper()
 	return startWith(t, func(*os.File) {}, flags...)
 }
 
-// startWith is start, but first calls the function prepare with the agent's standard output.
+// startWith calls the function "prepare" with the agent's standard output, and then starts the agent.
 func startWith(t *testing.T, prepare func(stdout *os.File), flags ...string) *process {
 	t.Helper()
 	outReader, outWriter := pipe(t)
@@ -116,7 +116,7 @@ func pipe(t *testing.T) (reader, writer *os.File) {
 	return reader, writer
 }
 
-// await reads the log up to a message and returns its fields.
+// The method "await" reads the log up to a message and returns its fields.
 func (p *process) await(message string) map[string]any {
 	p.t.Helper()
 	for line := range p.logs {
@@ -175,13 +175,13 @@ func (p *process) get(path string) (int, string) {
 	return response.StatusCode, string(body)
 }
 
-// poll sends requests until the answer contains want.
+// The method "poll" sends requests until the answer contains the wanted text.
 func (p *process) poll(path, want string) {
 	p.t.Helper()
 	p.pollMatch(path, regexp.QuoteMeta(want))
 }
 
-// pollMatch is poll for a regular expression.
+// pollMatch sends requests until the answer matches a regular expression.
 func (p *process) pollMatch(path, want string) {
 	p.t.Helper()
 	pattern := regexp.MustCompile(want)
@@ -215,7 +215,7 @@ func web0(createdAt time.Time) *corev1.Pod {
 	}
 }
 
-// ready returns the pod with its container running and ready.
+// The function "ready" returns the pod with its container running and ready.
 func ready(pod *corev1.Pod, at time.Time) *corev1.Pod {
 	pod = pod.DeepCopy()
 	stamp := metav1.NewTime(at.Truncate(time.Second))

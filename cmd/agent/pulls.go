@@ -12,8 +12,8 @@ import (
 // livePullsFunc returns the image pulls in progress.
 type livePullsFunc func(context.Context) (livepull.Snapshot, error)
 
-// livePulls adds the runtime's downloads to the image pulls that the kubelet requested. The argument runtime
-// is nil with --cri-endpoint=off.
+// livePulls adds the runtime's downloads to the image pulls that the kubelet requested. The argument "runtime" is nil
+// with --cri-endpoint=off.
 func livePulls(reconciler *reconcile.Reconciler, runtime *cri.Source) livePullsFunc {
 	return func(ctx context.Context) (livepull.Snapshot, error) {
 		pulling, err := reconciler.Pulling(ctx)

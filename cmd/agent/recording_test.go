@@ -20,7 +20,8 @@ import (
 	"github.com/podlapse/podlapse/internal/recording"
 )
 
-// event is an Event of the kubelet about web-0's container. client-go generates names of the same form.
+// The function "event" returns an Event of the kubelet about web-0's container. The Event's name has the form that
+// client-go generates.
 func event(reason, message string, at time.Time) *corev1.Event {
 	stamp := metav1.NewTime(at.Truncate(time.Second))
 	return &corev1.Event{

@@ -19,7 +19,7 @@ import (
 	"github.com/podlapse/podlapse/internal/podwatchtest"
 )
 
-// hidden is a substring of every credential in this test.
+// The constant "hidden" is a substring of every credential in this test.
 const hidden = "hunter2"
 
 // leaking lists messages of the kubelet and the runtime that contain credentials.

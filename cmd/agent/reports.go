@@ -6,7 +6,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// reports calls the function reported for each start-up that all sinks of the agent have finished.
+// The type "reports" calls a function for each start-up that all sinks of the agent have finished.
 type reports struct {
 	sinks    int // number of sinks; constant after the first start-up
 	reported func(timeline.Timeline)
@@ -19,7 +19,8 @@ func newReports(reported func(timeline.Timeline)) *reports {
 	return &reports{reported: reported, missing: map[string]int{}}
 }
 
-// sink registers a sink. The sink must call the returned function for each start-up that the sink has finished.
+// The method "sink" registers a sink. The sink must call the returned function for each start-up that the sink has
+// finished.
 func (r *reports) sink() func(timeline.Timeline) {
 	r.sinks++
 	return r.through
@@ -38,7 +39,8 @@ func (r *reports) through(t timeline.Timeline) {
 	}
 }
 
-// last records that one more sink has finished a pod's start-up. For the last sink, last returns true.
+// The method "last" records that one more sink has finished a pod's start-up. The result is true for the pod's last
+// sink.
 func (r *reports) last(uid string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -113,8 +113,8 @@ func (r *runner) start(in *runningStage, c component) {
 	})
 }
 
-// stop stops the stages in order and returns the first failure. The wait for a stage takes at most the stage's limit,
-// because the program is about to end.
+// The method "stop" stops the stages in order and returns the first failure. The wait for a stage takes at most the
+// stage's limit, because the program is about to end.
 func (r *runner) stop() error {
 	r.logger.Info("stopping")
 	var stuck []error
@@ -134,8 +134,8 @@ func (r *runner) stop() error {
 	return r.group.Wait()
 }
 
-// ended waits until the components have stopped or the limit has passed. The result is true if the components have
-// stopped.
+// The method "ended" waits until the components have stopped or the limit has passed. The result is true if the
+// components have stopped.
 func (in *runningStage) ended() bool {
 	done := make(chan struct{})
 	go func() { // runs until the components stop or the program ends

@@ -25,8 +25,8 @@ func (e *stopOrder) add(name string) {
 	e.names = append(e.names, name)
 }
 
-// until returns the run function of a component. The function runs until its context ends, and then needs the given
-// time to stop.
+// The function "until" returns a component's run function. The run function waits until its context ends, and then
+// needs the given time to stop.
 func until(name string, takes time.Duration, ended *stopOrder) func(context.Context) error {
 	return func(ctx context.Context) error {
 		<-ctx.Done()

@@ -61,7 +61,7 @@ func TestAgentBehindRuntimeProxy(t *testing.T) {
 	proxy := startProxy(t, runtime, socket)
 	agent.poll("/readyz?verbose", "[+]cri ok")
 
-	loses := func() { // the agent notices the loss at its next request; a scrape causes one, unless an answer is fresh
+	loses := func() { // the agent notices the loss at its next request; a scrape can cause a request
 		t.Helper()
 		for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(
 			100 * time.Millisecond) {

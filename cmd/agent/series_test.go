@@ -54,7 +54,7 @@ func seriesOf(t *testing.T, gatherer prometheus.Gatherer) map[string]int {
 	return series
 }
 
-// registered returns the names of the agent's own metrics in a registry, with or without series.
+// The function "registered" returns the names of the agent's own metrics in a registry, with or without series.
 func registered(t *testing.T, registry *prometheus.Registry) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}
@@ -131,7 +131,8 @@ func scrapedBytes(t testing.TB, handler http.Handler, accept string) int {
 	return answer.Body.Len()
 }
 
-// busiest has 500 pods, more registries than have a label, a series for each pod, and exemplars.
+// The function "busiest" returns the metrics of a node with 500 pods, more registries than label values, a series for
+// each pod, and exemplars.
 func busiest() *prometheus.Registry {
 	trace := func(t timeline.Timeline) string {
 		return fmt.Sprintf("%032x", rand.New(rand.NewPCG(7, uint64(len(t.UID)))).Uint64())

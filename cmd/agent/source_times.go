@@ -21,7 +21,7 @@ func newSourceTimes(registerer prometheus.Registerer) sourceTimes {
 	return sourceTimes{observed}
 }
 
-// note is safe to call from any goroutine. note ignores observations without a source: see sourceOf.
+// The method "note" ignores observations without a source: see sourceOf. Any goroutine can call the method.
 func (s sourceTimes) note(o timeline.Observation, now time.Time) {
 	if source := sourceOf(o); source != "" {
 		s.observed.WithLabelValues(string(source)).Set(time.Duration(now.UnixNano()).Seconds())

@@ -13,18 +13,18 @@ import (
 // partState is the name of the state file on the health board.
 const partState = "state"
 
-// newsFor limits the reports about start-ups that ended before the agent first saw the pod. The agent does not report
-// such a start-up if the pod reached the node more than newsFor before the agent started. By default, the API server
-// also deletes Events after one hour.
+// newsFor limits the reports about start-ups that ended while no agent ran. The agent reports these start-ups only for
+// pods that reached the node at most newsFor before the agent started. By default, the API server also deletes Events
+// after one hour.
 const newsFor = time.Hour
 
 // savedState is the state that an agent receives from the previous agent and keeps for the next agent. Without
-// --state-dir, savedState is empty, and the function reported does nothing.
+// --state-dir, savedState is empty, and the function "reported" does nothing.
 type savedState struct {
 	dir    *state.Dir // nil without the directory
 	left   state.Contents
 	keeper *state.Keeper // nil without the directory
-	// The field reported receives a timeline that all sinks have reported.
+	// The function "reported" receives each timeline that all sinks have reported.
 	reported func(timeline.Timeline)
 }
 
@@ -83,7 +83,8 @@ func carriedOn(since, now time.Time) time.Time {
 	return since
 }
 
-// known returns the UIDs of pods whose deletion the pod watch must report, even if the pod watch never saw the pods.
+// The method "known" returns the UIDs of pods whose deletion the pod watch must report, even if the pod watch never saw
+// the pods.
 func (s savedState) known() []string {
 	known := slices.Clone(s.left.Reported)
 	listed := map[string]bool{}

@@ -34,8 +34,8 @@ func TestStateAge(t *testing.T) {
 	}
 }
 
-// collect reads records until standard output is closed, so that the pipe never fills. The returned function waits
-// for the end and returns the records.
+// The method "collect" reads records until standard output is closed, so that the pipe never fills. The returned
+// function waits for the end and returns the records.
 func (p *process) collect() func() []api.Record {
 	var records []api.Record
 	ended := make(chan struct{})
@@ -117,7 +117,8 @@ func TestAgentKilledWhilePodsStart(t *testing.T) {
 	written := agent.collect()
 	step()
 	for n := range number - 1 {
-		// An agent that stops reports completed start-ups with the evidence so far, so wait for the runtime's answer.
+		// When an agent stops, it reports completed start-ups with the evidence so far. So the test waits for the
+		// runtime's answer.
 		agent.pollMatch(fmt.Sprintf("/api/v1/pods/shop/web-%d", n), `"state":"ready".*"phase":"container_start"`)
 	}
 	agent.poll("/readyz?verbose", "[+]state ok")
@@ -191,8 +192,8 @@ func TestAgentStartsWithDamagedState(t *testing.T) {
 }
 
 // TestAgentStopsWhenStateCannotBeSaved stops the agent after a start-up, before the runtime has answered the agent's
-// request about the pod. Normally, the next agent reports this start-up, but without a state file, the next agent
-// does not know the start-up.
+// request about the pod. Without a state file, the next agent cannot report this start-up. So the stopping agent must
+// write the record.
 func TestAgentStopsWhenStateCannotBeSaved(t *testing.T) {
 	cluster := podwatchtest.Start(t)
 	runtime := critest.Start(t, filepath.Join(t.TempDir(), "cri.sock"), critest.Options{})

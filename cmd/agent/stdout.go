@@ -15,9 +15,9 @@ import (
 // readerLooks is the interval between checks for a reader of standard output.
 const readerLooks = 2 * time.Second
 
-// watchReader returns a function that runs until ctx is done and fails when the output out no longer has a reader.
-// Without this check, the agent notices a missing reader only at the next record, which can take hours. The check
-// works for pipes, sockets and terminals, because other files have no reader.
+// watchReader returns a function that runs until ctx is done and fails when the output no longer has a reader. Without
+// this check, the agent notices a missing reader only at the next record, which can take hours. The check works for
+// pipes, sockets and terminals, because other files have no reader.
 func watchReader(out io.Writer, every time.Duration) func(ctx context.Context) error {
 	return func(ctx context.Context) error {
 		looks := time.NewTicker(every)
@@ -36,8 +36,8 @@ func watchReader(out io.Writer, every time.Duration) func(ctx context.Context) e
 	}
 }
 
-// readerGone does not block. poll(2) always reports POLLERR, even if the caller did not request POLLERR. A pipe
-// without readers is in the state POLLERR.
+// readerGone reports, without blocking, whether a file such as a pipe has lost its reader. poll(2) reports POLLERR for
+// a pipe without readers, even if the caller did not request POLLERR.
 func readerGone(file *os.File) bool {
 	raw, err := file.SyscallConn()
 	if err != nil {
@@ -57,9 +57,9 @@ func readerGone(file *os.File) bool {
 	return err == nil && gone
 }
 
-// The result is true if out is /dev/null. Some programs connect standard output to /dev/null to discard the output.
-// Go's runtime also opens /dev/null if standard output is closed at the start (checkfds). The agent cannot
-// distinguish a discarded from a closed standard output.
+// The function "discards" reports whether an output is /dev/null. Some programs connect standard output to /dev/null to
+// discard the output. Go's runtime also opens /dev/null if standard output is closed at the start (checkfds). So for
+// the agent, a closed standard output looks like /dev/null.
 func discards(out io.Writer) bool {
 	file, ok := out.(*os.File)
 	if !ok {

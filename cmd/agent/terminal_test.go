@@ -42,7 +42,7 @@ func onConsole(t *testing.T, args ...string) *console {
 	return onConsoleWith(t, "A=b", args...)
 }
 
-// onConsoleWith is onConsole with an additional environment variable.
+// onConsoleWith runs a command like onConsole, with an additional environment variable.
 func onConsoleWith(t *testing.T, variable string, args ...string) *console {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
@@ -152,8 +152,8 @@ func (c *console) settings() unix.Termios {
 	return *settings
 }
 
-// startTopOnIdleNode runs top on a terminal, for an agent without pods. The result before contains the terminal's
-// settings before the start of top.
+// startTopOnIdleNode runs the command `top` on a terminal, for an agent without pods. The result "before" contains the
+// terminal's settings before the start of the command.
 func startTopOnIdleNode(t *testing.T) (cluster *podwatchtest.Server, agent *process, c *console, before unix.Termios) {
 	t.Helper()
 	cluster = podwatchtest.Start(t)
@@ -165,8 +165,8 @@ func startTopOnIdleNode(t *testing.T) (cluster *podwatchtest.Server, agent *proc
 	return cluster, agent, c, c.initial
 }
 
-// TestTopOnTerminal follows a pod on a real terminal, and makes the terminal narrower. top must restore the terminal
-// at every kind of exit.
+// TestTopOnTerminal follows a pod on a real terminal, and makes the terminal narrower. The command `top` must restore
+// the terminal at every kind of exit.
 func TestTopOnTerminal(t *testing.T) {
 	for name, end := range map[string]func(*console) error{
 		"q":       func(c *console) error { _, err := c.master.WriteString("q"); return err },
@@ -214,8 +214,8 @@ func TestTopOnTerminal(t *testing.T) {
 	}
 }
 
-// TestTopOnBlockedTerminal sends signals while the terminal accepts no text. After the second signal, top must exit
-// and must restore the settings of the terminal.
+// TestTopOnBlockedTerminal sends signals while the terminal accepts no text. After the second signal, the command `top`
+// must exit and must restore the settings of the terminal.
 func TestTopOnBlockedTerminal(t *testing.T) {
 	_, agent, c, before := startTopOnIdleNode(t)
 	hold := func(how int) {
@@ -255,7 +255,7 @@ func TestTopOnBlockedTerminal(t *testing.T) {
 	agent.mustEndCleanly()
 }
 
-// TestTopFailsToStart checks that a failed start of top does not change the terminal.
+// TestTopFailsToStart checks that a failed start of the command `top` does not change the terminal.
 func TestTopFailsToStart(t *testing.T) {
 	c := onConsole(t, "top", "--kubeconfig", agentstest.Kubeconfig(t, "http://"+agentstest.ClosedAddress(t)))
 	var failed *exec.ExitError
@@ -270,7 +270,7 @@ func TestTopFailsToStart(t *testing.T) {
 	<-c.read
 }
 
-// TestTopRefusedByAgent checks that top exits, restores the terminal and prints the reason.
+// TestTopRefusedByAgent checks that the command `top` exits, restores the terminal and prints the reason.
 func TestTopRefusedByAgent(t *testing.T) {
 	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusForbidden)

@@ -33,7 +33,7 @@ func (p *printed) Write(text []byte) (int, error) {
 	return p.text.Write(text)
 }
 
-// await waits until the last line is about a pod, and returns all lines.
+// The method "await" waits until the last line is about a pod, and returns all lines.
 func (p *printed) await(t *testing.T, pod string) []string {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
@@ -49,7 +49,7 @@ func (p *printed) await(t *testing.T, pod string) []string {
 	}
 }
 
-// shown is an agent's visible behavior during the life of a pod.
+// The type "shown" is an agent's visible behavior during the life of a pod.
 type shown struct {
 	lines      [][]string // all keys of each record
 	spans      []string   // names of the spans, each with the name of its parent
@@ -78,7 +78,7 @@ func awaitImage(t *testing.T, cri *critest.Runtime, before int) {
 func showLife(t *testing.T, flags ...string) (s shown) {
 	t.Helper()
 	sent, cluster := startCollector(t), podwatchtest.Start(t)
-	t.Setenv("OTEL_METRICS_EXPORTER", "none") // whether metrics are sent before the pod starts depends on timing
+	t.Setenv("OTEL_METRICS_EXPORTER", "none") // otherwise, timing decides whether the agent sends metrics
 	cri := critest.Start(t, filepath.Join(t.TempDir(), "cri.sock"), critest.Options{})
 	var out printed
 	a := startInsideWriting(t, cluster, &out,

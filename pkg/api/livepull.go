@@ -34,8 +34,8 @@ type LivePullRecord struct {
 	// has the state.
 	State string  `json:"state,omitempty"`
 	Age   Seconds `json:"age_seconds"` // time from the kubelet's request, or from the start of the pull
-	// DoneBytes is the number of bytes that have arrived. TotalBytes is the size of the image. Each field is absent
-	// if unknown.
+	// DoneBytes is the number of bytes that have arrived. TotalBytes is the size of the image. JSON omits a field if
+	// the agent does not know the value.
 	DoneBytes  int64 `json:"done_bytes,omitempty"`
 	TotalBytes int64 `json:"total_bytes,omitempty"`
 }

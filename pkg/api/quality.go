@@ -26,7 +26,7 @@ func QualityOf(t timeline.Timeline) Quality {
 	return q
 }
 
-// Add counts a start-up of the given duration.
+// Add counts one start-up, with the quality of its evidence and its total duration.
 func (r *EvidenceRecord) Add(q Quality, total time.Duration) {
 	count := func(n *int, is bool) {
 		if is {

@@ -40,7 +40,7 @@ type Record struct {
 	Milestones []MilestoneRecord `json:"milestones"`
 	Conflicts  []ConflictRecord  `json:"conflicts"`
 	Missing    []string          `json:"missing"`
-	// Unreported lists the milestones that the container runtime can never report, in the form of Missing.
+	// Unreported lists the milestones that the container runtime can never report, in the same form as Missing.
 	Unreported []string `json:"unreported,omitempty"`
 	// LostEvents lists Events in the form reason/container. The kubelet must have created these Events, but the agent
 	// never received them.
@@ -84,8 +84,8 @@ type PhaseRecord struct {
 	Sources    []timeline.Source `json:"sources"`
 	MergedWith []timeline.Phase  `json:"merged_with,omitempty"`
 	Pressure   *PressureRecord   `json:"pressure,omitempty"` // nil if not measured
-	// ImageLoading is true if the image is lazy, so the container's image can still have been loading during the
-	// phase.
+	// ImageLoading is true if the container's image is lazy. The runtime can still have been loading the image during
+	// the phase.
 	ImageLoading bool `json:"image_loading,omitempty"`
 }
 
@@ -112,7 +112,7 @@ type PullRecord struct {
 	Unconfirmed bool    `json:"unconfirmed,omitempty"`
 	RequestedAt Instant `json:"requested_at,omitzero"`
 	StartedAt   Instant `json:"started_at,omitzero"`
-	// DownloadedAt is the time when the last byte had arrived. DownloadedAt is absent if unknown.
+	// DownloadedAt is the time when the last byte arrived. DownloadedAt is absent if unknown.
 	DownloadedAt Instant  `json:"downloaded_at,omitzero"`
 	FinishedAt   Instant  `json:"finished_at,omitzero"`
 	Queue        *Seconds `json:"queue_seconds,omitempty"` // Queue, Pull and Error are nil if not timed
@@ -156,7 +156,7 @@ type DownloadRecord struct {
 type UnpackRecord struct {
 	StartAt Instant `json:"start_at"`
 	EndAt   Instant `json:"end_at"`
-	Busy    Seconds `json:"seconds"` // shorter than the time from start to end if the disk waited for the registry
+	Busy    Seconds `json:"seconds"` // less than the time from StartAt to EndAt if unpacking waited for the registry
 }
 
 // LayerRecord is a layer that arrived with a pull. The list begins with the bottom layer.

@@ -11,7 +11,7 @@ type TerminationRecord struct {
 	Reason string `json:"reason,omitempty"`
 	// Grace is the shortest requested grace period. Grace is nil if the agent saw no grace period.
 	Grace      *Seconds         `json:"grace_seconds,omitempty"`
-	Total      Seconds          `json:"total_seconds"` // time since the deletion request while the object exists
+	Total      Seconds          `json:"total_seconds"` // while the object exists, the time since the deletion request
 	TotalError Seconds          `json:"total_error_seconds"`
 	Verdict    string           `json:"verdict"` // one sentence for people; its wording can change
 	Listed     bool             `json:"listed,omitempty"`
@@ -59,7 +59,7 @@ func NewTerminationLine(t timeline.Timeline) *TerminationLine {
 	}
 }
 
-// terminationRecord converts a termination. terminationRecord returns nil for nil.
+// terminationRecord converts a termination, or returns nil if the termination is nil.
 func terminationRecord(t *timeline.Termination) *TerminationRecord {
 	if t == nil {
 		return nil

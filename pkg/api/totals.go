@@ -13,7 +13,7 @@ type TotalsRecord struct {
 	Started int `json:"started"`
 	// Unreported is the number of milestones that the container runtime can never report, in all ended start-ups.
 	Unreported int `json:"unreported_milestones"`
-	// Phases contains the phases of the started start-ups, sorted by name.
+	// Phases contains the phases of the start-ups that Started counts, sorted by name.
 	Phases []PhaseTotals `json:"phases"`
 	// Merged lists the phases that the evidence could not separate from another phase, sorted by name.
 	Merged []timeline.Phase `json:"merged"`
@@ -28,17 +28,17 @@ type PhaseTotals struct {
 	Steps  int            `json:"steps"` // number of spans. A pod with three containers can have three spans of a phase
 }
 
-// OtherRegistries is the name of the common totals of all registries beyond the first MaxRegistryTotals registries.
+// OtherRegistries is the name of the entry that combines all registries without their own totals.
 const OtherRegistries = "other"
 
-// MaxRegistryTotals is the maximum number of registries with their own totals. Registries with more pulls come
-// first.
+// MaxRegistryTotals is the maximum number of registries with their own totals. The registries with the most pulls get
+// their own totals.
 const MaxRegistryTotals = 100
 
 // RegistryTotals contains the totals of the pulls from one registry.
 type RegistryTotals struct {
 	Registry string `json:"registry"`
-	// Pulls is the number of timed pulls that downloaded content. Length and Durations concern these pulls.
+	// Pulls is the number of timed pulls that downloaded content. Length and Durations cover only these pulls.
 	Pulls     int              `json:"pulls"`
 	Length    Seconds          `json:"seconds"`
 	Durations []DurationBucket `json:"durations"` // sorted by Bucket
@@ -49,9 +49,9 @@ type RegistryTotals struct {
 	InProgress int `json:"in_progress"`
 }
 
-// DurationBucket contains the pulls with similar durations. Bucket i is the bucket i of a Prometheus native histogram
-// with schema 3. Bucket i contains durations above 2^((i-1)/8) s, up to and including 2^(i/8) s. The first bucket
-// contains all shorter durations, and the last bucket contains all longer durations.
+// DurationBucket contains the pulls with similar durations. The buckets have the numbers of the buckets in a Prometheus
+// native histogram with schema 3. Bucket i contains durations above 2^((i-1)/8) s, up to and including 2^(i/8) s. The
+// first bucket also contains all shorter durations, and the last bucket also contains all longer durations.
 type DurationBucket struct {
 	Bucket int     `json:"bucket"`
 	Pulls  int     `json:"pulls"`

@@ -23,7 +23,7 @@ const (
 	askTimeout = 10 * time.Second
 	maxAnswer  = 64 << 20 // maximum response in bytes; ten times the size of a page with the largest records
 	maxPulls   = 500      // maximum number of completed pulls that agents return
-	maxRecords = 20_000   // maximum records of a list; ten times the largest number of records of one agent
+	maxRecords = 20_000   // maximum number of records in a list; ten times the largest number of one agent
 )
 
 // Client queries one agent. Client is a plain value that is safe for concurrent use.
@@ -121,7 +121,7 @@ func (c Client) Pods(ctx context.Context, filter Filter) iter.Seq2[api.Record, e
 }
 
 // Pulls returns the image pulls in progress and the latest 500 completed pulls. If namespaces are given, Pulls returns
-// only the pulls of their pods.
+// only the pulls of pods in these namespaces.
 func (c Client) Pulls(ctx context.Context, namespaces ...string) (api.PullList, error) {
 	query := Filter{Namespaces: namespaces}.query()
 	query.Set("limit", strconv.Itoa(maxPulls))
@@ -137,9 +137,10 @@ func (c Client) Registries(ctx context.Context) (api.RegistryList, error) {
 	return get[api.RegistryList](ctx, c, nil, "registries")
 }
 
-// Totals returns the totals of the start-ups that ended between two times, and of the start-ups in progress if until
-// is zero. If since is zero, the totals contain all start-ups that the agent remembers. If namespaces are given, the
-// totals contain only the pods of these namespaces. An agent of an older version responds with status 404.
+// Totals returns the totals of the start-ups that ended between two times. If the argument "since" is zero, the time
+// range begins with the oldest start-up that the agent remembers. If the argument "until" is zero, the totals also
+// contain the start-ups in progress. If namespaces are given, the totals contain only the pods of these namespaces. An
+// agent of an older version responds with status 404.
 func (c Client) Totals(ctx context.Context, since, until time.Time, namespaces ...string) (api.TotalsRecord, error) {
 	query := Filter{Since: since, Namespaces: namespaces}.query()
 	if !until.IsZero() {
@@ -157,9 +158,9 @@ func (c Client) Evidence(ctx context.Context) (api.EvidenceRecord, error) {
 	return get[api.EvidenceRecord](ctx, c, nil, "evidence")
 }
 
-// Objects returns the cached pod objects as a Kubernetes PodList, with the state of the cache as an additional
-// field (docs/api.md). Objects uses only Namespaces, Name and LabelSelector of the filter. An agent that keeps
-// no objects responds with status 404.
+// Objects returns the cached pod objects as a Kubernetes PodList, with the state of the cache as an additional field
+// (docs/api.md). Objects uses only the filter's fields Namespaces, Name and LabelSelector. An agent that keeps no
+// objects responds with status 404.
 func (c Client) Objects(ctx context.Context, filter Filter) ([]byte, error) {
 	return c.ask(ctx, filter.query(), "objects", "pods")
 }

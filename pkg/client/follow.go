@@ -17,7 +17,7 @@ import (
 const (
 	// comeBack is the time between a broken connection and the next attempt of Follow.
 	comeBack = 2 * time.Second
-	// silence is the longest allowed time without data. The agent sends data at least every 15 s.
+	// The constant "silence" is the longest allowed time without data. The agent sends data at least every 15 s.
 	silence = 45 * time.Second
 	// maxEvent limits the size of an event in bytes. The limit is larger than the record of a pod with hundreds of
 	// containers.
@@ -47,9 +47,9 @@ type Event struct {
 	Err    error
 }
 
-// Follow passes the current start-ups and then all changes to the function handle, one event at a time. Follow
-// returns if ctx ends, if handle returns an error, or if the agent refuses permanently. After a broken connection,
-// Follow passes KindBroken and opens a new connection. Then Follow resumes the stream, or starts again with
+// Follow passes the current start-ups and then all changes to the function "handle", one event at a time. Follow
+// returns if ctx ends, if the function returns an error, or if the agent refuses permanently. After a broken
+// connection, Follow passes KindBroken and opens a new connection. Then Follow resumes the stream, or starts again with
 // KindReset. Follow skips events of unknown kinds.
 func (c Client) Follow(ctx context.Context, filter Filter, handle func(Event) error) error {
 	filter.Gone = nil
@@ -84,10 +84,10 @@ func (r *Refusal) forGood() bool {
 	return r.Status < http.StatusInternalServerError && r.Status != http.StatusTooManyRequests
 }
 
-// errSilent is the error if Follow closes a connection because no data arrives.
+// errSilent means that Follow closed a connection because no data arrived.
 var errSilent = fmt.Errorf("the agent sent nothing for %s", silence)
 
-// handleError wraps an error of the caller's handle function.
+// handleError wraps an error of the caller's function "handle".
 type handleError struct{ err error }
 
 func (e *handleError) Error() string { return e.err.Error() }
@@ -173,7 +173,7 @@ func (f *follower) take(ctx context.Context, got frame) error {
 	return nil
 }
 
-// list passes all current start-ups to the function handle.
+// The method "list" passes all current start-ups to the function "handle".
 func (f *follower) list(ctx context.Context) error {
 	f.lastID = ""
 	var records []api.Record
@@ -214,7 +214,8 @@ type frame struct {
 // the parts of the format that an agent uses.
 type frameReader struct{ lines *bufio.Scanner }
 
-// next reads the stream up to the next event with data. next calls the function alive for each line.
+// The method "next" reads the stream up to the end of the next event with data, and calls the function "alive" for each
+// line.
 func (r frameReader) next(alive func()) (frame, error) {
 	var f frame
 	for r.lines.Scan() {

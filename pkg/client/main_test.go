@@ -10,7 +10,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// agent starts a server that answers each request with the test's function.
+// The function "agent" starts a server that answers each request with the test's function.
 func agent(t *testing.T, answer http.HandlerFunc) Client {
 	t.Helper()
 	server := httptest.NewServer(answer)

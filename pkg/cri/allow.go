@@ -141,7 +141,7 @@ func (c Call) Request(data []byte) ([]byte, error) {
 	return proto.Marshal(request)
 }
 
-// Answer checks the first message of a response. Answer calls the function encoded only if the rule has a check for
+// Answer checks the first message of a response. Answer calls the function "encoded" only if the rule has a check for
 // responses.
 func (c Call) Answer(encoded func() []byte) error {
 	if c.rule.answer == nil {

@@ -31,7 +31,7 @@ import (
 	"github.com/podlapse/podlapse/internal/critest"
 )
 
-// defined returns every service that the APIs of CRI and containerd define on the socket.
+// The function "defined" returns every service that the APIs of CRI and containerd define on the socket.
 func defined() []grpc.ServiceDesc {
 	return []grpc.ServiceDesc{
 		runtimeapi.RuntimeService_ServiceDesc, runtimeapi.ImageService_ServiceDesc,

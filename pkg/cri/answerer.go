@@ -25,8 +25,8 @@ type answerer struct {
 	now func() time.Time
 }
 
-// answer runs all queries of one request. If a query fails, the whole request fails. A partial answer would look as
-// if the pod had lost a sandbox or container.
+// The method "answer" runs all queries of one request. If a query fails, the whole request fails. A partial answer
+// would look as if the pod had lost a sandbox or container.
 func (a *answerer) answer(ctx context.Context, request timeline.RuntimeRequest) (timeline.RuntimeSeen, error) {
 	seen := timeline.RuntimeSeen{UID: request.UID, AskedAt: a.now()}
 	sandboxes, err := a.client.listSandboxes(ctx, request.RuntimeUID)
@@ -80,7 +80,7 @@ func (a *answerer) answer(ctx context.Context, request timeline.RuntimeRequest) 
 
 // containerStatus returns the status of a container, or nil if the runtime has removed the container. The start of a
 // running container and the exit of an exited container never change, so containerStatus queries each of them only
-// once. The argument listed has the current state.
+// once. The argument "listed" contains the current state of the container.
 func (a *answerer) containerStatus(
 	ctx context.Context, listed *runtimeapi.Container,
 ) (*runtimeapi.ContainerStatus, error) {
@@ -117,8 +117,8 @@ func ifBroken(err error) error {
 	return nil
 }
 
-// image returns known = false if the runtime responds with an error other than NotFound, for example because the
-// reference is invalid.
+// The method "image" queries the status of an image. The result "known" is false if the runtime responds with an error
+// other than NotFound, for example because the reference is invalid.
 func (a *answerer) image(ctx context.Context, ref string) (image timeline.Image, known bool, err error) {
 	answer, err := a.client.imageStatus(ctx, ref)
 	switch status.Code(err) {

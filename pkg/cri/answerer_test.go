@@ -18,7 +18,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// second returns an instant relative to the test's pod. The pod's sandbox started at second 1.
+// The function "second" returns the instant at a second of the test. The pod's sandbox started at second 1.
 func second(s float64) time.Time {
 	return time.Unix(1_700_000_000, 0).Add(time.Duration(s * float64(time.Second))).UTC()
 }

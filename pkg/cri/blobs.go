@@ -59,7 +59,7 @@ func (c *client) readBlob(ctx context.Context, blob digest.Digest) ([]byte, erro
 	return data, nil
 }
 
-// listBlobs calls the function visit for each complete blob that matches one of the filters, in no particular order.
+// listBlobs calls the function "visit" for each complete blob that matches one of the filters, in no particular order.
 func (c *client) listBlobs(ctx context.Context, filters []string, visit func(*contentapi.Info)) error {
 	ctx, cancel := context.WithTimeout(inNamespace(ctx), c.timeout)
 	defer cancel()
@@ -81,7 +81,7 @@ func (c *client) listBlobs(ctx context.Context, filters []string, visit func(*co
 	}
 }
 
-// ingests returns the blobs that containerd is writing.
+// The method "ingests" returns the blobs that containerd is writing.
 func (c *client) ingests(ctx context.Context) ([]*contentapi.Status, error) {
 	answer, err := call(inNamespace(ctx), c, "list running downloads of containerd", c.content.ListStatuses,
 		&contentapi.ListStatusesRequest{})

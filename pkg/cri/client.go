@@ -77,7 +77,8 @@ func dial(path string, timeout time.Duration) (*client, error) {
 
 func (c *client) close() { _ = c.conn.Close() }
 
-// call calls one method of the runtime with the client's timeout. The argument what describes the call in errors.
+// The function "call" calls one method of the runtime with the client's timeout. The argument "what" describes the call
+// in errors.
 func call[Q, A any](
 	ctx context.Context, c *client, what string,
 	method func(context.Context, Q, ...grpc.CallOption) (A, error), request Q,
@@ -96,7 +97,7 @@ func (c *client) version(ctx context.Context) (*runtimeapi.VersionResponse, erro
 }
 
 // networkReady reports whether the runtime's network is ready. If the runtime does not report the condition
-// NetworkReady, known is false.
+// NetworkReady, the result "known" is false.
 func (c *client) networkReady(ctx context.Context) (ready, known bool, err error) {
 	answer, err := call(ctx, c, "get runtime status", c.runtime.Status, &runtimeapi.StatusRequest{})
 	for _, condition := range answer.GetStatus().GetConditions() {

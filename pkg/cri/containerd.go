@@ -57,7 +57,7 @@ func (s *storeSet) absentStores() (names, costs []string) {
 // sandboxStamps holds the timestamps of one sandbox in containerd's sandbox store.
 type sandboxStamps struct {
 	begunAt, runningAt             time.Time
-	imageResolvedAt, imagePulledAt time.Time // times of the sandbox image, if its pull was part of the creation
+	imageResolvedAt, imagePulledAt time.Time // of the sandbox image; zero if its pull was not part of the creation
 	imageKnown                     bool      // the agent knows whether containerd pulled the image
 }
 
@@ -68,10 +68,11 @@ const podSandboxer = "podsandbox"
 // stampSandbox sets the timestamps of a sandbox. The argument createdAt is CRI's created_at. The argument
 // firstContainerAt is the creation time of the sandbox's first container, or zero if there is no container yet.
 //
-// In containerd ≥ 2.0 (internal/cri/server/sandbox_run.go), the store's created_at is set before the network setup.
-// CRI's created_at is set after the network setup, when the sandbox container is created. updated_at is set last,
-// immediately after the start of the sandbox container. Only a change of the pod's resources sets updated_at again.
-// So stampSandbox uses only the first observed updated_at, and ignores an updated_at later than the first container.
+// containerd ≥ 2.0 (internal/cri/server/sandbox_run.go) sets the store's created_at before the network setup.
+// containerd sets CRI's created_at after the network setup, when it creates the sandbox container. containerd sets
+// updated_at last, immediately after the start of the sandbox container. Only a change of the pod's resources changes
+// updated_at again. So stampSandbox uses only the first observed updated_at, and ignores an updated_at later than the
+// first container.
 func (a *answerer) stampSandbox(
 	ctx context.Context, sandbox *timeline.Sandbox, createdAt, firstContainerAt time.Time,
 ) error {
@@ -112,8 +113,8 @@ func (a *answerer) stampSandbox(
 	return nil
 }
 
-// stampImage sets the digest of an image on the node, and the ends of its first and latest pull. When a pull completes,
-// containerd writes the image under its full name, even if the pull downloaded nothing.
+// stampImage sets the digest of an image on the node, and the end times of the image's first and latest pulls. When a
+// pull completes, containerd writes the image under its full name, even if the pull downloaded nothing.
 func (a *answerer) stampImage(ctx context.Context, image *timeline.Image) error {
 	name, err := imagepull.Normalize(image.Ref)
 	if err != nil || !image.Present || !a.stores.images.on() {

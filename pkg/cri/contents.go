@@ -40,8 +40,8 @@ type layer struct {
 
 // catalog reads the contents of images, once for each image. catalog is safe for concurrent use.
 type catalog struct {
-	// read returns errAbsent if the blob is absent at the moment. Like client.readBlob, read also returns errTooLarge
-	// and errCorrupt. Any other error means that the runtime did not respond.
+	// The function "read" returns errAbsent if the blob is absent at the moment. Like client.readBlob, the function
+	// also returns errTooLarge and errCorrupt. Any other error means that the runtime did not respond.
 	read    func(context.Context, digest.Digest) ([]byte, error)
 	machine platforms.MatchComparer
 	known   *lru.Cache // contents of complete and of invalid images, by the digest of the index or manifest
@@ -49,8 +49,8 @@ type catalog struct {
 
 var errAbsent = errors.New("the content is not in containerd's store")
 
-// contents returns the contents of an image. An invalid image has empty contents. contents returns errAbsent if no
-// manifest for this machine is present and the contents are not cached.
+// The method "contents" returns the contents of an image. An invalid image has empty contents. The method returns
+// errAbsent if no manifest for this machine is present and the contents are not cached.
 func (c catalog) contents(ctx context.Context, target digest.Digest) (imageContents, error) {
 	if known, ok := c.known.Get(target); ok {
 		return known.(imageContents), nil
@@ -65,7 +65,7 @@ func (c catalog) contents(ctx context.Context, target digest.Digest) (imageConte
 	return found, nil
 }
 
-// resolve follows indexes to a manifest. The argument depth limits the nesting, because a corrupt store can contain
+// resolve follows indexes to a manifest. The argument "depth" limits the nesting, because a corrupt store can contain
 // cycles.
 func (c catalog) resolve(ctx context.Context, target digest.Digest, depth int) (imageContents, error) {
 	data, err := c.read(ctx, target)

@@ -77,8 +77,8 @@ func shortReason(reason string) string {
 	return strings.Clone(reason)
 }
 
-// attempt returns the kubelet's restart count. Without the annotation, the result is the attempt in the metadata. The
-// kubelet sets the annotation and the metadata to the same value.
+// The function "attempt" returns the restart count that the kubelet wrote to an annotation. Without the annotation, the
+// result is the attempt in the metadata. The kubelet sets the annotation and the metadata to the same value.
 func attempt(container *runtimeapi.Container) int {
 	n, err := strconv.Atoi(container.GetAnnotations()[restartAnnotation])
 	if err != nil || n < 0 {
@@ -99,8 +99,9 @@ func convertImage(ref string, image *runtimeapi.Image) timeline.Image {
 	return converted
 }
 
-// digestFor returns the digest of an image in the repository that ref names. repoDigests lists the image's digests in
-// all repositories. digestFor returns an empty string if the list does not contain the repository of ref.
+// digestFor returns the digest of an image in the repository of the image reference ref. The argument repoDigests lists
+// the image's digests in all repositories. digestFor returns an empty string if the list does not contain the
+// repository of ref.
 func digestFor(ref string, repoDigests []string) string {
 	if len(repoDigests) == 0 {
 		return ""

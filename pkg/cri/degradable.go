@@ -8,8 +8,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// degradable is a feature that a runtime should have but can lack. degradable is safe for concurrent use after
-// the call to set.
+// degradable is a feature that a runtime should have but can lack. After the call of the method "set", degradable is
+// safe for concurrent use.
 type degradable struct {
 	enabled atomic.Bool
 	refused atomic.Bool // the runtime answered that it does not have the store
@@ -18,7 +18,7 @@ type degradable struct {
 	costs   string // the effect of a missing feature
 }
 
-// set sets all fields. A feature that is not enabled here stays disabled.
+// The method "set" sets all fields. If this method does not enable the feature, the feature stays disabled.
 func (d *degradable) set(enabled bool, logger *zap.Logger, name, costs string) {
 	d.logger, d.name, d.costs = logger, name, costs
 	d.enabled.Store(enabled)

@@ -12,9 +12,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// look assigns the blobs that containerd is downloading to the manifests that name the blobs. If since is not zero,
-// look also adds each image whose pull began after since and is not over, even if containerd is downloading no blob of
-// the image. Callers must not call look concurrently.
+// The method "look" assigns each blob that containerd is downloading to the manifests that name the blob. If the
+// argument "since" is not zero, the method also adds each image whose pull began after this time and is not over, even
+// if containerd is downloading no blob of the image. Callers must not call the method concurrently.
 func (s *session) look(ctx context.Context, since time.Time) ([]imagepull.Download, error) {
 	content := &s.answerer.stores.content
 	statuses, err := s.client.ingests(ctx)

@@ -10,7 +10,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// look is one query for all downloads in progress.
+// The type "look" is one query for all downloads in progress.
 type look struct {
 	session *session
 	running map[digest.Digest]ingest
@@ -19,9 +19,8 @@ type look struct {
 	snapshotters map[digest.Digest]string
 }
 
-// progressOf returns the progress of one image, and the blobs of the image that containerd is downloading. If
-// containerd is downloading no blob of the image, progressOf returns an empty Download, unless a pull of the image is
-// in progress.
+// progressOf returns the progress of one image, and the blobs of the image that containerd is downloading. If no pull
+// of the image is in progress, progressOf returns an empty Download.
 func (l *look) progressOf(
 	ctx context.Context, image imageContents, begun bool,
 ) (imagepull.Download, map[digest.Digest]ingest, error) {
@@ -59,9 +58,9 @@ func (l *look) progressOf(
 	return download, own, nil
 }
 
-// isOver reports whether no pull of an image is in progress. Callers must call isOver only if containerd is
-// downloading no blob of the image. isOver returns true if no pull began, if the image is invalid, or if a label on the
-// config shows that all layers are unpacked.
+// isOver reports whether the pull of an image is over: a label on the config shows that all layers are unpacked. isOver
+// also returns true if no pull began, or if the image is invalid. Callers must call isOver only if containerd is
+// downloading no blob of the image.
 func (l *look) isOver(ctx context.Context, image imageContents, begun bool) (bool, error) {
 	if !begun || image.manifest == "" {
 		return true, nil
@@ -99,7 +98,7 @@ func (l *look) ownBlobs(ctx context.Context, image imageContents) (map[digest.Di
 	return own, nil
 }
 
-// parts returns the config and the layers of an image, each blob once.
+// The method "parts" returns the config and the layers of an image, each blob once.
 func (c imageContents) parts() []blob {
 	if c.manifest == "" {
 		return nil
@@ -116,7 +115,7 @@ func (c imageContents) parts() []blob {
 }
 
 // isPresent reports whether a blob is complete or unpacked. containerd does not download a complete or unpacked blob
-// (core/unpack/unpacker.go). If the blob was complete in the previous look, isPresent does not query the blob again,
+// (core/unpack/unpacker.go). If the blob was complete at the previous query, isPresent does not query the blob again,
 // because a running pull does not remove blobs.
 func (l *look) isPresent(ctx context.Context, image imageContents, blob digest.Digest) (bool, error) {
 	if l.session.arrived[blob] || l.arrived[blob] {
@@ -134,7 +133,8 @@ func (l *look) isPresent(ctx context.Context, image imageContents, blob digest.D
 	return l.isUnpacked(ctx, image, blob)
 }
 
-// isUnpacked reports whether a layer is unpacked in all places where the image uses the layer.
+// isUnpacked reports whether a layer is unpacked. If the image contains the layer several times, all occurrences must
+// be unpacked.
 func (l *look) isUnpacked(ctx context.Context, image imageContents, blob digest.Digest) (bool, error) {
 	used := false
 	for _, layer := range image.layers {

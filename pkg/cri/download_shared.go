@@ -28,7 +28,8 @@ func newSharedDownloads(timeout time.Duration, now func() time.Time) *sharedDown
 	return &sharedDownloads{timeout: timeout, now: now, slot: make(chan struct{}, 1)}
 }
 
-// get calls the function ask if there is no recent answer. get never runs two calls of ask at the same time.
+// The method "get" calls the function "ask" if there is no recent answer. Two calls of "ask" never run at the same
+// time.
 func (d *sharedDownloads) get(
 	ctx context.Context, ask func(context.Context) ([]imagepull.Download, error),
 ) ([]imagepull.Download, error) {

@@ -20,7 +20,7 @@ import (
 
 const contentStore = "/containerd.services.content.v1.Content/"
 
-// begun is the start of the test's downloads.
+// The variable "begun" is the start of the test's downloads.
 var begun = time.Now().Add(-time.Minute).UTC().Truncate(time.Millisecond)
 
 // downloads starts a source, and waits until the source is connected.
@@ -33,15 +33,15 @@ func downloads(t *testing.T, options critest.Options) (*critest.Runtime, *harnes
 	return fake, h
 }
 
-// ask queries downloads after it moves the source's clock by one second, so that the source shares no earlier
-// answer.
+// The method "ask" moves the source's clock by one second, so that the source shares no earlier answer. Then the method
+// queries the downloads.
 func (h *harness) ask() ([]imagepull.Download, error) {
 	h.ahead.Add(int64(time.Second))
 	return h.source.Downloads(h.t.Context(), h.since)
 }
 
-// eventually repeats the query until the answer is the expected answer. The repetition is necessary, because a
-// session becomes usable shortly after its report.
+// The method "eventually" repeats the query until the source returns the expected answer. The repetition is necessary,
+// because a session becomes usable shortly after its report.
 func (h *harness) eventually(want ...imagepull.Download) {
 	h.t.Helper()
 	deadline := time.Now().Add(patience)
@@ -126,7 +126,8 @@ func TestDownloadsBeforeTheLayers(t *testing.T) {
 		DoneBytes: 1, TotalBytes: image.ConfigSize + 100,
 	})
 
-	// Before the manifest arrives, only its digest is known. For an index, not even the digest is known.
+	// Before the manifest arrives, only its digest is known. Before the index arrives, no digest of a manifest is
+	// known.
 	fake.EndIngest("config-" + image.Config)
 	manifest, index := digest.FromString("manifest").String(), digest.FromString("index").String()
 	fake.PutIngest(critest.Ingest{Ref: "manifest-" + manifest, Total: 9, StartedAt: begun, UpdatedAt: time.Now()})

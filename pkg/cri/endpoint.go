@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// Endpoint is the address of the container runtime. The zero Endpoint is `auto`.
+// Endpoint is the address of the container runtime. The zero Endpoint means `auto`: the agent tries the default
+// sockets.
 type Endpoint struct {
 	path string // path of the socket, if configured
 	off  bool
@@ -30,7 +31,7 @@ func ParseEndpoint(text string) (Endpoint, error) {
 	return Endpoint{path: path}, nil
 }
 
-// Off reports whether the runtime must not be queried.
+// Off reports whether the agent must not query the runtime.
 func (e Endpoint) Off() bool { return e.off }
 
 // Path returns the path of the socket. Path returns an empty text for `auto` and `off`.

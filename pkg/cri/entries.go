@@ -7,7 +7,8 @@ import (
 	"fmt"
 )
 
-// maxEntries limits the layers of a manifest and the manifests of an index. Linux mounts far fewer layers.
+// maxEntries limits the number of layers in a manifest, and the number of manifests in an index. Linux cannot mount as
+// many layers.
 const maxEntries = 1024
 
 // entries is an array of at most maxEntries. The limit bounds the size of a parsed array, because two bytes of JSON

@@ -25,13 +25,13 @@ const (
 	// aborts a pull after 5 min without progress (image_pull_progress_timeout) and removes the pull's ingests within
 	// seconds. The ingests of a killed containerd stay for a day.
 	abandonedAfter = 10 * time.Minute
-	maxIngests     = 1024 // maximum at the same time; containerd downloads three layers of an image in parallel
+	maxIngests     = 1024 // maximum number at the same time; containerd downloads three layers of an image in parallel
 	maxDownloads   = 64   // maximum number of manifests at the same time
 	// maxUnlabelled limits the number of manifests without layer labels that the agent reads.
 	maxUnlabelled = 8
 )
 
-// manifestFilters match manifests, including manifests that lack a label for the config or for layers.
+// manifestFilters match every manifest with a label for the config or for the first layer.
 var manifestFilters = []string{`labels."` + childLabel + `config"`, `labels."` + layerLabel + `0"`}
 
 // ingest is one blob that containerd is downloading.
@@ -44,7 +44,7 @@ type ingest struct {
 }
 
 // runningIngests returns the blobs that a pull is writing now, by digest. runningIngests omits abandoned ingests, and
-// ingests whose name is not the name of a pull's ingest, such as the layers of an import.
+// ingests that no pull created, such as the layers of an import.
 func runningIngests(statuses []*contentapi.Status, now time.Time) map[digest.Digest]ingest {
 	running := map[digest.Digest]ingest{}
 	for _, s := range statuses {
@@ -84,9 +84,9 @@ func believable(size int64) int64 {
 // manifestsOf collects the manifests of pulls that can be in progress.
 type manifestsOf struct {
 	running    map[digest.Digest]ingest
-	since      time.Time        // zero if pulls that download no blob do not matter
+	since      time.Time        // zero if the caller needs only pulls that are downloading a blob
 	named      []listedManifest // containerd is downloading at least one child blob
-	begun      []listedManifest // containerd is downloading no child blob, and a pull began after since
+	begun      []listedManifest // containerd is downloading no child blob, and a pull began after the field "since"
 	unlabelled []listedManifest // no labels name the layers; the latest manifest first
 }
 
@@ -94,7 +94,7 @@ type listedManifest struct {
 	digest               digest.Digest
 	registry, repository string
 	updatedAt            time.Time // update time of the labels; every pull writes the labels when it begins
-	begun                bool      // a pull began after since
+	begun                bool      // a pull began after manifestsOf.since
 }
 
 func (m *manifestsOf) add(info *contentapi.Info) {

@@ -91,7 +91,7 @@ func TestManifestsAreBounded(t *testing.T) {
 	if len(m.named) != maxDownloads || len(m.unlabelled) != maxUnlabelled {
 		t.Errorf("%d named, %d unlabelled", len(m.named), len(m.unlabelled))
 	}
-	for i, u := range m.unlabelled { // 37 is odd, so the odd indexes have the odd seconds
+	for i, u := range m.unlabelled { // the manifests without layer labels have the odd seconds
 		if want := second(float64(499 - 2*i)); u.updatedAt != want {
 			t.Errorf("entry %d is from %v, want %v", i, u.updatedAt, want)
 		}

@@ -24,8 +24,9 @@ const (
 	defaultSnapshotter = "overlayfs"
 )
 
-// layers sets the layers of each image whose reference is in refs. All queries together take at most the timeout of
-// one call. If the stores are slow, the answer is valid, but the affected images are marked as incomplete.
+// The method "layers" sets the layers of each image whose reference is in the argument "refs". All queries together
+// take at most the timeout of one call. If the stores are slow, the answer is valid, but the affected images are marked
+// as incomplete.
 func (a *answerer) layers(ctx context.Context, refs []string, images []timeline.Image) error {
 	ctx, cancel := context.WithTimeout(ctx, a.client.timeout)
 	defer cancel()

@@ -12,8 +12,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// pulled puts an image on the node in the same way as a pull. Layer i has 10 bytes. Each layer i arrives at second
-// i+2. Its unpacking ends half a second later.
+// The function "pulled" puts an image on the node in the same way as a pull. Layer i has 10 bytes. Each layer i arrives
+// at second i+2. Its unpacking ends half a second later.
 func pulled(fake *critest.Runtime, snapshotter string, image critest.Layers) critest.Built {
 	image.Size, image.At = 10, second(1)
 	built := fake.PutLayers(image)
@@ -31,7 +31,7 @@ func remount(fake *critest.Runtime, snapshotter string, built critest.Built, i i
 		CreatedAt: second(float64(i) + 2.5), Labels: labels})
 }
 
-// imageNamed gives an image the name app.
+// imageNamed gives an image the name "app".
 func imageNamed(fake *critest.Runtime, target string) {
 	fake.PutImage("app", 20)
 	fake.StoreImage("docker.io/library/app:latest", critest.Stored{Digest: target})

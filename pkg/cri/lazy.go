@@ -17,7 +17,7 @@ var dataLabels = []string{
 }
 
 // isMounted reports whether a lazy snapshotter mounted a layer, according to the labels of the committed snapshot. The
-// argument absent is true if the content store does not contain the layer's blob.
+// argument "absent" is true if the content store does not contain the layer's blob.
 func isMounted(labels map[string]string, absent bool) bool {
 	has := func(label string) bool { _, ok := labels[label]; return ok }
 	return slices.ContainsFunc(remoteLabels, has) || absent && slices.ContainsFunc(dataLabels, has)

@@ -19,14 +19,15 @@ const (
 
 // openRequest is the open request about one pod. The mutex of pending protects openRequest.
 type openRequest struct {
-	// empty while a worker runs the request, unless a caller has repeated the request
+	// This field is empty while a worker runs the request. If a caller repeats the request in the meantime, this field
+	// contains the repetition.
 	request   timeline.RuntimeRequest
 	askedAt   time.Time // time of the latest request
 	notBefore time.Time // earliest time of the next attempt, after a failure
 	failures  int
 }
 
-// pending holds at most one open request for each pod. Further requests about the pod are merged into the open
+// pending holds at most one open request for each pod. The type merges further requests about the pod into the open
 // request, so the queue stays small even if pods change fast. pending is safe for concurrent use.
 type pending struct {
 	// wake signals that a request can be ready. The channel has capacity 1. If the channel is full, senders drop the
@@ -35,15 +36,15 @@ type pending struct {
 
 	mu    sync.Mutex
 	byUID map[string]*openRequest
-	queue []*openRequest // requests that are not running, in the order of the requests
+	queue []*openRequest // requests that wait for a worker, in the order in which they were queued
 }
 
 func newPending() *pending {
 	return &pending{wake: make(chan struct{}, 1), byUID: map[string]*openRequest{}}
 }
 
-// add adds a request, or merges the request into the open request about the pod. If too many requests are open, add
-// drops the request and returns false.
+// The method "add" adds a request, or merges the request into the open request about the pod. If too many requests are
+// open, the method drops the request and returns false.
 func (p *pending) add(request timeline.RuntimeRequest, now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -61,8 +62,8 @@ func (p *pending) add(request timeline.RuntimeRequest, now time.Time) bool {
 	return true
 }
 
-// next waits for a request that is ready, and removes this request from the queue. The caller must call finish or
-// fail for the request. When ctx ends, next returns nil.
+// The method "next" waits for a request that is ready, and removes this request from the queue. The caller must call
+// the method "finish" or "fail" for the request. When ctx ends, the result is nil.
 func (p *pending) next(ctx context.Context, now func() time.Time) (*openRequest, timeline.RuntimeRequest) {
 	for ctx.Err() == nil {
 		open, request, wait := p.take(now())
@@ -78,8 +79,8 @@ func (p *pending) next(ctx context.Context, now func() time.Time) (*openRequest,
 	return nil, timeline.RuntimeRequest{}
 }
 
-// take removes the first request that is ready. If no request is ready, take returns the time until the earliest
-// request in the queue is ready, but at most one hour.
+// The method "take" removes the first request that is ready. If no request is ready, the method returns the time until
+// the earliest request in the queue is ready, but at most one hour.
 func (p *pending) take(now time.Time) (open *openRequest, request timeline.RuntimeRequest, wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -97,8 +98,8 @@ func (p *pending) take(now time.Time) (open *openRequest, request timeline.Runti
 	return nil, timeline.RuntimeRequest{}, wait
 }
 
-// finish ends a request that was answered. If a caller has repeated the request, finish adds the repeated request to
-// the queue.
+// The method "finish" ends a request that the runtime answered. If a caller has repeated the request, the method adds
+// the repeated request to the queue.
 func (p *pending) finish(open *openRequest, request timeline.RuntimeRequest) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -111,7 +112,8 @@ func (p *pending) finish(open *openRequest, request timeline.RuntimeRequest) {
 	p.nudge()
 }
 
-// fail ends a request without an answer. fail either schedules a retry, or gives up the request and returns true.
+// The method "fail" ends a request without an answer. The method either schedules a retry, or gives up the request and
+// returns true.
 func (p *pending) fail(open *openRequest, request timeline.RuntimeRequest, now time.Time) (givenUp bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -143,8 +145,9 @@ func (p *pending) nudge() {
 	}
 }
 
-// merge adds the references of an earlier request about the pod, each reference once, the earlier references first.
-// Each list has at most maxImages references. Below this limit, every reference in Layers is also in Images.
+// merge combines a request with an earlier request about the same pod. Each list contains each reference once, the
+// earlier references first, and at most maxImages references. Below this limit, every reference in Layers is also in
+// Images.
 func merge(request, earlier timeline.RuntimeRequest) timeline.RuntimeRequest {
 	request.Network = request.Network || earlier.Network
 	request.Layers = union(earlier.Layers, request.Layers)

@@ -32,7 +32,7 @@ var (
 // proxyRuns is the prefix of the log line of each proxy. The first run counts these lines.
 const proxyRuns = "a proxy runs in front of"
 
-// front runs a proxy until the test ends, including restarts of the runtime behind the proxy.
+// The function "front" runs a proxy until the test ends, even if the runtime behind the proxy restarts.
 func front(t testing.TB, socket, path string) {
 	t.Helper()
 	frontsMu.Lock()

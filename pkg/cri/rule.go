@@ -36,8 +36,8 @@ func (r rule) judge(request any) error {
 	return r.check(m)
 }
 
-// unexpectedField returns the name of a set field that is not in fields, or an empty text if all set fields are in
-// fields.
+// unexpectedField returns the name of a field that the request sets without permission. The argument "fields" lists the
+// permitted fields. If the request sets only permitted fields, the result is empty.
 func unexpectedField(m protoreflect.Message, prefix string, fields []string) (name string) {
 	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
 		path := prefix + string(field.Name())
@@ -100,8 +100,8 @@ var errNoDocument = errors.New(
 	"the blob is not a JSON object: the agent reads only the manifests, indexes and configurations of images",
 )
 
-// jsonAlone requires that the response begins like a JSON object. All manifests and configs begin like a JSON
-// object. Layers are archives with files from the image's author, and do not begin like a JSON object.
+// jsonAlone requires that the response begins like a JSON object. Manifests and configs are JSON objects. Layers are
+// archives with files from the image's author, so jsonAlone refuses layers.
 func jsonAlone(encoded []byte) error {
 	var part contentapi.ReadContentResponse
 	if err := proto.Unmarshal(encoded, &part); err != nil {

@@ -81,7 +81,7 @@ func setField(m protoreflect.Message, path []protoreflect.FieldDescriptor) (name
 	case field.Kind() == protoreflect.StringKind:
 		m.Set(field, protoreflect.ValueOfString("v"))
 	default:
-		panic("no value for " + field.FullName()) // no request has had this kind so far
+		panic("no value for " + field.FullName()) // no request has a field of this kind
 	}
 	return string(field.Name())
 }
@@ -126,7 +126,7 @@ func TestRequestFieldValues(t *testing.T) {
 	}
 }
 
-// TestUnknownFieldsAreNotSent checks that a field that this version does not know is removed before sending.
+// TestUnknownFieldsAreNotSent checks that Call.Request removes a field that this version does not know.
 func TestUnknownFieldsAreNotSent(t *testing.T) {
 	call, _ := Allowed("/runtime.v1.RuntimeService/ContainerStatus")
 	known, err := proto.Marshal(&runtimeapi.ContainerStatusRequest{ContainerId: "c"})

@@ -16,7 +16,7 @@ import (
 const pinnedFilter = `labels."io.cri-containerd.pinned"==pinned`
 
 // shortStart is the usual maximum time between the beginning of a sandbox and the creation of its sandbox container,
-// without an image pull. Only for slower sandboxes, the agent queries the runtime's images again.
+// without an image pull. The agent queries the runtime's images again only for slower sandboxes.
 const shortStart = 100 * time.Millisecond
 
 // sandboxImage holds the known facts about the sandbox image. sandboxImage is safe for concurrent use.
@@ -89,8 +89,8 @@ func (a *answerer) stampResolved(ctx context.Context, stamps *sandboxStamps, blo
 	return nil
 }
 
-// isPause reports whether distributions use the name of an image for their sandbox image: pause, mirrored-pause,
-// pause-amd64 …
+// isPause reports whether an image has a name that distributions give to their sandbox image, such as pause,
+// mirrored-pause or pause-amd64.
 func isPause(name string) bool {
 	repository, _, _ := strings.Cut(name[strings.LastIndexByte(name, '/')+1:], "@")
 	repository, _, _ = strings.Cut(repository, ":")

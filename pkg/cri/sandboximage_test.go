@@ -15,8 +15,8 @@ import (
 
 const listImages = "/containerd.services.images.v1.Images/List"
 
-// startSandbox starts a sandbox from second 1 to second 3. startSandbox returns the sandbox as the agent sees
-// it.
+// startSandbox creates a sandbox that begins at second 1, and whose sandbox container is created at second 3.
+// startSandbox returns the sandbox as the agent sees it.
 func startSandbox(t *testing.T, prepare func(*critest.Runtime)) (timeline.Sandbox, *critest.Runtime) {
 	t.Helper()
 	fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{})

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// workers is the number of requests that a session answers in parallel. The number is small, because the kubelet
-	// uses the same runtime.
+	// The constant "workers" is the number of requests that a session answers in parallel. The number is small, because
+	// the kubelet uses the same runtime.
 	workers = 2
 	// heartbeat is the interval at which the agent requests the runtime's version while no pods start.
 	heartbeat = 10 * time.Second
@@ -31,9 +31,9 @@ type session struct {
 	client   *client
 	answerer *answerer
 	runtime  string     // name and version, for people
-	broken   chan error // capacity 1; errors are dropped when full, because only the first counts
-	// The field arrived holds the blobs that were complete at the previous query for downloads. arrived needs no lock,
-	// because sharedDownloads runs only one query at a time.
+	broken   chan error // capacity 1; isLost drops further errors, because only the first error counts
+	// The field "arrived" holds the blobs that were complete at the previous query for downloads. The field needs no
+	// lock, because sharedDownloads runs only one query at a time.
 	arrived map[digest.Digest]bool
 }
 
@@ -90,7 +90,8 @@ func (s *session) serve(ctx context.Context) error {
 	}
 }
 
-// beat requests the runtime's version, to check whether the runtime responds and to measure the response time.
+// The method "beat" requests the runtime's version, to check whether the runtime responds and to measure the response
+// time.
 func (s *session) beat(ctx context.Context) error {
 	sentAt := s.source.config.Now()
 	if _, err := s.client.version(ctx); err != nil {

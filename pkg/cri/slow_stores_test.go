@@ -160,6 +160,5 @@ func TestSlowStoresAnswerDownloadsFirst(t *testing.T) {
 	}
 }
 
-// patienceWithStores is much longer than the 300 ms for all layers together, and much shorter than the sum of
-// the limits of each layer.
+// patienceWithStores is much longer than the 300 ms for all layers together, because the machine can be slow.
 const patienceWithStores = 5 * time.Second

@@ -43,7 +43,7 @@ type Config struct {
 	// registers no metrics.
 	Registerer prometheus.Registerer
 
-	Sockets []string      // sockets that the agent tries for `auto`, in this order; Sockets() if nil
+	Sockets []string      // sockets that the agent tries for `auto`, in this order; if nil, the result of Sockets
 	Timeout time.Duration // timeout of one call; 2 s if zero
 }
 
@@ -82,11 +82,11 @@ func New(config Config) *Source {
 	return s
 }
 
-// Request makes the source observe one RuntimeSeen about a pod. Request does not block. Any goroutine can call
-// Request, also before Run. The source merges open requests about one pod into one request with the images of all
-// these requests. If 1024 pods have open requests, the source drops and counts requests about other pods. If the
-// runtime keeps failing, the source gives up a request 30 s after the latest call of Request. A caller that still needs
-// the answer must call Request again.
+// Request makes the source pass one RuntimeSeen about a pod to Config.Observe. Request does not block. Any goroutine
+// can call Request, even before Run starts. The source merges open requests about one pod into one request with the
+// images of all these requests. If 1024 pods have open requests, the source drops and counts requests about other pods.
+// If the runtime keeps failing, the source gives up a request 30 s after the latest call of Request. A caller that
+// still needs the answer must call Request again.
 func (s *Source) Request(request timeline.RuntimeRequest) {
 	if s.config.Endpoint.Off() {
 		return
@@ -100,8 +100,8 @@ func (s *Source) Request(request timeline.RuntimeRequest) {
 	}
 }
 
-// Watch turns the observation of the runtime's silences on or off. While pods start, the agent requests the runtime's
-// version once a second. Watch does not block. Only one goroutine at a time can call Watch.
+// Watch turns the observation of the runtime's silences on or off. While the observation is on, the source requests the
+// runtime's version once a second. Watch does not block. Callers must not call Watch concurrently.
 func (s *Source) Watch(on bool) {
 	select {
 	case <-s.watch: // drop the older value
@@ -134,8 +134,8 @@ func (s *Source) Run(ctx context.Context) error {
 	}
 }
 
-// serveAny connects to the first socket with a runtime and serves until the connection is lost. served is true if
-// serveAny found a runtime. err is never nil.
+// serveAny connects to the first socket with a runtime and serves until the connection is lost. The result "served" is
+// true if serveAny found a runtime. The error is never nil.
 func (s *Source) serveAny(ctx context.Context) (served bool, err error) {
 	session, err := s.connectAny(ctx)
 	if err != nil {

@@ -74,8 +74,8 @@ func run(t *testing.T, config cri.Config) *harness {
 	return h
 }
 
-// counted waits until the metrics of queries have the given values. The source counts a query after it has observed
-// the answer.
+// The method "counted" waits until the metrics of queries have the given values. The source counts a query after it has
+// observed the answer.
 func (h *harness) counted(open float64, ended map[string]float64) {
 	h.t.Helper()
 	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
@@ -89,8 +89,7 @@ func (h *harness) counted(open float64, ended map[string]float64) {
 	}
 }
 
-// queries returns the metrics of queries: the number of open queries, and the number of ended queries for each
-// result.
+// The method "queries" returns the number of open queries, and the number of ended queries for each result.
 func (h *harness) queries() (open float64, ended map[string]float64) {
 	h.t.Helper()
 	families, err := h.registry.Gather()
@@ -111,7 +110,7 @@ func (h *harness) queries() (open float64, ended map[string]float64) {
 	return open, ended
 }
 
-// end stops the source. The test fails if the stop takes long.
+// The method "end" stops the source. The test fails if the stop takes long.
 func (h *harness) end() {
 	h.stop()
 	select {
@@ -132,7 +131,7 @@ func (h *harness) next() timeline.RuntimeSeen {
 	}
 }
 
-// until waits for a report with the given status whose detail contains text.
+// The method "until" waits for a report with the given status and with the given text in its detail.
 func (h *harness) until(up bool, text string) {
 	h.t.Helper()
 	deadline := time.After(patience)

@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// maxBusy is the maximum number of remembered intervals. Two pulls with more than maxBusy pulls between them never
-// overlap.
+// maxBusy is the maximum number of remembered intervals. If more than maxBusy pulls end between two pulls, these two
+// pulls do not overlap.
 const maxBusy = 256
 
 // busyTime adds up the time during which at least one pull was in progress. The zero value is empty.
 type busyTime struct {
 	stretches []stretch // disjoint, in order
-	forgotten time.Time // add ignores all time before this instant
+	forgotten time.Time // the method "add" ignores all time before this instant
 }
 
 type stretch struct{ from, until time.Time }
 
-// add adds an interval and returns the part of the interval that was not counted before.
+// The method "add" adds an interval and returns the part of the interval that was not counted before.
 func (b *busyTime) add(from, until time.Time) (fresh time.Duration) {
 	if from.Before(b.forgotten) {
 		from = b.forgotten

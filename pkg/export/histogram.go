@@ -12,7 +12,8 @@ import (
 // nil TraceOf means that no start-up has a trace.
 type TraceOf func(timeline.Timeline) string
 
-// observe adds a duration of a start-up to a histogram. If the start-up has a trace, the trace is the exemplar.
+// The method "observe" adds a duration of a start-up to a histogram. If the start-up has a trace, the trace is the
+// exemplar.
 func (of TraceOf) observe(h prometheus.Observer, t timeline.Timeline, length time.Duration) {
 	if exemplars, ok := h.(prometheus.ExemplarObserver); ok && of != nil {
 		if trace := of(t); trace != "" {
@@ -28,11 +29,12 @@ var durationBuckets = []float64{
 	0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600,
 }
 
-// phaseBuckets has fewer buckets, because each phase has its own series. Native histograms are more precise.
+// phaseBuckets has fewer buckets than durationBuckets, because each phase has its own series. Native histograms are
+// more precise.
 var phaseBuckets = []float64{0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120}
 
-// pullBuckets has fewer buckets, because each registry and outcome has its own series. Native histograms are
-// more precise.
+// pullBuckets has fewer buckets than durationBuckets, because each registry and outcome has its own series. Native
+// histograms are more precise.
 var pullBuckets = []float64{0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300}
 
 // kubeletBuckets are the buckets of the kubelet's pod start-up metrics (pkg/kubelet/metrics,

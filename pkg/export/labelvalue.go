@@ -10,8 +10,8 @@ const (
 	maxKind = 63
 )
 
-// labelValue returns the text as a label value: valid UTF-8 of at most limit bytes. One invalid value would
-// remove all series of the metric from the scrape.
+// labelValue returns the text as a label value: valid UTF-8 of at most the given number of bytes. One invalid value
+// would remove all series of the metric from the scrape.
 func labelValue(text string, limit int) string {
 	return strings.ToValidUTF8(text[:min(len(text), limit)], "")
 }

@@ -27,7 +27,7 @@ type Metrics struct {
 	trace      TraceOf
 }
 
-// NewMetrics creates and registers the metrics of start-ups. The argument trace can be nil. NewMetrics panics if the
+// NewMetrics creates and registers the metrics of start-ups. The argument "trace" can be nil. NewMetrics panics if the
 // metrics are already registered.
 func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 	m := &Metrics{
@@ -123,7 +123,7 @@ func (m *Metrics) Observe(t timeline.Timeline) {
 	m.pulls.observe(t, m.trace)
 }
 
-// lacksEvents reports whether lost Events left the time of a pull unattributed.
+// lacksEvents reports whether a pull's time is unattributed because of lost Events.
 func lacksEvents(t timeline.Timeline) bool {
 	return len(t.LostEvents) > 0 && slices.ContainsFunc(t.Phases, func(s timeline.Span) bool {
 		return s.Phase == timeline.PhaseUnattributed && slices.ContainsFunc(s.MergedWith, func(p timeline.Phase) bool {

@@ -19,7 +19,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// all returns a registry with every collector of this package, except the collector of pod series.
+// The function "all" returns a registry with every collector of this package, except the collector of pod series.
 func all(t testing.TB) (*prometheus.Registry, *Metrics) {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
@@ -46,8 +46,8 @@ func TestMetricsAreClean(t *testing.T) {
 	}
 }
 
-// contested returns a failed start-up with a pull that unpacked for 1.5 s. Two of its milestones have conflicts, and
-// one milestone lacks evidence. The runtime cannot report a fourth milestone.
+// The function "contested" returns a failed start-up with a pull that unpacked for 1.5 s. Two of its milestones have
+// conflicts, and one milestone lacks evidence. The runtime cannot report a fourth milestone.
 func contested() timeline.Timeline {
 	return timeline.Timeline{
 		Namespace: "shop", Name: "odd", UID: "0b1f", State: timeline.StateFailed, CreatedAt: after(0),
@@ -135,7 +135,8 @@ func TestPhaseSeriesExistFromTheStart(t *testing.T) {
 }
 
 // TestNativeHistogramResolution checks that each native bucket is at most a tenth wider than the previous bucket. The
-// condition is true for 2^(2^-3), but not for 2^(2^-2). (prometheus/client_model, Histogram.schema)
+// widths of neighboring buckets have the ratio 2^(2^-3) with schema 3, and 2^(2^-2) with schema 2
+// (prometheus/client_model, Histogram.schema).
 func TestNativeHistogramResolution(t *testing.T) {
 	registry, metrics := all(t)
 	metrics.Observe(startuptest.ColdStart())

@@ -6,7 +6,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// maxPodSeries limits the series of one scrape. Nodes are designed for fewer pods.
+// maxPodSeries limits the series of one scrape. Kubernetes is designed for fewer pods on a node.
 const maxPodSeries = 250
 
 // podSeries reads the current pods at each scrape, so a deleted pod has no series.

@@ -12,8 +12,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// TestRatesExcludeResumedPulls checks the quotient of bytes and time. The bytes and the time of a resumed pull
-// must not count. The time of two parallel pulls must count once.
+// TestRatesExcludeResumedPulls checks the download rate, which is bytes divided by time. The bytes and the time of a
+// resumed pull must not count. The time of two parallel pulls must count once.
 func TestRatesExcludeResumedPulls(t *testing.T) {
 	start := time.Unix(1000, 0)
 	pull := func(from, until int, resumed bool) timeline.Pull {

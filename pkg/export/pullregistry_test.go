@@ -58,7 +58,8 @@ func TestSeriesOfRegistriesNeverDecrease(t *testing.T) {
 	}
 }
 
-// counters returns all values that count by registry: counters, and the counts of histograms.
+// counters returns the values of all series with the label "registry". The value of a histogram is its number of
+// observations.
 func counters(t *testing.T, gatherer prometheus.Gatherer) map[string]float64 {
 	t.Helper()
 	families, err := gatherer.Gather()
@@ -97,7 +98,7 @@ func unconfirmedFailure(registry string) timeline.Pull {
 	return timeline.Pull{Registry: registry, Kind: timeline.KindMain, Outcome: imagepull.OutcomeFailed}
 }
 
-// labeled returns the values of the label registry.
+// The function "labeled" returns the values of the label "registry".
 func labeled(t *testing.T, gatherer prometheus.Gatherer) map[string]bool {
 	t.Helper()
 	all := map[string]bool{}

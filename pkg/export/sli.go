@@ -9,8 +9,8 @@ import (
 // sliDuration returns the start-up duration as Kubernetes' service level indicator defines it (kubernetes/community,
 // sig-scalability/slos/pod_startup_latency.md). The duration lasts from the creation of the pod until all its
 // containers have started. The duration excludes image pulls and the runs of init containers. The duration is unknown
-// if a span is unexplained, or if a span can contain both excluded and other time. If the duration is unknown, the
-// second result is false.
+// if a span is unexplained, or if a span can contain both excluded time and time that counts. If the duration is
+// unknown, the second result is false.
 //
 // The duration ends when the last container has started for the first time. A later crash, or the loss of the
 // sandbox, does not change the duration. An init container that crashes delays the other containers. The back-off of
@@ -55,7 +55,7 @@ func allStarted(containers []timeline.ContainerReached) (last time.Time, known b
 	return last, !last.IsZero()
 }
 
-// mayHold returns the phases that a span can contain, or no phase if unknown.
+// mayHold returns the phases that a span can contain. If these phases are unknown, the result is empty.
 func mayHold(s timeline.Span) []timeline.Phase {
 	if s.Phase == timeline.PhaseUnattributed {
 		return s.MergedWith

@@ -10,7 +10,7 @@ const (
 )
 
 // Backoff returns the minimum time that the kubelet waits before it retries to pull an image of a pod. The argument
-// failures is the number of consecutive failures. The kubelet retries when it next syncs the pod, some seconds after
+// "failures" is the number of consecutive failures. The kubelet retries when it next syncs the pod, some seconds after
 // the back-off. A restart of the kubelet resets its back-offs.
 func Backoff(failures int) time.Duration {
 	if failures < 1 {

@@ -98,13 +98,13 @@ var failureTable = []struct {
 		"connection reset by peer", "broken pipe",
 		"server closed", "stream error: stream id", "server sent goaway", "registryunavailable", "failed commit on ref",
 		"unexpected commit digest", "unexpected media type"}},
-	{FailureUnauthorized, []string{"failed to authorize"}}, // only if no word shows that the token server failed
+	{FailureUnauthorized, []string{"failed to authorize"}}, // earlier rows match if the token server failed
 	{FailureNotFound, []string{": not found", "404 not found", "manifest unknown", "name unknown", "code = notfound",
 		"does not exist"}},
 	{FailureRegistryError, []string{"httpreadseeker"}}, // the download of a blob had begun or was about to begin
 }
 
-// The expression quoted matches quoted text in an error: image references, URLs and media types. Quoted text can
+// The expression "quoted" matches quoted text in an error: image references, URLs and media types. Quoted text can
 // contain any words.
 var quoted = regexp.MustCompile(`\\?"[^"]*"`)
 

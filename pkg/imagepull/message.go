@@ -36,13 +36,14 @@ type Message struct {
 	// true (kubelet ≥ 1.25).
 	Pull  time.Duration
 	Timed bool
-	// Waiting is the time from the Pulling Event to the runtime's response. So Waiting includes the node's pull queue
-	// and Pull. Waiting is known only if WaitingTimed is true. Kubelets up to 1.24 print only this duration.
+	// Waiting is the time from the Pulling Event to the runtime's response. Waiting includes the time in the node's
+	// pull queue, and Pull. Waiting is known only if WaitingTimed is true. Kubelets up to 1.24 print only this
+	// duration.
 	Waiting      time.Duration
 	WaitingTimed bool
-	// Unit is the resolution to which the kubelet truncated the durations. The true value is in [length,
-	// length+Unit). Unit is 1 ms for kubelet 1.28 and later, and 1 ns for earlier kubelets. Unit is zero if the Event
-	// contains no duration.
+	// Unit is the resolution to which the kubelet truncated the durations. The true value is at least the printed
+	// duration, and less than the printed duration plus Unit. Unit is 1 ms for kubelet 1.28 and later, and 1 ns for
+	// earlier kubelets. Unit is zero if the Event contains no duration.
 	Unit time.Duration
 
 	Failure Failure // reason of the failure, for KindPullFailed

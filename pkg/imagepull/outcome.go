@@ -3,8 +3,7 @@
 // uses this package on the goroutine that computes timelines.
 package imagepull
 
-// Outcome is the result of one pull. Only existing evidence decides the outcome. Absent evidence never decides the
-// outcome.
+// Outcome is the result of one pull. Only evidence decides the outcome. Missing evidence proves nothing.
 type Outcome string
 
 // Values of Outcome.

@@ -9,9 +9,9 @@ import (
 // UnknownRegistry is the registry of an invalid reference.
 const UnknownRegistry = "unknown"
 
-// Registry returns the registry's host in an image reference, with its port if the reference contains one.
-// Registry returns docker.io if the reference contains no host, and UnknownRegistry if the reference is invalid.
-// A reference does not show a mirror in the runtime's configuration.
+// Registry returns the registry's host in an image reference, with its port if the reference contains one. Registry
+// returns docker.io if the reference contains no host, and UnknownRegistry if the reference is invalid. Registry
+// ignores mirrors, because only the runtime's configuration names the mirrors.
 func Registry(ref string) string {
 	named, err := reference.ParseNormalizedNamed(ref)
 	if err != nil {

@@ -34,7 +34,7 @@ const maxContainers = 256
 type arrival struct {
 	*corev1.Pod // only the parts that followers, restarts and delays need
 	converted   timeline.Pod
-	keep        func() // passes the whole object to the Keeper
+	keep        func() // makes the Keeper keep the packed object
 	packing     error  // error if the Keeper cannot keep the object
 	containers  int
 }
@@ -146,8 +146,8 @@ func slimStatuses(statuses []corev1.ContainerStatus) []corev1.ContainerStatus {
 	return copied
 }
 
-// atMost copies texts by name. atMost truncates each text that is longer than the argument each. If a text would make
-// the copy larger than the argument all, atMost omits the text.
+// atMost copies labels or annotations within two limits in bytes. atMost truncates each value that is longer than the
+// argument "each". If an entry would make the copy larger than the argument "all", atMost omits the entry.
 func atMost(texts map[string]string, each, all int) map[string]string {
 	copied, size := map[string]string{}, 0
 	for _, key := range slices.Sorted(maps.Keys(texts)) {

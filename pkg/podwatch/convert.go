@@ -20,7 +20,7 @@ const traceParentAnnotation = "traceparent"
 
 // Limits on the kept parts of a pod, in bytes and entries. Longer texts are truncated.
 const (
-	maxTraceParent = 128  // longer than any current version of the header; longer values are ignored
+	maxTraceParent = 128  // longer than any current version of the header; the agent ignores longer values
 	maxReference   = 1024 // image reference; repository, tag and digest together have about 500 bytes
 	maxLabels      = 16 << 10
 	maxConditions  = 64

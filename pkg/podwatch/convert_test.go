@@ -15,7 +15,7 @@ import (
 
 func at(second int) time.Time { return time.Date(2026, 8, 17, 12, 0, second, 0, time.UTC) }
 
-// stamp returns an instant in the local zone, like the API server's decoder.
+// stamp returns an instant in a time zone other than UTC, because client-go decodes timestamps to the local time zone.
 func stamp(second int) metav1.Time {
 	return metav1.NewTime(at(second).In(time.FixedZone("somewhere", 7200)))
 }
@@ -98,7 +98,7 @@ var fullPod = &corev1.Pod{
 	},
 }
 
-// fullConverted is the converted fullPod.
+// fullConverted is the result that the test expects for fullPod.
 var fullConverted = timeline.Pod{
 	UID: "uid", RuntimeUID: "uid", Namespace: "ns", Name: "web-abc12-x", Node: "node-a",
 	Owner: timeline.Owner{Kind: "Deployment", Name: "web"},

@@ -70,7 +70,7 @@ type Pods struct {
 	restarts *restartCounter
 	store    *store
 	synced   atomic.Bool  // a list or the initial events of a watch were processed
-	proven   atomic.Bool  // synced is true, and a watch has stayed open for some time since then
+	proven   atomic.Bool  // synced is true, and the watch has stayed open for kubeclient.ProvenAfter
 	openedAt atomic.Int64 // opening time of the current watch, on the agent's clock in Unix nanoseconds
 
 	open atomic.Bool // whether the watch is open

@@ -36,7 +36,7 @@ func TestPods(t *testing.T) {
 			h.Until(true, "1 pods")
 			kubeclienttest.Eventually(t, "watching", func() bool { return server.Watches() == 1 })
 
-			// The first events of a watch can be older than the watch.
+			// The first events of a watch can report changes from before the watch opened.
 			server.Put(pod("b", "2"))
 			h.nextPod("b", false)
 			h.Clock.Advance(kubeclient.CatchUp)

@@ -10,7 +10,7 @@ import (
 // methods only on the goroutine of Run, or while Pods holds its lock. The methods must not block.
 type Keeper interface {
 	// Pack converts an object before Pods drops most of its fields. Pack must neither change nor keep the object. The
-	// argument labels has the format of timeline.Pod.Labels. Later, Pods calls the returned function keep if the
+	// argument "labels" has the format of timeline.Pod.Labels. Later, Pods calls the returned function "keep" if the
 	// object is newer than the known object.
 	Pack(pod *corev1.Pod, labels string) (keep func(), err error)
 	// Forget receives the UID of a pod whose object was removed.

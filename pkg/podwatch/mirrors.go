@@ -19,11 +19,10 @@ const mirrorAnnotation = "kubernetes.io/config.mirror"
 // ConfigFirstSeenAnnotationKey).
 const readAnnotation = "kubernetes.io/config.seen"
 
-// staticUID returns the UID that the kubelet and the runtime use for a static pod. staticUID returns an empty text
-// for other pods. Anyone who creates a pod can set the annotation, so staticUID also checks the controller. The
-// kubelet makes the Node the controller of the mirror (kubelet: pkg/kubelet/pod, CreateMirrorPod), and
-// NodeRestriction requires this controller. If the reference contains an invented node UID, the garbage collector
-// deletes the pod.
+// staticUID returns the UID that the kubelet and the runtime use for a static pod. staticUID returns an empty text for
+// other pods. Anyone who creates a pod can set the annotation, so staticUID also checks the controller. The kubelet
+// makes the Node the controller of the mirror (kubelet: pkg/kubelet/pod, CreateMirrorPod), and NodeRestriction requires
+// this controller. If the owner reference contains an invented node UID, the garbage collector deletes the pod.
 func staticUID(pod *corev1.Pod) string {
 	uid, controller := pod.Annotations[mirrorAnnotation], metav1.GetControllerOfNoCopy(pod)
 	if len(uid) > untrusted.MaxUID || controller == nil || controller.APIVersion != "v1" || controller.Kind != "Node" ||
@@ -45,7 +44,7 @@ func readAt(mirror *corev1.Pod) time.Time {
 // isMirror reports whether the runtime uses a different UID for a pod than the API server.
 func isMirror(pod timeline.Pod) bool { return pod.RuntimeUID != pod.UID }
 
-// ownUID returns a copy of a static pod as if it were not static: its RuntimeUID equals its UID.
+// ownUID returns a copy of a mirror as an ordinary pod, whose RuntimeUID equals the UID.
 func ownUID(pod timeline.Pod) timeline.Pod {
 	pod.RuntimeUID, pod.ReadAt = pod.UID, time.Time{}
 	return pod
@@ -75,8 +74,8 @@ func (s *store) assignUID(pod timeline.Pod, now time.Time) timeline.Pod {
 	return pod
 }
 
-// takeFrom observes that a pod no longer has the runtime UID of another pod. takeFrom does nothing if the pod is
-// absent.
+// takeFrom takes the runtime's UID away from a mirror, and observes this change. If the mirror is absent, takeFrom does
+// nothing.
 func (s *store) takeFrom(uid string, now time.Time) {
 	pod, ok := s.seen[uid]
 	if !ok {

@@ -18,7 +18,7 @@ func mirrorOf(name, uid, static string) *corev1.Pod {
 	return p
 }
 
-// TestMirrorBelongsToNode removes parts of the owner reference that the kubelet sets since Kubernetes 1.17.
+// TestMirrorBelongsToNode removes parts of the owner reference that the kubelet sets in Kubernetes 1.17 and later.
 // Anyone can set the annotation on a pod.
 func TestMirrorBelongsToNode(t *testing.T) {
 	if got := convertPod(mirrorOf("web", "1", "static")); got.RuntimeUID != "static" || got.ReadAt.IsZero() {

@@ -21,8 +21,8 @@ const podTemplateHash = "pod-template-hash"
 // revision.
 const controllerRevisionHash = "controller-revision-hash"
 
-// maxJobAge is the maximum time from the scheduled time in a CronJob's Job name to the creation of the pod.
-// maxJobAge excludes names that end in a date, such as backup-20260817.
+// maxJobAge is the maximum time between the scheduled time of a CronJob's Job and the creation of the pod. The Job's
+// name contains the scheduled time. The limit excludes names that end in a date, such as backup-20260817.
 const maxJobAge = 30 * 24 * time.Hour
 
 // OwnerOf returns a pod's controller. For a pod of a ReplicaSet or Job, OwnerOf returns the Deployment or CronJob if
@@ -47,7 +47,7 @@ func OwnerOf(pod *corev1.Pod) timeline.Owner {
 	return convertController(controller)
 }
 
-// convertController converts the owner in the object. convertController returns the zero Owner for nil.
+// convertController converts the owner in the object. If the object has no controller, the result is the zero Owner.
 func convertController(controller *metav1.OwnerReference) timeline.Owner {
 	if controller == nil {
 		return timeline.Owner{}

@@ -35,10 +35,10 @@ func newPodResource(client rest.Interface, whole bool) podResource {
 	return podResource{kubeclient.Resource{Client: client, Name: "pods"}, whole}
 }
 
-// list requests the pods, and passes each pod to the function take immediately after it has read the pod. So list
-// needs only memory for the largest pod. client-go would hold the whole response three times. If the API server
-// answers from its watch cache, the API server ignores the limit and sends all pods of the node at once. list returns
-// an error if the response is not complete in time.
+// The method "list" requests the pods. The method reads one pod at a time and passes the pod to the function "take", so
+// it needs only memory for the largest pod. client-go would hold the whole response three times. If the API server
+// answers from its watch cache, the API server ignores the limit and sends all pods of the node at once. The method
+// returns an error if the response is not complete in time.
 func (r podResource) list(
 	ctx context.Context, options metav1.ListOptions, take func(*corev1.Pod),
 ) (metav1.ListMeta, error) {
@@ -126,8 +126,8 @@ func unexpectedEnd(err error) error {
 	return err
 }
 
-// decodePodsProtobuf reads a PodList in the API server's protobuf encoding: a runtime.Unknown with the list in its
-// field raw. If the argument whole is false, decodePodsProtobuf keeps only the fields that the agent reads.
+// decodePodsProtobuf reads a PodList in the API server's protobuf encoding: a runtime.Unknown with the list in the
+// field "raw". If the argument "whole" is false, decodePodsProtobuf keeps only the fields that the agent reads.
 func decodePodsProtobuf(
 	reader *bufio.Reader, take func(*corev1.Pod), whole bool,
 ) (list metav1.ListMeta, err error) {
@@ -176,9 +176,9 @@ func decodePodsProtobuf(
 	return list, err
 }
 
-// eachField reads the fields of a message until its end. For a field of bytes, the function read receives the size,
-// and eachField skips the unread rest of the value. eachField skips numbers, because Unknown and PodList contain no
-// numbers.
+// eachField reads the fields of a message until its end. eachField passes each field of bytes to the function "read",
+// and then skips the bytes that the function did not read. eachField skips numbers, because Unknown and PodList contain
+// no numbers.
 func eachField(message *bufio.Reader, read func(field uint64, size int64, value *bufio.Reader) error) error {
 	for {
 		tag, err := binary.ReadUvarint(message)

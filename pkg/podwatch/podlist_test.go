@@ -93,7 +93,7 @@ func newManyPods(t testing.TB, large *corev1.Pod, count int, streams bool) *many
 	}
 }
 
-// numbered returns a copy of the pod with its own name and UID.
+// numbered writes a number into the names and UIDs of an encoded pod, and returns the same slice.
 func numbered(text []byte, n int) []byte {
 	for _, prefix := range []string{"large-", "uid-"} {
 		for i, at := 0, 0; ; i += at + 1 {

@@ -53,8 +53,7 @@ func pruneEvent(event []byte, write bool) ([]byte, error) {
 
 var errNoPod = errors.New("the object is not a pod in protobuf format")
 
-// pruneEncoded prunes a pod in the API server's protobuf encoding: a runtime.Unknown with the pod in its field
-// raw.
+// pruneEncoded prunes a pod in the API server's protobuf encoding: a runtime.Unknown with the pod in the field "raw".
 func pruneEncoded(encoded []byte, write bool) ([]byte, error) {
 	unknown, found := bytes.CutPrefix(encoded, []byte(protobufMagic))
 	if !found {
@@ -148,7 +147,8 @@ func newVolumeSourceFields() readFields {
 	return kinds
 }
 
-// prune returns a message with only the fields in f, and with the first maxElements elements of each list.
+// The method "prune" returns a message with only the listed fields, and with the first maxElements elements of each
+// list.
 func (f readFields) prune(message []byte, write bool) ([]byte, error) {
 	counts := map[protowire.Number]int{}
 	return rewrite(message, write, func(field protowire.Number, value []byte) ([]byte, error) {
@@ -163,9 +163,9 @@ func (f readFields) prune(message []byte, write bool) ([]byte, error) {
 	})
 }
 
-// rewrite replaces each field of bytes in a message by the result of the function edit. If the result is nil, rewrite
-// omits the field. rewrite works in place, so edit must not return more bytes than it receives. If the argument write
-// is false, rewrite only checks the message and returns the message unchanged.
+// rewrite replaces each field of bytes in a message by the result of the function "edit". If the result is nil, rewrite
+// omits the field. rewrite works in place, so the result must not be longer than the field. If the argument "write" is
+// false, rewrite only checks the message and returns the message unchanged.
 func rewrite(
 	message []byte, write bool, edit func(field protowire.Number, value []byte) ([]byte, error),
 ) ([]byte, error) {

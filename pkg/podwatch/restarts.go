@@ -39,9 +39,9 @@ func RestartedKinds() []timeline.ContainerKind {
 	return []timeline.ContainerKind{timeline.KindInit, timeline.KindSidecar, timeline.KindMain}
 }
 
-// statedReasons maps the reasons in the status of a terminated container. The reasons come from containerd
-// (internal/cri/server, helpers.go), CRI-O and cri-dockerd. The kubelet adds its own reasons (pkg/kubelet/container,
-// ContainerReasonStatusUnknown; pkg/kubelet, RestartingAllContainers).
+// statedReasons maps the reason in the status of a terminated container to a RestartReason. The reasons come from
+// containerd (internal/cri/server, helpers.go), CRI-O and cri-dockerd. The kubelet adds its own reasons
+// (pkg/kubelet/container, ContainerReasonStatusUnknown; pkg/kubelet, RestartingAllContainers).
 var statedReasons = map[string]RestartReason{
 	"Completed":               RestartCompleted,
 	"Error":                   RestartError,
@@ -77,7 +77,7 @@ func restartReason(last *corev1.ContainerStateTerminated) RestartReason {
 	return reason
 }
 
-// RestartKey identifies a count of restarts.
+// RestartKey identifies the count of restarts for one kind of container and one reason.
 type RestartKey struct {
 	Kind   timeline.ContainerKind
 	Reason RestartReason
@@ -93,8 +93,8 @@ type Restart struct {
 }
 
 // restartCounter counts how often the kubelet restarted containers. restartCounter keeps the highest restart count of
-// each container, so an outdated status does not count a restart twice. Callers of observe and forget must hold the
-// store's lock. Any goroutine can read the counts.
+// each container, so an outdated status does not count a restart twice. Callers of the methods "observe" and "forget"
+// must hold the store's lock. Any goroutine can read the counts.
 type restartCounter struct {
 	report func(*corev1.Pod, Restart)
 
@@ -119,9 +119,9 @@ func (r *restartCounter) currentCounts() map[RestartKey]uint64 {
 	return counts
 }
 
-// observe counts the new restarts in a pod's status. If the argument before is true, the pod can be older than the
-// agent. Then observe does not count the restarts that the status already contains, because a previous agent can have
-// counted these restarts.
+// The method "observe" counts the new restarts in a pod's status. If the argument "before" is true, the pod can be
+// older than the agent. Then the method does not count the restarts that the status already contains, because a
+// previous agent can have counted these restarts.
 func (r *restartCounter) observe(pod *corev1.Pod, before bool) {
 	for i := range pod.Status.InitContainerStatuses {
 		status := &pod.Status.InitContainerStatuses[i]

@@ -11,7 +11,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// watched returns a store into which a test puts objects.
+// The function "watched" returns a store into which a test puts objects.
 func watched(t *testing.T, list ...any) (*store, *Pods) {
 	t.Helper()
 	pods := NewPods(Config{
@@ -25,8 +25,8 @@ func watched(t *testing.T, list ...any) (*store, *Pods) {
 	return s, pods
 }
 
-// crashed returns a pod whose containers were restarted several times. The reason and the code describe the
-// previous run.
+// The function "crashed" returns a pod whose containers were restarted several times. The reason and the code describe
+// the previous run.
 func crashed(uid string, times int32, reason string, code int32) *corev1.Pod {
 	p := pod("a", uid)
 	p.Status.ContainerStatuses = []corev1.ContainerStatus{{

@@ -22,12 +22,12 @@ type store struct {
 	ctx  context.Context // set by Run, because the reflector's interface has no parameter for a context
 	pods *Pods
 	seen map[string]timeline.Pod // by UID, because two pods can have the same name between two lists
-	// The field mirrors maps the runtime's UID of a static pod to the UID of its mirror in seen.
+	// The field "mirrors" maps the runtime's UID of a static pod to the UID of its mirror in seen.
 	mirrors map[string]string
-	// Until the first list, known holds the UIDs of pods that a previous agent observed. The store does not know the
-	// last state of these pods, so it observes each of these pods that still exists.
+	// Until the first list, the field "known" holds the UIDs of pods that a previous agent observed. The store does not
+	// know the last state of these pods, so it observes each of these pods that still exists.
 	known []string
-	// The field listed is true after the first list. Pods that appear later are new.
+	// The field "listed" is true after the first list. Pods that appear later are new.
 	listed bool
 
 	mu sync.Mutex // held during each change, including changes by the Verifier
@@ -45,7 +45,8 @@ func (s *store) Add(obj any) error { return s.take(obj, true) }
 // Update implements cache.ReflectorStore.
 func (s *store) Update(obj any) error { return s.take(obj, false) }
 
-// take processes a pod that the watch reports as present. The argument added is true if the pod is new to the watch.
+// The method "take" processes a pod that the watch reports as present. The argument "added" is true if the pod is new
+// to the watch.
 func (s *store) take(obj any, added bool) error {
 	pod, err := s.pods.arrivalOf(obj)
 	if err != nil {
@@ -86,8 +87,8 @@ func (s *store) Delete(obj any) error {
 	return nil
 }
 
-// Replace implements cache.ReflectorStore. If a known pod is absent from the list, the pod was deleted while no watch
-// was open, unless the Verifier knows that the pod is newer than the list.
+// Replace implements cache.ReflectorStore. Replace removes pods that are absent from the list, because these pods were
+// deleted while no watch was open. Replace keeps a pod if the Verifier knows that the pod is newer than the list.
 func (s *store) Replace(list []any, version string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -175,8 +176,8 @@ func (s *store) observe(pod *arrival, now time.Time, live bool) {
 	s.pods.config.Observe(s.ctx, timeline.PodSeen{ArrivedAt: now, Live: live, Pod: converted})
 }
 
-// ignore records that a pod is present but has too many containers to observe. A timeline with only some of the
-// containers would be wrong.
+// The method "ignore" records that a pod is present but has too many containers to observe. A timeline with only some
+// of the containers would be wrong.
 func (s *store) ignore(pod *arrival) {
 	uid := string(pod.UID)
 	if _, known := s.seen[uid]; known {

@@ -43,7 +43,7 @@ func (noVerifier) Deleted(string)                {}
 
 // Changes gives a Verifier access to the watched pods during a call of Change.
 type Changes interface {
-	// Has reports whether the watch has reported the pod with the UID.
+	// Has reports whether a pod with this UID is among the watched pods.
 	Has(uid string) bool
 	// UIDs returns the UIDs of all watched pods.
 	UIDs() iter.Seq[string]
@@ -60,12 +60,12 @@ func (p *Pods) Change(change func(Changes)) {
 	change(p.store)
 }
 
-// OpenFor reports whether the watch is complete, and has been open for at least the given time.
+// OpenFor reports whether Pods has processed a complete list, and the watch has been open for at least the given time.
 func (p *Pods) OpenFor(atLeast time.Duration) bool {
 	return p.synced.Load() && p.open.Load() && p.config.Now().Sub(time.Unix(0, p.openedAt.Load())) >= atLeast
 }
 
-// ListPage lists pods of the node, and passes each pod to the function take. The function take must not keep the pod.
+// ListPage lists pods of the node, and passes each pod to the function "take". This function must not keep the pod.
 func (p *Pods) ListPage(
 	ctx context.Context, options metav1.ListOptions, take func(*corev1.Pod),
 ) (metav1.ListMeta, error) {
