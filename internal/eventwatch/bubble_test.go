@@ -126,6 +126,10 @@ func what(o timeline.Observation) string {
 		return o.Reason
 	case timeline.EventsWatched:
 		return "watched"
+	case timeline.EventsLost:
+		if o.Limited {
+			return "waiting"
+		}
 	}
 	return "lost"
 }

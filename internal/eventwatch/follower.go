@@ -22,6 +22,7 @@ type follower struct {
 	openedAt time.Time          // time by the agent's clock; zero while the watch is not open
 	served   bool               // the watch has or had a slot
 	proven   bool               // the open watch has delivered all existing Events
+	yielding bool               // the watch releases its slot for a pod of the same namespace
 
 	failures int // consecutive failures; only the goroutine of Source.follow uses this field
 }

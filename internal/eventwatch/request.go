@@ -28,6 +28,11 @@ type request struct {
 
 	own, shared *follower // watches of the request, or nil; guarded by the lock of Source
 
+	// The lock of Source guards waitsSince and declared. waitsSince is the time from which no watch of the pod has a
+	// slot, or zero. declared is true if EventsLost reported this wait.
+	waitsSince time.Time
+	declared   bool
+
 	// delivering is a channel of capacity 1 that serializes the observations of the pod's watches. A watch puts a
 	// token into the channel before each observation, and takes the token out afterwards. So the statement of one
 	// watch that all Events have arrived cannot overtake an Event from the pod's other watch. A mutex does not fit,
@@ -74,6 +79,16 @@ func (r *request) vouch(f *follower, watched timeline.EventsWatched, observe fun
 	if len(r.vouching) == 1 && !r.withdrawn.Load() {
 		watched.UID = r.watch.UID
 		observe(watched)
+	}
+}
+
+// declareWaiting observes lost if no open watch covers the pod and the pod is still requested.
+func (r *request) declareWaiting(lost timeline.EventsLost, observe func(timeline.Observation)) {
+	r.delivering <- struct{}{}
+	defer func() { <-r.delivering }()
+	if len(r.vouching) == 0 && !r.withdrawn.Load() {
+		lost.UID = r.watch.UID
+		observe(lost)
 	}
 }
 

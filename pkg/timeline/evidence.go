@@ -71,6 +71,7 @@ type Evidence struct {
 	watchFirstOpened time.Time  // the time when the first Event watch opened, or zero
 	watchLastOpened  instant    // the time when the latest Event watch opened, or zero
 	watchLost        instant    // the time when the agent last lost an Event watch, or zero
+	watchLimited     instant    // the latest time at which the pod waited for an Event watch because of a limit, or zero
 	watchSince       instant    // EventsWatched.Since of the latest Event watch; zero if the watch has no gap
 	overflow         bool       // the evidence dropped attempts or names, because the pod exceeded a limit
 	changed          bool       // the current observation changed the evidence
@@ -268,9 +269,7 @@ func (e *Evidence) Apply(o Observation) (changed bool) {
 	case EventsWatched:
 		e.applyWatched(o)
 	case EventsLost:
-		if lost := at(o.ArrivedAt); lost > e.watchLost {
-			e.watchLost, e.changed = lost, true
-		}
+		e.applyEventsLost(o)
 	case RuntimeSeen:
 		e.applyRuntime(o)
 	}

@@ -116,3 +116,20 @@ func (e *Evidence) applyWatched(o EventsWatched) {
 		e.watchSince, e.changed = since, true
 	}
 }
+
+// applyEventsLost records that no Event watch covers the pod.
+func (e *Evidence) applyEventsLost(o EventsLost) {
+	last := &e.watchLost
+	if o.Limited {
+		last = &e.watchLimited
+	}
+	if lost := at(o.ArrivedAt); lost > *last {
+		*last, e.changed = lost, true
+	}
+}
+
+// watchesLimited reports whether the agent can have missed Events because the number of open Event watches is limited.
+// Before the next watch opened, the API server can have dropped these Events.
+func (e *Evidence) watchesLimited() bool {
+	return e.watchLimited > e.watchLastOpened || e.watchLimited != 0 && e.eventsMissedUntil() > e.watchLimited
+}

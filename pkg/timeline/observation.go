@@ -77,6 +77,9 @@ type EventsWatched struct {
 type EventsLost struct {
 	UID       string    `json:"uid"`
 	ArrivedAt time.Time `json:"arrived_at,omitzero"` // on the agent's clock, when the source noticed the loss
+	// Limited is true if the pod waits for an Event watch because the number of open watches is limited. The agent has
+	// opened no watch for the pod yet, or a separate EventsLost has reported the end of the previous watch.
+	Limited bool `json:"limited,omitzero"`
 }
 
 // RuntimeSeen is the container runtime's answer about one pod.

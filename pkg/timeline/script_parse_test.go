@@ -263,7 +263,7 @@ func (s *script) observation(at time.Time, line string) error {
 		s.observations = append(s.observations, PodGone{UID: s.pod.UID, ArrivedAt: at, Live: true})
 		return nil
 	case "blind":
-		s.observations = append(s.observations, EventsLost{s.pod.UID, at})
+		s.observations = append(s.observations, EventsLost{UID: s.pod.UID, ArrivedAt: at, Limited: rest == "limited"})
 		return nil
 	case "watched":
 		watched := EventsWatched{UID: s.pod.UID, ArrivedAt: at, OpenedAt: at}
