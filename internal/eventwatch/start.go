@@ -168,6 +168,7 @@ func (s *Source) expired(f *follower, from start, err error) bool {
 		return false
 	}
 	s.metrics.expired.Inc()
+	f.expiries++
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range f.requests() {

@@ -96,6 +96,12 @@ func (r *watchSession) advance(m *member) {
 	}
 }
 
+// holds reports whether the API server still had the revision at which the watch began. A slow API server can report
+// an expired revision some time after the watch opened.
+func (r *watchSession) holds() bool {
+	return r.proof.newest > r.from.revision || r.source.config.Now().Sub(r.openedAt) >= leaseTime
+}
+
 func (r *watchSession) advanceAll() {
 	for _, m := range r.members {
 		r.advance(m)

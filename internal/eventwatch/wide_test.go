@@ -81,8 +81,9 @@ func TestWideNamespaceEndsWithoutBurst(t *testing.T) {
 		const uids = "abcdefghijklmnop"
 		b.widen(uids)
 		most := 0
-		for range 60 {
-			b.sleep(wideFor / 50)
+		for range 12 * int(wideFor/time.Minute) * 10 {
+			b.sleep(time.Minute / 100)
+			b.events.nudge() // like a request for another pod
 			most = max(most, statsOf(b.events).Open)
 		}
 		if most > maxAlone+1 {
@@ -108,7 +109,9 @@ func TestLongWaitIsReportedOnce(t *testing.T) {
 		b.expect("x")
 		b.sleep(time.Nanosecond)
 		b.expect("x", "waiting")
+		b.events.nudge()
 		b.sleep(2 * unservedAfter)
+		b.events.nudge()
 		b.expect("x")
 		b.unwatch("a")
 		b.server.Heal()

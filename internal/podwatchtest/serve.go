@@ -120,7 +120,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, q query, from str
 	} else {
 		version, _ = strconv.Atoi(from)
 	}
-	oldest, broken, slow := s.oldest, s.broken, s.slow
+	oldest, broken, slow, expire := s.oldest, s.broken, s.slow, s.expire
 	s.watches++
 	s.mu.Unlock()
 	defer func() {
@@ -136,13 +136,24 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, q query, from str
 		_ = json.NewEncoder(w).Encode(map[string]any{"type": kind, "object": object})
 		flusher.Flush()
 	}
+	if expire != nil {
+		select {
+		case <-time.After(*expire):
+		case <-r.Context().Done():
+			return
+		}
+		oldest = version + 1
+	}
 	if version < oldest {
 		send("ERROR", failure(http.StatusGone, metav1.StatusReasonExpired, "too old resource version"))
 		return
 	}
 	for _, o := range initial {
-		time.Sleep(slow)
-		if r.Context().Err() != nil {
+		select {
+		case <-time.After(slow):
+		case <-broken:
+			return
+		case <-r.Context().Done():
 			return
 		}
 		send("ADDED", withKind(o))

@@ -38,7 +38,8 @@ type Server struct {
 	refusal  *metav1.Status
 	hang     bool
 	noStream bool
-	slow     time.Duration // wait before each existing object in a watch's response
+	expire   *time.Duration // wait before each watch gets status 410; nil for no status
+	slow     time.Duration  // wait before each existing object in a watch's response
 	requests []string
 	allow    func(Attempt) bool
 	tokens   map[string]string // users of known tokens, by token
@@ -140,6 +141,13 @@ func (s *Server) ExpireWatches() {
 	s.endWatches(&status)
 }
 
+// ExpireEveryWatch closes every new watch with status 410 after some time, as if the server had no history.
+func (s *Server) ExpireEveryWatch(after time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expire = &after
+}
+
 func (s *Server) endWatches(farewell *metav1.Status) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,11 +179,11 @@ func (s *Server) Lose(which func(kind string, o metav1.Object) bool) {
 	s.lost = which
 }
 
-// Heal ends the faults of Refuse and Hang.
+// Heal ends the faults of Refuse, Hang and ExpireEveryWatch.
 func (s *Server) Heal() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.refusal, s.hang = nil, false
+	s.refusal, s.hang, s.expire = nil, false, nil
 }
 
 // NoStreamingLists disables streaming lists, as in Kubernetes 1.31.
