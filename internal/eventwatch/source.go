@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -64,6 +65,8 @@ type Source struct {
 	wideSample int
 	metrics    metrics
 
+	statements atomic.Int64 // EventsWatched.Order of the latest observation about watches
+
 	sizing chan struct{} // contains a token while the agent asks for the size of a namespace; has capacity 1
 
 	mu          sync.Mutex
@@ -103,6 +106,7 @@ func New(config Config) *Source {
 
 		revisions: newRevisions(),
 	}
+	s.statements.Store(config.Now().UnixNano()) // higher than the numbers of an earlier agent in the same recording
 	s.metrics = newMetrics(config.Registerer, s)
 	return s
 }
@@ -146,7 +150,7 @@ func (s *Source) Watch(w timeline.EventWatch) {
 	if _, ok := s.requests[w.UID]; ok {
 		return
 	}
-	p := newRequest(w)
+	p := newRequest(w, &s.statements)
 	p.requestedAt = s.config.Now()
 	s.requestedAt = p.requestedAt
 	if at, ok := s.left[w.UID]; ok {

@@ -108,6 +108,10 @@ func TestLongWaitIsReportedOnce(t *testing.T) {
 		b.sleep(unservedAfter - time.Nanosecond)
 		b.expect("x")
 		b.sleep(time.Nanosecond)
+		waits := lastOf[timeline.EventsLost](b, "x")
+		if waits.Order == 0 {
+			t.Errorf("%+v has no order", waits)
+		}
 		b.expect("x", "waiting")
 		b.events.nudge()
 		b.sleep(2 * unservedAfter)
@@ -116,8 +120,8 @@ func TestLongWaitIsReportedOnce(t *testing.T) {
 		b.unwatch("a")
 		b.server.Heal()
 		b.sleep(time.Minute)
-		if got := lastOf[timeline.EventsWatched](b, "x"); got.OpenedAt.IsZero() {
-			t.Error("the pod got no watch")
+		if got := lastOf[timeline.EventsWatched](b, "x"); got.OpenedAt.IsZero() || got.Order <= waits.Order {
+			t.Errorf("the pod waits: %+v, then is watched: %+v", waits, got)
 		}
 		b.unwatch("x")
 		b.sleep(kubeclient.ProvenAfter)
