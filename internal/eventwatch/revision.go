@@ -46,6 +46,8 @@ var errNoRevision = errors.New("the API server's response has no resource versio
 type position struct {
 	revision uint64
 	since    time.Time // time by the agent's clock; zero if no earlier Event is missing
+	// limited is true if the agent did not read the Events from before since because the namespace is large.
+	limited bool
 }
 
 // revisions holds the latest samples. The lock of Source guards revisions.
@@ -144,7 +146,7 @@ func (s *Source) positionOf(list any) (p position, omitted int64, err error) {
 	if n := meta.GetListMeta().GetRemainingItemCount(); n != nil {
 		omitted = *n
 	}
-	return position{revision, s.config.Now()}, omitted, nil
+	return position{revision: revision, since: s.config.Now()}, omitted, nil
 }
 
 // sampled stores a sample. If the sample failed, the watches of the waiting pods begin without a sample.

@@ -120,10 +120,19 @@ func (s *Source) withoutPosition(ctx context.Context, f *follower) (start, error
 	defer s.mu.Unlock()
 	for _, p := range f.requests() {
 		if p.position == nil {
-			p.position = &position{from.revision, from.since}
+			p.position = &position{from.revision, laterClock(from.since, p.requestedAt), true}
 		}
 	}
 	return start{position: from, gap: true}, nil
+}
+
+// laterClock returns the later of two times by the wall clock. The pod started before its request. If the clock was set
+// back after the request, an earlier time would hide the missing Events of the start.
+func laterClock(a, b time.Time) time.Time {
+	if a.Round(0).Before(b.Round(0)) { // Round removes the reading of the monotonic clock
+		return b
+	}
+	return a
 }
 
 // sizeOf returns the current position, and whether a namespace has more than maxHistory Events. The API server counts
@@ -184,7 +193,7 @@ func (s *Source) covers(from start, openedAt time.Time, p *request) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p.position == nil && !from.history && !p.arrivedAt.IsZero() && p.arrivedAt.Sub(openedAt) >= settled {
-		p.position = &position{from.revision, openedAt} // the watch was open before the pod arrived
+		p.position = &position{revision: from.revision, since: openedAt} // the watch was open before the pod arrived
 	}
 	s.locate(p)
 	return from.history || p.position != nil && p.position.revision >= from.revision
@@ -204,22 +213,22 @@ func (s *Source) awaits(p *request) bool {
 }
 
 // reached moves a pod's position forward to a revision, because the watch has observed all Events up to the revision.
-// If history is true, no earlier Event is missing. The result since is the time from which no Event is missing. The
-// result known is false if this time is unknown, because the pod's position expired.
-func (s *Source) reached(p *request, revision uint64, history bool) (since time.Time, known bool) {
+// If history is true, no earlier Event is missing. reached returns the new position. The result known is false if the
+// time from which no Event is missing is unknown, because the pod's position expired.
+func (s *Source) reached(p *request, revision uint64, history bool) (now position, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case p.position == nil && !history:
-		return time.Time{}, false
+		return position{}, false
 	case p.position == nil && revision == 0:
-		return time.Time{}, true // the revision is unknown, or the role allows no lists
+		return position{}, true // the revision is unknown, or the role allows no lists
 	case p.position == nil:
 		p.position = &position{}
 	}
 	p.position.revision = max(p.position.revision, revision)
 	if history && revision > 0 {
-		p.position.since = time.Time{}
+		p.position.since, p.position.limited = time.Time{}, false
 	}
-	return p.position.since, true
+	return *p.position, true
 }

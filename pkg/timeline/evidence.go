@@ -73,6 +73,7 @@ type Evidence struct {
 	watchLost        watchPoint // the latest loss of an Event watch, or zero
 	watchLimited     watchPoint // the latest time at which the pod waited for an Event watch because of a limit, or zero
 	watchSince       instant    // EventsWatched.Since of the latest Event watch; zero if the watch has no gap
+	historyLimited   bool       // EventsWatched.Limited of the latest Event watch
 	overflow         bool       // the evidence dropped attempts or names, because the pod exceeded a limit
 	changed          bool       // the current observation changed the evidence
 

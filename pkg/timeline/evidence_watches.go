@@ -27,9 +27,9 @@ func (e *Evidence) applyWatched(o EventsWatched) {
 	}
 	switch opened := (watchPoint{o.Order, at(o.OpenedAt)}); {
 	case opened.after(e.watchLastOpened):
-		e.watchLastOpened, e.watchSince, e.changed = opened, since, true
+		e.watchLastOpened, e.watchSince, e.historyLimited, e.changed = opened, since, o.Limited, true
 	case opened == e.watchLastOpened && since < e.watchSince:
-		e.watchSince, e.changed = since, true
+		e.watchSince, e.historyLimited, e.changed = since, o.Limited, true
 	}
 }
 

@@ -287,6 +287,9 @@ func (f *fold) missingEvents() (limits []string) {
 	if f.e.watchesLimited() {
 		limits = append(limits, "Events beyond the limit of open Event watches")
 	}
+	if f.e.historyLimited && f.e.eventsMissedUntil() != 0 {
+		limits = append(limits, "earlier Events beyond the limit of Events read per namespace")
+	}
 	return limits
 }
 

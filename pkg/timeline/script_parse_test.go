@@ -269,6 +269,7 @@ func (s *script) observation(at time.Time, line string) error {
 		watched := EventsWatched{UID: s.pod.UID, ArrivedAt: at, OpenedAt: at}
 		if rest != "" {
 			var err error
+			rest, watched.Limited = strings.CutSuffix(rest, " limited")
 			if _, watched.Since, err = stamped(rest); err != nil {
 				return err
 			}
