@@ -23,8 +23,9 @@ const maxHistory = 1000
 // largeFor is the time for which the agent assumes that a namespace still has more than maxHistory Events.
 const largeFor = time.Minute
 
-// maxJitter is the maximum random wait before the agent opens a watch without a position. When a new version of the
-// agent rolls out, many agents open watches without a position at the same time.
+// maxJitter is the maximum random wait before the agent opens a watch without a position, and before a sample that no
+// pod waits for. When a new version of the agent rolls out, many agents open watches without a position at the same
+// time.
 const maxJitter = 2 * time.Second
 
 // start is the point at which a watch begins.
@@ -81,7 +82,7 @@ func (s *Source) positionFor(f *follower) (earliest position, wait <-chan struct
 				earliest = *p.position
 			}
 		case !p.arrivedAt.IsZero():
-			s.requestSample()
+			s.requestSample(true)
 			wait = s.revisions.changed
 		}
 	}
@@ -208,7 +209,7 @@ func (s *Source) awaits(p *request) bool {
 	if p.position != nil || p.arrivedAt.IsZero() {
 		return false
 	}
-	s.requestSample()
+	s.requestSample(true)
 	return true
 }
 
