@@ -138,37 +138,65 @@ func laterClock(a, b time.Time) time.Time {
 
 // sizeOf returns the current position, and whether a namespace has more than maxHistory Events. The API server counts
 // the Events without reading them, but even the count takes time in a large namespace. So sizeOf remembers large
-// namespaces. The list contains one Event, which can have any size, so only one goroutine at a time requests a list.
+// namespaces.
 func (s *Source) sizeOf(ctx context.Context, namespace string) (at position, large bool, err error) {
+	if large = s.isLarge(namespace); !large {
+		at, large, err = s.count(ctx, namespace)
+	}
+	if err == nil && at.revision == 0 {
+		at, err = s.sampleOnce(ctx)
+	}
+	return at, large, err
+}
+
+// count lists one Event of a namespace. The Event can have any size, so only one goroutine at a time requests this
+// list. The list takes at most sampleInterval, so a slow namespace does not block other namespaces for long. If the
+// list takes longer but a sample succeeds, the namespace counts as large. If another goroutine has counted a large
+// namespace before, count returns no position.
+func (s *Source) count(ctx context.Context, namespace string) (at position, large bool, err error) {
 	select {
 	case s.sizing <- struct{}{}:
 		defer func() { <-s.sizing }()
 	case <-ctx.Done():
 		return position{}, false, ctx.Err()
 	}
-	s.mu.Lock()
-	large = s.config.Now().Before(s.large[namespace])
-	s.mu.Unlock()
-	if large {
-		at, err = s.sampleOnce(ctx)
-		return at, true, err
+	if s.isLarge(namespace) {
+		return position{}, true, nil
 	}
+	limited, cancel := context.WithTimeout(ctx, sampleInterval)
+	defer cancel()
 	events := kubeclient.Resource{Client: s.config.Client, Namespace: namespace, Name: "events"}
-	list, err := events.List(ctx, metav1.ListOptions{Limit: 1})
-	if err != nil {
-		return position{}, false, fmt.Errorf("list events: %w", err)
-	}
-	at, omitted, err := s.positionOf(list)
-	if err == nil && omitted >= maxHistory {
+	list, err := events.List(limited, metav1.ListOptions{Limit: 1})
+	switch {
+	case err != nil && limited.Err() != nil && ctx.Err() == nil:
 		large = true
-		s.mu.Lock()
-		if len(s.large) >= maxNamespaces {
-			clear(s.large)
-		}
-		s.large[namespace] = s.config.Now().Add(largeFor)
-		s.mu.Unlock()
+		at, err = s.sampleOnce(ctx)
+	case err != nil:
+		err = fmt.Errorf("list events: %w", err)
+	default:
+		var omitted int64
+		at, omitted, err = s.positionOf(list)
+		large = omitted >= maxHistory
+	}
+	if err == nil && large {
+		s.markLarge(namespace)
 	}
 	return at, large, err
+}
+
+func (s *Source) isLarge(namespace string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.config.Now().Before(s.large[namespace])
+}
+
+func (s *Source) markLarge(namespace string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.large) >= maxNamespaces {
+		clear(s.large)
+	}
+	s.large[namespace] = s.config.Now().Add(largeFor)
 }
 
 // expired handles a revision that the API server no longer holds. The pods that needed this revision lose their

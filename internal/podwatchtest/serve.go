@@ -32,7 +32,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		line += " as " + user
 	}
 	s.mu.Lock()
-	refusal, hang, noStream := s.refusal, s.hang, s.noStream
+	refusal, hang, noStream, slowList := s.refusal, s.hang, s.noStream, s.slowList
 	s.requests = append(s.requests, line)
 	if s.ahead != 0 {
 		w.Header().Set("Date", time.Now().Add(s.ahead).UTC().Format(http.TimeFormat))
@@ -54,7 +54,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		refused = s.refusedTo(r, Attempt{Verb: verb, Resource: q.resource, Selector: values.Get("fieldSelector")})
 	}
 	switch {
-	case hang:
+	case hang, verb == "list" && q.namespace != "" && q.namespace == slowList:
 		<-r.Context().Done()
 	case refusal != nil:
 		writeStatus(w, *refusal)
