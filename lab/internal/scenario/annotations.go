@@ -60,7 +60,7 @@ func annotations(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		_ = stop()
 		return err
 	}
-	// The pod home was ready before the agents started, and requests its annotations late.
+	// The pod "home" was ready before the agents started, and requests its annotations late.
 	ask := map[string]any{"metadata": map[string]any{
 		"annotations": map[string]string{askStartUp: "true", askTime: "late"}}}
 	askedAt := time.Now()
@@ -83,7 +83,7 @@ func annotations(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := annotateAgainstWriters(ctx, b, v); err != nil {
 		return err
 	}
-	// The pod elsewhere needs a grace period of 0: its node has no kubelet that would complete the deletion.
+	// The pod "elsewhere" needs a grace period of 0: its node has no kubelet that would complete the deletion.
 	if err := b.Kube.Delete(ctx, b.PodPath("elsewhere")+"?gracePeriodSeconds=0"); err != nil {
 		return err
 	}

@@ -92,7 +92,8 @@ func compare(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 }
 
 // prepare creates a separate account for the version. The API server's audit log then shows which version sent a
-// request. prepare also copies the program: earlier reads and writes of a file change how much of the file is mapped.
+// request. prepare also copies the program, because earlier reads and writes of a file change how much of the file the
+// kernel maps into memory.
 func (t *version) prepare(ctx context.Context, b *bench.Bench) error {
 	program, err := os.ReadFile(t.program)
 	if err != nil {

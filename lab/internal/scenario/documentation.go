@@ -142,7 +142,7 @@ func openShop(ctx context.Context, b *bench.Bench, p plugin) (*bench.Bench, erro
 	if err != nil {
 		return shop, err
 	}
-	const podCount = replicas + 4 // each other workload has one pod
+	const podCount = replicas + 4 // the other four are the pods of the StatefulSet, the DaemonSet and the two Jobs
 	return shop, awaitShop(ctx, shop, podCount)
 }
 
@@ -167,8 +167,8 @@ func awaitShop(ctx context.Context, shop *bench.Bench, podCount int) error {
 	return nil
 }
 
-// openDocumentedShell prepares a directory like a clone of the repository. The directory has the programs and the files
-// that the documents' commands use.
+// openDocumentedShell prepares a shell for the documents' commands. The shell's working directory looks like a clone of
+// the repository. The shell's PATH contains the programs that the commands use.
 func openDocumentedShell(ctx context.Context, p plugin, repository string) (documentedShell, error) {
 	b := p.b
 	definitions, err := manifests.Definitions(ctx)
@@ -234,7 +234,7 @@ func runDocumented(ctx context.Context, v *Verdict, shell documentedShell, comma
 			continue
 		}
 		if ran[run.text] && !run.stays && run.helm == nil {
-			continue // this command ran before; the result of helm depends on earlier commands
+			continue // only background commands and helm run again; the result of helm depends on earlier commands
 		}
 		ran[run.text] = true
 		v.Compared++

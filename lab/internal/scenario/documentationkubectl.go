@@ -100,8 +100,8 @@ func (c kubectlCall) namespaced() bool {
 	return slices.Contains(kinds, kind)
 }
 
-// readsOnly returns an error if a call of podlapse's program or of curl can change something, or if readsOnly does not
-// know its command.
+// readsOnly returns an error if a call of podlapse's program or of curl can change data, or if the scenario does not
+// know the sub-command.
 func readsOnly(call markdown.Call) error {
 	if call[0] == "curl" {
 		for _, word := range call[1:] {

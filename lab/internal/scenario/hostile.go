@@ -57,7 +57,7 @@ func judgeHostile(ctx context.Context, b *bench.Bench, v *Verdict, token string)
 	return nil
 }
 
-// A hostile is a malicious client.
+// hostile simulates a malicious client.
 type hostile struct {
 	agent string // HOST:PORT
 	v     *Verdict

@@ -36,7 +36,7 @@ const invention = "mallory"
 
 // tenant is a client with the built-in role edit in one namespace.
 type tenant struct {
-	bench     *bench.Bench // source of other tenants' pod names, UIDs and images, which a tenant can know
+	bench     *bench.Bench // source of the names, UIDs and images of other tenants' pods, which a tenant can know
 	namespace string
 	kube      *kube.Client // client with the tenant's token
 	attacks   []*attackRun
@@ -69,8 +69,8 @@ type attackRun struct {
 	why                     string // first refusal or error of the API server
 }
 
-// newTenant creates a namespace, an account with the role edit in this namespace, and pods that never start. The agent
-// requests more evidence about these pods.
+// newTenant creates a namespace, and an account with the role edit in this namespace. newTenant also pushes an image
+// that the node does not have.
 func newTenant(ctx context.Context, b *bench.Bench) (*tenant, error) {
 	const account = "tenant"
 	t := &tenant{bench: b, namespace: bench.FreshName("hostile-tenants-own")}

@@ -18,7 +18,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// Limits for the results of hostile-tenant.
+// Limits for the results of the scenario hostile-tenant.
 const (
 	mostResident = 60 << 20 // largest allowed resident memory, in bytes; the container's limit is 90 MiB
 	memoryEvery  = 500 * time.Millisecond
@@ -88,8 +88,9 @@ func (m *memoryWatch) judge(v *Verdict, block string) {
 	}
 }
 
-// judgeMetrics requires that the metrics of pulls grew by no more than the block allows. The metrics must count the
-// real pulls under their registry, and must not contain a name that the tenant invented. The clock skew must be right.
+// judgeMetrics requires that the metrics of pulls did not grow by more time than the block lasted. The metrics must
+// count the real pulls under their registry, and must not contain a name that the tenant invented. The clock skew must
+// be right.
 func (r *tenantRun) judgeMetrics(block honestBlock) {
 	lasted := block.to.Sub(block.from)
 	before, after := samplesOf(block.before), samplesOf(block.after)

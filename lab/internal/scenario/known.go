@@ -29,8 +29,8 @@ type knownLength struct {
 	// begunBefore is a time before the start of the phase, according to the kubelet or the runtime. The field is zero
 	// if the time is unknown.
 	begunBefore time.Time
-	begunBy     time.Time // time at which the phase had also started according to the runtime; zero if unknown
-	// time at which the phase had also ended according to the runtime or the kubelet; zero if unknown
+	begunBy     time.Time // time by which the phase had started according to the runtime; zero if unknown
+	// time by which the phase had ended according to the runtime or the kubelet; zero if unknown
 	endedBy      time.Time
 	injectorEnds bool // true if the injector alone ends the phase, without a reaction of a component
 }
@@ -42,8 +42,8 @@ type knownMilestone struct {
 	held      bench.Span
 }
 
-// knownSpan is a phase on the control plane's clock, between the milestones from and to. If the field phase is empty,
-// the span is the whole start-up.
+// knownSpan is a phase on the control plane's clock, between the milestones in the fields "from" and "to". If the field
+// "phase" is empty, the span is the whole start-up.
 type knownSpan struct {
 	phase    string
 	from, to bench.Span
