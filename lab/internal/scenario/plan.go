@@ -60,7 +60,7 @@ func (p plan) hookedContainer() string {
 	return hookedName
 }
 
-// spec returns the pod's specification. The argument cold is the image of the main container.
+// spec returns the pod's specification. The argument "cold" is the image of the main container.
 func (p plan) spec(base, cold string) corev1.PodSpec {
 	spec := corev1.PodSpec{InitContainers: []corev1.Container{bench.InitContainer(initName, base, p.initRun)}}
 	main := bench.MainContainer(mainName, cold, p.readyAfter)

@@ -25,7 +25,7 @@ import (
 // pressureWitness records the kernel's counter of the time for which tasks waited for a resource. pressureWitness reads
 // the counter much more often than the agent does.
 type pressureWitness struct {
-	resource string // cpu or io
+	resource string // "cpu" or "io"
 	stop     func()
 
 	mu       sync.Mutex
@@ -161,8 +161,8 @@ func (w *pressureWitness) reportedShare(p agent.Pressure) float64 {
 }
 
 // For each long phase, judge compares the pressure that the agent reports with the measured pressure. At least one
-// phase must have high pressure. If the argument phases is not empty, this phase must be one of the given phases. The
-// verdict must also mention the pressure.
+// phase must have high pressure. If the argument "phases" is not empty, it must contain this phase. The verdict must
+// also mention the pressure.
 func (w *pressureWitness) judge(timeline agent.Timeline, v *Verdict, phases ...string) {
 	if !w.measured {
 		v.Note("this kernel does not measure pressure")

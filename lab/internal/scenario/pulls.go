@@ -63,7 +63,7 @@ func pulls(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	return nil
 }
 
-// sideBySide runs cases concurrently. Two cases start 600 ms apart.
+// sideBySide runs cases concurrently. The cases start 600 ms apart.
 func (p *pullRun) sideBySide(ctx context.Context, cases []pullCase) error {
 	const apart = 600 * time.Millisecond
 	all, together := errgroup.WithContext(ctx)

@@ -179,8 +179,8 @@ func (t *tally) judgeExactness(v *Verdict) {
 }
 
 // judgePromises requires that every timestamp of the control plane lies within the agent's stated error. The agent must
-// report every phase, or list the phase as a candidate of an unattributed phase. One percent of the durations on the
-// node's clock can be outside their stated errors, because the truth is not more accurate. On a busy machine, other
+// report every phase, or list the phase in the field "merged_with" of another phase. One percent of the durations on
+// the node's clock can be outside their stated errors, because the truth is not more accurate. On a busy machine, other
 // work can delay the log line about an event.
 func (t *tally) judgePromises(v *Verdict) {
 	v.Compared += len(t.readings) + t.stamps

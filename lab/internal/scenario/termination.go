@@ -15,7 +15,8 @@ import (
 )
 
 // expectedStop describes the expected stop of one container. The agent must not report a container that never starts,
-// even if the kubelet reports an exit code. For a container that never starts, code is -1 and how is empty.
+// even if the kubelet reports an exit code. For a container that never starts, the field code is -1 and the field how
+// is empty.
 type expectedStop struct {
 	container, how string
 	code, signal   int
