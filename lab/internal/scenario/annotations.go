@@ -25,9 +25,9 @@ const (
 	askTime, gotTime       = "addtime", "timestamp"
 )
 
-// annotations starts pods that request annotations while the agent is killed and other clients write to the same pods.
-// The agent must write each requested annotation exactly once. The scenario also sends requests with the agent's own
-// token. The policy must refuse each request that the agent does not need.
+// The scenario "annotations" starts pods that request annotations. Meanwhile, the scenario kills the agent, and other
+// clients write to the same pods. The agent must write each requested annotation exactly once. The scenario also sends
+// requests with the agent's own token. The policy must refuse each request that the agent does not need.
 func annotations(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const account, home = "podlapse-agent", "home"
 	err := b.CreateAccount(ctx, account,

@@ -28,8 +28,8 @@ type plugin struct {
 
 // commandLine tests the kubectl plugin while a pod pulls an image, with all forms of arguments, and after the deletion
 // of the pod. The plugin must find the DaemonSet's agent through the API server. The plugin must use a port-forward,
-// because the agent serves data about pods only to loopback clients. At the end, a browser opens the page of an agent
-// that serves all clients, through the API server's proxy.
+// because the agent serves data about pods only to loopback clients. At the end, a browser opens the agent's page
+// through the API server's proxy. For this test, the agent serves all clients.
 func commandLine(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	closeTunnel, err := b.OpenTunnel(ctx)
 	if err != nil {

@@ -19,10 +19,10 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// documentation runs every command of README.md, docs and docs/runbooks, except commands with a comment "not run".
-// Before the first command, the scenario starts a Deployment and other workloads with the names that the documents use.
-// Each command must succeed. The API server reaches the agent's pod and the kubelet through a tunnel, so that kubectl
-// exec, logs and port-forward work.
+// The scenario "documentation" runs every command of README.md, docs and docs/runbooks, except commands with a comment
+// "not run". Before the first command, the scenario starts a Deployment and other workloads with the names that the
+// documents use. Each command must succeed. The API server reaches the agent's pod and the kubelet through a tunnel, so
+// that kubectl exec, logs and port-forward work.
 func documentation(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	source, err := build.FindSource()
 	if err != nil {

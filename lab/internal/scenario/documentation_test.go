@@ -102,7 +102,7 @@ func TestDocumentedCommandsExist(t *testing.T) {
 	}
 }
 
-// documents returns the documents whose commands the tests check.
+// The function documents returns the documents whose commands the tests check.
 func documents(t *testing.T) map[string]string {
 	t.Helper()
 	files := map[string]string{}

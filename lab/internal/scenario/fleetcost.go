@@ -56,7 +56,7 @@ func fleetCost(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	return nil
 }
 
-// fleet is a number of synthetic nodes with pods.
+// fleet is a set of synthetic nodes with pods.
 type fleet struct {
 	bench   *bench.Bench
 	verdict *Verdict
@@ -251,7 +251,7 @@ func (f *fleet) rollOut(ctx context.Context, group *errgroup.Group, s *fleetSize
 	return bare, err
 }
 
-// cost returns the CPU time of the API server and etcd while an action runs.
+// The method cost returns the CPU time of the API server and etcd while an action runs.
 func (f *fleet) cost(action func() error) (time.Duration, error) {
 	before, err := f.bench.Node.ControlPlaneCPU()
 	if err != nil {
@@ -264,7 +264,8 @@ func (f *fleet) cost(action func() error) (time.Duration, error) {
 	return after - before, err
 }
 
-// loaded returns the number of nodes on which a block starts pods. Each of these nodes gets the same number of pods.
+// The method loaded returns the number of nodes on which a block starts pods. Each of these nodes gets the same number
+// of pods.
 func (f *fleet) loaded() int { return min(f.nodes, fleetStarts) }
 
 // load starts pods at a constant rate, each on the next node.
@@ -294,8 +295,8 @@ func (f *fleet) clear(ctx context.Context) error {
 	return synthetic.ClearEvents(ctx, f.bench.Kube, f.bench.Namespace)
 }
 
-// received returns the number of bytes that the pod watches of all real agents received so far. For the nodes on which
-// a block starts pods, received also returns the number of bytes that their bare watches received.
+// The method received returns two sums of received bytes. The first sum is for the pod watches of all real agents. The
+// second sum is for the bare watches of the nodes on which a block starts pods.
 func (f *fleet) received(ctx context.Context, bare []*byteCount) (agents, watches float64, err error) {
 	if bare == nil {
 		return 0, 0, nil

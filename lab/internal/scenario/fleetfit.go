@@ -38,7 +38,7 @@ func fit(sizes []fleetSize, value func(fleetSize) float64) line {
 	return line{(y - slope*x) / n, slope}
 }
 
-// at returns the line's value for a number of nodes.
+// The method at returns the line's value for a number of nodes.
 func (l line) at(nodes int) float64 { return l.base + l.slope*float64(nodes) }
 
 // extrapolation lists the measured values of each size, and the values of the fitted lines for the large cluster.

@@ -34,7 +34,7 @@ const (
 // agent must report these names only for the tenant's own pods.
 const invention = "mallory"
 
-// tenant is a client with the built-in role edit in one namespace.
+// tenant is a client with the built-in role "edit" in one namespace.
 type tenant struct {
 	bench     *bench.Bench // source of the names, UIDs and images of other tenants' pods, which a tenant can know
 	namespace string
@@ -69,7 +69,7 @@ type attackRun struct {
 	why                     string // first refusal or error of the API server
 }
 
-// newTenant creates a namespace, and an account with the role edit in this namespace. newTenant also pushes an image
+// newTenant creates a namespace, and an account with the role "edit" in this namespace. newTenant also pushes an image
 // that the node does not have.
 func newTenant(ctx context.Context, b *bench.Bench) (*tenant, error) {
 	const account = "tenant"

@@ -241,7 +241,7 @@ func (r *tenantRun) judgeTenantsPods(ctx context.Context, t *tenant, block hones
 	return nil
 }
 
-// outlives returns the durations in a timeline that are longer than the pod's age.
+// The function outlives returns the durations in a timeline that are longer than the pod's age.
 func outlives(timeline agent.Timeline, now time.Time) (problems []string) {
 	// The control plane truncates the creation time to whole seconds.
 	lived := now.Sub(timeline.CreatedAt) + time.Second

@@ -67,7 +67,7 @@ type reading struct {
 	measured, stated      time.Duration
 	missing               bool
 	mergedIn              string // name of the phase that contains this phase, completely or partly
-	// partly is the duration of the phase mergedIn, if that phase contains only a part of this phase.
+	// The field partly is the total duration of the unattributed phases that can contain a part of this phase.
 	partly time.Duration
 }
 

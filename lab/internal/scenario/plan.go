@@ -40,8 +40,8 @@ const (
 
 func (p plan) completes() bool { return p.runFor > 0 }
 
-// outcomes returns the possible final states of the start-up. A pod that completes can be ready before its completion,
-// if the agent observes the ready state in time.
+// The method outcomes returns the possible final states of the start-up. A pod that completes can be ready before its
+// completion, if the agent observes the ready state in time.
 func (p plan) outcomes() []string {
 	if p.completes() {
 		return []string{agent.Ready, agent.Succeeded}
@@ -94,7 +94,7 @@ func (p plan) spec(base, cold string) corev1.PodSpec {
 	return spec
 }
 
-// calls contains the times of the scenario's requests that start or end a phase.
+// The type calls contains the times of the scenario's requests that start or end a phase.
 type calls struct{ created, lifted, approved bench.Span }
 
 // startLimit is the time limit of a start-up.

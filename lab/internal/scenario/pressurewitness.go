@@ -77,7 +77,7 @@ func (w *pressureWitness) look() error {
 	return nil
 }
 
-// nearest returns the index of the sample nearest to an instant.
+// The method nearest returns the index of the sample nearest to an instant.
 func (w *pressureWitness) nearest(at time.Time) (best int) {
 	for i := range w.at {
 		if w.at[i].Sub(at).Abs() < w.at[best].Sub(at).Abs() {

@@ -14,7 +14,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/prometheus"
 )
 
-// The names of the agent's metrics of durations.
+// The names of the agent's duration metrics.
 const (
 	startupHistogram = "podlapse_pod_startup_duration_seconds"
 	pullHistogram    = "podlapse_image_pull_duration_seconds"

@@ -119,8 +119,8 @@ func meetsRule(held bench.Span, reported agent.Milestone) bool {
 		(reported.Latest.IsZero() || !reported.Latest.Before(held.StartAt))
 }
 
-// limits returns the shortest and the longest possible duration of the span. The agent's value, plus or minus its
-// stated error, must overlap this range.
+// The method limits returns the shortest and the longest possible duration of the span. The agent's value, plus or
+// minus its stated error, must overlap this range.
 func (s knownSpan) limits() (shortest, longest time.Duration) {
 	return max(0, s.to.StartAt.Sub(s.from.EndAt)), s.to.EndAt.Sub(s.from.StartAt)
 }
