@@ -28,8 +28,8 @@ type playFunc = func(ctx context.Context, x *examPod) error
 // examStage is a group of rows that need the same state of the node.
 type examStage struct {
 	name string
-	// The function set puts the node into the state that the rows require. If the rows require no special state, the
-	// field is nil.
+	// The function in the field "set" puts the node into the state that the rows require. If the rows require no
+	// special state, the field is nil.
 	set   func(ctx context.Context, e *exam) error
 	rows  []examRow
 	apart time.Duration // time between the starts of two rows; 0 selects the default
@@ -45,7 +45,7 @@ type exam struct {
 	network *bench.NetworkFaults
 	watched *bench.Arrivals
 
-	registries []registry.Client // the lab's registry; the stage "pulls" adds the second registry
+	registries []registry.Client // the lab's registry; pullInParallel adds the second registry
 
 	mu      sync.Mutex
 	stopped []blame.Stop // times at which containerd was stopped

@@ -99,8 +99,8 @@ const (
 	documentedSet        = "web" // a StatefulSet; its first pod is web-0
 )
 
-// openShop creates the namespace of the documents' examples with its workloads, and waits until the agent has reported
-// the start-ups of these workloads' pods.
+// openShop creates the namespace of the documents' examples, and starts the workloads in this namespace. Then openShop
+// waits until the agent has reported the start-ups of all pods.
 func openShop(ctx context.Context, b *bench.Bench, p plugin) (*bench.Bench, error) {
 	shop, err := bench.Set(ctx, b.Node, documentedNamespace, purpose)
 	if err != nil {

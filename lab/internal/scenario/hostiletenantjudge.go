@@ -26,8 +26,8 @@ const (
 	// Phases of at least this duration are compared with the phases of the counterparts. The duration of shorter phases
 	// depends on the load of the machine.
 	comparedFrom = time.Second
-	// The tenant's pods and requests cause real load, so the comparison with the counterparts allows this difference.
-	// The comparison with the independent logs has no such allowance.
+	// The tenant's pods and requests cause real load, so the comparison with the counterparts allows a difference of
+	// this length. The comparison with the independent logs has no such allowance.
 	loadLimit = time.Second
 )
 
@@ -88,9 +88,9 @@ func (m *memoryWatch) judge(v *Verdict, block string) {
 	}
 }
 
-// judgeMetrics requires that the metrics of pulls did not grow by more time than the block lasted. The metrics must
-// count the real pulls under their registry, and must not contain a name that the tenant invented. The clock skew must
-// be right.
+// judgeMetrics checks how much the metrics of pulls grew during the block. The growth must not exceed the time that the
+// pulls of the block can take. The metrics must count the real pulls under their registry, and must not contain a name
+// that the tenant invented. The clock skew must be right.
 func (r *tenantRun) judgeMetrics(block honestBlock) {
 	lasted := block.to.Sub(block.from)
 	before, after := samplesOf(block.before), samplesOf(block.after)
@@ -198,7 +198,8 @@ func samplesOf(text string) map[string]float64 {
 	return all
 }
 
-// judgeInventions requires that the agent's data about the honest pods contain no invented name and no joined pull.
+// judgeInventions requires that the agent's data about the honest pods contain no invented name and no pull with the
+// outcome "joined".
 func (r *tenantRun) judgeInventions(block honestBlock) {
 	for _, result := range r.resultsOf(block.name) {
 		r.v.Compared++

@@ -215,7 +215,8 @@ type installation struct {
 	name       string // name of the pod whose start-up the agent reports
 	bare       bool   // true if the scenario deploys the unchanged base, without a state directory
 	components []string
-	// The function more makes the agent use all its permissions. If the pod's start-up is sufficient, the field is nil.
+	// The function in the field "more" makes the agent use all its permissions. If the pod's start-up is sufficient,
+	// the field is nil.
 	more func(context.Context) error
 }
 

@@ -130,8 +130,8 @@ func (all waitObservers) stop() {
 	}
 }
 
-// longestWait is the largest allowance for waiting tasks near the ends of a phase. A continuously busy machine gets no
-// larger allowance.
+// longestWait is the longest waiting time of tasks that a comparison allows near the ends of a phase. The limit also
+// holds on a continuously busy machine.
 const longestWait = 150 * time.Millisecond
 
 // waitedNear returns the time for which tasks waited near the ends of an interval, at most longestWait.
@@ -161,8 +161,8 @@ func (w *pressureWitness) reportedShare(p agent.Pressure) float64 {
 }
 
 // For each long phase, judge compares the pressure that the agent reports with the measured pressure. At least one
-// phase must have high pressure. If the argument "phases" is not empty, it must contain this phase. The verdict must
-// also mention the pressure.
+// phase must have high pressure. If the argument "phases" is not empty, this argument must contain the phase. The
+// verdict must also mention the pressure.
 func (w *pressureWitness) judge(timeline agent.Timeline, v *Verdict, phases ...string) {
 	if !w.measured {
 		v.Note("this kernel does not measure pressure")
