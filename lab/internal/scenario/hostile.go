@@ -218,7 +218,7 @@ func (h hostile) connect(ctx context.Context, client string) (net.Conn, error) {
 }
 
 func exchange(connection net.Conn, request string) (status int, err error) {
-	// The agent might respond and close the connection before it has read the entire request.
+	// The agent might respond and close the connection before the agent has read the entire request.
 	_, _ = io.WriteString(connection, request)
 	return answer(bufio.NewReader(connection))
 }

@@ -270,7 +270,8 @@ func (t *attackRun) count(ctx context.Context, err error) {
 }
 
 // note adds the numbers of requests to the verdict. The tenant must have tried each attack in the list. The API server
-// must have accepted each attack, unless the attack's row allows a refusal.
+// must have accepted at least one request of each attack. If the attack's row allows a refusal, the API server can have
+// refused all requests.
 func (t *tenant) note(v *Verdict) {
 	var sent, refused, troubled int
 	for _, a := range t.attacks {

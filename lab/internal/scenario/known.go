@@ -119,8 +119,8 @@ func (p plan) ask(ctx context.Context, b *bench.Bench, seen bench.Arrival, c cal
 //     than this timestamp.
 //   - post_start_hook: from the time when the container runs until the hook's last log line.
 //   - startup_probe, readiness_probe: from the end of the previous step until the probe logs its success. About ten
-//     milliseconds later, the kubelet learns the result, and then the API server. The kubelet logs when it learns the
-//     result of a readiness probe.
+//     milliseconds later, the kubelet learns the result, and then the API server. The kubelet logs the time when
+//     the kubelet learns the result of a readiness probe.
 func (p plan) lengths(a accounts) []knownLength {
 	lengths := []knownLength{
 		{phase: p.mountPhase(), injected: p.secretAfter,

@@ -75,7 +75,7 @@ func startsWith(t agent.Timeline, container string) bool {
 	return known && pull.Kind != agent.Ephemeral
 }
 
-// requireEvent requires an Event for a milestone, unless the record lists the Event as lost.
+// requireEvent requires an Event for a milestone. If the record lists the Event as lost, the Event can be missing.
 func (v *Verdict) requireEvent(root otlp.Span, t agent.Timeline, m agent.Milestone, reason string) {
 	if slices.Contains(t.LostEvents, reason+"/"+m.Container) || len(root.Events) == mostEvents {
 		return
