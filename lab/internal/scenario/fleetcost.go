@@ -222,8 +222,8 @@ func (f *fleet) play(ctx context.Context, agents bool, s *fleetSize) (block flee
 	return block, f.clear(ctx)
 }
 
-// rollOut opens the bare watches of all nodes at once and measures their cost. Then rollOut starts the real agents. The
-// measured memory includes the bare watches and the real agents.
+// rollOut opens all bare watches at once, and measures their cost. Then rollOut starts the real agents. The measured
+// memory includes the bare watches and the real agents.
 func (f *fleet) rollOut(ctx context.Context, group *errgroup.Group, s *fleetSize) ([]*byteCount, error) {
 	memory, err := f.bench.Node.APIServerMemory()
 	if err != nil {
