@@ -15,7 +15,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/synthetic"
 )
 
-// The load of fleet-cost.
+// The load of the scenario fleet-cost.
 const (
 	fleetPodsPerNode = 5
 	fleetRate        = 10 // starts per second, on all nodes together
@@ -27,12 +27,12 @@ const (
 
 // fleetCost measures how the cost of the agents grows with the number of nodes, on the lab's real API server and etcd.
 // The nodes and their pods are synthetic. Each node has a watch like the watch of its kubelet. A few nodes have a real
-// agent, and each other node has a bare watch with the same request instead. event-cost shows that an agent costs the
-// API server as much as a bare watch if the images are present. The scenario requires that both receive the same number
-// of bytes.
+// agent, and each other node has a bare watch with the same request instead. The scenario event-cost shows that an
+// agent costs the API server as much as a bare watch if the images are present. The scenario fleet-cost requires that
+// an agent and a bare watch receive the same number of bytes.
 //
-// kwok could play the nodes too. But kwok has no container runtime, so each agent would need the Events of each pod,
-// which agents on real nodes do not need.
+// kwok could simulate the nodes too, but kwok has no container runtime. Each agent would then need the Events of each
+// pod, which agents on real nodes do not need.
 func fleetCost(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	runtime := synthetic.NewRuntime()
 	stop, err := runtime.Serve(b.Node.ExtraSocket())
@@ -56,7 +56,7 @@ func fleetCost(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	return nil
 }
 
-// fleet is a number of synthetic nodes with pods.
+// fleet is a set of synthetic nodes with pods.
 type fleet struct {
 	bench   *bench.Bench
 	verdict *Verdict
@@ -164,8 +164,8 @@ func (f *fleet) keepAlive(ctx context.Context) error {
 	return all.Wait()
 }
 
-// open opens a bare watch for each node at the same time. If into is not nil, open skips the nodes with a real agent, and
-// counts the received bytes. The result is the time until all watches were open.
+// open opens a bare watch for each node at the same time. If the argument "into" is not nil, open skips the nodes with
+// a real agent, and counts the received bytes. The result is the time until all watches were open.
 func (f *fleet) open(ctx context.Context, group *errgroup.Group, into []*byteCount) (time.Duration, error) {
 	begunAt := time.Now()
 	opening, _ := errgroup.WithContext(ctx)
@@ -222,7 +222,8 @@ func (f *fleet) play(ctx context.Context, agents bool, s *fleetSize) (block flee
 	return block, f.clear(ctx)
 }
 
-// rollOut starts the agents of all nodes at once, and measures the cost.
+// rollOut opens all bare watches at once, and measures their cost. Then rollOut starts the real agents. The measured
+// memory includes the bare watches and the real agents.
 func (f *fleet) rollOut(ctx context.Context, group *errgroup.Group, s *fleetSize) ([]*byteCount, error) {
 	memory, err := f.bench.Node.APIServerMemory()
 	if err != nil {
@@ -250,7 +251,7 @@ func (f *fleet) rollOut(ctx context.Context, group *errgroup.Group, s *fleetSize
 	return bare, err
 }
 
-// cost returns the CPU time of the API server and etcd while an action runs.
+// The method cost returns the CPU time of the API server and etcd while an action runs.
 func (f *fleet) cost(action func() error) (time.Duration, error) {
 	before, err := f.bench.Node.ControlPlaneCPU()
 	if err != nil {
@@ -263,7 +264,8 @@ func (f *fleet) cost(action func() error) (time.Duration, error) {
 	return after - before, err
 }
 
-// loaded returns the number of nodes on which a block starts pods. Each of these nodes gets the same number of pods.
+// The method loaded returns the number of nodes on which a block starts pods. Each of these nodes gets the same number
+// of pods.
 func (f *fleet) loaded() int { return min(f.nodes, fleetStarts) }
 
 // load starts pods at a constant rate, each on the next node.
@@ -293,7 +295,8 @@ func (f *fleet) clear(ctx context.Context) error {
 	return synthetic.ClearEvents(ctx, f.bench.Kube, f.bench.Namespace)
 }
 
-// received returns the number of bytes that the pod watches of all real agents, and all bare watches, received so far.
+// The method received returns two sums of received bytes. The first sum is for the pod watches of all real agents. The
+// second sum is for the bare watches of the nodes on which a block starts pods.
 func (f *fleet) received(ctx context.Context, bare []*byteCount) (agents, watches float64, err error) {
 	if bare == nil {
 		return 0, 0, nil

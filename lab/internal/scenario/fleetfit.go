@@ -5,17 +5,18 @@ import (
 	"time"
 )
 
-// The cluster for which fleet-cost extrapolates its measurements.
+// The size and the load of the cluster for which the scenario fleet-cost extrapolates its measurements.
 const (
 	largeNodes  = 5000
 	largeStarts = 100 // starts per second
 )
 
-// fleetSize is the result of fleet-cost for one number of nodes. All costs are the costs of the agents alone.
+// fleetSize is the result of the scenario fleet-cost for one number of nodes. All costs are the costs of the agents
+// alone.
 type fleetSize struct {
 	nodes, pods int
-	rollout     time.Duration // CPU time of the API server and etcd while all agents start at once
-	rolloutTook time.Duration // time until each agent had the pods of its node
+	rollout     time.Duration // CPU time of the API server and etcd while all bare watches open at once
+	rolloutTook time.Duration // time until all bare watches were open
 	idle        time.Duration // CPU time of the API server and etcd in one second without starts
 	start       time.Duration // CPU time of the API server and etcd for one start
 	memory      int64         // growth of the API server's resident memory, in bytes
@@ -37,7 +38,7 @@ func fit(sizes []fleetSize, value func(fleetSize) float64) line {
 	return line{(y - slope*x) / n, slope}
 }
 
-// at returns the line's value for a number of nodes.
+// The method at returns the line's value for a number of nodes.
 func (l line) at(nodes int) float64 { return l.base + l.slope*float64(nodes) }
 
 // extrapolation lists the measured values of each size, and the values of the fitted lines for the large cluster.

@@ -34,7 +34,7 @@ type Scenario struct {
 // Choice contains the arguments of a run.
 type Choice struct {
 	Seed   uint64 // determines all random choices; 0 draws a new seed
-	Before string // path of the program that Compare compares with the current agent
+	Before string // path of the program that the scenario "compare" compares with the current agent
 }
 
 // Table lists all scenarios. The scenarios for new users are first.
