@@ -87,8 +87,8 @@ func (c *costRun) judgeAgents(u agentsUsage, w watchCounts, events int) error {
 	if kind.cold {
 		v.Compared += 2
 		if w.received > 2*w.itUsed {
-			v.Problem("%s: the agents received %v Events and used %v, want at most twice as many as they used",
-				kind.name(), w.received, w.itUsed)
+			v.Problem("%s: the agents received %v Events and used %v, want at most two received Events for each used "+
+				"Event", kind.name(), w.received, w.itUsed)
 		}
 		if w.received < float64(events*kind.agents) {
 			v.Problem("%s: %d Events were created, and %d agents received %v in total, want every Event at "+
