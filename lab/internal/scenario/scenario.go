@@ -54,9 +54,8 @@ func Table() []Scenario {
 			"exactly the right alerts", alerts, true},
 		{"first-light", "one pod with a slow network, a slow pull, an init container, a sidecar and late readiness",
 			firstLight, false},
-		{"network-failure", "the network plugin fails at first: the agent reports the network as the cause, not the "+
-			"volumes",
-			networkFailure, false},
+		{"network-failure", "the network plugin fails at first: the agent reports the network as the cause, not the " +
+			"volumes", networkFailure, false},
 		{"serial-queue", "four pods with cold images and one pull at a time: who waited, and who pulled", serialQueue,
 			false},
 		{"accuracy", "20 pods, each fault alone and all together: phases within 50 ms, timestamps within their " +
