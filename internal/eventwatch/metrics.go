@@ -75,7 +75,7 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 		unshared: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_watches_unshared_total",
 			Help: "Namespace-wide Event watches that the agent replaced by Event watches on single pods, because " +
-				"most Events of the namespace did not concern pods of this node that need Events.",
+				"most Events of the namespace were about pods whose Events the agent does not need.",
 		}),
 		opened: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_watches_opened_total",
