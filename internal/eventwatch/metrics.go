@@ -64,8 +64,8 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 		samples: samples{bySample.WithLabelValues("taken"), bySample.WithLabelValues("failed")},
 		expired: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_revisions_expired_total",
-			Help: "Expired revisions: an Event watch could not start at the revision, because the API server no " +
-				"longer had the changes since this revision (status 410).",
+			Help: "Event watches that could not start at their revision, because the API server no longer had the " +
+				"changes since this revision (status 410).",
 		}),
 		unserved: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_requests_unserved_total",
@@ -75,7 +75,7 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 		unshared: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_watches_unshared_total",
 			Help: "Namespace-wide Event watches that the agent replaced by Event watches on single pods, because " +
-				"most Events of the namespace were about pods that do not need Event watches on this node.",
+				"most Events of the namespace were about pods whose Events the agent does not need.",
 		}),
 		opened: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_watches_opened_total",

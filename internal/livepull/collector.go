@@ -46,8 +46,8 @@ func NewCollector(now func() Snapshot) prometheus.Collector {
 		workloads: prometheus.NewDesc("podlapse_image_pulls_failing_workloads",
 			"Groups of workloads with a pod that waits for a pull in podlapse_image_pulls_failing. The value is "+
 				"always 1. A workload is an owner, or a pod without an owner. A hash assigns each workload to one "+
-				"of 64 groups, to the same group on all nodes. The number of different groups is the minimum number "+
-				"of affected workloads."+
+				"of 64 groups. The group of a workload is the same on all nodes. The number of different groups "+
+				"is the minimum number of affected workloads."+
 				registrylabel.ReasonHelp+registrylabel.Help,
 			[]string{"registry", "reason", "group"}, nil),
 	}

@@ -244,7 +244,9 @@ func TestStreamRemovesRelabeledPods(t *testing.T) {
 		v := watch(t, dial(), "?labelSelector=app%3Dweb")
 		defer v.conn.Close()
 		v.next(t)
-		for _, step := range []struct{ labels, want string }{{"app=web", "pod"}, {"app=api", "out"}, {"app=web", "pod"}} {
+		for _, step := range []struct{ labels, want string }{
+			{"app=web", "pod"}, {"app=api", "out"}, {"app=web", "pod"},
+		} {
 			pod.Labels = step.labels
 			c.Set(pod)
 			if kind, _, data := v.next(t); kind != step.want || !strings.Contains(data, pod.UID) {

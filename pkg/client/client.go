@@ -97,7 +97,7 @@ func (c Client) Pods(ctx context.Context, filter Filter) iter.Seq2[api.Record, e
 			case page.Items == nil:
 				err = c.isNone("the answer contains no list")
 			case page.Continue != "" && (len(page.Items) == 0 || page.Continue == query.Get("continue")):
-				err = c.isNone("the list does not end")
+				err = c.isNone("the list has no last page")
 			}
 			if err != nil {
 				yield(api.Record{}, err)

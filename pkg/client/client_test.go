@@ -183,8 +183,8 @@ func TestCredentials(t *testing.T) {
 func TestOtherServers(t *testing.T) {
 	for body, want := range map[string]string{
 		`{}`: "the answer contains no list", `null`: "the answer contains no list",
-		`{"items":[],"continue":"x"}`:             "the list does not end",
-		`{"items":[{"name":"a"}],"continue":"x"}`: "the list does not end",
+		`{"items":[],"continue":"x"}`:             "the list has no last page",
+		`{"items":[{"name":"a"}],"continue":"x"}`: "the list has no last page",
 	} {
 		c := agent(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, body) })
 		var err error

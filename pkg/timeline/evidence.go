@@ -71,7 +71,7 @@ type Evidence struct {
 	watchFirstOpened time.Time  // the time when the first Event watch opened, or zero
 	watchLastOpened  watchPoint // the opening of the latest Event watch, or zero
 	watchLost        watchPoint // the latest loss of an Event watch, or zero
-	watchLimited     watchPoint // the latest time at which the pod waited for an Event watch because of a limit, or zero
+	watchLimited     watchPoint // when the pod last waited for an Event watch because of a limit; zero for never
 	watchSince       instant    // EventsWatched.Since of the latest Event watch; zero if the watch has no gap
 	historyLimited   bool       // EventsWatched.Limited of the latest Event watch
 	overflow         bool       // the evidence dropped attempts or names, because the pod exceeded a limit

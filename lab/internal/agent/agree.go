@@ -36,8 +36,8 @@ func (t Timeline) Disagreements() []string {
 		case m.Type == "image_pull" && m.ImagePull != nil:
 			c.pulls = append(c.pulls, m)
 		default:
-			c.problem("transition record %d of type %s must have the part of its type, in the order pod, "+
-				"containers, pulls", i, m.Type)
+			c.problem("transition record %d of type %s lacks the data of this type, or is out of order; the "+
+				"order must be pod, containers, pulls", i, m.Type)
 		}
 		if !record.Time.Equal(t.Transitions[0].Time) {
 			c.problem("transition record %d has time %s, want the time %s of the pod's record", i, record.Time,
@@ -79,15 +79,16 @@ func (c *comparison) comparePod() {
 func (c *comparison) length(what string, length json.Number, from, to time.Time) {
 	known := !from.IsZero() && !to.IsZero() && !to.Before(from)
 	if known != (length != "") {
-		c.problem("duration %s is %q, which must be present exactly if its ends %s and %s are known and in order",
-			what, length, from, to)
+		c.problem("duration %s is %q, want a duration if and only if its start %s and its end %s are known and in "+
+			"order", what, length, from, to)
 		return
 	}
 	if !known {
 		return
 	}
 	if reported, err := Nanoseconds(length); err != nil || reported != to.Sub(from) {
-		c.problem("duration %s is %s, but the time between its ends is %s", what, length, to.Sub(from))
+		c.problem("duration %s is %s, but the time between its start and its end is %s", what, length,
+			to.Sub(from))
 	}
 }
 

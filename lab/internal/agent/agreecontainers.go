@@ -121,7 +121,7 @@ func (c *comparison) passedBy(name string) bool {
 func (c *comparison) checkSince(what string, length json.Number, from span, to time.Time) {
 	if length == "" {
 		if from.known && !to.IsZero() && !from.to.IsZero() && !to.Before(from.to) {
-			c.problem("duration %s is missing, although the timeline has both ends", what)
+			c.problem("duration %s is missing, although the timeline has its start and its end", what)
 		}
 		return
 	}

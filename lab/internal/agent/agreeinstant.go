@@ -39,7 +39,7 @@ func (c *comparison) instant(what string, at time.Time, allowed span) {
 	case at.IsZero() && allowed.known:
 		c.problem("instant %s is missing, but the timeline has it between %s and %s", what, allowed.from, allowed.to)
 	case !at.IsZero() && !allowed.holds(at):
-		c.problem("instant %s is %s, but the timeline (has the instant: %t) allows only times between %s and %s",
+		c.problem("instant %s is %s (the timeline has this instant: %t), want a time between %s and %s",
 			what, at,
 			allowed.known || allowed.doubtful, allowed.from, allowed.to)
 	}

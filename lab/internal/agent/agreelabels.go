@@ -67,7 +67,7 @@ func (c *comparison) image(m TransitionMetrics, ref string) {
 		short = path.Base(repository)
 	}
 	if m.ImageName != repository || m.ImageTag != tag || m.ShortImage != short {
-		c.problem("%s %s has the image name %s, tag %s and short image %s; but for %s, want name %s and tag %s",
+		c.problem("%s %s has the image name %s, tag %s and short image %s; for image %s, want name %s and tag %s",
 			m.Type, m.Container, m.ImageName, m.ImageTag,
 			m.ShortImage, ref, repository, tag)
 	}

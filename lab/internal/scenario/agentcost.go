@@ -133,7 +133,8 @@ func ownStarts(ctx context.Context, b *bench.Bench, v *Verdict, kind string, cou
 		milliseconds(agent.standardError), milliseconds(floor.mean), milliseconds(floor.standardError),
 		float64(agent.mean)/float64(floor.mean))
 	if agent.mean <= floor.mean {
-		v.Problem("%s: the agent uses less CPU than a program that only follows the pods: the measurement is wrong", kind)
+		v.Problem("%s: the agent uses less CPU than a program that only follows the pods: the measurement is wrong",
+			kind)
 	}
 	return nil
 }
@@ -180,7 +181,8 @@ func fillNode(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	}
 	v.Compared++
 	v.Note("%d pods: the agent has %v of resident memory (%v without the program's file, peak %v), and a bare "+
-		"client-go reflector %v (%v without the program's file)", fullNode, size(used.agent.Memory), size(used.agent.Own),
+		"client-go reflector %v (%v without the program's file)", fullNode, size(used.agent.Memory),
+		size(used.agent.Own),
 		size(used.agent.Peak), size(used.floor.Memory), size(used.floor.Own))
 	if used.agent.Memory > fullNodeMemory<<20 {
 		v.Problem("the agent has %v of resident memory with %d pods, want at most %d MiB", size(used.agent.Memory),
@@ -210,8 +212,8 @@ func idle(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	}
 	share := float64(after.agent.CPU-before.agent.CPU) / float64(time.Since(begunAt))
 	v.Compared++
-	v.Note("while no pod starts: the agent uses %.3f %% of a core with a scrape every %s, and a bare client-go reflector "+
-		"%.3f %% without scrapes", 100*share, scrapeInterval,
+	v.Note("while no pod starts: the agent uses %.3f %% of a core with a scrape every %s, and a bare client-go "+
+		"reflector %.3f %% without scrapes", 100*share, scrapeInterval,
 		100*float64(after.floor.CPU-before.floor.CPU)/float64(time.Since(begunAt)))
 	if share > idleShare {
 		v.Problem("the idle agent uses %.3f %% of a core, want at most %.3f %%", 100*share, 100*idleShare)

@@ -82,9 +82,9 @@ func tryPolicy(ctx context.Context, b *bench.Bench, v *Verdict, account, home, t
 		err := patch(ctx, a.pod, a.token, a.change)
 		v.Compared++
 		if a.allowed && err != nil || !a.allowed && !isForbidden(err) {
-			v.Problem("the agent's token on %s: %s, but allowed must be %t", a.what, answerOf(err), a.allowed)
+			v.Problem("a write to %s with the agent's token: %s, want allowed: %t", a.what, answerOf(err), a.allowed)
 		} else {
-			v.Note("the agent's token on %s: %s", a.what, answerOf(err))
+			v.Note("a write to %s with the agent's token: %s", a.what, answerOf(err))
 		}
 	}
 	return nil

@@ -86,7 +86,7 @@ func (w *annotationWitness) judge(ctx context.Context, b *bench.Bench, v *Verdic
 		}
 	}
 	v.Note("%d pods requested annotations; in every observed version, both annotations had one value; another client "+
-		"overwrote the start-up of %d by force", annotatedPods, forced)
+		"overwrote the annotation with the start-up of %d pods by force", annotatedPods, forced)
 	var other corev1.Pod
 	if err := b.Kube.Get(ctx, b.PodPath("elsewhere"), &other); err != nil {
 		return err
@@ -112,12 +112,12 @@ func (v *Verdict) owned(pod corev1.Pod, taken bool) {
 		if fields.Operation != metav1.ManagedFieldsOperationApply || fields.Subresource != "" ||
 			bytes.Count(raw, []byte(`"f:`)) != 2+bytes.Count(raw, []byte(gotStartUp))+bytes.Count(raw,
 				[]byte(`"f:`+gotTime)) {
-			v.Problem("%s: podlapse owns more than its annotations: %s", pod.Name, raw)
+			v.Problem("%s: the field manager podlapse owns more than its annotations: %s", pod.Name, raw)
 		}
 	}
 	all := strings.Join(entries, "; ")
 	if len(entries) != 1 || !strings.Contains(all, `"f:`+gotTime+`"`) ||
 		!taken && !strings.Contains(all, `"f:`+gotStartUp+`"`) {
-		v.Problem("%s: podlapse owns %s, want one entry with its annotations", pod.Name, all)
+		v.Problem("%s: the field manager podlapse owns %s, want one entry with its annotations", pod.Name, all)
 	}
 }

@@ -79,8 +79,8 @@ The lab's ` + "`blame`" + ` scenario writes this page. ` + "`make accuracy-page`
 const pageRules = `
 - **Right**: podlapse reports the actual cause.
 - **Unattributed**: podlapse reports no cause (phase ` + "`unattributed`" +
-	`), or podlapse reports a wrong cause for no longer
-  than the stated error.
+	`), or podlapse reports a wrong cause for a time
+  that is within the stated error.
 - **Wrong**: podlapse reports a wrong cause for longer than the stated error, or podlapse lists candidates without the
   actual cause.
 - **Not judged**: the independent evidence does not show the actual cause.

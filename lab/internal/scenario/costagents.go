@@ -79,16 +79,17 @@ func (c *costRun) judgeAgents(u agentsUsage, w watchCounts, events int) error {
 	v, kind := c.verdict, c.kind
 	pods := float64(kind.pairs * kind.pods * kind.agents)
 	agentCPU, floorCPU := milliseconds(u.cpu)/pods, milliseconds(u.floor)/float64(kind.pairs*kind.pods)
-	v.Note("%s: an agent used %.2f ms of CPU per start, and a bare client-go reflector %.2f ms, so the agent used %.1f "+
-		"times as much", kind.name(), agentCPU, floorCPU, agentCPU/floorCPU)
-	v.Note("%s: an agent used at most %d MiB; %d agents opened %v Event watches (the API server counts %v) for %.1f s; "+
-		"each agent received %v of %d Events; all agents together used %v", kind.name(), u.memory>>20, kind.agents,
+	v.Note("%s: an agent used %.2f ms of CPU per start, and a bare client-go reflector %.2f ms, so the agent used "+
+		"%.1f times as much", kind.name(), agentCPU, floorCPU, agentCPU/floorCPU)
+	v.Note("%s: an agent used at most %d MiB; %d agents opened %v Event watches (the API server counts %v) for "+
+		"%.1f s; each agent received %v of %d Events; all agents together used %v", kind.name(), u.memory>>20,
+		kind.agents,
 		w.opened, w.openedWatches(), w.openSeconds, w.received/float64(kind.agents), events, w.itUsed)
 	if kind.cold {
 		v.Compared += 2
 		if w.received > 2*w.itUsed {
-			v.Problem("%s: the agents received %v Events and used %v, want at most twice as many as they used",
-				kind.name(), w.received, w.itUsed)
+			v.Problem("%s: the agents received %v Events and used %v, want at most two received Events for each used "+
+				"Event", kind.name(), w.received, w.itUsed)
 		}
 		if w.received < float64(events*kind.agents) {
 			v.Problem("%s: %d Events were created, and %d agents received %v in total, want every Event at "+

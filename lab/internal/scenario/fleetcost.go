@@ -170,7 +170,7 @@ func (f *fleet) open(ctx context.Context, group *errgroup.Group, into []*byteCou
 	opening, _ := errgroup.WithContext(ctx)
 	opening.SetLimit(64) // the TLS handshakes of more connections would only wait for the two cores
 	for i, count := range into[first:] {
-		var received io.Writer = io.Discard
+		received := io.Discard
 		if count != nil {
 			received = count
 		}

@@ -47,7 +47,7 @@ func (r *tenantRun) judgeCounterparts() {
 			}
 		}
 		if len(alone) != 2 || len(attacked) != 1 {
-			r.v.Problem("%s: got %d blocks without the attack and %d with it, want 2 and 1", flags, len(alone),
+			r.v.Problem("%s: got %d blocks without the attack and %d with the attack, want 2 and 1", flags, len(alone),
 				len(attacked))
 			continue
 		}

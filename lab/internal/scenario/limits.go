@@ -166,7 +166,7 @@ func (r reading) String() string {
 		ends(r.happened))
 	switch {
 	case r.mergedIn != "" && r.missing:
-		return text + "the agent reports it only as part of " + r.mergedIn
+		return text + "the agent reports this phase only as part of " + r.mergedIn
 	case r.missing:
 		return text + "the agent does not report this phase"
 	}

@@ -42,7 +42,7 @@ func (t *tracedRun) withoutReceiver(ctx context.Context) error {
 		return err
 	}
 	if !strings.Contains(health, "[-]otlp down") || !strings.Contains(health, "readyz check passed") {
-		t.verdict.Problem("without a receiver, /readyz?verbose must report otlp as down but pass, and returns %q",
+		t.verdict.Problem("without a receiver, /readyz?verbose must succeed and report otlp as down, but returns %q",
 			health)
 	}
 	if err := t.bench.Node.StartReceiver(ctx); err != nil {

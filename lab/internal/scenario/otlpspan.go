@@ -63,8 +63,8 @@ func (v *Verdict) requireSpans(r otlp.Report, parent string, all ...wantedSpan) 
 		there = slices.Delete(there, at, at+1)
 	}
 	for _, s := range there {
-		v.Problem("trace of %s: the record requires no span %s of kind %s, but the trace has it", r.Pod, s.Name,
-			s.Attributes["podlapse.kind"])
+		v.Problem("trace of %s: the trace has span %s of kind %s, but the record does not require this span", r.Pod,
+			s.Name, s.Attributes["podlapse.kind"])
 	}
 }
 

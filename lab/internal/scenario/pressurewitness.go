@@ -197,9 +197,9 @@ func (w *pressureWitness) judge(timeline agent.Timeline, v *Verdict, phases ...s
 	}
 	v.Compared++
 	if !high || !strings.Contains(timeline.Verdict, w.resource+" pressure was") {
-		v.Problem("tasks waited for %s, so a phase of at least a second (one of %q, if not empty) must report "+
-			"high pressure, "+
-			"and the verdict must mention it: %q", w.resource, phases, timeline.Verdict)
+		v.Problem("tasks waited for %s, so a phase of at least one second (allowed phases, if not empty: %q) must "+
+			"report high pressure, and the verdict must mention this pressure: %q", w.resource, phases,
+			timeline.Verdict)
 	}
 }
 

@@ -89,7 +89,7 @@ func (j *pullJudge) judgeImage(c pullCase, want wantedPull, truth []bench.Attemp
 			name = fmt.Sprintf("%s, attempt %d", what, at+1)
 		}
 		if j.view.isFull() && pull.Attempt != at {
-			v.Problem("%s: the agent reports the number %d for this attempt", name, pull.Attempt)
+			v.Problem("%s: the agent reports the wrong number of the attempt, counted from 0: %d", name, pull.Attempt)
 		}
 		outcome := agent.Failed
 		if last {

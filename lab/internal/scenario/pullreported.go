@@ -33,7 +33,8 @@ func (j *pullJudge) judgeReported(what string, c pullCase, want wantedPull, atte
 		return
 	}
 	if j.view.events && pull.QueueSeconds == "" {
-		j.verdict.Problem("%s: the kubelet reported the wait in the queue, but the agent does not report it", what)
+		j.verdict.Problem("%s: the kubelet reported the wait in the queue, but the agent does not report this wait",
+			what)
 	}
 	// Without Events, the start of the pull is known only from the step before the pull. The error of a short pull is
 	// then as large as the pull.

@@ -236,6 +236,6 @@ func (j *pullJudge) judgeBlocker(waited bench.Attempt, all []bench.Attempt, near
 			return
 		}
 	}
-	j.verdict.Problem("%s: the agent reports a wait for the pull of %s/%s, which did not pull earlier", waited.Pod,
-		by.Namespace, by.Pod)
+	j.verdict.Problem("%s: the agent reports a wait for a pull of %s/%s, but no pull of this pod ran during "+
+		"the wait", waited.Pod, by.Namespace, by.Pod)
 }

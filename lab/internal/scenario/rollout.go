@@ -108,7 +108,7 @@ func restartAndKeep(ctx context.Context, b *bench.Bench) error {
 func judgeRollout(v *Verdict, records agent.Records, restarts, agents int) {
 	v.Compared++
 	if agents != restarts+1 {
-		v.Problem("after %d restarts, %d agents had run, want one more than restarts", restarts, agents)
+		v.Problem("after %d restarts, %d agents had run, want one agent more than restarts", restarts, agents)
 	}
 	if again := len(records.Timelines) - len(agent.Once(records.Timelines)); again > 0 {
 		v.Problem("the agents repeated %d records, want 0", again)

@@ -54,8 +54,8 @@ func Table() []Scenario {
 			"exactly the right alerts", alerts, true},
 		{"first-light", "one pod with a slow network, a slow pull, an init container, a sidecar and late readiness",
 			firstLight, false},
-		{"network-failure", "the network plugin fails at first: the agent charges the network, not the volumes",
-			networkFailure, false},
+		{"network-failure", "the network plugin fails at first: the agent reports the network as the cause, not the " +
+			"volumes", networkFailure, false},
 		{"serial-queue", "four pods with cold images and one pull at a time: who waited, and who pulled", serialQueue,
 			false},
 		{"accuracy", "20 pods, each fault alone and all together: phases within 50 ms, timestamps within their " +
@@ -95,7 +95,7 @@ func Table() []Scenario {
 			"the right stage", probes, false},
 		{"page", "a real browser shows the page while pods start: rows, waterfalls, addresses, policy, pictures",
 			showPage, false},
-		{"blame", "the exam: start-ups with a known culprit; the agent must report the right cause for each second",
+		{"blame", "the exam: start-ups with a known cause; the agent must report the right cause for each second",
 			blameExam, false},
 		{"blame-soak", "the exam with randomly drawn faults; PODLAPSE_BLAME_ROWS sets their number", blameSoak, false},
 		{"churn", "half an hour of rollouts, jobs, crashes and cold images: Prometheus, with the rules of the " +

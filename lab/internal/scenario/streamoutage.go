@@ -19,7 +19,7 @@ func testOutage(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := b.CreatePod(ctx, "waits", spec); err != nil {
 		return err
 	}
-	err := b.Node.Report.Wait(ctx, "pod waits to run", startLimit, 50*time.Millisecond,
+	err := b.Node.Report.Wait(ctx, "pod \"waits\" to run", startLimit, 50*time.Millisecond,
 		func(ctx context.Context) error {
 			var pod corev1.Pod
 			if err := b.Kube.Get(ctx, b.PodPath("waits"), &pod); err != nil {
@@ -67,12 +67,11 @@ func testOutage(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	milestone, ok := timeline.Milestone("ready", "")
 	if passed := stated[workload.WordReady]; !ok || milestone.Latest.Before(passed) ||
 		milestone.Earliest.After(passed.Add(time.Second)) {
-		v.Problem("pod waits passed its probe at %s, but the agent reports that it became ready between %s and %s",
-			passed,
-			milestone.Earliest, milestone.Latest)
+		v.Problem("pod \"waits\" passed its probe at %s, but the agent reports that the pod became ready between %s "+
+			"and %s", passed, milestone.Earliest, milestone.Latest)
 	}
 	if milestone.Latest.After(startedAt) {
-		v.Problem("pod waits became ready during the outage, but the agent reports a time between %s and %s, "+
+		v.Problem("pod \"waits\" became ready during the outage, but the agent reports a time between %s and %s, "+
 			"when the API server ran again",
 			milestone.Earliest, milestone.Latest)
 	}
