@@ -118,7 +118,8 @@ func (c *config) reportTable() flags.Table {
 		logLevelFlag(&c.logLevel), logFormatFlag(&c.logFormat),
 		c.recordsFlag(), c.partialSwitch(),
 		flags.Switch("metrics-pod-labels", "METRICS_POD_LABELS", &c.podSeries,
-			"export metrics of single pods, with the labels \"namespace\" and \"pod\", for at most 250 pods of the node"),
+			"export metrics of single pods, with the labels \"namespace\" and \"pod\", for at most 250 pods of the "+
+				"node"),
 		{
 			Name: "history-limit", Variable: "HISTORY_LIMIT", Value: "SIZE", Default: "4MiB",
 			Help: "maximum memory for the start-ups of deleted pods, 0 to 64MiB. The API still serves these " +
