@@ -32,7 +32,7 @@ func TestPhaseTables(t *testing.T) {
 		t,
 		"../../docs/openapi.json",
 		regexp.MustCompile(
-			`(?s)"description": "Start-ups that have spent time[^"]*",.*?"enum": \[\n(.*?) +\]`,
+			`(?s)"description": "Start-ups that spent time[^"]*",.*?"enum": \[\n(.*?) +\]`,
 		),
 		phaseEnum(),
 	)

@@ -39,7 +39,10 @@ func inBubble(t *testing.T, config Config, test func(*bubble)) {
 			t.Fatal(err)
 		}
 		config.Registerer = prometheus.NewRegistry()
-		config.Client, config.NodeName, config.Now, config.Report = client, nodeName, time.Now, func(bool, string) {}
+		config.Client, config.NodeName, config.Report = client, nodeName, func(bool, string) {}
+		if config.Now == nil {
+			config.Now = time.Now
+		}
 		observe := config.Observe
 		config.Observe = func(ctx context.Context, o timeline.Observation) {
 			b.mu.Lock()
@@ -126,6 +129,10 @@ func what(o timeline.Observation) string {
 		return o.Reason
 	case timeline.EventsWatched:
 		return "watched"
+	case timeline.EventsLost:
+		if o.Limited {
+			return "waiting"
+		}
 	}
 	return "lost"
 }

@@ -81,7 +81,7 @@ func TestWideNamespaceIsNotShared(t *testing.T) {
 		received := statsOf(b.events).Received
 		b.fill("ns", 2*sample)
 		b.put("ns", uids, "Second")
-		b.sleep(time.Minute)
+		b.sleep(time.Second)
 		if got := b.counts(uids); got["Second"] != maxAlone {
 			t.Errorf("observed %v, want one Event of each of %d pods with a watch", got, maxAlone)
 		}

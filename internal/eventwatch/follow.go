@@ -32,7 +32,7 @@ func (s *Source) follow(ctx, lease context.Context, f *follower) {
 		if !s.watchOnce(ctx, lease, f) {
 			f.failures++
 		}
-		if !backoff.Sleep(lease, kubeclient.Retries().Delay(f.failures)) || s.othersWait() {
+		if !backoff.Sleep(lease, f.delay()) || s.othersWait(f) {
 			return
 		}
 	}
@@ -88,6 +88,10 @@ func (s *Source) read(ctx, lease context.Context, f *follower, from start, w wat
 			r.settle()
 		case <-ticker.C:
 			r.advanceAll()
+			if r.holds() {
+				f.expiries = 0
+			}
+			s.reshare(f)
 			if s.isOver(r) {
 				return true
 			}

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/podlapse/podlapse/internal/kubeclient"
 )
 
 // follower keeps one watch open. The watch serves one pod, or the pods of one namespace or of all namespaces share
@@ -22,8 +24,11 @@ type follower struct {
 	openedAt time.Time          // time by the agent's clock; zero while the watch is not open
 	served   bool               // the watch has or had a slot
 	proven   bool               // the open watch has delivered all existing Events
+	yielding bool               // the watch releases its slot for a pod of the same namespace
 
-	failures int // consecutive failures; only the goroutine of Source.follow uses this field
+	// Only the goroutine of Source.follow uses the fields below.
+	failures int // consecutive failures
+	expiries int // expired revisions (status 410) since the last watch that proved its revision valid
 }
 
 func newFollower(namespace string, alone *request) *follower {
@@ -45,6 +50,12 @@ func (f *follower) requests() []*request {
 // replaces reports whether other is the own watch of a pod that also uses the shared watch f.
 func (f *follower) replaces(other *follower) bool {
 	return other.alone != nil && other.alone.shared == f
+}
+
+// delay returns the wait before the watch opens again. The wait grows with consecutive failures and expired revisions,
+// because each expired revision costs the API server a list and a watch.
+func (f *follower) delay() time.Duration {
+	return kubeclient.Retries().Delay(max(f.failures, f.expiries))
 }
 
 // nudge makes an open shared watch update the list of its pods.

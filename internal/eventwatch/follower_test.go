@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,7 +23,7 @@ type report struct {
 }
 
 func followerOf(uid string) *follower {
-	return newFollower("ns", newRequest(watchOf(uid)))
+	return newFollower("ns", newRequest(watchOf(uid), new(atomic.Int64)))
 }
 
 // TestTurn reads a watch without Events. In some cases, other watches wait for the slot.
@@ -57,8 +58,9 @@ func TestTurn(t *testing.T) {
 					t.Error("the turn ended with a fault")
 				}
 				want := []timeline.Observation{
-					timeline.EventsWatched{UID: "pod", ArrivedAt: began.Add(kubeclient.ProvenAfter), OpenedAt: began},
-					timeline.EventsLost{UID: "pod", ArrivedAt: began.Add(test.want)},
+					timeline.EventsWatched{UID: "pod", ArrivedAt: began.Add(kubeclient.ProvenAfter), OpenedAt: began,
+						Order: 1},
+					timeline.EventsLost{UID: "pod", ArrivedAt: began.Add(test.want), Order: 2},
 				}
 				if !slices.Equal(observed, want) {
 					t.Errorf("observed %+v, want %+v", observed, want)

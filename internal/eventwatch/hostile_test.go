@@ -26,7 +26,7 @@ func sharedSession(t *testing.T, config Config, pods ...timeline.EventWatch) (*w
 	var observed []timeline.Observation
 	r.observe = func(o timeline.Observation) { observed = append(observed, o) }
 	for _, w := range pods {
-		r.members = append(r.members, &member{pod: newRequest(w)})
+		r.members = append(r.members, &member{pod: newRequest(w, &events.statements)})
 	}
 	return r, &observed
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -59,6 +60,31 @@ func TestLossesAreReported(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestLossesAreInOrderAfterClockIsSetBack sets the agent's clock back while a watch is open, and then breaks the watch.
+func TestLossesAreInOrderAfterClockIsSetBack(t *testing.T) {
+	var back atomic.Int64
+	inBubble(t, Config{Now: func() time.Time { return time.Now().Add(-time.Duration(back.Load())) }}, func(b *bubble) {
+		b.watch("ns", "a")
+		b.sleep(time.Minute)
+		back.Store(int64(time.Hour))
+		b.server.BreakWatches()
+		b.sleep(time.Minute)
+		var orders []int64
+		for _, o := range b.observed {
+			switch o := o.(type) {
+			case timeline.EventsWatched:
+				orders = append(orders, o.Order)
+			case timeline.EventsLost:
+				orders = append(orders, o.Order)
+			}
+		}
+		if len(orders) != 3 || !slices.IsSorted(orders) || orders[0] == 0 || orders[0] == orders[1] {
+			t.Errorf("orders %v of watched, lost and watched, want ascending numbers", orders)
+		}
+		b.expect("a", "watched", "lost", "watched")
+	})
 }
 
 // TestNoLossBeforeFirstEvent breaks a watch before it counts as open, and stops the source.

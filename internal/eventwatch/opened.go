@@ -1,6 +1,11 @@
 package eventwatch
 
-import "time"
+import (
+	"context"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
 
 // openTimes measures the time for which watches were open. The lock of Source guards openTimes.
 type openTimes struct {
@@ -61,4 +66,43 @@ func (s *Source) waiting() int {
 		}
 	}
 	return count
+}
+
+// waitingPods returns the pods that have waited for a slot for unservedAfter, except pods that waitingPods returned
+// before. The channel next delivers a value when the next pod has waited for this time. If no further pod waits, next
+// is nil.
+func (s *Source) waitingPods() (overdue []*request, next <-chan time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now, wait := s.config.Now(), time.Duration(0)
+	for _, p := range s.requests {
+		switch {
+		case p.own.hasSlot() || p.shared.hasSlot():
+			p.waitsSince, p.declared = time.Time{}, false
+			continue
+		case p.waitsSince.IsZero():
+			p.waitsSince = now
+		case p.declared:
+			continue
+		}
+		if left := unservedAfter - now.Sub(p.waitsSince); left <= 0 {
+			p.declared = true
+			overdue = append(overdue, p)
+		} else if wait == 0 || left < wait {
+			wait = left
+		}
+	}
+	if wait > 0 {
+		next = time.After(wait)
+	}
+	return overdue, next
+}
+
+// declareWaiting reports that pods wait for an Event watch because the number of open watches is limited.
+func (s *Source) declareWaiting(ctx context.Context, pods []*request) {
+	for _, p := range pods {
+		p.declareWaiting(timeline.EventsLost{ArrivedAt: s.config.Now(), Limited: true}, func(o timeline.Observation) {
+			s.config.Observe(ctx, o)
+		})
+	}
 }

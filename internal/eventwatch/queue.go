@@ -61,7 +61,7 @@ func (s *Source) leave(f *follower) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f.cancel()
-	f.cancel = nil
+	f.cancel, f.yielding = nil, false
 	s.queue.taken--
 	switch {
 	case f.alone != nil && f.alone.own == f, s.shared[f.namespace] == f && len(f.pods) > 0:
@@ -82,19 +82,22 @@ func (s *Source) stop(f *follower) {
 	s.queue.remove(f)
 }
 
-// othersWait reports whether a watch waits for a slot.
-func (s *Source) othersWait() bool {
+// othersWait reports whether a watch that is not open must release its slot for a waiting watch.
+func (s *Source) othersWait(f *follower) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.successor() != nil
+	return s.successor() != nil || s.yields(f)
 }
 
-// isOver reports whether a watch must release its slot. After leaseTime, the watch releases the slot for any waiting
-// watch. Before leaseTime, a watch that has delivered all existing Events releases the slot only for a watch that
-// never had a slot.
+// isOver reports whether an open watch must release its slot. After leaseTime, the watch releases the slot for any
+// waiting watch, and for a pod of the same namespace that never had a watch. Before leaseTime, a watch that has
+// delivered all existing Events releases the slot only for a watch that never had a slot.
 func (s *Source) isOver(r *watchSession) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	other := s.successor()
-	return other != nil && (s.config.Now().Sub(r.openedAt) >= leaseTime || r.proven && !other.served)
+	expired := s.config.Now().Sub(r.openedAt) >= leaseTime
+	if other := s.successor(); other != nil {
+		return expired || r.proven && !other.served
+	}
+	return expired && s.yields(r.f)
 }

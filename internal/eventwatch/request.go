@@ -28,6 +28,11 @@ type request struct {
 
 	own, shared *follower // watches of the request, or nil; guarded by the lock of Source
 
+	// The lock of Source guards waitsSince and declared. waitsSince is the time from which no watch of the pod has a
+	// slot, or zero. declared is true if EventsLost reported this wait.
+	waitsSince time.Time
+	declared   bool
+
 	// delivering is a channel of capacity 1 that serializes the observations of the pod's watches. A watch puts a
 	// token into the channel before each observation, and takes the token out afterwards. So the statement of one
 	// watch that all Events have arrived cannot overtake an Event from the pod's other watch. A mutex does not fit,
@@ -37,10 +42,12 @@ type request struct {
 	seen       map[uint64]uint64 // hash of an Event's version, by the hash of its name; detects repeated Events
 	heard      bool              // an Event of this node's kubelet has arrived
 	vouching   []*follower       // open watches that have delivered all existing Events; at most two
+	statements *atomic.Int64     // counts the observations about watches of all pods
 }
 
-func newRequest(w timeline.EventWatch) *request {
-	return &request{watch: w, arrivedAt: w.ArrivedAt, delivering: make(chan struct{}, 1), seen: map[uint64]uint64{}}
+func newRequest(w timeline.EventWatch, statements *atomic.Int64) *request {
+	return &request{watch: w, arrivedAt: w.ArrivedAt, delivering: make(chan struct{}, 1), seen: map[uint64]uint64{},
+		statements: statements}
 }
 
 // deliver observes an Event that is new or has changed. The argument here is true if the Event's host is this node.
@@ -72,8 +79,18 @@ func (r *request) vouch(f *follower, watched timeline.EventsWatched, observe fun
 	r.served.Store(true)
 	r.vouching = append(r.vouching, f)
 	if len(r.vouching) == 1 && !r.withdrawn.Load() {
-		watched.UID = r.watch.UID
+		watched.UID, watched.Order = r.watch.UID, r.statements.Add(1)
 		observe(watched)
+	}
+}
+
+// declareWaiting observes lost if no open watch covers the pod and the pod is still requested.
+func (r *request) declareWaiting(lost timeline.EventsLost, observe func(timeline.Observation)) {
+	r.delivering <- struct{}{}
+	defer func() { <-r.delivering }()
+	if len(r.vouching) == 0 && !r.withdrawn.Load() {
+		lost.UID, lost.Order = r.watch.UID, r.statements.Add(1)
+		observe(lost)
 	}
 }
 
@@ -85,7 +102,7 @@ func (r *request) retract(
 	defer func() { <-r.delivering }()
 	r.vouching = slices.DeleteFunc(r.vouching, func(other *follower) bool { return other == f })
 	if len(r.vouching) == 0 && !r.withdrawn.Load() && ctx.Err() == nil {
-		lost.UID = r.watch.UID
+		lost.UID, lost.Order = r.watch.UID, r.statements.Add(1)
 		observe(lost)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strconv"
 	"time"
 
@@ -46,6 +47,8 @@ var errNoRevision = errors.New("the API server's response has no resource versio
 type position struct {
 	revision uint64
 	since    time.Time // time by the agent's clock; zero if no earlier Event is missing
+	// limited is true if the agent did not read the Events from before since because the namespace is large.
+	limited bool
 }
 
 // revisions holds the latest samples. The lock of Source guards revisions.
@@ -55,10 +58,11 @@ type revisions struct {
 	// changed is closed and replaced when a sample is complete or has failed.
 	changed chan struct{}
 	wake    chan struct{} // requests a sample; has capacity 1
+	urgent  chan struct{} // ends the random wait before the sample; has capacity 1
 }
 
 func newRevisions() revisions {
-	return revisions{changed: make(chan struct{}), wake: make(chan struct{}, 1)}
+	return revisions{changed: make(chan struct{}), wake: make(chan struct{}, 1), urgent: make(chan struct{}, 1)}
 }
 
 // before returns the sample from which a watch must begin for a pod that arrived at arrivedAt. The best sample is old
@@ -86,12 +90,22 @@ func (s *Source) PodStarting() {
 	now, n := s.config.Now(), len(s.revisions.samples)
 	if now.Sub(s.requestedAt).Abs() <= likelyFor &&
 		(n == 0 || now.Sub(s.revisions.samples[n-1].since).Abs() >= sampleInterval) {
-		s.requestSample()
+		_, covered := s.revisions.before(now)
+		s.requestSample(!covered)
 	}
 }
 
-// requestSample wakes the goroutine that takes samples. The caller must hold the lock of Source.
-func (s *Source) requestSample() {
+// requestSample wakes the goroutine that takes samples. If urgent is false, an earlier sample covers the pod. The
+// goroutine then waits for a random time, because the pods of a new DaemonSet arrive on all nodes at the same time. An
+// urgent sample must not wait, because the kubelet would create the pod's first Events before the sample. The caller
+// must hold the lock of Source.
+func (s *Source) requestSample(urgent bool) {
+	if urgent {
+		select {
+		case s.revisions.urgent <- struct{}{}:
+		default:
+		}
+	}
 	if s.revisions.pending {
 		return
 	}
@@ -110,11 +124,26 @@ func (s *Source) sample(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
+		s.awaitJitter(ctx)
 		p, err := s.sampleOnce(ctx)
 		if ctx.Err() != nil {
 			return
 		}
 		s.sampled(p, err)
+	}
+}
+
+// awaitJitter waits for a random time, or until a sample is urgent.
+func (s *Source) awaitJitter(ctx context.Context) {
+	if s.jitter <= 0 {
+		return
+	}
+	timer := time.NewTimer(rand.N(s.jitter))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-s.revisions.urgent:
+	case <-ctx.Done():
 	}
 }
 
@@ -144,7 +173,7 @@ func (s *Source) positionOf(list any) (p position, omitted int64, err error) {
 	if n := meta.GetListMeta().GetRemainingItemCount(); n != nil {
 		omitted = *n
 	}
-	return position{revision, s.config.Now()}, omitted, nil
+	return position{revision: revision, since: s.config.Now()}, omitted, nil
 }
 
 // sampled stores a sample. If the sample failed, the watches of the waiting pods begin without a sample.
@@ -153,6 +182,10 @@ func (s *Source) sampled(p position, err error) {
 	defer s.mu.Unlock()
 	r := &s.revisions
 	r.pending = false
+	select {
+	case <-r.urgent: // this sample was taken for the request
+	default:
+	}
 	if err != nil {
 		s.metrics.samples.failed.Inc()
 		for _, request := range s.requests {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -175,6 +176,9 @@ func TestExpiredRevision(t *testing.T) {
 				reopened := time.Now()
 				b.sleep(time.Minute)
 				since := b.sinceOf("a")
+				if got := lastOf[timeline.EventsWatched](b, "a").Limited; got != (test.starts[2] > 0) {
+					t.Errorf("limited %t", got)
+				}
 				if complete := test.starts[1] > 0; complete != since.IsZero() || !complete && since.Before(reopened) {
 					t.Errorf("no Event is missing since %v, reopened at %v", since, reopened)
 				}
@@ -306,6 +310,24 @@ func TestLateRequestReadsHistory(t *testing.T) {
 		b.expect("a", "Old", "watched")
 		if got := statsOf(b.events); got.Starts != [3]uint64{0, 1, 0} || got.Samples != 0 {
 			t.Errorf("stats %+v", got)
+		}
+	})
+}
+
+// TestClockSetBackHidesNoGap sets the agent's clock back before the first watch of a pod in a large namespace.
+func TestClockSetBackHidesNoGap(t *testing.T) {
+	var back atomic.Int64
+	inBubble(t, Config{Now: func() time.Time { return time.Now().Add(-time.Duration(back.Load())) }}, func(b *bubble) {
+		b.fill("ns", maxHistory+10)
+		b.server.Hang()
+		requested := time.Now()
+		b.watch("ns", "a")
+		back.Store(int64(time.Hour))
+		b.server.BreakWatches()
+		b.server.Heal()
+		b.sleep(2 * time.Minute)
+		if got := lastOf[timeline.EventsWatched](b, "a"); got.Since.Before(requested) || !got.Limited {
+			t.Errorf("observed %+v, want a gap until the request at %v or later", got, requested)
 		}
 	})
 }

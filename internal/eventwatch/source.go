@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -18,7 +19,7 @@ import (
 const DefaultWatches = 32
 
 // unservedAfter is the time after which a request without any observation counts as unserved. Before this time, the
-// pod's Events might not exist yet.
+// pod's Events might not exist yet. After the same time without a slot, Source reports that the pod waits.
 const unservedAfter = 5 * time.Second
 
 // maxLeft is the maximum number of pods whose position Source remembers after the request ended. A node has some
@@ -50,7 +51,7 @@ type Config struct {
 // At most Limit watches are open, and further watches wait in a queue. While watches wait, each open watch releases
 // its slot after a lease and goes to the end of the queue. No Event is lost, because the next watch begins at the
 // revision at which the previous watch ended. Between two leases, the pod is not watched, and EventsLost reports this
-// gap.
+// gap. If a pod waits for longer than unservedAfter, EventsLost with the field Limited reports the wait.
 //
 // A watch begins at a revision of the API server's Events from shortly before the pod's arrival (PodStarting). So the
 // API server does not read older Events.
@@ -63,6 +64,8 @@ type Source struct {
 	// wideSample is the constant wideSample. Tests lower this number.
 	wideSample int
 	metrics    metrics
+
+	statements atomic.Int64 // EventsWatched.Order of the latest observation about watches
 
 	sizing chan struct{} // contains a token while the agent asks for the size of a namespace; has capacity 1
 
@@ -103,6 +106,7 @@ func New(config Config) *Source {
 
 		revisions: newRevisions(),
 	}
+	s.statements.Store(config.Now().UnixNano()) // higher than the numbers of an earlier agent in the same recording
 	s.metrics = newMetrics(config.Registerer, s)
 	return s
 }
@@ -125,8 +129,13 @@ func (s *Source) Run(ctx context.Context) error {
 				s.leave(f)
 			})
 		}
+		overdue, next := s.waitingPods()
+		if len(overdue) > 0 {
+			followers.Go(func() { s.declareWaiting(ctx, overdue) })
+		}
 		select {
 		case <-s.wake:
+		case <-next:
 		case <-ctx.Done():
 			return nil
 		}
@@ -141,7 +150,7 @@ func (s *Source) Watch(w timeline.EventWatch) {
 	if _, ok := s.requests[w.UID]; ok {
 		return
 	}
-	p := newRequest(w)
+	p := newRequest(w, &s.statements)
 	p.requestedAt = s.config.Now()
 	s.requestedAt = p.requestedAt
 	if at, ok := s.left[w.UID]; ok {

@@ -23,8 +23,9 @@ const maxHistory = 1000
 // largeFor is the time for which the agent assumes that a namespace still has more than maxHistory Events.
 const largeFor = time.Minute
 
-// maxJitter is the maximum random wait before the agent opens a watch without a position. When a new version of the
-// agent rolls out, many agents open watches without a position at the same time.
+// maxJitter is the maximum random wait before the agent opens a watch without a position, and before a sample that no
+// pod waits for. When a new version of the agent rolls out, many agents open watches without a position at the same
+// time.
 const maxJitter = 2 * time.Second
 
 // start is the point at which a watch begins.
@@ -81,7 +82,7 @@ func (s *Source) positionFor(f *follower) (earliest position, wait <-chan struct
 				earliest = *p.position
 			}
 		case !p.arrivedAt.IsZero():
-			s.requestSample()
+			s.requestSample(true)
 			wait = s.revisions.changed
 		}
 	}
@@ -120,45 +121,82 @@ func (s *Source) withoutPosition(ctx context.Context, f *follower) (start, error
 	defer s.mu.Unlock()
 	for _, p := range f.requests() {
 		if p.position == nil {
-			p.position = &position{from.revision, from.since}
+			p.position = &position{from.revision, laterClock(from.since, p.requestedAt), true}
 		}
 	}
 	return start{position: from, gap: true}, nil
 }
 
+// laterClock returns the later of two times by the wall clock. The pod started before its request. If the clock was set
+// back after the request, an earlier time would hide the missing Events of the start.
+func laterClock(a, b time.Time) time.Time {
+	if a.Round(0).Before(b.Round(0)) { // Round removes the reading of the monotonic clock
+		return b
+	}
+	return a
+}
+
 // sizeOf returns the current position, and whether a namespace has more than maxHistory Events. The API server counts
 // the Events without reading them, but even the count takes time in a large namespace. So sizeOf remembers large
-// namespaces. The list contains one Event, which can have any size, so only one goroutine at a time requests a list.
+// namespaces.
 func (s *Source) sizeOf(ctx context.Context, namespace string) (at position, large bool, err error) {
+	if large = s.isLarge(namespace); !large {
+		at, large, err = s.count(ctx, namespace)
+	}
+	if err == nil && at.revision == 0 {
+		at, err = s.sampleOnce(ctx)
+	}
+	return at, large, err
+}
+
+// count lists one Event of a namespace. The Event can have any size, so only one goroutine at a time requests this
+// list. The list takes at most sampleInterval, so a slow namespace does not block other namespaces for long. If the
+// list takes longer but a sample succeeds, the namespace counts as large. If another goroutine has counted a large
+// namespace before, count returns no position.
+func (s *Source) count(ctx context.Context, namespace string) (at position, large bool, err error) {
 	select {
 	case s.sizing <- struct{}{}:
 		defer func() { <-s.sizing }()
 	case <-ctx.Done():
 		return position{}, false, ctx.Err()
 	}
-	s.mu.Lock()
-	large = s.config.Now().Before(s.large[namespace])
-	s.mu.Unlock()
-	if large {
-		at, err = s.sampleOnce(ctx)
-		return at, true, err
+	if s.isLarge(namespace) {
+		return position{}, true, nil
 	}
+	limited, cancel := context.WithTimeout(ctx, sampleInterval)
+	defer cancel()
 	events := kubeclient.Resource{Client: s.config.Client, Namespace: namespace, Name: "events"}
-	list, err := events.List(ctx, metav1.ListOptions{Limit: 1})
-	if err != nil {
-		return position{}, false, fmt.Errorf("list events: %w", err)
-	}
-	at, omitted, err := s.positionOf(list)
-	if err == nil && omitted >= maxHistory {
+	list, err := events.List(limited, metav1.ListOptions{Limit: 1})
+	switch {
+	case err != nil && limited.Err() != nil && ctx.Err() == nil:
 		large = true
-		s.mu.Lock()
-		if len(s.large) >= maxNamespaces {
-			clear(s.large)
-		}
-		s.large[namespace] = s.config.Now().Add(largeFor)
-		s.mu.Unlock()
+		at, err = s.sampleOnce(ctx)
+	case err != nil:
+		err = fmt.Errorf("list events: %w", err)
+	default:
+		var omitted int64
+		at, omitted, err = s.positionOf(list)
+		large = omitted >= maxHistory
+	}
+	if err == nil && large {
+		s.markLarge(namespace)
 	}
 	return at, large, err
+}
+
+func (s *Source) isLarge(namespace string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.config.Now().Before(s.large[namespace])
+}
+
+func (s *Source) markLarge(namespace string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.large) >= maxNamespaces {
+		clear(s.large)
+	}
+	s.large[namespace] = s.config.Now().Add(largeFor)
 }
 
 // expired handles a revision that the API server no longer holds. The pods that needed this revision lose their
@@ -168,6 +206,7 @@ func (s *Source) expired(f *follower, from start, err error) bool {
 		return false
 	}
 	s.metrics.expired.Inc()
+	f.expiries++
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range f.requests() {
@@ -183,7 +222,7 @@ func (s *Source) covers(from start, openedAt time.Time, p *request) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if p.position == nil && !from.history && !p.arrivedAt.IsZero() && p.arrivedAt.Sub(openedAt) >= settled {
-		p.position = &position{from.revision, openedAt} // the watch was open before the pod arrived
+		p.position = &position{revision: from.revision, since: openedAt} // the watch was open before the pod arrived
 	}
 	s.locate(p)
 	return from.history || p.position != nil && p.position.revision >= from.revision
@@ -198,27 +237,27 @@ func (s *Source) awaits(p *request) bool {
 	if p.position != nil || p.arrivedAt.IsZero() {
 		return false
 	}
-	s.requestSample()
+	s.requestSample(true)
 	return true
 }
 
 // reached moves a pod's position forward to a revision, because the watch has observed all Events up to the revision.
-// If history is true, no earlier Event is missing. The result since is the time from which no Event is missing. The
-// result known is false if this time is unknown, because the pod's position expired.
-func (s *Source) reached(p *request, revision uint64, history bool) (since time.Time, known bool) {
+// If history is true, no earlier Event is missing. reached returns the new position. The result known is false if the
+// time from which no Event is missing is unknown, because the pod's position expired.
+func (s *Source) reached(p *request, revision uint64, history bool) (now position, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case p.position == nil && !history:
-		return time.Time{}, false
+		return position{}, false
 	case p.position == nil && revision == 0:
-		return time.Time{}, true // the revision is unknown, or the role allows no lists
+		return position{}, true // the revision is unknown, or the role allows no lists
 	case p.position == nil:
 		p.position = &position{}
 	}
 	p.position.revision = max(p.position.revision, revision)
 	if history && revision > 0 {
-		p.position.since = time.Time{}
+		p.position.since, p.position.limited = time.Time{}, false
 	}
-	return p.position.since, true
+	return *p.position, true
 }

@@ -96,6 +96,12 @@ func (r *watchSession) advance(m *member) {
 	}
 }
 
+// holds reports whether the API server still had the revision at which the watch began. A slow API server can report
+// an expired revision some time after the watch opened.
+func (r *watchSession) holds() bool {
+	return r.proof.newest > r.from.revision || r.source.config.Now().Sub(r.openedAt) >= leaseTime
+}
+
 func (r *watchSession) advanceAll() {
 	for _, m := range r.members {
 		r.advance(m)
@@ -159,10 +165,10 @@ func (r *watchSession) settle() {
 		if m.vouched {
 			continue
 		}
-		var since time.Time
+		var at position
 		known := !m.since.IsZero()
 		if known {
-			since, known = r.source.reached(m.pod, r.revision(), r.from.history && m.whole)
+			at, known = r.source.reached(m.pod, r.revision(), r.from.history && m.whole)
 		}
 		if !known {
 			m.since = time.Time{}
@@ -173,7 +179,7 @@ func (r *watchSession) settle() {
 		}
 		m.vouched = true
 		m.pod.vouch(r.f, timeline.EventsWatched{
-			ArrivedAt: r.source.config.Now(), OpenedAt: m.since, Since: since,
+			ArrivedAt: r.source.config.Now(), OpenedAt: m.since, Since: at.since, Limited: at.limited,
 		}, r.observe)
 		if r.f.alone == nil {
 			r.source.enough(m.pod, r.f)

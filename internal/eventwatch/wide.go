@@ -68,20 +68,63 @@ func (s *Source) unshare(f *follower) {
 	s.nudge()
 }
 
-// blocked reports whether a waiting watch cannot open because its wide namespace already has maxAlone open watches.
-// The waiting watch opens when another pod of the namespace needs no more Events. If the pods took turns, the API
-// server would decode each Event once for each pod. The caller must hold the lock.
+// reshare starts a shared watch if more than maxAlone pods of a namespace have their own watches and the namespace no
+// longer counts as wide. reshare takes the lock.
+func (s *Source) reshare(f *follower) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f.alone == nil || s.config.Cluster || s.shared[f.namespace] != nil || s.isWide(f.namespace) ||
+		s.requestsIn(f.namespace) <= maxAlone {
+		return
+	}
+	s.share(f.namespace)
+	s.nudge()
+}
+
+// blocked reports whether a waiting watch of one pod cannot open because its namespace already has maxAlone of these
+// watches. In a wide namespace, the waiting watch opens when another pod of the namespace needs no more Events, or
+// releases its slot (yields). The caller must hold the lock.
 func (s *Source) blocked(f *follower) bool {
-	if f.alone == nil || !s.isWide(f.namespace) {
+	if f.alone == nil {
 		return false
 	}
-	open := 0
+	slots, _ := s.ownSlots(f.namespace)
+	return slots >= maxAlone
+}
+
+// ownSlots counts the watches of single pods that have a slot in a namespace, and the part of these watches that is
+// about to release the slot. The caller must hold the lock.
+func (s *Source) ownSlots(namespace string) (slots, yielding int) {
 	for _, p := range s.requests {
-		if p.own.hasSlot() && p.own.namespace == f.namespace {
-			open++
+		if !p.own.hasSlot() || p.own.namespace != namespace {
+			continue
+		}
+		slots++
+		if p.own.yielding {
+			yielding++
 		}
 	}
-	return open >= maxAlone
+	return slots, yielding
+}
+
+// yields reports whether the watch of a pod must release its slot, because a pod of the same namespace never had a
+// watch and cannot open its watch (blocked). After its first watch, a pod waits until a slot is free. If all pods took
+// turns, the API server would decode each Event once for each pod. The caller must hold the lock.
+func (s *Source) yields(f *follower) bool {
+	if f.alone == nil || f.yielding {
+		return f.yielding
+	}
+	slots, yielding := s.ownSlots(f.namespace)
+	if slots < maxAlone {
+		return false
+	}
+	for _, other := range s.queue.waiting {
+		if other.alone != nil && other.namespace == f.namespace && !other.served {
+			yielding--
+		}
+	}
+	f.yielding = yielding < 0
+	return f.yielding
 }
 
 // next returns the position in the queue of the first watch that can open, or -1 if no watch can open. The caller

@@ -32,7 +32,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		line += " as " + user
 	}
 	s.mu.Lock()
-	refusal, hang, noStream := s.refusal, s.hang, s.noStream
+	refusal, hang, noStream, slowList := s.refusal, s.hang, s.noStream, s.slowList
 	s.requests = append(s.requests, line)
 	if s.ahead != 0 {
 		w.Header().Set("Date", time.Now().Add(s.ahead).UTC().Format(http.TimeFormat))
@@ -54,7 +54,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		refused = s.refusedTo(r, Attempt{Verb: verb, Resource: q.resource, Selector: values.Get("fieldSelector")})
 	}
 	switch {
-	case hang:
+	case hang, verb == "list" && q.namespace != "" && q.namespace == slowList:
 		<-r.Context().Done()
 	case refusal != nil:
 		writeStatus(w, *refusal)
@@ -121,7 +121,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, q query, from str
 	} else {
 		version, _ = strconv.Atoi(from)
 	}
-	oldest, broken, slow := s.oldest, s.broken, s.slow
+	oldest, broken, slow, expire := s.oldest, s.broken, s.slow, s.expire
 	s.watches++
 	s.mu.Unlock()
 	defer func() {
@@ -137,13 +137,24 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, q query, from str
 		_ = json.NewEncoder(w).Encode(map[string]any{"type": kind, "object": object})
 		flusher.Flush()
 	}
+	if expire != nil {
+		select {
+		case <-time.After(*expire):
+		case <-r.Context().Done():
+			return
+		}
+		oldest = version + 1
+	}
 	if version < oldest {
 		send("ERROR", failure(http.StatusGone, metav1.StatusReasonExpired, "too old resource version"))
 		return
 	}
 	for _, o := range initial {
-		time.Sleep(slow)
-		if r.Context().Err() != nil {
+		select {
+		case <-time.After(slow):
+		case <-broken:
+			return
+		case <-r.Context().Done():
 			return
 		}
 		send("ADDED", withKind(o))

@@ -37,8 +37,10 @@ type Server struct {
 	watches  int
 	refusal  *metav1.Status
 	hang     bool
+	slowList string // namespace whose lists get no answer
 	noStream bool
-	slow     time.Duration // wait before each existing object in a watch's response
+	expire   *time.Duration // wait before each watch gets status 410; nil for no status
+	slow     time.Duration  // wait before each existing object in a watch's response
 	requests []string
 	allow    func(Attempt) bool
 	tokens   map[string]string // users of known tokens, by token
@@ -140,6 +142,13 @@ func (s *Server) ExpireWatches() {
 	s.endWatches(&status)
 }
 
+// ExpireEveryWatch closes every new watch with status 410 after some time, as if the server had no history.
+func (s *Server) ExpireEveryWatch(after time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expire = &after
+}
+
 func (s *Server) endWatches(farewell *metav1.Status) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -163,6 +172,13 @@ func (s *Server) Hang() {
 	s.hang = true
 }
 
+// HangLists makes the server accept lists of a namespace without answering them.
+func (s *Server) HangLists(namespace string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.slowList = namespace
+}
+
 // Lose makes watches omit the changes for which the function returns true. A correct API server never omits changes.
 // The argument "kind" is ADDED, MODIFIED or DELETED. A nil function ends this fault.
 func (s *Server) Lose(which func(kind string, o metav1.Object) bool) {
@@ -171,11 +187,11 @@ func (s *Server) Lose(which func(kind string, o metav1.Object) bool) {
 	s.lost = which
 }
 
-// Heal ends the faults of Refuse and Hang.
+// Heal ends the faults of Refuse, Hang, HangLists and ExpireEveryWatch.
 func (s *Server) Heal() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.refusal, s.hang = nil, false
+	s.refusal, s.hang, s.slowList, s.expire = nil, false, "", nil
 }
 
 // NoStreamingLists disables streaming lists, as in Kubernetes 1.31.

@@ -69,9 +69,11 @@ type Evidence struct {
 	kubelet133       bool       // the kubelet has version 1.33 or later
 	generation       int64      // the lowest observed generation of the spec; 0 if unknown
 	watchFirstOpened time.Time  // the time when the first Event watch opened, or zero
-	watchLastOpened  instant    // the time when the latest Event watch opened, or zero
-	watchLost        instant    // the time when the agent last lost an Event watch, or zero
+	watchLastOpened  watchPoint // the opening of the latest Event watch, or zero
+	watchLost        watchPoint // the latest loss of an Event watch, or zero
+	watchLimited     watchPoint // the latest time at which the pod waited for an Event watch because of a limit, or zero
 	watchSince       instant    // EventsWatched.Since of the latest Event watch; zero if the watch has no gap
+	historyLimited   bool       // EventsWatched.Limited of the latest Event watch
 	overflow         bool       // the evidence dropped attempts or names, because the pod exceeded a limit
 	changed          bool       // the current observation changed the evidence
 
@@ -268,9 +270,7 @@ func (e *Evidence) Apply(o Observation) (changed bool) {
 	case EventsWatched:
 		e.applyWatched(o)
 	case EventsLost:
-		if lost := at(o.ArrivedAt); lost > e.watchLost {
-			e.watchLost, e.changed = lost, true
-		}
+		e.applyEventsLost(o)
 	case RuntimeSeen:
 		e.applyRuntime(o)
 	}

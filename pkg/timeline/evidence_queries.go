@@ -69,23 +69,6 @@ func (e *Evidence) sandboxMayHaveFailed(begun *bound) bool {
 	return e.eventsMissedUntil() != 0 && begun.latest-e.acknowledgedSince() >= instant(podRetryLeast)
 }
 
-// mayHaveMissedEvents reports whether the agent can have missed Events until an instant. The agent can have missed
-// Events if no watch was ever open, or if the agent lost a watch and did not reopen it. eventsMissedUntil handles
-// missed Events from before the latest watch.
-func (e *Evidence) mayHaveMissedEvents(by instant) bool {
-	return e.watchFirstOpened.IsZero() || e.watchLost > e.watchLastOpened && e.watchLost < by
-}
-
-// eventsMissedUntil returns the instant before which the agent can have missed Events although a watch is open.
-// eventsMissedUntil returns zero if the watch has delivered all Events since the kubelet's pickup, because the kubelet
-// creates no Event about a pod before its pickup.
-func (e *Evidence) eventsMissedUntil() instant {
-	if e.watchSince == 0 || e.watchSince <= e.acknowledgedSince() {
-		return 0
-	}
-	return e.watchSince
-}
-
 // acknowledgedSince returns the earliest possible time of the kubelet's pickup, or minInstant if unknown.
 func (e *Evidence) acknowledgedSince() instant {
 	earliest := minInstant
@@ -97,22 +80,4 @@ func (e *Evidence) acknowledgedSince() instant {
 		earliest = max(earliest, c.earliest)
 	}
 	return earliest
-}
-
-// applyWatched records the period that an Event watch covers. The latest watch decides which Events can be missing. The
-// field Since of this watch also covers earlier watches, if no Events are missing between the watches.
-func (e *Evidence) applyWatched(o EventsWatched) {
-	if e.watchFirstOpened.IsZero() || o.OpenedAt.Before(e.watchFirstOpened) {
-		e.watchFirstOpened, e.changed = o.OpenedAt, true
-	}
-	var since instant
-	if !o.Since.IsZero() {
-		since = at(o.Since)
-	}
-	switch opened := at(o.OpenedAt); {
-	case opened > e.watchLastOpened:
-		e.watchLastOpened, e.watchSince, e.changed = opened, since, true
-	case opened == e.watchLastOpened && since < e.watchSince:
-		e.watchSince, e.changed = since, true
-	}
 }

@@ -275,7 +275,22 @@ func (f *fold) missingMilestones() (missing, unreported []string) {
 	if f.e.overflow {
 		missing = append(missing, "attempts beyond those kept")
 	}
-	return missing, unreported
+	return append(missing, f.missingEvents()...), unreported
+}
+
+// missingEvents names the limits because of which the agent can have missed the kubelet's Events about the pod. If the
+// timeline needs no further Events, missingEvents returns nil.
+func (f *fold) missingEvents() (limits []string) {
+	if !f.e.requestsEvents(true) && !f.e.requestsSandboxEvents(f.asOf.time()) {
+		return nil
+	}
+	if f.e.watchesLimited() {
+		limits = append(limits, "Events beyond the limit of open Event watches")
+	}
+	if f.e.historyLimited && f.e.eventsMissedUntil() != 0 {
+		limits = append(limits, "earlier Events beyond the limit of Events read per namespace")
+	}
+	return limits
 }
 
 // neverReported reports whether the runtime has proven that it cannot report a milestone of a sandbox.

@@ -31,7 +31,9 @@ func (f *fold) path() []boundary {
 	work := path[first:]
 	if slices.ContainsFunc(work, boundary.mayBeDuringWork) {
 		all := slices.Clone(work)
-		work = slices.DeleteFunc(work, func(b boundary) bool { return !f.awaitsStart(&b) && b.duringWork(all) })
+		work = slices.DeleteFunc(work, func(b boundary) bool {
+			return !f.awaitsStart(&b) && (b.duringWork(all) || f.beforeNextMain(&b, all))
+		})
 	}
 	slices.SortStableFunc(work, func(a, b boundary) int {
 		return cmp.Compare(a.bound.estimate(), b.bound.estimate())
@@ -108,6 +110,34 @@ func (b boundary) duringWork(all []boundary) bool {
 			return p == PhasePullQueue || p == PhasePull || p == PhaseUnpack || p == PhaseContainerCreate ||
 				p == PhaseContainerStart
 		})
+	})
+}
+
+// beforeNextMain reports whether a boundary ends the first run of a main container before the kubelet reached a later
+// main container for the first time, and before the next run. In one pass, the kubelet starts all main containers, one
+// after the other. So the kubelet did not wait for the end of the run. With a post-start hook, the kubelet can have
+// waited.
+func (f *fold) beforeNextMain(b *boundary, all []boundary) bool {
+	if b.phases[0] != PhaseFailedRun || b.attempt > 0 || !f.ofMain(b) {
+		return false
+	}
+	position := func(name string) int {
+		return slices.IndexFunc(f.containers, func(c *Container) bool { return c.Name == name })
+	}
+	own := position(b.container)
+	if f.containers[own].PostStartHook {
+		return false
+	}
+	ended, nextRun := b.bound.estimate(), maxInstant
+	for _, w := range all {
+		if at := w.bound.estimate(); w.container == b.container && at > ended {
+			nextRun = min(nextRun, at)
+		}
+	}
+	return slices.ContainsFunc(all, func(w boundary) bool {
+		at := w.bound.estimate()
+		return w.from == minInstant && w.bound.key.attempt == 0 && f.ofMain(&w) && position(w.container) > own &&
+			at > ended && at < nextRun
 	})
 }
 

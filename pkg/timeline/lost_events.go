@@ -12,7 +12,7 @@ import "github.com/podlapse/podlapse/pkg/imagepull"
 // tools/record).
 func (f *fold) lostEvents() []string {
 	e := f.e
-	if e.watchLastOpened <= e.watchLost {
+	if !e.watchLastOpened.after(e.watchLost) {
 		return nil
 	}
 	var lost []string

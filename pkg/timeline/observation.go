@@ -69,6 +69,12 @@ type EventsWatched struct {
 	// Since is on the agent's clock. If Since is zero, the agent has received all Events that the API server held at
 	// OpenedAt. Otherwise, the agent can have missed Events that the API server stored before Since.
 	Since time.Time `json:"since,omitzero"`
+	// Limited is true if the agent did not read the Events from before Since because the namespace has too many Events.
+	Limited bool `json:"limited,omitzero"`
+	// Order is higher in later observations of the types EventsWatched and EventsLost. The order also holds if the
+	// agent's clock was set back between two observations. In recordings of agents up to v1.0, Order is zero, and the
+	// times decide.
+	Order int64 `json:"order,omitzero"`
 }
 
 // EventsLost means that no Event watch covers a pod any more, so the agent can miss Events about the pod. The next
@@ -77,6 +83,10 @@ type EventsWatched struct {
 type EventsLost struct {
 	UID       string    `json:"uid"`
 	ArrivedAt time.Time `json:"arrived_at,omitzero"` // on the agent's clock, when the source noticed the loss
+	// Limited is true if the pod waits for an Event watch because the number of open watches is limited. The agent has
+	// opened no watch for the pod yet, or a separate EventsLost has reported the end of the previous watch.
+	Limited bool  `json:"limited,omitzero"`
+	Order   int64 `json:"order,omitzero"` // see EventsWatched.Order
 }
 
 // RuntimeSeen is the container runtime's answer about one pod.

@@ -33,6 +33,26 @@ spec main app cold
 		not: "pull_queue 0.500-0.580 0.080 ±0.011",
 	},
 	{
+		name: "the kubelet does not wait for a run that fails before the next main container",
+		script: `
+available runtime events
+spec main first base
+spec main second other
+0.310 pod scheduled@0
+0.320 pod acknowledged@0 | first waiting | second waiting
+0.330 runtime image base present | image other present
+0.470 event first Pulled 'Container image "base" already present on machine' named@0.460
+0.610 event second Pulled 'Container image "other" already present on machine' named@0.600
+0.900 pod first terminated@0-0 exit=1 | second running@0 started ready
+0.910 runtime sandbox ready begun@0.340 network@0.400 running@0.450 | ` +
+			`first created@0.500 started@0.550 finished@0.570 exit=1 | second created@0.650 started@0.700
+1.900 pod first running@1 attempt=1 started ready | containers_ready@1 ready@1
+1.910 runtime sandbox ready begun@0.340 network@0.400 running@0.450 | ` +
+			`first attempt=1 created@1.000 started@1.100 | second created@0.650 started@0.700
+`,
+		not: "failed_run 0.550-0.570", must: "kubelet_sync 0.550-0.600",
+	},
+	{
 		name: "news of a milestone does not move it behind the one that follows",
 		script: `
 available runtime events

@@ -263,12 +263,13 @@ func (s *script) observation(at time.Time, line string) error {
 		s.observations = append(s.observations, PodGone{UID: s.pod.UID, ArrivedAt: at, Live: true})
 		return nil
 	case "blind":
-		s.observations = append(s.observations, EventsLost{s.pod.UID, at})
+		s.observations = append(s.observations, EventsLost{UID: s.pod.UID, ArrivedAt: at, Limited: rest == "limited"})
 		return nil
 	case "watched":
 		watched := EventsWatched{UID: s.pod.UID, ArrivedAt: at, OpenedAt: at}
 		if rest != "" {
 			var err error
+			rest, watched.Limited = strings.CutSuffix(rest, " limited")
 			if _, watched.Since, err = stamped(rest); err != nil {
 				return err
 			}

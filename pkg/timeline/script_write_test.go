@@ -59,7 +59,11 @@ func writeObservation(o Observation) string {
 		return text
 	case EventsWatched:
 		if !o.Since.IsZero() {
-			return "watched since@" + since(o.Since)
+			limited := ""
+			if o.Limited {
+				limited = " limited"
+			}
+			return "watched since@" + since(o.Since) + limited
 		}
 		return "watched"
 	case RuntimeSeen:

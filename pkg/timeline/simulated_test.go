@@ -50,14 +50,10 @@ func someLoss(random *rand.Rand) loss {
 // the pods without Events, the timeline names a registry as the cause of a back-off. In these two pods, a failed
 // attempt had brought the manifest, and the status that reported the failure was lost.
 var openCells = map[string]map[property]int{
-	// An attempt to create a sandbox took long and failed, and the fold reports this attempt as unattributed.
-	"all":  {noOvercharge: 1},
-	"some": {milestoneHeld: 1, noOvercharge: 20, noCauseOvercharge: 3},
-	// The pod that breaks the property in the source set "all" also breaks the property here.
-	"some Events": {noOvercharge: 1},
-	"no Events":   {noOvercharge: 20, noCauseOvercharge: 4},
+	"some":      {milestoneHeld: 1, noOvercharge: 13, noCauseOvercharge: 2},
+	"no Events": {noOvercharge: 12, noCauseOvercharge: 4},
 	// The fold mistakes the pull of a second run for the pull of the first run.
-	"no runtime": {milestoneHeld: 1, noOvercharge: 46, noCauseOvercharge: 2},
+	"no runtime": {milestoneHeld: 1, noOvercharge: 16, noCauseOvercharge: 2},
 	"pods only":  {noOvercharge: 9, noCauseOvercharge: 1},
 }
 

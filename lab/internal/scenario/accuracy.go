@@ -23,9 +23,9 @@ func (p plan) pullTime() time.Duration {
 	return smallLayer / smallRate * time.Second
 }
 
-// accuracy injects each fault alone into two pods, and all faults together into two more pods. Every phase of every pod
-// must be accurate, including the phases without a fault. The machine can be busy: near the ends of a phase, the limits
-// include the time for which tasks waited for CPU or I/O.
+// The scenario "accuracy" injects each fault alone into two pods, and all faults together into two more pods. Every
+// phase of every pod must be accurate, including the phases without a fault. On a busy machine, the allowed difference
+// includes the time for which tasks waited for CPU or I/O near the ends of a phase.
 func accuracy(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	plans := accuracyPlans()
 	images, err := coldImages(ctx, b, plans)

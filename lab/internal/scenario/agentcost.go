@@ -13,7 +13,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// The load of agent-cost.
+// The load of the scenario agent-cost.
 const (
 	ownBlocks      = 4   // number of blocks of starts with present images, and of blocks with cold images
 	ownPresentPods = 30  // number of pods in one block with present images
@@ -23,7 +23,7 @@ const (
 	scrapeInterval = 15 * time.Second
 )
 
-// The limits that agent-cost requires. Memory is resident memory in MiB.
+// The limits that the scenario agent-cost checks. Memory is resident memory in MiB.
 const (
 	fullNodeMemory = 45
 	fewSeries      = 1000
@@ -68,7 +68,7 @@ func agentCost(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	return ownSeries(ctx, b, v, "after the starts")
 }
 
-// ownUsage is the usage of the extra agent and of the floor program.
+// ownUsage is the usage of the extra agent and of the floor program, which is a bare client-go reflector.
 type ownUsage struct{ agent, floor process.Usage }
 
 func usageOf(b *bench.Bench) (u ownUsage, err error) {
@@ -80,8 +80,9 @@ func usageOf(b *bench.Bench) (u ownUsage, err error) {
 	return u, failed
 }
 
-// ownStarts starts one pod per second, in several blocks, and deletes the pods of each block afterwards. The CPU time
-// includes everything that the agent does until it has reported the pods, but not the deletion.
+// ownStarts starts one pod per second, in several blocks, and deletes the pods of each block afterwards. The measured
+// CPU time includes all work of the agent until the agent has reported the pods. The time excludes the deletion of the
+// pods.
 func ownStarts(ctx context.Context, b *bench.Bench, v *Verdict, kind string, count int,
 	image func(pod string) (string, error)) error {
 	var agents, floors []time.Duration
@@ -169,7 +170,8 @@ func fillNode(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err != nil {
 		return err
 	}
-	if err := sleep(ctx, 20*time.Second); err != nil { // the agent waits for late Events, and returns memory late
+	// The agent waits for late Events. Later, the agent returns unused memory to the kernel.
+	if err := sleep(ctx, 20*time.Second); err != nil {
 		return err
 	}
 	used, err := usageOf(b)
@@ -187,7 +189,7 @@ func fillNode(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return nil
 }
 
-// idle measures the agent's CPU while no pod starts, and while something reads the metrics as Prometheus does.
+// idle measures the agent's CPU time while no pod starts. Like Prometheus, idle scrapes the agent every 15 seconds.
 func idle(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	before, err := usageOf(b)
 	if err != nil {

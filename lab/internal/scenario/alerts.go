@@ -45,10 +45,10 @@ func healthy() synthetic.Pace {
 		Create: 40 * ms, Start: 100 * ms}
 }
 
-// alarm is an injected fault with two alerts. Only the first alert must fire because of the fault.
+// alarm is an injected fault, with the alert that must fire because of the fault and an alert that must stay silent.
 type alarm struct {
 	what string
-	// The argument slow contains the names of the images in the slow registry.
+	// The function inject injects the fault. Its argument "slow" contains the names of the images in the slow registry.
 	inject      func(ctx context.Context, b *bench.Bench, slow []string) error
 	fires       string
 	labels      map[string]string
@@ -57,7 +57,7 @@ type alarm struct {
 	pods        int           // number of pods on each node
 	apart       time.Duration // time between the starts of two pods
 	since       time.Time     // time at which Prometheus had scraped both agents; the scenario ignores earlier alerts
-	// The field then contains a function that tests more situations with the same Prometheus, or nil.
+	// The function in the field "then" tests more situations with the same Prometheus. The field can be nil.
 	then func(context.Context, *bench.Bench, *Verdict, prometheus.Client) error
 }
 
@@ -92,7 +92,7 @@ func alerts(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return nil
 }
 
-// The function sound injects the fault of one alarm, with new agents and an empty Prometheus.
+// The function sound restarts the agents, starts an empty Prometheus, and injects the fault of one alarm.
 func sound(ctx context.Context, b *bench.Bench, v *Verdict, a alarm) (err error) {
 	if err := b.Node.RestartDeployed(ctx); err != nil {
 		return err
@@ -147,7 +147,7 @@ func awaitScraped(ctx context.Context, b *bench.Bench, client prometheus.Client)
 	return time.Now(), err
 }
 
-// join adds the other node and its agent to the cluster. The function leave removes the other node and its agent.
+// join adds the other node and its agent to the cluster. The returned function leave removes this node and its agent.
 func join(ctx context.Context, b *bench.Bench) (kubelet synthetic.Kubelet, leave func() error, err error) {
 	runtime := synthetic.NewContainerd()
 	stop, err := runtime.Serve(b.Node.ExtraSocket())
@@ -175,7 +175,8 @@ func join(ctx context.Context, b *bench.Bench) (kubelet synthetic.Kubelet, leave
 
 // startOnBoth starts the same number of pods on both nodes, and waits until the agent has reported the pods of the real
 // node. Each pod has an image that its node must pull. On the real node, the images come alternately from the slow
-// registry and from the second registry. On the other node, all images come from the second registry.
+// registry and from the lab's registry. On the other node, all images come from the lab's registry. The slow registry
+// is a second name of the lab's registry.
 func startOnBoth(ctx context.Context, b *bench.Bench, other synthetic.Kubelet, a alarm) error {
 	const layerSize = 2 << 20
 	images := make([]string, a.pods)

@@ -22,7 +22,7 @@ const (
 	refused = "127.0.0.1:9"
 )
 
-// The function failures creates four more situations after the slow node, with the same Prometheus:
+// The function failures creates four more situations with the same Prometheus, after the situation with the slow node:
 //   - All pods of one workload wait for a registry that refuses connections.
 //   - Pods of three workloads on one of two nodes wait for the lab's registry.
 //   - An agent is missing.

@@ -13,8 +13,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/metrics"
 )
 
-// tryPolicy sends dry-run requests with the agent's token. One request has a token of the agent's account that names no
-// node. The API server must allow some of these requests, and refuse all others.
+// tryPolicy sends dry-run requests with the agent's token. For one request, tryPolicy uses another token of the agent's
+// account, which names no node. The API server must allow some of these requests, and refuse all others.
 func tryPolicy(ctx context.Context, b *bench.Bench, v *Verdict, account, home, token string) error {
 	asks := map[string]string{askStartUp: "true", askTime: "", "other": "stays"}
 	elsewhere := corev1.PodSpec{NodeName: "node-2",

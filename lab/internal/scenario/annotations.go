@@ -25,9 +25,9 @@ const (
 	askTime, gotTime       = "addtime", "timestamp"
 )
 
-// annotations starts pods that request annotations while the agent is killed and other clients write to the same pods.
-// The agent must write each requested annotation exactly once. The scenario also sends requests with the agent's own
-// token. The policy must refuse each request that the agent does not need.
+// The scenario "annotations" starts pods that request annotations. Meanwhile, the scenario kills the agent, and other
+// clients write to the same pods. The agent must write each requested annotation exactly once. The scenario also sends
+// requests with the agent's own token. The policy must refuse each request that the agent does not need.
 func annotations(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const account, home = "podlapse-agent", "home"
 	err := b.CreateAccount(ctx, account,
@@ -60,7 +60,7 @@ func annotations(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		_ = stop()
 		return err
 	}
-	// The pod home was ready before the agents started, and requests its annotations late.
+	// The pod "home" was ready before the agents started, and requests its annotations late.
 	ask := map[string]any{"metadata": map[string]any{
 		"annotations": map[string]string{askStartUp: "true", askTime: "late"}}}
 	askedAt := time.Now()
@@ -83,7 +83,7 @@ func annotations(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := annotateAgainstWriters(ctx, b, v); err != nil {
 		return err
 	}
-	// The pod elsewhere needs a grace period of 0: its node has no kubelet that would complete the deletion.
+	// The pod "elsewhere" needs a grace period of 0: its node has no kubelet that would complete the deletion.
 	if err := b.Kube.Delete(ctx, b.PodPath("elsewhere")+"?gracePeriodSeconds=0"); err != nil {
 		return err
 	}

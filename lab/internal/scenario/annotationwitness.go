@@ -17,13 +17,13 @@ import (
 // annotationWitness watches the pods of a bench, and records every value of their annotations.
 type annotationWitness struct {
 	mu sync.Mutex
-	// values lists the values of an annotation in the order of time. The keys are the names of the pod and of the
+	// The map contains the values of each annotation in the order of time. The keys are the names of the pod and of the
 	// annotation. An empty string means that the pod did not have the annotation.
 	values map[string]map[string][]string
 	last   map[string]corev1.Pod
 }
 
-// witnessAnnotations watches the pods until stop is called.
+// witnessAnnotations watches the pods until the caller calls stop.
 func witnessAnnotations(ctx context.Context, b *bench.Bench) (w *annotationWitness, stop func() error) {
 	ctx, cancel := context.WithCancel(ctx)
 	w = &annotationWitness{values: map[string]map[string][]string{}, last: map[string]corev1.Pod{}}
@@ -98,7 +98,8 @@ func (w *annotationWitness) judge(ctx context.Context, b *bench.Bench, v *Verdic
 	return nil
 }
 
-// owned requires that the API server attributes the annotations, and no other field, to podlapse's field manager.
+// The method owned requires that the API server attributes the annotations, and no other field, to podlapse's field
+// manager.
 func (v *Verdict) owned(pod corev1.Pod, taken bool) {
 	v.Compared++
 	var entries []string

@@ -25,14 +25,15 @@ type examRow struct {
 // playFunc creates the pod, injects the fault, and returns after the end of the start-up.
 type playFunc = func(ctx context.Context, x *examPod) error
 
-// examStage is a group of rows that need the same state of the node. Unless alone is true, the rows run concurrently.
+// examStage is a group of rows that need the same state of the node.
 type examStage struct {
 	name string
-	// set puts the node into the state that the rows require. If the rows require no special state, set is nil.
+	// The function in the field "set" puts the node into the state that the rows require. If the rows require no
+	// special state, the field is nil.
 	set   func(ctx context.Context, e *exam) error
 	rows  []examRow
 	apart time.Duration // time between the starts of two rows; 0 selects the default
-	alone bool          // true if the rows run one after the other
+	alone bool          // true if the rows run one after the other; otherwise, the rows run concurrently
 }
 
 // exam is one run of the scenario.
@@ -44,7 +45,7 @@ type exam struct {
 	network *bench.NetworkFaults
 	watched *bench.Arrivals
 
-	registries []registry.Client // the lab's registry and, after the start of the stage pulls, the second registry
+	registries []registry.Client // the lab's registry; pullInParallel adds the second registry
 
 	mu      sync.Mutex
 	stopped []blame.Stop // times at which containerd was stopped

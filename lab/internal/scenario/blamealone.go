@@ -188,8 +188,8 @@ func pauseImageMissing(long func() time.Duration) playFunc {
 	}
 }
 
-// The function unpacks pulls an image with many files. If bytes is not 0, the image also has a layer of this size that
-// downloads slowly. The function disturb can slow down the pull, and can be nil.
+// The function unpacks returns a playFunc that starts a pod with an image of many files. If bytes is not 0, the image
+// also has a layer of this size, which downloads slowly. The function disturb can slow down the pull, and can be nil.
 func unpacks(files, bytes int, disturb func(dir string) (func() error, error)) playFunc {
 	return func(ctx context.Context, x *examPod) (err error) {
 		many, err := image.ManyFiles(files)
@@ -221,7 +221,7 @@ func unpacks(files, bytes int, disturb func(dir string) (func() error, error)) p
 	}
 }
 
-// syncDisk keeps the disk of a directory busy with small synchronous writes until rest is called.
+// syncDisk keeps the disk of a directory busy with small synchronous writes until the caller calls rest.
 func syncDisk(dir string) (rest func() error, err error) {
 	path := filepath.Join(dir, "synced")
 	file, err := os.Create(path)
@@ -264,7 +264,7 @@ func busyProcessors(long func() time.Duration) playFunc {
 // pullSerially makes the kubelet pull one image at a time, which is the kubelet's default.
 func pullSerially(ctx context.Context, e *exam) error { return e.bench.Node.PullSerially(ctx) }
 
-// queueRows returns two pods. The second pod waits for the pull of the first pod.
+// queueRows returns the rows of two pods. The second pod waits for the pull of the first pod.
 func queueRows() []examRow {
 	var rows []examRow
 	culprits := []string{"the registry is slow: registry", "another pod's pull runs first: pull queue, then registry"}

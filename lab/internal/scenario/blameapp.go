@@ -14,7 +14,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-// crashRows returns pods whose containers exit repeatedly before they are ready.
+// crashRows returns rows with pods whose containers exit repeatedly before they are ready.
 func crashRows() []examRow {
 	endless := func(container string, ends int, change func(x *examPod, spec *corev1.PodSpec)) playFunc {
 		return func(ctx context.Context, x *examPod) error {
@@ -57,7 +57,7 @@ func setVariable(c *corev1.Container, name string, value time.Duration) {
 	c.Env = append(c.Env, corev1.EnvVar{Name: name, Value: value.String()})
 }
 
-// appRows returns pods whose own containers are slow or fail.
+// appRows returns rows with pods whose own containers are slow or fail.
 func appRows(long func() time.Duration) []examRow {
 	started := func(spec func(image string) corev1.PodSpec) playFunc {
 		return func(ctx context.Context, x *examPod) error { return x.start(ctx, spec(x.bench().BaseImage)) }

@@ -151,7 +151,8 @@ func failedPull(ctx context.Context, x *examPod, spec *corev1.PodSpec, long time
 	}, errors.Join(err, x.bench().Break(ctx, x.image(mainName), registry.Rule{Status: http.StatusTooManyRequests}))
 }
 
-// severalAtOnce returns a row with several faults. The argument faults lists their positions in combinedFaults.
+// severalAtOnce returns a row with several faults. The argument "faults" contains the positions of these faults in the
+// result of combinedFaults.
 func severalAtOnce(prefix string, faults []int, long func() time.Duration) examRow {
 	all := combinedFaults()
 	var names []string
@@ -221,7 +222,7 @@ func drawRows(prefix string, count int, seed uint64) []examRow {
 	return rows
 }
 
-// everything returns a row with every fault except the failed pull.
+// The function everything returns a row with every fault except the failed pull.
 func everything(long func() time.Duration) examRow {
 	var faults []int
 	for i, fault := range combinedFaults() {

@@ -135,8 +135,8 @@ func invalidImage(long func() time.Duration) playFunc {
 	}
 }
 
-// failingSandbox runs a pod with a runtime handler. This handler cannot create sandboxes until the function mend
-// repairs the handler.
+// failingSandbox runs a pod with a runtime handler that cannot create sandboxes. Later, the function mend removes this
+// fault.
 func failingSandbox(long func() time.Duration, handler string, culprit blame.Cause,
 	mend func(context.Context, *examPod) error,
 ) playFunc {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// lengths returns a function that draws durations of faults, from three to six seconds. The function is safe for
-// concurrent use.
+// The function lengths returns another function, which draws the durations of faults: three to six seconds. The
+// returned function is safe for concurrent use.
 func lengths(seed uint64) func() time.Duration {
 	random := rand.New(rand.NewPCG(seed, 1))
 	var mu sync.Mutex

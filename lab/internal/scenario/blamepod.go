@@ -18,7 +18,7 @@ import (
 // rowLimit is the time limit for one step of a row.
 const rowLimit = 2 * time.Minute
 
-// examPod is the pod of a row, with the faults that the row injected into its start-up.
+// examPod is the pod of a row, with the faults that the row injected into the pod's start-up.
 type examPod struct {
 	exam *exam
 	name string
@@ -27,7 +27,7 @@ type examPod struct {
 	createdAt    time.Time
 	until        time.Time // end of the judged time of an unfinished start-up; zero for a finished start-up
 	unfinished   bool
-	broken       bool              // true if a step failed, so that later steps do not wait
+	broken       bool              // true after a step failed; the row then skips all later steps
 	images       map[string]string // references of the images that the node must pull, by container name
 	sandboxFault []blame.Cause
 	pauseImage   string // repository of the pause image that the node does not have
@@ -47,7 +47,7 @@ func (x *examPod) awaitReady(ctx context.Context) error {
 	return x.wait(func() error { return x.bench().AwaitReady(ctx, x.name, rowLimit) })
 }
 
-// The method wait waits for a condition, unless an earlier step of the row failed.
+// The method wait runs one step of the row. If an earlier step failed, the method skips this step.
 func (x *examPod) wait(until func() error) error {
 	if x.broken {
 		return nil
@@ -62,14 +62,14 @@ func (x *examPod) start(ctx context.Context, spec corev1.PodSpec) error {
 	return errors.Join(x.create(ctx, spec), x.awaitReady(ctx))
 }
 
-// recordCauses calls the function put, which repairs a fault, and records the fault for the exam. The arguments causes
-// and then list the true causes before and after the repair.
+// recordCauses repairs a fault with the function put, and records the fault for the exam. The argument "causes"
+// contains the true causes before the repair. The argument "then" contains the true causes after the repair.
 func (x *examPod) recordCauses(causes, then []blame.Cause, put func() error) error {
 	return x.blamesFrom(time.Time{}, causes, then, put)
 }
 
-// blamesFrom is like recordCauses, for a fault that delays the pod only from the given time. At this time, the kubelet
-// notices the fault.
+// blamesFrom is like recordCauses, but the fault delays the pod only from the given time. This is the time when the
+// kubelet noticed the fault.
 func (x *examPod) blamesFrom(from time.Time, causes, then []blame.Cause, put func() error) error {
 	fixed, err := bench.Dated(put)
 	x.faults = append(x.faults,

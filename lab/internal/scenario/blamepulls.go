@@ -32,7 +32,7 @@ func pullInParallel(ctx context.Context, e *exam) error {
 	return errors.Join(err, e.bench.Node.PullInParallel(ctx, parallelPulls))
 }
 
-// pullRows returns pods whose pulls are slow or fail at first.
+// pullRows returns rows with pods whose pulls are slow or fail at first.
 func pullRows(long func() time.Duration) []examRow {
 	slow := func(rule registry.Rule) playFunc {
 		return func(ctx context.Context, x *examPod) error {
@@ -103,11 +103,12 @@ func neverComes(long func() time.Duration, reference func(x *examPod) (string, e
 	}
 }
 
-// unresolvable is a host name with a label that is too long. The lab has no DNS server, but the resolver rejects such a
-// name without a query.
+// unresolvable is a host name with a DNS label that is too long. The lab has no DNS server, but the resolver rejects
+// such a name without a query.
 const unresolvable = "nowherenowherenowherenowherenowherenowherenowherenowherenowherenowhere.invalid"
 
-// fromMirror pulls an image through a second registry. The parameter has is true if the second registry has the image.
+// fromMirror starts a pod whose image comes from a registry with a mirror. The argument "has" is true if the mirror has
+// the image.
 func fromMirror(has bool) playFunc {
 	return func(ctx context.Context, x *examPod) error {
 		b := x.bench()
@@ -148,7 +149,7 @@ func shareLink(ctx context.Context, e *exam) error {
 	return e.bench.Break(ctx, "linked-*", registry.Rule{BytesPerSecond: 1 << 20, Shared: true})
 }
 
-// linkRows returns pods whose images are pulled over one slow link at the same time.
+// linkRows returns rows with pods whose images are pulled over one slow link at the same time.
 func linkRows() []examRow {
 	var rows []examRow
 	for i := range linkedPulls {

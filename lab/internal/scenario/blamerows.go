@@ -44,7 +44,7 @@ func onlyCause(cause blame.Cause) []blame.Cause { return []blame.Cause{cause} }
 // readySoon is the readiness delay of pods in rows that do not test readiness.
 const readySoon = 300 * time.Millisecond
 
-// placementRows returns pods that wait before the scheduler binds them to the node.
+// placementRows returns rows with pods that wait before the scheduler binds them to the node.
 func placementRows(long func() time.Duration) []examRow {
 	return []examRow{
 		{

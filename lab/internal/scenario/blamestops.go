@@ -16,7 +16,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-// freeze stops a component of the node for the given time. If the component is containerd, freeze records the time.
+// freeze stops a component of the node for the given time. For containerd, freeze also records the stop for the exam.
 func (e *exam) freeze(ctx context.Context, component string, length time.Duration) error {
 	stopped, err := bench.Dated(func() error {
 		return errors.Join(e.bench.Node.Freeze(component), sleep(ctx, length), e.bench.Node.Thaw())
@@ -27,7 +27,7 @@ func (e *exam) freeze(ctx context.Context, component string, length time.Duratio
 	return err
 }
 
-// recordStop records the time during which containerd was stopped. The argument ended is true if the process exited.
+// recordStop records the time during which containerd was stopped. The argument "ended" is true if the process exited.
 func (e *exam) recordStop(meanwhile bench.Span, ended bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -68,7 +68,8 @@ func (m *meeting) join(ctx context.Context, do func() error) error {
 }
 
 // stopRows returns three rows with one pod each. A component of the node stops while the first pod pulls, the second
-// pod's sandbox starts, and the third pod's init container runs. These steps end before the component continues.
+// pod's sandbox starts, and the third pod's init container runs. The stop usually lasts longer than the rest of each
+// step.
 func stopRows(component, words string, long func() time.Duration) []examRow {
 	const within = 3 * time.Second // minimum duration of the step during which the component stops
 	all := newMeeting(3)

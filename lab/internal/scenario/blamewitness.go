@@ -166,7 +166,7 @@ func (x *examPod) addPulls(ctx context.Context, a *blame.Account) error {
 // logRounding is the greatest delay of a timestamp in containerd's log.
 const logRounding = 2 * time.Millisecond
 
-// accesses returns the node's requests to all registries for the content of a repository.
+// The method accesses returns the node's requests to all registries for the content of a repository.
 func (x *examPod) accesses(ctx context.Context, repository string) ([]registry.Access, error) {
 	var all []registry.Access
 	for _, client := range x.exam.registries {

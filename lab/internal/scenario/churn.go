@@ -61,7 +61,7 @@ func churn(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	if err != nil {
 		return err
 	}
-	// The alerts about the owners of workloads need the metrics that this flag enables.
+	// The alerts that name single namespaces and pods need the metrics that this flag enables.
 	settings := node.AgentChange{Flags: []string{"--metrics-pod-labels=on"}}
 	if err := b.Node.RestartAgentWith(ctx, settings); err != nil {
 		return err
@@ -112,8 +112,8 @@ func (c *churner) run(ctx context.Context, length time.Duration) error {
 	return work.Wait()
 }
 
-// repeat makes changes until the end of the scenario. The argument every is the minimum time between the starts of two
-// changes.
+// repeat makes changes until the end of the scenario. The argument "every" is the minimum time between the starts of
+// two changes.
 func (c *churner) repeat(ctx context.Context, every time.Duration, change func(context.Context, int) error) error {
 	for i := 0; time.Now().Before(c.until); i++ {
 		next := time.Now().Add(every)
@@ -145,7 +145,7 @@ func judgeChurn(
 	if err := judgeRules(ctx, client, v); err != nil {
 		return err
 	}
-	// The range whole covers the entire scenario.
+	// The range in the variable "whole" covers the entire scenario.
 	whole := fmt.Sprintf("%ds", int((length + time.Minute).Seconds()))
 	for _, required := range []struct{ what, query string }{
 		{"an agent responds to most scrapes", `count(avg_over_time(up{job="podlapse"}[` + whole + `]) > 0.9) == 2`},

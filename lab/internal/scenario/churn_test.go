@@ -62,7 +62,7 @@ func TestJudgeChurn(t *testing.T) {
 	for name, test := range map[string]struct {
 		server fakePrometheus
 		done   map[churnKind]int
-		want   string // the only problem; empty if the verdict passes
+		want   string // part of the problems in the verdict; empty if the verdict passes
 	}{
 		"silent":        {fakePrometheus{health: "ok"}, enough, ""},
 		"pending":       {fakePrometheus{health: "ok", alerts: alert("pending")}, enough, ""},

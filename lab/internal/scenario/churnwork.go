@@ -103,7 +103,8 @@ func (c *churner) change(ctx context.Context, name string, spec map[string]any) 
 	return c.awaitDeployed(ctx, name)
 }
 
-// roll restarts a Deployment in the way of "kubectl rollout restart".
+// Each call of roll restarts all pods of a Deployment, like "kubectl rollout restart". The first call only creates the
+// Deployment.
 func (c *churner) roll(ctx context.Context, i int) error {
 	const name = "rolled"
 	if i == 0 {
@@ -159,7 +160,8 @@ func (c *churner) job(ctx context.Context, i int) error {
 	return err
 }
 
-// The method cold starts and deletes a pod whose image is not on the node. The images come from two registries in turn.
+// Each call of the method cold creates a pod whose image is not on the node, and then deletes the pod. The images come
+// from two registries in turn.
 func (c *churner) cold(ctx context.Context, i int) error {
 	const size = 2 << 20
 	name := fmt.Sprintf("cold-%d", i+1)

@@ -28,8 +28,8 @@ type plugin struct {
 
 // commandLine tests the kubectl plugin while a pod pulls an image, with all forms of arguments, and after the deletion
 // of the pod. The plugin must find the DaemonSet's agent through the API server. The plugin must use a port-forward,
-// because the agent serves data about pods only to loopback clients. At the end, a browser opens the page of an agent
-// that serves all clients, through the API server's proxy.
+// because the agent serves data about pods only to loopback clients. At the end, a browser opens the agent's page
+// through the API server's proxy. For this test, the agent serves all clients.
 func commandLine(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	closeTunnel, err := b.OpenTunnel(ctx)
 	if err != nil {
@@ -151,7 +151,7 @@ func (p plugin) awaitAgents(ctx context.Context) error {
 		})
 }
 
-// awaitPull waits until the commands top and pulls show the received share of the pod's image.
+// awaitPull waits until the commands "top" and "pulls" show the progress of the pull of the pod's image.
 func (p plugin) awaitPull(ctx context.Context, v *Verdict, pod string) error {
 	for _, command := range []string{"top", "pulls"} {
 		err := p.b.Node.Report.Wait(ctx, command+" to show the pull", startLimit, 200*time.Millisecond,
@@ -190,8 +190,8 @@ func (p plugin) takeTopPicture(ctx context.Context) error {
 	return saveTopPicture("kubectl podlapse top", got.stdout)
 }
 
-// judgeGone requires that explain shows a deleted pod. The output must have the verdict and the durations that the
-// agent reported before the pod was deleted.
+// judgeGone requires that the command "explain" shows a deleted pod. The output must have the verdict and the durations
+// that the agent reported before the pod was deleted.
 func (p plugin) judgeGone(ctx context.Context, v *Verdict, timeline agent.Timeline) error {
 	pod := p.b.Namespace + "/shown"
 	var want struct {
@@ -239,7 +239,7 @@ func (p plugin) judgeGone(ctx context.Context, v *Verdict, timeline agent.Timeli
 	return nil
 }
 
-// phaseLength is a phase of a waterfall, with its duration.
+// phaseLength is a phase of the agent's timeline, with its duration.
 type phaseLength struct {
 	Phase     string      `json:"phase"`
 	Container string      `json:"container"`
@@ -247,9 +247,9 @@ type phaseLength struct {
 	Merged    []string    `json:"merged_with"`
 }
 
-// judgeRules runs explain with two accounts. For the account with the rules in docs/cli.md, explain must succeed. For
-// the account without permissions, explain must fail. judgeRules also requires that shell completion queries the
-// cluster.
+// judgeRules runs the command "explain" with two accounts. The command must succeed for the account with the rules in
+// docs/cli.md, and must fail for the account without permissions. judgeRules also tests the exit code for a pod that
+// never existed, and requires that shell completion queries the cluster.
 func (p plugin) judgeRules(ctx context.Context, v *Verdict) error {
 	pod := p.b.Namespace + "/shown"
 	rules := map[string][]rbacv1.PolicyRule{

@@ -44,9 +44,9 @@ func (s size) String() string { return fmt.Sprintf("%.2f MiB", float64(s)/(1<<20
 // version is one of the two compared programs.
 type version struct{ account, program, kubeconfig string }
 
-// compare runs agents of two programs side by side on a node without a kubelet, with only the flags that every agent
-// requires. All agents observe the same pods. Therefore, any difference in requests, memory or series comes from the
-// programs.
+// The scenario "compare" runs agents of two programs side by side on a node without a kubelet, with only the flags that
+// every agent requires. All agents observe the same pods. Therefore, any difference in requests, memory or series comes
+// from the programs.
 func compare(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	versions := []version{{account: "before", program: b.Before}, {account: "now", program: b.Node.Agent()}}
 	for i := range versions {
@@ -92,7 +92,8 @@ func compare(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 }
 
 // prepare creates a separate account for the version. The API server's audit log then shows which version sent a
-// request. prepare also copies the program: earlier reads and writes of a file change how much of the file is mapped.
+// request. prepare also copies the program, because earlier reads and writes of a file change how much of the file the
+// kernel maps into memory.
 func (t *version) prepare(ctx context.Context, b *bench.Bench) error {
 	program, err := os.ReadFile(t.program)
 	if err != nil {

@@ -19,10 +19,10 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// documentation runs every command of README.md, docs and docs/runbooks, except commands with a comment "not run".
-// Before the first command, the scenario starts a Deployment and other workloads with the names that the documents use.
-// Each command must succeed. The API server reaches the agent's pod and the kubelet through a tunnel, so that kubectl
-// exec, logs and port-forward work.
+// The scenario "documentation" runs every command of README.md, docs and docs/runbooks, except commands with a comment
+// "not run". Before the first command, the scenario starts a Deployment and other workloads with the names that the
+// documents use. Each command must succeed. The API server reaches the agent's pod and the kubelet through a tunnel, so
+// that kubectl exec, logs and port-forward work.
 func documentation(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	source, err := build.FindSource()
 	if err != nil {
@@ -99,8 +99,8 @@ const (
 	documentedSet        = "web" // a StatefulSet; its first pod is web-0
 )
 
-// openShop creates the namespace of the documents' examples with its workloads, and waits until the agent has reported
-// the start-ups of these workloads' pods.
+// openShop creates the namespace of the documents' examples, and starts the workloads in this namespace. Then openShop
+// waits until the agent has reported the start-ups of all pods.
 func openShop(ctx context.Context, b *bench.Bench, p plugin) (*bench.Bench, error) {
 	shop, err := bench.Set(ctx, b.Node, documentedNamespace, purpose)
 	if err != nil {
@@ -142,7 +142,7 @@ func openShop(ctx context.Context, b *bench.Bench, p plugin) (*bench.Bench, erro
 	if err != nil {
 		return shop, err
 	}
-	const podCount = replicas + 4 // each other workload has one pod
+	const podCount = replicas + 4 // the other four are the pods of the StatefulSet, the DaemonSet and the two Jobs
 	return shop, awaitShop(ctx, shop, podCount)
 }
 
@@ -167,8 +167,8 @@ func awaitShop(ctx context.Context, shop *bench.Bench, podCount int) error {
 	return nil
 }
 
-// openDocumentedShell prepares a directory like a clone of the repository. The directory has the programs and the files
-// that the documents' commands use.
+// openDocumentedShell prepares a shell for the documents' commands. The shell's working directory looks like a clone of
+// the repository. The shell's PATH contains the programs that the commands use.
 func openDocumentedShell(ctx context.Context, p plugin, repository string) (documentedShell, error) {
 	b := p.b
 	definitions, err := manifests.Definitions(ctx)
@@ -234,7 +234,7 @@ func runDocumented(ctx context.Context, v *Verdict, shell documentedShell, comma
 			continue
 		}
 		if ran[run.text] && !run.stays && run.helm == nil {
-			continue // this command ran before; the result of helm depends on earlier commands
+			continue // only background commands and helm run again; the result of helm depends on earlier commands
 		}
 		ran[run.text] = true
 		v.Compared++

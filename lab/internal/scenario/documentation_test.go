@@ -102,7 +102,7 @@ func TestDocumentedCommandsExist(t *testing.T) {
 	}
 }
 
-// documents returns the documents whose commands the tests check.
+// The function documents returns the documents whose commands the tests check.
 func documents(t *testing.T) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -124,8 +124,8 @@ func documents(t *testing.T) map[string]string {
 
 const agentProgram, pluginProgram = "podlapse-agent", "kubectl-podlapse"
 
-// ownProgram returns the program of podlapse that a call runs, and its arguments. The program can run in a container.
-// For calls of other programs, ownProgram returns an empty string.
+// ownProgram returns the program of podlapse that a call runs, and the arguments of this program. The program can run
+// in a container. For calls of other programs, ownProgram returns an empty string.
 func ownProgram(call markdown.Call) (program string, arguments []string) {
 	if len(call) >= 2 && call[0] == "kubectl" && call[1] == "podlapse" {
 		return pluginProgram, call[2:]
@@ -164,7 +164,7 @@ func newProgramHelp(t *testing.T) programHelp {
 	return h
 }
 
-// The method of returns the help of a sub-command. If the sub-command does not exist, the help is empty.
+// The method "of" returns the help of a sub-command. If the sub-command does not exist, the help is empty.
 func (h programHelp) of(program, command string) string {
 	key := program + " " + command
 	text, known := h.texts[key]

@@ -69,8 +69,8 @@ func (r *helmReleases) apply(file string, call helmCall) (map[string]any, error)
 	return values, nil
 }
 
-// missingValue returns the path of a value that is in before but not in after. If after has all values, missingValue
-// returns an empty string.
+// missingValue returns the path of a value that the map "before" contains and the map "after" lacks. If no value is
+// missing, missingValue returns an empty string.
 func missingValue(after, before map[string]any, prefix string) string {
 	for name, old := range before {
 		value, ok := after[name]

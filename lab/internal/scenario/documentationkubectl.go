@@ -85,8 +85,8 @@ func kubectlChange(call markdown.Call) (bool, error) {
 	return false, fmt.Errorf("the scenario does not know the command kubectl %s", read.verb)
 }
 
-// namespaced reports whether a call of kubectl only concerns objects of one namespace. Objects in files count as
-// namespaced.
+// The method namespaced reports whether a call of kubectl only concerns objects of one namespace. Objects in files
+// count as namespaced.
 func (c kubectlCall) namespaced() bool {
 	kinds := []string{"pod", "pods", "deploy", "deployment", "deployments", "sts", "statefulset", "ds", "daemonset",
 		"job", "cronjob", "configmap", "secret"}
@@ -100,8 +100,8 @@ func (c kubectlCall) namespaced() bool {
 	return slices.Contains(kinds, kind)
 }
 
-// readsOnly returns an error if a call of podlapse's program or of curl can change something, or if readsOnly does not
-// know its command.
+// readsOnly returns an error if a call of podlapse's program or of curl can change data, or if the scenario does not
+// know the sub-command.
 func readsOnly(call markdown.Call) error {
 	if call[0] == "curl" {
 		for _, word := range call[1:] {

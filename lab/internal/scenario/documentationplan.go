@@ -11,12 +11,11 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// documentedRun describes the execution of a documented command. The pattern until is nil if the command ends on its
-// own.
+// documentedRun describes the execution of a documented command.
 type documentedRun struct {
 	text  string         // text of the command, with the lab's names instead of placeholders
 	helm  markdown.Call  // arguments of helm, if the command calls helm; the scenario renders the chart itself
-	until *regexp.Regexp // pattern of the output after which the scenario interrupts the command
+	until *regexp.Regexp // output after which the scenario interrupts the command; nil if the command ends by itself
 	exits bool           // true if the command must exit with status 0 after an interrupt
 	stays bool           // true if the command keeps running until the end of its block
 	shows bool           // true if the command must print text on standard output
@@ -138,8 +137,8 @@ func replacePlaceholders(text string, names map[string]string) (replaced, unknow
 }
 
 // documentedEnd returns a pattern for the standard output of a command that does not end on its own. When the output
-// matches, the scenario can interrupt the command. If exits is true, the program handles the interrupt and must exit
-// with status 0. For all other commands, documentedEnd returns an empty string.
+// matches, the scenario can interrupt the command. The result "exits" is true if the program handles the interrupt and
+// must exit with status 0. For a command that ends on its own, documentedEnd returns an empty pattern.
 func documentedEnd(call markdown.Call) (until string, exits bool) {
 	const anyLine = `\n`
 	has := func(words ...string) bool {

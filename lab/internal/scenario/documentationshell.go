@@ -103,7 +103,7 @@ func (p *documentedProcess) finish() error {
 	return nil
 }
 
-// await waits until the command's standard output matches the pattern until.
+// await waits until the command's standard output matches the pattern in the field "until".
 func (p *documentedProcess) await() error {
 	limit := time.NewTimer(documentedLimit)
 	defer limit.Stop()

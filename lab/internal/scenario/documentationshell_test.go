@@ -8,13 +8,13 @@ import (
 	"testing"
 )
 
-// untilSignal is a script that runs until a signal ends it. The script starts no other program, because a new program
-// could lose an early signal. The script reads with a time limit, because the shell runs a trap only between two
-// commands.
+// untilSignal is a script that runs until a signal ends it. After its output "ready", the script starts no other
+// program, because a new program could lose an early signal. The script reads with a time limit, because the shell runs
+// a trap only between two commands.
 const untilSignal = "mkfifo never; exec 3<>never; echo ready; while :; do read -r -t 0.05 -u 3; done"
 
-// interruptible lets the commands of a test receive interrupts. A shell without job control, such as a
-// script, starts its background jobs with interrupts ignored. Programs inherit this setting unless their parent handles
+// interruptible lets the commands of a test receive interrupts. A shell without job control, such as a script, starts
+// its background jobs with interrupts ignored. Programs inherit this setting from a parent that does not handle
 // interrupts.
 func interruptible(t *testing.T) {
 	t.Helper()

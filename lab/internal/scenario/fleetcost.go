@@ -15,24 +15,26 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/synthetic"
 )
 
-// The load of fleet-cost.
+// The load of the scenario fleet-cost.
 const (
+	fleetNodes       = 100 // number of nodes with pods
 	fleetPodsPerNode = 5
-	fleetRate        = 10 // starts per second, on all nodes together
-	fleetStarts      = 100
-	fleetPairs       = 4 // number of pairs of blocks of starts, and of pairs of idle periods
+	fleetRate        = 10  // starts per second, on all nodes together
+	fleetStarts      = 100 // number of starts in a block, one on each node
+	fleetPairs       = 4   // number of pairs of blocks of starts, and of pairs of idle periods
 	fleetIdle        = 20 * time.Second
 	fleetAgents      = 4 // number of nodes with a real agent
 )
 
-// fleetCost measures how the cost of the agents grows with the number of nodes, on the lab's real API server and etcd.
-// The nodes and their pods are synthetic. Each node has a watch like the watch of its kubelet. A few nodes have a real
-// agent, and each other node has a bare watch with the same request instead. event-cost shows that an agent costs the
-// API server as much as a bare watch if the images are present. The scenario requires that both receive the same number
-// of bytes.
+// fleetCost measures how the cost of the agents grows with their number, on the lab's real API server and etcd. 100
+// synthetic nodes have pods. Each of these nodes has a watch like the watch of its kubelet. Further nodes have only an
+// agent: the API server must keep its watch open, but has nothing to send. A few nodes have a real agent, and each
+// other node has a bare watch with the same request instead. The scenario event-cost shows that an agent costs the API
+// server as much as a bare watch if the images are present. The scenario fleet-cost requires that an agent and a bare
+// watch receive the same number of bytes.
 //
-// kwok could play the nodes too. But kwok has no container runtime, so each agent would need the Events of each pod,
-// which agents on real nodes do not need.
+// kwok could simulate the nodes too, but kwok has no container runtime. Each agent would then need the Events of each
+// pod, which agents on real nodes do not need.
 func fleetCost(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	runtime := synthetic.NewRuntime()
 	stop, err := runtime.Serve(b.Node.ExtraSocket())
@@ -42,9 +44,12 @@ func fleetCost(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	defer stop()
 	f := fleet{bench: b, verdict: v, runtime: runtime}
 	defer func() { err = errors.Join(err, f.remove(context.WithoutCancel(ctx))) }()
+	if err := f.grow(ctx); err != nil {
+		return err
+	}
 	var sizes []fleetSize
-	for _, nodes := range []int{50, 100, 200} {
-		size, err := f.measure(ctx, nodes)
+	for _, agents := range []int{250, 500, 1000} {
+		size, err := f.measure(ctx, agents)
 		if err != nil {
 			return err
 		}
@@ -56,22 +61,23 @@ func fleetCost(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	return nil
 }
 
-// fleet is a number of synthetic nodes with pods.
+// fleet is a set of synthetic nodes with pods.
 type fleet struct {
 	bench   *bench.Bench
 	verdict *Verdict
 	runtime *synthetic.Runtime
 	nodes   int // number of registered nodes
+	agents  int // number of real agents and bare watches
 	blocks  int // number of blocks of starts so far
 }
 
 func fleetNode(i int) string { return fmt.Sprintf("fleet-%d", i+1) }
 
-// grow registers nodes and starts their pods, until the fleet has the given number of nodes.
-func (f *fleet) grow(ctx context.Context, nodes int) error {
+// grow registers the nodes and starts their pods.
+func (f *fleet) grow(ctx context.Context) error {
 	all, together := errgroup.WithContext(ctx)
 	all.SetLimit(16)
-	for ; f.nodes < nodes; f.nodes++ {
+	for ; f.nodes < fleetNodes; f.nodes++ {
 		node := f.nodes
 		all.Go(func() error {
 			if err := synthetic.Register(together, f.bench.Kube, fleetNode(node)); err != nil {
@@ -106,20 +112,16 @@ func (f *fleet) remove(ctx context.Context) error {
 	return errors.Join(failures...)
 }
 
-// measure measures the costs of the agents with the given number of nodes.
-func (f *fleet) measure(ctx context.Context, nodes int) (s fleetSize, err error) {
-	if err := f.grow(ctx, nodes); err != nil {
-		return s, err
-	}
-	s.nodes, s.pods = nodes, nodes*fleetPodsPerNode
+// measure measures the costs of the given number of agents.
+func (f *fleet) measure(ctx context.Context, agents int) (s fleetSize, err error) {
+	s.agents, f.agents = agents, agents
 	living, end := context.WithCancel(ctx)
 	kubelets, living := errgroup.WithContext(living)
 	defer func() { end(); err = errors.Join(err, kubelets.Wait()) }()
 	kubelets.Go(func() error { return f.keepAlive(living) })
-	if _, err := f.open(living, kubelets, nil); err != nil {
+	if err := f.open(living, kubelets, make([]*byteCount, f.nodes), 0); err != nil {
 		return s, err
 	}
-	var starts, idles []time.Duration
 	for i := range fleetPairs {
 		order := []bool{true, false}
 		if i%2 == 1 {
@@ -137,16 +139,14 @@ func (f *fleet) measure(ctx context.Context, nodes int) (s fleetSize, err error)
 				without = block
 			}
 		}
-		starts = append(starts, (with.start-without.start)/fleetStarts)
-		idles = append(idles, (with.idle-without.idle)*time.Second/fleetIdle)
+		s.start = append(s.start, (with.start-without.start)/fleetStarts)
+		s.idle = append(s.idle, (with.idle-without.idle)*time.Second/fleetIdle)
 	}
-	start, idle := pair(starts), pair(idles)
-	s.start, s.idle = start.mean, idle.mean
+	start, idle := pair(s.start), pair(s.idle)
 	f.verdict.Compared++
-	f.verdict.Note("%d nodes, %d pods: all agents together add %.3f ms of CPU to the API server and etcd per start "+
-		"(standard error %.3f), and %.2f ms per second without starts (standard error %.2f)", s.nodes, s.pods,
-		milliseconds(start.mean), milliseconds(start.standardError), milliseconds(idle.mean),
-		milliseconds(idle.standardError))
+	f.verdict.Note("%d agents: together, they add %.3f ms of CPU to the API server and etcd per start (standard error "+
+		"%.3f), and %.2f ms per second without starts (standard error %.2f)", agents, milliseconds(start.mean),
+		milliseconds(start.standardError), milliseconds(idle.mean), milliseconds(idle.standardError))
 	return s, nil
 }
 
@@ -164,23 +164,19 @@ func (f *fleet) keepAlive(ctx context.Context) error {
 	return all.Wait()
 }
 
-// open opens a bare watch for each node at the same time. If into is not nil, open skips the nodes with a real agent, and
-// counts the received bytes. The result is the time until all watches were open.
-func (f *fleet) open(ctx context.Context, group *errgroup.Group, into []*byteCount) (time.Duration, error) {
-	begunAt := time.Now()
+// open opens bare watches at the same time: one for each element of the list "into", from the index first. Each watch
+// counts its bytes in its element. If the element is nil, the watch does not count.
+func (f *fleet) open(ctx context.Context, group *errgroup.Group, into []*byteCount, first int) error {
 	opening, _ := errgroup.WithContext(ctx)
 	opening.SetLimit(64) // the TLS handshakes of more connections would only wait for the two cores
-	for i := range f.nodes {
+	for i, count := range into[first:] {
 		var received io.Writer = io.Discard
-		if into != nil {
-			if i < fleetAgents {
-				continue
-			}
-			received = into[i]
+		if count != nil {
+			received = count
 		}
-		opening.Go(func() error { return followNode(ctx, group, f.bench, fleetNode(i), received) })
+		opening.Go(func() error { return followNode(ctx, group, f.bench, fleetNode(first+i), received) })
 	}
-	return time.Since(begunAt), opening.Wait()
+	return opening.Wait()
 }
 
 // fleetBlock contains the CPU time of the API server and etcd during a block of starts, and during an idle period.
@@ -217,40 +213,39 @@ func (f *fleet) play(ctx context.Context, agents bool, s *fleetSize) (block flee
 		if err != nil {
 			return block, err
 		}
-		f.judgeBytes((after-before)/fleetAgents, (afterBare-beforeBare)/float64(f.loaded()-fleetAgents), s)
+		f.judgeBytes((after-before)/fleetAgents, (afterBare-beforeBare)/(fleetNodes-fleetAgents), s)
 	}
 	return block, f.clear(ctx)
 }
 
-// rollOut starts the agents of all nodes at once, and measures the cost.
+// rollOut opens all bare watches at once, and measures their cost. Then rollOut starts the real agents. The measured
+// memory includes the bare watches and the real agents.
 func (f *fleet) rollOut(ctx context.Context, group *errgroup.Group, s *fleetSize) ([]*byteCount, error) {
 	memory, err := f.bench.Node.APIServerMemory()
 	if err != nil {
 		return nil, err
 	}
-	bare := make([]*byteCount, f.nodes)
+	bare := make([]*byteCount, f.agents)
 	for i := range bare {
 		bare[i] = new(byteCount)
 	}
-	s.rollout, err = f.cost(func() error {
-		var err error
-		s.rolloutTook, err = f.open(ctx, group, bare)
-		return err
-	})
+	begunAt := time.Now()
+	cpu, err := f.cost(func() error { return f.open(ctx, group, bare, fleetAgents) })
 	if err != nil {
 		return nil, err
 	}
+	s.rollout, s.rolloutTook = append(s.rollout, cpu), append(s.rolloutTook, time.Since(begunAt))
 	for i := range fleetAgents {
 		if err := f.bench.Node.StartExtraAgent(ctx, fleetNode(i), i); err != nil {
 			return nil, err
 		}
 	}
 	after, err := f.bench.Node.APIServerMemory()
-	s.memory = max(s.memory, after-memory)
+	s.memory = append(s.memory, after-memory)
 	return bare, err
 }
 
-// cost returns the CPU time of the API server and etcd while an action runs.
+// The method cost returns the CPU time of the API server and etcd while an action runs.
 func (f *fleet) cost(action func() error) (time.Duration, error) {
 	before, err := f.bench.Node.ControlPlaneCPU()
 	if err != nil {
@@ -263,9 +258,6 @@ func (f *fleet) cost(action func() error) (time.Duration, error) {
 	return after - before, err
 }
 
-// loaded returns the number of nodes on which a block starts pods. Each of these nodes gets the same number of pods.
-func (f *fleet) loaded() int { return min(f.nodes, fleetStarts) }
-
 // load starts pods at a constant rate, each on the next node.
 func (f *fleet) load(ctx context.Context) error {
 	all, together := errgroup.WithContext(ctx)
@@ -274,7 +266,7 @@ func (f *fleet) load(ctx context.Context) error {
 			if err := sleep(together, time.Duration(i)*time.Second/fleetRate); err != nil {
 				return err
 			}
-			return f.start(together, fmt.Sprintf("block-%d-%d", f.blocks, i+1), i%f.loaded())
+			return f.start(together, fmt.Sprintf("block-%d-%d", f.blocks, i+1), i%fleetNodes)
 		})
 	}
 	if err := all.Wait(); err != nil {
@@ -293,7 +285,8 @@ func (f *fleet) clear(ctx context.Context) error {
 	return synthetic.ClearEvents(ctx, f.bench.Kube, f.bench.Namespace)
 }
 
-// received returns the number of bytes that the pod watches of all real agents, and all bare watches, received so far.
+// The method received returns two sums of received bytes. The first sum is for the pod watches of all real agents. The
+// second sum is for the bare watches of the nodes on which a block starts pods.
 func (f *fleet) received(ctx context.Context, bare []*byteCount) (agents, watches float64, err error) {
 	if bare == nil {
 		return 0, 0, nil
@@ -309,7 +302,7 @@ func (f *fleet) received(ctx context.Context, bare []*byteCount) (agents, watche
 		}
 		agents += bytes
 	}
-	for _, b := range bare[:f.loaded()] {
+	for _, b := range bare[:fleetNodes] {
 		watches += float64(b.Load())
 	}
 	return agents, watches, nil
@@ -317,11 +310,11 @@ func (f *fleet) received(ctx context.Context, bare []*byteCount) (agents, watche
 
 // judgeBytes requires that a real agent and a bare watch receive the same number of bytes for a start.
 func (f *fleet) judgeBytes(agent, bare float64, s *fleetSize) {
-	s.startBytes = agent * float64(f.loaded()) / fleetStarts
+	s.startBytes = append(s.startBytes, agent*fleetNodes/fleetStarts)
 	f.verdict.Compared++
 	const bookmarks = 0.05 // allowed relative difference, because bookmarks arrive at any time
 	if agent == 0 || math.Abs(agent-bare) > bookmarks*agent {
-		f.verdict.Problem("%d nodes: the watch of an agent received %.0f bytes, and a bare watch %.0f, want the "+
-			"same number", f.nodes, agent, bare)
+		f.verdict.Problem("%d agents: the watch of an agent received %.0f bytes, and a bare watch %.0f, want the "+
+			"same number", f.agents, agent, bare)
 	}
 }

@@ -2,63 +2,106 @@ package scenario
 
 import (
 	"fmt"
+	"math"
 	"time"
 )
 
-// The cluster for which fleet-cost extrapolates its measurements.
+// The size and the load of the cluster for which the scenario fleet-cost extrapolates its measurements.
 const (
-	largeNodes  = 5000
-	largeStarts = 100 // starts per second
+	largeFleet  = 5000 // number of nodes, each with one agent
+	largeStarts = 100  // starts per second
 )
 
-// fleetSize is the result of fleet-cost for one number of nodes. All costs are the costs of the agents alone.
+// fleetSize contains the measurements of the scenario fleet-cost with one number of agents. Each list has one value for
+// each pair of blocks. All costs are the costs of the agents alone.
 type fleetSize struct {
-	nodes, pods int
-	rollout     time.Duration // CPU time of the API server and etcd while all agents start at once
-	rolloutTook time.Duration // time until each agent had the pods of its node
-	idle        time.Duration // CPU time of the API server and etcd in one second without starts
-	start       time.Duration // CPU time of the API server and etcd for one start
-	memory      int64         // growth of the API server's resident memory, in bytes
-	startBytes  float64       // bytes that an agent's pod watch receives for one start
+	agents      int
+	rollout     []time.Duration // CPU time of the API server and etcd while all bare watches open at once
+	rolloutTook []time.Duration // time until all bare watches were open
+	idle        []time.Duration // CPU time of the API server and etcd in one second without starts
+	start       []time.Duration // CPU time of the API server and etcd for one start
+	memory      []int64         // growth of the API server's resident memory, in bytes
+	startBytes  []float64       // bytes that one agent's pod watch receives for one start
 }
 
-// line is a straight line through measured points: value = base + slope*nodes.
-type line struct{ base, slope float64 }
+// regression is a straight line through measured points, value = base + slope*agents, with the variance of the points
+// around the line.
+type regression struct {
+	base, slope      float64
+	variance         float64
+	points           int
+	meanX, deviation float64 // mean of the numbers of agents, and sum of their squared deviations from the mean
+}
 
-// fit returns the line with the least squared error.
-func fit(sizes []fleetSize, value func(fleetSize) float64) line {
-	n := float64(len(sizes))
-	var x, y, xx, xy float64
-	for _, s := range sizes {
-		v := value(s)
-		x, y, xx, xy = x+float64(s.nodes), y+v, xx+float64(s.nodes)*float64(s.nodes), xy+float64(s.nodes)*v
+// regress returns the line with the least squared error. It needs at least three points with two numbers of agents.
+func regress(x, y []float64) (r regression) {
+	n := float64(len(x))
+	r.points = len(x)
+	var meanY float64
+	for i := range x {
+		r.meanX += x[i] / n
+		meanY += y[i] / n
 	}
-	slope := (n*xy - x*y) / (n*xx - x*x)
-	return line{(y - slope*x) / n, slope}
+	var products float64
+	for i := range x {
+		r.deviation += (x[i] - r.meanX) * (x[i] - r.meanX)
+		products += (x[i] - r.meanX) * (y[i] - meanY)
+	}
+	r.slope = products / r.deviation
+	r.base = meanY - r.slope*r.meanX
+	for i := range x {
+		residual := y[i] - r.base - r.slope*x[i]
+		r.variance += residual * residual / (n - 2)
+	}
+	return r
 }
 
-// at returns the line's value for a number of nodes.
-func (l line) at(nodes int) float64 { return l.base + l.slope*float64(nodes) }
+// predict returns the line's value for a number of agents, and an upper limit with 95 % confidence. The limit assumes
+// that the line is straight beyond the measured points.
+func (r regression) predict(agents float64) (value, atMost float64) {
+	value = r.base + r.slope*agents
+	distance := agents - r.meanX
+	standardError := math.Sqrt(r.variance * (1/float64(r.points) + distance*distance/r.deviation))
+	return value, value + student95(r.points-2)*standardError
+}
 
-// extrapolation lists the measured values of each size, and the values of the fitted lines for the large cluster.
+// extrapolation lists the mean of the measured values for each number of agents, and the extrapolated value for the
+// large cluster.
 func extrapolation(sizes []fleetSize) []string {
-	row := func(what, unit string, value func(fleetSize) float64) string {
+	row := func(what, unit string, values func(fleetSize) []float64) string {
+		var x, y []float64
 		text := what
 		for _, s := range sizes {
-			text += fmt.Sprintf(" | %d nodes: %.4g %s", s.nodes, value(s), unit)
+			var sum float64
+			for _, v := range values(s) {
+				x, y = append(x, float64(s.agents)), append(y, v)
+				sum += v
+			}
+			text += fmt.Sprintf(" | %d agents: %.4g %s", s.agents, sum/float64(len(values(s))), unit)
 		}
-		return text + fmt.Sprintf(" | extrapolated to %d nodes: %.4g %s", largeNodes, fit(sizes, value).at(largeNodes),
-			unit)
+		value, atMost := regress(x, y).predict(largeFleet)
+		return text + fmt.Sprintf(" | extrapolated to %d agents: %.4g %s, at most %.4g with 95 %% confidence",
+			largeFleet, value, unit, atMost)
 	}
 	return []string{
-		row("all agents start at once, CPU", "s", func(s fleetSize) float64 { return s.rollout.Seconds() }),
-		row("all agents start at once, duration", "s", func(s fleetSize) float64 { return s.rolloutTook.Seconds() }),
-		row("memory of the API server", "MiB", func(s fleetSize) float64 { return float64(s.memory) / (1 << 20) }),
-		row("no pod starts, CPU", "% of a core", func(s fleetSize) float64 { return 100 * s.idle.Seconds() }),
-		row(fmt.Sprintf("%d starts per second, CPU", largeStarts), "% of a core", func(s fleetSize) float64 {
-			return 100 * largeStarts * s.start.Seconds()
+		row("all agents start at once, CPU", "s", func(s fleetSize) []float64 { return scaled(s.rollout, 1e-9) }),
+		row("all agents start at once, duration", "s", func(s fleetSize) []float64 {
+			return scaled(s.rolloutTook, 1e-9)
+		}),
+		row("memory of the API server", "MiB", func(s fleetSize) []float64 { return scaled(s.memory, 1.0/(1<<20)) }),
+		row("no pod starts, CPU", "% of a core", func(s fleetSize) []float64 { return scaled(s.idle, 100e-9) }),
+		row(fmt.Sprintf("%d starts per second, CPU", largeStarts), "% of a core", func(s fleetSize) []float64 {
+			return scaled(s.start, 100e-9*largeStarts)
 		}),
 		row(fmt.Sprintf("%d starts per second, received by all agents", largeStarts), "kB/s",
-			func(s fleetSize) float64 { return largeStarts * s.startBytes / 1000 }),
+			func(s fleetSize) []float64 { return scaled(s.startBytes, largeStarts/1e3) }),
 	}
+}
+
+func scaled[T ~int64 | ~float64](values []T, by float64) []float64 {
+	result := make([]float64, len(values))
+	for i, v := range values {
+		result[i] = float64(v) * by
+	}
+	return result
 }

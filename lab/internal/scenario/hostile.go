@@ -57,7 +57,7 @@ func judgeHostile(ctx context.Context, b *bench.Bench, v *Verdict, token string)
 	return nil
 }
 
-// A hostile is a malicious client.
+// hostile simulates a malicious client.
 type hostile struct {
 	agent string // HOST:PORT
 	v     *Verdict
@@ -151,7 +151,7 @@ func (h hostile) silence(ctx context.Context) (connections, error) {
 	return held, nil
 }
 
-// connections contains connections on which the client sends nothing more.
+// The type connections contains connections on which the client sends nothing more.
 type connections struct {
 	begunAt time.Time
 	all     []net.Conn
@@ -194,7 +194,7 @@ func (h hostile) probe(ctx context.Context, when string) {
 	}
 }
 
-// memory returns the agent's resident memory in bytes, from the agent's metrics.
+// The method memory returns the agent's resident memory in bytes, from the agent's metrics.
 func (h hostile) memory(ctx context.Context, token string) (float64, error) {
 	status, text, err := tokenClient{server: "http://" + h.agent}.ask(ctx, "/metrics", token)
 	if err != nil {
@@ -218,7 +218,7 @@ func (h hostile) connect(ctx context.Context, client string) (net.Conn, error) {
 }
 
 func exchange(connection net.Conn, request string) (status int, err error) {
-	// The agent might respond and close the connection before it has read the entire request.
+	// The agent might respond and close the connection before the agent has read the entire request.
 	_, _ = io.WriteString(connection, request)
 	return answer(bufio.NewReader(connection))
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/prometheus"
 )
 
-// The durations in hostile-tenant. The injected faults are long, so that a delay from the machine's load cannot be
-// mistaken for a fault.
+// The durations in the scenario hostile-tenant. The injected faults are long, so that a delay from the machine's load
+// cannot be mistaken for a fault.
 const (
 	honestFault = 2 * time.Second // duration of each fault of an honest pod
 	// duration of the first pull; the pull is long, because a busy machine starts the waiting pods late
@@ -24,14 +24,14 @@ const (
 	attackAtMost = 90 * time.Second // an attack stops after this time, even if the honest pods are still starting
 )
 
-// tenantRun is one run of hostile-tenant.
+// tenantRun is one run of the scenario hostile-tenant.
 type tenantRun struct {
 	bench  *bench.Bench
 	exam   *exam
 	v      *Verdict
 	blocks []honestBlock
 	memory memoryWatch
-	// prometheus is the client of a Prometheus with the real rules. Each block starts an empty Prometheus.
+	// The client of a Prometheus with an accelerated copy of the real rules. Each block starts an empty Prometheus.
 	prometheus prometheus.Client
 }
 
@@ -46,7 +46,7 @@ type honestBlock struct {
 }
 
 // hostileTenant starts the same honest pods alone and during an attack. The attacker is a tenant with the built-in role
-// edit in its own namespace. The tenant sends the API server malicious requests that this role allows. The scenario
+// "edit" in its own namespace. The tenant sends the API server malicious requests that this role allows. The scenario
 // runs with the agent's default configuration and with --events=cluster. Independent logs show the true causes of each
 // honest pod. Each pod is also compared with its counterparts in the blocks without the attack. A Prometheus with an
 // accelerated copy of the real rules must raise the same alerts with and without the attack.
@@ -71,7 +71,7 @@ func hostileTenant(ctx context.Context, b *bench.Bench, v *Verdict) (err error) 
 	if err := r.runAttacked(ctx, t, "attacked"); err != nil {
 		return err
 	}
-	// The agent restarts while the tenant's objects still exist. The first block with the new flags has an attack.
+	// The agent restarts with new flags while the tenant's objects still exist. Then the tenant attacks again.
 	if err := r.configure(ctx, "--events=cluster"); err != nil {
 		return err
 	}
@@ -89,8 +89,8 @@ func hostileTenant(ctx context.Context, b *bench.Bench, v *Verdict) (err error) 
 	return e.report(ctx, v)
 }
 
-// configure restarts the agent with these flags, unless the agent already runs with these flags. configure then waits
-// until the agent has run for five seconds.
+// If the agent does not have these flags yet, configure restarts the agent with these flags. configure then waits until
+// the agent has run for five seconds.
 func (r *tenantRun) configure(ctx context.Context, flags ...string) error {
 	if err := r.bench.Node.RestartAgentWith(ctx, node.AgentChange{Flags: flags}); err != nil {
 		return err
@@ -184,8 +184,8 @@ func (r *tenantRun) play(ctx context.Context, block string) error {
 	return r.exam.play(ctx, examStage{name: block, rows: honestRows(block)}, len(r.blocks))
 }
 
-// honestRows returns the honest pods of a block. Each pod's name ends with the name of the block. Pods whose images are
-// missing come first, because the kubelet pulls images one after the other.
+// honestRows returns the rows of the honest pods of a block. Each pod's name ends with the name of the block. Pods
+// whose images are missing come first, because the kubelet pulls images one after the other.
 func honestRows(block string) (rows []examRow) {
 	long := func() time.Duration { return honestFault }
 	cold := func(ctx context.Context, x *examPod, takes time.Duration) error {

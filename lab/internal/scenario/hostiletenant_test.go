@@ -72,7 +72,7 @@ func TestJudgeCounterparts(t *testing.T) {
 	}
 }
 
-// queuedFor returns the true stretch of a pod that waited for other pulls for the given time.
+// queuedFor returns the truth about a pod that waited for other pulls for the given time.
 func queuedFor(length time.Duration) []blame.Stretch {
 	from := time.Unix(1_000_000_000, 0)
 	return []blame.Stretch{{Span: blame.Span{From: from, To: from.Add(length)}, Causes: []blame.Cause{blame.PullQueue}}}

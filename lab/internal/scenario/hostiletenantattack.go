@@ -34,9 +34,9 @@ const (
 // agent must report these names only for the tenant's own pods.
 const invention = "mallory"
 
-// tenant is a client with the built-in role edit in one namespace.
+// tenant is a client with the built-in role "edit" in one namespace.
 type tenant struct {
-	bench     *bench.Bench // source of other tenants' pod names, UIDs and images, which a tenant can know
+	bench     *bench.Bench // source of the names, UIDs and images of other tenants' pods, which a tenant can know
 	namespace string
 	kube      *kube.Client // client with the tenant's token
 	attacks   []*attackRun
@@ -69,8 +69,8 @@ type attackRun struct {
 	why                     string // first refusal or error of the API server
 }
 
-// newTenant creates a namespace, an account with the role edit in this namespace, and pods that never start. The agent
-// requests more evidence about these pods.
+// newTenant creates a namespace, and an account with the role "edit" in this namespace. newTenant also pushes an image
+// that the node does not have.
 func newTenant(ctx context.Context, b *bench.Bench) (*tenant, error) {
 	const account = "tenant"
 	t := &tenant{bench: b, namespace: bench.FreshName("hostile-tenants-own")}
@@ -270,7 +270,8 @@ func (t *attackRun) count(ctx context.Context, err error) {
 }
 
 // note adds the numbers of requests to the verdict. The tenant must have tried each attack in the list. The API server
-// must have accepted each attack, unless the attack's row allows a refusal.
+// must have accepted at least one request of each attack. If the attack's row allows a refusal, the API server can have
+// refused all requests.
 func (t *tenant) note(v *Verdict) {
 	var sent, refused, troubled int
 	for _, a := range t.attacks {

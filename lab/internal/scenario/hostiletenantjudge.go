@@ -18,7 +18,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// Limits for the results of hostile-tenant.
+// Limits for the results of the scenario hostile-tenant.
 const (
 	mostResident = 60 << 20 // largest allowed resident memory, in bytes; the container's limit is 90 MiB
 	memoryEvery  = 500 * time.Millisecond
@@ -26,8 +26,8 @@ const (
 	// Phases of at least this duration are compared with the phases of the counterparts. The duration of shorter phases
 	// depends on the load of the machine.
 	comparedFrom = time.Second
-	// The tenant's pods and requests cause real load, so the comparison with the counterparts allows this difference.
-	// The comparison with the independent logs has no such allowance.
+	// The tenant's pods and requests cause real load, so the comparison with the counterparts allows a difference of
+	// this length. The comparison with the independent logs has no such allowance.
 	loadLimit = time.Second
 )
 
@@ -88,8 +88,9 @@ func (m *memoryWatch) judge(v *Verdict, block string) {
 	}
 }
 
-// judgeMetrics requires that the metrics of pulls grew by no more than the block allows. The metrics must count the
-// real pulls under their registry, and must not contain a name that the tenant invented. The clock skew must be right.
+// judgeMetrics checks how much the metrics of pulls grew during the block. The growth must not exceed the time that the
+// pulls of the block can take. The metrics must count the real pulls under their registry, and must not contain a name
+// that the tenant invented. The clock skew must be right.
 func (r *tenantRun) judgeMetrics(block honestBlock) {
 	lasted := block.to.Sub(block.from)
 	before, after := samplesOf(block.before), samplesOf(block.after)
@@ -197,7 +198,8 @@ func samplesOf(text string) map[string]float64 {
 	return all
 }
 
-// judgeInventions requires that the agent's data about the honest pods contain no invented name and no joined pull.
+// judgeInventions requires that the agent's data about the honest pods contain no invented name and no pull with the
+// outcome "joined".
 func (r *tenantRun) judgeInventions(block honestBlock) {
 	for _, result := range r.resultsOf(block.name) {
 		r.v.Compared++
@@ -240,7 +242,7 @@ func (r *tenantRun) judgeTenantsPods(ctx context.Context, t *tenant, block hones
 	return nil
 }
 
-// outlives returns the durations in a timeline that are longer than the pod's age.
+// The function outlives returns the durations in a timeline that are longer than the pod's age.
 func outlives(timeline agent.Timeline, now time.Time) (problems []string) {
 	// The control plane truncates the creation time to whole seconds.
 	lived := now.Sub(timeline.CreatedAt) + time.Second

@@ -96,7 +96,7 @@ func changeKubelets(ctx context.Context, t *attackRun) {
 
 func deleteKubelets(ctx context.Context, t *attackRun) {
 	if t.round == 0 {
-		return // changeKubelets can only change Events that already exist
+		return // the first round keeps these Events, so that changeKubelets can change them
 	}
 	for _, name := range slices.Backward(t.kubeletEvents(ctx, 8)) {
 		t.count(ctx, t.kube.Delete(ctx, t.path("events")+"/"+name))

@@ -114,9 +114,9 @@ func runInAgent(ctx context.Context, b *bench.Bench, pod corev1.Pod,
 	return out.String(), failures.String(), err
 }
 
-// judgeManifests applies every object of every way to install the agent in a dry run, as for a new installation. The
-// API server refuses unknown fields and values of the wrong type. For kinds outside Kubernetes, the scenario installs
-// the real definitions.
+// judgeManifests applies the objects of every way to install the agent in a dry run, while the agent is not installed.
+// The API server refuses unknown fields and values of the wrong type. For kinds outside Kubernetes, the scenario
+// installs the real definitions.
 func judgeManifests(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	variants, err := renderVariants(b.Node)
 	if err != nil {
@@ -215,8 +215,8 @@ type installation struct {
 	name       string // name of the pod whose start-up the agent reports
 	bare       bool   // true if the scenario deploys the unchanged base, without a state directory
 	components []string
-	// The field more contains a function that makes the agent use all its permissions. If the pod's start-up is
-	// sufficient, more is nil.
+	// The function in the field "more" makes the agent use all its permissions. If the pod's start-up is sufficient,
+	// the field is nil.
 	more func(context.Context) error
 }
 

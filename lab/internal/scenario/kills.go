@@ -8,8 +8,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// kill is one SIGKILL to the agent. Before the signal, the agent runs for the time in the field named after. After the
-// signal, the agent stays down for the time in the field named down.
+// kill is one SIGKILL to the agent. The field "after" is the time for which the agent runs before the signal. The field
+// "down" is the time for which the agent stays down after the signal.
 type kill struct{ after, down time.Duration }
 
 // killPlan draws the times at which the agent is killed. Most kills interrupt the agent's normal work, and some
@@ -21,7 +21,7 @@ func killPlan(random *rand.Rand, count int) []kill {
 		kills[i] = kill{after: 300*time.Millisecond + upTo(4700*time.Millisecond), down: upTo(100 * time.Millisecond)}
 		switch random.IntN(10) {
 		case 0, 1, 2:
-			kills[i].after = upTo(300 * time.Millisecond) // a crash loop
+			kills[i].after = upTo(300 * time.Millisecond) // the kill interrupts the start, like in a crash loop
 		case 3:
 			kills[i].down = upTo(2 * time.Second)
 		}

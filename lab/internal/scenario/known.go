@@ -29,8 +29,8 @@ type knownLength struct {
 	// begunBefore is a time before the start of the phase, according to the kubelet or the runtime. The field is zero
 	// if the time is unknown.
 	begunBefore time.Time
-	begunBy     time.Time // time at which the phase had also started according to the runtime; zero if unknown
-	// time at which the phase had also ended according to the runtime or the kubelet; zero if unknown
+	begunBy     time.Time // time by which the phase had started according to the runtime; zero if unknown
+	// time by which the phase had ended according to the runtime or the kubelet; zero if unknown
 	endedBy      time.Time
 	injectorEnds bool // true if the injector alone ends the phase, without a reaction of a component
 }
@@ -42,14 +42,14 @@ type knownMilestone struct {
 	held      bench.Span
 }
 
-// knownSpan is a phase on the control plane's clock, between the milestones from and to. If the field phase is empty,
-// the span is the whole start-up.
+// knownSpan is a phase on the control plane's clock, between the milestones in the fields "from" and "to". If the field
+// "phase" is empty, the span is the whole start-up.
 type knownSpan struct {
 	phase    string
 	from, to bench.Span
 }
 
-// accounts contains the records of each independent source about one pod.
+// The type accounts contains the records of each independent source about one pod.
 type accounts struct {
 	takenUpAt time.Time // time of the pickup, from the kubelet's log
 	boundAt   time.Time // time of the binding, from the scheduler's Event
@@ -102,9 +102,9 @@ func (p plan) ask(ctx context.Context, b *bench.Bench, seen bench.Arrival, c cal
 	return k, nil
 }
 
-// lengths returns the phases on the node's clock. If a component starts or ends a phase, the component's own log
-// contains the time of this start or end. The log is accurate to one or two milliseconds. If an injected delay ends the
-// phase, the injector's log contains the time of the end:
+// The method lengths returns the phases on the node's clock. If a component starts or ends a phase, the component's own
+// log contains the time of this start or end. The log is accurate to one or two milliseconds. If an injected delay ends
+// the phase, the injector's log contains the time of the end:
 //
 //   - volumes, or pod_config while a Secret is missing: from the kubelet's pickup of the pod until the kubelet requests
 //     a sandbox. The creation of the Secret is not the end: the kubelet finds the Secret at its next attempt, after a
@@ -119,8 +119,8 @@ func (p plan) ask(ctx context.Context, b *bench.Bench, seen bench.Arrival, c cal
 //     than this timestamp.
 //   - post_start_hook: from the time when the container runs until the hook's last log line.
 //   - startup_probe, readiness_probe: from the end of the previous step until the probe logs its success. About ten
-//     milliseconds later, the kubelet learns the result, and then the API server. The kubelet logs when it learns the
-//     result of a readiness probe.
+//     milliseconds later, the kubelet learns the result, and then the API server. The kubelet logs the time when
+//     the kubelet learns the result of a readiness probe.
 func (p plan) lengths(a accounts) []knownLength {
 	lengths := []knownLength{
 		{phase: p.mountPhase(), injected: p.secretAfter,
@@ -144,8 +144,8 @@ func (p plan) lengths(a accounts) []knownLength {
 	at := a.runningAt(mainName)
 	startedAt := at
 	begunBefore, begunBy := a.runtime.StartAskedAt[mainName], a.runtime.RunningAt[mainName]
-	// All delays injected here start with the process. If a probe passed late, a part of the next delay was already
-	// over.
+	// All delays below start when the container's process starts. If one probe passed late, a part of the next probe's
+	// delay was already over.
 	next := func(phase string, after time.Duration, word string) {
 		end := a.stated[mainName][word]
 		lengths = append(lengths, knownLength{phase: phase, container: mainName,

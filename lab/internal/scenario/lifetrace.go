@@ -70,8 +70,8 @@ func lifeTrace(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return nil
 }
 
-// awaitSpans waits until the receiver has enough spans of each kind about the bench's namespace. The argument least
-// contains the required numbers. awaitSpans returns all spans.
+// awaitSpans waits until the receiver has enough spans of each kind about the bench's namespace, and returns all spans.
+// The argument "least" contains the required number of spans for each kind.
 func awaitSpans(ctx context.Context, b *bench.Bench, least map[string]int) (spans []otlp.Span, err error) {
 	err = b.Node.Report.Wait(ctx, "spans", 30*time.Second, 100*time.Millisecond, func(context.Context) (err error) {
 		if spans, err = spansSent(b); err != nil {

@@ -21,7 +21,7 @@ const callLimit = 150 * time.Millisecond
 // injectorLimit is the longest time that a phase on a very busy machine takes in addition to its injected delay.
 const injectorLimit = 5 * time.Second
 
-// newReading returns a reading with the truth about a phase, without the agent's values.
+// newReading returns a reading that contains the truth about a phase, but none of the agent's values.
 func newReading(pod string, k knownLength) reading {
 	r := reading{pod: pod, phase: k.phase, container: k.container, then: k.then, injected: k.injected,
 		happened: k.truth}
@@ -53,7 +53,7 @@ func (k knownLength) happenedOtherwise() error {
 	return nil
 }
 
-// A reading is one phase of the agent's timeline together with the truth.
+// reading is one phase of the agent's timeline together with the truth.
 type reading struct {
 	pod, phase, container string
 	then                  string
@@ -66,8 +66,8 @@ type reading struct {
 	reported              bench.Span    // ends of the phase according to the agent
 	measured, stated      time.Duration
 	missing               bool
-	mergedIn              string // name of the phase that contains this missing phase, completely or partly
-	// partly is the duration of the phase mergedIn, if that phase contains only a part of this phase.
+	mergedIn              string // name of the phase that contains this phase, completely or partly
+	// The field partly is the total duration of the unattributed phases that can contain a part of this phase.
 	partly time.Duration
 }
 
@@ -105,8 +105,8 @@ func (r *reading) read(timeline agent.Timeline) error {
 	return nil
 }
 
-// readPart adds unattributed stretches that can belong to the phase. An example is the time in which the runtime did
-// not respond.
+// readPart adds unattributed phases that can contain a part of this phase. An example is the time in which the runtime
+// did not respond.
 func (r *reading) readPart(timeline agent.Timeline) error {
 	for _, p := range timeline.Phases {
 		if r.missing || p.Phase != "unattributed" || p.Container != r.container ||
@@ -123,7 +123,7 @@ func (r *reading) readPart(timeline agent.Timeline) error {
 	return nil
 }
 
-// readThen adds the duration of the phase in the field then. The stated error of the two phases is at most the sum of
+// readThen adds the duration of the phase in the field "then". The stated error of the two phases is at most the sum of
 // their errors.
 func (r *reading) readThen(timeline agent.Timeline) error {
 	length, _, err := timeline.In(r.then, r.container)

@@ -20,8 +20,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-// The scenario traces makes the agent send its data to the OpenTelemetry Collector's receiver, first over HTTP and then
-// over gRPC.
+// The scenario "otlp" makes the agent send its data to the OpenTelemetry Collector's receiver, first over HTTP and
+// then over gRPC.
 func traces(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if _, err := startSending(ctx, b); err != nil {
 		return err

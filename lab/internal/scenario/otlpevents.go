@@ -24,8 +24,8 @@ const (
 const combinedMarker = "(combined from similar events)"
 
 // judgeEvents requires the kubelet's Events on the root span. The span must have the Events on which the record's
-// milestones are based. The span must also have all earlier Events about containers, because an Event watch was open at
-// that time.
+// milestones are based. An Event watch was open until the last of these Events, so the span must also have all earlier
+// Events about containers.
 func (v *Verdict) judgeEvents(root otlp.Span, t agent.Timeline) {
 	stated, err := agent.Nanoseconds(t.TotalError)
 	if err != nil {
@@ -75,7 +75,7 @@ func startsWith(t agent.Timeline, container string) bool {
 	return known && pull.Kind != agent.Ephemeral
 }
 
-// requireEvent requires an Event for a milestone, unless the record lists the Event as lost.
+// requireEvent requires an Event for a milestone. If the record lists the Event as lost, the Event can be missing.
 func (v *Verdict) requireEvent(root otlp.Span, t agent.Timeline, m agent.Milestone, reason string) {
 	if slices.Contains(t.LostEvents, reason+"/"+m.Container) || len(root.Events) == mostEvents {
 		return

@@ -127,7 +127,7 @@ func (v *Verdict) attributes(s otlp.Span, t agent.Timeline) {
 // spans that the other report lacks.
 func (v *Verdict) sameSpans(first, second otlp.Report) {
 	v.Compared++
-	named := make(map[string]string) // a span's identity (key) and its IDs (value)
+	named := make(map[string]string) // the IDs of each span, by the span's identity
 	for _, s := range identified(first) {
 		named[s.identity] = s.ids
 	}

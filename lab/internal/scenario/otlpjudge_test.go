@@ -17,7 +17,7 @@ type traceCase struct {
 	want string // part of the expected output; empty if the verdict passes
 }
 
-// judgeTraces checks the trace that the function sent returns, after each edit.
+// judgeTraces edits the result of the function "sent" in several ways, and checks the trace after each edit.
 func judgeTraces(t *testing.T, cases map[string]traceCase) {
 	t.Helper()
 	for name, test := range cases {

@@ -151,7 +151,7 @@ func lifeOf(t agent.Timeline, container string) (l life) {
 	return l
 }
 
-// earlierStretch returns the interval of the earlier of two instants. If two is false, only b is set, and
+// earlierStretch returns the interval of the earlier of two instants. If the argument "two" is false, a is not set, and
 // earlierStretch returns b.
 func earlierStretch(two bool, a, b stretch) stretch {
 	if !two {
@@ -166,8 +166,8 @@ func earlierStretch(two bool, a, b stretch) stretch {
 	return a
 }
 
-// laterStretch returns the interval of the later of two instants. If two is false, only b is set, and laterStretch
-// returns b.
+// laterStretch returns the interval of the later of two instants. If the argument "two" is false, a is not set, and
+// laterStretch returns b.
 func laterStretch(two bool, a, b stretch) stretch {
 	if !two {
 		return b

@@ -22,7 +22,7 @@ const (
 	phoneWidth, phoneHeight = 390, 844
 )
 
-// soon is the maximum time until the page shows received data.
+// The constant soon is the maximum time until the page shows received data.
 const soon = 5 * time.Second
 
 // showPage opens the agent's page in a real browser while pods start. Two pods of a Deployment have an image that the
@@ -139,7 +139,8 @@ func (p *pageRun) judgeStarting(context.Context) error {
 	return errors.Join(p.picture("pulling"), p.follow("#/?q="+p.bench.Namespace))
 }
 
-// judgeReady requires that the row of each pod changes to ready and leaves the list of starting pods.
+// judgeReady requires that the row of each pod, except the stuck pod, changes to ready and leaves the list of starting
+// pods.
 func (p *pageRun) judgeReady(ctx context.Context) error {
 	for _, pod := range append([]string{cachedPod}, p.shop...) {
 		if err := p.bench.AwaitReady(ctx, pod, time.Minute); err != nil {

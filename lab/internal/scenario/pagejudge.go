@@ -85,7 +85,7 @@ func (p *pageRun) judgeBar(pod string, got, want page.Bar) {
 	}
 }
 
-// judgePull requires that the box at the pointer shows the details of the phase pull, and that the page shows the
+// judgePull requires that the box at the pointer shows the details of the phase "pull", and that the page shows the
 // layers of the pull.
 func (p *pageRun) judgePull(timeline agent.Timeline) error {
 	i := slices.IndexFunc(timeline.Phases, func(phase agent.Phase) bool { return phase.Phase == "pull" })

@@ -2,8 +2,8 @@ package scenario
 
 import "math"
 
-// pairedDifferences summarizes the differences within pairs of measurements. Each pair has one measurement with the
-// cost and one measurement without the cost. The values are durations or bytes.
+// pairedDifferences summarizes the differences within pairs of measurements, such as a measurement with agents and a
+// measurement without agents. The values are durations or bytes.
 type pairedDifferences[T ~int64] struct {
 	mean, standardError T
 	pairs               int

@@ -40,8 +40,8 @@ const (
 
 func (p plan) completes() bool { return p.runFor > 0 }
 
-// outcomes returns the possible final states of the start-up. A pod that completes can be ready before its completion,
-// if the agent observes the ready state in time.
+// The method outcomes returns the possible final states of the start-up. A pod that completes can be ready before its
+// completion, if the agent observes the ready state in time.
 func (p plan) outcomes() []string {
 	if p.completes() {
 		return []string{agent.Ready, agent.Succeeded}
@@ -60,7 +60,7 @@ func (p plan) hookedContainer() string {
 	return hookedName
 }
 
-// spec returns the pod's specification. The argument cold is the image of the main container.
+// spec returns the pod's specification. The argument "cold" is the image of the main container.
 func (p plan) spec(base, cold string) corev1.PodSpec {
 	spec := corev1.PodSpec{InitContainers: []corev1.Container{bench.InitContainer(initName, base, p.initRun)}}
 	main := bench.MainContainer(mainName, cold, p.readyAfter)
@@ -94,7 +94,7 @@ func (p plan) spec(base, cold string) corev1.PodSpec {
 	return spec
 }
 
-// calls contains the times of the scenario's requests that start or end a phase.
+// The type calls contains the times of the scenario's requests that start or end a phase.
 type calls struct{ created, lifted, approved bench.Span }
 
 // startLimit is the time limit of a start-up.

@@ -25,7 +25,7 @@ import (
 // pressureWitness records the kernel's counter of the time for which tasks waited for a resource. pressureWitness reads
 // the counter much more often than the agent does.
 type pressureWitness struct {
-	resource string // cpu or io
+	resource string // "cpu" or "io"
 	stop     func()
 
 	mu       sync.Mutex
@@ -77,7 +77,7 @@ func (w *pressureWitness) look() error {
 	return nil
 }
 
-// nearest returns the index of the sample nearest to an instant.
+// The method nearest returns the index of the sample nearest to an instant.
 func (w *pressureWitness) nearest(at time.Time) (best int) {
 	for i := range w.at {
 		if w.at[i].Sub(at).Abs() < w.at[best].Sub(at).Abs() {
@@ -130,8 +130,8 @@ func (all waitObservers) stop() {
 	}
 }
 
-// longestWait is the largest allowance for waiting tasks near the ends of a phase. A continuously busy machine gets no
-// larger allowance.
+// longestWait is the longest waiting time of tasks that a comparison allows near the ends of a phase. The limit also
+// holds on a continuously busy machine.
 const longestWait = 150 * time.Millisecond
 
 // waitedNear returns the time for which tasks waited near the ends of an interval, at most longestWait.
@@ -161,7 +161,7 @@ func (w *pressureWitness) reportedShare(p agent.Pressure) float64 {
 }
 
 // For each long phase, judge compares the pressure that the agent reports with the measured pressure. At least one
-// phase must have high pressure. If the argument phases is not empty, this phase must be one of the given phases. The
+// phase must have high pressure. If the argument "phases" is not empty, this argument must contain the phase. The
 // verdict must also mention the pressure.
 func (w *pressureWitness) judge(timeline agent.Timeline, v *Verdict, phases ...string) {
 	if !w.measured {

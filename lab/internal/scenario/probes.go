@@ -21,8 +21,8 @@ import (
 const (
 	probeSlow    = 300 * time.Millisecond // delay of the slow targets
 	probeTimeout = 800 * time.Millisecond
-	// probeConnect is the longest time of a probe before the stage that times out. The timeout includes this time, so
-	// the last stage can be shorter than the timeout.
+	// probeConnect is the longest time that a probe needs before the stage that times out. The timeout includes this
+	// time, so the last stage can be shorter than the timeout.
 	probeConnect = 50 * time.Millisecond
 	probeWithin  = 250 * time.Millisecond // largest time in addition to the injected delay, on a busy machine
 	probeFlavor  = "of-the-scenario"      // value of the header that one target requires
@@ -292,7 +292,7 @@ func judgeProbeLog(b *bench.Bench, v *Verdict) error {
 	return nil
 }
 
-// free returns a loopback address without a listener.
+// The function free returns a loopback address without a listener.
 func free() (string, error) {
 	listener, err := net.Listen("tcp", layout.Address(0))
 	if err != nil {

@@ -73,8 +73,9 @@ func answerName(conn net.PacketConn, to net.Addr, question dnsmessage.Message, l
 	}
 }
 
-// probeTargets are proxies of the lab's registry. One proxy responds late, one proxy never responds, one proxy refuses
-// all clients, and one proxy requires a header. Another target is an address without a listener.
+// probeTargets contains the addresses of four HTTP servers. One server is a slow proxy of the lab's registry, one
+// server never responds, one server refuses all requests to a registry, and one server requires a header. The fifth
+// address has no listener.
 type probeTargets struct {
 	slow, silent, refuses, flavored, dead string
 	stop                                  func()

@@ -14,15 +14,15 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/prometheus"
 )
 
-// The names of the agent's metrics of durations.
+// The names of the agent's duration metrics.
 const (
 	startupHistogram = "podlapse_pod_startup_duration_seconds"
 	pullHistogram    = "podlapse_image_pull_duration_seconds"
 	podSeries        = "podlapse_pod_startup_seconds"
 )
 
-// The scenario scrape starts three pods, each with a duration in a different bucket, while a real Prometheus scrapes
-// the agent. Then scrape sends typical queries.
+// The scenario "prometheus" starts three pods, each with a duration in a different bucket, while a real Prometheus
+// scrapes the agent. Then the scenario sends typical queries.
 func scrape(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const initRun = 300 * time.Millisecond
 	pods := []scrapedPod{ // the start-ups take about 7, 14 and 24 seconds
@@ -73,7 +73,7 @@ func (p *promRun) await(ctx context.Context, what string, limit time.Duration,
 	return p.bench.Node.Report.Wait(ctx, what, limit, 200*time.Millisecond, check)
 }
 
-// value queries an expression that must have exactly one sample.
+// value returns the result of an expression that must have exactly one sample.
 func (p *promRun) value(ctx context.Context, client prometheus.Client, expression string) (float64, error) {
 	samples, err := client.Query(ctx, expression)
 	if err != nil {

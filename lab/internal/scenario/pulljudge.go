@@ -115,7 +115,7 @@ func (j *pullJudge) judgeImage(c pullCase, want wantedPull, truth []bench.Attemp
 	}
 }
 
-// inconclusive returns the reason why the case is not conclusive, or an empty string.
+// The method inconclusive returns the reason why the case is not conclusive, or an empty string.
 func (w wantedPull) inconclusive(c pullCase, truth []bench.Attempt) string {
 	failures, hit := 0, false
 	for _, a := range truth {
@@ -230,7 +230,7 @@ func (j *pullJudge) length(what string, truth time.Duration, reported json.Numbe
 // judgeBytes requires that the agent counts exactly the bytes that the registry sent. If a fault interrupted a
 // response, only the sent part counts.
 func (j *pullJudge) judgeBytes(what string, c pullCase, truth bench.Attempt, pull agent.Pull) {
-	const besides = 16 << 10 // maximum size of the configuration; the agent is allowed to omit it from the count
+	const besides = 16 << 10 // maximum size of the configuration, which the agent is allowed to omit from the count
 	switch {
 	case c.cutOff || c.mayShare || truth.Failed() || pull.Outcome != agent.Downloaded:
 	case pull.Download == nil && j.view.isFull():

@@ -83,7 +83,7 @@ func (j *pullJudge) judgeLive(watched *liveWatch) {
 	// Both the agent and the kubelet's log have a delay when a pull starts or ends.
 	const slack = 2 * time.Second
 	seen := make(map[realPull]bool)
-	wrong := make(map[string]int) // number of occurrences by description
+	wrong := make(map[string]int) // number of wrong pulls, by description
 	for _, answer := range watched.answers {
 		for _, item := range answer.items {
 			j.verdict.Compared++

@@ -14,9 +14,9 @@ import (
 // another case.
 const parallelPulls = 12
 
-// pulls runs every case. Failing cases run concurrently, because they mostly wait for the kubelet's next attempt. The
-// other cases run one at a time, because two concurrent pulls would disturb the measurements on a small machine. Only
-// the first case, with a back-off of a minute, runs during all other cases.
+// The scenario "pulls" runs every case. Failing cases run concurrently, because they mostly wait for the kubelet's next
+// attempt. The other cases run one at a time, because two concurrent pulls would disturb the measurements on a small
+// machine. Only the first case, with a back-off of a minute, runs during all other cases.
 func pulls(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	if err := b.Node.PullInParallel(ctx, parallelPulls); err != nil {
 		return err
@@ -63,7 +63,7 @@ func pulls(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	return nil
 }
 
-// sideBySide runs cases concurrently. Two cases start 600 ms apart.
+// sideBySide runs cases concurrently. The cases start 600 ms apart.
 func (p *pullRun) sideBySide(ctx context.Context, cases []pullCase) error {
 	const apart = 600 * time.Millisecond
 	all, together := errgroup.WithContext(ctx)

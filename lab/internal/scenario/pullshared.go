@@ -17,7 +17,7 @@ import (
 )
 
 // pullShared pulls images that share a layer: first two images one after the other, then two images at the same time.
-// In each pair, only one pull must download the shared layer.
+// In each pair, exactly one pull must download the shared layer.
 func (p *pullRun) pullShared(ctx context.Context) error {
 	for _, s := range []struct {
 		first, second string
@@ -44,7 +44,7 @@ func (p *pullRun) pullShared(ctx context.Context) error {
 	return nil
 }
 
-// pushSharing pushes images that share one slow layer.
+// pushSharing pushes images that share one large layer. The registry sends these images slowly.
 func (p *pullRun) pushSharing(ctx context.Context, names ...string) (images []string, err error) {
 	layers, err := image.RandomLayers(pullLayer, pullLayer/8, pullLayer/8)
 	if err != nil {

@@ -27,9 +27,9 @@ const (
 	lengthsOff = 15 * time.Millisecond
 )
 
-// neighborInstants contains two instants from the runtime. At the instant in the field before, the kubelet had not yet
-// reached the container. At the instant in the field after, the kubelet had the image. An instant is zero if the step
-// did not happen.
+// neighborInstants contains two instants from the runtime. At the instant in the field "before", the kubelet had not
+// yet reached the container. At the instant in the field "after", the kubelet had the image. An instant is zero if the
+// step did not happen.
 type neighborInstants struct{ before, after time.Time }
 
 // runtimeLog returns containerd's log about a pod if the agent has no Events. Otherwise, runtimeLog returns an empty

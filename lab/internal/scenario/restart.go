@@ -13,8 +13,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// restart repeatedly kills the agent while pods start. All agents together must report each pod once, like an agent
-// that is never killed.
+// The scenario "restart" repeatedly kills the agent while pods start. All agents together must report each pod once,
+// like an agent that is never killed.
 func restart(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		killCount = 50

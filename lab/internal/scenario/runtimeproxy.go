@@ -165,7 +165,7 @@ func tryForbidden(ctx context.Context, b *bench.Bench, v *Verdict, direct, throu
 func measureProxy(ctx context.Context, v *Verdict, direct, through *grpc.ClientConn, proxy int) error {
 	const calls = 1000
 	took := map[string][]time.Duration{}
-	for range calls { // direct calls and proxy calls alternate, so that the machine's load affects both
+	for range calls { // direct calls and proxy calls alternate, so that the machine's load affects both kinds
 		for way, conn := range map[string]*grpc.ClientConn{"direct": direct, "through the proxy": through} {
 			ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 			begunAt := time.Now()

@@ -34,7 +34,7 @@ type Scenario struct {
 // Choice contains the arguments of a run.
 type Choice struct {
 	Seed   uint64 // determines all random choices; 0 draws a new seed
-	Before string // path of the program that Compare compares with the current agent
+	Before string // path of the program that the scenario "compare" compares with the current agent
 }
 
 // Table lists all scenarios. The scenarios for new users are first.
@@ -104,10 +104,10 @@ func Table() []Scenario {
 			"memory", hostileTenant, false},
 		{Compare, "the agent beside another version, both with default flags: memory, requests and series", compare,
 			false},
-		{"agent-cost", "what one agent costs on a real node: CPU of a start, beside a bare client-go reflector; memory " +
-			"with 110 pods, CPU of an idle agent, series", agentCost, false},
-		{"fleet-cost", "50, 100 and 200 synthetic nodes: how the cost of the agents for the API server and etcd grows " +
-			"with the number of nodes", fleetCost, false},
+		{"agent-cost", "what one agent costs on a real node: CPU of a start, beside a bare client-go reflector; " +
+			"memory with 110 pods, CPU of an idle agent, series", agentCost, false},
+		{"fleet-cost", "250, 500 and 1000 agents: how their cost for the API server and etcd grows, extrapolated to " +
+			"5000 agents", fleetCost, false},
 		{"event-cost", "2 and 20 starts a second in namespaces with 0 to 50,000 Events: what an agent costs the API " +
 			"server and etcd; PODLAPSE_EVENT_COST=quick measures less", eventCost, false},
 	}

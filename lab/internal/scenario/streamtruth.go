@@ -21,7 +21,7 @@ const (
 	verifyInterval = 10 * time.Second
 	watchBehind    = 25 * time.Second
 	outage         = 30 * time.Second
-	// watchLate is shorter than the agent's patience, so a watch with this delay counts as correct.
+	// watchLate is a delay that the agent accepts, so a watch with this delay counts as correct.
 	watchLate = 4 * time.Second
 )
 

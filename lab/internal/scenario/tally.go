@@ -119,8 +119,8 @@ func meetsRule(held bench.Span, reported agent.Milestone) bool {
 		(reported.Latest.IsZero() || !reported.Latest.Before(held.StartAt))
 }
 
-// limits returns the shortest and the longest possible duration of the span. The agent's value, plus or minus its
-// stated error, must overlap this range.
+// The method limits returns the shortest and the longest possible duration of the span. The agent's value, plus or
+// minus its stated error, must overlap this range.
 func (s knownSpan) limits() (shortest, longest time.Duration) {
 	return max(0, s.to.StartAt.Sub(s.from.EndAt)), s.to.EndAt.Sub(s.from.StartAt)
 }
@@ -179,8 +179,8 @@ func (t *tally) judgeExactness(v *Verdict) {
 }
 
 // judgePromises requires that every timestamp of the control plane lies within the agent's stated error. The agent must
-// report every phase, or list the phase as a candidate of an unattributed phase. One percent of the durations on the
-// node's clock can be outside their stated errors, because the truth is not more accurate. On a busy machine, other
+// report every phase, or list the phase in the field "merged_with" of another phase. One percent of the durations on
+// the node's clock can be outside their stated errors, because the truth is not more accurate. On a busy machine, other
 // work can delay the log line about an event.
 func (t *tally) judgePromises(v *Verdict) {
 	v.Compared += len(t.readings) + t.stamps

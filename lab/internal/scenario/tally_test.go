@@ -9,14 +9,14 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-// The function after returns the instant that follows start after the given duration.
+// The function "after" adds a duration to the instant that the function "start" returns.
 func after(d time.Duration) time.Time { return start().Add(d) }
 
 func span(from, to time.Duration) bench.Span {
 	return bench.Span{StartAt: after(from), EndAt: after(to)}
 }
 
-// The function reported returns a phase of an agent's timeline.
+// The function "reported" returns a phase of an agent's timeline.
 func reported(phase string, from, to, stated time.Duration) agent.Phase {
 	return agent.Phase{Phase: phase, StartAt: after(from), EndAt: after(to), Seconds: number(to - from),
 		Error: number(stated)}

@@ -15,7 +15,8 @@ import (
 )
 
 // expectedStop describes the expected stop of one container. The agent must not report a container that never starts,
-// even if the kubelet reports an exit code. For a container that never starts, code is -1 and how is empty.
+// even if the kubelet reports an exit code. For a container that never starts, the field "code" is -1 and the field
+// "how" is empty.
 type expectedStop struct {
 	container, how string
 	code, signal   int
@@ -61,8 +62,8 @@ func terminatingPods(b *bench.Bench) []terminatingPod {
 	}
 }
 
-// termination deletes pods that stop in different ways. termination compares the agent's report with the logs of the
-// kubelet, containerd and the processes, and with the scenario's own watch.
+// The scenario "termination" deletes pods that stop in different ways. The scenario compares the agent's report with
+// the logs of the kubelet, containerd and the processes, and with the scenario's own watch.
 func termination(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := b.Node.RestartAgentWith(ctx, node.AgentChange{Flags: []string{"--termination"}}); err != nil {
 		return err

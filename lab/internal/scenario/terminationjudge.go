@@ -133,7 +133,7 @@ func (v *Verdict) goesOn(ctx context.Context, b *bench.Bench, pod string) error 
 		})
 }
 
-// requireExplained requires that the command explain shows the verdict of the printed record. The command queries the
+// requireExplained requires that the command "explain" shows the verdict of the printed record. The command queries the
 // agent about the deleted pod.
 func requireExplained(ctx context.Context, b *bench.Bench, v *Verdict, end agent.End) error {
 	text, err := exec.CommandContext(ctx, b.Node.Agent(), "explain", end.Namespace+"/"+end.Name,

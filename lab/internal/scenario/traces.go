@@ -17,7 +17,7 @@ import (
 // deliveryLimit is the time for which the agent tries to deliver data while no receiver runs.
 const deliveryLimit = 2 * time.Second
 
-// sendingOverHTTP returns the environment of an agent that sends traces and metrics to the receiver.
+// sendingOverHTTP returns the environment of an agent that sends traces and metrics to the receiver over HTTP.
 func sendingOverHTTP() []string {
 	return sending("http/protobuf", layout.OTLPHTTPPort)
 }

@@ -35,7 +35,7 @@ type Verdict struct {
 	Text     string   // tables of the scenario, printed first
 }
 
-// Compare adds a row. The argument named there is false if the agent's API has no such value.
+// Compare adds a row. The argument "there" is false if the agent's API has no such value.
 func (v *Verdict) Compare(what string, injected, truth, measured time.Duration, there bool, limit time.Duration) {
 	v.Rows = append(v.Rows, Row{What: what, Injected: injected, Truth: truth, Measured: measured, Missing: !there,
 		Limit: limit})
@@ -64,8 +64,8 @@ func (v *Verdict) Note(format string, arguments ...any) {
 	v.Notes = append(v.Notes, fmt.Sprintf(format, arguments...))
 }
 
-// Contract adds all violations of the form of a ready pod's timeline. Contract does not check the timeline's values
-// against the truth.
+// Contract adds a problem for each violation of the documented form of a ready pod's timeline. Contract does not check
+// the timeline's values against the truth.
 func (v *Verdict) Contract(timeline agent.Timeline) { v.ContractOf(timeline, agent.Ready) }
 
 // ContractOf is like Contract, for a pod whose start-up can also end in other states.

@@ -1,0 +1,134 @@
+package eventwatch
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/podlapse/podlapse/internal/kubeclient"
+)
+
+// watchRequests returns the number of requests for watches so far.
+func (b *bubble) watchRequests() (count int) {
+	for _, request := range b.server.Requests() {
+		if strings.HasPrefix(request, "watch ") {
+			count++
+		}
+	}
+	return count
+}
+
+// TestRepeatedExpiryBacksOff has an API server that answers every watch with status 410, immediately or some seconds
+// after it accepted the watch. The lists succeed. The namespace has many Events, so each watch begins at a revision.
+func TestRepeatedExpiryBacksOff(t *testing.T) {
+	for name, after := range map[string]time.Duration{"at once": 0, "late": 2 * kubeclient.ProvenAfter} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, Config{}, func(b *bubble) {
+				b.fill("ns", maxHistory+10)
+				b.server.ExpireEveryWatch(after)
+				b.arrive("ns", "a")()
+				b.sleep(5 * time.Minute)
+				before := b.watchRequests()
+				b.sleep(10 * time.Minute)
+				// Each wait is at least half of the maximum.
+				most := int(10 * time.Minute / (kubeclient.Retries().Max/2 + after))
+				if got := b.watchRequests() - before; got > most || got == 0 {
+					t.Errorf("requested %d watches in 10 minutes, want 1 to %d", got, most)
+				}
+				b.server.Heal()
+				b.sleep(time.Minute)
+				b.take()
+				b.server.BreakWatches()
+				b.sleep(kubeclient.Retries().First)
+				if got := b.server.Watches(); got != 1 {
+					t.Errorf("%d watches are open, want the watch again, without a long wait after the success", got)
+				}
+			})
+		})
+	}
+}
+
+// TestLateExpiryLosesThePosition has an API server that accepts a watch and reports after some seconds that the
+// revision has expired. The next watch must begin with the history, because the agent can have missed Events.
+func TestLateExpiryLosesThePosition(t *testing.T) {
+	inBubble(t, Config{}, func(b *bubble) {
+		b.arrive("ns", "a")()
+		b.sleep(2 * kubeclient.ProvenAfter)
+		b.expect("a", "watched")
+		b.server.Lose(func(string, metav1.Object) bool { return true })
+		b.put("ns", "a", "Missed")
+		b.expect("a")
+		b.server.Lose(nil)
+		b.server.ExpireWatches()
+		b.sleep(time.Minute)
+		b.expect("a", "lost", "Missed", "watched")
+		if got := statsOf(b.events); got.Expired != 1 || got.Starts != [3]uint64{1, 1, 0} {
+			t.Errorf("stats %+v, want one expired revision and then the history", got)
+		}
+	})
+}
+
+// TestExpiryAfterNewerEventKeepsThePosition sends an Event before the error 410. The watch has delivered all Events up
+// to this Event, so the next watch continues there.
+func TestExpiryAfterNewerEventKeepsThePosition(t *testing.T) {
+	inBubble(t, Config{}, func(b *bubble) {
+		b.arrive("ns", "a")()
+		b.put("ns", "a", "First")
+		b.sleep(time.Minute)
+		b.server.ExpireWatches()
+		b.sleep(time.Minute)
+		b.expect("a", "First", "watched", "lost", "watched")
+		if got := statsOf(b.events); got.Expired != 0 || got.Starts != [3]uint64{2, 0, 0} {
+			t.Errorf("stats %+v, want two watches from a revision", got)
+		}
+	})
+}
+
+// TestHistoryIsReadAgainAfterSlowServer has an API server that sends no Event for some time. The watch breaks before
+// the first Event. The next watch must read the history again.
+func TestHistoryIsReadAgainAfterSlowServer(t *testing.T) {
+	inBubble(t, Config{}, func(b *bubble) {
+		b.put("ns", "a", "Old")
+		b.server.SlowHistory(time.Minute)
+		b.watch("ns", "a")
+		b.sleep(10 * time.Second)
+		b.server.SlowHistory(0)
+		b.server.BreakWatches()
+		b.sleep(2 * time.Minute)
+		if got := b.take(); !slices.Contains(got, "a: Old") || got[len(got)-1] != "a: watched" {
+			t.Errorf("observed %q, want the Event from the history", got)
+		}
+	})
+}
+
+// TestLeavingASharedWatchKeepsOwnWatch replaces a shared watch by watches on single pods while the shared watch reports
+// that it covers a pod.
+func TestLeavingASharedWatchKeepsOwnWatch(t *testing.T) {
+	inBubble(t, Config{}, func(b *bubble) {
+		b.server.Refuse(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, "no etcd")
+		b.arrive("ns", "abcde")()
+		b.events.mu.Lock()
+		shared, p := b.events.shared["ns"], b.events.requests["a"]
+		b.events.mu.Unlock()
+		if shared == nil {
+			t.Fatal("the pods share no watch")
+		}
+		b.events.unshare(shared)
+		b.events.enough(p, shared)
+		b.events.mu.Lock()
+		own := p.own
+		b.events.mu.Unlock()
+		if own == nil {
+			t.Error("the pod has neither its own watch nor a shared watch")
+		}
+		b.server.Heal()
+		b.sleep(leaseTime / 2)
+		if got := b.counts("a"); got["watched"] != 1 || got["lost"] != 0 {
+			t.Errorf("observed %v, want the pod watched", got)
+		}
+	})
+}

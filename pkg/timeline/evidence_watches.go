@@ -1,0 +1,74 @@
+package timeline
+
+// watchPoint is the time of an observation about the Event watches of a pod, with the order of the observation.
+type watchPoint struct {
+	order int64 // EventsWatched.Order or EventsLost.Order
+	at    instant
+}
+
+// after reports whether a point is later than the point o. If the agent's clock was set back between the points, the
+// order is right and the times are wrong.
+func (p watchPoint) after(o watchPoint) bool {
+	if p.order != 0 && o.order != 0 {
+		return p.order > o.order
+	}
+	return p.at > o.at
+}
+
+// applyWatched records the period that an Event watch covers. The latest watch decides which Events can be missing. The
+// field Since of this watch also covers earlier watches, if no Events are missing between the watches.
+func (e *Evidence) applyWatched(o EventsWatched) {
+	if e.watchFirstOpened.IsZero() || o.OpenedAt.Before(e.watchFirstOpened) {
+		e.watchFirstOpened, e.changed = o.OpenedAt, true
+	}
+	var since instant
+	if !o.Since.IsZero() {
+		since = at(o.Since)
+	}
+	switch opened := (watchPoint{o.Order, at(o.OpenedAt)}); {
+	case opened.after(e.watchLastOpened):
+		e.watchLastOpened, e.watchSince, e.historyLimited, e.changed = opened, since, o.Limited, true
+	case opened == e.watchLastOpened && since < e.watchSince:
+		e.watchSince, e.historyLimited, e.changed = since, o.Limited, true
+	}
+}
+
+// applyEventsLost records that no Event watch covers the pod.
+func (e *Evidence) applyEventsLost(o EventsLost) {
+	last := &e.watchLost
+	if o.Limited {
+		last = &e.watchLimited
+	}
+	if lost := (watchPoint{o.Order, at(o.ArrivedAt)}); lost.after(*last) {
+		*last, e.changed = lost, true
+	}
+}
+
+// mayHaveMissedEvents reports whether the agent can have missed Events until an instant. The agent can have missed
+// Events if no watch was ever open, or if the agent lost a watch and did not reopen it. eventsMissedUntil handles
+// missed Events from before the latest watch. If the agent's clock was set back while the watch was open, the time of
+// the loss proves nothing.
+func (e *Evidence) mayHaveMissedEvents(by instant) bool {
+	if e.watchFirstOpened.IsZero() {
+		return true
+	}
+	setBack := e.watchLost.at < e.watchLastOpened.at
+	return e.watchLost.after(e.watchLastOpened) && (setBack || e.watchLost.at < by)
+}
+
+// eventsMissedUntil returns the instant before which the agent can have missed Events although a watch is open.
+// eventsMissedUntil returns zero if the watch has delivered all Events since the kubelet's pickup, because the kubelet
+// creates no Event about a pod before its pickup.
+func (e *Evidence) eventsMissedUntil() instant {
+	if e.watchSince == 0 || e.watchSince <= e.acknowledgedSince() {
+		return 0
+	}
+	return e.watchSince
+}
+
+// watchesLimited reports whether the agent can have missed Events because the number of open Event watches is limited.
+// Before the next watch opened, the API server can have dropped these Events.
+func (e *Evidence) watchesLimited() bool {
+	return e.watchLimited.after(e.watchLastOpened) ||
+		e.watchLimited.at != 0 && e.eventsMissedUntil() > e.watchLimited.at
+}
