@@ -102,25 +102,25 @@ func (p plugin) judgePlugInPage(ctx context.Context, v *Verdict) (err error) {
 	cmd.Stderr = os.Stderr
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
-		return fmt.Errorf("run kubectl podlapse page: %w", err)
+		return fmt.Errorf("run \"kubectl podlapse page\": %w", err)
 	}
 	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("run kubectl podlapse page: %w", err)
+		return fmt.Errorf("run \"kubectl podlapse page\": %w", err)
 	}
 	line, err := bufio.NewReader(stdout).ReadString('\n')
 	if err != nil {
-		return errors.Join(fmt.Errorf("read the output of kubectl podlapse page: %w", err), cmd.Wait())
+		return errors.Join(fmt.Errorf("read the output of \"kubectl podlapse page\": %w", err), cmd.Wait())
 	}
 	url := line[strings.LastIndex(line, " ")+1:]
 	v.Compared += 2
 	if err := requestPage(ctx, strings.TrimSpace(url)); err != nil {
-		v.Problem("request the page of kubectl podlapse page: %v; the output was %q", err, line)
+		v.Problem("request the URL that \"kubectl podlapse page\" printed: %v; the output was %q", err, line)
 	}
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
-		return fmt.Errorf("interrupt kubectl podlapse page: %w", err)
+		return fmt.Errorf("interrupt \"kubectl podlapse page\": %w", err)
 	}
 	if err := cmd.Wait(); err != nil {
-		v.Problem("interrupted kubectl podlapse page: %v, want exit code 0", err)
+		v.Problem("interrupted \"kubectl podlapse page\": %v, want exit code 0", err)
 	}
 	return nil
 }

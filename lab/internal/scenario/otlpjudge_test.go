@@ -83,7 +83,7 @@ func TestSpanTree(t *testing.T) {
 		"layer under the root": {func(_ *agent.Timeline, s []otlp.Span) { s[layerAt].Parent = "1" },
 			"layer has a parent"},
 		"layer only in the trace": {func(t *agent.Timeline, _ []otlp.Span) { t.Pulls[0].Layers = nil },
-			"requires no span layer of kind layer"},
+			"has span layer of kind layer"},
 		"layer only in the record": {func(t *agent.Timeline, _ []otlp.Span) {
 			t.Pulls[0].Layers = append(t.Pulls[0].Layers, t.Pulls[0].Layers[0])
 		}, "no span for layer"},
@@ -96,11 +96,11 @@ func TestSpanTree(t *testing.T) {
 			delete(s[1].Resource, "service.version")
 		}, "service.version"},
 		"phase only in the trace": {func(t *agent.Timeline, _ []otlp.Span) { t.Phases = t.Phases[:1] },
-			"requires no span pull of kind phase"},
+			"has span pull of kind phase"},
 		"other order of phases": {func(t *agent.Timeline, _ []otlp.Span) { slices.Reverse(t.Phases) },
 			"in the record"},
 		"pull only in the trace": {func(t *agent.Timeline, _ []otlp.Span) { t.Pulls = nil },
-			"requires no span image pull of main of kind pull"},
+			"has span image pull of main of kind pull"},
 		"pull only in the record": {func(t *agent.Timeline, _ []otlp.Span) { t.Pulls = append(t.Pulls, t.Pulls[0]) },
 			"no span for pull"},
 		"container only in the record": {func(_ *agent.Timeline, s []otlp.Span) {
