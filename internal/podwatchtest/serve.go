@@ -163,18 +163,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, q query, from str
 		send("BOOKMARK", bookmark(q.resource, version))
 	}
 	for {
-		s.mu.Lock()
-		changed := s.changed
-		var news []change
-		for _, c := range s.history {
-			if c.version > version && q.matches(c.object) {
-				news = append(news, c)
-			}
-		}
-		expired := version < s.oldest
-		version = s.version
-		lost := s.lost
-		s.mu.Unlock()
+		news, changed, lost, expired := s.newsAfter(&version, q)
 		if expired { // Forget dropped the history before this watch sent it
 			send("ERROR", failure(http.StatusGone, metav1.StatusReasonExpired, "too old resource version"))
 			return
@@ -199,6 +188,23 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, q query, from str
 			return
 		}
 	}
+}
+
+// newsAfter returns the changes after a version, a channel that is closed at the next change, and the function of Lose.
+// newsAfter then sets the version to the latest version. The result expired is true if the server no longer has some of
+// these changes.
+func (s *Server) newsAfter(version *int, q query) (news []change, changed <-chan struct{},
+	lost func(string, metav1.Object) bool, expired bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.history {
+		if c.version > *version && q.matches(c.object) {
+			news = append(news, c)
+		}
+	}
+	expired = *version < s.oldest
+	*version = s.version
+	return news, s.changed, s.lost, expired
 }
 
 // withKind returns a copy of an object that contains its kind, as responses require.
