@@ -106,13 +106,15 @@ func podPlays() map[string]script {
 			},
 		),
 		"pull of a 40 GiB image that receives bytes": quiet(75, func(_ *fleet, nodes []*target) func(int) {
-			return pullingFor(nodes[0], 30, 40<<30)
+			return pullingFor(nodes[0], "pull", 30, 40<<30)
 		}),
+		"pull of a 40 GiB image that receives bytes, and whose phase is still `unattributed`": quiet(75,
+			func(_ *fleet, nodes []*target) func(int) { return pullingFor(nodes[0], "unattributed", 30, 40<<30) }),
 		"pull that receives no bytes": quiet(45, func(_ *fleet, nodes []*target) func(int) {
-			return pullingFor(nodes[0], 30, 0)
+			return pullingFor(nodes[0], "pull", 30, 0)
 		}),
 		"pull that receives bytes for more than 45 minutes": quiet(75, func(_ *fleet, nodes []*target) func(int) {
-			return pullingFor(nodes[0], 55, 600<<20)
+			return pullingFor(nodes[0], "pull", 55, 600<<20)
 		}),
 		"missing Secret of a tenant": quiet(45, func(_ *fleet, nodes []*target) func(int) {
 			return during(early, 45, func() { nodes[0].waiting("container_config", 1, 900) })
@@ -135,18 +137,18 @@ func podPlays() map[string]script {
 	}
 }
 
-// pullingFor returns a function that simulates one pull of the given size and duration. Another pod waits for this pull
-// in the pull queue.
-func pullingFor(node *target, minutes int, bytes float64) func(minute int) {
+// pullingFor returns a function that simulates one pull of the given size and duration. The agent reports the pod of the
+// pull in the given phase. Another pod waits for this pull in the pull queue.
+func pullingFor(node *target, phase string, minutes int, bytes float64) func(minute int) {
 	return func(minute int) {
 		waited := minute - early
 		switch {
 		case waited >= 0 && waited < minutes:
-			node.waiting("pull", 1, float64(60*waited))
+			node.waiting(phase, 1, float64(60*waited))
 			node.waiting("pull_queue", 1, float64(60*max(0, waited-3)))
 			node.receiving(big, bytes*float64(waited)/float64(minutes))
 		case waited == minutes:
-			node.waiting("pull", 0, 0)
+			node.waiting(phase, 0, 0)
 			node.waiting("pull_queue", 0, 0)
 			node.unset("podlapse_image_pulls_active_bytes", "registry="+quoted(big))
 		}
