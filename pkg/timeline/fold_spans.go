@@ -2,7 +2,11 @@ package timeline
 
 import (
 	"slices"
+	"time"
 )
+
+// truncation is the largest error of a phase between two timestamps that are truncated to seconds.
+const truncation = 2 * time.Second
 
 // end returns the state of the start-up and the milestone at which the start-up ended. While the pod starts, the
 // milestone is the instant of the fold.
@@ -106,6 +110,11 @@ func (f *fold) span(from, to *bound, until instant, w phaseCandidates) Span {
 		s.Attempt = int(w.attempt)
 	}
 	s.Error = max(s.Error, min(max(f.undatedWork(s, from.key, to.key), f.slowest/2), s.Duration()))
+	if f.e.beforeAgent() && s.Error > truncation && s.Error >= s.Duration() {
+		// No evidence shows when the phase ended, for example because the pod became unready again before the agent
+		// first saw the pod. The estimate is then only the middle of a long interval.
+		s.Phase, s.Cause, s.MergedWith = PhaseUnattributed, CauseOf(PhaseUnattributed), w.phases
+	}
 	s.Sources = (from.origins | to.origins).sources()
 	return s
 }
