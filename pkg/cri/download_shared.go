@@ -28,8 +28,7 @@ func newSharedDownloads(timeout time.Duration, now func() time.Time) *sharedDown
 	return &sharedDownloads{timeout: timeout, now: now, slot: make(chan struct{}, 1)}
 }
 
-// The method "get" calls the function "ask" if there is no recent answer. Two calls of "ask" never run at the same
-// time.
+// get returns the last answer if it is recent, and otherwise calls ask. Only one call of ask runs at a time.
 func (d *sharedDownloads) get(
 	ctx context.Context, ask func(context.Context) ([]imagepull.Download, error),
 ) ([]imagepull.Download, error) {

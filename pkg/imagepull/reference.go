@@ -2,9 +2,9 @@ package imagepull
 
 import "github.com/distribution/reference"
 
-// SplitReference splits an image reference in the same way as Kubernetes. The result "repository" includes the
-// registry, for example docker.io/library/busybox. The result "tag" is the tag, or the digest if there is no tag, or
-// "latest" if there is neither a tag nor a digest. The results are empty if the reference is invalid.
+// SplitReference splits an image reference in the same way as Kubernetes. The repository includes the
+// registry, for example docker.io/library/busybox. A reference without a tag returns its digest as tag, and a reference
+// without tag and digest returns "latest". Both results are empty if the reference is invalid.
 func SplitReference(ref string) (repository, tag string) {
 	named, err := reference.ParseNormalizedNamed(ref)
 	if err != nil {

@@ -278,8 +278,8 @@ func (f *fold) missingMilestones() (missing, unreported []string) {
 	return append(missing, f.missingEvents()...), unreported
 }
 
-// missingEvents names the limits because of which the agent can have missed the kubelet's Events about the pod. If the
-// timeline needs no further Events, missingEvents returns nil.
+// missingEvents names each limit of the agent that can have hidden Events about the pod. If the timeline needs no
+// further Events, missingEvents returns nil.
 func (f *fold) missingEvents() (limits []string) {
 	if !f.e.requestsEvents(true) && !f.e.requestsSandboxEvents(f.asOf.time()) {
 		return nil

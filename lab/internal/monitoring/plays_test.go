@@ -137,8 +137,8 @@ func podPlays() map[string]script {
 	}
 }
 
-// pullingFor returns a function that simulates one pull of the given size and duration. The agent reports the pod of the
-// pull in the given phase. Another pod waits for this pull in the pull queue.
+// pullingFor returns a function that simulates one pull of the given size and duration. The agent reports the pod of
+// the pull in the given phase. Another pod waits for this pull in the pull queue.
 func pullingFor(node *target, phase string, minutes int, bytes float64) func(minute int) {
 	return func(minute int) {
 		waited := minute - early

@@ -153,15 +153,9 @@ func fillNode(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	}
 	err := b.Node.Report.Wait(ctx, fmt.Sprintf("%d pods to run", count), 10*time.Minute, time.Second,
 		func(ctx context.Context) error {
-			pods, err := b.Kube.Pods(ctx, b.Namespace)
+			running, err := runningPods(ctx, b)
 			if err != nil {
 				return err
-			}
-			running := 0
-			for _, pod := range pods {
-				if pod.Status.Phase == corev1.PodRunning {
-					running++
-				}
 			}
 			if running < int(count) {
 				return fmt.Errorf("%d pods are running", running)

@@ -92,21 +92,26 @@ func noWatch(ctx context.Context, b *bench.Bench, v *Verdict) error {
 
 // allRun requires that every started pod still runs, so the node is full.
 func (v *Verdict) allRun(ctx context.Context, b *bench.Bench, want int) error {
-	pods, err := b.Kube.Pods(ctx, b.Namespace)
+	running, err := runningPods(ctx, b)
 	if err != nil {
 		return err
-	}
-	running := 0
-	for _, pod := range pods {
-		if pod.Status.Phase == corev1.PodRunning {
-			running++
-		}
 	}
 	v.Compared++
 	if running != want {
 		v.Problem("%d pods are running at the same time, want %d", running, want)
 	}
 	return nil
+}
+
+// runningPods returns the number of pods in the scenario's namespace that run.
+func runningPods(ctx context.Context, b *bench.Bench) (running int, err error) {
+	pods, err := b.Kube.Pods(ctx, b.Namespace)
+	for _, pod := range pods {
+		if pod.Status.Phase == corev1.PodRunning {
+			running++
+		}
+	}
+	return running, err
 }
 
 // startPlain starts a pod with one container and returns the agent's timeline after the pod has settled.
