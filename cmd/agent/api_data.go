@@ -35,7 +35,10 @@ func newServed(d deps, k *core) *served {
 		Registerer: d.registry, Logger: d.logger.Named("history"),
 	})}
 	s.live = live.New(live.Config{
-		Some:  k.some,
+		Some: func(ctx context.Context, uids []string) ([]timeline.Timeline, error) {
+			some, err := k.some(ctx, uids)
+			return s.pulls.bound(ctx, some), err
+		},
 		Pulls: func(ctx context.Context) (livepull.Snapshot, error) { return s.pulls(ctx) },
 		Now:   time.Now, Registerer: d.registry, Logger: d.logger.Named("stream"),
 	})
@@ -71,16 +74,19 @@ func newServer(ctx context.Context, d deps, k *core, s *served) (*web.Server, er
 		Access:        access,
 		LocalOnly:     d.config.webAuth == webAuthLocal,
 		Hosts:         d.config.webHosts,
-		Timelines:     k.reconciler.Present,
-		Pulls:         s.pulls,
-		Statuses:      d.board.Statuses,
-		Required:      []string{string(timeline.SourcePodWatch)},
-		Gatherer:      d.registry,
-		Registerer:    d.registry,
-		Observations:  k.latest(d.config),
-		Profiles:      d.config.profiles,
-		API:           s.api(d, k.reconciler.Skew),
-		Page:          files,
-		Logger:        d.logger.Named("web"),
+		Timelines: func(ctx context.Context) ([]timeline.Timeline, error) {
+			present, err := k.reconciler.Present(ctx)
+			return s.pulls.bound(ctx, present), err
+		},
+		Pulls:        s.pulls,
+		Statuses:     d.board.Statuses,
+		Required:     []string{string(timeline.SourcePodWatch)},
+		Gatherer:     d.registry,
+		Registerer:   d.registry,
+		Observations: k.latest(d.config),
+		Profiles:     d.config.profiles,
+		API:          s.api(d, k.reconciler.Skew),
+		Page:         files,
+		Logger:       d.logger.Named("web"),
 	})
 }

@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/podlapse/podlapse/internal/livepull"
 	"github.com/podlapse/podlapse/internal/reconcile"
 	"github.com/podlapse/podlapse/pkg/cri"
+	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
 // livePullsFunc returns the image pulls in progress.
@@ -27,4 +29,17 @@ func livePulls(reconciler *reconcile.Reconciler, runtime *cri.Source) livePullsF
 		}
 		return now, nil
 	}
+}
+
+// bound divides the open phases of timelines whose images are arriving. Only timelines that a download can change
+// cost a query of the runtime. If the agent is stopping, bound returns the timelines unchanged.
+func (pulls livePullsFunc) bound(ctx context.Context, timelines []timeline.Timeline) []timeline.Timeline {
+	if !slices.ContainsFunc(timelines, livepull.Undecided) {
+		return timelines
+	}
+	now, err := pulls(ctx)
+	if err != nil {
+		return timelines
+	}
+	return now.Bound(timelines)
 }

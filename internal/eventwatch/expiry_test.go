@@ -126,7 +126,11 @@ func TestLeavingASharedWatchKeepsOwnWatch(t *testing.T) {
 			t.Error("the pod has neither its own watch nor a shared watch")
 		}
 		b.server.Heal()
-		b.sleep(leaseTime / 2)
+		for range 2 * leaseTime / time.Second { // the pause before the retry is random
+			if b.sleep(time.Second); b.counts("a")["watched"] > 0 {
+				break
+			}
+		}
 		if got := b.counts("a"); got["watched"] != 1 || got["lost"] != 0 {
 			t.Errorf("observed %v, want the pod watched", got)
 		}

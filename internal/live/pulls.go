@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/podlapse/podlapse/internal/livepull"
 	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
@@ -29,6 +30,8 @@ type pullLook struct {
 	next time.Time // earliest time of the next query
 	at   time.Time // time of the last query
 	some bool      // true if the last query found pulls
+	// The field states maps the UID of each pod whose image is arriving to the phase that the last query showed.
+	states map[string]timeline.Phase
 }
 
 func (l *pullLook) look(ctx context.Context) {
@@ -46,8 +49,27 @@ func (l *pullLook) look(ctx context.Context) {
 		e := &Event{Kind: KindPulls, subject: KindPulls}
 		l.hub.publish(l.hub.encode(nil, e, api.LivePullList{Items: records}))
 	}
+	l.resend(now)
 	l.some, l.at = len(records) > 0, began
 	l.next = began.Add(max(pullsEvery, restFactor*l.hub.config.Now().Sub(began)))
+}
+
+// resend sends each pod again whose image began to arrive, or whose image has just arrived. No observation reports these
+// changes of the open phase.
+func (l *pullLook) resend(now livepull.Snapshot) {
+	states := map[string]timeline.Phase{}
+	for _, t := range now.Bound(now.Starting) {
+		if len(t.Phases) == 0 {
+			continue
+		}
+		if phase := t.Phases[len(t.Phases)-1].Phase; phase == timeline.PhasePull || phase == timeline.PhaseUnpack {
+			states[t.UID] = phase
+			if l.states[t.UID] != phase {
+				l.hub.Changed(t.UID)
+			}
+		}
+	}
+	l.states = states
 }
 
 func (h *Hub) pullsGoOn() {

@@ -41,10 +41,13 @@ type requestedPull struct {
 	// did not fail, failedAt and againAt are zero. A download that began between failedAt and againAt does not belong
 	// to this pull. Before againAt, the pull has no download, because the kubelet waits before the retry.
 	failedAt, againAt time.Time
-	notBefore         time.Time // earliest possible start of the pull
-	requestedAt       time.Time // time of the request; zero if it is unknown whether the pull is in progress
-	idle              bool      // the container restarts, or the pod's start-up is complete
-	matched           bool      // the pull has a matching download
+	notBefore         time.Time          // earliest possible start of the pull
+	requestedAt       time.Time          // time of the request; zero if it is unknown whether the pull is in progress
+	idle              bool               // the container restarts, or the pod's start-up is complete
+	matched           bool               // the pull has a matching download
+	uid               string             // the pod's UID, for pulls of start-ups
+	download          imagepull.Download // the download that Records assigned to the pull
+	onlyPod           bool               // no other starting pod can own the download
 }
 
 // againSlack is the tolerance for the time of a retry. The recorded time of a failure can be later than the real
@@ -93,6 +96,20 @@ func (w requestedPull) mayBe(d imagepull.Download, now time.Time) bool {
 //   - A download with an unknown repository belongs to the only pull without content. If several pulls or
 //     another starting pod can own this download, Records omits the download.
 func (s Snapshot) Records() []api.LivePullRecord {
+	records := []api.LivePullRecord{}
+	for _, w := range s.assigned() {
+		if w.Outcome == "" && w.State == "" {
+			continue
+		}
+		w.Outcome = cmp.Or(w.Outcome, imagepull.OutcomePulling)
+		records = append(records, w.LivePullRecord)
+	}
+	slices.SortStableFunc(records, oldestFirst)
+	return records
+}
+
+// assigned returns the requested pulls with their downloads, and the external downloads. See Records.
+func (s Snapshot) assigned() []requestedPull {
 	requested := s.requested()
 	slices.SortStableFunc(requested, func(a, b requestedPull) int {
 		return oldestFirst(a.LivePullRecord, b.LivePullRecord)
@@ -111,6 +128,7 @@ func (s Snapshot) Records() []api.LivePullRecord {
 			}
 		case len(fitting) > 0:
 			fitting[0].take(d, s.Now)
+			fitting[0].onlyPod = isOnlyPod(requested, fitting[0], d)
 		case d.Blobs == 0, d.Repository == "" && s.mayBeOurs(d):
 			// The runtime currently downloads nothing for this image, or the download's image will be known soon.
 		default:
@@ -123,16 +141,7 @@ func (s Snapshot) Records() []api.LivePullRecord {
 			external = append(external, w)
 		}
 	}
-	records := []api.LivePullRecord{}
-	for _, w := range append(requested, external...) {
-		if w.Outcome == "" && w.State == "" {
-			continue
-		}
-		w.Outcome = cmp.Or(w.Outcome, imagepull.OutcomePulling)
-		records = append(records, w.LivePullRecord)
-	}
-	slices.SortStableFunc(records, oldestFirst)
-	return records
+	return append(requested, external...)
 }
 
 // take assigns a download to the pull.
@@ -141,6 +150,7 @@ func (w *requestedPull) take(d imagepull.Download, now time.Time) {
 		w.Age = api.Seconds(max(0, now.Sub(d.StartedAt)))
 	}
 	w.matched, w.State, w.DoneBytes, w.TotalBytes = true, stateOf(d), d.DoneBytes, d.TotalBytes
+	w.download = d
 }
 
 // has reports whether a known download belongs to the pull.
@@ -197,8 +207,7 @@ func imageOf(ref string) string {
 
 // overLately reports whether a pull ended so recently that the runtime might still report the pull's download.
 func (s Snapshot) overLately(d imagepull.Download, p timeline.Pull) bool {
-	const lately = 3 * time.Second // the runtime's answers are at most 1 s old and can take 2 s
-	return !p.FinishedAt.IsZero() && s.Now.Sub(p.FinishedAt) < lately && !d.StartedAt.After(p.FinishedAt)
+	return !p.FinishedAt.IsZero() && s.Now.Sub(p.FinishedAt) < downloadAge && !d.StartedAt.After(p.FinishedAt)
 }
 
 // isOver reports whether the pull that caused a download ended a short time ago.
@@ -250,7 +259,7 @@ func (s Snapshot) appendRequested(
 		if i+1 < len(pulls) && pulls[i+1].Container == p.Container {
 			continue // the attempt is complete
 		}
-		w := requestedPull{LivePullRecord: api.LivePullRecord{
+		w := requestedPull{uid: t.UID, LivePullRecord: api.LivePullRecord{
 			Namespace: t.Namespace, Pod: t.Name, Container: p.Container, Kind: p.Kind, Image: p.Image,
 			Registry: p.Registry}}
 		switch p.Outcome {

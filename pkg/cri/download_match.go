@@ -40,7 +40,7 @@ func (s *session) match(
 ) ([]imagepull.Download, error) {
 	var found []imagepull.Download
 	matched := map[digest.Digest]bool{}
-	now := &look{session: s, running: running, arrived: map[digest.Digest]bool{},
+	now := &look{session: s, running: running, arrived: map[digest.Digest]time.Time{},
 		snapshotters: map[digest.Digest]string{}}
 	for _, manifest := range manifests {
 		image, err := s.answerer.catalog.contents(ctx, manifest.digest)
@@ -57,6 +57,7 @@ func (s *session) match(
 		if download.Digest == "" {
 			continue
 		}
+		download.ResolvedAt = manifest.updatedAt
 		if len(blobs) == 0 {
 			download.StartedAt = manifest.updatedAt
 		}
@@ -105,6 +106,13 @@ func unmatchedDownloads(running map[digest.Digest]ingest, matched map[digest.Dig
 // earlierOf returns the earlier of two instants. earlierOf ignores zero instants.
 func earlierOf(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func laterOf(a, b time.Time) time.Time {
+	if b.After(a) {
 		return b
 	}
 	return a

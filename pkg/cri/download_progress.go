@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"strings"
+	"time"
 
 	"github.com/opencontainers/go-digest"
 
@@ -14,7 +15,8 @@ import (
 type look struct {
 	session *session
 	running map[digest.Digest]ingest
-	arrived map[digest.Digest]bool // complete blobs of downloads in progress, for the next query
+	// The field arrived contains the complete blobs of downloads in progress and their arrival, for the next query.
+	arrived map[digest.Digest]time.Time
 	// The field snapshotters maps the digest of an image's config to the snapshotter that the config names.
 	snapshotters map[digest.Digest]string
 }
@@ -35,6 +37,7 @@ func (l *look) progressOf(
 	}
 	download := imagepull.Download{Digest: image.manifest.String(), Blobs: len(own), Complete: true}
 	known := true
+	var unpackedAt time.Time // when the last layer without a blob was unpacked; the layer arrived before
 	for _, part := range image.parts() {
 		i, runs := own[part.digest]
 		if runs {
@@ -42,10 +45,16 @@ func (l *look) progressOf(
 			download.DoneBytes += min(i.done, cmp.Or(part.size, i.done))
 			download.StartedAt = earlierOf(download.StartedAt, i.startedAt)
 			download.Complete = false
-		} else if here, err := l.isPresent(ctx, image, part.digest); err != nil {
+		} else if arrivedAt, err := l.arrivedAt(ctx, part.digest); err != nil {
 			return imagepull.Download{}, nil, err
-		} else if here {
+		} else if !arrivedAt.IsZero() {
 			download.DoneBytes += part.size
+			download.ArrivedAt = laterOf(download.ArrivedAt, arrivedAt)
+		} else if at, err := l.unpackedAt(ctx, image, part.digest); err != nil {
+			return imagepull.Download{}, nil, err
+		} else if !at.IsZero() {
+			download.DoneBytes += part.size
+			unpackedAt = laterOf(unpackedAt, at)
 		} else {
 			download.Complete = false
 		}
@@ -54,6 +63,9 @@ func (l *look) progressOf(
 	}
 	if !known {
 		download.TotalBytes = 0
+	}
+	if !download.Complete || unpackedAt.After(download.ArrivedAt) {
+		download.ArrivedAt = time.Time{}
 	}
 	return download, own, nil
 }
@@ -87,11 +99,11 @@ func (l *look) ownBlobs(ctx context.Context, image imageContents) (map[digest.Di
 		if !runs {
 			continue
 		}
-		unpacked, err := l.isUnpacked(ctx, image, part.digest)
+		unpackedAt, err := l.unpackedAt(ctx, image, part.digest)
 		if err != nil {
 			return nil, err
 		}
-		if !unpacked {
+		if unpackedAt.IsZero() {
 			own[part.digest] = i
 		}
 	}
@@ -114,47 +126,45 @@ func (c imageContents) parts() []blob {
 	return parts
 }
 
-// isPresent reports whether a blob is complete or unpacked. containerd does not download a complete or unpacked blob
-// (core/unpack/unpacker.go). If the blob was complete at the previous query, isPresent does not query the blob again,
-// because a running pull does not remove blobs.
-func (l *look) isPresent(ctx context.Context, image imageContents, blob digest.Digest) (bool, error) {
-	if l.session.arrived[blob] || l.arrived[blob] {
-		l.arrived[blob] = true
-		return true, nil
+// arrivedAt returns the time when a blob was complete, or zero if the blob is not complete. If the blob was complete at
+// the previous query, arrivedAt does not query the blob again, because a running pull removes only unpacked blobs.
+func (l *look) arrivedAt(ctx context.Context, blob digest.Digest) (time.Time, error) {
+	for _, known := range []map[digest.Digest]time.Time{l.arrived, l.session.arrived} {
+		if at, ok := known[blob]; ok {
+			l.arrived[blob] = at
+			return at, nil
+		}
 	}
 	info, err := l.session.answerer.blob(ctx, blob)
-	if err != nil {
-		return false, err
+	if err != nil || info == nil {
+		return time.Time{}, err
 	}
-	if info != nil {
-		l.arrived[blob] = true
-		return true, nil
-	}
-	return l.isUnpacked(ctx, image, blob)
+	l.arrived[blob] = fromTimestamp(info.GetCreatedAt())
+	return l.arrived[blob], nil
 }
 
-// isUnpacked reports whether a layer is unpacked. If the image contains the layer several times, all occurrences must
-// be unpacked.
-func (l *look) isUnpacked(ctx context.Context, image imageContents, blob digest.Digest) (bool, error) {
-	used := false
+// unpackedAt returns the time when a layer was unpacked, or zero if the layer is not unpacked. containerd does not
+// download an unpacked layer (core/unpack/unpacker.go). If the image contains the layer several times, unpackedAt
+// returns the latest time, and zero unless all occurrences are unpacked.
+func (l *look) unpackedAt(ctx context.Context, image imageContents, blob digest.Digest) (last time.Time, err error) {
 	for _, layer := range image.layers {
 		if layer.digest != blob {
 			continue
 		}
 		if layer.chainID == "" {
-			return false, nil
+			return time.Time{}, nil
 		}
-		used = true
 		snapshotter, err := l.snapshotter(ctx, image.config.digest)
 		if err != nil {
-			return false, err
+			return time.Time{}, err
 		}
 		at, _, err := l.session.answerer.unpackedAt(ctx, snapshotter, layer.chainID)
 		if err != nil || at.IsZero() {
-			return false, err
+			return time.Time{}, err
 		}
+		last = laterOf(last, at)
 	}
-	return used, nil
+	return last, nil
 }
 
 func (l *look) snapshotter(ctx context.Context, config digest.Digest) (string, error) {

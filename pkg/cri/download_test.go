@@ -77,7 +77,7 @@ func TestDownloads(t *testing.T) {
 	ingest(fake, image.Layers[2], 3, 1)
 	want := imagepull.Download{
 		Registry: "docker.io", Repository: "library/app", Digest: image.Manifest, StartedAt: begun.Add(time.Second),
-		Blobs:     2,
+		ResolvedAt: begun, Blobs: 2,
 		DoneBytes: image.ConfigSize + 100 + 40 + 3, TotalBytes: image.ConfigSize + 4*100, // layer b counts once
 	}
 	h.eventually(want)
@@ -103,11 +103,11 @@ func TestPullsThatUnpack(t *testing.T) {
 	h.eventually() // pulls from before the start time are not returned
 	h.since = begun.Add(-time.Second)
 	want := imagepull.Download{Registry: "docker.io", Repository: "library/app", Digest: image.Manifest,
-		StartedAt: begun,
+		StartedAt: begun, ResolvedAt: begun,
 		DoneBytes: image.ConfigSize + 100, TotalBytes: image.ConfigSize + 200}
 	h.eventually(want)
 	fake.PutLayer(image, 1, 100, begun.Add(time.Second))
-	want.DoneBytes, want.Complete = want.TotalBytes, true
+	want.DoneBytes, want.Complete, want.ArrivedAt = want.TotalBytes, true, begun.Add(time.Second)
 	h.eventually(want)
 	fake.Unpack("overlayfs", image, 0, begun.Add(2*time.Second))
 	h.eventually(want)
@@ -122,7 +122,7 @@ func TestDownloadsBeforeTheLayers(t *testing.T) {
 	fake.PutIngest(critest.Ingest{Ref: "config-" + image.Config, Offset: 1, Total: image.ConfigSize, StartedAt: begun,
 		UpdatedAt: time.Now()})
 	h.eventually(imagepull.Download{
-		Registry: "docker.io", Repository: "library/app", Digest: image.Manifest, StartedAt: begun, Blobs: 1,
+		Registry: "docker.io", Repository: "library/app", Digest: image.Manifest, StartedAt: begun, ResolvedAt: begun, Blobs: 1,
 		DoneBytes: 1, TotalBytes: image.ConfigSize + 100,
 	})
 
@@ -161,11 +161,11 @@ func TestDownloadsThatShareALayer(t *testing.T) {
 	h.eventually(
 		imagepull.Download{
 			Registry: "docker.io", Repository: "library/one", Digest: one.Manifest, StartedAt: begun.Add(time.Second),
-			Blobs: 2, DoneBytes: one.ConfigSize + 51, TotalBytes: one.ConfigSize + 200,
+			ResolvedAt: begun, Blobs: 2, DoneBytes: one.ConfigSize + 51, TotalBytes: one.ConfigSize + 200,
 		},
 		imagepull.Download{
 			Registry: "127.0.0.1", Repository: "library/two", Digest: two.Manifest,
-			StartedAt: begun.Add(2 * time.Second), Blobs: 2,
+			StartedAt: begun.Add(2 * time.Second), ResolvedAt: begun, Blobs: 2,
 			DoneBytes: two.ConfigSize + 52, TotalBytes: two.ConfigSize + 200,
 		},
 	)
@@ -186,8 +186,31 @@ func TestDownloadsWithDiscardedLayers(t *testing.T) {
 	ingest(fake, image.Layers[2], 20, 1)
 	h.eventually(imagepull.Download{
 		Registry: "docker.io", Repository: "library/new", Digest: image.Manifest, StartedAt: begun.Add(time.Second),
-		Blobs: 2, DoneBytes: image.ConfigSize + 100 + 30, TotalBytes: image.ConfigSize + 300,
+		ResolvedAt: begun, Blobs: 2, DoneBytes: image.ConfigSize + 100 + 30, TotalBytes: image.ConfigSize + 300,
 	})
+}
+
+// TestArrivalWithDiscardedLayers checks the arrival of the last blob if containerd has removed a blob. The removed blob
+// arrived before it was unpacked, so its arrival is unknown only if no other blob arrived later.
+func TestArrivalWithDiscardedLayers(t *testing.T) {
+	for name, test := range map[string]struct{ unpackedAt, want time.Time }{
+		"unpacked before the last arrival": {begun.Add(time.Second), begun.Add(2 * time.Second)},
+		"unpacked after the last arrival":  {begun.Add(3 * time.Second), time.Time{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fake, h := downloads(t, critest.Options{})
+			image := fake.PutLayers(critest.Layers{Source: "docker.io/library/app", Names: []string{"a", "b"}, Size: 100,
+				Discard: true, At: begun})
+			fake.Unpack("overlayfs", image, 0, test.unpackedAt)
+			fake.PutLayer(image, 1, 100, begun.Add(2*time.Second))
+			h.since = begun.Add(-time.Second)
+			h.eventually(imagepull.Download{
+				Registry: "docker.io", Repository: "library/app", Digest: image.Manifest, StartedAt: begun,
+				ResolvedAt: begun, DoneBytes: image.ConfigSize + 200, TotalBytes: image.ConfigSize + 200,
+				Complete: true, ArrivedAt: test.want,
+			})
+		})
+	}
 }
 
 func TestDownloadsCostLittle(t *testing.T) {
@@ -269,7 +292,7 @@ func TestDownloadsOfFailingRuntime(t *testing.T) {
 	h := run(t, cri.Config{Endpoint: explicit(t, path), Timeout: 100 * time.Millisecond})
 	h.until(true, "")
 	want := imagepull.Download{
-		Registry: "docker.io", Repository: "library/app", Digest: image.Manifest, StartedAt: begun, Blobs: 1,
+		Registry: "docker.io", Repository: "library/app", Digest: image.Manifest, StartedAt: begun, ResolvedAt: begun, Blobs: 1,
 		DoneBytes: image.ConfigSize + 40, TotalBytes: image.ConfigSize + 200,
 	}
 	h.eventually(want)

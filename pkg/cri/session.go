@@ -34,7 +34,7 @@ type session struct {
 	broken   chan error // capacity 1; isLost drops further errors, because only the first error counts
 	// The field "arrived" holds the blobs that were complete at the previous query for downloads. The field needs no
 	// lock, because sharedDownloads runs only one query at a time.
-	arrived map[digest.Digest]bool
+	arrived map[digest.Digest]time.Time
 }
 
 func newSession(s *Source, client *client, version *runtimeapi.VersionResponse) *session {

@@ -24,8 +24,14 @@ type Download struct {
 	// the start of its first attempt. If no blob is being downloaded, StartedAt is the arrival of the manifest in
 	// this attempt.
 	StartedAt time.Time
-	Blobs     int  // number of blobs that the runtime is downloading
-	Complete  bool // all blobs have arrived, but not all layers are unpacked
+	// ResolvedAt is the time when the latest pull of the image had the manifest, on the node's clock. ResolvedAt is
+	// zero without a known manifest. It can belong to an earlier attempt.
+	ResolvedAt time.Time
+	Blobs      int  // number of blobs that the runtime is downloading
+	Complete   bool // all blobs have arrived, but not all layers are unpacked
+	// ArrivedAt is the time when the last blob had arrived, on the node's clock, if Complete is true. ArrivedAt is zero
+	// if unknown, for example if the runtime has already removed a blob.
+	ArrivedAt time.Time
 }
 
 // Of reports whether the download comes from the repository in an image reference.

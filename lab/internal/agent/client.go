@@ -45,14 +45,21 @@ func (c Client) Termination(ctx context.Context, namespace, name string) (end Te
 }
 
 // Timelines returns the timelines of all pods that the agent knows.
-func (c Client) Timelines(ctx context.Context) ([]Timeline, error) {
+func (c Client) Timelines(ctx context.Context) ([]Timeline, error) { return c.timelines(ctx, "") }
+
+// Starting returns the timelines of the pods that are starting.
+func (c Client) Starting(ctx context.Context) ([]Timeline, error) {
+	return c.timelines(ctx, "&state=starting")
+}
+
+func (c Client) timelines(ctx context.Context, filter string) ([]Timeline, error) {
 	var all []Timeline
 	for page := ""; ; {
 		var list struct {
 			Items    []Timeline `json:"items"`
 			Continue string     `json:"continue"`
 		}
-		data, err := c.get(ctx, "/api/v1/pods?limit=500&continue="+page)
+		data, err := c.get(ctx, "/api/v1/pods?limit=500"+filter+"&continue="+page)
 		if err != nil {
 			return nil, err
 		}

@@ -108,7 +108,8 @@ func (j *pullJudge) judgeImage(c pullCase, want wantedPull, truth []bench.Attemp
 			j.judgeBytes(name, c, truth[at], pull)
 			j.going = append(j.going, realPull{pod: c.pod, container: want.container, image: want.image,
 				outcome: agent.Pulling,
-				span:    bench.Span{StartAt: truth[at].RequestedAt, EndAt: truth[at].ReportedAt}})
+				span:    bench.Span{StartAt: truth[at].RequestedAt, EndAt: truth[at].ReportedAt},
+				called:  truth[at].Call.Span})
 		} else {
 			j.judgeNoPull(name, pull)
 		}

@@ -18,12 +18,16 @@ type realPull struct {
 	pod, container string // names of the pod and the container; empty for a pull without a pod
 	image, outcome string
 	span           bench.Span
+	called         bench.Span // the call to the runtime, without the wait in the queue; zero for a pull without a pod
 }
 
 // liveAnswer is the agent's response about the pulls in progress at one time.
 type liveAnswer struct {
 	asked bench.Span
 	items []agent.Live
+	// starting contains the timelines of the starting pods, which the agent returned at the time startingAt.
+	starting   []agent.Timeline
+	startingAt bench.Span
 }
 
 // liveWatch queries the agent repeatedly.
@@ -60,6 +64,12 @@ func watchLivePulls(ctx context.Context, client agent.Client) *liveWatch {
 			var answer liveAnswer
 			var err error
 			answer.asked, err = bench.Dated(func() error { answer.items, err = client.Pulls(ctx); return err })
+			if err == nil {
+				answer.startingAt, err = bench.Dated(func() error {
+					answer.starting, err = client.Starting(ctx)
+					return err
+				})
+			}
 			if ctx.Err() == nil && err != nil {
 				w.ended <- err
 				return
@@ -129,6 +139,46 @@ func (j *pullJudge) judgeLive(watched *liveWatch) {
 	j.verdict.Note("the agent reported %d of %d pulls longer than %s while they were in progress, in %d responses",
 		reported,
 		slow, long, len(watched.answers))
+	j.judgeOpenPulls(watched)
+}
+
+// judgeOpenPulls checks each open phase in which a pod pulls or unpacks an image: the kubelet's call to the runtime
+// must have been in progress. The agent must report such a phase at least once if a pull is slow.
+func (j *pullJudge) judgeOpenPulls(watched *liveWatch) {
+	const (
+		stamp = 100 * time.Millisecond // the kubelet's log and the runtime's stores have different clocks
+		late  = 4 * time.Second        // maximum age of the agent's knowledge of a download
+	)
+	right, wrong := 0, make(map[string]int)
+	for _, answer := range watched.answers {
+		for _, t := range answer.starting {
+			if len(t.Phases) == 0 || t.Namespace != j.bench.Namespace {
+				continue
+			}
+			last := t.Phases[len(t.Phases)-1]
+			if !last.Open || last.Phase != "pull" && last.Phase != "unpack" {
+				continue
+			}
+			j.verdict.Compared++
+			if slices.ContainsFunc(j.going, func(truth realPull) bool {
+				return truth.pod == t.Name && truth.container == last.Container && !truth.called.StartAt.IsZero() &&
+					!last.StartAt.Before(truth.called.StartAt.Add(-stamp)) &&
+					!answer.startingAt.StartAt.After(truth.called.EndAt.Add(late))
+			}) {
+				right++
+			} else {
+				wrong[fmt.Sprintf("%s of %s/%s from %s", last.Phase, t.Name, last.Container,
+					last.StartAt.Format(time.StampMilli))]++
+			}
+		}
+	}
+	for _, text := range slices.Sorted(maps.Keys(wrong)) {
+		j.verdict.Problem("%d responses contain an open phase without a call to the runtime: %s", wrong[text], text)
+	}
+	if right == 0 && j.view.isFull() {
+		j.verdict.Problem("the agent never reported the phase pull for a pod whose image was arriving")
+	}
+	j.verdict.Note("%d open phases named a pull or an unpacking that was in progress", right)
 }
 
 // findRealPull returns the real pull that matches an item of the agent's response and overlaps the given interval.

@@ -256,26 +256,37 @@ func TestJudgeLosses(t *testing.T) {
 func TestLivePulls(t *testing.T) {
 	const image = "r/a:1"
 	pulling := agent.Live{Namespace: "ns", Pod: "a", Container: mainName, Image: image, Outcome: agent.Pulling}
+	open := func(phase string, from time.Duration) []agent.Timeline {
+		return []agent.Timeline{{Namespace: "ns", Name: "a", Phases: []agent.Phase{
+			{Phase: phase, Container: mainName, StartAt: after(from), Open: true}}}}
+	}
+	inCall := open("pull", 2*time.Second)
 	for name, test := range map[string]struct {
-		items []agent.Live
-		at    time.Duration
-		want  string
+		items    []agent.Live
+		starting []agent.Timeline
+		at       time.Duration
+		want     string
 	}{
-		"reported":          {[]agent.Live{pulling}, 2 * time.Second, ""},
-		"not reported":      {nil, 2 * time.Second, "never did so"},
-		"reported too late": {[]agent.Live{pulling}, time.Minute, "that was not in progress"},
+		"reported":          {[]agent.Live{pulling}, inCall, 2 * time.Second, ""},
+		"not reported":      {nil, inCall, 2 * time.Second, "never did so"},
+		"reported too late": {[]agent.Live{pulling}, inCall, time.Minute, "that was not in progress"},
 		"invented": {[]agent.Live{pulling, {Namespace: "ns", Pod: "b", Image: image, Outcome: agent.Pulling}},
-			2 * time.Second, "that was not in progress"},
+			inCall, 2 * time.Second, "that was not in progress"},
 		"too many bytes": {[]agent.Live{pulling,
 			{Namespace: "ns", Pod: "a", Container: mainName, Image: image, Outcome: agent.Pulling,
-				DoneBytes: 2, TotalBytes: 1}}, 2 * time.Second, "2 of 1 bytes"},
+				DoneBytes: 2, TotalBytes: 1}}, inCall, 2 * time.Second, "2 of 1 bytes"},
+		"no phase pull":       {[]agent.Live{pulling}, open("unattributed", 0), 2 * time.Second, "never reported the phase"},
+		"pull in the queue":   {[]agent.Live{pulling}, open("pull", time.Second), 2 * time.Second, "without a call"},
+		"unpack in the queue": {[]agent.Live{pulling}, open("unpack", time.Second), 2 * time.Second, "without a call"},
+		"pull after the call": {[]agent.Live{pulling}, inCall, 12 * time.Second, "without a call"},
 	} {
 		j := &pullJudge{bench: &bench.Bench{Namespace: "ns"}, verdict: &Verdict{},
 			view: view{events: true, runtime: true}}
 		j.going = []realPull{{pod: "a", container: mainName, image: image, outcome: agent.Pulling,
-			span: span(time.Second, 5*time.Second)}}
+			span: span(time.Second, 5*time.Second), called: span(1500*time.Millisecond, 5*time.Second)}}
 		j.verdict.Compared = 1
-		j.judgeLive(&liveWatch{answers: []liveAnswer{{asked: span(test.at, test.at), items: test.items}}})
+		j.judgeLive(&liveWatch{answers: []liveAnswer{{asked: span(test.at, test.at), items: test.items,
+			starting: test.starting, startingAt: span(test.at, test.at)}}})
 		if got := strings.Join(j.verdict.Problems, "\n"); j.verdict.Failed() != (test.want != "") ||
 			!strings.Contains(got, test.want) {
 			t.Errorf("%s: %s", name, got)

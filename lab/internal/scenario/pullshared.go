@@ -199,7 +199,7 @@ func (j *pullJudge) judgeSame(ctx context.Context, how, reference string, pods [
 		near := neighborInstants{log.SandboxReadyAt, log.RunningAt[mainName]} // the pod has no other container
 		j.judgeLengths(a.Pod, a, near, pull)
 		j.going = append(j.going, realPull{pod: a.Pod, container: mainName, image: reference, outcome: agent.Pulling,
-			span: bench.Span{StartAt: a.RequestedAt, EndAt: a.ReportedAt}})
+			span: bench.Span{StartAt: a.RequestedAt, EndAt: a.ReportedAt}, called: a.Call.Span})
 		j.judgeBlocker(a, attempts, near, pull)
 		j.verdict.Contract(timelines[a.Pod])
 	}

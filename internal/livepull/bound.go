@@ -1,0 +1,112 @@
+package livepull
+
+import (
+	"slices"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/api"
+	"github.com/podlapse/podlapse/pkg/imagepull"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// downloadAge is the maximum age of a download in a Snapshot: the runtime's answers are shared for 1 s and take up to
+// 2 s.
+const downloadAge = 3 * time.Second
+
+// Bound divides the open phase of each starting pod whose image is arriving. Without the download, the evidence cannot
+// separate queue, download and unpacking before the pull ends, so the open phase is unattributed. Bound does not change
+// the argument's timelines.
+//
+// A timeline stays unchanged if several pods can own its download, or if the download can belong to an earlier attempt.
+func (s Snapshot) Bound(timelines []timeline.Timeline) []timeline.Timeline {
+	if len(s.Downloads) == 0 {
+		return timelines
+	}
+	downloads := map[string]requestedPull{}
+	for _, w := range s.assigned() {
+		if w.has() && w.onlyPod && w.download.Of(w.Image) {
+			downloads[w.uid] = w
+		}
+	}
+	bounded := slices.Clone(timelines)
+	for i := range bounded {
+		if w, ok := downloads[bounded[i].UID]; ok && Undecided(bounded[i]) {
+			bounded[i].Phases = w.bound(bounded[i].Phases)
+		}
+	}
+	return bounded
+}
+
+// Undecided reports whether a download can change the open phase of a timeline: see Bound.
+func Undecided(t timeline.Timeline) bool {
+	if len(t.Phases) == 0 {
+		return false
+	}
+	last := t.Phases[len(t.Phases)-1]
+	return last.Open && mayPull(last)
+}
+
+// isOnlyPod reports whether no other pod that is starting requests the download's repository.
+func isOnlyPod(requested []requestedPull, owner *requestedPull, d imagepull.Download) bool {
+	return owner.uid != "" && !slices.ContainsFunc(requested, func(w requestedPull) bool {
+		return !w.idle && w.uid != owner.uid && d.Of(w.Image)
+	})
+}
+
+// bound returns the phases with the open phase divided: the time before the pull certainly ran, the download, and the
+// unpacking.
+func (w *requestedPull) bound(phases []timeline.Span) []timeline.Span {
+	last := phases[len(phases)-1]
+	began := w.ranSince(last.StartAt)
+	if last.Container != w.Container || began.IsZero() || began.After(last.EndAt) {
+		return phases
+	}
+	parts := slices.Clip(phases[:len(phases)-1])
+	until := last.EndAt // the end of the download
+	if w.State == api.PullStateUnpacking {
+		if until = earlierOf(w.download.ArrivedAt, last.EndAt); until.Before(began) {
+			return phases
+		}
+	}
+	before := last
+	before.MergedWith = slices.DeleteFunc(slices.Clone(last.MergedWith),
+		func(p timeline.Phase) bool { return p == timeline.PhaseUnpack })
+	before.Error = max(last.Error, began.Sub(last.StartAt))
+	pull := last
+	pull.Phase, pull.Cause, pull.MergedWith = timeline.PhasePull, timeline.CauseOf(timeline.PhasePull), nil
+	pull.Error = before.Error + downloadAge
+	unpack := pull
+	unpack.Phase, unpack.Cause = timeline.PhaseUnpack, timeline.CauseOf(timeline.PhaseUnpack)
+	for _, part := range []struct {
+		timeline.Span
+		from, to time.Time
+	}{{before, last.StartAt, began}, {pull, began, until}, {unpack, until, last.EndAt}} {
+		if part.to.After(part.from) {
+			part.StartAt, part.EndAt, part.Open = part.from, part.to, part.to.Equal(last.EndAt)
+			parts = append(parts, part.Span)
+		}
+	}
+	return parts
+}
+
+func earlierOf(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// ranSince returns the first instant after the given instant at which the pull certainly ran, or zero if unknown.
+func (w *requestedPull) ranSince(start time.Time) (since time.Time) {
+	for _, at := range []time.Time{w.download.StartedAt, w.download.ResolvedAt} {
+		if !at.Before(start) && (since.IsZero() || at.Before(since)) {
+			since = at
+		}
+	}
+	return since
+}
+
+// mayPull reports whether an unattributed phase can contain a pull.
+func mayPull(s timeline.Span) bool {
+	return s.Phase == timeline.PhaseUnattributed && slices.Contains(s.MergedWith, timeline.PhasePull)
+}
