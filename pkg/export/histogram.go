@@ -29,10 +29,6 @@ var durationBuckets = []float64{
 	0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600,
 }
 
-// phaseBuckets has fewer buckets than durationBuckets, because each phase has its own series. Native histograms are
-// more precise.
-var phaseBuckets = []float64{0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120}
-
 // pullBuckets has fewer buckets than durationBuckets, because each registry and outcome has its own series. Native
 // histograms are more precise.
 var pullBuckets = []float64{0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300}

@@ -50,8 +50,8 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 				"metrics are equal. If the evidence cannot separate phases with the same cause, the time counts for "+
 				"the first of these phases. If the evidence cannot separate phases with different "+
 				"causes, the time counts for phase=\"unattributed\". Unexplained time also counts for "+
-				"phase=\"unattributed\".",
-			phaseBuckets), []string{"phase"}),
+				"phase=\"unattributed\". Has only native buckets.",
+			nil), []string{"phase"}),
 		steps: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_pod_phase_steps_total",
 			Help: "Steps in each phase of the start-ups in podlapse_pod_phase_duration_seconds. For example, a pod " +

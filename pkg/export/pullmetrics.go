@@ -46,8 +46,8 @@ func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
 			pullBuckets), []string{"registry"}),
 		unpack: prometheus.NewHistogram(histogram.Options("podlapse_image_unpack_duration_seconds",
 			"Time in which the runtime unpacked the layers of one pull, during and after the download. Covers only "+
-				"pulls that downloaded content.",
-			pullBuckets)),
+				"pulls that downloaded content. Has only native buckets.",
+			nil)),
 		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_image_pull_bytes_total",
 			Help: "Compressed bytes of downloaded image layers. If several pulls share a layer, the layer is counted " +

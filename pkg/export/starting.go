@@ -22,8 +22,8 @@ func NewStarting(now func() []timeline.Timeline) prometheus.Collector {
 		pods: prometheus.NewDesc("podlapse_pods_starting",
 			"Pods of this node that are starting, by current phase.", phase, nil),
 		oldest: prometheus.NewDesc("podlapse_pods_starting_oldest_age_seconds",
-			"Longest time that a pod in podlapse_pods_starting has been in its current phase. The value is 0 if no "+
-				"pod is in the phase.",
+			"Longest time that a pod in podlapse_pods_starting has been in its current phase. There is no series if "+
+				"no pod is in the phase.",
 			phase, nil),
 	}
 }
@@ -43,7 +43,9 @@ func (c *startingPods) Collect(metrics chan<- prometheus.Metric) {
 	for _, phase := range timeline.Phases() {
 		r := in[phase]
 		metrics <- prometheus.MustNewConstMetric(c.pods, prometheus.GaugeValue, float64(r.Pods), string(phase))
-		metrics <- prometheus.MustNewConstMetric(c.oldest, prometheus.GaugeValue, r.Oldest.Duration().Seconds(),
-			string(phase))
+		if r.Pods > 0 {
+			metrics <- prometheus.MustNewConstMetric(c.oldest, prometheus.GaugeValue, r.Oldest.Duration().Seconds(),
+				string(phase))
+		}
 	}
 }
