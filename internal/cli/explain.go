@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,7 +94,7 @@ func (a agentQuery) explain(ctx context.Context, c explainConfig, wanted []resou
 		if err != nil {
 			return a.fail(err)
 		}
-		slowest := slices.MaxFunc(records, func(x, y api.Record) int { return cmp.Compare(x.Total, y.Total) })
+		slowest := slices.MinFunc(records, longestFirst)
 		return a.print(text+"\n"+render.Waterfall(slowest, page), failed)
 	}
 	text, err := v.text(v.sorted(records, c.sortBy), c.listOutput, page)

@@ -3,6 +3,7 @@ package cli
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -169,6 +170,20 @@ func TestResourcesAreRefused(t *testing.T) {
 	atNoon(t, server, "explain", "deploy/none", "-n", "shop").
 		must(t, ExitNotFound, "", "no agent knows a pod of deployment shop/none: check the name and the namespace (-n)")
 	atNoon(t, server, "explain", "none", "-n", "shop").must(t, ExitNotFound, "", "For a workload, use TYPE/NAME")
+}
+
+// A start-up whose length is unknown must not hide the slow start-ups: an example is a pod that was ready before the
+// agent started.
+func TestUnknownLengthsAreLast(t *testing.T) {
+	record := func(name string, total, totalError time.Duration) api.Record {
+		return api.Record{Name: name, Total: api.Seconds(total), TotalError: api.Seconds(totalError)}
+	}
+	list := []api.Record{record("reconstructed", 268*time.Second, 269*time.Second),
+		record("fast", time.Second, time.Second/10), record("slow", 9*time.Second, time.Second)}
+	slices.SortFunc(list, longestFirst)
+	if list[0].Name != "slow" || list[1].Name != "fast" || list[2].Name != "reconstructed" {
+		t.Errorf("wrong order: %s, %s, %s", list[0].Name, list[1].Name, list[2].Name)
+	}
 }
 
 // TestListFlags checks the flags that all lists share.

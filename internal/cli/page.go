@@ -40,7 +40,7 @@ func (c *pageConfig) table() flags.Table {
 			c.port = int(port)
 			return nil
 		},
-	}}, c.target.table())
+	}}, c.target.clusterTable())
 }
 
 func runPage(ctx context.Context, call Call) int {
@@ -52,8 +52,8 @@ func runPage(ctx context.Context, call Call) int {
 	defer agentQuery.close()
 	node, err := pageNode(rest, c.node)
 	if err == nil && agentQuery.cluster == nil {
-		err = errors.New("the command \"page\" cannot be combined with --server: open the agent's URL in a browser, " +
-			"for example " + localServer)
+		err = errors.New("the command \"page\" needs a kubeconfig: set --kubeconfig, or open the agent's URL in a " +
+			"browser, for example " + localServer)
 	}
 	if err != nil {
 		return call.FailUsage(err)

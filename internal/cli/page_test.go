@@ -71,5 +71,7 @@ func TestPageIsRefused(t *testing.T) {
 	kubectl(t, server, "page", "node-z").must(t, ExitUnreachable, "", `no agent found on node "node-z"`)
 	kubectl(t, server, "page", "node-a").must(t, ExitFailed, "", "cannot forward port")
 	runs(t, AgentProgram, environment{}, "page", "node-a", "--server=http://127.0.0.1:1").
+		must(t, ExitUsage, "", "unknown flag --server")
+	runs(t, AgentProgram, environment{}, "page", "node-a").
 		must(t, ExitUsage, "", "open the agent's URL in a browser")
 }

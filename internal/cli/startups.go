@@ -72,7 +72,7 @@ func startUps(nodes bool, empty string, now func() time.Time) view[api.Record] {
 
 func startUpOrders() []order[api.Record] {
 	return []order[api.Record]{
-		{"duration", bySize(func(r api.Record) api.Seconds { return r.Total })},
+		{"duration", longestFirst},
 		{"phase", func(x, y api.Record) int {
 			p, _ := render.LongestPhase(x)
 			q, _ := render.LongestPhase(y)
@@ -86,6 +86,18 @@ func startUpOrders() []order[api.Record] {
 		{"node", byText(nodeOf)},
 		{"name", byText(podOf)},
 	}
+}
+
+// longestFirst puts the longer start-up first. A start-up with an error of at least its total comes after all others,
+// because its length is unknown. An example is a pod that was ready before the agent started.
+func longestFirst(x, y api.Record) int {
+	known := func(r api.Record) int {
+		if r.TotalError >= r.Total {
+			return 0
+		}
+		return 1
+	}
+	return cmp.Or(cmp.Compare(known(y), known(x)), cmp.Compare(y.Total, x.Total))
 }
 
 func nodeOf(r api.Record) string { return terminal.Clean(r.Node) }

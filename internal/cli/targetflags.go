@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -17,7 +18,10 @@ import (
 )
 
 // table returns the flags that select the agents.
-func (t *target) table() flags.Table {
+func (t *target) table() flags.Table { return slices.Concat(t.serverTable(), t.clusterTable()) }
+
+// serverTable returns the flags for a query of one agent at a URL.
+func (t *target) serverTable() flags.Table {
 	return flags.Table{
 		{
 			Name: "server", Value: "URL",
@@ -44,6 +48,12 @@ func (t *target) table() flags.Table {
 		flags.Switch("insecure-skip-tls-verify", "", &t.anyCertificate,
 			"accept any certificate of the agent; requires --server. This flag is insecure: anyone between this "+
 				"machine and the agent can read and change the data"),
+	}
+}
+
+// clusterTable returns the flags for a query of the agents of a cluster.
+func (t *target) clusterTable() flags.Table {
+	return flags.Table{
 		{
 			Name: "kubeconfig", Value: "FILE", Set: flags.Text(&t.kubeconfig),
 			Help: "kubeconfig file for the API server. The default is $KUBECONFIG or ~/.kube/config",

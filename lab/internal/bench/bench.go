@@ -71,7 +71,12 @@ func Set(ctx context.Context, n node.Node, namespace, purpose string) (*Bench, e
 	if err := errors.Join(b.ResetFaults(ctx), n.ForgetAgentLogs()); err != nil {
 		return b, err
 	}
-	return b, b.Kube.CreateNamespace(ctx, n.Report, namespace, purpose)
+	err = b.Kube.CreateNamespace(ctx, n.Report, namespace, purpose)
+	if kube.IsConflict(err) {
+		b.Kube.Close() // no bench, so that no caller clears a namespace that is not the bench's own
+		return nil, fmt.Errorf("%w: delete it (kubectl delete namespace %s), and run the command again", err, namespace)
+	}
+	return b, err
 }
 
 // ClearAll clears the remaining benches of killed runs with the given purpose.

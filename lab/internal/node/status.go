@@ -122,6 +122,7 @@ func (n Node) Addresses(out io.Writer) {
 	agent := "http://" + layout.Address(layout.AgentPort)
 	if n.Agent() != "" {
 		fmt.Fprintf(table, "page\t%s/\n", agent)
+		fmt.Fprintf(table, "commands\t%s explain -A --server=%s\n", n.Agent(), agent)
 	}
 	fmt.Fprintf(table, "Kubernetes\texport KUBECONFIG=%s\n", n.AdminKubeconfig())
 	if n.Programs.Tools != "" {
