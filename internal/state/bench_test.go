@@ -11,10 +11,10 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// BenchmarkSave replaces the file of a node with twenty starting pods and a hundred reported pods.
+// BenchmarkSave saves a change on a node with twenty starting pods and a hundred reported pods.
 func BenchmarkSave(b *testing.B) {
-	for name, inMemory := range map[string]bool{"disk": false, "memory": true} {
-		b.Run(name, func(b *testing.B) {
+	for _, whole := range []bool{false, true} {
+		b.Run(map[bool]string{false: "append", true: "replace"}[whole], func(b *testing.B) {
 			d, err := Open(b.TempDir(), "node-1", zap.NewNop())
 			if err != nil {
 				b.Fatal(err)
@@ -24,9 +24,6 @@ func BenchmarkSave(b *testing.B) {
 				Report: func(bool, string) {}, Registerer: prometheus.NewRegistry(), Logger: zap.NewNop()})
 			if err != nil {
 				b.Fatal(err)
-			}
-			if inMemory {
-				k.replace = func([][]byte) error { return nil }
 			}
 			for i := range 100 {
 				k.Reported(fmt.Sprintf("00000000-0000-0000-0000-%012d", i))
@@ -41,6 +38,9 @@ func BenchmarkSave(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				k.Keep(seen("pod-1", 2, "latest"), false)
+				if whole {
+					k.size = 0
+				}
 				if err := k.save(); err != nil {
 					b.Fatal(err)
 				}

@@ -35,8 +35,9 @@ func keeperIn(path string) (*Dir, *Keeper, *observer.ObservedLogs, error) {
 	return d, k, logs, err
 }
 
-// The function "valid" returns the text of a state file that an agent wrote.
-func valid(t testing.TB) []byte {
+// The function "valid" returns the text of a state file that an agent wrote. The text consists of one section, or of
+// two sections if "appended" is true.
+func valid(t testing.TB, appended bool) []byte {
 	t.Helper()
 	path := t.TempDir()
 	_, k, _, err := keeperIn(path)
@@ -47,6 +48,9 @@ func valid(t testing.TB) []byte {
 	k.Keep(event("a", 2, "x"), true)
 	k.Reported("b")
 	k.Reported("c")
+	if !appended {
+		k.size = 0
+	}
 	if err := k.save(); err != nil {
 		t.Fatal(err)
 	}
@@ -65,8 +69,7 @@ func resealed(text string) string {
 
 func TestNextAgentLoadsState(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "made", "of", "nothing")
-	_, k, _, err := keeperIn(path)
-	if err != nil {
+	if _, _, _, err := keeperIn(path); err != nil {
 		t.Fatal(err)
 	}
 	for file, want := range map[string]os.FileMode{path: 0o700 | os.ModeDir, filepath.Join(path, fileName): 0o600} {
@@ -74,9 +77,9 @@ func TestNextAgentLoadsState(t *testing.T) {
 			t.Errorf("%s: %v, %v", file, info.Mode(), err)
 		}
 	}
-	d, _, _, err := keeperIn(path)
+	d, k, _, err := keeperIn(path)
 	if err != nil || !reflect.DeepEqual(d.Contents, Contents{Since: created}) {
-		t.Errorf("in a new directory: %+v, %v", d.Contents, err)
+		t.Fatalf("in a new directory: %+v, %v", d.Contents, err)
 	}
 	k.Keep(seen("a", 1, ""), true)
 	k.Reported("b")
@@ -100,7 +103,7 @@ func TestNextAgentLoadsState(t *testing.T) {
 }
 
 func TestUnusableFiles(t *testing.T) {
-	text := string(valid(t))
+	text := string(valid(t, false))
 	write := func(text string) func(string) error {
 		return func(path string) error { return os.WriteFile(path, []byte(text), 0o600) }
 	}
@@ -123,8 +126,8 @@ func TestUnusableFiles(t *testing.T) {
 		"a recording":    {write(`{"kind":"header","version":1}` + "\n"), "not a podlapse state file"},
 		"from another node": {change(`"node":"node-1"`, `"node":"node-2"`),
 			`belongs to node "node-2", but the agent runs on node "node-1"`},
-		"from a newer agent": {change(`"version":1`, `"version":2`),
-			"unknown format version 2: must be 1 to 1"},
+		"from a newer agent": {change(`"version":2,"node"`, `"version":3,"node"`),
+			"unknown format version 3: must be 1 to 2"},
 		"a newer recording format": {change(`"header","version":2`, `"header","version":99`), "format version 99"},
 		"without a recording":      {change(`"kind":"header"`, `"kind":"footer"`), "not a recording"},
 		"a truncated line":         {write(text[:len(text)-9]), "is truncated"},
@@ -198,9 +201,11 @@ func TestUnusableDirectories(t *testing.T) {
 // FuzzParse reads arbitrary input, with and without a valid checksum. The parser must not panic or invent
 // observations. A keeper must save all parsed data so that the next agent finds it again.
 func FuzzParse(f *testing.F) {
-	text := valid(f)
-	f.Add(text)
-	f.Add(text[:len(text)/2])
+	for _, appended := range []bool{false, true} {
+		text := valid(f, appended)
+		f.Add(text)
+		f.Add(text[:len(text)/2])
+	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		_, _ = parse(text, "node-1")
 		end, _ := seal(checksum(0, text))

@@ -20,12 +20,15 @@
 //
 // # The file
 //
-// The file consists of lines of JSON:
+// The file consists of sections of lines of JSON:
 //
 //   - a header with the version of the format and the node
-//   - a line for each reported pod
+//   - a line for each pod that was reported, or removed after its report
 //   - a recording of the start-ups in progress
-//   - an end line with a checksum of all previous lines
+//   - an end line with a checksum of all previous lines of the file
 //
-// Each save replaces the whole file. If an agent cannot read a file completely, the agent ignores the file.
+// The first section contains all data at its time. Each save appends a section with the changes, because a node saves
+// several times per second while pods start. When the appended sections become large, a save replaces the whole file by
+// one section. A reader ignores an unfinished section at the end, because an agent can be killed while it appends a
+// section. If an agent cannot read a file otherwise, the agent ignores the file.
 package state

@@ -7,21 +7,26 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/podlapse/podlapse/internal/recording"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// version is the version of the format. The package can read every older version.
-const version = 1
+// version is the version of the format. The package can read every older version. A file of version 1 has one section.
+const version = 2
 
 // Kinds of lines in addition to the lines of a recording.
 const (
 	kindHeader   = "state"
 	kindReported = "reported"
+	kindRemoved  = "removed"
 	kindEnd      = "end"
 )
+
+// endPrefix begins every end line, and no other line.
+const endPrefix = `{"kind":"` + kindEnd + `",`
 
 type header struct {
 	Kind    string    `json:"kind"`
@@ -32,15 +37,16 @@ type header struct {
 	EventsUntil time.Time `json:"events_until,omitzero"`
 }
 
-type reportedLine struct {
-	Kind string `json:"kind"`
+// changeLine records that a pod was reported or removed. The change applies to all earlier sections.
+type changeLine struct {
+	Kind string `json:"kind"` // kindReported or kindRemoved
 	UID  string `json:"uid"`
 }
 
 type endLine struct {
 	Kind string `json:"kind"`
-	// Checksum is the CRC-32C of all previous lines. Checksum detects accidental damage. Only the permissions of the
-	// directory protect the file against intentional changes.
+	// Checksum is the CRC-32C of all previous lines of the file, including earlier end lines. Checksum detects
+	// accidental damage. Only the permissions of the directory protect the file against intentional changes.
 	Checksum string `json:"crc32c"`
 }
 
@@ -59,6 +65,13 @@ type Contents struct {
 	EventsUntil time.Time
 }
 
+// The reasons why an agent cannot use a file.
+var (
+	errNoState   = errors.New("the file is not a podlapse state file")
+	errTruncated = errors.New("the file is truncated")
+	errDamaged   = errors.New("the file is damaged")
+)
+
 func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 
 // checksum adds a line to the checksum of the previous lines.
@@ -69,45 +82,49 @@ func encodeLine(value any) ([]byte, error) {
 	return append(line, '\n'), err
 }
 
-// seal creates the last line of a file.
+// seal creates the last line of a section.
 func seal(sum uint32) ([]byte, error) { return encodeLine(endLine{kindEnd, fmt.Sprintf("%08x", sum)}) }
 
 // parse parses a whole file. The error is the reason why this agent cannot use the file.
 func parse(text []byte, node string) (Contents, error) {
-	first, _, _ := bytes.Cut(text, []byte("\n"))
-	h, err := readHeader(first, node)
-	if err != nil {
+	if _, err := readHeader(firstLine(text), node); err != nil {
 		return Contents{}, err
 	}
-	body, err := unseal(text)
-	if err != nil {
-		return Contents{}, err
+	var c Contents
+	var silences timeline.SilenceLog
+	sum := uint32(0)
+	for rest := text; len(rest) > 0; {
+		section, after, sealed, err := cutSection(rest, sum)
+		if errors.Is(err, errTruncated) && len(rest) < len(text) {
+			break // the agent was killed while it appended this section
+		}
+		if err != nil {
+			return Contents{}, err
+		}
+		silences = timeline.SilenceLog{} // each section contains all silences
+		if err := c.read(section, node, &silences); err != nil {
+			return Contents{}, err
+		}
+		rest, sum = after, sealed
 	}
-	body = body[len(first)+1:]
-	c := Contents{EventsUntil: h.EventsUntil}
-	for {
-		line, rest, _ := bytes.Cut(body, []byte("\n"))
-		var l reportedLine
-		if err := json.Unmarshal(line, &l); err != nil {
-			return Contents{}, fmt.Errorf("invalid line: must be JSON: %w", err)
-		}
-		if l.Kind != kindReported {
-			break // the recording begins here
-		}
-		if l.UID == "" {
-			return Contents{}, errors.New("invalid line: a reported pod has no uid")
-		}
-		c.Reported = append(c.Reported, l.UID)
-		body = rest
+	var silent []timeline.Observation
+	for _, s := range silences.Silences() {
+		silent = append(silent, s)
 	}
-	return c, c.read(recording.NewReader(bytes.NewReader(body)))
+	c.InFlight = append(silent, c.InFlight...)
+	return c, nil
+}
+
+func firstLine(text []byte) []byte {
+	line, _, _ := bytes.Cut(text, []byte("\n"))
+	return line
 }
 
 func readHeader(line []byte, node string) (h header, err error) {
 	err = json.Unmarshal(line, &h)
 	switch {
 	case err != nil || h.Kind != kindHeader || h.Version < 1:
-		return header{}, errors.New("the file is not a podlapse state file")
+		return header{}, errNoState
 	case h.Version > version:
 		return header{}, fmt.Errorf("unknown format version %d: must be 1 to %d; a newer podlapse-agent "+
 			"wrote this file", h.Version, version)
@@ -117,25 +134,64 @@ func readHeader(line []byte, node string) (h header, err error) {
 	return h, nil
 }
 
-// unseal checks the end line and returns the text before the end line.
-func unseal(text []byte) ([]byte, error) {
-	if !bytes.HasSuffix(text, []byte("\n")) {
-		return nil, errors.New("the file is truncated")
+// cutSection splits the text after the first end line. The result "section" contains the lines before the end line. The
+// argument and the result "sum" are the checksums of the file before this section and after it.
+func cutSection(text []byte, before uint32) (section, rest []byte, sum uint32, err error) {
+	end := bytes.Index(text, []byte("\n"+endPrefix)) + 1
+	line, rest, complete := bytes.Cut(text[end:], []byte("\n"))
+	if end == 0 || !complete {
+		return nil, nil, 0, errTruncated
 	}
-	begin := bytes.LastIndexByte(text[:len(text)-1], '\n') + 1
-	var end endLine
-	if err := json.Unmarshal(text[begin:], &end); err != nil || end.Kind != kindEnd || begin == 0 {
-		return nil, errors.New("the file is truncated")
+	var sealed endLine
+	if err := json.Unmarshal(line, &sealed); err != nil {
+		return nil, nil, 0, fmt.Errorf("%w: invalid end line: %w", errDamaged, err)
 	}
-	if sum := fmt.Sprintf("%08x", checksum(0, text[:begin])); sum != end.Checksum {
-		return nil, fmt.Errorf("the file is damaged: the checksum is %s, want %.20q", sum, end.Checksum)
+	sum = checksum(before, text[:end])
+	if got := fmt.Sprintf("%08x", sum); got != sealed.Checksum {
+		return nil, nil, 0, fmt.Errorf("%w: the checksum is %s, want %.20q", errDamaged, got, sealed.Checksum)
 	}
-	return text[:begin], nil
+	return text[:end], rest, checksum(sum, text[end:len(text)-len(rest)]), nil
 }
 
-// read adds the observations of the recording to c. If c.Reported contains the pod of an observation, the observation
-// is about the pod's termination, and read adds it to c.Terminations.
-func (c *Contents) read(reader *recording.Reader) error {
+// read adds a section to c. If a pod was reported, its observations in this section and in later sections are about the
+// pod's termination, and read adds them to c.Terminations.
+func (c *Contents) read(section []byte, node string, silences *timeline.SilenceLog) error {
+	first, section, _ := bytes.Cut(section, []byte("\n"))
+	h, err := readHeader(first, node)
+	if err != nil {
+		return err
+	}
+	c.EventsUntil = h.EventsUntil
+	ended := map[string]bool{}   // pods whose earlier observations are obsolete
+	removed := map[string]bool{} // pods of c.Reported that are removed
+	for {
+		line, rest, _ := bytes.Cut(section, []byte("\n"))
+		var l changeLine
+		if err := json.Unmarshal(line, &l); err != nil {
+			return fmt.Errorf("invalid line: must be JSON: %w", err)
+		}
+		if l.Kind != kindReported && l.Kind != kindRemoved {
+			break // the recording begins here
+		}
+		if l.UID == "" {
+			return fmt.Errorf("invalid line: a %s pod has no uid", l.Kind)
+		}
+		ended[l.UID] = true
+		if l.Kind == kindReported {
+			c.Reported = append(c.Reported, l.UID)
+		} else {
+			removed[l.UID] = true
+		}
+		section = rest
+	}
+	obsolete := func(o timeline.Observation) bool { return ended[o.PodUID()] }
+	c.InFlight = slices.DeleteFunc(c.InFlight, obsolete)
+	c.Terminations = slices.DeleteFunc(c.Terminations, obsolete)
+	c.Reported = slices.DeleteFunc(c.Reported, func(uid string) bool { return removed[uid] })
+	return c.observe(recording.NewReader(bytes.NewReader(section)), silences)
+}
+
+func (c *Contents) observe(reader *recording.Reader, silences *timeline.SilenceLog) error {
 	reported := make(map[string]bool, len(c.Reported))
 	for _, uid := range c.Reported {
 		reported[uid] = true
@@ -149,7 +205,10 @@ func (c *Contents) read(reader *recording.Reader) error {
 		if err != nil {
 			return fmt.Errorf("read observations: %w", err)
 		}
+		_, silent := o.(timeline.RuntimeSilent)
 		switch {
+		case silent:
+			silences.Observe(o)
 		case !outlivesAgent(o):
 		case reported[o.PodUID()]:
 			c.Terminations = append(c.Terminations, o)

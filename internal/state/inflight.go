@@ -13,7 +13,10 @@ const (
 	maxInFlight     = 1024 // maximum number of pods with observations
 	maxReported     = 4096 // maximum number of reported pods
 	maxUID          = 128  // maximum length of a UID, in bytes; UIDs of Kubernetes have 36 bytes
-	// maxLineBytes leaves room for the header, the end line and the reported pods.
+	// maxAppended is the maximum size of the sections after the first section, in bytes. A larger value would make the
+	// file larger, but would hardly make saves cheaper.
+	maxAppended = 256 << 10
+	// maxLineBytes leaves room for the appended sections, the header, the end line and the reported pods.
 	maxLineBytes = maxFile - 1<<20
 )
 
@@ -58,9 +61,8 @@ func (p *inFlight) take(o timeline.Observation, news bool) bool {
 	return room || !news
 }
 
-// encode encodes fresh observations up to the limit. encode returns the number of omitted observations and the
-// number of added bytes.
-func (p *inFlight) encode(observations []freshObservation, room int) (lost, added int) {
+// encode encodes fresh observations up to the limit, and returns their lines and the number of omitted observations.
+func (p *inFlight) encode(observations []freshObservation, room int) (added [][]byte, lost int) {
 	before := p.bytes
 	for _, f := range observations {
 		line, err := recording.Encode(f.observation)
@@ -75,6 +77,7 @@ func (p *inFlight) encode(observations []freshObservation, room int) (lost, adde
 			continue
 		}
 		p.bytes += growth
+		added = append(added, line)
 		switch {
 		case f.passing:
 			p.latest = line
@@ -84,5 +87,5 @@ func (p *inFlight) encode(observations []freshObservation, room int) (lost, adde
 			p.lines = append(p.lines, line)
 		}
 	}
-	return lost, p.bytes - before
+	return added, lost
 }

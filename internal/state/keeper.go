@@ -45,12 +45,12 @@ type Config struct {
 type Keeper struct {
 	config  Config
 	header  []byte // header line of the recording
-	file    string
-	replace func(lines [][]byte) error
+	file    file
 	dropped prometheus.Counter
 	changed chan struct{} // signals unsaved changes; capacity 1, so a second signal is dropped
 
 	mu       sync.Mutex
+	changes  []changeLine         // reported and removed pods since the last save
 	inFlight map[string]*inFlight // data of pods that are starting or being deleted, by UID
 	reported []string             // UIDs of reported pods, oldest report first
 	silences timeline.SilenceLog  // silences of the runtime, which explain delays of starting pods
@@ -59,15 +59,25 @@ type Keeper struct {
 	eventsUntil time.Time
 	failing     bool // true if the last save failed
 
-	full bool // true while the file omits current data; only the method save uses this field
+	// Only the method save uses the fields below.
+	full     bool  // true while the file omits current data
+	size     int64 // size of the file in bytes; zero if the next save must replace the file
+	appended int64 // size of the sections after the first section, in bytes
+	sum      uint32
 }
 
 // Dir is a directory that is ready for the state file, with the state of the previous agent.
 type Dir struct {
 	Contents
-	file    string
-	replace func(lines [][]byte) error // replaces the content of the file
-	locked  io.Closer
+	file   file
+	locked io.Closer
+}
+
+// file is the state file on a disk.
+type file struct {
+	path    string
+	replace func(lines [][]byte) error             // replaces the content of the file
+	append  func(lines [][]byte, size int64) error // appends to a file that has the given size
 }
 
 // Open creates the directory if it is absent, and reads the state of the previous agent on this node. Open renames
@@ -83,7 +93,7 @@ func Open(path, node string, logger *zap.Logger) (*Dir, error) {
 		return nil, err
 	}
 	d.removeInterrupted()
-	return &Dir{d.load(node, logger), d.file(), d.replace, locked}, nil
+	return &Dir{d.load(node, logger), file{d.file(), d.replace, d.append}, locked}, nil
 }
 
 // Close releases the directory for another agent. The Keeper must have stopped.
@@ -98,7 +108,7 @@ func (d *Dir) Keeper(config Config) (*Keeper, error) {
 		return nil, err
 	}
 	k := &Keeper{
-		config: config, header: header, file: d.file, replace: d.replace,
+		config: config, header: header, file: d.file,
 		dropped: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_state_dropped_total",
 			Help: "Items that are missing from the state file in --state-dir because the file is full: observations " +
@@ -209,17 +219,21 @@ func (k *Keeper) Reported(uid string) {
 	p := k.inFlight[uid]
 	delete(k.inFlight, uid)
 	k.nudge()
-	if p != nil && p.gone {
-		return // a removed pod cannot appear again
+	if p != nil && p.gone { // a removed pod cannot appear again
+		k.note(kindRemoved, uid)
+		return
 	}
 	if len(uid) > maxUID {
+		k.note(kindRemoved, uid)
 		k.lost++
 		return
 	}
+	k.note(kindReported, uid)
 	k.reported = append(k.reported, uid)
 	if len(k.reported) > maxReported {
 		// Drop the oldest entry. The agent does not report start-ups of pods that were created long ago
 		// (Scope.Since), so their entries are not necessary.
+		k.note(kindRemoved, k.reported[0])
 		k.reported = slices.Delete(k.reported, 0, 1)
 		k.lost++
 	}
@@ -237,9 +251,13 @@ func (k *Keeper) Gone(uid string) {
 	delete(k.inFlight, uid)
 	if i := slices.Index(k.reported, uid); i >= 0 {
 		k.reported = slices.Delete(k.reported, i, i+1)
+		k.note(kindRemoved, uid)
 		k.nudge()
 	}
 }
+
+// note records a change for the next save. The caller must hold the lock.
+func (k *Keeper) note(kind, uid string) { k.changes = append(k.changes, changeLine{kind, uid}) }
 
 // Kept reports whether the next agent finds the pod's start-up in the file. The file can lack only the observations
 // since the last save.

@@ -1,7 +1,6 @@
 package state
 
 import (
-	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -74,7 +73,16 @@ func newBench(t *testing.T, left Contents) *bench {
 	t.Helper()
 	core, logs := observer.New(zapcore.DebugLevel)
 	b := &bench{logs: logs}
-	d := &Dir{Contents: left, file: "memory", replace: func([][]byte) error { return nil }}
+	opened := false
+	d := &Dir{Contents: left, file: inMemory(func(text []byte) error {
+		if err := b.refuse.Load(); err != nil {
+			return *err
+		}
+		if opened {
+			b.saves = append(b.saves, text)
+		}
+		return nil
+	})}
 	k, err := d.Keeper(Config{
 		Node: "node-1", Header: recording.Header{Agent: "v1", Scope: timeline.Scope{Since: created}}, Now: time.Now,
 		Report: b.report, Registerer: prometheus.NewRegistry(), Logger: zap.New(core),
@@ -83,18 +91,19 @@ func newBench(t *testing.T, left Contents) *bench {
 		t.Fatal(err)
 	}
 	b.Keeper = k
-	k.replace = func(lines [][]byte) error {
-		if err := b.refuse.Load(); err != nil {
-			return *err
-		}
-		b.saves = append(b.saves, slices.Concat(lines...))
-		return nil
-	}
+	opened = true
 	return b
 }
 
-// saved returns the contents that the next agent would load.
+// saved replaces the file, and returns the contents that the next agent would load.
 func (b *bench) saved(t *testing.T) Contents {
+	t.Helper()
+	b.size = 0
+	return b.appended(t)
+}
+
+// appended appends to the file, and returns the contents that the next agent would load.
+func (b *bench) appended(t *testing.T) Contents {
 	t.Helper()
 	if err := b.save(); err != nil {
 		t.Fatal(err)

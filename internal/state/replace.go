@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/google/renameio/v2"
 	"golang.org/x/sys/unix"
@@ -28,6 +29,25 @@ func (d dir) lock() (io.Closer, error) {
 		return nil, fmt.Errorf("lock the directory: %w: choose a directory on a local disk", err)
 	}
 	return held, nil
+}
+
+// append appends the lines to the file. If the file does not have the given size, another program has changed the file,
+// and append fails. If the agent is killed during append, the file ends with an unfinished section. append does not
+// flush the lines to the disk, because after a power failure, no pod of the node is starting any more.
+func (d dir) append(lines [][]byte, size int64) error {
+	// Without O_NONBLOCK, opening a pipe would block forever.
+	file, err := os.OpenFile(d.file(), os.O_WRONLY|os.O_APPEND|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return err
+	}
+	info, err := file.Stat()
+	if err == nil && info.Size() != size {
+		err = errors.New("the file has changed")
+	}
+	if err == nil {
+		_, err = file.Write(slices.Concat(lines...))
+	}
+	return errors.Join(err, file.Close())
 }
 
 // replace atomically replaces the content of the file with the lines. If the agent is killed at any time, either the

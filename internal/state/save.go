@@ -11,24 +11,21 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// save writes all data of the Keeper to the file.
+// save writes all changes since the last save to the file.
 func (k *Keeper) save() error {
-	lines, pods, err := k.lines()
-	if err == nil {
-		err = k.replace(lines)
-	}
-	k.note(pods, err)
+	pods, err := k.write()
+	k.markSaved(pods, err)
 	if err != nil {
-		err = fmt.Errorf("save %s: %w", k.file, err)
+		err = fmt.Errorf("save %s: %w", k.file.path, err)
 		k.config.Report(false, err.Error())
 		return err
 	}
-	k.config.Report(true, "saved in "+k.file)
+	k.config.Report(true, "saved in "+k.file.path)
 	return nil
 }
 
-// note records the result of a save. After a successful save, note marks the pods whose data is in the file.
-func (k *Keeper) note(pods []*inFlight, err error) {
+// markSaved records the result of a save. After a successful save, markSaved marks the pods whose data is in the file.
+func (k *Keeper) markSaved(pods []*inFlight, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.failing = err != nil; k.failing {
@@ -39,52 +36,82 @@ func (k *Keeper) note(pods []*inFlight, err error) {
 	}
 }
 
-// lines returns the lines of the new file, and the pods whose data the lines contain. lines does not hold the lock
-// while it encodes observations.
-func (k *Keeper) lines() ([][]byte, []*inFlight, error) {
-	type batch struct {
-		pod   *inFlight
-		fresh []freshObservation
+// write appends the changes to the file. If the appended sections become too large, or if write cannot append, write
+// replaces the file. The result "pods" contains the pods whose data was written.
+func (k *Keeper) write() (pods []*inFlight, err error) {
+	added, pods := k.encode()
+	section, err := k.section(added)
+	if err == nil && k.append(section) {
+		return pods, nil
 	}
-	var batches []batch
+	k.size, k.appended, k.sum = 0, 0, 0 // the next save also replaces the file, unless this save succeeds
+	section, pods, err = k.whole()
+	if err == nil {
+		err = k.file.replace(section)
+	}
+	if err == nil {
+		k.size = sizeOf(section)
+	}
+	return pods, err
+}
+
+// append appends a section to the file. append returns false if the next section must replace the file.
+func (k *Keeper) append(section [][]byte) bool {
+	size := sizeOf(section)
+	if k.size == 0 || k.appended+size > maxAppended || k.file.append(section, k.size) != nil {
+		return false
+	}
+	k.size += size
+	k.appended += size
+	return true
+}
+
+func sizeOf(lines [][]byte) (size int64) {
+	for _, line := range lines {
+		size += int64(len(line))
+	}
+	return size
+}
+
+// encode encodes the observations since the last save, and returns their lines and pods. encode does not hold the lock
+// while it encodes.
+func (k *Keeper) encode() (lines [][]byte, pods []*inFlight) {
+	var changed []*inFlight
+	var fresh [][]freshObservation
 	k.mu.Lock()
 	lost, room := k.lost, maxLineBytes
 	k.lost = 0
-	for _, p := range k.inFlight {
+	for _, uid := range slices.Sorted(maps.Keys(k.inFlight)) {
+		p := k.inFlight[uid]
 		room -= p.bytes
 		if len(p.fresh) > 0 {
-			batches = append(batches, batch{p, p.fresh})
+			changed, fresh = append(changed, p), append(fresh, p.fresh)
 			p.fresh = nil
 		}
 	}
 	k.mu.Unlock()
 
 	var overfull []*inFlight
-	for _, b := range batches {
-		left, added := b.pod.encode(b.fresh, room)
-		room -= added
+	for i, p := range changed {
+		added, left := p.encode(fresh[i], room)
+		if len(added) > 0 {
+			pods = append(pods, p)
+		}
+		lines = append(lines, added...)
+		room -= int(sizeOf(added))
 		if left > 0 {
 			lost += left
-			overfull = append(overfull, b.pod)
+			overfull = append(overfull, p)
 		}
 	}
 
 	k.mu.Lock()
+	defer k.mu.Unlock()
 	for _, p := range overfull {
 		p.full = true
 	}
 	k.reportLost(lost)
-	lines, pods, err := k.content()
-	k.mu.Unlock()
-	if err != nil {
-		return nil, nil, err
-	}
-	var sum uint32
-	for _, line := range lines {
-		sum = checksum(sum, line)
-	}
-	end, err := seal(sum)
-	return append(lines, end), pods, err
+	return lines, pods
 }
 
 // reportLost counts omitted data, and logs the first omission. The caller must hold the lock.
@@ -100,31 +127,31 @@ func (k *Keeper) reportLost(lost int) {
 	}
 }
 
-// content returns all lines except the end line, and the pods whose data the lines contain. The caller must hold the
-// lock.
-func (k *Keeper) content() (lines [][]byte, pods []*inFlight, err error) {
-	first, err := encodeLine(header{kindHeader, version, k.config.Node, k.config.Now().UTC(), k.eventsUntil})
+// section returns a section with the changes since the last save, and with the given lines of observations.
+func (k *Keeper) section(observations [][]byte) ([][]byte, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	changes := k.changes
+	k.changes = nil
+	lines, err := k.begin(changes)
+	if err != nil {
+		return nil, err
+	}
+	return k.seal(append(lines, observations...))
+}
+
+// whole returns a section with all data, and the pods whose data the section contains.
+func (k *Keeper) whole() (lines [][]byte, pods []*inFlight, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.changes = nil
+	reported := make([]changeLine, 0, len(k.reported))
+	for _, uid := range k.reported {
+		reported = append(reported, changeLine{kindReported, uid})
+	}
+	lines, err = k.begin(reported)
 	if err != nil {
 		return nil, nil, err
-	}
-	lines = [][]byte{first}
-	for _, uid := range k.reported {
-		line, err := encodeLine(reportedLine{kindReported, uid})
-		if err != nil {
-			return nil, nil, err
-		}
-		lines = append(lines, line)
-	}
-	lines = append(lines, k.header)
-	if len(k.inFlight) == 0 {
-		k.silences = timeline.SilenceLog{} // later start-ups do not need earlier silences
-	}
-	for _, silent := range k.silences.Silences() {
-		line, err := recording.Encode(silent)
-		if err != nil {
-			return nil, nil, err
-		}
-		lines = append(lines, line)
 	}
 	for _, uid := range slices.Sorted(maps.Keys(k.inFlight)) {
 		p := k.inFlight[uid]
@@ -136,5 +163,45 @@ func (k *Keeper) content() (lines [][]byte, pods []*inFlight, err error) {
 			pods = append(pods, p)
 		}
 	}
-	return lines, pods, nil
+	lines, err = k.seal(lines)
+	return lines, pods, err
+}
+
+// begin returns the lines at the beginning of a section: a header, the changes, the header of the recording, and all
+// silences that explain delays of starting pods. The caller must hold the lock.
+func (k *Keeper) begin(changes []changeLine) ([][]byte, error) {
+	first, err := encodeLine(header{kindHeader, version, k.config.Node, k.config.Now().UTC(), k.eventsUntil})
+	if err != nil {
+		return nil, err
+	}
+	lines := [][]byte{first}
+	for _, change := range changes {
+		line, err := encodeLine(change)
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, line)
+	}
+	lines = append(lines, k.header)
+	if len(k.inFlight) == 0 {
+		k.silences = timeline.SilenceLog{} // later start-ups do not need earlier silences
+	}
+	for _, silent := range k.silences.Silences() {
+		line, err := recording.Encode(silent)
+		if err != nil {
+			return nil, err
+		}
+		lines = append(lines, line)
+	}
+	return lines, nil
+}
+
+// seal appends the end line of a section, and adds the section to the checksum of the file.
+func (k *Keeper) seal(lines [][]byte) ([][]byte, error) {
+	for _, line := range lines {
+		k.sum = checksum(k.sum, line)
+	}
+	end, err := seal(k.sum)
+	k.sum = checksum(k.sum, end)
+	return append(lines, end), err
 }
