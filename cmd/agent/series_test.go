@@ -24,7 +24,7 @@ import (
 
 // The limits of a scrape, which docs/metrics.md states.
 const (
-	maxSeries    = 1250      // series of a node with default flags and 110 pods, the kubelet's default
+	maxSeries    = 1000      // series of a node with default flags and 110 pods, the kubelet's default
 	maxGzipBytes = 100 << 10 // size of the response of a node with 500 pods and every option on
 )
 

@@ -183,7 +183,7 @@ func TestAgentStartsWithDamagedState(t *testing.T) {
 	}
 	defer saved.Close()
 	if line, _, err := bufio.NewReader(saved).ReadLine(); err != nil ||
-		!strings.Contains(string(line), `"kind":"state","version":1,"node":"node-a"`) {
+		!strings.Contains(string(line), `"kind":"state","version":2,"node":"node-a"`) {
 		t.Errorf("begins with %s, %v", line, err)
 	}
 	if bad, err := os.ReadFile(file + ".bad"); err != nil || string(bad) != "what?\n" {

@@ -14,8 +14,9 @@ import (
 const (
 	askAgainFirst = time.Second
 	askAgainMax   = time.Minute
-	// askGap is the minimum time after a query before a change of the pod object causes another query.
-	askGap = 200 * time.Millisecond
+	// askGap is the minimum time after a query before a change of the pod object causes another query. Most pods whose
+	// images are present need only two queries: on arrival, and when they are ready.
+	askGap = time.Second
 	// askAboutPulls is the minimum time between queries that check whether a pod can already pull. These queries have
 	// no back-off, because a forged Event can hide the image that other pods wait for. Only the runtime's answer
 	// refutes a forged Event.

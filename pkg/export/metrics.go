@@ -10,9 +10,6 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// lastMilestone is the milestone with the highest number.
-const lastMilestone = timeline.MilestoneContainerReady
-
 // Metrics counts settled start-ups. Metrics is not safe for concurrent use. Only reconcile's goroutine calls Metrics.
 type Metrics struct {
 	startup    prometheus.Histogram
@@ -20,7 +17,7 @@ type Metrics struct {
 	phase      *prometheus.HistogramVec
 	steps      *prometheus.CounterVec
 	ended      *prometheus.CounterVec
-	conflicts  *prometheus.CounterVec
+	conflicts  prometheus.Counter
 	incomplete prometheus.Counter
 	unreported prometheus.Counter
 	pulls      *pullMetrics
@@ -63,11 +60,11 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 			Help: "Completed start-ups, by state of the pod: \"ready\", \"succeeded\", \"failed\", \"deleted\" " +
 				"(before the pod was ready) or \"given_up\" (not ready one hour after the agent first saw the pod).",
 		}, []string{"state"}),
-		conflicts: prometheus.NewCounterVec(prometheus.CounterOpts{
+		conflicts: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_evidence_conflicts_total",
-			Help: "Conflicts in start-ups, by milestone. In a conflict, two sources give contradictory times for one " +
-				"milestone of a start-up.",
-		}, []string{"milestone"}),
+			Help: "Conflicts in start-ups. In a conflict, two sources give contradictory times for one milestone of " +
+				"a start-up. The records of the start-ups name these milestones.",
+		}),
 		incomplete: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_evidence_incomplete_total",
 			Help: "Start-ups with missing evidence. The agent could not separate some phases of these start-ups. " +
@@ -86,9 +83,6 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 	for _, phase := range timeline.Phases() {
 		m.phase.WithLabelValues(string(phase))
 		m.steps.WithLabelValues(string(phase))
-	}
-	for milestone := timeline.MilestoneCreated; milestone <= lastMilestone; milestone++ {
-		m.conflicts.WithLabelValues(milestone.String())
 	}
 	for _, state := range []timeline.State{timeline.StateReady, timeline.StateSucceeded, timeline.StateFailed,
 		timeline.StateDeleted, timeline.StateGivenUp} {
@@ -113,9 +107,7 @@ func (m *Metrics) Observe(t timeline.Timeline) {
 		}
 	}
 	m.ended.WithLabelValues(string(t.State)).Inc()
-	for _, c := range t.Conflicts {
-		m.conflicts.WithLabelValues(c.Milestone.String()).Inc()
-	}
+	m.conflicts.Add(float64(len(t.Conflicts)))
 	if len(t.Missing) > 0 || lacksEvents(t) {
 		m.incomplete.Inc()
 	}

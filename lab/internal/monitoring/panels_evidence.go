@@ -76,9 +76,9 @@ var evidencePanels = []panel{
 				name: "{{node}}"}}, "node"},
 	{graph, "Lost Events per start-up", "none", 8, "Data of the past hour." + ofTheWorst, []query{
 		{expr: worst(`node:podlapse_events_lost:ratio1h{node=~"$node"}`, "cluster, node"), name: "{{node}}"}}, "node"},
-	{graph, "Contradictions between sources, by milestone", "none", 8, "Data of the past hour.", []query{
-		{expr: `topk($top, sum by (milestone) (increase(podlapse_evidence_conflicts_total{node=~"$node"}[1h])))`,
-			name: "{{milestone}}"}}, ""},
+	{graph, "Contradictions between sources, highest", "none", 8, "Data of the past hour.", []query{
+		{expr: `topk($top, sum by (cluster, node) (increase(podlapse_evidence_conflicts_total{node=~"$node"}[1h])))`,
+			name: "{{node}}"}}, "node"},
 	{graph, "Sources that are down", "none", 8, "Number of nodes, by source.", []query{
 		{expr: `count by (source) (podlapse_source_up{node=~"$node"} == 0)`, name: "{{source}}"}}, ""},
 	{graph, "Clock skew that is certain", "s", 8,
