@@ -8,13 +8,13 @@ type metrics struct{ answered, dropped, givenUp prometheus.Counter }
 // newMetrics creates the metrics. If the registerer is not nil, newMetrics also registers the metrics.
 func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 	ended := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "podlapse_runtime_questions_total",
+		Name: "podlapse_runtime_requests_total",
 		Help: "Requests to the container runtime about pods, by result. result=\"answered\": the runtime answered. " +
 			"result=\"dropped\": too many requests were open. result=\"given_up\": the runtime failed for too long. " +
 			"The agent repeats a request if it still needs the answer.",
 	}, []string{"result"})
 	open := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "podlapse_runtime_questions_open",
+		Name: "podlapse_runtime_requests_open",
 		Help: "Pods with an open request to the container runtime.",
 	}, func() float64 { return float64(s.pending.count()) })
 	if registerer != nil {

@@ -100,9 +100,9 @@ func (h *harness) queries() (open float64, ended map[string]float64) {
 	for _, family := range families {
 		for _, metric := range family.GetMetric() {
 			switch family.GetName() {
-			case "podlapse_runtime_questions_open":
+			case "podlapse_runtime_requests_open":
 				open = metric.GetGauge().GetValue()
-			case "podlapse_runtime_questions_total":
+			case "podlapse_runtime_requests_total":
 				ended[metric.GetLabel()[0].GetValue()] = metric.GetCounter().GetValue()
 			}
 		}
