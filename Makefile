@@ -155,7 +155,7 @@ stress-tests: ## Run the tests without a node N=10 times, each on one thread, in
 	for _ in $$(seq $$((2 * $$(nproc)))); do while :; do :; done & loops="$$loops $$!"; done; \
 	status=0; for run in $$(seq $(or $(N),10)); do \
 		began="$$(date +%s)"; \
-		xargs -n 2 -P "$$(nproc)" sh -c 'cd "$$2" && GOMAXPROCS=1 "$$1" -test.shuffle=on -test.timeout=30m >"$$1.log" 2>&1 || \
+		xargs -n 2 -P $$((2 * $$(nproc))) sh -c 'cd "$$2" && GOMAXPROCS=1 "$$1" -test.shuffle=on -test.timeout=30m >"$$1.log" 2>&1 || \
 			{ cat "$$1.log"; echo "FAIL $$2"; exit 1; }' sh <"$$work/programs" || status=1; \
 		echo "run $$run took $$(($$(date +%s) - began)) s"; \
 	done; exit $$status
