@@ -74,7 +74,7 @@ var compatibilityRow = regexp.MustCompile(
 	"(?m)^\\| .* \\| compatibility \\| .* \\| `(internal/[a-z]+)` \\| `(.+)` \\|$")
 
 // TestFeaturesAreRemovable compares the table in docs/architecture.md with compat.go. Only compat.go can import a
-// feature, so a feature can be removed with its directory, one import and one line.
+// feature, so to remove a feature, it is enough to delete its directory, one import and one line.
 func TestFeaturesAreRemovable(t *testing.T) {
 	page, err := os.ReadFile("../../docs/architecture.md")
 	if err != nil {

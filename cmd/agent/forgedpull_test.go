@@ -48,8 +48,8 @@ func TestForgedPullsCauseNoRegistryProbes(t *testing.T) {
 		at.Add(-time.Second)))
 	agent.poll("/debug/observations", `"reason":"Pulled"`)
 
-	// The agent probes the registry of a real pull repeatedly. In the same time, the agent would also have probed the
-	// registry of the forged pull.
+	// The agent probes the registry of a real pull repeatedly. If the agent counted forged pulls, it would also probe
+	// the registry of the forged pull during this time.
 	runtime.PutImage(realImage, 1)
 	pulled := event("Pulled",
 		fmt.Sprintf("Successfully pulled image %q in 200ms (210ms including waiting). Image size: 1 bytes.", realImage),

@@ -36,7 +36,8 @@ func TestArchitectureListsEveryPackage(t *testing.T) {
 	}
 }
 
-// packages lists the directories of the root module with source files, without test-support packages.
+// The function "packages" lists the directories of the root module that contain source files, except test-support
+// packages.
 func packages(t *testing.T) (found []string) {
 	t.Helper()
 	for _, top := range []string{"cmd", "pkg", "internal"} {

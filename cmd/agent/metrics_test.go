@@ -76,14 +76,15 @@ func TestMetricsDocument(t *testing.T) {
 			"`/metrics` contains the metrics of one node. `/metrics` also contains metrics of the process and of the " +
 			"Go runtime, except the details of the Go allocator (`go_memstats_…`). This page is generated from the " +
 			"agent's own registry, with every option on (`go test ./cmd/agent -run MetricsDocument -update`).\n\n" +
-			"Histograms have classic and native buckets. The histograms of phases and of unpacking have only native " +
-			"buckets: without native histograms, Prometheus stores only their count and their sum. If the agent " +
-			"sends traces, the exemplars of histograms contain the trace ID of a start-up (`trace_id`).\n\n" +
+			"Histograms have classic and native buckets, with two exceptions: the histograms of phases and of " +
+			"unpacking have only native buckets. If Prometheus does not store native histograms, it stores only the " +
+			"count and the sum of these two histograms. If the agent sends traces, the exemplars of histograms " +
+			"contain the trace ID of a start-up (`trace_id`).\n\n" +
 			"Each label has a limited set of values. If the agent knows the label values when it starts, the " +
-			"agent creates the series with the value zero. The label `registry` has up to [six " +
-			"registries](pulls.md#which-registries-have-a-label). All further registries are `other`. When a " +
-			"registry loses its label, the agent removes the registry's counters and histograms, and counts its " +
-			"further pulls under `other`. No counter ever decreases.\n\n" +
+			"agent creates the series with the value zero. The values of the label `registry` are the names of up to " +
+			"[six registries](pulls.md#which-registries-have-a-label), and `other` for all further registries. When " +
+			"a registry loses its own value, the agent removes the registry's counters and histograms, and counts " +
+			"its further pulls under `other`. No counter ever decreases.\n\n" +
 			"| setting | series |\n|---|---|\n" +
 			"| default flags, a node with 110 pods | at most " + strconv.Itoa(maxSeries) +
 			", including every classic bucket. While pulls fail, each registry and reason adds one series, and each " +

@@ -22,7 +22,7 @@ import (
 // The constant "hidden" is a substring of every credential in this test.
 const hidden = "hunter2"
 
-// leaking lists messages of the kubelet and the runtime that contain credentials.
+// The variable "leaking" lists messages of the kubelet and the runtime that contain credentials.
 var leaking = map[string]string{
 	"Failed": `Failed to pull image "registry.example/web:2": Head "https://user:` + hidden +
 		`@registry.example/v2/web/manifests/2": 401 Unauthorized`,

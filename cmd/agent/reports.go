@@ -26,7 +26,7 @@ func (r *reports) sink() func(timeline.Timeline) {
 	return r.through
 }
 
-// settled receives each completed start-up. Without sinks, the start-up counts as reported immediately.
+// The method "settled" receives each completed start-up. Without sinks, the start-up counts as reported immediately.
 func (r *reports) settled(t timeline.Timeline) {
 	if r.sinks == 0 {
 		r.reported(t)

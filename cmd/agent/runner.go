@@ -42,7 +42,7 @@ const (
 // stageInfo is the name and the time limit of a stage.
 type stageInfo struct {
 	name  string
-	limit time.Duration // after this time, the runner stops the next stage
+	limit time.Duration // after this time, the runner stops the next stage, even if components still run
 }
 
 func agentStages() []stageInfo {

@@ -14,16 +14,16 @@ import (
 const partState = "state"
 
 // newsFor limits the reports about start-ups that ended while no agent ran. The agent reports these start-ups only for
-// pods that reached the node at most newsFor before the agent started. By default, the API server also deletes Events
-// after one hour.
+// pods that reached the node at most newsFor before the agent started. One hour is also the time after which the API
+// server deletes Events by default.
 const newsFor = time.Hour
 
 // savedState is the state that an agent receives from the previous agent and keeps for the next agent. Without
 // --state-dir, savedState is empty, and the function "reported" does nothing.
 type savedState struct {
-	dir    *state.Dir // nil without the directory
+	dir    *state.Dir // nil without --state-dir
 	left   state.Contents
-	keeper *state.Keeper // nil without the directory
+	keeper *state.Keeper // nil without --state-dir
 	// The function "reported" receives each timeline that all sinks have reported.
 	reported func(timeline.Timeline)
 }

@@ -193,8 +193,9 @@ func keysOf(path string, value any) (keys []string) {
 	return keys
 }
 
-// TestDisabledTerminationAndRolloutsCostNothing compares a default agent with an agent that has both options and
-// --life-traces. The only differences are a line, spans, and requests to the local runtime.
+// TestDisabledTerminationAndRolloutsCostNothing compares a default agent with an agent that has the options
+// --termination, --rollout-traces and --life-traces. The only differences are a line, spans, and requests to the local
+// runtime.
 func TestDisabledTerminationAndRolloutsCostNothing(t *testing.T) {
 	var off, on shown
 	t.Run("off", func(t *testing.T) { off = showLife(t) })

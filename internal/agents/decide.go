@@ -72,7 +72,7 @@ func (r *race) start(w way) {
 	go func() { r.results <- r.route.try(w, request) }()
 }
 
-// won records the way that reached the agent, and returns the response.
+// The method "won" records the way that reached the agent, and returns the response.
 func (r *race) won(got attempt) *http.Response {
 	learned := r.route.learned
 	r.route.decided.Store(int32(got.way))
@@ -104,7 +104,7 @@ func (e *experience) fellBack(reason string) {
 	}
 }
 
-// lost returns the error of a request that did not reach the agent.
+// The method "lost" returns the error of a request that did not reach the agent.
 func (r *race) lost() (*http.Response, error) {
 	proxied, triedProxy := r.failures[viaProxy]
 	forwarded, triedForward := r.failures[viaForward]

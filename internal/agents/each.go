@@ -26,8 +26,8 @@ type Answer[A any] struct {
 }
 
 // Each queries all agents, and returns the answers in the order of the agents. Each queries at most AtOnce agents at
-// the same time, and waits at most limit for each agent. If ctx ends before Each queries an agent, this agent's
-// answer contains ErrNotQueried and the error of ctx.
+// the same time, and waits at most the time "limit" for each agent. If ctx ends before Each queries an agent, this
+// agent's answer contains ErrNotQueried and the error of ctx.
 func Each[A any](
 	ctx context.Context, agents []Agent, limit time.Duration, ask func(context.Context, client.Client) (A, error),
 ) []Answer[A] {
@@ -36,8 +36,8 @@ func Each[A any](
 	return answers
 }
 
-// EachDone queries all agents like Each, but calls done immediately for each answer, with the agent's index. Several
-// goroutines call done at the same time.
+// EachDone queries all agents like Each, but immediately calls the function "done" for each answer, with the agent's
+// index. Several goroutines call this function at the same time.
 func EachDone[A any](
 	ctx context.Context, agents []Agent, limit time.Duration, ask func(context.Context, client.Client) (A, error),
 	done func(i int, answer Answer[A]),

@@ -99,8 +99,8 @@ type container struct {
 	} `json:"readinessProbe"`
 }
 
-// Agents lists one agent for each node, sorted by the nodes' names. If node is not empty, Agents lists only the agent
-// of this node. If Agents finds no agent, the error is ErrNoAgent.
+// Agents lists one agent for each node, sorted by the nodes' names. If the argument "node" is not empty, Agents lists
+// only the agent of this node. If Agents finds no agent, the error is ErrNoAgent.
 func (c *Cluster) Agents(ctx context.Context, node string) ([]Agent, error) {
 	query := firstPage()
 	query.Set("labelSelector", labels)
@@ -150,8 +150,8 @@ func expired(err error) bool {
 	return errors.As(err, &refused) && refused.Status == http.StatusGone
 }
 
-// better reports whether the pod p is more likely the agent of the node than the pod than. During a rollout, a node
-// can have two agent pods.
+// better reports whether the pod "p" is more likely to be the agent of the node than the other pod, the argument
+// "than". During a rollout, a node can have two agent pods.
 func (p pod) better(than pod) bool {
 	if a, b := p.Metadata.DeletionTimestamp == "", than.Metadata.DeletionTimestamp == ""; a != b {
 		return a
@@ -171,8 +171,8 @@ func (p pod) ready() bool {
 	return false
 }
 
-// agent returns the agent in the pod p. The agent's port has the name metrics in the pod's specification. The agent
-// uses HTTPS if the readiness probe uses HTTPS.
+// The method "agent" returns the agent in the pod "p". The agent's port has the name "metrics" in the pod's
+// specification. The agent uses HTTPS if the readiness probe uses HTTPS.
 func (c *Cluster) agent(p pod) Agent {
 	port, scheme := defaultPort, ""
 	for _, container := range p.Spec.Containers {

@@ -22,10 +22,10 @@ import (
 const (
 	// forwardIdle is the maximum time for which a forwarded connection stays open without a request.
 	forwardIdle = 30 * time.Second
-	// raceAfter is the time after which a request also uses the second way, if the first way has not responded. An
-	// API server whose network cannot reach pods fails to proxy only after 30 s.
+	// raceAfter is the time after which a request also uses the second way, if the first way has not responded. If the
+	// network of the API server cannot reach pods, the proxy fails only after 30 s.
 	raceAfter = time.Second
-	// notLocal is the value of the field error in a refusal by an agent that sends data about pods only to loopback
+	// notLocal is the value of the field "error" in a refusal by an agent that sends data about pods only to loopback
 	// clients.
 	notLocal = "not_local"
 )

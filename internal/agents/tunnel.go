@@ -49,7 +49,8 @@ func (t *tunnel) Read(p []byte) (int, error) {
 	}
 }
 
-// next reads the beginning of the next data message. If the current message has unread data, next does nothing.
+// The method "next" reads the beginning of the next data message. If the current message has unread data, the method
+// does nothing.
 func (t *tunnel) next() error {
 	for t.message == nil {
 		kind, message, err := t.messages.Reader(context.Background())

@@ -83,7 +83,7 @@ func (h *harness) settle(uid string, t timeline.Timeline) {
 	}
 }
 
-// start runs an agent until the test calls stop or ends.
+// The method "start" runs an agent until the test ends or calls the function "stop".
 func (h *harness) start() {
 	h.agent = New(Config{
 		Client: h.client, NodeName: nodeName, Timelines: h.timelines, Now: h.now, Report: h.report,
@@ -140,7 +140,7 @@ func pod(name string, annotations map[string]string) *corev1.Pod {
 	}
 }
 
-// settled returns a timeline of a start-up of three seconds.
+// The function "settled" returns a timeline of a start-up of three seconds.
 func settled() timeline.Timeline {
 	at := time.Date(2026, 8, 17, 12, 0, 0, 0, time.UTC)
 	return timeline.Timeline{

@@ -26,7 +26,7 @@ type agentQuery struct {
 }
 
 // begin reads the arguments and prepares the queries. If ok is false, the command must exit with the code. Otherwise,
-// the caller must call the function close of the agentQuery.
+// the caller must call the function in the agentQuery's field "close".
 func begin(call Call, table flags.Table, t *target, check func() error, maxArguments int) (
 	a agentQuery, rest []string, code int, ok bool) {
 	rest, code, ok = call.Parse(table, call.help(), maxArguments)
@@ -51,7 +51,7 @@ func (a agentQuery) fail(err error) int {
 }
 
 // print writes text to standard output, and notes about agents that did not answer to standard error. The exit code is
-// ExitPartial if failed contains an error.
+// ExitPartial if the list "failed" contains an error.
 func (a agentQuery) print(text string, failed []error) int {
 	a.noteFailed(failed)
 	a.noteFallback()
@@ -99,8 +99,8 @@ func (a agentQuery) noteFailed(failed []error) {
 	}
 }
 
-// omitted is the note that a list does not contain all pods. Unlike other errors in the list of failed agents,
-// omitted is not the error of an agent.
+// The type "omitted" is the note that a list does not contain all pods. Unlike the other errors in the list of failed
+// agents, this note is not the error of an agent.
 type omitted struct{ pods int }
 
 // Error implements error.
@@ -142,9 +142,9 @@ func ofAgents[A any](ctx context.Context, a agentQuery, ask func(context.Context
 	return answers, failed, nil
 }
 
-// eachAgent queries agents and passes each answer to take immediately. So memory does not hold the answers of all
-// agents at the same time. eachAgent calls take for one answer at a time, in any order. eachAgent returns the agents
-// that answered, and the errors of the other agents. If no agent answers, eachAgent fails.
+// eachAgent queries agents, and immediately passes each answer to the function "take". So memory does not hold the
+// answers of all agents at the same time. eachAgent calls this function for one answer at a time, in any order.
+// eachAgent returns the agents that answered, and the errors of the other agents. If no agent answers, eachAgent fails.
 func eachAgent[A any](
 	ctx context.Context, found []agents.Agent, ask func(context.Context, client.Client) (A, error),
 	take func(agents.Answer[A])) (answered []agents.Agent, failed []error, err error) {
@@ -170,8 +170,8 @@ func eachAgent[A any](
 	return answered, failed, nil
 }
 
-// noneAnswered returns an error with the number of failed agents and the error of the first agent. For only one agent,
-// noneAnswered returns the agent's error.
+// noneAnswered returns an error with the number of failed agents and the error of the first agent. If the command
+// queried only one agent, noneAnswered returns the agent's error.
 func noneAnswered(failed []error) error {
 	if len(failed) > 1 {
 		return fmt.Errorf("none of %d agents answered: %w", len(failed), failed[0])

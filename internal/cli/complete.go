@@ -58,14 +58,14 @@ func completions(call Call) *cobra.Command {
 	return root
 }
 
-// with returns a copy of the call with other arguments.
+// The method "with" returns a copy of the call with other arguments.
 func (c Call) with(args []string) Call {
 	c.Args = args
 	return c
 }
 
-// suggestions removes names that contain special characters. Names are untrusted, and shells would evaluate these
-// characters.
+// The function "suggestions" removes names that contain special characters. Names are untrusted, and shells would
+// evaluate these characters.
 func suggestions(all []string, beginning string) ([]string, cobra.ShellCompDirective) {
 	directive := cobra.ShellCompDirectiveNoFileComp
 	var fit []string

@@ -186,9 +186,9 @@ func (a agentQuery) ofWorkload(ctx context.Context, r resource) ([]api.Record, [
 	)
 }
 
-// record returns the latest start-up of a pod from the agent of the pod's node. If the API server does not know the
-// pod, or does not allow the user to get the pod, record queries all agents. In this case, record also returns the
-// errors of agents that did not answer.
+// The method "record" returns the latest start-up of a pod from the agent of the pod's node. If the API server does not
+// know the pod, or does not allow the user to get the pod, the method queries all agents. In this case, the method also
+// returns the errors of agents that did not answer.
 func (a agentQuery) record(ctx context.Context, pod resource) (api.Record, []error, error) {
 	node := a.target.node
 	if a.cluster != nil && node == "" {

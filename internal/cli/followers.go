@@ -24,8 +24,8 @@ const (
 	searchEvery = 30 * time.Second
 )
 
-// keys sends the typed keys until the terminal is closed. keys drops the escape sequences of function keys, because
-// their bytes look like other keys. A whole escape sequence arrives in one read.
+// The function "keys" sends the typed keys until the terminal is closed. The function drops the escape sequences of
+// function keys, because their bytes look like other keys. A whole escape sequence arrives in one read.
 func keys(in io.Reader) <-chan byte {
 	typed := make(chan byte, 16) // if the channel is full, more keys wait in the terminal
 	go func() {                  // runs until the program ends, because a read from a terminal cannot be canceled
@@ -100,8 +100,8 @@ func (f *followers) look(ctx context.Context, limit time.Duration) error {
 	return err
 }
 
-// follow opens streams to new agents, and closes the streams of deleted agents. If the cluster has more than
-// maxStreams agents, follow closes all streams, and then show polls the agents.
+// follow opens streams to new agents, and closes the streams of deleted agents. If the cluster has more than maxStreams
+// agents, follow closes all streams, and then the method "show" polls the agents.
 func (f *followers) follow(ctx context.Context, there []agents.Agent) {
 	gone := map[string]bool{}
 	for _, name := range f.board.Agents() { // includes agents whose streams have ended
@@ -143,7 +143,7 @@ func (f *followers) stream(ctx context.Context, agent agents.Agent) {
 				return following.Err()
 			}
 		})
-		f.ended <- streamEnd{agent.Pod, err} // show or wait receives the message
+		f.ended <- streamEnd{agent.Pod, err} // the method "show" or "wait" receives the message
 	}()
 }
 
@@ -171,8 +171,8 @@ type canvas interface {
 	Draw(lines []string) error
 }
 
-// show draws the board until ctx is done, the user quits, or drawing fails. If the queries of all agents fail before
-// any agent has answered, show returns an error.
+// The method "show" draws the board until ctx is done, the user quits, or drawing fails. If the queries of all agents
+// fail before any agent has answered, the method returns an error.
 func (f *followers) show(ctx context.Context, screen canvas, typed <-chan byte, page func() terminal.Page) error {
 	ticks := time.NewTicker(redraw)
 	defer ticks.Stop()

@@ -35,8 +35,9 @@ type view[T any] struct {
 	object   func(T) any    // data of the item, for -o json and -o yaml
 	whole    func([]T) any  // data of all items in one object, for -o json and -o yaml without -w
 	empty    string         // text instead of an empty table
-	// With -w, the command prints a row again if the state of the row's item has changed. The function id identifies
-	// an item between two queries. The state must not contain durations that only grow.
+	// With -w, the command prints a row again if the state of the row's item has changed. The function "id" identifies
+	// an item between two queries. The result of the function "state" must not contain durations that grow with time,
+	// because the command would then print every row after each query.
 	id, state func(T) string
 }
 
@@ -132,7 +133,7 @@ type listOutput struct {
 	watch     bool
 }
 
-// table returns the flags of a list. The argument orders contains the values of --sort-by.
+// table returns the flags of a list. The argument "orders" contains the values of --sort-by.
 func (o *listOutput) table(orders []string) flags.Table {
 	return append(flags.Table{
 		flags.Switch("watch", "", &o.watch, "print the list, and then print each row that changes").As("w"),

@@ -69,8 +69,8 @@ type nodeAnswer struct {
 	totals   api.TotalsRecord
 }
 
-// nodes queries all agents, because the node factor compares a node with all other nodes. If --node is set, nodes
-// returns only this node.
+// The method "nodes" queries all agents, because the node factor compares a node with all other nodes. If --node is
+// set, the method returns only this node.
 func (a agentQuery) nodes(ctx context.Context) ([]listedNode, []error, error) {
 	found, err := a.agents(ctx, "")
 	if err != nil {

@@ -37,7 +37,7 @@ type output struct {
 	width  int // width in terminal cells; 0 for the width of the terminal
 }
 
-// table returns the flags of the output. The argument formats contains the values of -o.
+// table returns the flags of the output. The argument "formats" contains the values of -o.
 func (o *output) table(formats ...string) flags.Table {
 	return flags.Table{
 		{

@@ -66,9 +66,8 @@ type Command struct {
 	// Flags is nil.
 	Flags func() flags.Table
 	// Arguments returns suggestions for the next argument, for the completion of a shell. The call contains the flags
-	// that the user has already typed, and beginning is the typed part of the argument. Completion drops suggestions
-	// that do not start with beginning. If the command has no argument, or if the argument is a file, Arguments is
-	// nil.
+	// that the user has already typed, and "beginning" is the typed part of the argument. Completion drops suggestions
+	// that do not start with this part. If the command has no argument, or if the argument is a file, Arguments is nil.
 	Arguments func(ctx context.Context, call Call, beginning string) []string
 	Files     bool // true if the argument is a file
 }

@@ -116,7 +116,8 @@ func latestFirst(x, y listedPull) int {
 	return y.recent.FinishedAt.Compare(x.recent.FinishedAt.Time)
 }
 
-// pulls returns the view of a list of pulls. If nodes is true, the list has a column with the node.
+// The function "pulls" returns the view of a list of pulls. If the argument "nodes" is true, the list has a column with
+// the node.
 func pulls(nodes bool) view[listedPull] {
 	columns := []column[listedPull]{
 		{title: "NODE", shorten: terminal.Clip, cell: func(p listedPull) string { return terminal.Clean(p.node) }},
@@ -173,7 +174,7 @@ func pullOrders() []order[listedPull] {
 	}
 }
 
-// pullsAnswer returns the data for -o json and -o yaml. If several is true, the data is grouped by node.
+// pullsAnswer returns the data for -o json and -o yaml. If the argument "several" is true, the data is grouped by node.
 func pullsAnswer(items []listedPull, answered []string, several bool) any {
 	nodes := []nodePulls{}
 	place := map[string]int{}

@@ -28,8 +28,8 @@ var resourceKinds = [][]string{
 	{kindNode, "node", "nodes", "no"},
 }
 
-// otherTypes lists kubectl's names of common resources that have no start-ups. Namespaces rarely have one of these
-// names.
+// otherTypes lists kubectl's names of common resources that have no start-ups. An argument such as svc/web is an error,
+// because a namespace rarely has one of these names.
 var otherTypes = []string{
 	"service", "services", "svc", "ingress", "ingresses", "ing", "configmap", "configmaps", "cm", "secret", "secrets",
 	"persistentvolumeclaim", "persistentvolumeclaims", "pvc", "persistentvolume", "persistentvolumes", "pv",
@@ -66,9 +66,9 @@ func kindOf(word string) (kind string, known bool) {
 	return "", false
 }
 
-// resources reads the arguments in kubectl's forms: TYPE/NAME, TYPE NAME..., and NAME of a pod. resources also
-// accepts NAMESPACE/POD if NAMESPACE is not a resource type. If resources returns no resource, the arguments select
-// all pods.
+// The method "resources" reads the arguments in kubectl's forms: TYPE/NAME, TYPE NAME..., and NAME of a pod. The method
+// also accepts NAMESPACE/POD if NAMESPACE is not a resource type. If the result is empty, the arguments select all
+// pods.
 func (r agentAccess) resources(args []string) ([]resource, error) {
 	if len(args) == 0 {
 		return nil, nil

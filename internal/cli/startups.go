@@ -17,7 +17,8 @@ import (
 // maxListed is the maximum number of start-ups in a list of all nodes together.
 const maxListed = 20_000
 
-// startUps returns the view of a list of start-ups. If nodes is true, the list has a column with the node.
+// startUps returns the view of a list of start-ups. If the argument "nodes" is true, the list has a column with the
+// node.
 func startUps(nodes bool, empty string, now func() time.Time) view[api.Record] {
 	columns := []column[api.Record]{
 		{title: "NODE", shorten: terminal.Clip, cell: nodeOf},
@@ -88,8 +89,9 @@ func startUpOrders() []order[api.Record] {
 	}
 }
 
-// longestFirst puts the longer start-up first. A start-up with an error of at least its total comes after all others,
-// because its length is unknown. An example is a pod that was ready before the agent started.
+// longestFirst puts the longer start-up first. If the error of a start-up is at least as large as its total, the length
+// of the start-up is unknown. Such a start-up comes after all others. An example is the start-up of a pod that was
+// ready before the agent started.
 func longestFirst(x, y api.Record) int {
 	known := func(r api.Record) int {
 		if r.TotalError >= r.Total {
@@ -135,7 +137,8 @@ func stateStyle(r api.Record) terminal.Style {
 	return terminal.Vermillion
 }
 
-// records queries the agents for the start-ups that match at least one of the filters. The filters must not overlap.
+// The method "records" queries the agents for the start-ups that match at least one of the filters. The filters must
+// not overlap.
 func (a agentQuery) records(ctx context.Context, filters ...client.Filter) ([]api.Record, []error, error) {
 	answers, failed, err := ofAgents(ctx, a, func(ctx context.Context, c client.Client) ([]api.Record, error) {
 		var records []api.Record
@@ -162,7 +165,7 @@ func (a agentQuery) records(ctx context.Context, filters ...client.Filter) ([]ap
 	return records, failed, nil
 }
 
-// all reads all pages of one agent's list of start-ups.
+// The function "all" reads all pages of one agent's list of start-ups.
 func all(ctx context.Context, c client.Client, filter client.Filter) ([]api.Record, error) {
 	var records []api.Record
 	for record, err := range c.Pods(ctx, filter) {
@@ -198,8 +201,8 @@ func (r resource) workloadFilters() []client.Filter {
 	return filters
 }
 
-// above returns the Deployment or the CronJob that can own the workload, and the suffix that this owner added to the
-// workload's name. For other workloads, above returns the zero value.
+// The method "above" returns the Deployment or the CronJob that can own the workload, and the suffix that this owner
+// added to the workload's name. For other workloads, the method returns the zero value.
 func (r resource) above() (owner api.OwnerRecord, suffix string) {
 	kind := map[string]string{"ReplicaSet": "Deployment", "Job": "CronJob"}[r.kind]
 	i := strings.LastIndexByte(r.name, '-')

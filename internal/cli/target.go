@@ -78,7 +78,7 @@ func (t *target) check() error {
 	return nil
 }
 
-// agentAccess contains the agents that a command can query. The caller must call the function in the field close.
+// agentAccess contains the agents that a command can query. The caller must call the function in the field "close".
 type agentAccess struct {
 	target  target
 	direct  *client.Client // agent at the address in --server; nil if cluster is set
@@ -189,7 +189,7 @@ func (t target) openServer() (agentAccess, error) {
 	}, nil
 }
 
-// agents lists the agents to query: the agent of one node, or all agents if node is empty.
+// The method "agents" lists the agents to query: the agent of one node, or all agents if the argument "node" is empty.
 func (r agentAccess) agents(ctx context.Context, node string) ([]agents.Agent, error) {
 	if r.direct != nil {
 		return []agents.Agent{{Client: *r.direct}}, nil

@@ -79,7 +79,7 @@ func runTop(ctx context.Context, call Call) int {
 	}
 	if c.watch || !text {
 		return show(ctx, agentQuery,
-			startUps(agentQuery.manyNodes(), "no pods are starting or started recently", agentQuery.Now),
+			startUps(agentQuery.manyNodes(), "no pods are starting, and none started recently", agentQuery.Now),
 			c.listOutput, c.limit, func(ctx context.Context) ([]api.Record, []error, error) {
 				return agentQuery.records(ctx, c.filterAt(agentQuery.Now()))
 			})

@@ -137,7 +137,7 @@ func what(o timeline.Observation) string {
 	return "lost"
 }
 
-// counts returns the number of times that the pods in uids made each observation.
+// counts counts the observations about the pods in uids. Each key is an observation without its pod.
 func (b *bubble) counts(uids string) map[string]int {
 	synctest.Wait()
 	b.mu.Lock()
@@ -151,7 +151,7 @@ func (b *bubble) counts(uids string) map[string]int {
 	return counts
 }
 
-// expect fails if a pod in uids has other observations than whats.
+// expect fails unless the new observations of each pod in uids are exactly the observations in whats.
 func (b *bubble) expect(uids string, whats ...string) {
 	b.t.Helper()
 	var want []string

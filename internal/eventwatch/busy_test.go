@@ -98,7 +98,7 @@ func TestWideNamespaceIsNotShared(t *testing.T) {
 			t.Errorf("observed %v, want one Event of each of %d pods", got, len(uids))
 		}
 		for _, uid := range uids {
-			// A pod whose own watch opened when the namespace became wide has no later EventsWatched.
+			// If the pod's own watch opened when the namespace became wide, the pod has no later EventsWatched.
 			if got := b.sinceOf(string(uid)); !got.IsZero() && got != since {
 				t.Errorf("%c: no Event is missing since %v, want %v as before", uid, got, since)
 			}
@@ -127,7 +127,7 @@ func TestUnservedRequestsAreCounted(t *testing.T) {
 		b.sleep(unservedAfter)
 		b.unwatch("b")
 		if got := statsOf(b.events).Unserved; got != 0 {
-			t.Errorf("%d requests count as unserved, want none that were served or ended early", got)
+			t.Errorf("%d requests count as unserved, want 0: one was served, and one ended early", got)
 		}
 		b.watch("ns", "c")
 		b.sleep(unservedAfter + time.Second)

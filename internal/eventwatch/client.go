@@ -25,7 +25,7 @@ const maxLists = 10
 // imitate this bookmark, because only the API server sends bookmarks.
 const tooLargeAnnotation = "podlapse/too-large"
 
-// NewClient creates a client only for Event watches. The client skips every Event that is larger than maxFrame. For a
+// NewClient creates the client for Events. A watch of this client skips every Event that is larger than maxFrame. For a
 // skipped Event, the client needs a buffer of at most maxFrame bytes.
 func NewClient(config *rest.Config) (rest.Interface, error) {
 	config = rest.CopyConfig(config)

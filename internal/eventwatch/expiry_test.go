@@ -45,7 +45,7 @@ func TestRepeatedExpiryBacksOff(t *testing.T) {
 				b.server.BreakWatches()
 				b.sleep(kubeclient.Retries().First)
 				if got := b.server.Watches(); got != 1 {
-					t.Errorf("%d watches are open, want the watch again, without a long wait after the success", got)
+					t.Errorf("%d watches are open, want 1: after a success, the next wait is short", got)
 				}
 			})
 		})

@@ -130,8 +130,8 @@ func (s *Source) read(ctx, lease context.Context, f *follower, from start, w wat
 }
 
 // failed handles an error that ended a watch. If the revision expired and no newer Event has arrived, the pods lose
-// their position. In this case, failed returns true unless the watch was accepted before (accept), because the expiry
-// is not a failure. A slow API server can report the expiry after accept.
+// their position. failed returns true only if the revision expired before the watch was accepted (accept). This expiry
+// is not a failure of the API server. A slow API server can also report the expiry after accept.
 func (s *Source) failed(lease context.Context, r *watchSession, err error) bool {
 	if r.accepted && r.proof.newest > r.from.revision {
 		return false

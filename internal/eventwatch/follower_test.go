@@ -34,10 +34,10 @@ func TestTurn(t *testing.T) {
 		breaksAt time.Duration // time at which the watch ends by itself
 		want     time.Duration
 	}{
-		"others wait":             {others: true, served: true, breaksAt: time.Hour, want: leaseTime},
-		"others wait, but later":  {others: true, served: true, breaksAt: time.Second * 10, want: time.Second * 10},
-		"another had no turn yet": {others: true, breaksAt: time.Hour, want: slice},
-		"none waits":              {breaksAt: time.Hour, want: time.Hour},
+		"others wait":              {others: true, served: true, breaksAt: time.Hour, want: leaseTime},
+		"the watch breaks first":   {others: true, served: true, breaksAt: time.Second * 10, want: time.Second * 10},
+		"another never had a slot": {others: true, breaksAt: time.Hour, want: slice},
+		"none waits":               {breaksAt: time.Hour, want: time.Hour},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -162,7 +162,7 @@ func TestSharedWatchReplacesItsOwnWatches(t *testing.T) {
 
 // TestIdleSharedWatchMakesRoom has an idle shared watch in the only slot. Another pod needs this slot.
 func TestIdleSharedWatchMakesRoom(t *testing.T) {
-	for name, first := range map[string]bool{"who comes later": false, "who was there first": true} {
+	for name, first := range map[string]bool{"the other pod comes later": false, "the other pod was first": true} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, Config{Limit: 1}, func(b *bubble) {
 				b.watch("ns", "abcde")

@@ -69,8 +69,9 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 		}),
 		unserved: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_requests_unserved_total",
-			Help: "Pods that needed Events for more than 5 seconds, but for which no Event watch delivered anything " +
-				"in this time. The timelines of these pods can lack evidence about image pulls.",
+			Help: "Pods whose Events the agent needed for more than 5 seconds, but for which no Event watch " +
+				"delivered an Event or finished reading the existing Events. The timelines of these pods can lack " +
+				"evidence about image pulls.",
 		}),
 		unshared: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_watches_unshared_total",

@@ -68,9 +68,9 @@ func (s *Source) waiting() int {
 	return count
 }
 
-// waitingPods returns the pods that have waited for a slot for unservedAfter, except pods that waitingPods returned
-// before. The channel next delivers a value when the next pod has waited for this time. If no further pod waits, next
-// is nil.
+// waitingPods returns the pods that have waited for a slot for at least the time unservedAfter, except pods that
+// waitingPods returned before. The channel "next" delivers a value when a further pod has waited for this time. If no
+// further pod waits, this channel is nil.
 func (s *Source) waitingPods() (overdue []*request, next <-chan time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,12 +6,12 @@ import (
 	"github.com/podlapse/podlapse/internal/kubeclient"
 )
 
-// proof detects when a watch has delivered all Events that the API server held when the agent opened the watch. The
-// API server does not mark this point. The agent assumes the point when no existing Event has arrived for the time
-// kubeclient.ProvenAfter.
+// proof detects when a watch has delivered all Events that the API server held when the agent opened the watch. The API
+// server does not mark this point. The agent assumes that this point is reached when no existing Event has arrived for
+// the time kubeclient.ProvenAfter.
 //
 // Existing Events arrive in the order of their names, from one state of etcd. New Events arrive in the order of their
-// versions. So an Event with a version lower than an earlier version is an existing Event.
+// versions. So if an Event has a lower version than an Event that arrived earlier, the Event is an existing Event.
 type proof struct {
 	timer  *time.Timer
 	at     time.Time

@@ -82,7 +82,7 @@ func (s *Source) stop(f *follower) {
 	s.queue.remove(f)
 }
 
-// othersWait reports whether a watch that is not open must release its slot for a waiting watch.
+// othersWait reports whether a watch that has a slot, but is not open, must release the slot for a waiting watch.
 func (s *Source) othersWait(f *follower) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,8 +90,8 @@ func (s *Source) othersWait(f *follower) bool {
 }
 
 // isOver reports whether an open watch must release its slot. After leaseTime, the watch releases the slot for any
-// waiting watch, and for a pod of the same namespace that never had a watch. Before leaseTime, a watch that has
-// delivered all existing Events releases the slot only for a watch that never had a slot.
+// waiting watch that can open, or for a pod of the same namespace that never had a watch (yields). Before leaseTime, a
+// watch releases the slot only if it has delivered all existing Events, and only for a watch that never had a slot.
 func (s *Source) isOver(r *watchSession) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -107,7 +107,7 @@ func (w *witness) watch(b *bubble, random *rand.Rand, uid, involved string) {
 }
 
 // TestRandomHistories runs random sequences of all operations. The pods y and z are successive mirrors of one static
-// pod, with the same UID for the kubelet. The pods a to d arrive while the agent runs.
+// pod, so the kubelet uses the same UID for both. The pods a to d arrive while the agent runs.
 func TestRandomHistories(t *testing.T) {
 	uids := []string{"a", "b", "c", "d", "e", "f", "g", "h", "i", "y", "z"}
 	for seed := range uint64(24) {

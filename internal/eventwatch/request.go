@@ -19,7 +19,8 @@ type request struct {
 	watch       timeline.EventWatch
 	requestedAt time.Time
 	withdrawn   atomic.Bool
-	served      atomic.Bool // a watch has delivered an Event or all existing Events
+	// served is true if a watch has delivered the pod's first Event, or has delivered all existing Events.
+	served atomic.Bool
 
 	// The lock of Source guards position and arrivedAt. While position is nil, the point at which a watch must begin
 	// is unknown. If arrivedAt is zero, no sample can precede the pod's Events.
@@ -50,7 +51,7 @@ func newRequest(w timeline.EventWatch, statements *atomic.Int64) *request {
 		statements: statements}
 }
 
-// deliver observes an Event that is new or has changed. The argument here is true if the Event's host is this node.
+// deliver observes an Event that is new or has changed. The parameter "here" is true if the Event's host is this node.
 // After an Event of this node, deliver returns false for an Event of another host. The reason is that the kubelet
 // writes the same host, its node's name, into all its Events (kubernetes: cmd/kubelet/app, makeEventRecorder).
 func (r *request) deliver(key eventKey, seen timeline.EventSeen, here bool, observe func(timeline.Observation)) bool {
@@ -84,7 +85,8 @@ func (r *request) vouch(f *follower, watched timeline.EventsWatched, observe fun
 	}
 }
 
-// declareWaiting observes lost if no open watch covers the pod and the pod is still requested.
+// declareWaiting calls the function "observe" with the parameter "lost", if no open watch covers the pod and the pod is
+// still requested.
 func (r *request) declareWaiting(lost timeline.EventsLost, observe func(timeline.Observation)) {
 	r.delivering <- struct{}{}
 	defer func() { <-r.delivering }()

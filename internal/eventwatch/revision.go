@@ -15,10 +15,11 @@ import (
 
 // Limits on the samples of the revision of the API server's Events.
 const (
-	// sampleInterval is the minimum time between two samples. Pods that arrive in this time cause no further sample.
+	// sampleInterval is the minimum time between two samples. Pods that arrive within this time after a sample cause no
+	// further sample.
 	sampleInterval = 5 * time.Second
-	// settled is the minimum age, at a pod's arrival, of a sample that counts as older than all Events of the pod. The
-	// kubelet's timestamps have a resolution of one second, and the pod can arrive late.
+	// settled is a minimum age. A sample that has this age when a pod arrives counts as older than all Events of the
+	// pod. The kubelet's timestamps have a resolution of one second, and the pod can arrive late.
 	settled = 2 * time.Second
 	// maxBefore is the maximum age that a sample can have when a pod arrives and uses the sample. For a watch that
 	// begins at an older revision, etcd must read more revisions.
@@ -47,7 +48,8 @@ var errNoRevision = errors.New("the API server's response has no resource versio
 type position struct {
 	revision uint64
 	since    time.Time // time by the agent's clock; zero if no earlier Event is missing
-	// limited is true if the agent did not read the Events from before since because the namespace is large.
+	// limited is true if the agent did not read the Events from before the time `since`, because the namespace is
+	// large.
 	limited bool
 }
 

@@ -92,7 +92,7 @@ func TestPodsShareSamples(t *testing.T) {
 			b.sleep(time.Second)
 		}
 		if got := statsOf(b.events).Samples; got != 1+12 {
-			t.Errorf("took %d samples, want the first one and then one in %v", got, sampleInterval)
+			t.Errorf("took %d samples, want the first one and then one every %v", got, sampleInterval)
 		}
 		b.sleep(time.Hour)
 		b.events.PodStarting()

@@ -118,7 +118,7 @@ func TestEventsStartBeforeTheServer(t *testing.T) {
 	h.Until(false, "events is forbidden")
 }
 
-// TestEventsLimit has the pods in two namespaces, so that too few pods of a namespace exist for a shared watch.
+// TestEventsLimit spreads the pods over two namespaces, so that neither namespace has enough pods for a shared watch.
 func TestEventsLimit(t *testing.T) {
 	t.Parallel()
 	server := podwatchtest.Start(t)

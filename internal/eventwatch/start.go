@@ -128,7 +128,7 @@ func (s *Source) withoutPosition(ctx context.Context, f *follower) (start, error
 }
 
 // laterClock returns the later of two times by the wall clock. The pod started before its request. If the clock was set
-// back after the request, an earlier time would hide the missing Events of the start.
+// back after the request, the earlier of the two times would hide the missing Events of the start-up.
 func laterClock(a, b time.Time) time.Time {
 	if a.Round(0).Before(b.Round(0)) { // Round removes the reading of the monotonic clock
 		return b
@@ -242,8 +242,8 @@ func (s *Source) awaits(p *request) bool {
 }
 
 // reached moves a pod's position forward to a revision, because the watch has observed all Events up to the revision.
-// If history is true, no earlier Event is missing. reached returns the new position. The result known is false if the
-// time from which no Event is missing is unknown, because the pod's position expired.
+// If history is true, no earlier Event is missing. reached returns the new position. The second result is false if the
+// pod's position expired, because the time from which no Event is missing is then unknown.
 func (s *Source) reached(p *request, revision uint64, history bool) (now position, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -37,7 +37,7 @@ type member struct {
 	// Events are missing.
 	since   time.Time
 	vouched bool
-	// whole is true if the pod got all Events about the pod that the watch has received so far.
+	// whole is true if the agent has observed all Events about the pod that the watch has received so far.
 	whole bool
 }
 
@@ -109,8 +109,8 @@ func (r *watchSession) advanceAll() {
 }
 
 // revision returns the revision up to which the watch has delivered Events. revision returns zero if this revision is
-// uncertain: a watch of the history that has delivered no Event might wait for a slow API server. After zero, the
-// next watch reads the history again.
+// uncertain: a watch of the history that has delivered no Event might wait for a slow API server. If revision returns
+// zero, the next watch reads the history again.
 func (r *watchSession) revision() uint64 {
 	if r.from.history && r.usage.received == 0 {
 		return 0
@@ -187,8 +187,8 @@ func (r *watchSession) settle() {
 	}
 }
 
-// hand calls over. The function over passes observations and can take a long time. Existing Events can still arrive
-// during this time, so hand postpones the proof.
+// hand calls the function "over", which passes on observations and can take a long time. Existing Events can still
+// arrive during this time, so hand postpones the proof.
 func (r *watchSession) hand(over func()) {
 	began := time.Now()
 	over()
@@ -202,8 +202,9 @@ func (r *watchSession) hand(over func()) {
 // cache incomplete, because the kubelet's next Event about a requested pod shows the real host.
 func (r *watchSession) knowsKubelet() bool { return r.named || !r.renamed }
 
-// take observes an Event. A shared watch also remembers the Event if the Event comes from this node. take ignores the
-// watch event DELETED, which means that the Event's time to live ended, and bookmarks, which contain no Event.
+// take observes an Event. A shared watch also remembers the Event if the Event comes from this node. take ignores
+// bookmarks, because they contain no Event. take also ignores the watch event DELETED, which means that the Event's
+// time to live ended.
 //
 // A client that can create Events in a namespace chooses all fields of these Events. So take refuses an Event that is
 // longer than any Event of the kubelet. take also refuses an Event that has a requested pod's UID but concerns

@@ -25,7 +25,7 @@ type usage struct {
 }
 
 // wasteful reports whether a watch delivered many Events in a short time, and few of them concerned a requested pod.
-// After sample Events, wasteful starts a new count.
+// When the count reaches the number "sample", wasteful starts a new count.
 func (u *usage) wasteful(sample int, now time.Time) bool {
 	if u.received < sample {
 		return false

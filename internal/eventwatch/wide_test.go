@@ -74,8 +74,8 @@ func TestPodsOfWideNamespaceTakeTurns(t *testing.T) {
 	})
 }
 
-// TestWideNamespaceEndsWithoutBurst lets the time end for which the pods of a namespace do not share a watch. The pods
-// that wait must get a shared watch, without a new pod, and never more than maxAlone watches of single pods.
+// TestWideNamespaceEndsWithoutBurst waits until a wide namespace can have a shared watch again (wideFor). The pods that
+// wait must get a shared watch, without a new pod, and never more than maxAlone watches of single pods.
 func TestWideNamespaceEndsWithoutBurst(t *testing.T) {
 	inBubble(t, Config{}, func(b *bubble) {
 		const uids = "abcdefghijklmnop"

@@ -163,8 +163,8 @@ func (t Table) known() map[string]Flag {
 	return known
 }
 
-// standsAlone reports whether the flag is a switch without a value on the command line. The slice next contains the
-// arguments after the flag.
+// standsAlone reports whether the flag is a switch without a value on the command line. The argument "next" contains
+// the arguments after the flag.
 func (f Flag) standsAlone(next []string, arguments bool) bool {
 	if !f.Switch {
 		return false

@@ -14,7 +14,8 @@ func (h *History) register() {
 		}, func() float64 { return float64(h.Stats().Bytes) }),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "podlapse_history_dropped_total", Help: "Deleted pods that the agent removed from its memory, or " +
-				"never added to its memory, because of a limit: --history-limit or 1000 pods.",
+				"never added to its memory, because one of two limits was reached: the size in --history-limit, or " +
+				"the fixed maximum of 1000 pods.",
 		}, func() float64 { return float64(h.Stats().Dropped) }),
 	)
 }

@@ -11,9 +11,9 @@ import (
 // userAgent identifies the agent in the API server's audit log and metrics.
 const userAgent = "podlapse-agent"
 
-// LoadConfig reads the configuration for the API server from a kubeconfig file. If kubeconfig is empty, LoadConfig
-// uses the pod's ServiceAccount. LoadConfig does not connect, and fails only if the configuration is unreadable. For
-// all clients of this configuration, clock reads the API server's time from the responses, and traffic counts the
+// LoadConfig reads the configuration for the API server from a kubeconfig file. If kubeconfig is empty, LoadConfig uses
+// the pod's ServiceAccount. LoadConfig does not connect, and fails only if the configuration is unreadable. For all
+// clients of this configuration, the Clock reads the API server's time from the responses, and the Traffic counts the
 // requests.
 func LoadConfig(kubeconfig string, clock *Clock, traffic *Traffic) (*rest.Config, error) {
 	config, err := loadConfig(kubeconfig)

@@ -51,7 +51,8 @@ const (
 
 // Config configures a Hub.
 type Config struct {
-	// Some returns the timelines of the given pods that still exist. The goroutine of Run calls Some.
+	// The function Some returns the timelines of those given pods that still exist. The goroutine of Run calls this
+	// function.
 	Some func(ctx context.Context, uids []string) ([]timeline.Timeline, error)
 	// Pulls returns the pulls in progress. The goroutine of Run calls Pulls.
 	Pulls      func(ctx context.Context) (livepull.Snapshot, error)

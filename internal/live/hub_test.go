@@ -81,7 +81,7 @@ func TestChangesAreBatched(t *testing.T) {
 		if got := testutil.ToFloat64(h.metrics.events); int(got) < 19 || int(got) > 21 {
 			t.Errorf("%v events encoded", got)
 		}
-		events, _ := received(t, w) // the viewer w did not read in this time
+		events, _ := received(t, w) // the viewer w did not read during the 10 s
 		expect(t, events, "pod a")
 	})
 }

@@ -54,8 +54,8 @@ func (l *pullLook) look(ctx context.Context) {
 	l.next = began.Add(max(pullsEvery, restFactor*l.hub.config.Now().Sub(began)))
 }
 
-// resend sends each pod again whose image began to arrive, or whose image has just arrived. No observation reports these
-// changes of the open phase.
+// resend sends a pod again if its image began to arrive, or if its download has just completed. No observation reports
+// these changes of the open phase.
 func (l *pullLook) resend(now livepull.Snapshot) {
 	states := map[string]timeline.Phase{}
 	for _, t := range now.Bound(now.Starting) {

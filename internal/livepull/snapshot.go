@@ -153,7 +153,7 @@ func (w *requestedPull) take(d imagepull.Download, now time.Time) {
 	w.download = d
 }
 
-// has reports whether a known download belongs to the pull.
+// The method "has" reports whether a known download belongs to the pull.
 func (w *requestedPull) has() bool { return w.matched && w.State != "" }
 
 // pullsFitting lists the pulls to which a download can belong according to the best available evidence.

@@ -12,7 +12,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// after returns the time d after the creation of the pods in startuptest.
+// after adds d to the creation time of the pods in startuptest.
 func after(d time.Duration) time.Time { return startuptest.After(d) }
 
 func waiting(pod, image, registry string, since time.Duration) timeline.Timeline {
@@ -217,10 +217,10 @@ func TestDownloadsInBackOffAreExternal(t *testing.T) {
 		want     imagepull.Outcome
 	}{
 		{"begun in back-off", 5 * time.Second, 6 * time.Second, imagepull.OutcomeExternal},
-		{"begun in back-off, and kubelet may try again", 5 * time.Second, 20 * time.Second, imagepull.OutcomeExternal},
-		{"gone on with in back-off", time.Second, 6 * time.Second, imagepull.OutcomeExternal},
-		{"gone on with later", time.Second, 20 * time.Second, imagepull.OutcomePulling},
-		{"begun later", 15 * time.Second, 20 * time.Second, imagepull.OutcomePulling},
+		{"begun in back-off, and the back-off is over", 5 * time.Second, 20 * time.Second, imagepull.OutcomeExternal},
+		{"begun before the back-off, seen during it", time.Second, 6 * time.Second, imagepull.OutcomeExternal},
+		{"begun before the back-off, seen after it", time.Second, 20 * time.Second, imagepull.OutcomePulling},
+		{"begun after the back-off", 15 * time.Second, 20 * time.Second, imagepull.OutcomePulling},
 	} {
 		l := download(test.from)
 		l.Now = after(test.at)

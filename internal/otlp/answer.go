@@ -16,10 +16,10 @@ import (
 	"github.com/podlapse/podlapse/internal/backoff"
 )
 
-// send calls the function try. If no collector listened or the connection broke, send repeats the call until the
-// timeout. send retries because the exporters themselves retry only if the collector responds that it is
-// temporarily unable to accept data. Repeated sends are harmless: spans have the IDs of the start-up, and metrics
-// count from the start of the agent.
+// send calls the function "try". If no collector listened or the connection broke, send repeats the call until the
+// timeout. send retries because the exporters themselves retry only if the collector responds that it is temporarily
+// unable to accept data. Repeated sends are harmless: spans have the IDs of the start-up, and metrics count from the
+// start of the agent.
 func send(ctx context.Context, timeout time.Duration, try func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -89,7 +89,7 @@ func warningOf(err error) (words string, ok bool) {
 	return "", false
 }
 
-// anyOf reports whether the function such returns true for err or for an error that err wraps.
+// anyOf reports whether the function "such" returns true for err or for an error that err wraps.
 func anyOf(err error, such func(error) bool) bool {
 	if err == nil || such(err) {
 		return err != nil
@@ -115,8 +115,8 @@ type healthReporter struct {
 	warning  string // latest warning of the collector
 }
 
-// read evaluates the error of an export. The result taken reports whether the collector accepted all data, and
-// detail is the status for people.
+// read evaluates the error of an export. The result "taken" is true if the collector accepted all data. The result
+// "detail" is the text of the status.
 func (a *healthReporter) read(err error) (taken bool, detail string) {
 	warning, warned := warningOf(err)
 	if err != nil && !warned {

@@ -89,16 +89,16 @@ func NewTraceOf(ofRollouts bool) func(timeline.Timeline) string {
 
 func ownTrace(t timeline.Timeline) trace.TraceID { return traceID("podlapse trace " + t.ID()) }
 
-// spans creates the spans that an item adds to the pod's trace, parents first. For a start-up, the spans are the
-// whole trace. The result bytes is the approximate size of the spans in a request. If the sampler drops the trace,
-// spans returns no spans.
+// The method "spans" creates the spans that an item adds to the pod's trace, parents first. For a start-up, the spans
+// are the whole trace. The result "bytes" is the approximate size of the spans in a request. If the sampler drops the
+// trace, the list of spans is empty.
 func (t *tracer) spans(i item) (spans []sdktrace.ReadOnlySpan, bytes int) {
 	of := i.Timeline
 	own := ownTrace(of)
 	under := map[string]context.Context{}
 	above, rollout := t.parentOf(of)
 	switch {
-	case i.kind != startUp: // the agent already sent the root after the start-up, or must not send it
+	case i.kind != startUp: // the root span belongs to an earlier item; this item needs only its IDs
 		under[rootKey], _ = t.Start(withNaming(above, naming{own, of.ID(), rootKey}), rootKey)
 	case rollout != nil && rollout.IsRecording() && t.rollouts.isNew(rollout.SpanContext().TraceID()):
 		rollout.End(trace.WithTimestamp(of.SettledAt))

@@ -10,8 +10,8 @@ import (
 // maxRollouts is the maximum number of remembered rollouts. A node runs the pods of at most a few hundred rollouts.
 const maxRollouts = 1024
 
-// rollouts remembers the rollouts whose span the agent has sent, so that the agent sends each span once. At the
-// limit, rollouts forgets the oldest rollout. rollouts is not safe for concurrent use.
+// The type "rollouts" remembers the rollouts whose span the agent has sent, so that the agent sends each span once. At
+// the limit, it forgets the oldest rollout. The type is not safe for concurrent use.
 type rollouts struct {
 	sent  map[trace.TraceID]bool
 	order []trace.TraceID

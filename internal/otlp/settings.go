@@ -118,8 +118,8 @@ func (e *environment) note(problem error) {
 	}
 }
 
-// duration returns the duration in a checked variable, whose unit is milliseconds. If the variable is not set,
-// duration returns the argument otherwise.
+// The method "duration" returns the duration in a checked variable, whose unit is milliseconds. If the variable is not
+// set, the method returns its fallback, the argument "otherwise".
 func (e *environment) duration(otherwise time.Duration, name string) time.Duration {
 	if n, err := strconv.Atoi(e.value(name)); err == nil {
 		return time.Duration(n) * time.Millisecond

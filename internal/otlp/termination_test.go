@@ -18,8 +18,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// killed returns coldStart with a termination: the pod was deleted after an hour, and killed at the end of the
-// grace period of 30 s.
+// The function "killed" returns coldStart with a termination: the pod was deleted after an hour, and killed at the end
+// of the grace period of 30 s.
 func killed() timeline.Timeline {
 	t := coldStart()
 	from := after(time.Hour)

@@ -90,7 +90,7 @@ func valueText(v *commonpb.AnyValue) string {
 	return "?"
 }
 
-// mustBe compares the text got with a file.
+// mustBe compares the text in the argument "got" with a file.
 func mustBe(t *testing.T, file, got string) {
 	t.Helper()
 	if *update {

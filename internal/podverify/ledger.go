@@ -36,7 +36,7 @@ func (l *ledger) Gone(uid string) {
 	delete(l.versions, uid)
 }
 
-// addTombstone records that a comparison found a pod to be deleted. Pods then ignores late watch events about the
+// addTombstone records that a comparison found a pod to be deleted. The pod watch then ignores late events about the
 // pod (Older).
 func (l *ledger) addTombstone(uid string) {
 	l.tombstones = append(l.tombstones, uid)

@@ -190,9 +190,9 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, q query, from str
 	}
 }
 
-// newsAfter returns the changes after a version, a channel that is closed at the next change, and the function of Lose.
-// newsAfter then sets the version to the latest version. The result expired is true if the server no longer has some of
-// these changes.
+// newsAfter returns the changes after a version, a channel that is closed at the next change, and the function that
+// Lose set. newsAfter then sets the version to the latest version. The result expired is true if the server no longer
+// has some of these changes.
 func (s *Server) newsAfter(version *int, q query) (news []change, changed <-chan struct{},
 	lost func(string, metav1.Object) bool, expired bool) {
 	s.mu.Lock()

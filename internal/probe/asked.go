@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// asked holds the running probes. Only the goroutine of Runner.Run uses asked.
+// The type "asked" holds the running probes. Only the goroutine of Runner.Run uses it.
 type asked struct {
 	runner     *Runner
 	config     Config
@@ -14,8 +14,8 @@ type asked struct {
 	registries func()            // stops the probes of registries; nil without such probes
 }
 
-// begin runs the function ask on a new goroutine. The returned function stop cancels the context of ask, and waits
-// until ask has returned.
+// begin runs the function "ask" on a new goroutine. The returned function "stop" cancels the context of "ask", and
+// waits until "ask" has returned.
 func begin(ctx context.Context, ask func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
@@ -35,8 +35,8 @@ func (r *Runner) ask(ctx context.Context, config Config) *asked {
 	return a
 }
 
-// become starts and stops probes according to a new configuration. Unchanged probes continue. become deletes the
-// series of changed and removed probes.
+// The method "become" starts and stops probes according to a new configuration. Unchanged probes continue. The method
+// deletes the series of changed and removed probes.
 func (a *asked) become(ctx context.Context, config Config) {
 	for _, was := range a.config.Probes {
 		if !slices.ContainsFunc(config.Probes, func(p Probe) bool { return reflect.DeepEqual(p, was) }) {

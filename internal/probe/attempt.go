@@ -25,8 +25,8 @@ type RoundTrip func(context.Context) error
 // asker makes one attempt and records the stages of this attempt in s.
 type asker func(ctx context.Context, s *stages) error
 
-// askerOf returns the function that makes the attempts of a probe. Each attempt opens a new connection. Only a
-// RoundTrip uses an existing connection of the agent.
+// askerOf returns the function that makes the attempts of a probe. Each attempt opens a new connection, but a RoundTrip
+// uses an existing connection of the agent.
 func (r *Runner) askerOf(p Probe) asker {
 	switch p.Kind {
 	case KindDNS:
@@ -158,7 +158,7 @@ func getOnce(ctx context.Context, transport http.RoundTripper, target string, he
 	return response, nil
 }
 
-// redirect returns the address of a redirect on the same host. redirect returns an empty text for every other
+// The function "redirect" returns the address of a redirect on the same host. The address is empty for every other
 // response, for a redirect from HTTPS to HTTP, and for an address with a user.
 func redirect(response *http.Response) string {
 	switch response.StatusCode {

@@ -48,7 +48,7 @@ func expect(t *testing.T, what string, o Outcome, result Result, stages string) 
 	}
 }
 
-// silent starts a server that accepts connections and sends nothing until the test ends.
+// The function "silent" starts a server that accepts connections and sends nothing until the test ends.
 func silent(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -77,7 +77,7 @@ func silent(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// dead returns an address without a listener.
+// The function "dead" returns an address without a listener.
 func dead(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -70,7 +70,7 @@ type Probe struct {
 	Headers Headers `yaml:"headers"` // for http: additional headers
 
 	authorities []byte // content of CAFile
-	followed    bool   // a pod's image names the target, so the probe never connects to the addresses in refused
+	followed    bool   // a pod's image names the target, so the list "refused" applies to its addresses
 }
 
 // Pace configures the interval and the timeout of a probe.

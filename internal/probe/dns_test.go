@@ -8,8 +8,8 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// names is a DNS server over UDP. The server answers at once for the name "well", after 100 ms for "slow", and
-// never for "silent". It reports every other name as not found.
+// The function "names" starts a DNS server over UDP. The server answers at once for the name "well", after 100 ms for
+// "slow", and never for "silent". It reports every other name as not found.
 func names(t *testing.T) string {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")

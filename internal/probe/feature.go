@@ -29,8 +29,8 @@ type settings struct {
 	read    Config // contents of the file at the start of the agent
 }
 
-// Feature returns the removable feature: the flags --node-address and --probes-file, and the runner of the probes.
-// The flag --probes-file calls the function node, so this flag must follow the agent's own flags.
+// Feature returns the removable feature: the flags --node-address and --probes-file, and the runner of the probes. The
+// flag --probes-file calls the function "node", so this flag must follow the agent's own flags.
 func Feature(node func() feature.Node) feature.Feature {
 	s := &settings{agent: node}
 	return feature.Feature{

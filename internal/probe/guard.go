@@ -7,8 +7,9 @@ import (
 	"syscall"
 )
 
-// refused lists addresses to which the agent does not connect if only a pod's image names them. Metadata services of
-// clouds have such addresses and return credentials. The list also contains addresses that no host can have.
+// The list "refused" contains addresses to which the agent does not connect if only a pod's image names them. Metadata
+// services of clouds have such addresses and return credentials. The list also contains addresses that no host can
+// have.
 var refused = []netip.Prefix{
 	// link-local: metadata services of AWS, Azure, Google Cloud, OpenStack and Oracle; ECS, EKS Pod Identity
 	netip.MustParsePrefix("169.254.0.0/16"),
@@ -18,7 +19,7 @@ var refused = []netip.Prefix{
 	netip.MustParsePrefix("100.100.100.0/24"), // metadata service of Alibaba Cloud
 	netip.MustParsePrefix("192.0.0.192/32"),   // metadata service of older Oracle Cloud
 	netip.MustParsePrefix("168.63.129.16/32"), // wire server of Azure
-	netip.MustParsePrefix("0.0.0.0/8"),        // the kernel treats 0.0.0.0 as the own host
+	netip.MustParsePrefix("0.0.0.0/8"),        // the kernel treats 0.0.0.0 as an address of the host itself
 	netip.MustParsePrefix("::/128"),
 	netip.MustParsePrefix("224.0.0.0/4"), // multicast, and the reserved addresses above it
 	netip.MustParsePrefix("240.0.0.0/4"),
@@ -28,7 +29,7 @@ var refused = []netip.Prefix{
 // nat64 is the prefix of IPv6 addresses that contain an IPv4 address in their last four bytes (RFC 6052).
 var nat64 = netip.MustParsePrefix("64:ff9b::/96")
 
-// checkAddress refuses the addresses in refused. checkAddress also refuses a loopback address unless the
+// checkAddress refuses the addresses in the list "refused". checkAddress also refuses a loopback address unless the
 // configuration allows this address: a loopback address is the agent's own pod or, with host networking, the node.
 func checkAddress(address netip.Addr, loopback bool) error {
 	address = address.Unmap().WithZone("")

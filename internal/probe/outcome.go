@@ -41,8 +41,8 @@ const (
 	StageTotal     Stage = "total"
 )
 
-// stageOrder lists the stages in order. The field failed is the result of an attempt that fails in this stage for
-// another reason than a timeout.
+// stageOrder lists the stages in order. The field "failed" is the result of an attempt that fails in this stage for a
+// reason other than a timeout.
 var stageOrder = []struct {
 	stage  Stage
 	failed Result
@@ -56,7 +56,7 @@ type Outcome struct {
 	Result Result
 	Length time.Duration
 	Stages []StageOutcome // stages that the attempt reached, in order
-	Detail string         // error for people if the result is not ok; contains no URL
+	Detail string         // text of the error if the result is not ok; contains no URL
 }
 
 // StageOutcome is the outcome of one stage. Length is the duration of the stage. If the attempt failed in this stage,
@@ -81,8 +81,8 @@ type statusError int
 
 func (e statusError) Error() string { return fmt.Sprintf("response status %d", int(e)) }
 
-// classify derives the result from the error and the stage in which the attempt ended. The argument in is the
-// result for a failure in this stage. The argument in is empty if no stage was open.
+// classify derives the result from the error and the stage in which the attempt ended. The argument "in" is the result
+// for a failure in this stage. The argument is empty if no stage was open.
 func classify(err error, in Result) Result {
 	var status statusError
 	var slow interface{ Timeout() bool }

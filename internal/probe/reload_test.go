@@ -75,7 +75,7 @@ func runFile(t *testing.T, text string) *running {
 	return r
 }
 
-// after returns the lines recorded within a duration, without duplicates.
+// The method "after" returns the lines recorded within a duration, without duplicates.
 func (r *running) after(d time.Duration) []string {
 	synctest.Wait()
 	r.book.take()

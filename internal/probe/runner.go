@@ -86,7 +86,7 @@ func (r *Runner) follow(p Probe) *followed {
 	return &followed{p, r.askerOf(p), r.config.Recorder, resultLogger{logger: r.config.Logger}}
 }
 
-// once makes one attempt, and records its outcome unless ctx is done.
+// The method "once" makes one attempt, and records its outcome unless ctx is done.
 func (f *followed) once(ctx context.Context) {
 	o := attempt(ctx, f.probe, f.ask)
 	if ctx.Err() == nil {

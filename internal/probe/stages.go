@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// stages measures the stages of one attempt. If a stage occurs several times, for example with redirects, the
-// stage's length is the sum of all times. stages is safe for concurrent use, because net/http dials in the
+// The type "stages" measures the stages of one attempt. If a stage occurs several times, for example with redirects,
+// the stage's length is the sum of all times. The type is safe for concurrent use, because net/http dials in the
 // background, even after the attempt.
 type stages struct {
 	mu      sync.Mutex
@@ -43,7 +43,7 @@ func (s *stages) end(stage Stage, err error) {
 	}
 }
 
-// traced returns a context in which net, net/http and client-go report their stages to s.
+// traced returns a context in which the packages net, net/http and client-go report their stages to s.
 func (s *stages) traced(ctx context.Context) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
 		DNSStart:          func(httptrace.DNSStartInfo) { s.begin(StageDNS) },

@@ -45,8 +45,8 @@ type pod struct {
 	terminating *terminatingPod           // nil before the deletion request, and without Follow.Terminations
 
 	watching bool // true while an Event watch is requested
-	// requestsEvents and ephemeralRequestsEvents are true if the start-up or an ephemeral container requires the
-	// watch.
+	// requestsEvents is true if the start-up requires the watch. ephemeralRequestsEvents is true if an ephemeral
+	// container requires the watch.
 	requestsEvents, ephemeralRequestsEvents bool
 	ephemeralAskedAt                        time.Time
 	askedAt                                 time.Time // time of the last query to the runtime

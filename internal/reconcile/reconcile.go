@@ -92,8 +92,8 @@ type ReportKind uint8
 
 // Kinds of reports.
 const (
-	// Changed means that the pod changed, so Some would return a different timeline. The passage of time alone is
-	// not a change. Only the UID of the timeline is set. Changed is frequent, so its handling must be cheap.
+	// Changed means that the pod changed, so the method Some would return a different timeline. The passage of time
+	// alone is not a change. Only the UID of the timeline is set. Changed is frequent, so its handling must be cheap.
 	Changed ReportKind = iota
 	// Partial means that a start-up in progress changed. Each pod has at most one Partial report per second. Changes
 	// within this second cause one report at the end of the second.
@@ -238,7 +238,7 @@ func (r *Reconciler) Present(ctx context.Context) ([]timeline.Timeline, error) {
 	})
 }
 
-// Some returns the timelines of the given pods that are on the node, in no particular order.
+// Some returns the timelines of those given pods that are on the node, in no particular order.
 func (r *Reconciler) Some(ctx context.Context, uids []string) ([]timeline.Timeline, error) {
 	return ask(ctx, r, "some pods", func() []timeline.Timeline {
 		some := make([]timeline.Timeline, 0, len(uids))

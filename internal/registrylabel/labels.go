@@ -22,8 +22,9 @@ const (
 	// maxCandidates is the maximum number of registries whose pulls one table counts. The counts decide which
 	// registries get their own label.
 	maxCandidates = 8 * Max
-	// Another registry takes the label of the least used registry only with more than takeover times as many pulls. So
-	// registries with similar use do not take the label from each other repeatedly.
+	// takeover is a factor. A registry takes the label of the least used registry only if its pulls exceed the pulls of
+	// that registry by more than this factor. So registries with similar use do not take the label from each other
+	// repeatedly.
 	takeover = 2
 	// halveAfter is the number of pulls after which all counts are halved. So recent use counts more than old use.
 	halveAfter = 1024

@@ -15,8 +15,8 @@ const (
 	barBlank = " "
 )
 
-// axis maps times to terminal cells. The left edge of the first cell represents the time start. The right edge of
-// the last cell represents the time start plus total.
+// axis maps times to terminal cells. The left edge of the first cell represents the time in the field "start". The
+// right edge of the last cell represents this time plus the duration in the field "total".
 type axis struct {
 	start time.Time
 	total time.Duration

@@ -73,17 +73,18 @@ func (q *Queue[T]) Len() int { return len(q.items) }
 // Sent counts delivered items.
 func (q *Queue[T]) Sent(items int) { q.sent.Add(float64(items)) }
 
-// Drop counts items that deliver received but could not deliver.
+// Drop counts items that the function "deliver" of Run received but could not deliver.
 func (q *Queue[T]) Drop(items int) { q.dropped.Add(float64(items)) }
 
 // Run delivers queued items one at a time until ctx is done, and then the remaining items for at most Drain. Run calls
 // the function "idle" each time the queue is empty. Run returns nil if it delivered all items. The caller can call Run
 // only once.
 //
-// If deliver returns nil, deliver must report the result of its item with Sent or Drop, immediately or later. If
-// deliver returns an error, Run stops, drops this item and all queued items, and returns the error. If Drain is over,
-// Run drops all queued items and returns ErrSlow. The context of deliver is done when Drain is over, not when ctx is
-// done. If deliver ignores its context, Run waits for deliver.
+// If the function "deliver" returns nil, this function must report the result of its item with Sent or Drop,
+// immediately or later. If the function returns an error, Run drops this item and all queued items, and returns the
+// error. If the time Drain has passed, Run drops all queued items and returns ErrSlow. The context of the function is
+// done when the time Drain has passed, not when ctx is done. If the function ignores its context, Run waits until the
+// function returns.
 func (q *Queue[T]) Run(ctx context.Context, deliver func(context.Context, T) error, idle func()) error {
 	limit, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()

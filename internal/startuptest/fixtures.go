@@ -7,7 +7,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// After returns the time that is d after the creation of the pods in this file.
+// After adds d to the creation time of the pods in this file.
 func After(d time.Duration) time.Time {
 	return time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC).Add(d)
 }

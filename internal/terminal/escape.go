@@ -76,7 +76,7 @@ type yamlWriter struct {
 	out     *strings.Builder
 }
 
-// value writes the next value. The argument lead is the text before the value on its first line, and indent is the
+// value writes the next value. The argument "lead" is the text before the value on its first line, and "indent" is the
 // indent of further lines. A value after a key begins on a new line, unless it fits on the key's line.
 func (w yamlWriter) value(lead, indent string, behindKey bool) error {
 	token, err := w.decoder.Token()
@@ -120,8 +120,8 @@ func (w yamlWriter) value(lead, indent string, behindKey bool) error {
 // mark "?".
 const maxSimpleKey = 1024
 
-// plain matches texts that need no quotes in YAML. No YAML parser interprets these texts as numbers or dates. The
-// function scalar quotes words such as true, although plain matches them.
+// The pattern "plain" matches texts that need no quotes in YAML. No YAML parser interprets these texts as numbers or
+// dates. The function "scalar" puts quotes around words such as true, although the pattern matches these words.
 var plain = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_./-]*$`)
 
 func scalar(token json.Token) string {

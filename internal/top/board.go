@@ -80,9 +80,9 @@ func (r row) starting() bool { return r.state == timeline.StateStarting }
 // age returns the duration of a start-up. For a start-up in progress, age returns the duration until now.
 func (r row) age(now time.Time) time.Duration { return r.grown(r.total, now) }
 
-// grown adds the time since the row arrived to a duration. grown uses the reader's clock, because the node's clock
-// can differ. If no data arrives from the agent, the start-up might be over, so grown adds only the time until the
-// last data.
+// grown returns the sum of a duration and the time since the row arrived. grown uses the reader's clock, because the
+// node's clock can differ. If no data arrives from the agent, the start-up might be over, so the sum includes only the
+// time until the last data.
 func (r row) grown(length time.Duration, now time.Time) time.Duration {
 	if !r.starting() {
 		return length
@@ -93,7 +93,7 @@ func (r row) grown(length time.Duration, now time.Time) time.Duration {
 	return length + max(0, now.Sub(r.heardAt))
 }
 
-// NewBoard returns an empty board. The board shows each completed start-up for the duration in the argument since.
+// NewBoard returns an empty board. The board shows each completed start-up for the duration in the argument "since".
 func NewBoard(since time.Duration, layout Layout) *Board {
 	return &Board{since: since, layout: layout, agents: map[string]*agent{}}
 }

@@ -160,7 +160,7 @@ func TestDisconnectedAgentIsShownAsOld(t *testing.T) {
 	}
 }
 
-// TestOldStartUpsAreNotShown expects that a completed start-up disappears from the board after the duration since.
+// TestOldStartUpsAreNotShown expects that a completed start-up disappears from the board after the duration "since".
 func TestOldStartUpsAreNotShown(t *testing.T) {
 	b := NewBoard(10*time.Minute, Layout{})
 	open(b, "a", "node-a", over("node-a", "web-0", timeline.StateReady, time.Second, noon, "1.0 s to ready"))

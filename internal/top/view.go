@@ -19,8 +19,8 @@ const maxTroubles = 3
 // leastShown is the minimum number of rows of each table in a view. A table with fewer rows is shown completely.
 const leastShown = 5
 
-// View returns the lines of the board at an instant of the reader's clock. The number of lines is limited to the
-// argument lines. If lines is 0, View returns all lines.
+// View returns the lines of the board at an instant of the reader's clock. The argument "lines" is the maximum number
+// of lines. If the argument is 0, View returns all lines.
 func (b *Board) View(now time.Time, page terminal.Page, lines int) []string {
 	var starting, over []row
 	for _, r := range b.rows() {
@@ -190,7 +190,7 @@ func (b *Board) startingTable(rows []row, now time.Time, page terminal.Page) []s
 	return b.lines(layout, page)
 }
 
-// none returns the text of an empty table.
+// The method "none" returns the text of an empty table.
 func (b *Board) none(text string, page terminal.Page) []string {
 	if b.layout.NoHeaders {
 		return nil
@@ -231,7 +231,7 @@ func (b *Board) pullsByNode() map[string]map[puller]pull {
 	return pulls
 }
 
-// where returns the container of a start-up, and the pull that the container waits for.
+// The method "where" returns the container of a start-up, and the pull that the container waits for.
 func (r row) where(pulls map[string]map[puller]pull, now time.Time) string {
 	var parts []string
 	if !r.lostAt.IsZero() {
@@ -280,7 +280,7 @@ func (b *Board) overTable(rows []row, now time.Time, page terminal.Page) []strin
 	return b.lines(layout, page)
 }
 
-// lines returns the lines of a table. lines omits the node column if the board has only one agent.
+// The method "lines" returns the lines of a table, without the node column if the board has only one agent.
 func (b *Board) lines(layout terminal.Table, page terminal.Page) []string {
 	if len(b.agents) == 1 {
 		layout.DropFirst()

@@ -20,8 +20,8 @@ const (
 	changeBound    change = "bound"
 	changeModified change = "modified" // the kubelet changed a condition; timestamp: lastTransitionTime
 	changeDeleting change = "deleting" // deletion requested; timestamp: deletionTimestamp minus the grace period
-	// changeDeleted means that the object was removed. The timestamp is the kubelet's request for deletion without a
-	// grace period.
+	// changeDeleted means that the object was removed. The timestamp is the time of the kubelet's request to delete the
+	// object without a grace period.
 	changeDeleted change = "deleted"
 )
 

@@ -8,9 +8,9 @@ import (
 	"go.uber.org/zap"
 )
 
-// Access returns a verdict on a request to read a path with a bearer token. The argument client is the client's
-// address (IP:PORT). Access returns an error if the verdict is currently unknown. Access can block until ctx is
-// done. Many goroutines call Access at the same time.
+// Access returns a verdict on a request to read a path with a bearer token. The argument "client" is the client's
+// address (IP:PORT). Access returns an error if the verdict is currently unknown. Access can block until ctx is done.
+// Many goroutines call Access at the same time.
 type Access func(ctx context.Context, client, token, path string) (Verdict, error)
 
 // Verdict is the answer of an Access function.
@@ -23,7 +23,8 @@ const (
 	Denied  Verdict = "denied"
 )
 
-// guard passes a request to next if access allows the request. If access is nil, guard passes on all requests.
+// guard passes a request to the handler "next" if the function "access" allows the request. If this function is nil,
+// guard passes on all requests.
 func guard(access Access, logger *zap.Logger, next http.Handler) http.Handler {
 	if access == nil {
 		return next

@@ -42,7 +42,7 @@ const (
 	roomInterval = 10 * time.Millisecond
 )
 
-// answers limits the memory of all responses. answers is safe for concurrent use.
+// The type "answers" limits the memory of all responses. The type is safe for concurrent use.
 type answers struct {
 	dropped counters
 	readers *peer.Latest[*reader]
@@ -108,8 +108,8 @@ func (a *answers) tryGrow(r *reply, bytes int) bool {
 	return true
 }
 
-// stalled returns the response that has stalled the longest, or nil if no response has stalled. The time limit is
-// longer for clients that read earlier responses.
+// The method "stalled" returns the response that has stalled the longest, or nil if no response has stalled. The time
+// limit is longer for clients that read earlier responses.
 func (a *answers) stalled() *reply {
 	var stalled *reply
 	longest, now := time.Duration(0), time.Now().UnixNano()
@@ -125,8 +125,8 @@ func (a *answers) stalled() *reply {
 	return stalled
 }
 
-// write adds a response to the list of responses that the server is writing. The agent can cut off each response in
-// this list.
+// The method "write" adds a response to the list of responses that the server is writing. The agent can cut off each
+// response in this list.
 func (a *answers) write(r *reply) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -29,11 +29,11 @@ const (
 	// the time to send its request, even if many clients keep reconnecting.
 	takeRate, takeBurst = 1, guaranteedPerClient
 	// reservedForNearby is the number of connections from the agent's own node that never yield to clients from
-	// elsewhere. Four connections are enough for two connections of each probe.
+	// elsewhere. Four connections are enough: two for each of the kubelet's two probes.
 	reservedForNearby = 4
 )
 
-// limited limits the connections of a listener, in total and for each client.
+// The function "limited" limits the connections of a listener, in total and for each client.
 func limited(l net.Listener, reads func(netip.Prefix) bool, dropped counters) *fairListener {
 	return &fairListener{Listener: l, dropped: dropped, reads: reads, near: newNearby(), now: time.Now,
 		open: map[*counted]bool{}, have: map[netip.Prefix]int{},
@@ -106,7 +106,7 @@ func (l *fairListener) enter(conn net.Conn) (taken, yielded *counted) {
 	return c, yielded
 }
 
-// yieldsTo returns a function that selects the connections that can yield to c. The argument have is the current
+// yieldsTo returns a function that selects the connections that can yield to c. The argument "have" is the current
 // number of connections of c's client. If this client is below its guaranteed number, any connection can yield.
 // Otherwise, a connection yields only if its client still has more connections afterwards.
 func (l *fairListener) yieldsTo(c *counted, have int) func(*counted) bool {
@@ -128,7 +128,7 @@ func (l *fairListener) yieldsTo(c *counted, have int) func(*counted) bool {
 	}
 }
 
-// least returns the least useful connection that can yield, or nil if no connection can yield.
+// The method "least" returns the least useful connection that can yield, or nil if no connection can yield.
 func (l *fairListener) least(may func(*counted) bool) *counted {
 	now := l.now()
 	var least *counted
@@ -140,9 +140,9 @@ func (l *fairListener) least(may func(*counted) bool) *counted {
 	return least
 }
 
-// yieldsBefore reports whether a yields before b. The less useful connection yields first. If the use is equal, the
-// connection of the client with more connections yields first. If this number is equal too, the connection that has
-// been longer in its state yields first.
+// yieldsBefore reports whether the connection in the argument "a" yields before the connection in the argument "b". The
+// less useful connection yields first. If the use is equal, the connection of the client with more connections yields
+// first. If this number is equal too, the connection that has been longer in its state yields first.
 func (l *fairListener) yieldsBefore(a, b *counted, now time.Time) bool {
 	if p, q := a.rank(now), b.rank(now); p != q {
 		return p < q

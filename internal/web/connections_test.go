@@ -12,7 +12,7 @@ import (
 	"github.com/podlapse/podlapse/internal/peer"
 )
 
-// stub is a fake connection from the address in the field from.
+// stub is a fake connection from the address in the field "from".
 type stub struct {
 	net.Conn
 	from string

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// crowd opens one connection for each of many clients. The function ask uses each connection once, and the
-// connection stays open.
+// crowd opens one connection for each of many clients. The function "ask" uses each connection once, and the connection
+// stays open.
 func crowd(t *testing.T, server string, clients int, ask func(net.Conn)) {
 	t.Helper()
 	for i := range clients {

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// running starts a server with a real listener. The server runs until the test ends.
+// The function "running" starts a server with a real listener. The server runs until the test ends.
 func running(t *testing.T, config Config) string {
 	t.Helper()
 	server, err := Listen(t.Context(), config)
@@ -33,7 +33,7 @@ func running(t *testing.T, config Config) string {
 	return server.Addr().String()
 }
 
-// from connects as a client with its own loopback address.
+// The function "from" connects as a client with its own loopback address.
 func from(t *testing.T, client, server string) net.Conn {
 	t.Helper()
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(client)}, Timeout: 10 * time.Second}

@@ -20,8 +20,8 @@ const (
 	// request per second.
 	calmRate, calmBurst = 1, 5
 	// requestsAtOnce limits the requests that are in progress or wait. A request can wait for the API server, for a
-	// password hash, or for a slot. The limit allows one request for each connection, although HTTP/2 allows more
-	// requests.
+	// password hash, or for a slot. The limit allows one request for each connection, although HTTP/2 allows several
+	// requests on one connection.
 	requestsAtOnce = maxConnections
 	// requestsOfOne is the limit for one client. This limit leaves most slots to other clients.
 	requestsOfOne = maxPerClient
@@ -33,7 +33,7 @@ const (
 // client whose latest request is the oldest. A node has a few hundred pods. Each client takes about 200 bytes.
 const maxClients = 1024
 
-// limits refuses requests that exceed a limit. limits is safe for concurrent use.
+// The type "limits" refuses requests that exceed a limit. The type is safe for concurrent use.
 type limits struct {
 	server  *rate.Limiter
 	clients *peer.Latest[*pace]
@@ -43,7 +43,8 @@ type limits struct {
 	dropped counters
 }
 
-// pace limits the request rate of one client: calm is the guaranteed rate, and most is the maximum rate.
+// pace limits the request rate of one client. The field "calm" has the guaranteed rate, and the field "most" has the
+// maximum rate.
 type pace struct{ calm, most *rate.Limiter }
 
 func newLimits(dropped counters) *limits {
@@ -57,8 +58,8 @@ func newLimits(dropped counters) *limits {
 	}
 }
 
-// hold returns a handler that passes requests within the limits to next. The handler writes each response after the
-// request has released its slots.
+// hold returns a handler that passes requests within the limits to the handler "next". The handler writes each response
+// after the request has released its slots.
 func (l *limits) hold(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		client := peer.Of(r.RemoteAddr)
@@ -80,7 +81,7 @@ func (l *limits) allow(client netip.Prefix) bool {
 	return pace.most.Allow() && (pace.calm.Allow() || l.server.Allow())
 }
 
-// answer takes a slot for the request, and creates the response with next.
+// The method "answer" takes a slot for the request, and creates the response with the handler "next".
 func (l *limits) answer(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	leave, ok := l.shares.enter(r.RemoteAddr)
 	if !ok {
@@ -96,14 +97,15 @@ func writeBusy(w http.ResponseWriter) {
 	writeRetry(w, http.StatusServiceUnavailable, "busy", "the agent is busy with other requests: try again")
 }
 
-// slots limits concurrent requests: each request takes a slot. The slot kept is reserved for clients that read
-// earlier responses.
+// The type "slots" limits concurrent requests: each request takes a slot. The slot in the channel "kept" is reserved
+// for clients that read earlier responses.
 type slots struct{ all, kept chan struct{} }
 
 func newSlots(most int) slots { return slots{make(chan struct{}, most), make(chan struct{}, 1)} }
 
-// atMost returns a handler that passes a request to next when the request has a slot. A request waits for a slot
-// for at most patience. Waiting requests get slots in the order of their arrival.
+// atMost returns a handler that passes a request to the handler "next" when the request has a slot. The argument
+// "patience" is the maximum time that a request waits for a slot. Waiting requests get slots in the order of their
+// arrival.
 func (l *limits) atMost(slots slots, patience time.Duration, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		client := peer.Of(r.RemoteAddr)
@@ -122,9 +124,9 @@ func (l *limits) atMost(slots slots, patience time.Duration, next http.Handler) 
 	})
 }
 
-// enter takes a slot from the channel all, or from the channel kept with the reserved slot. enter returns the
-// channel of the slot. The caller releases the slot with a receive from this channel. If no slot becomes free in
-// time, enter returns nil.
+// enter takes a slot from the channel "all", or from the channel "kept", which has the reserved slot. enter returns the
+// channel of the slot. The caller releases the slot with a receive from this channel. If no slot becomes free in time,
+// enter returns nil.
 func enter(ctx context.Context, all, kept chan struct{}, wait time.Duration) chan struct{} {
 	select {
 	case all <- struct{}{}:

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// routeListed passes requests for paths in the mux to handler, and all other requests to rest.
+// routeListed passes requests for paths in the mux to the argument "handler", and all other requests to the argument
+// "rest".
 func routeListed(mux *http.ServeMux, handler, rest http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if _, pattern := mux.Handler(r); pattern != "" {

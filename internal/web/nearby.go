@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// nearby lists addresses from which the agent's own node connects, so that the agent recognizes the kubelet. If the
-// agent has an address of the pod network, the node usually connects from the gateway's address. On the host
-// network, the node connects from the agent's own address. The method has also accepts this address. If the list
-// lacks a local client, this client only has fewer guaranteed connections.
+// The type "nearby" lists addresses from which the agent's own node connects, so that the agent recognizes the kubelet.
+// If the agent has an address of the pod network, the node usually connects from the gateway's address. On the host
+// network, the node connects from the agent's own address. The method "has" also accepts this address. If a local
+// client has an address that is not in the list, the only effect is that this client has fewer guaranteed connections.
 type nearby []netip.Addr
 
 // newNearby reads the gateways from the kernel's routing table. newNearby returns no gateways if the kernel has no

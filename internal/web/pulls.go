@@ -79,8 +79,8 @@ func (a readAPI) registries(w http.ResponseWriter, r *http.Request) {
 	a.answer(w, r, sums.list())
 }
 
-// pulled returns records with the pulls of start-ups. pulled omits start-ups of deleted pods without pulls. If
-// pulled cannot read a record, pulled writes an error response and returns false.
+// The method "pulled" returns records with the pulls of start-ups. The method omits start-ups of deleted pods without
+// pulls. If the method cannot read a record, it writes an error response and returns false.
 func (a readAPI) pulled(w http.ResponseWriter, r *http.Request) ([]api.Record, bool) {
 	timelines, ok := ask(a, w, r, a.Timelines)
 	if !ok {

@@ -24,8 +24,8 @@ type API struct {
 	Skew    func(ctx context.Context) (timeline.Skew, error)
 	History *history.History
 	Live    *live.Hub
-	// Objects writes the cached pod objects for which want returns true, as a PodList. The argument labels has the
-	// format of the labels in timeline.Pod. Objects is nil if the agent keeps no pod objects.
+	// Objects writes a PodList with the cached pod objects for which the function "want" returns true. The argument
+	// "labels" has the format of the labels in timeline.Pod. Objects is nil if the agent keeps no pod objects.
 	Objects func(w io.Writer, want func(namespace, name, labels string) bool) error
 }
 

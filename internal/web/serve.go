@@ -53,7 +53,7 @@ func serve(l net.Listener, server *http.Server, config Config, middleware func(h
 		sampled(config.Logger))
 }
 
-// beforeFirst calls the function do before the first Accept.
+// beforeFirst calls the function in the field "do" before the first Accept.
 type beforeFirst struct {
 	net.Listener
 	do func()

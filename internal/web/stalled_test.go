@@ -59,8 +59,8 @@ func stall(t *testing.T, client, server, path string) net.Conn {
 	return conn
 }
 
-// readers opens stalled connections. The arguments are the number of clients, and the number of connections of each
-// client.
+// The function "readers" opens stalled connections. The argument "clients" is the number of clients, and "each" is the
+// number of connections of each client.
 func readers(t *testing.T, server, path string, clients, each int) {
 	t.Helper()
 	for i := range clients {

@@ -24,7 +24,7 @@ type startUp struct {
 	gone  *history.Entry     // entry of a deleted pod; nil if the pod is present
 }
 
-// startUps returns the start-ups for which the function accept returns true, in the order of lists. If startUps
+// startUps returns the start-ups for which the function "accept" returns true, in the order of lists. If startUps
 // cannot read the timelines, startUps writes an error response and returns false.
 func (a readAPI) startUps(w http.ResponseWriter, r *http.Request,
 	accept func(k filter.Key, uid string) bool) ([]startUp, bool) {
@@ -50,8 +50,8 @@ func (a readAPI) startUps(w http.ResponseWriter, r *http.Request,
 	return all, true
 }
 
-// gone returns the deleted pods of the history. The argument timelines contains the present pods. If a pod was
-// deleted after the agent read timelines, the pod is also in the history. The result then omits the pod, so that a
+// The method "gone" returns the deleted pods of the history. The argument "timelines" contains the present pods. If a
+// pod was deleted after the agent read these timelines, the pod is in both. The result then omits the pod, so that a
 // list contains the pod only once.
 func (a readAPI) gone(timelines []timeline.Timeline) []*history.Entry {
 	there := make(map[string]bool, len(timelines))

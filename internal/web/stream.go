@@ -118,7 +118,8 @@ func (o *outlet) follow(ctx context.Context, viewer *live.Viewer, f filter.Filte
 	}
 }
 
-// next returns the next events. If the time heartbeat passes without events, next returns nil events.
+// The method "next" returns the next events. If no events arrive within the time "heartbeat", the list of events is
+// nil.
 func (o *outlet) next(ctx context.Context, viewer *live.Viewer) ([]*live.Event, error) {
 	beat, cancel := context.WithTimeout(ctx, heartbeat)
 	defer cancel()
@@ -129,9 +130,10 @@ func (o *outlet) next(ctx context.Context, viewer *live.Viewer) ([]*live.Event, 
 	return events, err
 }
 
-// choose returns the frame that a viewer with this filter gets for an event. choose returns nil if the viewer gets
-// no frame. A pod that does not match can have matched before, for example with other labels. So choose tells the
-// viewer to remove the pod. Only the namespace and the name never change.
+// choose returns the frame that a viewer with this filter gets for an event. choose returns nil if the viewer gets no
+// frame. If the namespace or the name of the pod does not match, the pod never matched, because these never change. If
+// only other properties do not match, such as the labels, the pod can have matched before. So the frame tells the
+// viewer to remove the pod.
 func choose(e *live.Event, f filter.Filter) ([]byte, error) {
 	if e.Kind != live.KindPod && e.Kind != live.KindGone {
 		return e.Frame(), nil
@@ -146,7 +148,7 @@ func choose(e *live.Event, f filter.Filter) ([]byte, error) {
 	return e.Out()
 }
 
-// write sends all frames. If the client does not read within patience, write returns errNotRead.
+// write sends all frames. If the client does not read within the time "patience", write returns errNotRead.
 func (o *outlet) write(frames ...[]byte) error {
 	deadline := time.Now().Add(patience)
 	_ = o.control.SetWriteDeadline(deadline)

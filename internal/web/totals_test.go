@@ -14,7 +14,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// ended returns start-ups that ended at intervals of one minute. The last start-up ended one minute before askedAt.
+// The function "ended" returns start-ups that ended at intervals of one minute. The last start-up ended one minute
+// before askedAt.
 func ended(n int) []timeline.Timeline {
 	all := startUps(0, n)
 	for i := range all {

@@ -84,8 +84,8 @@ type PhaseRecord struct {
 	Sources    []timeline.Source `json:"sources"`
 	MergedWith []timeline.Phase  `json:"merged_with,omitempty"`
 	Pressure   *PressureRecord   `json:"pressure,omitempty"` // nil if not measured
-	// ImageLoading is true if the container's image is lazy. The runtime can still have been loading the image during
-	// the phase.
+	// ImageLoading is true if the container's image is lazy. During the phase, the runtime was possibly still loading
+	// the image.
 	ImageLoading bool `json:"image_loading,omitempty"`
 }
 
@@ -165,8 +165,7 @@ type LayerRecord struct {
 	SizeBytes    int64   `json:"size_bytes,omitempty"`
 	DownloadedAt Instant `json:"downloaded_at,omitzero"`
 	UnpackedAt   Instant `json:"unpacked_at,omitzero"`
-	// Shared is true if the pull of a pod that settled earlier also downloaded this layer. The bytes of the layer count
-	// only for the earlier pull.
+	// Shared is true if the layer's bytes count for the pull of another pod, and not for this pull.
 	Shared bool `json:"shared,omitempty"`
 }
 

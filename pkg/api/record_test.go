@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the files in testdata; read the difference by eye")
 
-// encoded returns the line of a record.
+// The function "encoded" returns the line of a record.
 func encoded(t *testing.T, record any) []byte {
 	t.Helper()
 	line, err := EncodeLine(record)

@@ -187,7 +187,7 @@ func (c Client) isNone(what string) error {
 	return fmt.Errorf("read the answer of %s: %s; %w", c.host(), what, ErrNotAnAgent)
 }
 
-// host returns the server's address without a password.
+// The method "host" returns the server's address without a password.
 func (c Client) host() string {
 	server, err := url.Parse(c.Server)
 	if err != nil {

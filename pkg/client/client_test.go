@@ -132,8 +132,8 @@ func TestRefusalOfTheAPIServer(t *testing.T) {
 	}
 }
 
-// TestCredentials sends a token or a password with every request, and checks the reported kind of credentials that
-// the server requires.
+// TestCredentials sends a token or a password with every request, and checks which kind of credentials the Refusal
+// reports as required.
 func TestCredentials(t *testing.T) {
 	var shown, challenge, body string
 	c := agent(t, func(w http.ResponseWriter, r *http.Request) {

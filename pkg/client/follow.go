@@ -38,7 +38,7 @@ const (
 	KindBroken = "broken" // Err: the stream broke, and Follow will retry
 )
 
-// Event is one change. Only the field of the event's kind is set.
+// Event is one change. Besides Kind, only the field that belongs to this kind is set.
 type Event struct {
 	Kind   string
 	Record api.Record

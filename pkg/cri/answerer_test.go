@@ -131,7 +131,7 @@ func TestChangedContainerIsReadAgain(t *testing.T) {
 		}
 	}
 	if n := fake.Calls()["/runtime.v1.RuntimeService/ContainerStatus"]; n != 4 {
-		t.Errorf("read %d container statuses, want two before it ran, one while it ran and one after", n)
+		t.Errorf("read %d container statuses, want two before the run, one during the run and one after", n)
 	}
 }
 
@@ -166,7 +166,7 @@ func TestSandboxTimestamps(t *testing.T) {
 		{name: "containerd 2", want: fine},
 		{name: "containerd 2, a container later", firstContainerAt: second(4), want: fine},
 		{name: "containerd 2, resources changed", updatedAt: second(50), firstContainerAt: second(4), want: noRunning},
-		{name: "containerd 2, stopped before it was looked at", notReady: true, want: stopped},
+		{name: "containerd 2, stopped before the first query", notReady: true, want: stopped},
 		{name: "containerd 2, not in the store", notStored: true, want: coarse},
 		{name: "containerd 2, a virtual machine's shim", options: critest.Options{Sandboxer: "shim"}, want: unstamped},
 		{name: "containerd 2 without the store", options: critest.Options{NoStores: true}, want: unstamped},

@@ -88,8 +88,8 @@ func (c *client) ingests(ctx context.Context) ([]*contentapi.Status, error) {
 	return answer.GetStatuses(), err
 }
 
-// snapshot returns the properties of a snapshot of containerd. The error has codes.NotFound if the snapshotter has no
-// snapshot with this name.
+// The method "snapshot" returns the properties of one of containerd's snapshots. The error has codes.NotFound if the
+// snapshotter has no snapshot with this name.
 func (c *client) snapshot(ctx context.Context, snapshotter, name string) (*snapshotsapi.Info, error) {
 	answer, err := call(inNamespace(ctx), c, "get snapshot from containerd", c.snapshots.Stat,
 		&snapshotsapi.StatSnapshotRequest{Snapshotter: snapshotter, Key: name})

@@ -32,7 +32,7 @@ func storesOf(version *runtimeapi.VersionResponse, logger *zap.Logger) *storeSet
 	major, known := majorVersion(version.GetRuntimeVersion())
 	s.unstamped = version.GetRuntimeName() != "" && !containerd || containerd && known && major < 2
 	s.sandboxes.set(containerd && known && major >= 2, logger, "sandboxes",
-		"volumes, network and sandbox cannot be separated")
+		"the volumes, network and sandbox phases cannot be separated")
 	s.images.set(containerd, logger, "images", "only Events show the times of pulls; without Events, the outcome of "+
 		"a pull is unknown if the image was absent")
 	s.content.set(containerd, logger, "content", "no layers, bytes or progress of downloads")

@@ -46,7 +46,7 @@ func convertSandbox(sandbox *runtimeapi.PodSandbox) timeline.Sandbox {
 	}
 }
 
-// convertContainer merges a listed container with its status. The argument status can be nil.
+// convertContainer merges a listed container with its status. The argument "status" can be nil.
 func convertContainer(listed *runtimeapi.Container, status *runtimeapi.ContainerStatus) timeline.ContainerRun {
 	run := timeline.ContainerRun{
 		Name:      cmp.Or(listed.GetLabels()[nameLabel], listed.GetMetadata().GetName()),
@@ -99,9 +99,9 @@ func convertImage(ref string, image *runtimeapi.Image) timeline.Image {
 	return converted
 }
 
-// digestFor returns the digest of an image in the repository of the image reference ref. The argument repoDigests lists
-// the image's digests in all repositories. digestFor returns an empty string if the list does not contain the
-// repository of ref.
+// digestFor returns the digest of an image in the repository that an image reference names. The argument repoDigests
+// lists the image's digests in all repositories. digestFor returns an empty string if the list does not contain the
+// repository of the reference.
 func digestFor(ref string, repoDigests []string) string {
 	if len(repoDigests) == 0 {
 		return ""

@@ -15,9 +15,9 @@ import (
 type look struct {
 	session *session
 	running map[digest.Digest]ingest
-	// The field arrived contains the complete blobs of downloads in progress and their arrival, for the next query.
+	// The field "arrived" maps the complete blobs of downloads in progress to their arrival times, for the next query.
 	arrived map[digest.Digest]time.Time
-	// The field snapshotters maps the digest of an image's config to the snapshotter that the config names.
+	// The field "snapshotters" maps the digest of an image's config to the snapshotter that the config names.
 	snapshotters map[digest.Digest]string
 }
 
@@ -37,7 +37,7 @@ func (l *look) progressOf(
 	}
 	download := imagepull.Download{Digest: image.manifest.String(), Blobs: len(own), Complete: true}
 	known := true
-	var unpackedAt time.Time // when the last layer without a blob was unpacked; the layer arrived before
+	var unpackedAt time.Time // when the last layer without a blob was unpacked; the layer arrived earlier
 	for _, part := range image.parts() {
 		i, runs := own[part.digest]
 		if runs {
@@ -145,7 +145,7 @@ func (l *look) arrivedAt(ctx context.Context, blob digest.Digest) (time.Time, er
 
 // unpackedAt returns the time when a layer was unpacked, or zero if the layer is not unpacked. containerd does not
 // download an unpacked layer (core/unpack/unpacker.go). If the image contains the layer several times, unpackedAt
-// returns the latest time, and zero unless all occurrences are unpacked.
+// returns the time when the last of them was unpacked, or zero if one of them is not unpacked.
 func (l *look) unpackedAt(ctx context.Context, image imageContents, blob digest.Digest) (last time.Time, err error) {
 	for _, layer := range image.layers {
 		if layer.digest != blob {

@@ -28,7 +28,8 @@ func newSharedDownloads(timeout time.Duration, now func() time.Time) *sharedDown
 	return &sharedDownloads{timeout: timeout, now: now, slot: make(chan struct{}, 1)}
 }
 
-// get returns the last answer if it is recent, and otherwise calls ask. Only one call of ask runs at a time.
+// The method "get" returns the last answer if it is recent, and otherwise calls the function "ask". Only one call of
+// this function runs at a time.
 func (d *sharedDownloads) get(
 	ctx context.Context, ask func(context.Context) ([]imagepull.Download, error),
 ) ([]imagepull.Download, error) {

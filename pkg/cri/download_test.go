@@ -23,7 +23,7 @@ const contentStore = "/containerd.services.content.v1.Content/"
 // The variable "begun" is the start of the test's downloads.
 var begun = time.Now().Add(-time.Minute).UTC().Truncate(time.Millisecond)
 
-// downloads starts a source, and waits until the source is connected.
+// The function "downloads" starts a source, and waits until the source is connected.
 func downloads(t *testing.T, options critest.Options) (*critest.Runtime, *harness) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "c.sock")

@@ -7,8 +7,8 @@ import (
 	"fmt"
 )
 
-// maxEntries limits the number of layers in a manifest, and the number of manifests in an index. Linux cannot mount as
-// many layers.
+// maxEntries limits the number of layers in a manifest, and the number of manifests in an index. Linux cannot mount
+// that many layers.
 const maxEntries = 1024
 
 // entries is an array of at most maxEntries. The limit bounds the size of a parsed array, because two bytes of JSON

@@ -85,9 +85,9 @@ func believable(size int64) int64 {
 type manifestsOf struct {
 	running    map[digest.Digest]ingest
 	since      time.Time        // zero if the caller needs only pulls that are downloading a blob
-	named      []listedManifest // containerd is downloading at least one child blob
-	begun      []listedManifest // containerd is downloading no child blob, and a pull began after the field "since"
-	unlabelled []listedManifest // no labels name the layers; the latest manifest first
+	named      []listedManifest // manifests of which containerd is downloading at least one child blob
+	begun      []listedManifest // manifests without a child blob in download, but with a pull that began after "since"
+	unlabelled []listedManifest // manifests without labels that name the layers; the latest manifest first
 }
 
 type listedManifest struct {

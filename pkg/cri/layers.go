@@ -112,7 +112,7 @@ func (a *answerer) stampSnapshots(ctx context.Context, layers []timeline.Layer, 
 	return nil
 }
 
-// blob returns nil without an error if the blob is absent or incomplete.
+// The method "blob" returns nil without an error if the blob is absent or incomplete.
 func (a *answerer) blob(ctx context.Context, blob digest.Digest) (*contentapi.Info, error) {
 	if !a.stores.content.on() {
 		return nil, nil
@@ -136,10 +136,10 @@ func (a *answerer) readBlob(ctx context.Context, blob digest.Digest) ([]byte, er
 	return nil, errAbsent
 }
 
-// snapshotter returns the name of the snapshotter that holds the image with the given config. Several snapshotters
-// can hold the image, because a runtime class can have its own snapshotter. The default snapshotter has priority.
-// Otherwise, the result is the first snapshotter by name. If no snapshotter is known, the result is the default
-// snapshotter.
+// The method "snapshotter" returns the name of the snapshotter that holds the image with the given config. Several
+// snapshotters can hold the image, because a runtime class can have its own snapshotter. The default snapshotter has
+// priority. Otherwise, the result is the first snapshotter by name. If no snapshotter is known, the result is the
+// default snapshotter.
 func (a *answerer) snapshotter(ctx context.Context, config digest.Digest) (string, error) {
 	info, err := a.blob(ctx, config)
 	if err != nil {

@@ -39,7 +39,7 @@ func newStoresCollector(served func() map[string]bool) *storesCollector {
 		desc: prometheus.NewDesc("podlapse_runtime_store_served",
 			"Whether the container runtime provides each of containerd's stores: 1 if the runtime provides the "+
 				"store, 0 if not. Without a store, timelines are less precise. store=\"sandboxes\": shows when the "+
-				"phase volumes ended and the phase network began. store=\"images\": shows when a pull ended. "+
+				"volumes phase ended and the network phase began. store=\"images\": shows when a pull ended. "+
 				"store=\"content\": shows when the runtime downloaded each layer. store=\"snapshots\": shows when the "+
 				"runtime unpacked each layer.",
 			[]string{"store"}, nil),

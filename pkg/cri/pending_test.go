@@ -23,12 +23,12 @@ func TestPendingMerges(t *testing.T) {
 	p.add(timeline.RuntimeRequest{UID: "a", RuntimeUID: "new", Images: []string{"1"}}, now)
 	p.add(timeline.RuntimeRequest{UID: "a", RuntimeUID: "new", Images: []string{"2"}}, now)
 	if other, request, _ := p.take(now); request.UID != "b" {
-		t.Fatalf("took %+v while a is running", request)
+		t.Fatalf("took %+v while request a is running", request)
 	} else {
 		p.finish(other, request)
 	}
 	if other, _, _ := p.take(now); other != nil {
-		t.Fatalf("took a while it is running")
+		t.Fatalf("took request a, which is already running")
 	}
 	p.finish(q, request)
 	q, request, _ = p.take(now)

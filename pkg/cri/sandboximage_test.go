@@ -46,24 +46,24 @@ func TestSandboxImage(t *testing.T) {
 		{"there before", func(*critest.Runtime) {}, true, time.Time{}, time.Time{}},
 		{"pulled meanwhile", func(r *critest.Runtime) { r.PinImage(critest.SandboxImage, at(2.5)) }, true, second(2.5),
 			time.Time{}},
-		{"its manifest came meanwhile", func(r *critest.Runtime) {
+		{"the manifest arrived meanwhile", func(r *critest.Runtime) {
 			r.PinImage(critest.SandboxImage, at(2.5))
 			r.PutBlob(critest.Blob{Digest: blob, CreatedAt: second(2)})
 		}, true, second(2.5), second(2)},
-		{"its manifest was there", func(r *critest.Runtime) {
+		{"the manifest was there before", func(r *critest.Runtime) {
 			r.PinImage(critest.SandboxImage, at(2.5))
 			r.PutBlob(critest.Blob{Digest: blob, CreatedAt: second(0)})
 		}, true, second(2.5), time.Time{}},
 		{"pulled afterwards", func(r *critest.Runtime) { r.PinImage(critest.SandboxImage, at(3.2)) }, true, time.Time{},
 			time.Time{}},
 		{"one of two pinned", func(r *critest.Runtime) { r.PinImage(other, at(2.5)) }, true, time.Time{}, time.Time{}},
-		{"two that may be it, one pulled meanwhile", func(r *critest.Runtime) {
+		{"two possible sandbox images, one pulled meanwhile", func(r *critest.Runtime) {
 			r.PinImage("example.com/pause:1", at(2.5))
 		}, true, second(2.5), time.Time{}},
-		{"the image of the version before", func(r *critest.Runtime) {
+		{"the previous version's image", func(r *critest.Runtime) {
 			r.PinImage("registry.k8s.io/pause:3.9", at(-9))
 		}, true, time.Time{}, time.Time{}},
-		{"another name than usual", func(r *critest.Runtime) {
+		{"an unusual name", func(r *critest.Runtime) {
 			r.UnpinImage(critest.SandboxImage)
 			r.PinImage(other, at(2.5))
 		}, true, second(2.5), time.Time{}},

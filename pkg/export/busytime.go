@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// maxBusy is the maximum number of remembered intervals. If more than maxBusy pulls end between two pulls, these two
-// pulls do not overlap.
+// maxBusy is the maximum number of remembered intervals. Older intervals are not needed, because a new pull does not
+// overlap a pull that ended more than maxBusy pulls ago.
 const maxBusy = 256
 
 // busyTime adds up the time during which at least one pull was in progress. The zero value is empty.

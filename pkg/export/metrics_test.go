@@ -46,8 +46,8 @@ func TestMetricsAreClean(t *testing.T) {
 	}
 }
 
-// The function "contested" returns a failed start-up with a pull that unpacked for 1.5 s. Two of its milestones have
-// conflicts, and one milestone lacks evidence. The runtime cannot report a fourth milestone.
+// The function "contested" returns a failed start-up with a pull that unpacked for 1.5 s. Two milestones of the
+// start-up have conflicts, a third milestone lacks evidence, and the runtime cannot report a fourth milestone.
 func contested() timeline.Timeline {
 	return timeline.Timeline{
 		Namespace: "shop", Name: "odd", UID: "0b1f", State: timeline.StateFailed, CreatedAt: after(0),
@@ -97,7 +97,8 @@ func TestMetricsExposition(t *testing.T) {
 	}
 }
 
-// count returns the number of observations of a histogram, and their sum, over all series with matching labels.
+// The function "count" returns the number of observations of a histogram, and their sum, over all series with matching
+// labels.
 func count(t *testing.T, registry *prometheus.Registry, name string, labels ...string) (n uint64, sum float64) {
 	t.Helper()
 	families, err := registry.Gather()

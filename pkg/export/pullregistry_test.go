@@ -58,8 +58,8 @@ func TestSeriesOfRegistriesNeverDecrease(t *testing.T) {
 	}
 }
 
-// counters returns the values of all series with the label "registry". The value of a histogram is its number of
-// observations.
+// The function "counters" returns the values of all series with the label "registry". The value of a histogram is its
+// number of observations.
 func counters(t *testing.T, gatherer prometheus.Gatherer) map[string]float64 {
 	t.Helper()
 	families, err := gatherer.Gather()
@@ -109,8 +109,8 @@ func labeled(t *testing.T, gatherer prometheus.Gatherer) map[string]bool {
 	return all
 }
 
-// TestInventedHostsDisplaceNoRegistry creates pods of a tenant that name many hosts that do not exist. Events
-// report that these hosts provided the images.
+// TestInventedHostsDisplaceNoRegistry creates a tenant's pods. Their image references name many hosts, but none of
+// these hosts exists. Forged Events report that the hosts provided the images.
 func TestInventedHostsDisplaceNoRegistry(t *testing.T) {
 	gatherer := prometheus.NewPedanticRegistry()
 	m := newPullMetrics(gatherer)

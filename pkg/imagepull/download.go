@@ -24,8 +24,8 @@ type Download struct {
 	// the start of its first attempt. If no blob is being downloaded, StartedAt is the arrival of the manifest in
 	// this attempt.
 	StartedAt time.Time
-	// ResolvedAt is the time when the latest pull of the image had the manifest, on the node's clock. ResolvedAt is
-	// zero without a known manifest. It can belong to an earlier attempt.
+	// ResolvedAt is the time from which the latest pull of the image had the manifest, on the node's clock. This pull
+	// can be an earlier attempt. ResolvedAt is zero without a known manifest.
 	ResolvedAt time.Time
 	Blobs      int  // number of blobs that the runtime is downloading
 	Complete   bool // all blobs have arrived, but not all layers are unpacked

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Kind is the statement of a kubelet Event about an image pull.
+// Kind is what a kubelet Event states about an image pull.
 type Kind string
 
 // Values of Kind.

@@ -93,7 +93,7 @@ func newManyPods(t testing.TB, large *corev1.Pod, count int, streams bool) *many
 	}
 }
 
-// numbered writes a number into the names and UIDs of an encoded pod, and returns the same slice.
+// The function "numbered" writes a number into the names and UIDs of an encoded pod, and returns the same slice.
 func numbered(text []byte, n int) []byte {
 	for _, prefix := range []string{"large-", "uid-"} {
 		for i, at := 0, 0; ; i += at + 1 {
@@ -128,7 +128,7 @@ func (s *manyPods) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// list writes all pods and ignores the limit, like an API server that answers from its watch cache.
+// The method "list" writes all pods and ignores the limit, like an API server that answers from its watch cache.
 func (s *manyPods) list(w io.Writer) {
 	writeList(w, func(write func([]byte)) {
 		for n := range s.count {

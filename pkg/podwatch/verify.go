@@ -76,7 +76,7 @@ func (p *Pods) ListPage(
 // Compact copies the parts of a pod that Changes.Observe needs.
 func (p *Pods) Compact(pod *corev1.Pod) runtime.Object { return p.arrive(pod) }
 
-// Verified records that all watched pods were correct at a time.
+// Verified records that all watched pods were correct at the given time.
 func (p *Pods) Verified(at time.Time) { p.config.Keeper.Verified(at) }
 
 // Explain returns the text of an error from ListPage, with a remedy if the API server refused the request.

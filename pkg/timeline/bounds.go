@@ -13,13 +13,13 @@ type bound struct {
 	key              milestoneKey
 	earliest, latest instant
 	lean             lean
-	origins          origins // origins of the constraints that agree, so without conflicting constraints
+	origins          origins // origins of the constraints that agree; conflicting constraints do not count
 	// The estimate must lie between notBefore and notAfter. Most of these limits are estimates of neighboring
 	// milestones. Zero means no limit.
 	notBefore, notAfter instant
 }
 
-// estimate is the most likely instant inside the bound.
+// The method "estimate" is the most likely instant inside the bound.
 func (b *bound) estimate() instant {
 	best := max(b.ownEstimate(), b.notBefore)
 	if b.notAfter != 0 {
@@ -71,8 +71,8 @@ func (os origins) String() string {
 	return strings.Join(names, ", ")
 }
 
-// sources returns the sources of the origins without duplicates, the most trusted source first. Callers must not change
-// the list.
+// The method "sources" returns the sources of the origins without duplicates, the most trusted source first. Callers
+// must not change the list.
 func (os origins) sources() []Source {
 	var set int
 	for o, source := range originSources {
@@ -114,8 +114,8 @@ func (bs bounds) find(k milestoneKey) *bound {
 	return nil
 }
 
-// search returns the index of the first bound whose key is not before the key k. A fold calls search more often than
-// any other function. So search has its own loop, because a search with a callback costs twice as much.
+// The method "search" returns the index of the first bound whose key is not before the key k. A fold calls this method
+// more often than any other. So the method has its own loop, because a search with a callback costs twice as much.
 func (bs bounds) search(k milestoneKey) int {
 	rank, low, high := k.rank(), 0, len(bs)
 	for low < high {

@@ -71,7 +71,7 @@ func (f *fold) changesFrom(t *Timeline) instant {
 // The largest time.Duration is 1<<63-1.
 func (f *fold) isUnbounded(b *bound) bool { return f.asOf.sub(b.earliest) >= 1<<62 }
 
-// asOf returns the cached timeline, extended to the instant now. asOf returns false if the timeline must be folded
+// asOf returns the cached timeline, extended to the instant "now". asOf returns false if the timeline must be folded
 // again. The caller can change the phases and pulls of the returned timeline.
 func (s *cachedTimeline) asOf(now instant, skew Skew) (Timeline, bool) {
 	if s == nil || now < s.from || now >= s.until || !skew.sameAs(s.timeline.Skew) {

@@ -21,7 +21,7 @@ const (
 	liveSlack = instant(100 * time.Millisecond)
 	// durationSlack is the maximum difference between the duration in a kubelet message and the true duration of the
 	// step, in addition to answerDelay. The duration of a pull includes the kubelet's request for the image's size. The
-	// duration with the wait in the pull queue begins shortly after the Event Pulling.
+	// duration with the wait in the pull queue begins shortly after the Pulling Event.
 	durationSlack = 10 * time.Millisecond
 )
 
@@ -66,7 +66,7 @@ var originNames = [...]string{
 
 func (o origin) String() string { return fmt.Sprintf("%s (%s)", o.source(), originNames[o]) }
 
-// lean is the most likely position of the instant inside the interval of a constraint.
+// A lean is the most likely position of the instant inside the interval of a constraint.
 type lean uint8
 
 const (
@@ -104,7 +104,7 @@ func point(k milestoneKey, o origin, t time.Time) constraint {
 	return constraint{key: k, origin: o, earliest: at(t), latest: at(t)}
 }
 
-// second returns the constraint of a timestamp that was truncated to seconds.
+// The function "second" returns the constraint of a timestamp that was truncated to seconds.
 func second(k milestoneKey, o origin, t time.Time) constraint {
 	from := at(t)
 	return constraint{key: k, origin: o, earliest: from, latest: from + instant(time.Second) - 1}

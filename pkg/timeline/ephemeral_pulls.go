@@ -14,7 +14,7 @@ type EphemeralEvidence struct {
 }
 
 // NewEphemeralEvidence returns the evidence for the pod's ephemeral containers, except the containers that the argument
-// over names. NewEphemeralEvidence also leaves out containers that have already run, because the agent did not see
+// "over" names. NewEphemeralEvidence also leaves out containers that have already run, because the agent did not see
 // their pulls. If no container remains, NewEphemeralEvidence returns nil.
 func NewEphemeralEvidence(scope Scope, o PodSeen, over []string) *EphemeralEvidence {
 	if !slices.ContainsFunc(o.Pod.Containers, func(c Container) bool {

@@ -85,7 +85,7 @@ type Evidence struct {
 // attemptSet is a set of attempts with numbers from 0 to 63.
 type attemptSet uint64
 
-// with returns the set with the attempt added. An attempt after number 63 does not change the set.
+// The method "with" returns the set with the attempt added. An attempt after number 63 does not change the set.
 func (a attemptSet) with(attempt uint16) attemptSet { return a | 1<<attempt }
 
 func (a attemptSet) has(attempt uint16) bool { return a&(1<<attempt) != 0 }
@@ -113,14 +113,14 @@ func (w waitingReason) compare(o waitingReason) int {
 type containerEvidence struct {
 	name     string
 	image    string      // the latest image reference that registryOf parsed
-	registry string      // the registry of the field image
+	registry string      // the registry of the image in the field "image"
 	pulled   pulledEvent // the first Event that reports that the image is present
 	// laterPulled holds later Events that report that the image is present, in order of time.
 	laterPulled []pulledEvent
 	failures    []failureEvent
-	// The field requested lists the times of the kubelet's first pull request, according to Events. The field inspected
-	// lists the times at which the runtime could not report whether the image is present. Both lists are in order of
-	// time. A list has more than one entry only if the kubelet restarted or somebody forged Events.
+	// The list "requested" holds the times of the kubelet's first pull request, according to Events. The list
+	// "inspected" holds the times at which the runtime could not report whether the image is present. Both lists are in
+	// order of time. A list has more than one entry only if the kubelet restarted or somebody forged Events.
 	requested, inspected []window
 	// statusFailure is the first status that reports a failed pull; nil if there was none.
 	statusFailure *failureEvent
@@ -218,8 +218,8 @@ func (e *Evidence) indexOf(container string) int16 {
 	return podWide
 }
 
-// container returns the evidence about a container, and adds empty evidence for a new name. If the new name would
-// exceed a limit, container returns nil.
+// The method "container" returns the evidence about a container, and adds empty evidence for a new name. If the new
+// name would exceed a limit, the method returns nil.
 func (e *Evidence) container(name string) (int16, *containerEvidence) {
 	if i := e.indexOf(name); i != podWide {
 		return i, &e.containers[i]
@@ -254,7 +254,7 @@ func (c *containerEvidence) registryOf(image string) string {
 }
 
 // Apply adds an observation and reports whether the evidence changed. The caller must not pass observations about other
-// pods. If Apply returns false, the observation can still have replaced the latest pod object, the arrival time of the
+// pods. Even if Apply returns false, the observation can have replaced the latest pod object, the arrival time of the
 // latest waiting reason, and the time of the latest answered request to the runtime.
 func (e *Evidence) Apply(o Observation) (changed bool) {
 	e.changed = false

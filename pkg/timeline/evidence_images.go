@@ -7,8 +7,8 @@ import (
 
 // imageEvidence holds three answers of the runtime about an image. Often, all three are the same answer. The embedded
 // first answer describes the image before the kubelet's pull. The last answer shows whether a pull brought new content.
-// The field layered holds the latest complete answer with layers, or else the latest incomplete answer with layers. The
-// field layered is nil if no answer has layers.
+// The field "layered" holds the latest complete answer with layers, or else the latest incomplete answer with layers.
+// The field "layered" is nil if no answer has layers.
 type imageEvidence struct {
 	*imageAnswer
 	last, layered *imageAnswer
@@ -58,13 +58,13 @@ func (e *Evidence) applyImage(askedAt time.Time, image Image, beforeSandbox bool
 	e.changed = true
 }
 
-// isBefore reports whether the answer a comes before another answer about the same image. The answer to the earlier
+// isBefore reports whether this answer comes before another answer about the same image. The answer to the earlier
 // request comes first. If both requests have the same time, compareImages decides.
 func (a *imageAnswer) isBefore(askedAt time.Time, image *Image) bool {
 	return cmp.Or(a.askedAt.Compare(askedAt), compareImages(&a.Image, image)) < 0
 }
 
-// containsLess reports whether another answer with layers should replace the answer a. A complete answer replaces an
+// containsLess reports whether another answer with layers should replace this answer. A complete answer replaces an
 // incomplete answer. If both answers are complete or both are incomplete, the later answer wins.
 func (a *imageAnswer) containsLess(askedAt time.Time, image *Image) bool {
 	if a.Incomplete != image.Incomplete {
@@ -76,8 +76,8 @@ func (a *imageAnswer) containsLess(askedAt time.Time, image *Image) bool {
 // hasLayers reports whether the answer contains the layers that the runtime knows.
 func (i *Image) hasLayers() bool { return i.Layered && i.Present }
 
-// image returns the answers about an image reference from the spec, or nil if the agent never asked the runtime about
-// the reference.
+// The method "image" returns the answers about an image reference from the spec, or nil if the agent never asked the
+// runtime about the reference.
 func (e *Evidence) image(ref string) *imageEvidence {
 	for i := range e.images {
 		if e.images[i].Ref == ref {

@@ -30,7 +30,7 @@ func TestInventedContainerNamesAreBounded(t *testing.T) {
 		t.Errorf("%d names are kept for a pod with one container; overflow: %t", len(e.containers), e.overflow)
 	}
 	if len(log.requests) != 0 || len(log.pulls) != 0 {
-		t.Errorf("%d requests and %d pulls are remembered of containers that the pod does not have", len(log.requests),
+		t.Errorf("the log has %d requests and %d pulls of containers that the pod does not have", len(log.requests),
 			len(log.pulls))
 	}
 	pod.Containers = append(pod.Containers, Container{Name: "debugger", Kind: KindEphemeral})

@@ -14,7 +14,7 @@ type obstacleEvent struct {
 	obstacle    obstacle
 	first, last window
 	count       int // the number of occurrences so far
-	// The field runtime is true if the latest occurrence is the runtime's answer about its network. Otherwise, the
+	// The field "runtime" is true if the latest occurrence is the runtime's answer about its network. Otherwise, the
 	// latest occurrence is an Event.
 	runtime bool
 }

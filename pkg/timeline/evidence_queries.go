@@ -54,7 +54,7 @@ func (e *Evidence) sandboxRan() bool {
 	})
 }
 
-// sandboxMayHaveFailed reports whether earlier sandboxes can have failed without evidence. The argument begun is the
+// sandboxMayHaveFailed reports whether earlier sandboxes can have failed without evidence. The argument "begun" is the
 // beginning of the known sandbox.
 func (e *Evidence) sandboxMayHaveFailed(begun *bound) bool {
 	acknowledged, known := e.latestTime(podMilestone(MilestoneAcknowledged))

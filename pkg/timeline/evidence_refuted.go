@@ -39,7 +39,7 @@ func (e *Evidence) keepPulled(c *containerEvidence, p pulledEvent) {
 	}
 }
 
-// firstCredible returns the first Event about a present image that the refuter does not refute. The result refuted
+// firstCredible returns the first Event about a present image that the refuter does not refute. The result "refuted"
 // contains the earlier Events, which the refuter refutes. If several Events report different durations for possibly the
 // same pull, firstCredible ignores all their durations.
 func (r refuter) firstCredible(c *containerEvidence) (p pulledEvent, refuted []refutedEvent) {
@@ -86,7 +86,7 @@ func (e *Evidence) refuter(index int16) refuter {
 }
 
 // firstWorkStart returns the earliest possible time at which the kubelet first worked on a container. The kubelet pulls
-// image volumes immediately after the pickup of the pod. The kubelet works on all containers only after the first
+// image volumes immediately after the pickup of the pod. The kubelet does not work on a container before the first
 // sandbox runs. The kubelet starts ephemeral containers before all other containers. The kubelet starts other
 // containers only after the earlier init containers have ended and the earlier sidecars have started. Earlier main
 // containers prove nothing: if the kubelet cannot start a main container, the kubelet continues with the next container
@@ -143,7 +143,8 @@ func (r refuter) tooEarly(latest instant) string {
 	return "the kubelet did not start work on the container before " + r.workStart.time().Format(time.RFC3339Nano)
 }
 
-// refutation returns the reason why an Event is refuted. refutation returns an empty text if the Event is not refuted.
+// The method "refutation" returns the reason why an Event is refuted. The method returns an empty text if the Event is
+// not refuted.
 func (r refuter) refutation(p pulledEvent) string {
 	longest := p.latest - instant(max(p.lengths.Pull, p.lengths.Waiting))
 	switch {
@@ -214,7 +215,7 @@ func (e *Evidence) runtimeConfirms(index int16, pulled pulledEvent) bool {
 	return confirms(image.last.FirstPulledAt) || confirms(image.last.PulledAt)
 }
 
-// refutations returns the conflicts for the refuted Events about a container's image.
+// The method "refutations" returns the conflicts for the refuted Events about a container's image.
 func (f *fold) refutations(index int16) []milestoneConflict {
 	evidence := f.e.pullEventsOf(index)
 	r := f.pulls[index].refuter

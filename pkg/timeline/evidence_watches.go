@@ -6,8 +6,8 @@ type watchPoint struct {
 	at    instant
 }
 
-// after reports whether a point is later than the point o. If the agent's clock was set back between the points, the
-// order is right and the times are wrong.
+// The method "after" reports whether this point is later than another point. If the agent's clock was set back between
+// the points, the order is right and the times are wrong.
 func (p watchPoint) after(o watchPoint) bool {
 	if p.order != 0 && o.order != 0 {
 		return p.order > o.order
@@ -15,8 +15,8 @@ func (p watchPoint) after(o watchPoint) bool {
 	return p.at > o.at
 }
 
-// applyWatched records the period that an Event watch covers. The latest watch decides which Events can be missing. The
-// field Since of this watch also covers earlier watches, if no Events are missing between the watches.
+// applyWatched records the period that an Event watch covers. The latest watch decides which Events can be missing.
+// The field Since of this watch also covers earlier watches, if no Events are missing between the watches.
 func (e *Evidence) applyWatched(o EventsWatched) {
 	if e.watchFirstOpened.IsZero() || o.OpenedAt.Before(e.watchFirstOpened) {
 		e.watchFirstOpened, e.changed = o.OpenedAt, true

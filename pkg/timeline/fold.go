@@ -36,9 +36,9 @@ type fold struct {
 	open   *bound  // the milestone at which the current phase began; nil if unknown
 }
 
-// Timeline returns the timeline up to the time now on the agent's clock. The argument skew is the known difference
-// between the control plane's clock and the node's clock. Timeline returns false if the evidence contains no pod
-// object.
+// Timeline returns the timeline up to the time "now", which is on the agent's clock. The argument "skew" is the known
+// difference between the control plane's clock and the node's clock. Timeline returns false if the evidence contains no
+// pod object.
 func (e *Evidence) Timeline(now time.Time, skew Skew) (Timeline, bool) {
 	if !e.PodSeen() {
 		return Timeline{}, false
@@ -55,7 +55,7 @@ func (e *Evidence) Timeline(now time.Time, skew Skew) (Timeline, bool) {
 }
 
 // fold computes the timeline. While the evidence does not change, time changes only the length of the current phase, up
-// to the instant in the result until.
+// to the instant that "fold" returns in the result "until".
 func (e *Evidence) fold(now instant, skew Skew) (t Timeline, until instant) {
 	f := newFold(e, now, skew)
 	sequences := f.sequences()
@@ -122,7 +122,7 @@ func (f *fold) gather() {
 	f.add(f.obstacleConstraints()...)
 }
 
-// add inserts a few constraints in sorted order.
+// The method "add" inserts a few constraints in sorted order.
 func (f *fold) add(constraints ...constraint) {
 	for _, c := range constraints {
 		i, _ := slices.BinarySearchFunc(f.constraints, c, compareConstraints)
@@ -191,8 +191,8 @@ func (f *fold) assemble() Timeline {
 	return t
 }
 
-// milestones returns the evidence of every milestone. The pod's own milestones come first. The milestones of containers
-// follow, sorted by container name.
+// The method "milestones" returns the evidence of every milestone. The pod's own milestones come first. The milestones
+// of containers follow, sorted by container name.
 func (f *fold) milestones() []MilestoneEvidence {
 	containers := make([]int16, 0, len(f.e.containers))
 	for i := range f.e.containers {
@@ -218,7 +218,7 @@ func (f *fold) appendMilestones(milestones []MilestoneEvidence, container int16)
 	return milestones
 }
 
-// conflicts returns the conflicts without duplicates, because several chains can report the same conflict.
+// The method "conflicts" returns the conflicts without duplicates, because several chains can report the same conflict.
 func (f *fold) conflicts() []Conflict {
 	var all []Conflict
 	for _, d := range f.allConflicts() {
@@ -252,8 +252,9 @@ func (f *fold) name(k milestoneKey) string {
 	return f.e.containers[k.container].name
 }
 
-// missingMilestones lists the milestones that the pod has passed but that lack evidence. The list unreported contains
-// the milestones that the runtime can never report. The list missing contains all other milestones that lack evidence.
+// missingMilestones lists the milestones that the pod has passed but that lack evidence. The list "unreported" contains
+// the milestones that the runtime can never report. The list "missing" contains all other milestones that lack
+// evidence.
 func (f *fold) missingMilestones() (missing, unreported []string) {
 	for _, c := range append([]chain{f.pod}, f.chains...) {
 		lastKnown := -1

@@ -26,9 +26,9 @@ func (f *fold) spanError(from, to *bound) time.Duration {
 	return max(bounded, credentials)
 }
 
-// credentials returns the part of a pull's measured duration that a credential plugin can have used. Kubelets up to
-// 1.32 count the plugin's run as part of the pull (pkg/kubelet/images/puller.go). The plugin ends before the image's
-// manifest arrives.
+// The method "credentials" returns the part of a pull's measured duration that a credential plugin can have used.
+// Kubelets up to 1.32 count the plugin's run as part of the pull (pkg/kubelet/images/puller.go). The plugin ends before
+// the image's manifest arrives.
 func (f *fold) credentials(from, to *bound) time.Duration {
 	if from.key.milestone != MilestonePullStarted || f.e.kubelet133 || from.origins == origins(0).with(originStore) {
 		return 0
@@ -210,8 +210,8 @@ func (f *fold) beforeFailedSandbox(failed milestoneKey) time.Duration {
 }
 
 // kubeletAway returns the longest time for which the kubelet can have been stopped while obstacles repeated after the
-// milestone begin. kubeletAway adds up the time between the first and the latest Event of each obstacle, and subtracts
-// the kubelet's own waits between the Events.
+// milestone "begin". kubeletAway adds up the time between the first and the latest Event of each obstacle, and
+// subtracts the kubelet's own waits between the Events.
 func (f *fold) kubeletAway(begin milestoneKey) time.Duration {
 	from, away := f.bounds.find(begin), time.Duration(0)
 	for i := range f.obstacleEvents {
@@ -234,7 +234,7 @@ func (f *fold) beyondWaits(h *obstacleEvent) time.Duration {
 		if up := f.e.networkUp; up != 0 && up < h.last.latest {
 			return h.last.latest.sub(up)
 		}
-		if down := f.e.networkDownUntil(); down > from { // the runtime confirms the obstacle until the time down
+		if down := f.e.networkDownUntil(); down > from { // the runtime confirms the obstacle until the time "down"
 			return max(0, h.last.latest.sub(down)-networkRetry)
 		}
 	}

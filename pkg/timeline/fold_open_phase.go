@@ -14,9 +14,9 @@ type phaseCandidates struct {
 }
 
 // openPhase returns the possible phases of the time after the last known milestone. These phases come from the first
-// step without evidence in the chain of the first unfinished container. Like the method path, openPhase prefers work on
-// a main container to another container's wait for its next run. A run counts as running if its end is later than the
-// argument until.
+// step without evidence in the chain of the first unfinished container. Like the method "path", openPhase prefers work
+// on a main container to another container's wait for its next run. A run counts as running if its end is later than
+// the instant "until".
 func (f *fold) openPhase(until instant) phaseCandidates {
 	if f.nothingStarted() {
 		return *f.nextStep(f.pod)
@@ -54,7 +54,7 @@ func (f *fold) openPhase(until instant) phaseCandidates {
 }
 
 // nextRun returns the phase of the wait for a container's next run. nextRun returns nil if the kubelet will not start
-// the container again, or if the last run did not end by itself before the instant until.
+// the container again, or if the last run did not end by itself before the instant "until".
 func (f *fold) nextRun(c *Container, until instant) *phaseCandidates {
 	if !f.willRestart(c) && c.WaitingReason != crashLoop {
 		return nil

@@ -13,9 +13,9 @@ const maxTighteningRounds = 8
 // sequence lists known milestones in their necessary order.
 type sequence []*bound
 
-// sequences returns the known milestones in the order of the kubelet's work: the pod's steps, each init container, the
-// main containers, readiness. There is no order among main containers, because the kubelet continues with the next
-// container after a failure.
+// The method "sequences" returns the known milestones in the order of the kubelet's work: the pod's steps, each init
+// container, the main containers, readiness. There is no order among main containers, because the kubelet continues
+// with the next container after a failure.
 func (f *fold) sequences() []sequence {
 	gate := f.along(f.pod.steps)
 	all := append(make([]sequence, 0, 8+3*len(f.containers)),

@@ -16,10 +16,10 @@ type boundary struct {
 	concurrent bool    // the step happens in parallel with the kubelet's work
 }
 
-// path returns the known boundaries from scheduling to readiness, in order of time. The boundaries of each container
-// keep the phases of this container. So work on one container during another container's back-off counts as work. If a
-// container ends while the kubelet works on another container, this end is not a boundary, because the kubelet finishes
-// its work on the other container first.
+// The method "path" returns the known boundaries from scheduling to readiness, in order of time. The boundaries of each
+// container keep the phases of this container. So work on one container during another container's back-off counts as
+// work. If a container ends while the kubelet works on another container, this end is not a boundary, because the
+// kubelet finishes its work on the other container first.
 func (f *fold) path() []boundary {
 	path, pending := f.appendBoundaries(make([]boundary, 0, len(f.bounds)), f.pod)
 	first := len(path)
@@ -68,7 +68,7 @@ func (f *fold) shareUnordered(work []boundary) {
 	}
 }
 
-// share adds phases that the time before the boundary can also contain.
+// The method "share" adds phases that the time before the boundary can also contain.
 func (b *boundary) share(phases []Phase) {
 	for _, p := range phases {
 		if !slices.Contains(b.phases, p) {
@@ -149,7 +149,7 @@ func (f *fold) addPhase(first int, phase Phase) {
 	}
 }
 
-// appendBoundaries adds a boundary for each known step of a chain, except undated steps. The result pending holds the
+// appendBoundaries adds a boundary for each known step of a chain, except undated steps. The result "pending" holds the
 // phases after the last boundary.
 func (f *fold) appendBoundaries(known []boundary, c chain) (all []boundary, pending []Phase) {
 	from := minInstant

@@ -8,8 +8,8 @@ import (
 // truncation is the largest error of a phase between two timestamps that are truncated to seconds.
 const truncation = 2 * time.Second
 
-// end returns the state of the start-up and the milestone at which the start-up ended. While the pod starts, the
-// milestone is the instant of the fold.
+// The method "end" returns the state of the start-up and the milestone at which the start-up ended. While the pod
+// starts, the milestone is the instant of the fold.
 func (f *fold) end(path []boundary) (State, *bound) {
 	if b := f.bounds.find(podMilestone(MilestoneReady)); b != nil {
 		return StateReady, b
@@ -86,8 +86,8 @@ func (f *fold) spansBetween(path []boundary, start, end *bound, state State) []S
 	return spans
 }
 
-// runsMissing reports whether the evidence dropped runs of a container between the milestones in the arguments from and
-// next. Runs are missing if later containers waited for a success of this container, but no known run succeeded.
+// runsMissing reports whether the evidence dropped runs of a container between the milestones "from" and "next". Runs
+// are missing if later containers waited for a success of this container, but no known run succeeded.
 func (f *fold) runsMissing(from, next milestoneKey) bool {
 	if from.container == podWide || from.container == next.container || !f.e.containers[from.container].overflow {
 		return false
@@ -128,10 +128,10 @@ func (f *fold) failedAfterRun(k milestoneKey) bool {
 	})
 }
 
-// charge returns one phase for a period that can contain several phases. If all phases have the same cause, charge
-// returns the first phase. The kubelet and the runtime count as the same cause here, because they work together. If the
-// phases have different causes, charge returns PhaseUnattributed. The result merged lists all possible phases except
-// the returned phase.
+// The function "charge" returns one phase for a period that can contain several phases. If all phases have the same
+// cause, the function returns the first phase. The kubelet and the runtime count as the same cause here, because they
+// work together. If the phases have different causes, the function returns PhaseUnattributed. The result "merged" lists
+// all possible phases except the returned phase.
 func charge(phases []Phase) (name Phase, merged []Phase) {
 	party := func(p Phase) Cause {
 		if cause := CauseOf(p); cause != CauseRuntime {

@@ -169,8 +169,8 @@ func beforeRun(attempt uint16) Phase {
 	return PhaseCrashBackoff
 }
 
-// before returns the container on which the kubelet works immediately before the named container, or nil for the first
-// container.
+// The method "before" returns the container on which the kubelet works immediately before the named container, or nil
+// for the first container.
 func (f *fold) before(name string) *Container {
 	i := slices.IndexFunc(f.containers, func(c *Container) bool { return c.Name == name })
 	if i <= 0 {
@@ -205,7 +205,7 @@ func (f *fold) lastAttempt(container int16, milestones ...Milestone) uint16 {
 }
 
 // firstAttempt returns the lowest attempt with evidence of the milestone. If no attempt has evidence, firstAttempt
-// returns the argument otherwise.
+// returns its fallback, the argument "otherwise".
 func (f *fold) firstAttempt(container int16, milestone Milestone, otherwise uint16) uint16 {
 	i := searchConstraints(f.constraints, milestoneKey{container: container, milestone: milestone})
 	if i < len(f.constraints) && f.constraints[i].key.container == container &&

@@ -49,8 +49,8 @@ func (f *fold) phasesBeforeFirst(begun step) []Phase {
 	return union(phases, []Phase{begun.phase}, begun.also, []Phase{PhaseKubeletSync, PhaseAPIServer})
 }
 
-// phasesBetween returns the possible phases of a pod from one obstacle to the instant in the argument until. If the
-// argument next is not nil, the kubelet reported the next obstacle at the instant until.
+// phasesBetween returns the possible phases of a pod from one obstacle to the instant "until". If the argument "next"
+// is not nil, it is the next obstacle, and the kubelet reported it at this instant.
 func (f *fold) phasesBetween(o obstacleOccurrence, until instant, next *obstacleEvent) []Phase {
 	phases := slices.Clone(o.from.row().phases)
 	if o.from.runtime && next == nil && o.latest == o.from.last.latest {
@@ -116,7 +116,7 @@ func stepWith(key milestoneKey, phases []Phase) step {
 	return step{key: key, phase: phases[0], also: phases[1:]}
 }
 
-// union returns each phase of the lists once, in the order of the lists.
+// The function "union" returns each phase of the lists once, in the order of the lists.
 func union(lists ...[]Phase) []Phase {
 	var all []Phase
 	for _, p := range slices.Concat(lists...) {

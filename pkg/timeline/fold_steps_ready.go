@@ -57,9 +57,9 @@ func probePhase(probed bool, phase Phase) Phase {
 	return PhaseKubeletSync
 }
 
-// alsoReadyLast returns the phase of another container that can have become ready even later than the container in the
-// argument last. This is possible if the same observation first showed both containers as ready. alsoReadyLast returns
-// nil if no other container can have become ready last.
+// alsoReadyLast returns the phase of another container that can have become ready even later than the container "last".
+// This is possible if the same observation first showed both containers as ready. alsoReadyLast returns nil if no other
+// container can have become ready last.
 func (f *fold) alsoReadyLast(last *Container) []Phase {
 	var also Phase
 	for _, c := range f.containers {

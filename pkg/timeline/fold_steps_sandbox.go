@@ -103,8 +103,8 @@ func (f *fold) sandboxSteps() []step {
 	return []step{begun}
 }
 
-// pickup returns the step to the kubelet's pickup of the pod. The API server informs the kubelet and the agent at the
-// same time. If the agent received the pod late, the API server can be the reason for the kubelet's delay.
+// The method "pickup" returns the step to the kubelet's pickup of the pod. The API server informs the kubelet and the
+// agent at the same time. If the agent received the pod late, the API server can be the reason for the kubelet's delay.
 func (f *fold) pickup() step {
 	s := step{key: podMilestone(MilestoneAcknowledged), phase: PhaseKubeletPickup}
 	scheduled := f.bounds.find(podMilestone(MilestoneScheduled))

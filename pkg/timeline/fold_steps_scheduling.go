@@ -98,8 +98,8 @@ func (f *fold) alsoForClaims(also []Phase) []Phase {
 	return also
 }
 
-// boundAfter reports whether the pod's binding is certainly later than the milestone in the argument begun. The
-// difference must be larger than the argument slack.
+// boundAfter reports whether the pod's binding is certainly later than the milestone "begun". The difference must be
+// larger than the argument "slack".
 func (f *fold) boundAfter(begun *bound, slack instant) bool {
 	bound := f.bounds.find(podMilestone(MilestoneScheduled))
 	return begun != nil && bound != nil && bound.earliest-begun.latest > slack

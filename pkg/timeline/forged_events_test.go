@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// honest is a start-up that the runtime and the kubelet's Events report completely.
+// The constant "honest" is a start-up that the runtime and the kubelet's Events report completely.
 const honest = `
 available runtime events
 spec main app cold

@@ -33,10 +33,10 @@ const (
 // obstacleRow describes how an obstacle explains the time before and after its Event.
 type obstacleRow struct {
 	phases []Phase // the possible phases of the wait; several phases if the Event does not separate them
-	// The field before lists the possible phases between the kubelet's pickup and the first Event about this obstacle.
-	// An object that was missing at the kubelet's first check was also missing earlier.
+	// The field "before" lists the possible phases between the kubelet's pickup and the first Event about this
+	// obstacle. An object that was missing at the kubelet's first check was also missing earlier.
 	before []Phase
-	// The field sandbox is true if the runtime failed to create a sandbox.
+	// The field "sandbox" is true if the runtime failed to create a sandbox.
 	sandbox bool
 	// retry returns the longest time to the kubelet's next attempt. Its argument is the number of Events about this
 	// obstacle. retry is nil if only the kubelet's next Event or status dates the next attempt.

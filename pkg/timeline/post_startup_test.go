@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestPostStartupReturnsEachRunOnce checks a container that runs, crashes, waits, runs for less than a moment, and runs
+// TestPostStartupReturnsEachRunOnce checks a container that runs, crashes, waits, runs for almost no time, and runs
 // again. Each status of the kubelet also contains the previous run.
 func TestPostStartupReturnsEachRunOnce(t *testing.T) {
 	second := func(n int) time.Time { return base.Add(time.Duration(n) * time.Second) }

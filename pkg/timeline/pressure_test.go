@@ -31,7 +31,7 @@ func TestPressureLog(t *testing.T) {
 		{"before the stall", 0, 1000, 0},
 		{"the stall, between samples", 1100, 2900, 0.8},
 		{"both", 0, 2000, 0.4},
-		{"as short as from one sample to the next", 1300, 1550, 0.8},
+		{"as long as the time between two samples", 1300, 1550, 0.8},
 		{"shorter", 1300, 1500, -1},
 		{"more than half of it before the first of these samples", -1500, 1000, -1},
 		{"less than half of it before them", -500, 1000, 0},
@@ -39,8 +39,8 @@ func TestPressureLog(t *testing.T) {
 		{"more than half of it after", 2500, 4000, -1},
 		{"all of it after", 4000, 5000, -1},
 		{"all of it before", -70_000, -65_000, -1},
-		{"in the hole between", -30_000, -20_000, -1},
-		{"across the hole", -59_000, 1000, 500. / 60_000},
+		{"in the gap without samples", -30_000, -20_000, -1},
+		{"across the gap without samples", -59_000, 1000, 500. / 60_000},
 		{"no length", 2000, 2000, -1},
 	} {
 		tl := Timeline{Phases: []Span{{StartAt: ms(c.start), EndAt: ms(c.end)}}}

@@ -13,7 +13,7 @@ type pullAttempt struct {
 	failure imagepull.Failure
 }
 
-// end returns the milestone at the end of the attempt.
+// The method "end" returns the milestone at the end of the attempt.
 func (a pullAttempt) end() Milestone {
 	if a.outcome == imagepull.OutcomeFailed {
 		return MilestonePullFailed
@@ -51,7 +51,7 @@ func (f *fold) appendPulls(pulls []Pull, c *Container) []Pull {
 	return f.describe(pulls, c)
 }
 
-// pull returns the known facts about one attempt to get the container's image.
+// The method "pull" returns the known facts about one attempt to get the container's image.
 func (f *fold) pull(c *Container, registry string, a pullAttempt) Pull {
 	index := f.index(c.Name)
 	p := Pull{
@@ -104,7 +104,7 @@ func (f *fold) pull(c *Container, registry string, a pullAttempt) Pull {
 	return p
 }
 
-// describe adds facts about the image to the last pull, unless this pull failed.
+// The method "describe" adds facts about the image to the last pull, unless this pull failed.
 func (f *fold) describe(pulls []Pull, c *Container) []Pull {
 	index := f.index(c.Name)
 	last := &pulls[len(pulls)-1]

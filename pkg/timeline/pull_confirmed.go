@@ -7,9 +7,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// confirmed reports whether the runtime finished a pull of a container's image during this start-up, according to
-// evidence other than Events. Anyone who can create Events can forge kubelet Events, but not the runtime's image store
-// or the kubelet's status.
+// The method "confirmed" reports whether the runtime finished a pull of a container's image during this start-up,
+// according to evidence other than Events. Anyone who can create Events can forge kubelet Events, but not the runtime's
+// image store or the kubelet's status.
 func (f *fold) confirmed(c *Container, outcome imagepull.Outcome) bool {
 	switch outcome {
 	case imagepull.OutcomeFailed, imagepull.OutcomePulling, imagepull.OutcomePresent:
@@ -45,8 +45,8 @@ func (f *fold) failureConfirmed(index int16, why imagepull.Failure) bool {
 		func(c containerEvidence) bool { return slices.Contains(c.statusReasons, why) })
 }
 
-// began returns the time when the kubelet picked up the pod, or the pod's creation time if the pickup is unknown. No
-// pull for the pod ended before this time. Both times are truncated to seconds.
+// The method "began" returns the time when the kubelet picked up the pod, or the pod's creation time if the pickup is
+// unknown. No pull for the pod ended before this time. Both times are truncated to seconds.
 func (f *fold) began() time.Time {
 	if f.e.pod.AcknowledgedAt.IsZero() {
 		return f.e.pod.CreatedAt

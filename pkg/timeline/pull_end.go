@@ -4,23 +4,23 @@ import (
 	"time"
 )
 
-// answerSlack is the maximum time from an image's timestamp to the runtime's answer. In this time, containerd stores
-// the image under its other names, with one database write for each name. containerd then reads the image's size
+// answerSlack is the maximum time from an image's timestamp to the runtime's answer. During this time, containerd
+// stores the image under its other names, with one database write for each name. containerd then reads the image's size
 // (internal/cri/server/images, PullImage).
 const answerSlack = instant(250 * time.Millisecond)
 
-// pullEnd is the interval in which the runtime stored a pulled image and answered, according to the image's
-// timestamps. A starved or stopped kubelet can receive the answer at any later time. The field latest is maxInstant
-// if there is no upper bound. The zero value means unknown.
+// pullEnd is the interval in which the runtime stored a pulled image and answered, according to the image's timestamps.
+// A starved or stopped kubelet can receive the answer at any later time. The field "latest" is maxInstant if there is
+// no upper bound. The zero value means unknown.
 type pullEnd struct{ earliest, latest instant }
 
 func (s pullEnd) known() bool { return s.earliest != 0 }
 
-// bounded reports whether the timestamps set an upper bound on the end of the pull.
+// The method "bounded" reports whether the timestamps set an upper bound on the end of the pull.
 func (s pullEnd) bounded() bool { return s.known() && s.latest != maxInstant }
 
-// pullEndBetween returns the end of a pull. The argument from is the earliest possible time at which the runtime stored
-// the image. The argument last is the latest possible timestamp of the image.
+// pullEndBetween returns the end of a pull. The argument "from" is the earliest possible time at which the runtime
+// stored the image. The argument "last" is the latest possible timestamp of the image.
 func pullEndBetween(from, last instant) pullEnd { return pullEnd{from, last + answerSlack} }
 
 // pullEnd returns the end of a container's pull, from the image's timestamps. Timestamps before the pull, or
@@ -80,8 +80,8 @@ func (f *fold) pullEndWithoutEvent(index int16, image *imageEvidence) pullEnd {
 	return pullEndBetween(at(last), at(last))
 }
 
-// only returns the single container of the pod that has the given image. only returns nil if several containers have
-// the image, because any of them can have pulled it.
+// The method "only" returns the single container of the pod that has the given image. The method returns nil if several
+// containers have the image, because any of them can have pulled it.
 func (e *Evidence) only(image string) (only *Container) {
 	for i := range e.pod.Containers {
 		switch c := &e.pod.Containers[i]; {
@@ -95,9 +95,9 @@ func (e *Evidence) only(image string) (only *Container) {
 	return only
 }
 
-// began returns the time when the kubelet asked the runtime for the pull, computed from the duration in the Event.
-// Kubelets up to 1.24 report only the time since the request. For these kubelets, began returns the time of the
-// request.
+// The method "began" returns the time when the kubelet asked the runtime for the pull, computed from the duration in
+// the Event. Kubelets up to 1.24 report only the time since the request. For these kubelets, the method returns the
+// time of the request.
 func (p pulledEvent) began() instant {
 	switch l := p.lengths; {
 	case l.Timed:
@@ -143,7 +143,8 @@ func (p pullEvidence) endConstraints(finished milestoneKey) []constraint {
 	return append(constraints, event)
 }
 
-// answered returns the constraint on the time of the runtime's answer, which the kubelet reports in an Event.
+// The method "answered" returns the constraint on the time of the runtime's answer, which the kubelet reports in an
+// Event.
 func (w window) answered(k milestoneKey) constraint {
 	c := w.constraint(k)
 	if c.origin == originEventName || c.origin == originEventSecond {

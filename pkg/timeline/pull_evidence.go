@@ -138,8 +138,8 @@ func (e *Evidence) pullEventsOf(index int16) *containerEvidence {
 	return own
 }
 
-// before reports whether a request for the image is certainly earlier than the request for the pull in this Event. If
-// the image was already present, before always returns true, because the Event reports no pull.
+// The method "before" reports whether a request for the image is certainly earlier than the request for the pull in
+// this Event. If the image was already present, the method always returns true, because the Event reports no pull.
 func (p pulledEvent) before(request constraint) bool {
 	if p.present {
 		return true
@@ -200,7 +200,7 @@ func (p *pullEvidence) findRequests(e *Evidence, index int16) {
 	p.laterRequests = e.constraints[first:searchConstraints(e.constraints, key)]
 }
 
-// requests yields all requests for a container's image that are not refuted.
+// The method "requests" yields all requests for a container's image that are not refuted.
 func (p *pullEvidence) requests(yield func(constraint) bool) {
 	if p.firstRequest != (constraint{}) && !yield(p.firstRequest) {
 		return

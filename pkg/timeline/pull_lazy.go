@@ -9,8 +9,8 @@ import (
 // from the registry. The snapshotter downloads the content of the layers later, when a process reads the
 // content. So the download happens while the container starts and runs.
 
-// lazy reports whether the runtime mounted layers of a container's image from the registry. lazy returns false if the
-// agent did not ask the runtime about layers.
+// The method "lazy" reports whether the runtime mounted layers of a container's image from the registry. The method
+// returns false if the agent did not ask the runtime about layers.
 func (f *fold) lazy(c *Container) bool {
 	image := f.e.image(c.Image)
 	return image != nil && image.layered != nil && image.layered.lazy()
@@ -25,7 +25,7 @@ func (i *Image) mountedAfter(then time.Time) bool {
 	return slices.ContainsFunc(i.Layers, func(l Layer) bool { return l.Remote && l.UnpackedAt.After(then) })
 }
 
-// loads reports whether a container starts or runs during the phase, and can therefore read its image.
+// The method "loads" reports whether a container starts or runs during the phase, and can therefore read its image.
 func (p Phase) loads() bool {
 	switch p {
 	case PhaseContainerStart, PhaseInitRun, PhasePostStartHook, PhaseFailedRun, PhaseStartupProbe, PhaseReadinessProbe:

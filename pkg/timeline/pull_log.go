@@ -17,15 +17,15 @@ const (
 )
 
 // PullLog holds the node's latest pulls, from the kubelet's Events. PullLog adds two facts that one pod's evidence
-// cannot show: which other pull a pull waited for, and whether another pull had downloaded the image. PullLog is not
-// safe for concurrent use.
+// cannot show: which other pull a pull waited for, and whether another pull had already downloaded the image. PullLog
+// is not safe for concurrent use.
 type PullLog struct {
 	pulls    []loggedPull           // the oldest pull first
 	pending  []loggedPull           // pulls of pods without a known sandbox; see sandboxKnown
 	requests map[string]pullRequest // the kubelet's latest request for each container, by pod and container
 	layers   recentLayers
 	images   map[string]imageAnswerOf // the runtime's last answer about each image, by normalized name
-	// The field sandboxes holds the runtime's answers about the sandboxes of pods, by pod UID. The field is nil until
+	// The field "sandboxes" holds the runtime's answers about the sandboxes of pods, by pod UID. The field is nil until
 	// the runtime's first answer.
 	sandboxes map[string]sandboxSince
 }
@@ -40,7 +40,7 @@ type loggedPull struct {
 	blocker         Blocker
 	requestedAt     time.Time // when the kubelet requested the pull; zero if unknown
 	from, until     time.Time // when the kubelet asked the runtime, and when the runtime answered
-	startUnknown    bool      // the field from is the time of the request; true for every failed pull
+	startUnknown    bool      // the field "from" is the time of the request; true for every failed pull
 	error           time.Duration
 	overlappedUntil time.Time // the end of the last certain overlap with another pull; zero if there was no overlap
 	dequeued        bool      // the pull waited long, and began when another pull ended
@@ -113,8 +113,8 @@ func (l *PullLog) Observe(o EventSeen, pod Pod) {
 	l.add(logged)
 }
 
-// add logs a pull, unless the runtime refutes the pull. If the runtime has not reported the pod's sandbox yet, the pull
-// stays pending.
+// The method "add" logs a pull, unless the runtime refutes the pull. If the runtime has not reported the pod's sandbox
+// yet, the pull stays pending.
 func (l *PullLog) add(p loggedPull) {
 	switch {
 	case l.refuted(p):
@@ -145,7 +145,7 @@ func (p *Pod) mayPull(container string, m imagepull.Message) bool {
 	})
 }
 
-// uses reports whether the spec of any container contains the image reference.
+// The method "uses" reports whether the spec of any container contains the image reference.
 func (p *Pod) uses(image string) bool {
 	return slices.ContainsFunc(p.Containers, func(c Container) bool { return c.Image == image })
 }
@@ -158,9 +158,9 @@ func podOf(request string) string {
 	return uid
 }
 
-// request records when the kubelet requested a pull. The kubelet pulls a pod's images one after the other, so only the
-// pod's latest request can be open. If the log is full, request drops the oldest ended request. If no request has
-// ended, request drops the oldest open request.
+// The method "request" records when the kubelet requested a pull. The kubelet pulls a pod's images one after the other,
+// so only the pod's latest request can be open. If the log is full, the method drops the oldest ended request. If no
+// request has ended, the method drops the oldest open request.
 func (l *PullLog) request(uid, container string, at time.Time, bound time.Duration) {
 	if l.requests == nil {
 		l.requests = map[string]pullRequest{}
@@ -198,9 +198,9 @@ func (l *PullLog) request(uid, container string, at time.Time, bound time.Durati
 	delete(l.requests, first)
 }
 
-// endRequest records that a container's pull has ended. The argument latest is the latest possible end of the pull.
-// The time of the request can be later than the end of the pull, because both times have errors. A request after latest
-// belongs to the next attempt, because the kubelet waits seconds in back-off before it requests the image again.
+// endRequest records that a container's pull has ended. The argument "latest" is the latest possible end of the pull.
+// The time of the request can be later than the end of the pull, because both times have errors. A request after this
+// time belongs to the next attempt, because the kubelet waits seconds in back-off before it requests the image again.
 func (l *PullLog) endRequest(uid, container string, latest time.Time) {
 	of := requestOf(uid, container)
 	if request, known := l.requests[of]; known && !request.at.After(latest) {
@@ -276,14 +276,14 @@ func (l *PullLog) complete(p *Pull, uid string) {
 	}
 }
 
-// dated reports whether a pull took place and all its times are known and in order.
+// The method "dated" reports whether a pull took place and all its times are known and in order.
 func (p *Pull) dated() bool {
 	return !p.RequestedAt.IsZero() && !p.StartedAt.Before(p.RequestedAt) && !p.FinishedAt.Before(p.StartedAt) &&
 		p.Outcome != imagepull.OutcomePresent
 }
 
-// normalized returns the same name for all references to the same image. If a reference is invalid, normalized returns
-// the reference unchanged.
+// The function "normalized" returns the same name for all references to the same image. If a reference is invalid, the
+// function returns the reference unchanged.
 func normalized(ref string) string {
 	name, err := imagepull.Normalize(ref)
 	if err != nil {
@@ -292,8 +292,8 @@ func normalized(ref string) string {
 	return name
 }
 
-// provided reports whether the logged pull o downloaded the image for the pull p. In this case, o began before p, and
-// ended after the image was last known to be absent.
+// The method "provided" reports whether the logged pull o downloaded the image for the pull p. In this case, o began
+// before p, and ended after the image was last known to be absent.
 func (o *loggedPull) provided(p *Pull) bool {
 	absent := at(p.RequestedAt)
 	if p.absentAt != 0 {

@@ -76,7 +76,7 @@ func TestJoinedPullDownloadsNothing(t *testing.T) {
 	}{
 		{name: "nothing came", pull: Pull{RequestedAt: second(2), StartedAt: second(10)},
 			want: imagepull.OutcomeJoined},
-		{name: "beside it", pull: Pull{RequestedAt: second(2), StartedAt: second(2),
+		{name: "at the same time as the other pull", pull: Pull{RequestedAt: second(2), StartedAt: second(2),
 			Layers: []Layer{layer("a", 5), layer("b", 9.5)}}, want: imagepull.OutcomeJoined},
 		{name: "one layer more", pull: Pull{RequestedAt: second(2), StartedAt: second(2),
 			Layers: []Layer{layer("a", 5), layer("b", 11)}}, want: imagepull.OutcomeDownloaded, bytes: 900},
@@ -84,13 +84,14 @@ func TestJoinedPullDownloadsNothing(t *testing.T) {
 			pull: Pull{RequestedAt: second(20), StartedAt: second(20), absentAt: at(second(2)),
 				Layers: []Layer{layer("a", 24)}},
 			want: imagepull.OutcomeDownloaded, bytes: 900},
-		{name: "over before the image was absent", pull: Pull{RequestedAt: second(20), StartedAt: second(20),
-			absentAt: at(second(15))}, want: imagepull.OutcomeDownloaded},
-		{name: "over before it was asked for", pull: Pull{RequestedAt: second(20), StartedAt: second(20)},
+		{name: "the other pull ended before the image was absent",
+			pull: Pull{RequestedAt: second(20), StartedAt: second(20), absentAt: at(second(15))},
 			want: imagepull.OutcomeDownloaded},
-		{name: "begun later", pull: Pull{RequestedAt: second(0.5), StartedAt: second(0.5)},
+		{name: "the other pull ended before this pull was requested",
+			pull: Pull{RequestedAt: second(20), StartedAt: second(20)}, want: imagepull.OutcomeDownloaded},
+		{name: "the other pull began later", pull: Pull{RequestedAt: second(0.5), StartedAt: second(0.5)},
 			want: imagepull.OutcomeDownloaded},
-		{name: "one that failed", reason: "Failed", message: `Failed to pull image "x": no`,
+		{name: "the other pull failed", reason: "Failed", message: `Failed to pull image "x": no`,
 			pull: Pull{RequestedAt: second(2), StartedAt: second(10)}, want: imagepull.OutcomeDownloaded},
 	}
 	for _, test := range tests {

@@ -23,7 +23,8 @@ type arrivedLayer struct {
 	at     time.Time
 }
 
-// add records the pod with which a layer arrived. add keeps the pod that an earlier call recorded for the same arrival.
+// The method "add" records the pod with which a layer arrived. The method keeps the pod that an earlier call recorded
+// for the same arrival.
 func (l *recentLayers) add(layer Layer, uid string) {
 	a := arrivedLayer{layer.Digest, layer.DownloadedAt}
 	if _, known := l.owner[a]; known {
@@ -42,8 +43,8 @@ func (l *recentLayers) add(layer Layer, uid string) {
 	l.next = (l.next + 1) % maxRecentLayers
 }
 
-// sharedBy reports for each layer whether the layer arrived with another pod than the pod uid. sharedBy returns nil if
-// no layer arrived with another pod.
+// sharedBy reports for each layer whether the layer arrived with another pod than the pod with the given UID. sharedBy
+// returns nil if no layer arrived with another pod.
 func (l *recentLayers) sharedBy(layers []Layer, uid string) []bool {
 	var shared []bool
 	for i, layer := range layers {
@@ -59,8 +60,8 @@ func (l *recentLayers) sharedBy(layers []Layer, uid string) []bool {
 	return shared
 }
 
-// share marks the layers of the pull p that arrived before the pull o of the same image ended. These layers count for
-// the pull o.
+// The method "share" marks the layers of the pull p that arrived before the pull o of the same image ended. These
+// layers count for the pull o.
 func (p *Pull) share(o *loggedPull) {
 	for i, layer := range p.Layers {
 		if layer.DownloadedAt.After(o.until) {
@@ -100,8 +101,9 @@ func (l *PullLog) sharesEarlier(p *Pull, uid string, m pullMode) bool {
 	})
 }
 
-// joins reports whether another pull of the same image was running when the pull p began. In this case, the manifest on
-// the node belongs to the other pull. The manifest then does not prove an interrupted earlier attempt of p.
+// The method "joins" reports whether another pull of the same image was running when the pull p began. In this case,
+// the manifest on the node belongs to the other pull. The manifest then does not prove an interrupted earlier attempt
+// of p.
 func (l *PullLog) joins(p *Pull, uid string) bool {
 	image := normalized(p.Image)
 	return slices.ContainsFunc(l.pulls, func(o loggedPull) bool {

@@ -26,7 +26,8 @@ const (
 	evidenceAge = time.Hour
 )
 
-// compare compares the new pull p with the logged pulls, and records the evidence about the node's pull settings.
+// The method "compare" compares the new pull p with the logged pulls, and records the evidence about the node's pull
+// settings.
 func (l *PullLog) compare(p *loggedPull) {
 	for i := range l.pulls {
 		o := &l.pulls[i]
@@ -59,15 +60,15 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// dequeuedAfter reports whether the pull o waited long and began when the pull before ended.
+// dequeuedAfter reports whether the pull o waited long, and began when the pull "before" ended.
 func (o *loggedPull) dequeuedAfter(before *loggedPull) bool {
 	exact := !o.startUnknown && o.error == loggedError && before.error == loggedError
 	waited := !o.requestedAt.IsZero() && o.from.Sub(o.requestedAt) >= leastQueue
 	return exact && waited && o.from.Sub(before.until).Abs() <= o.error+before.error
 }
 
-// overlap returns the time that a pull ran within a time span. If the pull did not run within the span, overlap returns
-// a negative duration.
+// The method "overlap" returns the time that a pull ran within a time span. If the pull did not run within the span,
+// the method returns a negative duration.
 func (o *loggedPull) overlap(from, until time.Time) time.Duration {
 	if o.from.After(from) {
 		from = o.from
@@ -85,8 +86,8 @@ type pullMode struct {
 	serial   bool // the node runs one pull at a time
 }
 
-// mode returns the pull settings of the node. The argument p is the pull that the caller examines. The log does not
-// need to contain this pull.
+// The method "mode" returns the pull settings of the node. The argument p is the pull that the caller examines. The log
+// does not need to contain this pull.
 //
 // A pull that waited, began when another pull ended, and ran alone proves that the node runs one pull at a time. On a
 // node with parallel pulls, other pulls would have continued. The latest evidence counts, because the kubelet's
@@ -123,8 +124,8 @@ func (l *PullLog) mode(p *Pull, uid string) (m pullMode) {
 	return m
 }
 
-// overtook reports whether the pull p ended although an earlier request of another pod is still open. Either the two
-// pulls ran in parallel, or the log missed the end of the earlier pull.
+// The method "overtook" reports whether the pull p ended although an earlier request of another pod is still open.
+// Either the two pulls ran in parallel, or the log missed the end of the earlier pull.
 func (l *PullLog) overtook(p *Pull, uid string) bool {
 	for _, r := range l.open(p.FinishedAt, uid) {
 		if r.from.Add(2 * loggedError).Before(p.RequestedAt) {

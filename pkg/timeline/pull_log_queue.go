@@ -13,14 +13,15 @@ type pullRequest struct {
 	over  bool
 }
 
-// running is another pod's pull, with the known limits of its run.
+// The type "running" is another pod's pull, with the known limits of its run.
 type running struct {
-	from, until  time.Time // from is the time of the request if startUnknown is true; until is zero during the pull
+	from, until  time.Time // "from" is the request's time if startUnknown is true; "until" is zero during the pull
 	startUnknown bool      // only the time of the request is known
 	pull         *loggedPull
 }
 
-// open lists the pulls of other pods that the kubelet requested before an instant and that have not ended.
+// The method "open" returns the pulls of other pods that the kubelet requested before an instant and that have not
+// ended.
 func (l *PullLog) open(before time.Time, uid string) []running {
 	var open []running
 	for of, request := range l.requests {
@@ -35,7 +36,7 @@ func (l *PullLog) open(before time.Time, uid string) []running {
 	return open
 }
 
-// others returns the pulls of other pods that can have run before an instant, including completed pulls.
+// The method "others" returns the pulls of other pods that can have run before an instant, including completed pulls.
 func (l *PullLog) others(before time.Time, uid string) []running {
 	all := l.open(before, uid)
 	for i := range l.pulls {
@@ -46,9 +47,9 @@ func (l *PullLog) others(before time.Time, uid string) []running {
 	return all
 }
 
-// concurrent returns the highest number of other pulls that ran at the same time during the pull p. For some of the
-// other pulls, only the time of the request is known. On a node without a pull queue, these pulls count from the
-// request. On a node that can have a queue, only the time in which these pulls certainly ran counts.
+// The method "concurrent" returns the highest number of other pulls that ran at the same time during the pull p. For
+// some of the other pulls, only the time of the request is known. On a node without a pull queue, these pulls count
+// from the request. On a node that can have a queue, only the time in which these pulls certainly ran counts.
 func (l *PullLog) concurrent(p *Pull, uid string, m pullMode) int {
 	if !p.Timed || !p.FinishedAt.After(p.StartedAt) {
 		return 0

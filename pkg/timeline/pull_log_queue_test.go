@@ -9,7 +9,7 @@ import (
 )
 
 // nodePull is one pull in a test. Its times are in seconds: the kubelet's request, the request to the runtime, and the
-// runtime's answer. A pull whose field until is 0 is running. A completed pull whose field from is 0 failed.
+// runtime's answer. A pull is running if "until" is 0. A completed pull failed if "from" is 0.
 type nodePull struct{ wanted, from, until float64 }
 
 // nodeLog returns a log with the given pulls, in the order of their ends. Each pull belongs to a different pod.
@@ -41,7 +41,7 @@ func observePulls(log *PullLog, pulls map[string]nodePull) {
 	}
 }
 
-// of returns the timeline of a pod that has only this pull.
+// The method "of" returns the timeline of a pod that has only this pull.
 func (n nodePull) of(uid string, layers ...Layer) *Timeline {
 	second := func(s float64) time.Time { return base.Add(time.Duration(s * float64(time.Second))) }
 	p := Pull{Container: "app", Image: uid, Registry: "r.example", Outcome: imagepull.OutcomeDownloaded, Timed: true,
@@ -76,7 +76,7 @@ func TestQueueByEvidence(t *testing.T) {
 			me:     nodePull{2, 2.01, 13},
 			beside: 3,
 		},
-		"parallel, on a node short of CPU": { // the pull waited, but not for the end of another pull
+		"parallel, on a node that lacks CPU": { // the pull waited, but not for the end of another pull
 			pulls: map[string]nodePull{"a": {0, 0.01, 8}, "b": {1, 1.01, 12}}, me: nodePull{7.5, 9, 13},
 			beside: 1,
 		},
@@ -86,7 +86,7 @@ func TestQueueByEvidence(t *testing.T) {
 			me:     nodePull{2, 2.01, 13},
 			beside: 4,
 		},
-		"serial, but not for certain": { // no pull waited for long, so the node's settings are unknown
+		"possibly serial": { // no pull waited for long, so the node's settings are unknown
 			pulls: map[string]nodePull{"a": {0, 0.1, 3}}, me: nodePull{2.5, 3, 4},
 		},
 		"two in parallel": { // the two other pulls were requested earlier, and one of them is still running
@@ -94,7 +94,7 @@ func TestQueueByEvidence(t *testing.T) {
 			ahead: 2, beside: 1,
 		},
 		"two in parallel, one in progress": {
-			// The kubelet requested the pull a earlier, but this pull began before a ended. So the node does not pull
+			// The kubelet requested the pull "a" first, but this pull began before "a" ended. So the node does not pull
 			// one image after the other.
 			pulls: map[string]nodePull{"a": {0, 0, 0}, "b": {0, 0.1, 10}}, me: nodePull{2, 10, 13},
 		},
@@ -115,7 +115,7 @@ func TestQueueByEvidence(t *testing.T) {
 			me:     nodePull{2, 2.1, 13},
 			beside: 2,
 		},
-		"behind what is not known, for the most part": {
+		"behind unknown pulls for most of the wait": {
 			pulls: map[string]nodePull{"a": {0, 0.1, 10}, "b": {5, 59, 60}}, me: nodePull{4, 60, 61},
 		},
 	} {
@@ -167,8 +167,8 @@ func TestRateExcludesEarlierContent(t *testing.T) {
 		layers  []Layer
 		rated   bool
 	}{
-		"its layers are not known": {nodePull{0, 0.01, 11}, nil, []Layer{shared, own}, false},
-		"shares a layer":           {nodePull{0, 0.01, 11}, []Layer{shared}, []Layer{shared, own}, false},
+		"its layers are unknown": {nodePull{0, 0.01, 11}, nil, []Layer{shared, own}, false},
+		"shares a layer":         {nodePull{0, 0.01, 11}, []Layer{shared}, []Layer{shared, own}, false},
 		"downloaded other layers": {nodePull{0, 0.01, 11},
 			[]Layer{{Digest: "sha256:other", DownloadedAt: base.Add(time.Second)}}, []Layer{shared, own}, true},
 		"all layers downloaded afterwards": {nodePull{0, 0.01, 11}, nil, []Layer{own}, true},

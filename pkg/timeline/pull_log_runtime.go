@@ -43,7 +43,7 @@ func (l *PullLog) ObserveRuntime(o RuntimeSeen) {
 }
 
 // sandboxSince holds the runtime's answers about a pod's sandboxes. The field begunAt is the start of the earliest
-// sandbox. The field askedAt is the time of the latest request to the runtime. The field none is true if no answer
+// sandbox. The field askedAt is the time of the latest request to the runtime. The field "none" is true if no answer
 // contained a sandbox.
 type sandboxSince struct {
 	begunAt, askedAt time.Time
@@ -91,7 +91,7 @@ func (l *PullLog) addPending() {
 	}
 }
 
-// since returns the earliest known time of the sandbox's creation, or the zero time if unknown.
+// The method "since" returns the earliest known time of the sandbox's creation, or the zero time if unknown.
 func (s *Sandbox) since() time.Time {
 	for _, at := range [...]time.Time{s.BegunAt, s.NetworkReadyAt, s.CreatedAt} {
 		if !at.IsZero() {
@@ -136,8 +136,8 @@ func (l *PullLog) RequestsRuntime(uid string) bool {
 	return false
 }
 
-// forgetOldest removes the oldest answer if there are more than most answers. forgetOldest never removes the answer
-// with the key newest.
+// forgetOldest removes the oldest answer if there are more answers than the limit "most". forgetOldest never
+// removes the answer with the key "newest".
 func forgetOldest[A any](answers map[string]A, most int, newest string, askedAt func(A) time.Time) {
 	if len(answers) <= most {
 		return
@@ -154,7 +154,8 @@ func forgetOldest[A any](answers map[string]A, most int, newest string, askedAt 
 	delete(answers, oldest)
 }
 
-// refuted reports whether the runtime refutes a successful pull. The runtime refutes the pull in three cases:
+// The method "refuted" reports whether the runtime refutes a successful pull. The runtime refutes the pull in three
+// cases:
 //   - The first pull of the image ended after this pull.
 //   - The latest pull of the image ended before this pull began.
 //   - The image was still absent after this pull.

@@ -44,7 +44,7 @@ func TestTighteningMatchesReference(t *testing.T) {
 	}
 }
 
-// named is a constraint with the name of its container, because the container's index depends on the first
+// The type "named" is a constraint with the name of its container, because the container's index depends on the first
 // observations.
 type named struct {
 	constraint

@@ -7,8 +7,8 @@ import (
 
 // faults are errors of the core that simulated pods showed, reduced to small scripts. Each entry has the script, a text
 // that the timeline must not contain, and a text that the timeline must contain. The test skips an entry whose field
-// open is true, because its fault is not fixed yet. After the fix, the test fails until you delete the field open. Then
-// also delete the fault in openCells.
+// "open" is true, because its fault is not fixed yet. After the fix, the test fails until you delete the field "open".
+// Then also delete the fault in openCells.
 var faults = []struct {
 	name   string
 	open   bool
@@ -53,7 +53,7 @@ spec main second other
 		not: "failed_run 0.550-0.570", must: "kubelet_sync 0.550-0.600",
 	},
 	{
-		name: "news of a milestone does not move it behind the one that follows",
+		name: "the arrival of a status does not move a milestone behind the next milestone",
 		script: `
 available runtime events
 spec sidecar proxy base startup
@@ -68,7 +68,7 @@ spec main app cold
 		not: "kubelet_sync 0.550-2.000", must: "startup_probe 0.550-2.000",
 	},
 	{
-		name: "the end of a pull leans past the run that follows it",
+		name: "the estimated end of a pull is not later than the run that follows",
 		script: `
 available runtime
 spec main app cold
@@ -81,7 +81,7 @@ spec main app cold
 		not: "container_create 0.450-22.500",
 	},
 	{
-		name: "a container that starts up while kubelet pulls for another does not take its time",
+		name: "a startup probe during another container's pull does not get the time of the pull",
 		script: `
 available runtime events
 spec main first base startup readiness
@@ -102,7 +102,7 @@ spec main second cold
 		not: "startup_probe 0.600-3.010",
 	},
 	{
-		name: "a request of a restart in the second of the first run is no attempt before it",
+		name: "a restart's pull request in the second of the first run is not an attempt before the first run",
 		script: `
 available runtime events
 spec main app base Always readiness
@@ -120,7 +120,7 @@ spec main app base Always readiness
 		not: "image_backoff", must: "unattributed 0.500-0.600 0.100 ±0.100 app/0 with [pull unpack]",
 	},
 	{
-		name: "an image's later pull is not the container's",
+		name: "a later pull of the image belongs to another container",
 		script: `
 available runtime
 spec main first cold
@@ -135,7 +135,7 @@ spec main second cold Always
 		not: "conflict",
 	},
 	{
-		name: "with the policy Always kubelet asks the registry for what is present, too",
+		name: "with the policy Always, the kubelet also asks the registry about an image that is present",
 		script: `
 available runtime
 spec main app base Always
@@ -148,7 +148,7 @@ spec main app base Always
 		not: "kubelet_sync 0.450-20.000", must: "unattributed 0.450-20.000",
 	},
 	{
-		name: "a run that ends where a pull may go on is not blamed for it",
+		name: "a failed run does not get time in which another container's pull can have been in progress",
 		script: `
 available runtime
 spec main first base
@@ -164,7 +164,7 @@ spec main second cold
 		not: "failed_run 0.550-5.000",
 	},
 	{
-		name: "a floored repeat does not take the time before an exact milestone of another container",
+		name: "a repeated Event in seconds does not take the time before another container's exact milestone",
 		script: `
 available runtime events
 spec main first base Always
@@ -187,12 +187,12 @@ spec main second cold
 			`first created@0.600 started@0.650 finished@1.000 exit=1 | ` +
 			`first attempt=1 created@12.600 started@12.650 | second created@35.200 started@35.300
 `,
-		// The pull for the restart of the container first lasted from 1.1 to 12.5. The container second requested its
-		// image again at 12.7.
+		// The pull for the restart of the container "first" lasted from 1.1 to 12.5. The kubelet requested the image of
+		// the container "second" again at 12.7.
 		not: "image_backoff 1.000-12.500",
 	},
 	{
-		name: "a failure that no Event told of does not contradict the pull that succeeded",
+		name: "a failure that no Event reported does not contradict the successful pull",
 		script: `
 available runtime events
 spec main app cold
@@ -208,7 +208,7 @@ spec main app cold
 		not: "conflict",
 	},
 	{
-		name: "an image found present after a request was not present at first",
+		name: "an image that was found present after a pull request was not present at first",
 		script: `
 available runtime events
 spec main app cold
@@ -223,7 +223,7 @@ spec main app cold
 		not: "kubelet_sync 0.450-13.000",
 	},
 	{
-		name: "who was ready last is not known of two that were first seen ready together",
+		name: "if two containers are first seen ready together, it is unknown which became ready last",
 		script: `
 available runtime
 spec main first base readiness
@@ -235,7 +235,7 @@ spec main second base
 12.010 runtime sandbox ready begun@0.340 network@0.400 running@0.450 | first created@0.500 started@0.550 | ` +
 			`second created@10.500 started@10.600
 `,
-		// The container second has no probe. If second became ready last, the kubelet noticed only at 11 that second
+		// The container "second" has no probe. If "second" became ready last, the kubelet noticed only at 11 that it
 		// runs.
 		not: "readiness_probe 10.600",
 	},
@@ -257,7 +257,7 @@ spec main app base
 		not: "startup_probe 2.010-2.010",
 	},
 	{
-		name: "one sandbox stamp splits nothing",
+		name: "a single timestamp of a sandbox separates no phases",
 		script: `
 available runtime events
 spec main app base
@@ -271,7 +271,7 @@ spec main app base
 		not: "\nvolumes", must: "with [volumes api_server kubelet_sync network sandbox",
 	},
 	{
-		name: "that another pod's pull brought the image is no end of this one's back-off",
+		name: "another pod's pull of the image does not end this pod's back-off",
 		script: `
 available runtime events
 spec main app cold
@@ -286,7 +286,7 @@ at 9
 		not: "container_create", must: "image_backoff 1.000-9.000",
 	},
 	{
-		name: "kubelet's word that came a little late is about the request before it all the same",
+		name: "a Pulled Event that is a little late still belongs to the request before it",
 		script: `
 available runtime events
 spec main app cold
@@ -301,7 +301,7 @@ spec main app cold
 		not: "app/1", must: "pull app/0 downloaded",
 	},
 	{
-		name: "a gap of no length has an error, which what follows inherits",
+		name: "a gap of length zero has an error, which the next phase inherits",
 		script: `
 available runtime events
 spec main first base
@@ -327,7 +327,7 @@ func TestRegressions(t *testing.T) {
 			case fault.open && bad:
 				t.Skipf("open:\n%s", got)
 			case fault.open:
-				t.Errorf("this fault is fixed: delete its open mark\n%s", got)
+				t.Errorf("this fault is fixed: delete its field \"open\"\n%s", got)
 			case bad:
 				t.Errorf("the timeline must contain %q and not %q:\n%s", fault.must, fault.not, got)
 			}

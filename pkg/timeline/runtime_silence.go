@@ -45,10 +45,10 @@ func (l *SilenceLog) Observe(o Observation) {
 // Silences returns the silences in the log.
 func (l *SilenceLog) Silences() []RuntimeSilent { return slices.Clone(l.silences) }
 
-// Complete separates the time in which the runtime was silent from the timeline's phases, as unattributed phases. In
-// this time, another party, such as a network plugin, a registry or the kubelet, can have finished its work and waited
-// for the runtime. No evidence shows whether the other party had finished. Complete copies the phases first, because
-// other goroutines can read the original phases.
+// Complete separates the time in which the runtime was silent from the timeline's phases, as unattributed phases.
+// During this time, another party, such as a network plugin, a registry or the kubelet, can have finished its work and
+// waited for the runtime. No evidence shows whether the other party had finished. Complete copies the phases first,
+// because other goroutines can read the original phases.
 func (l *SilenceLog) Complete(t *Timeline) {
 	for _, silent := range l.silences {
 		if !slices.ContainsFunc(t.Phases, silent.affects) {
@@ -62,7 +62,7 @@ func (l *SilenceLog) Complete(t *Timeline) {
 	}
 }
 
-// affects reports whether the silence overlaps a phase in which another party works and needs the runtime.
+// The method "affects" reports whether the silence overlaps a phase in which another party works and needs the runtime.
 func (o RuntimeSilent) affects(s Span) bool {
 	from, until := o.during(s)
 	return until.Sub(from) >= leastSilence && needsRuntime(s) != ""
@@ -79,8 +79,8 @@ func (o RuntimeSilent) during(s Span) (from, until time.Time) {
 	return from, until
 }
 
-// appendParts appends the phase s to phases. If the silence is within the phase, appendParts splits the phase into up
-// to three parts.
+// appendParts appends the phase s to the list "phases". If the silence is within the phase, appendParts splits the
+// phase into up to three parts.
 func (o RuntimeSilent) appendParts(phases []Span, s Span) []Span {
 	if !o.affects(s) {
 		return append(phases, s)

@@ -253,7 +253,7 @@ func (s *script) line(line string) error {
 	return s.observation(at, strings.TrimSpace(rest))
 }
 
-// observation reads a line that begins with a time.
+// The method "observation" reads a line that begins with a time.
 func (s *script) observation(at time.Time, line string) error {
 	kind, rest, _ := strings.Cut(line, " ")
 	switch kind {

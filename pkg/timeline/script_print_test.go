@@ -149,6 +149,6 @@ func checkSpans(t testing.TB, phases []Span, from, to time.Time, total time.Dura
 		t.Errorf("phases add up to %s, total is %s", sum, total)
 	}
 	if !to.IsZero() && !at.Equal(to) {
-		t.Errorf("last phase ends at %s, all at %s", at, to)
+		t.Errorf("the last phase ends at %s, but the timeline ends at %s", at, to)
 	}
 }

@@ -34,9 +34,9 @@ func (e *Evidence) endLearned() (learnedAt time.Time, over bool) {
 	return time.Time{}, false
 }
 
-// graceOver reports whether the start-up ended more than the duration grace ago. graceOver also returns true if the end
-// is more than grace in the future, because somebody then set the clock back. Otherwise, the agent could wait for hours
-// until the clock catches up.
+// graceOver reports whether the start-up ended longer ago than the duration "grace". graceOver also returns true if the
+// end is more than this duration in the future, because somebody then set the clock back. Otherwise, the agent could
+// wait for hours until the clock catches up.
 func (e *Evidence) graceOver(now time.Time, grace time.Duration) bool {
 	end, over := e.endLearned()
 	if end.Before(e.scope.ResumedAt) {

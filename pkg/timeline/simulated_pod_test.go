@@ -56,7 +56,7 @@ type simulatedContainer struct {
 	attempt      int // the number of the current run, from 0
 	done         bool
 	due          time.Time // when the kubelet next works on the container
-	wait         Phase     // the phase until due
+	wait         Phase     // the phase until the time "due"
 	endsAt       time.Time // the end of a run that will crash
 }
 
@@ -76,7 +76,7 @@ func (s *storedImage) pull(t time.Time) {
 	slices.SortFunc(s.pulled, time.Time.Compare)
 }
 
-// resolve records that a pull received the manifest.
+// The method "resolve" records that a pull received the manifest.
 func (s *storedImage) resolve(t time.Time) {
 	if s.came.IsZero() || t.Before(s.came) {
 		s.came = t
@@ -150,8 +150,8 @@ func (l *simulatedPod) draw() {
 	add(KindMain, 1+l.random.IntN(3))
 }
 
-// sandbox simulates the time until the sandbox runs, possibly after failed sandboxes. The time between a failed sandbox
-// and the next attempt belongs to the phase of the failure.
+// The method "sandbox" simulates the time until the sandbox runs, possibly after failed sandboxes. The time between a
+// failed sandbox and the next attempt belongs to the phase of the failure.
 func (l *simulatedPod) sandbox() {
 	phase, message := PhaseNetwork, `failed to setup network for sandbox "%d"`
 	if l.chance(0.3) {
@@ -254,7 +254,7 @@ func (l *simulatedPod) nextCrash() *simulatedContainer {
 	return next
 }
 
-// crash ends a run. The end of the run ends a phase only if the kubelet does no other work.
+// The method "crash" ends a run. The end of the run ends a phase only if the kubelet does no other work.
 func (l *simulatedPod) crash(c *simulatedContainer, idle bool) {
 	key := trueMilestone{MilestoneFinished, c.Name, c.attempt}
 	l.milestone(key, c.endsAt)
@@ -269,8 +269,8 @@ func (l *simulatedPod) crash(c *simulatedContainer, idle bool) {
 	l.again(c)
 }
 
-// again simulates the kubelet after a failed run. The kubelet makes the first restart without back-off, and later
-// restarts after a back-off.
+// The method "again" simulates the kubelet after a failed run. The kubelet makes the first restart without back-off,
+// and later restarts after a back-off.
 func (l *simulatedPod) again(c *simulatedContainer) {
 	finished := l.milestones[trueMilestone{MilestoneFinished, c.Name, c.attempt}]
 	c.wait, c.due = PhaseKubeletSync, finished.Add(l.length(10*time.Millisecond, time.Second))
@@ -281,8 +281,8 @@ func (l *simulatedPod) again(c *simulatedContainer) {
 	c.done = false
 }
 
-// start simulates the kubelet's work on one container, from the image to the start. start returns false if the pull of
-// the image failed.
+// The method "start" simulates the kubelet's work on one container, from the image to the start. The method returns
+// false if the pull of the image failed.
 func (l *simulatedPod) start(c *simulatedContainer) bool {
 	create := PhaseContainerCreate
 	switch {

@@ -92,8 +92,8 @@ func (p *propertyCheck) check() map[property]string {
 	return p.broken
 }
 
-// outcomes compares the outcome of each container's last pull attempt with the truth: the container's first Pulled
-// Event.
+// The method "outcomes" compares the outcome of each container's last pull attempt with the truth: the container's
+// first Pulled Event.
 func (p *propertyCheck) outcomes() {
 	for i, pull := range p.got.Pulls {
 		if i+1 < len(p.got.Pulls) && p.got.Pulls[i+1].Container == pull.Container {
@@ -115,7 +115,7 @@ func (p *propertyCheck) outcomes() {
 	}
 }
 
-// losses checks that the kubelet created the Events that the timeline reports as lost.
+// The method "losses" checks that the kubelet created the Events that the timeline reports as lost.
 func (p *propertyCheck) losses() {
 	for _, lost := range p.got.LostEvents {
 		if !slices.ContainsFunc(p.events, func(o occurrence) bool { return o.reason+"/"+o.container == lost }) {
@@ -124,8 +124,8 @@ func (p *propertyCheck) losses() {
 	}
 }
 
-// milestone checks that the milestone's interval contains its true instant. If Events were lost, the evidence might not
-// show to which of several pull attempts the milestone belongs.
+// The method "milestone" checks that the milestone's interval contains its true instant. If Events were lost, the
+// evidence might not show to which of several pull attempts the milestone belongs.
 func (p *propertyCheck) milestone(m MilestoneEvidence) {
 	anyAttempt := !p.complete && (m.Milestone == MilestonePullRequested || m.Milestone == MilestonePullStarted ||
 		m.Milestone == MilestonePullResolved || m.Milestone == MilestonePullFinished ||
@@ -148,8 +148,8 @@ func (p *propertyCheck) milestone(m MilestoneEvidence) {
 		since(m.Latest), truth)
 }
 
-// blame checks that each responsible party truly worked at least as long as the timeline reports, minus the stated
-// errors. The time of a merged span can belong to any of the span's parties.
+// The method "blame" checks that each responsible party truly worked at least as long as the timeline reports, minus
+// the stated errors. The time of a merged span can belong to any of the span's parties.
 func (p *propertyCheck) blame(property property, who func(Phase, string) string) {
 	type account struct {
 		charged, tolerance time.Duration
@@ -186,8 +186,8 @@ func (p *propertyCheck) blame(property property, who func(Phase, string) string)
 	}
 }
 
-// alone reports whether no work except the containers' runs happened in parallel with the kubelet's work. If alone
-// returns true, the evidence orders all phases.
+// The method "alone" reports whether no work except the containers' runs happened in parallel with the kubelet's work.
+// If the method returns true, the evidence orders all phases.
 func (p *propertyCheck) alone() bool {
 	main := 0
 	for _, c := range p.containers {
@@ -200,8 +200,8 @@ func (p *propertyCheck) alone() bool {
 	})
 }
 
-// exact compares the reported phases with the true phases one by one. exact accepts a missing phase PhaseKubeletSync,
-// because this phase can be too short to be observed.
+// The method "exact" compares the reported phases with the true phases one by one. The method accepts a missing phase
+// PhaseKubeletSync, because this phase can be too short to be observed.
 func (p *propertyCheck) exact() {
 	phases := p.got.Phases
 	for _, s := range p.reportable() {
@@ -232,9 +232,9 @@ func (p *propertyCheck) exact() {
 	}
 }
 
-// reportable returns the true phases in the form that complete evidence can show (docs/architecture.md). If no source
-// reports the milestone at the end of a step, the step is merged with the next step. The merged step has a name only if
-// one party is responsible for all its steps.
+// The method "reportable" returns the true phases in the form that complete evidence can show (docs/architecture.md).
+// If no source reports the milestone at the end of a step, the step is merged with the next step. The merged step has a
+// name only if one party is responsible for all its steps.
 func (p *propertyCheck) reportable() []stretch {
 	var all, pending []stretch
 	for _, s := range p.truth {
@@ -286,8 +286,8 @@ func (p *propertyCheck) imageOf(container string) string {
 		func(c *simulatedContainer) bool { return c.Name == container })].Image
 }
 
-// party returns the party that is responsible for a phase. The kubelet and the runtime are one party, because
-// they work together.
+// The function "party" returns the party that is responsible for a phase. The kubelet and the runtime are one party,
+// because they work together.
 func party(p Phase) Cause {
 	if c := CauseOf(p); c != CauseRuntime {
 		return c
@@ -295,7 +295,7 @@ func party(p Phase) Cause {
 	return CauseKubelet
 }
 
-// summary returns the phases of the timeline and the true phases as text for a test failure.
+// The method "summary" returns the phases of the timeline and the true phases as text for a test failure.
 func (p *propertyCheck) summary() string {
 	var out strings.Builder
 	for _, s := range p.truth {
@@ -308,7 +308,7 @@ func (p *propertyCheck) summary() string {
 	return out.String()
 }
 
-// since returns an instant as seconds since base, in the format of the scripts.
+// The function "since" returns an instant as seconds since base, in the format of the scripts.
 func since(t time.Time) string {
 	if t.IsZero() {
 		return "…"

@@ -52,7 +52,8 @@ func (w *simulatedSources) observe(a Scope) []Observation {
 	return all
 }
 
-// pods returns one pod object for each change. The pod objects report the starts and exits up to a second late.
+// The method "pods" returns one pod object for each change. The pod objects report the starts and exits up to a second
+// late.
 func (w *simulatedSources) pods() []PodSeen {
 	var changes []time.Time
 	for _, k := range w.inOrder() {
@@ -181,7 +182,8 @@ func (w *simulatedSources) statusAt(c *simulatedContainer, t time.Time) Containe
 	return s
 }
 
-// answers returns the runtime's answers. The runtime answers after each pod object and again after the end.
+// The method "answers" returns the runtime's answers. The runtime answers after each pod object and again after the
+// end.
 func (w *simulatedSources) answers(pods []PodSeen) []Observation {
 	var all []Observation
 	ask := func(at time.Time, images bool) {
@@ -339,7 +341,7 @@ func (w *simulatedSources) eventObservations(seenAt time.Time) []Observation {
 		all = append(all, EventsWatched{UID: w.pod.UID, ArrivedAt: openedAt.Add(2 * time.Millisecond),
 			OpenedAt: openedAt, Since: since})
 	}
-	slices.SortStableFunc(all, func(a, b Observation) int { // the order of the map before is random
+	slices.SortStableFunc(all, func(a, b Observation) int { // the map "before" has a random order
 		return cmp.Or(a.Arrived().Compare(b.Arrived()), cmp.Compare(fmt.Sprint(a), fmt.Sprint(b)))
 	})
 	return all

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// probe chooses the times when a running container becomes started and ready. The kubelet detects the start of a run up
-// to a second late.
+// The method "probe" chooses the times when a running container becomes started and ready. The kubelet detects the
+// start of a run up to a second late.
 func (l *simulatedPod) probe(c *simulatedContainer) {
 	at := l.now.Add(l.length(time.Millisecond, time.Second))
 	reached := func(m Milestone) bool {
@@ -58,8 +58,8 @@ func (l *simulatedPod) becomeReady() {
 	l.milestone(trueMilestone{milestone: MilestoneReady}, l.now)
 }
 
-// step advances the time to the kubelet's next milestone. If a run crashes during the step, the crash ends a phase only
-// if the kubelet waited.
+// The method "step" advances the time to the kubelet's next milestone. If a run crashes during the step, the crash ends
+// a phase only if the kubelet waited.
 func (l *simulatedPod) step(p Phase, c *simulatedContainer, m Milestone, attempt int, d time.Duration) {
 	key := trueMilestone{milestone: m, attempt: attempt}
 	name := ""
@@ -89,7 +89,8 @@ func (l *simulatedPod) record(p Phase, container string, end time.Time, ends tru
 
 func (l *simulatedPod) milestone(k trueMilestone, t time.Time) { l.milestones[k] = t }
 
-// event creates an Event about the kubelet's last step. The kubelet creates the Event a moment after the step.
+// The method "event" creates an Event about the kubelet's last step. The kubelet creates the Event a moment after the
+// step.
 func (l *simulatedPod) event(container, reason, message string) {
 	late := l.length(time.Microsecond, 3*time.Millisecond)
 	if l.chance(0.1) {
@@ -115,7 +116,7 @@ func anyPart(t time.Time, length time.Duration) time.Duration {
 
 func (l *simulatedPod) chance(p float64) bool { return l.random.Float64() < p }
 
-// length returns a random length between the two limits. Each order of magnitude is equally likely.
+// The method "length" returns a random length between the two limits. Each order of magnitude is equally likely.
 func (l *simulatedPod) length(from, to time.Duration) time.Duration {
 	return time.Duration(float64(from) * math.Pow(float64(to)/float64(from), l.random.Float64()))
 }
@@ -152,9 +153,9 @@ func (l *simulatedPod) endsOnce() bool {
 	return true
 }
 
-// late returns the delay with which a kubelet without enough CPU receives the runtime's answer about a pull. The delay
-// of the Event is added to this delay. late derives the delay from the clock, so that the random numbers of all other
-// steps stay the same.
+// The method "late" returns the delay with which a kubelet without enough CPU receives the runtime's answer about a
+// pull. The delay of the Event is added to this delay. The method derives the delay from the clock, so that the random
+// numbers of all other steps stay the same.
 func (l *simulatedPod) late() time.Duration {
 	const longest = time.Duration(answerDelay-eventSlack) / time.Millisecond
 	n := time.Duration(l.now.Nanosecond())

@@ -44,8 +44,8 @@ func someLoss(random *rand.Rand) loss {
 }
 
 // openCells lists the properties that still break in some of the first 700 simulated pods. For each source set and
-// property, openCells contains the number of these pods. In these pods, the fold mistakes an observation that arrived
-// for an observation that was lost. If a property breaks in more pods, the test fails because of a regression. If the
+// property, openCells contains the number of these pods. In these pods, an observation was lost, and the fold confuses
+// another observation with it. If a property breaks in more pods, the test fails because of a regression. If the
 // property breaks in no pod, the test also fails, so that the entry is deleted together with its last fault. In two of
 // the pods without Events, the timeline names a registry as the cause of a back-off. In these two pods, a failed
 // attempt had brought the manifest, and the status that reported the failure was lost.

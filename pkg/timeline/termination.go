@@ -11,7 +11,7 @@ const (
 	PhaseKill        Phase = "kill"  // from the end of the grace period to the kill of the container
 	// PhaseSandboxStop lasts from the end of the last container to the first answer without a ready sandbox.
 	PhaseSandboxStop Phase = "sandbox_stop"
-	// PhaseObjectDeletion lasts from the first answer without a ready sandbox to the release of the object. In this
+	// PhaseObjectDeletion lasts from the first answer without a ready sandbox to the release of the object. During this
 	// time, the kubelet cleans up volumes and cgroups, and calls the API server.
 	PhaseObjectDeletion Phase = "object_deletion"
 	PhaseFinalizers     Phase = "finalizers" // from the kubelet's release of the object to its deletion

@@ -27,8 +27,8 @@ func randomTermination(random *rand.Rand, grace time.Duration) terminationTruth 
 	return e
 }
 
-// observed returns the observations of an agent. Each source can be missing, and observations arrive a moment late. The
-// agent asks the runtime at intervals.
+// The method "observed" returns the observations of an agent. Each source can be missing, and observations arrive a
+// moment late. The agent asks the runtime at intervals.
 func (e terminationTruth) observed(random *rand.Rand, grace time.Duration) (all []Observation) {
 	late := func(at time.Time) time.Time {
 		return at.Add(time.Duration(random.Int64N(int64(40 * time.Millisecond))))

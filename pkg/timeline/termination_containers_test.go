@@ -61,7 +61,7 @@ func randomContainers(random *rand.Rand, grace time.Duration) (f containersTruth
 	return f
 }
 
-// status returns the kubelet's status of the containers. In the kubelet's last status, the containers that
+// The method "status" returns the kubelet's status of the containers. In the kubelet's last status, the containers that
 // never started are terminated with the reason ContainerStatusUnknown.
 func (f containersTruth) status(at time.Time, last bool) (all []Container) {
 	for _, m := range f.members {
@@ -77,8 +77,8 @@ func (f containersTruth) status(at time.Time, last bool) (all []Container) {
 	return all
 }
 
-// observed returns the observations of an agent. Each source can be missing, and observations arrive a moment late. The
-// agent asks the runtime at intervals.
+// The method "observed" returns the observations of an agent. Each source can be missing, and observations arrive a
+// moment late. The agent asks the runtime at intervals.
 func (f containersTruth) observed(random *rand.Rand, grace time.Duration) (all []Observation) {
 	some := func(most time.Duration) time.Duration { return time.Duration(random.Int64N(int64(most))) }
 	late := func(at time.Time) time.Time { return at.Add(some(40 * time.Millisecond)) }

@@ -140,7 +140,7 @@ func (e *TerminationEvidence) applyPod(o PodSeen) (changed bool) {
 	return changed
 }
 
-// stop finds or adds the evidence of a container. stop returns nil if there are too many containers.
+// The method "stop" finds or adds the evidence of a container. The method returns nil if there are too many containers.
 func (e *TerminationEvidence) stop(name string) *stopEvidence {
 	i := slices.IndexFunc(e.stops, func(s stopEvidence) bool { return s.name == name })
 	if i >= 0 {
@@ -166,7 +166,7 @@ func (s *stopEvidence) acceptsRun(attempt int) bool {
 	return true
 }
 
-// applyStatus reads a container's status in a pod object. The argument latest is true if no later pod object has
+// applyStatus reads a container's status in a pod object. The argument "latest" is true if no later pod object has
 // arrived.
 func (e *TerminationEvidence) applyStatus(c Container, o PodSeen, latest bool) bool {
 	s := e.stop(c.Name)

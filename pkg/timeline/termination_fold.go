@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Termination computes the termination from the evidence, up to the time now. The argument skew is the skew of the two
-// clocks, as for a Timeline.
+// Termination computes the termination from the evidence, up to the time "now". The argument "skew" is the skew of the
+// two clocks, as for a Timeline.
 func (e *TerminationEvidence) Termination(now time.Time, skew Skew) Termination {
 	f := terminationFold{TerminationEvidence: e, now: at(now), skew: skew}
 	f.t = Termination{
@@ -37,8 +37,8 @@ func (f *terminationFold) conflict(milestone, container, detail string) {
 	f.t.Conflicts = append(f.t.Conflicts, TerminationConflict{milestone, container, detail})
 }
 
-// request returns the bound of the deletion request. The request is within the second of the control plane's timestamp,
-// and before the arrival of the first pod object with the request.
+// The method "request" returns the bound of the deletion request. The request is within the second of the control
+// plane's timestamp, and before the arrival of the first pod object with the request.
 func (f *terminationFold) request() bound {
 	b := boundOf(f.skew.widen(second(milestoneKey{container: podWide, milestone: MilestoneDeleted}, originControlPlane,
 		f.requestSecond.time())))

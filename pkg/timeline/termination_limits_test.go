@@ -39,7 +39,7 @@ func TestTerminationWithUnfollowedContainers(t *testing.T) {
 	}
 	for _, p := range end.Phases {
 		if p.Phase == PhaseGrace || p.Phase == PhaseSandboxStop {
-			t.Errorf("%s took %s ±%s, though containers beyond those may have run until the sandbox stopped", p.Phase,
+			t.Errorf("%s took %s ±%s, though unfollowed containers may have run until the sandbox stopped", p.Phase,
 				p.Duration(), p.Error)
 		}
 	}

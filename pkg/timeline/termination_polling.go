@@ -36,5 +36,5 @@ func (e *TerminationEvidence) AskEvery(now time.Time) time.Duration {
 	return askWaiting
 }
 
-// open reports whether a container ran and its end has not been reported yet.
+// The method "open" reports whether a container ran and its end has not been reported yet.
 func (s stopEvidence) open() bool { return s.finished == 0 && s.statusAt == 0 && s.seenRunning != 0 }

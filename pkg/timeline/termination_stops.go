@@ -14,8 +14,8 @@ type stopBound struct {
 	index int // the index in Termination.Stops
 }
 
-// end returns the bound of the time when a container ended, from the container's own evidence. Without evidence, the
-// field latest of the bound is maxInstant.
+// The method "end" returns the bound of the time when a container ended, from the container's own evidence. Without
+// evidence, the field "latest" of the bound is maxInstant.
 func (s *stopEvidence) end() (b bound, code int, reason string, o origin) {
 	b = bound{earliest: s.seenRunning, latest: maxInstant}
 	if s.statusAt != 0 {

@@ -160,8 +160,8 @@ func (t Timeline) describePlain(phase Phase, spans []Span) string {
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
 
-// add adds the pressure during a span, weighted by the span's length. add skips phases that do not happen on the node
-// and phases that are only waits.
+// The method "add" adds the pressure during a span, weighted by the span's length. The method skips phases that do not
+// happen on the node and phases that are only waits.
 func (p *Pressure) add(s Span) {
 	switch s.Cause {
 	case CausePlacement, CauseScheduler, CauseAPIServer, CauseBackoff, CauseConfig, CauseGate:
@@ -174,7 +174,7 @@ func (p *Pressure) add(s Span) {
 }
 
 // describe returns a text about the highest pressure, or an empty text if no pressure was high. The receiver p must
-// hold the pressure multiplied by the argument length.
+// hold the pressure multiplied by the argument "length".
 func (p *Pressure) describe(length time.Duration) string {
 	l := float64(length)
 	resource, share := (&Pressure{p.CPU / l, p.IO / l, p.Memory / l}).High()

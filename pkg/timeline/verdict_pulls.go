@@ -151,7 +151,7 @@ func (p Pull) Rate() float64 {
 // belongsTo reports whether a span belongs to a pull.
 func (s Span) belongsTo(p Pull) bool { return p.Container == s.Container && p.Attempt == s.Attempt }
 
-// rated reports whether all bytes of a pull certainly arrived between StartedAt and DownloadedAt.
+// The method "rated" reports whether all bytes of a pull certainly arrived between StartedAt and DownloadedAt.
 func (p Pull) rated() bool {
 	dated := !p.StartedAt.IsZero() && p.DownloadedAt.After(p.StartedAt)
 	own := !p.early && !p.Resumed && !p.Lazy && p.Credentials <= durationSlack && !slices.Contains(p.Shared, true)

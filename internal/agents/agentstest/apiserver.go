@@ -58,7 +58,7 @@ func (s *APIServer) Set(pods ...Pod) {
 	s.pods = pods
 }
 
-// Refuse makes the server refuse requests with the status that the function policy returns.
+// Refuse makes the server refuse requests with the status that the function "policy" returns.
 func (s *APIServer) Refuse(policy func(r *http.Request) int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,7 +66,7 @@ func (s *APIServer) Refuse(policy func(r *http.Request) int) {
 }
 
 // Hang makes the server leave some requests without a response until the client gives up, like an API server whose
-// network cannot reach pods. The function policy selects these requests.
+// network cannot reach pods. The function "policy" selects these requests.
 func (s *APIServer) Hang(policy func(r *http.Request) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -108,7 +108,7 @@ func (s *Source) Next() timeline.Observation {
 	}
 }
 
-// Nothing fails the test if an observation has arrived.
+// Nothing checks that no observation has arrived. Otherwise, the test fails.
 func (s *Source) Nothing() {
 	s.t.Helper()
 	select {
@@ -135,7 +135,7 @@ func (s *Source) Until(up bool, text string) {
 }
 
 // Eventually polls a condition until the condition is true. After Patience, the test fails. The argument "what"
-// describes the condition in the error. Eventually is for conditions without a channel.
+// describes the condition in the error. Eventually is for conditions that no channel reports.
 func Eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(Patience); !ok(); time.Sleep(2 * time.Millisecond) {

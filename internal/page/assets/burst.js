@@ -3,8 +3,8 @@
 const APART = 60000; // milliseconds without a pull between two bursts
 const MOST = 40;
 
-// burstOf returns the latest burst of pulls, the oldest first. Each pull has the instants from, to and startedAt in milliseconds.
-// startedAt is the time of the request to the runtime, or NaN if no source reports this time.
+// burstOf returns the latest burst of pulls, the oldest first. Each pull has the instants `from`, `to` and `startedAt` in milliseconds.
+// `startedAt` is the time of the request to the runtime, or NaN if no source reports this time.
 export function burstOf(pulls) {
   const all = pulls.filter((p) => Number.isFinite(p.from) && Number.isFinite(p.to)).sort((a, b) => b.to - a.to).slice(0, MOST);
   const burst = [];

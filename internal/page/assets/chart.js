@@ -2,7 +2,7 @@
 
 import { message, visible } from './text.js';
 
-// chartOf lays out a record. grown is the number of seconds since the record arrived. open reports which rows show their layers.
+// chartOf lays out a record. `grown` is the number of seconds since the record arrived. `open` reports whether a row shows its layers.
 export function chartOf(record, grown, open) {
   const createdAt = Date.parse(record.created_at);
   const since = (instant) => (instant ? (Date.parse(instant) - createdAt) / 1000 : NaN);

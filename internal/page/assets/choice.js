@@ -2,7 +2,8 @@
 
 import { age, mainCause, pulled, starts } from './startup.js';
 
-// orders has a comparison for each column by which a reader can sort. Each comparison puts the start-ups first that readers need most.
+// orders has a comparison for each column by which a reader can sort. Each comparison puts the start-ups that readers need most at the
+// top.
 const orders = {
   started: (a, b) => b.createdAt - a.createdAt,
   ended: (a, b) => (b.settledAt || b.createdAt) - (a.settledAt || a.createdAt),
@@ -73,7 +74,7 @@ const units = { m: 60000, h: 3600000, d: 86400000 };
 
 export const lengths = [['15m', 'last 15 minutes'], ['1h', 'last hour'], ['6h', 'last 6 hours'], ['1d', 'last day']];
 
-// rangeOf reads a range from an address. If the address does not contain an instant, the instant is NaN.
+// rangeOf reads a range from an address. An instant that the address does not contain is NaN.
 export function rangeOf(query) {
   const last = /^[1-9]\d{0,4}[mhd]$/.test(query.get('last') ?? '') ? query.get('last') : '';
   return { last, from: last ? NaN : Date.parse(query.get('from') ?? ''), to: last ? NaN : Date.parse(query.get('to') ?? '') };

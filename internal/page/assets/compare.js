@@ -4,8 +4,8 @@
 // their total length and its accuracy. A side is null if the start-up did not have this phase. The property difference is the second
 // length minus the first length. The row's accuracy is the largest possible error of the difference.
 //
-// If the evidence of only one start-up cannot separate some phases, only this start-up has them as one merged phase. In this case,
-// compareCharts adds up the same phases of the other start-up, so that both sides cover the same phases.
+// Some phases may be separate in one start-up, and merged into one phase in the other start-up. Then compareCharts adds up the separate
+// phases, so that both sides of a row cover the same phases.
 export function compareCharts(a, b) {
   const phases = [a, b].map((chart) => chart.rows.filter((r) => r.kind === 'phase'));
   const sameNames = phases[0].some((r) => r.container && phases[1].some((s) => s.container === r.container));

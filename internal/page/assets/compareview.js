@@ -29,7 +29,7 @@ export class CompareView {
     this.root.append(this.#verdict, element('div', 'tools', this.#swap, this.#share.root),
       element('div', 'panel', table(['Start-up', 'Pod', 'Workload', 'State', '#Took', 'Created', ''], this.#about)),
       element('div', 'panel', table(['Phase, cause', 'First', 'Second', '#Difference'], this.#rows)),
-      element('p', 'facts', 'All bars have the same scale. A gray difference is smaller than its accuracy. Phases that the evidence of one start-up cannot separate share a row.'));
+      element('p', 'facts', 'All bars have the same scale. A gray difference is smaller than its accuracy. If the evidence of one start-up cannot separate some phases, these phases are in one row.'));
     known.listen((change) => { if (this.#shown) for (const side of this.#sides) side.apply(change); });
   }
 

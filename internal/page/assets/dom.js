@@ -31,7 +31,7 @@ export function lay(node, property, value) {
   if (node.style.getPropertyValue(property) !== value) node.style.setProperty(property, value);
 }
 
-// perFrame returns a function that calls work before the next frame. Several calls before this frame cause only one call of work. A
+// perFrame returns a function that calls `work` before the next frame. Several calls before this frame cause only one call of `work`. A
 // hidden page has no frames.
 export function perFrame(work) {
   let asked = false;
@@ -45,7 +45,7 @@ export function perFrame(work) {
   };
 }
 
-// sync gives a host a child for each item, in order. Each item keeps its child element, so that the element keeps the focus.
+// sync gives the element `host` one child for each item, in order. Each item keeps its child, so that the child keeps the focus.
 export function sync(host, items, keyOf, make, fill) {
   const had = new Map();
   for (const child of [...host.children]) {

@@ -1,10 +1,10 @@
-// The stream of changes. The page first opens the stream, and then lists after the stream's reset, as the API requires. The page does
-// not poll.
+// The stream of changes. The page first opens the stream, and requests the list after the event `reset` of the stream, as the API
+// requires. The page does not poll.
 
 import { ask, Refusal } from './ask.js';
 
 const PAGE = 250; // start-ups in a response: a larger response would block the page
-const SILENCE = 5000; // milliseconds until the page lists without the stream, because a proxy can delay the stream
+const SILENCE = 5000; // milliseconds that the page waits for `reset` before it requests the list: a proxy can delay the stream
 const LEAST_WAIT = 2000;
 const MOST_WAIT = 30000;
 const HIDDEN = 20000; // milliseconds until a hidden page disconnects: a browser has six connections to a server
@@ -60,7 +60,8 @@ export class Feed {
     };
   }
 
-  // refused lists now and opens the stream later, because an agent that refuses the stream can still answer lists.
+  // An agent that refuses the stream can still answer requests for lists. So the page requests the list now, and opens the stream
+  // later.
   async #refused() {
     this.#close();
     const wait = this.#wait;
@@ -89,7 +90,7 @@ export class Feed {
     this.#known.expectList();
     try {
       const pulls = await ask('api/v1/pulls?limit=1', listing.signal);
-      if (listing.signal.aborted) return; // another list began
+      if (listing.signal.aborted) return; // a newer request began
       this.#known.pulling(pulls.items, performance.now());
       for (let page = ''; ;) {
         const list = await ask('api/v1/pods?limit=' + PAGE + (page ? '&continue=' + encodeURIComponent(page) : ''), listing.signal);
@@ -99,7 +100,7 @@ export class Feed {
         if (!page) break;
       }
       this.#known.completeList();
-      if (this.#source?.readyState === EventSource.OPEN) this.#onState('live', ''); // an earlier list can have failed
+      if (this.#source?.readyState === EventSource.OPEN) this.#onState('live', ''); // an earlier request can have failed
     } catch (error) {
       if (listing.signal.aborted) return;
       this.#onState('waiting', error instanceof Refusal ? error.message : 'the agent does not respond');

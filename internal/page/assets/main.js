@@ -48,7 +48,7 @@ function readdress(address) {
   try {
     history.replaceState(null, '', address);
   } catch { // some browsers limit the number of calls in a minute
-    location.replace(address); // the event hashchange calls follow
+    location.replace(address); // the event `hashchange` calls the function `follow`
     return;
   }
   follow();

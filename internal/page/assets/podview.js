@@ -122,7 +122,7 @@ export class PodView {
     mark(this.#links.trace, 'href', path.replace('?', '/trace?'));
     const notes = [this.#source.problem, r.reason && 'Reason: ' + visible(r.reason), r.gone_at && 'The pod was deleted at ' + stamp(Date.parse(r.gone_at)) + '. The agent keeps it in the history for a while.',
       r.reconstructed && 'Reconstructed: this start-up was complete before the agent saw the pod.',
-      r.clock_skew && "The control plane's clock differs from the node's by " + exact(r.clock_skew.least_seconds) + ' to ' + exact(r.clock_skew.most_seconds) + '.'].filter(Boolean);
+      r.clock_skew && "The control plane's clock minus the node's clock is " + exact(r.clock_skew.least_seconds) + ' to ' + exact(r.clock_skew.most_seconds) + '.'].filter(Boolean);
     list(this.#notes, notes);
   }
 

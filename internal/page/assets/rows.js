@@ -16,7 +16,7 @@ export class Rows {
   #heights;
   #bound = perFrame(() => this.#draw());
 
-  // The host is a positioned element. For each kind of item, kinds has the name of the custom property with the height.
+  // The host is a positioned element. For each kind of item, `kinds` names the style sheet's property for the height.
   constructor(host, kinds, make, fill) {
     this.#host = host;
     this.#heights = kinds;

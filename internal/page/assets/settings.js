@@ -24,7 +24,7 @@ export function kept(key) {
   try { return localStorage.getItem(key) ?? ''; } catch { return ''; }
 }
 
-// keep stores a setting. If the browser refuses to store the setting, keep does nothing.
+// The function `keep` stores a setting, unless the browser refuses.
 export function keep(key, value) {
   try { localStorage.setItem(key, value); } catch { /* the setting lasts until the page is closed */ }
 }

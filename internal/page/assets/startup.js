@@ -34,7 +34,7 @@ function imageOf(p) {
   return { image: visible(p.image, 400), registry: visible(p.registry) || 'unknown', outcome: p.outcome, seconds: p.pull_seconds, size: p.size_bytes ?? 0 };
 }
 
-// pulled reports whether a pod used its registry for an image: the image was not present on the node.
+// pulled is false for an image that was already present on the node.
 export function pulled(image) { return image.outcome !== 'present'; }
 
 // refusal returns the registry of the last failed pull and the reason for the failure. A pod in back-off waits because of this failure.

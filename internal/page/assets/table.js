@@ -11,8 +11,8 @@ export function table(heads, body) {
   return element('div', 'scrolls', element('table', '', element('thead', '', row), body));
 }
 
-// rows fills the body of a table. Each row has a key and cells. A cell is a text, or an object with text and optionally link, note,
-// style and bars. A bar has a style, and begins and ends at a share of the width.
+// rows fills the body of a table. Each row has a key and cells. A cell is a text, or an object with `text` and optionally `link`,
+// `note`, `style` and `bars`. A bar has a style. Its start and its end are shares of the width.
 export function rows(body, items) {
   sync(body, items, (item, i) => item.key + ' ' + i + item.cells.map((c) => (linkOf(c) ? 'a' : '-')).join(''),
     (item) => element('tr', '', ...item.cells.map((c) => element('td', '', element(linkOf(c) ? 'a' : 'span'), element('small')))), (node, item) => {

@@ -147,7 +147,7 @@ function nameOf(r) {
   }
 }
 
-// remark distinguishes the length of the whole unpacking from the phase, which is only the part after the download.
+// remark distinguishes the whole unpacking from the phase `unpack`, which is only the part after the download.
 function remark(r) {
   if (r.kind === 'unpack') return 'overlaps download';
   return r.kind === 'phase' && r.phase === 'unpack' && r.merged.length === 0 ? 'after the download' : '';
@@ -160,16 +160,16 @@ function explain(about, chart) {
   const span = ['from', '+' + exact(about.from) + ' to ' + (about.open ? 'now' : '+' + exact(about.to)) + ' · ' + clockZone(chart.createdAt + 1000 * about.from)];
   if (about.kind === 'layer') {
     const { layer } = about;
-    return { title: 'Layer ' + about.number, words: layer.shared ? 'Another pull shares this layer; its bytes count there.' : '', facts: [
+    return { title: 'Layer ' + about.number, words: layer.shared ? 'Another pull shares this layer, and counts its bytes.' : '', facts: [
       ['digest', layer.digest], ['size', bytes(layer.size)], ['complete', '+' + exact(layer.downloaded)], ['unpacked', Number.isFinite(layer.unpacked) ? '+' + exact(layer.unpacked) : ''],
       ['', 'The start of its download is unknown; the pull started at +' + exact(layer.from) + '.']] };
   }
   if (about.kind !== 'phase') {
-    return { title: about.kind === 'download' ? 'Download of all layers' : 'Unpacking of all layers', words: 'The runtime unpacks layers while it downloads other layers. Do not add the two lengths. The phase unpack is only the time after the download.',
+    return { title: about.kind === 'download' ? 'Download of all layers' : 'Unpacking of all layers', words: 'The runtime unpacks layers while it downloads other layers. Do not add the two lengths. The phase “unpack” is only the time after the download.',
       facts: [span, ['busy', exact(about.seconds)], ['bytes', about.kind === 'download' ? bytes(about.pull.bytes) : ''], ['speed', about.kind === 'download' ? rate(about.pull.speed, 1) : '']] };
   }
   return { title: nameOf(about).replaceAll('_', ' ') + ', cause: ' + causeName(about.cause), words: about.merged.length > 0 ?
-    'The evidence cannot separate ' + [about.phase, ...about.merged].filter((n) => n !== 'unattributed').map(phaseName).join(', ') + '.' : phaseMeans(about.phase),
+    'The evidence cannot separate these phases: ' + [about.phase, ...about.merged].filter((n) => n !== 'unattributed').map(phaseName).join(', ') + '.' : phaseMeans(about.phase),
   facts: [['image', about.loading ? 'its content might still be loading' : ''], span, ['took', exact(about.seconds) + ' ' + exactError(about.error) + ' · ' + percent(about.seconds, chart.total) + ' of the start-up' + (about.open ? ' so far' : '')],
     ['container', about.container], ['attempt', about.attempt > 0 ? String(about.attempt + 1) : ''], ['known from', about.sources.join(', ').replaceAll('_', ' ')],
     ['node waited', about.pressure ? ['cpu', 'io', 'memory'].map((resource) => percent(about.pressure[resource], 1) + ' for ' + resource).join(', ') : ''], ...pullFacts(about.pull)] };

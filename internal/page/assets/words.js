@@ -3,7 +3,7 @@
 import { phases } from './phases.js';
 import { visible } from './text.js';
 
-// causes are in the order of legends. tokens.css has their colours and patterns.
+// The causes, in the order of the legends. tokens.css has their colours and patterns.
 const causes = {
   placement: "the pod's placement rules",
   scheduler: 'the scheduler',

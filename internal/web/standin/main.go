@@ -86,7 +86,7 @@ func run(ctx context.Context, listen string, count, changes int, hostile, pulls,
 	return parts.Wait()
 }
 
-// every calls the function does at each interval until ctx is done.
+// The function "every" calls the function "does" at each interval until ctx is done.
 func every(ctx context.Context, interval time.Duration, does func(n int)) error {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()

@@ -53,8 +53,8 @@ func TestTimelineProblems(t *testing.T) {
 		"overlap": {
 			`"start_at":"2026-01-01T00:00:01Z","end_at":"2026-01-01T00:00:02.5Z","seconds":1.5`,
 			`"start_at":"2026-01-01T00:00:00.5Z","end_at":"2026-01-01T00:00:02.5Z","seconds":2`},
-		"a phase longer than its ends are apart": {`"seconds":1.5`, `"seconds":1.4`},
-		"rounded duration":                       {`"seconds":0.500000001`, `"seconds":0.5000000012`},
+		"a phase longer than the time from its start to its end": {`"seconds":1.5`, `"seconds":1.4`},
+		"rounded duration": {`"seconds":0.500000001`, `"seconds":0.5000000012`},
 		"first phase too late": {`"created_at":"2026-01-01T00:00:00Z"`,
 			`"created_at":"2025-12-31T23:59:59Z"`},
 		"last phase too early": {`"settled_at":"2026-01-01T00:00:03.000000001Z"`,

@@ -74,8 +74,9 @@ func (c *comparison) comparePod() {
 	c.phase("scheduling", "", p.CreationToScheduled)
 }
 
-// length checks a duration in a record. If both ends of the duration are known and in order, the duration must be
-// present and equal the time between the ends. Otherwise, the duration must be absent.
+// The method length checks a duration in a record. If the start and the end of the duration are known and in order, the
+// record must contain the duration, and the duration must equal the time between the start and the end. Otherwise, the
+// record must omit the duration.
 func (c *comparison) length(what string, length json.Number, from, to time.Time) {
 	known := !from.IsZero() && !to.IsZero() && !to.Before(from)
 	if known != (length != "") {

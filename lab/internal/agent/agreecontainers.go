@@ -60,7 +60,8 @@ func (c *comparison) compareMain(name string, r *ContainerTransition) {
 	c.requireAbsent(name+" previous to running", r.PreviousToRunning)
 }
 
-// compareInit compares the record of the last given container, which must be an init container or a sidecar.
+// compareInit compares the record of the last container in the argument "containers". This container must be an init
+// container or a sidecar.
 func (c *comparison) compareInit(containers []container, r *ContainerTransition) {
 	last := len(containers) - 1
 	name := containers[last].Name
@@ -85,8 +86,8 @@ func (c *comparison) compareInit(containers []container, r *ContainerTransition)
 }
 
 // succeeded returns the interval in which the successful run of an init container ended. The timeline does not show
-// which run was successful. Therefore, the method prefers a run whose end can be at the reported time, and otherwise
-// uses the last run. If no later container ran and the pod is not ready, all runs might have failed.
+// which run was successful. Therefore, the method uses a run whose end can be at the reported time. Without such a run,
+// the method uses the last run. If no later container ran and the pod is not ready, all runs might have failed.
 func (c *comparison) succeeded(name string, reported time.Time) span {
 	var last span
 	for _, m := range c.timeline.Milestones {

@@ -61,7 +61,8 @@ func inexact(phases []Phase, seconds json.Number, at time.Time, last string, end
 			problem("phases[%d] %s starts %s after the end of the previous phase", i, p.Phase, p.StartAt.Sub(at))
 		}
 		if between := p.EndAt.Sub(p.StartAt); between != length || length < 0 {
-			problem("phases[%d] %s has %s seconds, but the time between its ends is %s", i, p.Phase, p.Seconds, between)
+			problem("phases[%d] %s has %s seconds, but the time from its start to its end is %s", i, p.Phase, p.Seconds,
+				between)
 		}
 		at = p.EndAt
 	}

@@ -97,8 +97,9 @@ type record struct {
 	transition Transition
 }
 
-// readRecord parses one line. If an agent was killed while it wrote the line, the line can also contain the first
-// record of the next agent. The second result is then false.
+// readRecord parses one line. If an agent was killed while it wrote a record, the line contains only the start of this
+// record. The line can then also contain the first record of the next agent. For such a line, the result "whole" is
+// false.
 func readRecord(line []byte) (r record, whole bool) {
 	for at := 0; at < len(line); at++ {
 		if line[at] != '{' {

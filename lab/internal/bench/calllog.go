@@ -36,9 +36,9 @@ type RuntimeCall struct {
 type CallLog struct {
 	mu    sync.Mutex
 	file  tail
-	calls map[string][]*RuntimeCall // calls for each UID of a pod, in the order of their starts
-	pod   map[string]string         // UID of the pod for each ID of a sandbox
-	named map[string]*RuntimeCall   // call of the kind CallCreate for each ID of a container
+	calls map[string][]*RuntimeCall // calls of each pod, in the order of their starts; the key is the UID of the pod
+	pod   map[string]string         // UID of the pod of each sandbox; the key is the ID of the sandbox
+	named map[string]*RuntimeCall   // call of the kind CallCreate for each container; the key is the container's ID
 	last  time.Time                 // timestamp of the last line
 }
 
@@ -128,8 +128,8 @@ func (l *CallLog) take(line []byte) {
 	}
 }
 
-// runtimeStarts is the first message of a new containerd process. Calls without an answer from the previous process
-// have failed.
+// runtimeStarts is the first message of a new containerd process. Calls that the previous process has not answered have
+// failed.
 const runtimeStarts = "starting containerd"
 
 func (l *CallLog) endAll() {
@@ -142,8 +142,8 @@ func (l *CallLog) endAll() {
 	}
 }
 
-// If a line of the log reports the start of a call, record adds the call. If the line reports an end, record sets the
-// end of the last open call that matches.
+// The method record processes one line of the log. If the line reports the start of a call, the method adds the call.
+// If the line reports an end, the method sets the end of the last open call that matches.
 func (l *CallLog) record(uid string, call RuntimeCall, at time.Time, ends, failed bool) *RuntimeCall {
 	if !ends {
 		l.calls[uid] = append(l.calls[uid], &call)

@@ -35,8 +35,8 @@ func (b *Bench) Beside(extra int) Observer {
 		output: func() (agent.Output, error) { return agent.Output{File: b.Node.ExtraRecords(extra)}, nil }}
 }
 
-// AwaitSettled waits until the agent has reported a pod's start-up, and returns the report. For a pod that is already
-// ready, the wait is at most 15 s, because the agent still waits for late Events.
+// AwaitSettled waits until the agent has reported a pod's start-up, and returns the report. If the pod is already
+// ready, this takes at most 15 s, because the agent waits for late Events before the agent reports the pod.
 func (o Observer) AwaitSettled(ctx context.Context, name string) (agent.Timeline, error) {
 	return awaitPrinted(ctx, o, "the agent to report pod "+name,
 		func(r agent.Records) []agent.Timeline { return r.Timelines },

@@ -22,8 +22,8 @@ func tailOf(path string) (tail, error) {
 	return tail{path: path, at: info.Size()}, nil
 }
 
-// read calls a function for each new line of the log. If the last line is incomplete, read leaves this line for a later
-// call.
+// The method read calls a function for each new line of the log. If the last line is incomplete, the method does not
+// read this line. A later call reads the complete line.
 func (t *tail) read(take func(line []byte)) error {
 	file, err := os.Open(t.path)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 // Span is a period of wall-clock time.
 type Span struct{ StartAt, EndAt time.Time }
 
-// Length returns the time between the two ends.
+// Length returns the time from the start to the end.
 func (s Span) Length() time.Duration { return s.EndAt.Sub(s.StartAt) }
 
 // Dated calls a function, and returns the times before and after the call.

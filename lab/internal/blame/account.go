@@ -87,8 +87,8 @@ type Fault struct {
 // Slack is the largest error of a timestamp in a log on a busy machine.
 const Slack = 50 * time.Millisecond
 
-// pluginEnds is the longest time from the network plugin's last log line until the runtime has the plugin's result. In
-// this time, the plugin's process exits and the runtime reads the result.
+// pluginEnds is the longest time from the network plugin's last log line until the runtime has the plugin's result.
+// During this time, the plugin's process exits and the runtime reads the result.
 const pluginEnds = 200 * time.Millisecond
 
 // maxArrivalDelay is the longest time from the last byte that the registry sends until the runtime has verified the
@@ -123,8 +123,9 @@ func (a Account) Stretches() []Stretch {
 	return laid
 }
 
-// closedCalls returns all calls, each with an end. If the end is not in the log, the call ends with the start of the
-// next call, or at the end of the account. If containerd exited during the call, the call ends with this exit.
+// closedCalls returns all calls, each with an end. If the log does not contain the end of a call, the call ends with
+// the start of the next call. If there is no next call, the call ends at the end of the account. If containerd exited
+// during the call, the call ends with this exit.
 func (a Account) closedCalls() []Call {
 	calls := slices.Clone(a.Calls)
 	slices.SortStableFunc(calls, func(x, y Call) int { return x.From.Compare(y.From) })
@@ -197,7 +198,7 @@ func (a Account) duringSandbox(s *stretches, c Call) {
 	}
 	for _, run := range c.Network {
 		if !c.Failed {
-			// In this time, the runtime creates a network namespace and starts the plugin.
+			// During this time, the runtime creates a network namespace and starts the plugin.
 			s.add(c.From, run.From, "containerd's log", Network, Runtime)
 		}
 		s.add(run.From, run.To, "network plugin's log", Network)

@@ -3,7 +3,8 @@ package blame
 import "slices"
 
 // blameRuntime makes the runtime the cause of each period in which containerd was stopped and the start-up needed
-// containerd. If the cause of a stretch is the registry or the back-off, the runtime also counts as a right cause.
+// containerd. If the cause of a stretch is the registry or the back-off, this cause stays right while containerd is
+// stopped, and the runtime is a second right cause.
 func (a Account) blameRuntime(laid []Stretch) []Stretch {
 	all := slices.Clone(laid)
 	for _, away := range a.Stopped {
@@ -29,7 +30,8 @@ func (a Account) blameRuntime(laid []Stretch) []Stretch {
 }
 
 // ranMeanwhile returns the parts of a stretch in which the container's process was already running while containerd was
-// stopped. For these parts, the application is also a right cause, because the process needs the time anyway.
+// stopped. For these parts, the application is also a right cause, because the process needs this time with or without
+// the stop.
 func (a Account) ranMeanwhile(over Stretch) (parts []Stretch) {
 	for _, c := range a.Calls {
 		i := a.runOf(c)

@@ -47,10 +47,10 @@ func (s *Score) Add(other Score) {
 // are:
 //
 //   - A phase is right if its cause is a true cause of the stretch.
-//   - The time of an unattributed phase counts as unattributed. If the phase lists candidates and no candidate is a
-//     true cause, the phase is wrong.
-//   - Any other phase is wrong, except for the time within its stated error. The time within the stated error counts as
-//     unattributed, so an agent gains nothing from a large error.
+//   - The time of an unattributed phase counts as unattributed. There is one exception: the phase lists candidates, and
+//     no candidate is a true cause.
+//   - In all other cases, the time outside the phase's stated error counts as wrong. The time within the stated error
+//     counts as unattributed, so an agent gains nothing from a large error.
 func Judge(reported []Reported, truth []Stretch) Score {
 	var s Score
 	for _, t := range reported {
@@ -69,8 +69,8 @@ func Judge(reported []Reported, truth []Stretch) Score {
 	return s
 }
 
-// count adds the time that a stretch and a phase have in common. The argument "proven" is the part of this time outside
-// the phase's stated error.
+// The method count adds to the score the time that a stretch and a phase have in common. The argument "proven" is the
+// part of this time outside the phase's stated error.
 func (s *Score) count(stretch Stretch, t Reported, length, proven time.Duration) {
 	s.Cells.add(stretch.Causes[0], t.blamedCause(stretch), length)
 	misled := t.Cause != Unknown && !slices.Contains(stretch.Causes, t.Cause)

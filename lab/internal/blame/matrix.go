@@ -67,7 +67,7 @@ func (m Matrix) used(of func(cell) Cause) (causes []Cause) {
 			}
 		}
 	}
-	for c := range m.cells { // causes that the list does not contain come last
+	for c := range m.cells { // causes that are missing from the list "order" come last
 		if cause := of(c); !slices.Contains(causes, cause) {
 			causes = append(causes, cause)
 		}

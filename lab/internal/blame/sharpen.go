@@ -7,7 +7,7 @@ import (
 
 // sharpen converts stretches with uncertain ends to stretches with exact ends. The slack is the uncertainty of an end.
 // Within the slack around the boundary of two stretches, the causes of both stretches are right. Around an end without
-// a neighboring stretch, the cause within the slack is unknown, and sharpen omits this time. A gap between two
+// a neighboring stretch, the cause within the slack is unknown, so the result omits this time. A gap between two
 // stretches counts as a boundary if the gap is not longer than the sum of their slacks.
 func sharpen(truth []Stretch) []Stretch {
 	possible := withGaps(truth)
@@ -60,8 +60,8 @@ func withGaps(truth []Stretch) []Stretch {
 }
 
 // possibleWithin returns the possible causes of a piece of time. No stretch starts or ends within the piece. The first
-// cause in the result is a cause of a stretch that contains the piece. If a possible stretch has no cause, the second
-// result is false.
+// cause in the result is a cause of a stretch that contains the piece. If a possible stretch has no cause, the result
+// "known" is false.
 func possibleWithin(piece Span, possible []Stretch) (s Stretch, known bool) {
 	for _, candidate := range possible {
 		wide := Span{candidate.From.Add(-candidate.Slack), candidate.To.Add(candidate.Slack)}

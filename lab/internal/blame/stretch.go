@@ -8,7 +8,7 @@ import (
 // Span is a period of wall-clock time.
 type Span struct{ From, To time.Time }
 
-// Length returns the time between the two ends. Length returns zero if the end is before the start.
+// Length returns the time from the start to the end. Length returns zero if the end is before the start.
 func (s Span) Length() time.Duration { return max(0, s.To.Sub(s.From)) }
 
 // shrunk returns the part of the span that is certain if each end of the span can be wrong by the given duration.
@@ -33,8 +33,8 @@ type Stretch struct {
 	Witness string        // name of the log that shows the cause
 }
 
-// Lay merges stretches so that they do not overlap. If two arguments overlap, the later argument replaces the
-// overlapping part of the earlier argument. The resulting stretches are in the order of time.
+// Lay merges stretches so that they do not overlap. If two stretches overlap, the stretch that is later in the list of
+// arguments replaces the overlapping part of the other stretch. The resulting stretches are in the order of time.
 func Lay(stretches ...Stretch) []Stretch {
 	var laid []Stretch
 	for _, over := range stretches {

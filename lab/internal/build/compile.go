@@ -86,7 +86,8 @@ type watcher struct {
 	tail       []string
 }
 
-// read returns when go build closes its output. With the flag -v, go build prints one line for each compiled package.
+// The method read reads the output until go build closes this output. With the flag -v, go build prints one line for
+// each compiled package.
 func (w *watcher) read(output io.Reader) {
 	lines := bufio.NewScanner(output)
 	lines.Buffer(nil, 1<<20)

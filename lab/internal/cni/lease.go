@@ -13,7 +13,8 @@ import (
 // ID. The plugin creates each file exclusively, so no other lock is necessary.
 type leases struct{ dir string }
 
-// take returns the address of a container. If the container has no address yet, take leases the first free address.
+// The method take returns the address of a container. If the container has no address yet, the method reserves the
+// first free address.
 func (l leases) take(id string) (string, error) {
 	if ip := l.find(id); ip != "" {
 		return ip, nil

@@ -38,8 +38,8 @@ func FromEnvironment(getenv func(string) string) (Layout, error) {
 	}
 	state = filepath.Clean(state)
 	if state == "/" {
-		return Layout{}, fmt.Errorf("%s=%q: must be a directory only for the lab, because \"lab down\" deletes this "+
-			"directory", StateVariable, state)
+		return Layout{}, fmt.Errorf("%s=%q: must be a directory that only the lab uses, because \"lab down\" deletes "+
+			"this directory", StateVariable, state)
 	}
 	cache, err := cacheRoot(getenv)
 	if err != nil {

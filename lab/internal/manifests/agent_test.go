@@ -244,7 +244,7 @@ func kubeconfigOf(t *testing.T, server string) string {
 	return file
 }
 
-// waitingPod returns a list with one pod that has no sandbox yet. The pod has the annotation addtime.
+// waitingPod returns a list with one pod that has no sandbox yet. The pod has the annotation "addtime".
 func waitingPod(node string) corev1.PodList {
 	now := metav1.Now()
 	return corev1.PodList{

@@ -195,8 +195,8 @@ tls: {enabled: true, serverName: agents.example}
 	})
 }
 
-// With helm install --create-namespace, Helm creates the namespace before the chart's objects. The chart must then not
-// contain the namespace.
+// With helm install --create-namespace, Helm creates the namespace before the chart's objects. Therefore, the chart
+// must not contain the namespace by default.
 func TestChartHasNoNamespaceByDefault(t *testing.T) {
 	rendered, err := Chart(chartDirectory(t), "podlapse", "monitoring", "")
 	if err != nil {

@@ -31,10 +31,10 @@ var hostPaths = map[string][]string{
 }
 
 // volumes is the name of a violation in Pod Security. The hostPath of the runtime's socket violates the level
-// restricted.
+// "restricted".
 const volumes = "restricted volume types"
 
-// furtherViolations lists the other violations of the level restricted, for each component.
+// furtherViolations lists the other violations of the level "restricted", for each component.
 var furtherViolations = map[string][]string{
 	"host-network": {"host namespaces"},
 	"microk8s":     {"runAsNonRoot != true", "runAsUser=0"},
@@ -79,7 +79,7 @@ func TestPodPrivileges(t *testing.T) {
 			slices.Sort(rights)
 			slices.Sort(refused)
 			if !slices.Equal(refused, rights) {
-				t.Errorf("the level restricted rejects %q, want %q", refused, rights)
+				t.Errorf("the level \"restricted\" rejects %q, want %q", refused, rights)
 			}
 
 			// Pod Security does not check the following fields.
@@ -96,7 +96,7 @@ func TestPodPrivileges(t *testing.T) {
 				t.Error("the pod does not set the user and group, so the image decides")
 			}
 			if pod.HostPID || pod.HostIPC || pod.ShareProcessNamespace != nil {
-				t.Error("the pod shares the host's PID or IPC namespace, or one between its containers")
+				t.Error("the pod shares the host's PID or IPC namespace, or sets shareProcessNamespace")
 			}
 		})
 	}

@@ -93,8 +93,8 @@ func TestNetworkPolicyAllowsAgentTraffic(t *testing.T) {
 	}
 }
 
-// The policy limits the permission to patch pods only if it is enforced, and if errors of the policy reject the
-// request.
+// The policy limits the permission to patch pods only under two conditions: the policy is enforced, and an error of the
+// policy rejects the request.
 func TestAnnotationPolicyIsEnforced(t *testing.T) {
 	objects := compose(t, "annotate")
 	policy := find[*admissionv1.ValidatingAdmissionPolicy](t, objects, "")

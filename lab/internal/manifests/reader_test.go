@@ -7,7 +7,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// The component metrics-auth creates a token for Prometheus. The token must permit only the agents' metrics, at
+// The component "metrics-auth" creates a token for Prometheus. The token must permit only the agents' metrics, at
 // /podlapse/metrics. A permission for the usual path /metrics would also permit the metrics of other programs.
 func TestMetricsReaderReadsOnlyAgentMetrics(t *testing.T) {
 	for from, objects := range map[string][]object{"component": compose(t, "metrics-auth"),

@@ -19,7 +19,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/pki"
 )
 
-// testTLS runs the agent with the files that the kubelet mounts for the component tls. The test then sends the same
+// testTLS runs the agent with the files that the kubelet mounts for the component "tls". The test then sends the same
 // requests as the kubelet's probes and as a Prometheus with the PodMonitor.
 func testTLS(t *testing.T, agent string) {
 	objects := compose(t, "pod-monitor", "tls")

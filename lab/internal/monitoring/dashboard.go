@@ -60,7 +60,7 @@ func Dashboard() ([]byte, error) {
 	y := 0
 	clustered, err := inCluster(sections)
 	if err != nil {
-		return nil, fmt.Errorf("add label cluster to the dashboard: %w", err)
+		return nil, fmt.Errorf("add the label \"cluster\" to the dashboard: %w", err)
 	}
 	for _, s := range clustered {
 		panels = append(panels, object{"type": "row", "title": s.title, "collapsed": false, "panels": []object{},

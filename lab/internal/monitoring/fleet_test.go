@@ -174,8 +174,8 @@ func (a *target) startUps(n float64, p pace) {
 
 func bucketText(le float64) string { return strings.TrimPrefix(fmt.Sprint(le), "+") }
 
-// waiting sets the number of pods that are in a phase now. The argument seconds is the time of the oldest of these pods
-// in the phase.
+// waiting sets the number of pods that are in a phase now. The argument "seconds" is the time that the oldest of these
+// pods has been in the phase.
 func (a *target) waiting(phase string, pods, seconds float64) {
 	a.set("podlapse_pods_starting", "phase="+quoted(phase), pods)
 	a.set("podlapse_pods_starting_oldest_age_seconds", "phase="+quoted(phase), seconds)

@@ -90,9 +90,9 @@ func nodePlays() map[string]script {
 }
 
 // pools returns a situation with six usual nodes and three GPU nodes. On the GPU nodes, containers start slowly. The
-// argument "others" is the duration on the first two GPU nodes, in seconds. The argument "last" is the duration on the
-// last GPU node. If labeled is true, all nodes have a pool: the usual nodes have it in a metric of the agent, and the
-// GPU nodes have it in a label of the target.
+// argument "others" is the time that containers need to start on the first two GPU nodes, in seconds. The argument
+// "last" is this time on the last GPU node. If labeled is true, all nodes have a pool: the usual nodes have it in a
+// metric of the agent, and the GPU nodes have it in a label of the target.
 func pools(labeled bool, others, last float64) script {
 	return script{minutes: 99, begin: func(f *fleet) func(int) {
 		general := f.nodes("node", 6)
@@ -116,7 +116,7 @@ func pools(labeled bool, others, last float64) script {
 	}}
 }
 
-// coarse is the pace of a start-up with a runtime that cannot separate the phases volumes, network and sandbox.
+// coarse is the pace of a start-up with a runtime that cannot separate the phases "volumes", "network" and "sandbox".
 var coarse = pace{pickup: 0.05, containers: 0.2, unreported: 0.5}
 
 // fresh is the pace of a start-up on a new node. The node has no images, and its network plugin has just started.

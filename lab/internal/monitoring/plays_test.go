@@ -11,7 +11,7 @@ type script struct {
 	minutes int
 	// begin adds the targets before the first sample. The test calls the returned function before each sample.
 	begin func(f *fleet) func(minute int)
-	// If everywhere is true, the test has no second cluster, and the alerts have no label cluster.
+	// If everywhere is true, the test has no second cluster, and the alerts have no label "cluster".
 	everywhere bool
 	// If alone is true, the test has no second cluster.
 	alone bool
@@ -24,8 +24,8 @@ const (
 	onset    = 66 // minute at which problems begin if the rules ignore these problems on new nodes
 )
 
-// play simulates the situation in the cluster east. The cluster west has nodes with the same names, and these nodes
-// have no problem. play also returns the value of the label cluster that each alert must have.
+// The method play simulates the situation in the cluster "east". The cluster "west" has nodes with the same names, and
+// these nodes have no problem. The method also returns the value of the label "cluster" that each alert must have.
 func (s script) play() (played []*fleet, cluster string) {
 	east := newFleet("east")
 	played, cluster = []*fleet{east}, "east"
@@ -275,7 +275,7 @@ func agentPlays() map[string]script {
 		"NetworkPolicy that blocks Prometheus": quiet(45, func(_ *fleet, nodes []*target) func(int) {
 			return during(early, early+1, func() { nodes[0].up = 0 })
 		}),
-		// Only the PodMonitor sets the label cluster, so the kubelets' targets do not have this label.
+		// Only the PodMonitor sets the label "cluster", so the kubelets' targets do not have this label.
 		"node without an agent, and only agents have a label `cluster`": {minutes: 45, alone: true,
 			begin: func(f *fleet) func(int) {
 				nodes := f.nodes("node", 4)

@@ -115,11 +115,11 @@ func TestRulesKeepClustersApart(t *testing.T) {
 				}
 			case *parser.BinaryExpr:
 				m := e.VectorMatching
-				// The function absent returns a series without the label cluster.
+				// PromQL's function absent() returns a series without the label "cluster".
 				if m == nil || constant(e.LHS) || constant(e.RHS) || strings.HasPrefix(e.LHS.String(), "absent(") {
 					return nil
 				}
-				// Other targets on the same node can have no label cluster.
+				// Other targets on the same node can lack the label "cluster".
 				if r.Record == "node:podlapse_agent:gone" && slices.Equal(m.MatchingLabels, []string{"node"}) {
 					return nil
 				}

@@ -112,9 +112,9 @@ func (c catalog) add(t *testing.T, r rule) {
 	c[r.Record] = metric{labels: made}
 }
 
-// everything returns the exposed metrics and the recorded metrics. A rule can use series of later rules. Therefore,
-// everything evaluates all rules again until no labels change. The maximum number of evaluations is the number of
-// rules.
+// The function everything returns the exposed metrics and the recorded metrics. A rule can use series of later rules.
+// Therefore, the function evaluates all rules again until no labels change. The maximum number of evaluations is the
+// number of rules.
 func everything(t *testing.T) catalog {
 	t.Helper()
 	known := exposed(t)

@@ -20,7 +20,8 @@ import (
 var containerLog = regexp.MustCompile(`^[0-9]+\.log(\.[0-9-]+)?$`)
 
 // KeepAgentLogs creates a second hard link for each log of an agent in a container. The log then still exists after the
-// kubelet deletes the pod with its logs. Callers that restart agents must call KeepAgentLogs while each pod exists.
+// kubelet deletes the pod with its logs. Callers that restart agents must call KeepAgentLogs at least once during the
+// life of each pod.
 func (n Node) KeepAgentLogs() error {
 	dirs, err := filepath.Glob(n.ContainerLogs(AgentNamespace, "*", "*", agentContainer))
 	if err != nil {

@@ -85,7 +85,7 @@ func (n Node) containerdConfig(pauseImage string) string {
 	return replace.Replace(`version = 3
 root = "@root@"
 state = "@state@"
-# NRI would open a socket outside the lab's directories; the lab needs none of these.
+# NRI would open a socket outside the lab's directories. The lab does not need these plugins.
 disabled_plugins = ["io.containerd.nri.v1.nri", "io.containerd.image-verifier.v1.bindir",
   "io.containerd.snapshotter.v1.blockfile", "io.containerd.snapshotter.v1.erofs"]
 
@@ -106,7 +106,7 @@ disabled_plugins = ["io.containerd.nri.v1.nri", "io.containerd.image-verifier.v1
     config_path = "@hosts@"
 
 [plugins."io.containerd.cri.v1.runtime"]
-  # In a container, the lab is not allowed to lower the score, and runc would fail.
+  # In a container, the lab is not allowed to lower the OOM score. Without this setting, runc would fail.
   restrict_oom_score_adj = true
   # With AppArmor, containerd would load a profile into the kernel and never remove it.
   disable_apparmor = true
@@ -122,7 +122,7 @@ disabled_plugins = ["io.containerd.nri.v1.nri", "io.containerd.image-verifier.v1
         BinaryName = "@runc@"
         Root = "@runcroot@"
         SystemdCgroup = false
-      # Its program is missing until a scenario puts it there.
+      # The program of this runtime is missing until a scenario creates the program.
       [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.fragile]
         runtime_type = "io.containerd.runc.v2"
       [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.fragile.options]
@@ -132,14 +132,14 @@ disabled_plugins = ["io.containerd.nri.v1.nri", "io.containerd.image-verifier.v1
   [plugins."io.containerd.cri.v1.runtime".cni]
     bin_dirs = ["@bin@"]
     conf_dir = "@net@"
-    # Otherwise the loopback plugin of the system would have to be installed.
+    # Without this setting, containerd would need an installed loopback plugin.
     use_internal_loopback = true
 `)
 }
 
-// snapshotter returns the name of containerd's snapshotter: overlayfs if possible. The kernel does not support an
-// overlay on an overlay. Therefore, snapshotter returns native if the state directory is on an overlay, for example in
-// a container without a volume.
+// The method snapshotter returns the name of containerd's snapshotter. The snapshotter is "overlayfs" if possible. The
+// kernel does not support an overlay on an overlay. Therefore, the snapshotter is "native" if the state directory is on
+// an overlay, for example in a container without a volume.
 func (n Node) snapshotter() string {
 	const overlayMagic = 0x794c7630
 	var fs syscall.Statfs_t

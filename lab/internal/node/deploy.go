@@ -136,8 +136,8 @@ spec:
       - {name: runtime, hostPath: {path: "@run@", type: Directory}}
 `
 
-// filesPatch sets the lab's directory for the files of the component state-dir. The agent also records its observations
-// in this directory.
+// filesPatch sets the lab's directory for the files of the component "state-dir". The agent also records its
+// observations in this directory.
 const filesPatch = `apiVersion: apps/v1
 kind: DaemonSet
 metadata: {name: podlapse-agent, namespace: podlapse}
@@ -156,7 +156,7 @@ spec:
       - {name: state, hostPath: {path: "@files@", type: Directory}}
 `
 
-// agentManifests renders the base, the component host-network and the given components for the lab's node.
+// agentManifests renders the base, the component "host-network" and the given components for the lab's node.
 func (n Node) agentManifests(components []string, patches ...string) (string, error) {
 	source, err := build.FindSource()
 	if err != nil {

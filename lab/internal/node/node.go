@@ -74,8 +74,8 @@ func get(ctx context.Context, url string) error {
 	return nil
 }
 
-// free returns an error if a process listens on the loopback port. free retries for a second, because a port can remain
-// in use for a moment after its process exits.
+// The function free returns an error if a process listens on the loopback port. The function retries for a second,
+// because a port can remain in use for a moment after its process exits.
 func free(port int) error {
 	const patience, every = time.Second, 20 * time.Millisecond
 	for deadline := time.Now().Add(patience); ; time.Sleep(every) {

@@ -18,9 +18,9 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// readyFile returns the path of the file that proves a complete start of the node. The file contains the ID of the
-// boot. If the file is missing, the state belongs to an interrupted start. The lab removes this state and does not
-// repair it.
+// readyFile returns the path of the file that proves that the start of the node was complete. The file contains the ID
+// of the boot. If the file is missing, the state belongs to an interrupted start. The lab removes this state and does
+// not repair it.
 func (n Node) readyFile() string { return n.In("ready") }
 
 func (n Node) complete() bool {

@@ -188,7 +188,7 @@ func TestStreamResumes(t *testing.T) {
 }
 
 // TestHiddenPageDisconnects checks that a hidden page closes its connection after 20 s. When the page is visible again,
-// it must reconnect. In this test, the page's clock runs a hundred times as fast.
+// the page must reconnect. In this test, the page's clock runs a hundred times as fast.
 func TestHiddenPageDisconnects(t *testing.T) {
 	s := standIn(t, "--pods=5")
 	tab := open(t, wide)

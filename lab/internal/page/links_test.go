@@ -22,8 +22,8 @@ const listed = `[...document.querySelectorAll('.rows > h2:not([hidden]) small')]
 	.reduce((sum, node) => sum + Number(node.textContent), 0)`
 
 // TestLinksBetweenViews follows links between views: from a registry to its pods, from a pod to its workload, image,
-// registry and node, and back. The 60 pods belong to 21 workloads in 7 namespaces. Each name of an owner occurs for 20
-// pods.
+// registry and node, and back. The 60 pods belong to 21 workloads in 7 namespaces. Each name of a workload occurs in
+// several namespaces: 20 pods have owners with the same name.
 func TestLinksBetweenViews(t *testing.T) {
 	s := standIn(t, "--pods=60")
 	tab := open(t, wide)
@@ -249,7 +249,7 @@ func TestSharing(t *testing.T) {
 	requireNoComplaints(t, tab)
 }
 
-// TestUnpackRowsDiffer checks that the phase unpack and the total unpacking time have different names.
+// TestUnpackRowsDiffer checks that the phase "unpack" and the total unpacking time have different names.
 func TestUnpackRowsDiffer(t *testing.T) {
 	tab := modules(t)
 	follow(t, tab, ".row:not([hidden])")

@@ -28,7 +28,8 @@ func pages() []page {
 	}
 }
 
-// The words in rows without a proof. The first words are in the second cell. The other words replace the proof.
+// The words in rows without a proof. If the second cell starts with leftOut or remains, the third cell can be noProof.
+// If the second cell starts with notYet, the third cell must be proofLater.
 const (
 	leftOut, remains, noProof = "Left out", "Remains", "–"
 	notYet, proofLater        = "Not yet", "not yet"

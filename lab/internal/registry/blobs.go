@@ -22,7 +22,7 @@ type blobStore struct {
 	limit int64 // maximum size of all blobs together, in bytes
 
 	mu    sync.Mutex
-	owner map[v1.Hash]string // repository of the last push, for each hash of a blob
+	owner map[v1.Hash]string // repository to which each blob was last pushed; the key is the hash of the blob
 	size  map[v1.Hash]int64
 	total int64
 }

@@ -10,10 +10,11 @@ import (
 // link simulates a network link that the bodies of a shared rule use together. link is safe for concurrent use.
 type link struct {
 	mu   sync.Mutex
-	free time.Time // time when the last byte will have passed the link
+	free time.Time // time from which the link is free, because the last byte has passed
 }
 
-// pass adds bytes to the link, and returns the time when the last of these bytes has passed the link at the given rate.
+// The method pass adds bytes to the link, and returns the time when the last of these bytes has passed the link at the
+// given rate.
 func (l *link) pass(bytes, bytesPerSecond int64, now time.Time) time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -32,8 +33,8 @@ type rules struct {
 	links   map[Rule]*link
 }
 
-// replace activates a new list of rules. If any rule is invalid, replace changes nothing. For a rule that was already
-// active, replace keeps the number of applications.
+// The method replace activates a new list of rules. If any rule is invalid, the active rules do not change. For a rule
+// that was already active, the method keeps the number of applications.
 func (s *rules) replace(next []Rule) error {
 	for i, rule := range next {
 		if err := rule.Validate(); err != nil {
@@ -67,8 +68,8 @@ func (s *rules) list() []Rule {
 	return append([]Rule{}, s.current...)
 }
 
-// take returns the rule for a request, and counts the application of the rule. If the rule is shared, take also returns
-// the link of the rule. If no rule matches, take returns the zero Rule, which has no effect.
+// The method take returns the rule for a request, and counts the application of the rule. If the rule is shared, the
+// method also returns the link of the rule. If no rule matches, the method returns the zero Rule, which has no effect.
 func (s *rules) take(repository, kind string) (Rule, *link) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,9 +13,9 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// The load of the scenario agent-cost.
+// The load of the scenario "agent-cost".
 const (
-	ownBlocks      = 4   // number of blocks of starts with present images, and of blocks with cold images
+	ownBlocks      = 4   // number of blocks with present images; also the number of blocks with cold images
 	ownPresentPods = 30  // number of pods in one block with present images
 	ownColdPods    = 10  // number of pods in one block with cold images
 	fullNode       = 110 // the kubelet's default maximum number of pods
@@ -23,7 +23,7 @@ const (
 	scrapeInterval = 15 * time.Second
 )
 
-// The limits that the scenario agent-cost checks. Memory is resident memory in MiB.
+// The limits that the scenario "agent-cost" checks. Memory is resident memory in MiB.
 const (
 	fullNodeMemory = 45
 	fewSeries      = 1000
@@ -186,7 +186,8 @@ func fillNode(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return nil
 }
 
-// idle measures the agent's CPU time while no pod starts. Like Prometheus, idle scrapes the agent every 15 seconds.
+// The function idle measures the agent's CPU time while no pod starts. Like Prometheus, the function scrapes the agent
+// every 15 seconds.
 func idle(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	before, err := usageOf(b)
 	if err != nil {

@@ -51,8 +51,8 @@ func failures(ctx context.Context, b *bench.Bench, v *Verdict, client prometheus
 	if err := requireResult(ctx, b, v, client, "registry that fails on one node", failingAlert("warning")); err != nil {
 		return err
 	}
-	// Wait until the pulls from the refusing registry fail. Otherwise, the missing alert about this registry would
-	// prove nothing.
+	// Wait until the pulls from the refusing registry fail. Otherwise, the absence of an alert about this registry
+	// would prove nothing.
 	one := fmt.Sprintf(`sum(podlapse_image_pulls_failing{registry=%q, reason="connection_refused"}) >= %d`, refused,
 		waiting)
 	if err := requireResult(ctx, b, v, client, "one bad workload", one); err != nil {

@@ -86,7 +86,7 @@ func (w *annotationWitness) judge(ctx context.Context, b *bench.Bench, v *Verdic
 		}
 	}
 	v.Note("%d pods requested annotations; in every observed version, both annotations had one value; another client "+
-		"overwrote the annotation with the start-up of %d pods by force", annotatedPods, forced)
+		"overwrote the start-up annotation of %d pods by force", annotatedPods, forced)
 	var other corev1.Pod
 	if err := b.Kube.Get(ctx, b.PodPath("elsewhere"), &other); err != nil {
 		return err

@@ -72,7 +72,11 @@ func aloneRows(long func() time.Duration) []examRow {
 			"the disk is busy with fsync while an image is unpacked: disk",
 			unpacks(examFiles/2, 0, syncDisk),
 		},
-		{"busy-processors", "all CPUs are busy: the component that is working", busyProcessors(long)},
+		{
+			"busy-processors",
+			"all CPUs are busy: for each phase, the component that works in this phase",
+			busyProcessors(long),
+		},
 	}
 }
 

@@ -26,8 +26,8 @@ var notTried = [][2]string{
 	},
 	{
 		"Credential plugins that run within the pull time",
-		"only a kubelet up to 1.32 counts these plugins as pull time. The lab's newer kubelet runs them before the " +
-			"pull",
+		"only kubelets up to version 1.32 count the time of these plugins as pull time. The lab's newer kubelet runs " +
+			"these plugins before the pull",
 	},
 	{"Runtimes that create sandboxes themselves (shim sandboxers)", "the lab has only runc"},
 	{
@@ -44,11 +44,12 @@ var notTried = [][2]string{
 	},
 	{
 		"The kubelet stopped during a back-off or a probe",
-		"no evidence shows the length of the kubelet's wait without the stop. For a back-off, the stated error " +
+		"no evidence shows how long the kubelet would have waited without the stop. For a back-off, the stated error " +
 			"includes all time beyond the longest possible back-off",
 	},
 	{
-		"A node reboot, and an image that somebody replaces under the same name while its container crashes",
+		"A node reboot, and an image that somebody replaces under the same name while the container of this image " +
+			"crashes",
 		"only scripts in pkg/timeline/testdata test these situations",
 	},
 	{
@@ -79,14 +80,14 @@ The lab's ` + "`blame`" + ` scenario writes this page. ` + "`make accuracy-page`
 const pageRules = `
 - **Right**: podlapse reports the actual cause.
 - **Unattributed**: podlapse reports no cause (phase ` + "`unattributed`" +
-	`), or podlapse reports a wrong cause for a time
-  that is within the stated error.
-- **Wrong**: podlapse reports a wrong cause for longer than the stated error, or podlapse lists candidates without the
-  actual cause.
+	`). Time with a wrong cause also counts here if this
+  time is within the stated error of its phase.
+- **Wrong**: podlapse reports a wrong cause, or candidates that do not include the actual cause, for a time that is
+  outside the stated error.
 - **Not judged**: the independent evidence does not show the actual cause.
 
-Timestamps in logs are accurate to 50 ms. When the actual cause
-changes, the earlier and the later cause both count as right within 50 ms of the change.
+Timestamps in logs are accurate to 50 ms. So in the 50 ms before and after a change of the actual cause, both the
+earlier cause and the later cause count as right.
 
 If two parties are equally responsible, podlapse is right with either cause. For example, a registry is slow while
 containerd is stopped.

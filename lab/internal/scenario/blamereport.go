@@ -66,8 +66,8 @@ func (e *exam) report(ctx context.Context, v *Verdict) error {
 	return nil
 }
 
-// print writes one line about the row. If a cause or a duration is wrong, or if much time is unattributed or not
-// judged, print also lists the reported causes and the true causes.
+// The method print writes one line about the row. If a cause or a duration is wrong, or if much time is unattributed or
+// not judged, the method also lists the reported causes and the true causes.
 func (r examResult) print(out io.Writer) {
 	fmt.Fprintf(out, "%-14s %-26s %8s %8s %8s %8s\n", r.stage, r.name, seconds(r.score.Right),
 		seconds(r.score.Unattributed), seconds(r.score.Wrong), seconds(r.score.Unjudged))
@@ -91,7 +91,7 @@ func (r examResult) print(out io.Writer) {
 			strings.Join(t.Causes, "/"), t.Witness)
 	}
 	for _, f := range r.score.Findings {
-		fmt.Fprintf(out, "    WRONG  %s s: %s blamed for %s (%s)\n", seconds(f.Length), f.Reported.Cause,
-			strings.Join(f.Stretch.Causes, "/"), f.Reported.Phase)
+		fmt.Fprintf(out, "    WRONG  %s s: the agent reports %s instead of %s (phase %s)\n", seconds(f.Length),
+			f.Reported.Cause, strings.Join(f.Stretch.Causes, "/"), f.Reported.Phase)
 	}
 }

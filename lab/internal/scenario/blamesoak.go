@@ -10,7 +10,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// soakVariable names the environment variable with the number of rows that the scenario blame-soak draws.
+// soakVariable names the environment variable with the number of rows that the scenario "blame-soak" draws.
 const soakVariable = "PODLAPSE_BLAME_ROWS"
 
 // blameSoak runs rows with randomly drawn faults, and judges these rows like the exam. An environment variable sets the

@@ -16,7 +16,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-// freeze stops a component of the node for the given time. For containerd, freeze also records the stop for the exam.
+// The method freeze stops a component of the node for the given time. For containerd, the method also records the stop
+// for the exam.
 func (e *exam) freeze(ctx context.Context, component string, length time.Duration) error {
 	stopped, err := bench.Dated(func() error {
 		return errors.Join(e.bench.Node.Freeze(component), sleep(ctx, length), e.bench.Node.Thaw())
@@ -47,7 +48,8 @@ type meeting struct {
 
 func newMeeting(rows int) *meeting { return &meeting{wait: rows, over: make(chan struct{})} }
 
-// join runs the function if this row is the last row to arrive. Otherwise, join waits until the function has returned.
+// The method join runs the function if this row is the last row to arrive. Otherwise, the method waits until the
+// function has returned.
 func (m *meeting) join(ctx context.Context, do func() error) error {
 	m.mu.Lock()
 	m.arrived++

@@ -19,7 +19,8 @@ import (
 // churnVariable names the environment variable with the length of the scenario "churn" in minutes.
 const churnVariable = "PODLAPSE_CHURN_MINUTES"
 
-// The length is limited for two reasons: most alerts wait five minutes before they fire, and Prometheus keeps one hour.
+// The length is limited for two reasons: most alerts wait five minutes before they fire, and Prometheus keeps only the
+// data of one hour.
 const (
 	shortestChurn = 25
 	longestChurn  = 50
@@ -112,8 +113,8 @@ func (c *churner) run(ctx context.Context, length time.Duration) error {
 	return work.Wait()
 }
 
-// repeat makes changes until the end of the scenario. The argument "every" is the minimum time between the starts of
-// two changes.
+// The method repeat makes changes until the end of the scenario. The argument "every" is the minimum time between the
+// starts of two changes.
 func (c *churner) repeat(ctx context.Context, every time.Duration, change func(context.Context, int) error) error {
 	for i := 0; time.Now().Before(c.until); i++ {
 		next := time.Now().Add(every)

@@ -91,9 +91,9 @@ func compare(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	return judgeRequests(b, v, versions)
 }
 
-// prepare creates a separate account for the version. The API server's audit log then shows which version sent a
-// request. prepare also copies the program, because earlier reads and writes of a file change how much of the file the
-// kernel maps into memory.
+// The method prepare creates a separate account for the version. The API server's audit log then shows which version
+// sent a request. The method also copies the program, because earlier reads and writes of a file change how much of the
+// file the kernel maps into memory.
 func (t *version) prepare(ctx context.Context, b *bench.Bench) error {
 	program, err := os.ReadFile(t.program)
 	if err != nil {

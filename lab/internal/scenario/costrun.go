@@ -29,7 +29,8 @@ type block struct {
 	events       int // number of Events that the synthetic kubelet sent
 }
 
-// measure runs the pairs of blocks while the agents and the bare watches run. Then measure checks the agents' reports.
+// The method measure runs the pairs of blocks while the agents and the bare watches run. Then the method checks the
+// agents' reports.
 func (c *costRun) measure(ctx context.Context) (err error) {
 	if err := c.bench.Node.StartExtraAgents(ctx, costNode, c.kind.agents); err != nil {
 		return err
@@ -86,8 +87,8 @@ func (c *costRun) measure(ctx context.Context) (err error) {
 	}
 	cost, load := pair(differences), pair(without)
 	c.verdict.Note("%s: without agents, a start costs the API server and etcd %.2f ms of CPU, standard error %.2f; an "+
-		"agent adds %.3f ms, standard error %.3f, so at most %.3f with 95 %% confidence (%d pairs of blocks of %d "+
-		"starts, %d times; the pairs: %v)",
+		"agent adds %.3f ms, standard error %.3f, so at most %.3f with 95 %% confidence (%d pairs of "+
+		"blocks with %d starts each, %d agents and bare watches; differences of the pairs: %v)",
 		c.kind.name(), milliseconds(load.mean), milliseconds(load.standardError), milliseconds(cost.mean),
 		milliseconds(cost.standardError),
 		milliseconds(cost.atMost()), c.kind.pairs, c.kind.pods, c.kind.agentCount(), differences)
@@ -95,7 +96,7 @@ func (c *costRun) measure(ctx context.Context) (err error) {
 	return c.judgeAgents(agents, after.growthSince(before), events)
 }
 
-// play runs one block. Afterwards, play deletes the pods and the Events of the block.
+// The method play runs one block. Then the method deletes the pods and the Events of the block.
 func (c *costRun) play(ctx context.Context, name, node string) (l block, err error) {
 	defer func() { err = errors.Join(err, c.clear(context.WithoutCancel(ctx))) }()
 	// The API server might still be deleting the objects of the previous block. The cost of these deletions must not

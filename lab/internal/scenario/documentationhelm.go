@@ -34,9 +34,9 @@ type helmReleases struct {
 	file  string                    // the document of the latest command
 }
 
-// apply returns the values that a release has after a call of helm. At the start of each document, only the release of
-// the first documented installation exists, because the documents describe alternatives. Within a document, apply
-// follows Helm's rules. If an upgrade drops values of the release, apply returns an error.
+// The method apply returns the values that a release has after a call of helm. At the start of each document, only the
+// release of the first documented installation exists, because the documents describe alternatives. Within a document,
+// the method follows Helm's rules. If an upgrade drops values of the release, the method returns an error.
 func (r *helmReleases) apply(file string, call helmCall) (map[string]any, error) {
 	if r.now == nil || r.file != file {
 		r.file, r.now = file, map[string]map[string]any{}

@@ -22,17 +22,18 @@ const (
 	costContainers = 4
 )
 
-// costVariable names the environment variable with the form of the scenario event-cost.
+// costVariable names the environment variable with the form of the scenario "event-cost".
 const costVariable = "PODLAPSE_EVENT_COST"
 
 // costKind is a kind of load, with the parameters of its measurement.
 type costKind struct {
-	cold         bool
-	rate         int // starts per second
-	earlier      int // number of Events in the namespace before the load
-	pods         int // number of pods in one block
-	agents       int // number of agents that run at the same time
-	counterparts int // number of bare pod watches in addition to the agents' pod watches, with the floor program
+	cold    bool
+	rate    int // starts per second
+	earlier int // number of Events in the namespace before the load
+	pods    int // number of pods in one block
+	agents  int // number of agents that run at the same time
+	// number of bare pod watches in addition to the agents' pod watches, including the watch of the floor program
+	counterparts int
 	pairs        int // number of pairs of blocks; each pair has one block on each node
 }
 
@@ -67,7 +68,7 @@ func (k costKind) target() time.Duration {
 }
 
 // agentCount returns the number of agents and bare watches on costNode. A bare watch costs as much as an agent. With
-// cold images, the result does not include the floor program, so the agents are charged for its watch.
+// cold images, the result does not include the floor program, so the cost of its watch counts as a cost of the agents.
 func (k costKind) agentCount() int { return k.agents + k.counterparts }
 
 // costKinds returns the loads of a form: "quick" or "whole". The scenario measures each load separately.
@@ -198,7 +199,7 @@ func followNode(ctx context.Context, group *errgroup.Group, b *bench.Bench, node
 	}
 }
 
-// byteCount is a writer that counts the bytes.
+// byteCount is a writer that counts the written bytes.
 type byteCount struct{ atomic.Int64 }
 
 // Write implements io.Writer.

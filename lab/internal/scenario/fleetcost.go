@@ -15,7 +15,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/synthetic"
 )
 
-// The load of the scenario fleet-cost.
+// The load of the scenario "fleet-cost".
 const (
 	fleetNodes       = 100 // number of nodes with pods
 	fleetPodsPerNode = 5
@@ -27,11 +27,11 @@ const (
 )
 
 // fleetCost measures how the cost of the agents grows with their number, on the lab's real API server and etcd. 100
-// synthetic nodes have pods. Each of these nodes has a watch like the watch of its kubelet. Further nodes have only an
-// agent: the API server must keep its watch open, but has nothing to send. A few nodes have a real agent, and each
-// other node has a bare watch with the same request instead. The scenario event-cost shows that an agent costs the API
-// server as much as a bare watch if the images are present. The scenario fleet-cost requires that an agent and a bare
-// watch receive the same number of bytes.
+// synthetic nodes have pods. Each of these nodes has a watch like the watch of its kubelet. Further nodes have an agent
+// but no pods: the API server must keep the agent's watch open, but has nothing to send. A few nodes have a real agent,
+// and each other node has a bare watch with the same request instead. The scenario "event-cost" shows that an agent
+// costs the API server as much as a bare watch if the images are present. The scenario "fleet-cost" requires that an
+// agent and a bare watch receive the same number of bytes.
 //
 // kwok could simulate the nodes too, but kwok has no container runtime. Each agent would then need the Events of each
 // pod, which agents on real nodes do not need.
@@ -164,11 +164,12 @@ func (f *fleet) keepAlive(ctx context.Context) error {
 	return all.Wait()
 }
 
-// open opens bare watches at the same time: one for each element of the list "into", from the index first. Each watch
-// counts its bytes in its element. If the element is nil, the watch does not count.
+// The method open opens bare watches at the same time: one watch for each element of the list "into" from the index
+// "first". Each watch counts its received bytes in its element of the list. If the element is nil, the watch does not
+// count its bytes.
 func (f *fleet) open(ctx context.Context, group *errgroup.Group, into []*byteCount, first int) error {
 	opening, _ := errgroup.WithContext(ctx)
-	opening.SetLimit(64) // the TLS handshakes of more connections would only wait for the two cores
+	opening.SetLimit(64) // with more connections, the TLS handshakes would only wait for the two cores
 	for i, count := range into[first:] {
 		received := io.Discard
 		if count != nil {

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// The size and the load of the cluster for which the scenario fleet-cost extrapolates its measurements.
+// The size and the load of the cluster for which the scenario "fleet-cost" extrapolates its measurements.
 const (
 	largeFleet  = 5000 // number of nodes, each with one agent
 	largeStarts = 100  // starts per second
 )
 
-// fleetSize contains the measurements of the scenario fleet-cost with one number of agents. Each list has one value for
-// each pair of blocks. All costs are the costs of the agents alone.
+// fleetSize contains the measurements of the scenario "fleet-cost" with one number of agents. Each list has one value
+// for each pair of blocks. All costs are the costs of the agents alone.
 type fleetSize struct {
 	agents      int
 	rollout     []time.Duration // CPU time of the API server and etcd while all bare watches open at once
@@ -33,7 +33,8 @@ type regression struct {
 	meanX, deviation float64 // mean of the numbers of agents, and sum of their squared deviations from the mean
 }
 
-// regress returns the line with the least squared error. It needs at least three points with two numbers of agents.
+// regress returns the line with the least squared error. The function needs at least three points, and these points
+// must have at least two different numbers of agents.
 func regress(x, y []float64) (r regression) {
 	n := float64(len(x))
 	r.points = len(x)

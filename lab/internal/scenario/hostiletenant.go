@@ -14,7 +14,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/prometheus"
 )
 
-// The durations in the scenario hostile-tenant. The injected faults are long, so that a delay from the machine's load
+// The durations in the scenario "hostile-tenant". The injected faults are long, so that a delay from the machine's load
 // cannot be mistaken for a fault.
 const (
 	honestFault = 2 * time.Second // duration of each fault of an honest pod
@@ -24,7 +24,7 @@ const (
 	attackAtMost = 90 * time.Second // an attack stops after this time, even if the honest pods are still starting
 )
 
-// tenantRun is one run of the scenario hostile-tenant.
+// tenantRun is one run of the scenario "hostile-tenant".
 type tenantRun struct {
 	bench  *bench.Bench
 	exam   *exam
@@ -89,8 +89,8 @@ func hostileTenant(ctx context.Context, b *bench.Bench, v *Verdict) (err error) 
 	return e.report(ctx, v)
 }
 
-// If the agent does not have these flags yet, configure restarts the agent with these flags. configure then waits until
-// the agent has run for five seconds.
+// The method configure restarts the agent with the given flags, if the agent does not have these flags yet. Then the
+// method waits until the agent has run for five seconds.
 func (r *tenantRun) configure(ctx context.Context, flags ...string) error {
 	if err := r.bench.Node.RestartAgentWith(ctx, node.AgentChange{Flags: flags}); err != nil {
 		return err
@@ -199,7 +199,7 @@ func honestRows(block string) (rows []examRow) {
 			close(pulling)
 			return errors.Join(err, x.awaitReady(ctx))
 		}},
-		{"behind", "a cold image whose pull waits for another one: pull queue, then registry",
+		{"behind", "a cold image whose pull waits for another pull: pull queue, then registry",
 			func(ctx context.Context, x *examPod) error {
 				select {
 				case <-pulling:

@@ -18,7 +18,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// Limits for the results of the scenario hostile-tenant.
+// Limits for the results of the scenario "hostile-tenant".
 const (
 	mostResident = 60 << 20 // largest allowed resident memory, in bytes; the container's limit is 90 MiB
 	memoryEvery  = 500 * time.Millisecond

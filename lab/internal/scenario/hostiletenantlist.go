@@ -48,11 +48,11 @@ func hostileAttacks() []hostileAttack {
 			e.InvolvedObject.UID += types.UID(text)
 		})},
 		{name: "a flood of Events about own pods", try: floodOwn},
-		{name: "a flood of Events about pods that never were", try: floodNever},
+		{name: "a flood of Events about pods that never existed", try: floodNever},
 		{name: "own images pulled in 8760h", try: pulledOf(ownImages, 0, "8760h0m0s")},
 		{name: "an absent image pulled", try: pulledOf(ownImages, 0, "1.234s")},
 		{name: "others' images pulled in 8760h", try: pulledOf((*tenant).images, 0, "8760h0m0s")},
-		{name: "others' images pulled in an hour's time", try: pulledOf((*tenant).images, time.Hour, "3.5s")},
+		{name: "others' images pulled an hour from now", try: pulledOf((*tenant).images, time.Hour, "3.5s")},
 		{name: "others' images pulled three seconds from now", try: pulledOf((*tenant).images, 3*time.Second, "6.5s")},
 		{name: "others' images pulled a moment ago", try: pulledOf((*tenant).images, -time.Second, "2.5s")},
 		{name: "others' images pulled ten minutes ago", try: pulledOf((*tenant).images, -10*time.Minute, "4m2.5s")},

@@ -56,7 +56,7 @@ type accounts struct {
 	// time of the kubelet's Event about the pull; the kubelet creates this Event just before the pull enters the queue
 	pullsAt time.Time
 	runtime bench.RuntimeLog
-	network bench.Span                      // run time of the network plugin for the pod
+	network bench.Span                      // period in which the network plugin ran for the pod
 	stated  map[string]map[string]time.Time // times from each container's log
 	seen    bench.Arrival
 	calls   calls
@@ -114,13 +114,13 @@ func (p plan) ask(ctx context.Context, b *bench.Bench, seen bench.Arrival, c cal
 //   - pull, and unpack for the part after the last byte: from the request for the image until the image is complete.
 //     The runtime's log shows the time when the runtime starts to process the request. The kubelet measures the
 //     duration from its call.
-//   - init_run: from the time when the container runs until the process' last log line. The runtime's timestamp for
+//   - init_run: from the time when the container runs until the process's last log line. The runtime's timestamp for
 //     the start of the container is between the request and the response. The first log line can be earlier or later
 //     than this timestamp.
 //   - post_start_hook: from the time when the container runs until the hook's last log line.
 //   - startup_probe, readiness_probe: from the end of the previous step until the probe logs its success. About ten
-//     milliseconds later, the kubelet learns the result, and then the API server. The kubelet logs the time when
-//     the kubelet learns the result of a readiness probe.
+//     milliseconds later, the kubelet learns the result. The API server learns the result from the kubelet. The kubelet
+//     logs the time when the kubelet learns the result of a readiness probe.
 func (p plan) lengths(a accounts) []knownLength {
 	lengths := []knownLength{
 		{phase: p.mountPhase(), injected: p.secretAfter,
@@ -204,9 +204,9 @@ func (a accounts) runningAt(container string) time.Time {
 	return reported
 }
 
-// controlPlane returns the milestones with the API server's timestamps. Creation, binding and approval lie between a
-// request and its response. A milestone that the kubelet reports lies between its cause and the time when the
-// scenario's watch receives the milestone.
+// controlPlane returns the milestones with the API server's timestamps. The times of the creation, the binding and the
+// approval lie between a request and its response. A milestone that the kubelet reports lies between its cause and the
+// time when the scenario's watch receives the milestone.
 func (p plan) controlPlane(a accounts) ([]knownMilestone, []knownSpan) {
 	created := a.calls.created
 	scheduled := bench.Span{StartAt: created.StartAt, EndAt: a.boundAt}

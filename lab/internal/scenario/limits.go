@@ -9,7 +9,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// The constant exact is the largest accepted distance between a phase on the node's clock and the truth. The truth
+// The constant "exact" is the largest accepted distance between a phase on the node's clock and the truth. The truth
 // itself can have an error of this size, because logs show the start of a phase some milliseconds late, and the end
 // some milliseconds early.
 const exact = 50 * time.Millisecond
@@ -60,14 +60,14 @@ type reading struct {
 	injected              time.Duration
 	happened              bench.Span    // true times
 	begunEarlier          time.Duration // longest time by which the phase can start before its first log line
-	begunLater            time.Duration // longest delay of the runtime's start time after the true start
+	begunLater            time.Duration // longest time by which the runtime's start time is later than the true start
 	endedLater            time.Duration // longest time by which the phase can end after its last log line
 	waited                time.Duration // time for which tasks waited for a CPU or the disk near the two ends
 	reported              bench.Span    // ends of the phase according to the agent
 	measured, stated      time.Duration
 	missing               bool
 	mergedIn              string // name of the phase that contains this phase, completely or partly
-	// The field partly is the total duration of the unattributed phases that can contain a part of this phase.
+	// The field "partly" is the total duration of the unattributed phases that can contain a part of this phase.
 	partly time.Duration
 }
 

@@ -115,7 +115,8 @@ func has(stored []corev1.Event, reason, container string) bool {
 	})
 }
 
-// judgeLosses requires that the agent reports exactly the lost Events about pulls whose loss the agent can prove.
+// judgeLosses checks the lost Events about pulls. The agent must report exactly those lost Events whose loss the agent
+// can prove.
 func (j *pullJudge) judgeLosses(lost []string, stored []corev1.Event, timeline agent.Timeline, counted float64) {
 	v := j.verdict
 	for _, reason := range [...]string{pullingReason, pulledReason} {
@@ -167,8 +168,8 @@ func (j *pullJudge) judgeLossy(ctx context.Context, c pullCase, lost []string, t
 		}
 		pulls := timeline.PullsOf(want.container)
 		if len(truth) != 1 || len(pulls) != 1 {
-			j.verdict.Problem("%s: the agent must report %d pulls, but reports %d; want exactly one", want.container,
-				len(truth), len(pulls))
+			j.verdict.Problem("%s: the logs show %d pulls, and the agent reports %d, want one pull in both",
+				want.container, len(truth), len(pulls))
 			continue
 		}
 		j.view = view{events: of.events && !slices.Contains(lost, pulledReason+"/"+want.container), runtime: of.runtime}

@@ -151,8 +151,8 @@ func lifeOf(t agent.Timeline, container string) (l life) {
 	return l
 }
 
-// earlierStretch returns the interval of the earlier of two instants. If the argument "two" is false, a is not set, and
-// earlierStretch returns b.
+// earlierStretch returns the interval of the earlier of two instants. If the argument "two" is false, the argument "a"
+// is not set, and the result is the argument "b".
 func earlierStretch(two bool, a, b stretch) stretch {
 	if !two {
 		return b
@@ -166,8 +166,8 @@ func earlierStretch(two bool, a, b stretch) stretch {
 	return a
 }
 
-// laterStretch returns the interval of the later of two instants. If the argument "two" is false, a is not set, and
-// laterStretch returns b.
+// laterStretch returns the interval of the later of two instants. If the argument "two" is false, the argument "a" is
+// not set, and the result is the argument "b".
 func laterStretch(two bool, a, b stretch) stretch {
 	if !two {
 		return b

@@ -105,7 +105,7 @@ func (p *pageRun) judgePull(timeline agent.Timeline) error {
 	}
 	p.verdict.Compared++
 	if !strings.Contains(reported, shownSeconds(length)) || !strings.Contains(reported, "registry") {
-		p.verdict.Problem("pod %s: the box of the phase pull must show %s and the registry, but shows %q",
+		p.verdict.Problem("pod %s: the box of the phase \"pull\" must show %s and the registry, but shows %q",
 			timeline.Name, shownSeconds(length), reported)
 	}
 	j := slices.IndexFunc(timeline.Pulls, func(pull agent.Pull) bool { return pull.Container == phase.Container })

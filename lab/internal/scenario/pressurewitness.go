@@ -160,9 +160,9 @@ func (w *pressureWitness) reportedShare(p agent.Pressure) float64 {
 	return p.CPU
 }
 
-// For each long phase, judge compares the pressure that the agent reports with the measured pressure. At least one
-// phase must have high pressure. If the argument "phases" is not empty, this argument must contain the phase. The
-// verdict must also mention the pressure.
+// For each long phase, the method judge compares the pressure that the agent reports with the measured pressure. At
+// least one phase must have high pressure. If the argument "phases" is not empty, this argument must contain the phase.
+// The verdict must also mention the pressure.
 func (w *pressureWitness) judge(timeline agent.Timeline, v *Verdict, phases ...string) {
 	if !w.measured {
 		v.Note("this kernel does not measure pressure")
@@ -172,7 +172,7 @@ func (w *pressureWitness) judge(timeline agent.Timeline, v *Verdict, phases ...s
 	defer w.mu.Unlock()
 	const (
 		within         = 0.1
-		documentedHigh = 0.5 // docs/node.md: a verdict mentions pressure from this share
+		documentedHigh = 0.5 // docs/node.md: a verdict mentions the pressure if the share is at least this value
 	)
 	high := false
 	for _, phase := range timeline.Phases {

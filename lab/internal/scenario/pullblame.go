@@ -44,7 +44,7 @@ func (j *pullJudge) judgeBlame(what, container string, truth []bench.Attempt, ti
 			continue
 		}
 		if under := sharedDuration(phase, last.Call.StartAt, last.Asked.EndAt); under > exact+slack {
-			j.verdict.Problem("%s: the registry was busy for %s of the unattributed time, so the phase pull "+
+			j.verdict.Problem("%s: the registry was busy for %s of the unattributed time, so the phase \"pull\" "+
 				"must be among the "+
 				"candidates %q", what, seconds(under), phase.MergedWith)
 		}

@@ -176,7 +176,7 @@ func (j *pullJudge) judgeOpenPulls(watched *liveWatch) {
 		j.verdict.Problem("%d responses contain an open phase without a call to the runtime: %s", wrong[text], text)
 	}
 	if right == 0 && j.view.isFull() {
-		j.verdict.Problem("the agent never reported the phase pull for a pod whose image was arriving")
+		j.verdict.Problem("the agent never reported the phase \"pull\" for a pod whose image was arriving")
 	}
 	j.verdict.Note("%d open phases named a pull or an unpacking that was in progress", right)
 }

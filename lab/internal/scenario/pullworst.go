@@ -76,7 +76,7 @@ func (s view) worstError(a bench.Attempt, near neighborInstants) time.Duration {
 	if !near.after.IsZero() {
 		worst += near.after.Sub(a.Call.EndAt)
 	}
-	if !s.runtime { // without the runtime, the pod's status dates the steps before and after the pull
+	if !s.runtime { // without the runtime, the times of the steps before and after the pull are from the pod's status
 		worst += 2 * stampUnit
 	}
 	return max(0, worst)
@@ -126,8 +126,8 @@ func (s view) worstBackoff(attempts []bench.Attempt, near neighborInstants) (wor
 }
 
 // The method limit returns the largest accepted error of a duration. For an agent with all sources, this error is the
-// constant exact. For other agents, the method adds the agent's stated error, which must not exceed the error that the
-// agent's evidence allows.
+// constant "exact". For other agents, the method adds the agent's stated error, which must not exceed the error that
+// the agent's evidence allows.
 func (j *pullJudge) limit(what string, stated json.Number, worst time.Duration) time.Duration {
 	if j.view.isFull() && worst == 0 {
 		return exact
@@ -140,7 +140,7 @@ func (j *pullJudge) limit(what string, stated json.Number, worst time.Duration) 
 }
 
 func (j *pullJudge) capped(what string, stated, worst time.Duration) time.Duration {
-	if stated > worst+exact { // the truth can be wrong by up to the constant exact
+	if stated > worst+exact { // the truth can be wrong by up to the constant "exact"
 		j.verdict.Problem("%s: the agent states an error of %s, but its evidence allows at most %s", what,
 			seconds(stated), seconds(worst))
 		return worst

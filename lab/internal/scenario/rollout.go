@@ -103,8 +103,8 @@ func restartAndKeep(ctx context.Context, b *bench.Bench) error {
 	return work.Wait()
 }
 
-// judgeRollout makes three checks that judgeRestarts does not make: each restart started a new agent, no agent repeated
-// a record, and no agent printed an incomplete record.
+// judgeRollout makes three checks in addition to those of judgeRestarts: each restart started a new agent, no agent
+// repeated a record, and no agent printed an incomplete record.
 func judgeRollout(v *Verdict, records agent.Records, restarts, agents int) {
 	v.Compared++
 	if agents != restarts+1 {

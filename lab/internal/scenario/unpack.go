@@ -14,7 +14,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/registry"
 )
 
-// The amounts of data take some seconds to unpack or to download.
+// The sizes and rates of the images, and limits. With these sizes and rates, the unpacking of many files and the slow
+// downloads each take some seconds.
 const (
 	unpackFiles    = 40_000
 	unpackAtLeast  = time.Second // if unpacking takes less time, the machine is too fast for this number of files
@@ -146,7 +147,7 @@ func (j *pullJudge) judgeUnpacked(ctx context.Context, c pullCase, unpacks bool,
 }
 
 // judgeUndivided checks an agent without evidence of the last byte. The agent must report the total duration of pull
-// and unpacking. The agent must list pull and unpack as candidates, and must not name a cause.
+// and unpacking. The agent must list the phases "pull" and "unpack" as candidates, and must not name a cause.
 func (j *pullJudge) judgeUndivided(c pullCase, a bench.Attempt, timeline agent.Timeline) {
 	var both time.Duration
 	for _, phase := range timeline.Phases {

@@ -33,10 +33,10 @@ type Pace struct {
 func Usual() Pace {
 	const ms = time.Millisecond
 	return Pace{Pickup: 20 * ms,
-		// containerd with a network plugin needs about this duration. Neither the synthetic runtime nor CRI provides
-		// the time of a pull. Therefore, the agent must query the runtime before the sandbox exists. Otherwise, the
-		// agent cannot know that an image was already present. In this test, the agent shares two cores with an entire
-		// cluster.
+		// containerd with a network plugin needs about this duration. Before the sandbox exists, the agent must query
+		// the runtime. A later query cannot show that an image was already present, because the synthetic runtime and
+		// CRI do not provide the time of a pull. In this test, the query can take long, because the agent shares two
+		// cores with an entire cluster.
 		Network: 300 * ms,
 		Pull:    500 * ms, Create: 20 * ms, Start: 30 * ms}
 }
@@ -140,7 +140,7 @@ func (s *start) image(ctx context.Context, name, image string, cold bool) error 
 			fmt.Sprintf("Container image %q already present on machine and can be accessed by the pod", image))
 	}
 	pulling := s.pod.event(name, "Pulling", fmt.Sprintf("Pulling image %q", image), time.Now())
-	askedAt := time.Now() // as in the kubelet, the measured duration starts after the choice of the Event's name
+	askedAt := time.Now() // as in the kubelet, the measured duration starts after the name of the Event is chosen
 	if err := s.send(ctx, pulling); err != nil {
 		return err
 	}

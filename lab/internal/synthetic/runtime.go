@@ -37,7 +37,7 @@ type Runtime struct {
 	stores        bool // true if the runtime has containerd's store of sandboxes
 
 	mu         sync.Mutex
-	sandboxes  map[string][]*runtimeapi.PodSandbox // for each UID of a pod; the field containers has the same keys
+	sandboxes  map[string][]*runtimeapi.PodSandbox // key: UID of the pod; the field "containers" has the same keys
 	containers map[string][]*runtimeapi.Container
 	statuses   map[string]*runtimeapi.ContainerStatus // by the ID of the container
 	images     map[string]bool
