@@ -138,11 +138,8 @@ func (t Timeline) describePhase(phase Phase, spans []Span) string {
 func (t Timeline) describePlain(phase Phase, spans []Span) string {
 	row, container := rowOf(phase), spans[0].Container
 	if phase == PhasePullQueue {
-		if image := t.blockerOf(spans); image != "" {
-			return "queued behind " + image + " on this node"
-		}
-		if n := t.aheadOf(spans); n > 1 {
-			return fmt.Sprintf("queued behind %d pulls on this node", n)
+		if text := t.describeQueue(spans); text != "" {
+			return text
 		}
 	}
 	switch row.about {

@@ -9,31 +9,45 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// blockerOf returns the image whose pull delayed all waiting pulls in the given spans the longest. blockerOf returns an
-// empty text if different images delayed these pulls, or if such an image is unknown.
-func (t Timeline) blockerOf(spans []Span) (image string) {
+// describeQueue describes the wait in the node's pull queue in the given spans. The text is empty if the evidence names
+// no other pull. If several pulls were ahead, the text does not blame one of them for the whole wait.
+func (t Timeline) describeQueue(spans []Span) string {
+	image, behind := t.blockerOf(spans)
+	ahead := t.aheadOf(spans)
+	var wait time.Duration
+	for _, s := range spans {
+		wait += s.Duration()
+	}
+	others := "other pulls"
+	if ahead > 1 {
+		others = fmt.Sprintf("%d pulls", ahead)
+	}
+	switch {
+	case image != "" && wait-behind < max(leastBlocked, wait/10):
+		return "queued behind " + image + " on this node"
+	case image != "":
+		return fmt.Sprintf("queued behind %s on this node (%s behind %s)", others, seconds(behind), image)
+	case ahead > 1:
+		return fmt.Sprintf("queued behind %s on this node", others)
+	}
+	return ""
+}
+
+// blockerOf returns the image whose pull delayed all waiting pulls in the given spans the longest, and the time of this
+// delay. blockerOf returns an empty text if different images delayed these pulls, or if such an image is unknown.
+func (t Timeline) blockerOf(spans []Span) (image string, behind time.Duration) {
 	for _, s := range spans {
 		if s.Duration() < leastBlocked {
 			continue
 		}
-		blocker := t.blockerOfContainer(s.Container)
-		if blocker == "" || image != "" && blocker != image {
-			return ""
+		i := slices.IndexFunc(t.Pulls, s.belongsTo)
+		if i < 0 || t.Pulls[i].BlockedBy == nil || image != "" && t.Pulls[i].BlockedBy.Image != image {
+			return "", 0
 		}
-		image = blocker
+		image = t.Pulls[i].BlockedBy.Image
+		behind += t.Pulls[i].BlockedBy.Waited
 	}
-	return image
-}
-
-// blockerOfContainer returns the image that delayed a container's pull the longest, or an empty text if unknown.
-func (t Timeline) blockerOfContainer(container string) (image string) {
-	var longest time.Duration
-	for _, p := range t.Pulls {
-		if p.Container == container && p.BlockedBy != nil && p.BlockedBy.Waited > longest {
-			image, longest = p.BlockedBy.Image, p.BlockedBy.Waited
-		}
-	}
-	return image
+	return image, behind
 }
 
 // aheadOf returns the number of pulls that were ahead in the node's queue. aheadOf returns 0 if more than one pull in
