@@ -167,7 +167,7 @@ func (p *promRun) judgeClassic(ctx context.Context) error {
 // start-ups.
 var (
 	startupEdges = []float64{0, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600, math.Inf(1)}
-	pullEdges    = []float64{0, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, math.Inf(1)}
+	pullEdges    = []float64{0, 1, 5, 15, 60, 300, math.Inf(1)}
 )
 
 // bucketOf returns the edges of the bucket that contains the given number of seconds.

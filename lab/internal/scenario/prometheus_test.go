@@ -16,7 +16,7 @@ func TestBucketOf(t *testing.T) {
 	}{
 		{startupEdges, 0.01, 0, 0.025}, {startupEdges, 2.5, 1, 2.5}, {startupEdges, 2.6, 2.5, 5},
 		{startupEdges, 7, 5, 10}, {startupEdges, 15, 10, 20},
-		{pullEdges, 0.01, 0, 0.25}, {pullEdges, 7, 5, 10}, {pullEdges, 15, 10, 30}, {pullEdges, 25, 10, 30},
+		{pullEdges, 0.01, 0, 1}, {pullEdges, 7, 5, 15}, {pullEdges, 15, 5, 15}, {pullEdges, 25, 15, 60},
 		{pullEdges, 301, 300, math.Inf(1)},
 	} {
 		if low, high := bucketOf(test.edges, test.seconds); low != test.low || high != test.high {
