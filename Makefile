@@ -120,7 +120,7 @@ vet: ## Check the formatting and run go vet.
 	cd lab && go vet ./...
 	cd lab/tools/otlp && go vet ./...
 
-lint: $(GOLANGCI_LINT) ## Run golangci-lint on both modules; LINTFLAGS='--disable lll' leaves out long lines.
+lint: $(GOLANGCI_LINT) ## Run golangci-lint on both modules; LINTFLAGS='--disable lll' ignores long lines.
 	@status=0; for module in . lab; do (set -x; cd $$module && $(GOLANGCI_LINT) run $(LINTFLAGS) ./...) || status=1; done; exit $$status
 
 $(GOLANGCI_LINT):
@@ -145,7 +145,7 @@ unit: ## Run the tests that need no node.
 	cd lab && go test -count=1 $(RACE) ./...
 
 # Linking a test program takes as long as running it, so make builds each test program only once.
-stress-tests: ## Run the tests without a node N=10 times, each on one thread, in random order, beside two busy loops per core.
+stress-tests: ## Run the tests that need no node N=10 times, each program on one thread, in random order, while each core also runs two busy loops.
 	@set -e; work="$$(mktemp -d)"; loops=; trap 'kill $$loops 2>/dev/null; rm -rf "$$work"' EXIT; trap 'exit 1' INT TERM; \
 	for module in . lab; do \
 		(cd $$module; go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}' ./... | while read -r dir; do \
@@ -160,7 +160,7 @@ stress-tests: ## Run the tests without a node N=10 times, each on one thread, in
 		echo "run $$run took $$(($$(date +%s) - began)) s"; \
 	done; exit $$status
 
-fuzz: ## Run each fuzz target for FUZZTIME inputs, or for a duration.
+fuzz: ## Run each fuzz target with FUZZTIME=10000x inputs, or for a duration such as FUZZTIME=30s.
 	@set -e; grep -rl '^func Fuzz' --include='*_test.go' pkg internal | while read -r file; do \
 		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z]*\)(.*/\1/p' "$$file"); do \
 			echo "fuzz $$target in $$(dirname "$$file") for $(FUZZTIME)"; \

@@ -1,4 +1,4 @@
-{{/* Labels of an object. The argument is a list of the root and the component. */}}
+{{/* Labels of an object. The argument is a list of the root context and the component. */}}
 {{- define "podlapse.labels" -}}
 {{- $root := index . 0 -}}
 app.kubernetes.io/name: podlapse
@@ -14,7 +14,7 @@ helm.sh/chart: {{ $root.Chart.Name }}-{{ $root.Chart.Version }}
 {{- if or .Values.podMonitor.enabled .Values.kubePrometheusStack.release }}true{{ end -}}
 {{- end -}}
 
-{{/* Labels by which a Prometheus operator selects objects. The argument is a list of the root and the object's own labels. */}}
+{{/* Labels by which a Prometheus operator selects objects. The argument is a list of the root context and the object's own labels. */}}
 {{- define "podlapse.selectedLabels" -}}
 {{- $labels := deepCopy (index . 1) -}}
 {{- with (index . 0).Values.kubePrometheusStack.release -}}
@@ -73,12 +73,12 @@ app.kubernetes.io/component: agent
 {{- if kindIs "bool" . }}{{ ternary "on" "off" . }}{{ else }}{{ . }}{{ end -}}
 {{- end -}}
 
-{{/* UID 0 if group 0 is not enough. The pod has no capabilities in both cases. */}}
+{{/* Not empty if the agent runs as UID 0, because group 0 is not enough. With UID 0 too, the pod has no capabilities. */}}
 {{- define "podlapse.asRoot" -}}
 {{- if or .Values.stateDir.enabled (eq .Values.runtime "microk8s") }}true{{ end -}}
 {{- end -}}
 
-{{/* Subjects of a role binding. The argument is a list of the root and the ServiceAccount. */}}
+{{/* Subjects of a role binding. The argument is a list of the root context and the ServiceAccount. */}}
 {{- define "podlapse.subjects" -}}
 subjects:
 - kind: ServiceAccount
