@@ -55,8 +55,7 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 	bySample := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_event_revision_samples_total",
 		Help: "Requests for the current resourceVersion of Events, by result. Event watches begin at this " +
-			"resourceVersion. The agent lists an Event that does not exist, because the response then contains only " +
-			"the resourceVersion.",
+			"resourceVersion. To get only the resourceVersion, the agent sends a list request that matches no Event.",
 	}, []string{"result"})
 	m := metrics{
 		starts: starts{byStart.WithLabelValues("revision"), byStart.WithLabelValues("history"),

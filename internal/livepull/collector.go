@@ -44,10 +44,10 @@ func NewCollector(now func() Snapshot) prometheus.Collector {
 				registrylabel.ReasonHelp+registrylabel.Help,
 			[]string{"registry", "reason"}, nil),
 		workloads: prometheus.NewDesc("podlapse_image_pulls_failing_workloads",
-			"Groups of workloads with a pod that waits for a pull in podlapse_image_pulls_failing. The value is "+
-				"always 1. A workload is an owner, or a pod without an owner. A hash assigns each workload to one "+
-				"of 64 groups. The group of a workload is the same on all nodes. The number of different groups "+
-				"is the minimum number of affected workloads."+
+			"One series, with the value 1, for each group of workloads with a failing pull in "+
+				"podlapse_image_pulls_failing. A workload is an owner, or a pod without an owner. A hash assigns "+
+				"each workload to one of 64 groups, which is the same group on all nodes. At least as many "+
+				"workloads are affected as there are different groups."+
 				registrylabel.ReasonHelp+registrylabel.Help,
 			[]string{"registry", "reason", "group"}, nil),
 	}

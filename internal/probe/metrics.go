@@ -35,7 +35,7 @@ func NewMetrics(registerer prometheus.Registerer, probes []Probe) *Metrics {
 			Name: "podlapse_probe_duration_seconds",
 			Help: "Duration of each stage of a probe attempt: \"dns\", \"connect\", \"tls\", \"first_byte\" (from " +
 				"the open connection to the first byte of the response) and \"total\" (the whole attempt). For " +
-				"a result other than \"ok\", the label stage is the stage in which the attempt ended, and the " +
+				"a result other than \"ok\", the label \"stage\" names the stage in which the attempt ended, and the " +
 				"duration is the time from the start of this stage until the end of the attempt.",
 			Buckets:                         buckets,
 			NativeHistogramBucketFactor:     1.1,
