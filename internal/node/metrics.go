@@ -50,7 +50,7 @@ func NewMetrics(config MetricsConfig) prometheus.Collector {
 			"aspect=\"schedulable\": the node is not cordoned. aspect=\"warmed_up\": the Node object is at least as "+
 			"old as --node-warm-up.", "aspect"),
 		unavailable: desc("podlapse_node_unavailable", "Reasons why this node does not meet a requirement for its "+
-			"availability. The value is 1 while the reason applies. The label reason is the reason in the node's "+
+			"availability. The value is 1 while the reason applies. The label \"reason\" is the reason in the node's "+
 			"condition Ready, or one of \"Cordoned\", \"WarmingUp\", \"NodeObjectMissing\" and "+
 			"\"ConditionMissing\".", "aspect", "reason"),
 		pods: desc("podlapse_addon_pods", "Pods of an add-on on this node.", addon...),

@@ -140,7 +140,7 @@ type Span struct {
 // Duration returns the length of the span.
 func (s Span) Duration() time.Duration { return s.EndAt.Sub(s.StartAt) }
 
-// Pull is one attempt to get one container's image. Unknown instants, and the durations between them, are zero.
+// Pull is one attempt to get one container's image. An unknown instant is zero, and so is a duration with an unknown start or end.
 type Pull struct {
 	Container string
 	Kind      ContainerKind // the kind of the container

@@ -7,8 +7,8 @@ import "time"
 const relistEvery = time.Second
 
 // The kubelet works on one container after the other, from the container's image to its start, without
-// interruption (startContainer in pkg/kubelet/kuberuntime). So the steps before the creation of a container
-// limit the time at which the kubelet checked the container's image.
+// interruption (startContainer in pkg/kubelet/kuberuntime). So the kubelet cannot have checked a container's image
+// before the steps of the earlier containers.
 
 // workStart returns the earliest possible time at which the kubelet started work on a container, in the attempt that
 // created the container. At this time, the sandbox ran and the earlier init containers had ended. Every container that

@@ -30,7 +30,7 @@ func examStages(seed uint64) []examStage {
 	}
 }
 
-// drawnRows is the number of rows in the exam with randomly drawn faults.
+// drawnRows is the number of the exam's rows whose faults are drawn at random.
 const drawnRows = 8
 
 // onePod returns a pod with one container. readyAfter is the time from the start of the container until it is ready.
