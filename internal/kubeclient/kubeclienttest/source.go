@@ -14,7 +14,7 @@ import (
 )
 
 // Patience is the time for which a test waits for an expected event.
-const Patience = 15 * time.Second
+const Patience = time.Minute
 
 // Begun returns the time at which the clock of each Source starts.
 func Begun() time.Time { return time.Date(2026, 8, 17, 12, 0, 0, 250e6, time.UTC) }
