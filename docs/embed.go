@@ -3,7 +3,8 @@ package docs
 
 import _ "embed"
 
-// OpenAPI is the OpenAPI 3.1 document of the agent's HTTP server; it refers to RecordsSchema as its neighbor.
+// OpenAPI is the OpenAPI 3.1 document of the agent's HTTP server; this document refers to RecordsSchema by a relative
+// path.
 //
 //go:embed openapi.json
 var OpenAPI []byte

@@ -151,7 +151,7 @@ func (c *config) keepTable() flags.Table {
 		},
 		{
 			Name: "record-observations", Variable: "RECORD_OBSERVATIONS", Value: "FILE",
-			Help: "file to which the agent appends every observation, at most 256 MiB. The command \"podlapse-agent " +
+			Help: "file (at most 256 MiB) to which the agent appends every observation. The command \"podlapse-agent " +
 				"replay FILE\" shows the start-ups in this file",
 			Set: flags.Text(&c.recordObservations),
 		},

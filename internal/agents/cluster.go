@@ -84,8 +84,8 @@ func (c *Cluster) route(pod, scheme string, port int, prefix string) *route {
 	return c.routes[prefix]
 }
 
-// NodeOf returns the node of a pod. If the pod has no node, NodeOf fails with ErrNotBound. If the pod does not
-// exist, NodeOf fails with a *client.Refusal with the status 404.
+// NodeOf returns the node of a pod. If the pod has no node, NodeOf fails with ErrNotBound. If the pod does not exist,
+// the error is a *client.Refusal with the status 404.
 func (c *Cluster) NodeOf(ctx context.Context, namespace, name string) (string, error) {
 	pod, err := get[pod](ctx, c, wholeObjects, nil, "namespaces", namespace, "pods", name)
 	if err != nil {
@@ -97,12 +97,12 @@ func (c *Cluster) NodeOf(ctx context.Context, namespace, name string) (string, e
 	return pod.Spec.NodeName, nil
 }
 
-// Namespaces lists the names of at most 500 namespaces.
+// Namespaces returns the names of at most 500 namespaces.
 func (c *Cluster) Namespaces(ctx context.Context) ([]string, error) {
 	return c.names(ctx, "namespaces")
 }
 
-// Pods lists the names of at most 500 pods of a namespace.
+// Pods returns the names of at most 500 pods of a namespace.
 func (c *Cluster) Pods(ctx context.Context, namespace string) ([]string, error) {
 	return c.names(ctx, "namespaces", namespace, "pods")
 }

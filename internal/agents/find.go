@@ -24,7 +24,7 @@ const defaultPort = 9717
 // ErrNoAgent means that the search found no pod of an agent.
 var ErrNoAgent = errors.New("no agent found")
 
-// Agent is an agent that Agents found in a cluster, or an agent whose address the user gave.
+// Agent is an agent that the method Agents found in a cluster, or an agent whose address the user gave.
 type Agent struct {
 	client.Client
 	Node  string // empty if only the agent's address is known
@@ -56,7 +56,7 @@ func (a Agent) release() {
 	}
 }
 
-// list, object and pod contain only the fields that this package reads.
+// The types list, object and pod contain only the fields that this package reads.
 type list[O any] struct {
 	Metadata struct {
 		Continue string `json:"continue"`
@@ -99,8 +99,8 @@ type container struct {
 	} `json:"readinessProbe"`
 }
 
-// Agents lists one agent for each node, sorted by the nodes' names. If the argument "node" is not empty, Agents lists
-// only the agent of this node. If Agents finds no agent, the error is ErrNoAgent.
+// Agents returns one agent for each node, sorted by the nodes' names. If the argument "node" is not empty, the result
+// contains only the agent of this node. If the result would be empty, the error is ErrNoAgent.
 func (c *Cluster) Agents(ctx context.Context, node string) ([]Agent, error) {
 	query := firstPage()
 	query.Set("labelSelector", labels)
@@ -111,7 +111,7 @@ func (c *Cluster) Agents(ctx context.Context, node string) ([]Agent, error) {
 	for {
 		page, err := get[list[pod]](ctx, c, wholeObjects, query, "namespaces", c.namespace, "pods")
 		if expired(err) && query.Get("continue") != "" {
-			query.Del("continue") // the API server no longer accepts the continue token, so the list must start again
+			query.Del("continue") // the API server no longer accepts the continue token, so request page one again
 			continue
 		}
 		if err != nil {
@@ -150,7 +150,7 @@ func expired(err error) bool {
 	return errors.As(err, &refused) && refused.Status == http.StatusGone
 }
 
-// better reports whether the pod "p" is more likely to be the agent of the node than the other pod, the argument
+// The method "better" reports whether the pod "p" is more likely to be the node's agent than the pod in the argument
 // "than". During a rollout, a node can have two agent pods.
 func (p pod) better(than pod) bool {
 	if a, b := p.Metadata.DeletionTimestamp == "", than.Metadata.DeletionTimestamp == ""; a != b {

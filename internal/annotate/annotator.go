@@ -92,7 +92,7 @@ func (a *Annotator) Run(ctx context.Context) error {
 	}
 }
 
-// Seen processes a new state of a pod's object. Seen keeps data only about pods that request annotations.
+// Seen handles a new state of a pod's object. Seen keeps data only about pods that request annotations.
 func (a *Annotator) Seen(pod *corev1.Pod) {
 	uid := string(pod.UID)
 	now, asks := read(pod)

@@ -53,9 +53,9 @@ func read(pod *corev1.Pod) (asking, bool) {
 	return a, true
 }
 
-// owns reports whether the manager applied an annotation and no other client changed the annotation later. The fields
-// are JSON keys with a prefix (k8s.io/apimachinery, FieldsV1). The characters of an annotation's name need no
-// escaping in JSON.
+// The function "owns" reports whether the manager applied an annotation and no other client changed the annotation
+// later. The fields are JSON keys with a prefix (k8s.io/apimachinery, FieldsV1). The characters of an annotation's name
+// need no escaping in JSON.
 func owns(fields []metav1.ManagedFieldsEntry, annotation string) bool {
 	for _, entry := range fields {
 		if entry.Manager == Manager && entry.Operation == metav1.ManagedFieldsOperationApply && entry.FieldsV1 != nil &&

@@ -179,8 +179,8 @@ func (a agentQuery) ofWorkload(ctx context.Context, r resource) ([]api.Record, [
 			"error is: %w", len(failed), r, failed[0])
 	}
 	return nil, nil, fmt.Errorf(
-		"%w: no agent knows a pod of %s: check the name and the namespace (-n). An agent remembers only the latest "+
-			"deleted pods",
+		"%w: no agent knows a pod of %s: check the name and the namespace (-n). Of the deleted pods, an "+
+			"agent remembers only the latest",
 		errUnknownPod,
 		r,
 	)
@@ -227,8 +227,8 @@ func (a agentQuery) record(ctx context.Context, pod resource) (api.Record, []err
 	}
 	return api.Record{}, nil, fmt.Errorf(
 		"%w: no agent knows the pod %s/%s (agents asked: %d): check the name and the namespace (-n). For a workload, "+
-			"use TYPE/NAME, for example deploy/%s. An agent remembers only the latest pods that were deleted while "+
-			"the agent ran",
+			"use TYPE/NAME, for example deploy/%s. Of the pods that were deleted while the agent ran, an agent "+
+			"remembers only the latest",
 		errUnknownPod,
 		pod.namespace,
 		pod.name,

@@ -35,9 +35,9 @@ type view[T any] struct {
 	object   func(T) any    // data of the item, for -o json and -o yaml
 	whole    func([]T) any  // data of all items in one object, for -o json and -o yaml without -w
 	empty    string         // text instead of an empty table
-	// With -w, the command prints a row again if the state of the row's item has changed. The function "id" identifies
-	// an item between two queries. The result of the function "state" must not contain durations that grow with time,
-	// because the command would then print every row after each query.
+	// With -w, the command prints a row again if the state of the row's item has changed. To compare the results of two
+	// queries, the command identifies each item by the function "id". The result of the function "state" must not
+	// contain durations that grow with time, because the command would then print every row after each query.
 	id, state func(T) string
 }
 

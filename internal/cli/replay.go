@@ -76,7 +76,7 @@ func runReplay(_ context.Context, call Call) int {
 		return code
 	}
 	if len(rest) == 0 {
-		return call.FailUsage(errors.New("FILE is required: name a recording, or use - for standard input"))
+		return call.FailUsage(errors.New("FILE is required: give the path of a recording, or use - for standard input"))
 	}
 	timelines, err := replay(rest[0])
 	if errors.Is(err, recording.ErrTruncated) {

@@ -14,7 +14,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// maxListed is the maximum number of start-ups in a list of all nodes together.
+// maxListed is the maximum number of start-ups in a list, for all nodes together.
 const maxListed = 20_000
 
 // startUps returns the view of a list of start-ups. If the argument "nodes" is true, the list has a column with the

@@ -109,8 +109,8 @@ func (t target) open(program string, getenv func(string) string) (agentAccess, e
 		}
 	}
 	if clientcmd.IsEmptyConfig(err) {
-		return agentAccess{}, errors.New("no kubeconfig found: set --kubeconfig or KUBECONFIG, or name an agent " +
-			"with --server")
+		return agentAccess{}, errors.New("no kubeconfig found: set --kubeconfig or KUBECONFIG, or set --server " +
+			"to the URL of an agent")
 	}
 	return agentAccess{}, fmt.Errorf("read kubeconfig: %w", err)
 }
@@ -134,7 +134,7 @@ func (t target) clientConfig(getenv func(string) string) clientcmd.ClientConfig 
 	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, overrides)
 }
 
-// ofServer lists the flags that the user set although these flags require --server.
+// ofServer returns the flags that require --server and that the user set.
 func (t target) ofServer() (given []string) {
 	for flag, is := range map[string]bool{
 		"--token-file":               t.token != "",

@@ -25,10 +25,10 @@ const (
 	maxContainerName = 63  // a DNS label
 )
 
-// oversized reports whether a text that identifies an Event or its pod is longer than every such text from the kubelet
-// or the API server. The client that creates an Event chooses all these texts except the namespace and the resource
-// version. The API server does not limit their length in core/v1 Events. If the agent cut an identifying text, two
-// objects could get the same identity. So convertEvent shortens only descriptive texts.
+// oversized reports whether a text that identifies an Event or its pod is too long to come from the kubelet or the API
+// server. The client that creates an Event chooses all these texts except the namespace and the resource version. The
+// API server does not limit their length in core/v1 Events. If the agent cut an identifying text, two objects could get
+// the same identity. So convertEvent shortens only descriptive texts.
 func oversized(event *corev1.Event) bool {
 	about := &event.InvolvedObject
 	return len(event.Name) > maxEventName || len(event.Namespace) > untrusted.MaxName ||

@@ -91,7 +91,7 @@ func newEventCache(limit int) *eventCache {
 	return &eventCache{namespaces: map[string]*share{}, limit: limit}
 }
 
-// of returns the remembered Events of a pod. A nil eventCache has no remembered Events.
+// The method "of" returns the remembered Events of a pod. A nil eventCache has no remembered Events.
 func (c *eventCache) of(w timeline.EventWatch) []pastEvent {
 	pod := involvedOf(w)
 	if s := c.namespaces[pod.namespace]; s != nil && s.pods[pod] != nil {
@@ -100,7 +100,7 @@ func (c *eventCache) of(w timeline.EventWatch) []pastEvent {
 	return nil
 }
 
-// forgot reports whether the cache might lack Events of the pod.
+// The method "forgot" reports whether the cache might lack Events of the pod.
 func (c *eventCache) forgot(w timeline.EventWatch) bool {
 	pod := involvedOf(w)
 	s := c.namespaces[pod.namespace]

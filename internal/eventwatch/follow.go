@@ -61,7 +61,7 @@ func (s *Source) watchOnce(ctx, lease context.Context, f *follower) bool {
 	return false
 }
 
-// refused reports to the health status why the API server refused the watch.
+// The method "refused" reports to the health status why the API server refused the watch.
 func (s *Source) refused(lease context.Context, err error) {
 	if lease.Err() == nil {
 		s.config.Report(false, "watch events: "+kubeclient.Explain(err, remedy))

@@ -47,7 +47,8 @@ func (f *follower) requests() []*request {
 	return f.pods
 }
 
-// replaces reports whether the watch "other" serves only one pod, and this pod also uses the shared watch f.
+// The method "replaces" reports whether the watch "other" serves only one pod, and this pod also uses the shared watch
+// f.
 func (f *follower) replaces(other *follower) bool {
 	return other.alone != nil && other.alone.shared == f
 }

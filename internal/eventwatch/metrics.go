@@ -13,7 +13,7 @@ type metrics struct {
 	unserved         prometheus.Counter
 }
 
-// starts counts opened watches by the point at which the watch begins.
+// The type "starts" counts opened watches by the point at which the watch begins.
 type starts struct{ revision, history, gap prometheus.Counter }
 
 func (c starts) count(from start) {
@@ -27,10 +27,10 @@ func (c starts) count(from start) {
 	}
 }
 
-// samples counts samples of the current revision of the API server's Events.
+// The type "samples" counts samples of the current revision of the API server's Events.
 type samples struct{ taken, failed prometheus.Counter }
 
-// refused counts ignored Events by reason.
+// The type "refused" counts ignored Events by reason.
 type refused struct {
 	oversized prometheus.Counter // the Event is longer than any Event of the kubelet
 	pod       prometheus.Counter // the Event has the UID of a requested pod, but another namespace, name or kind

@@ -13,7 +13,7 @@ type openTimes struct {
 	closed time.Duration // total time of the closed watches
 }
 
-// opened records that the API server accepted the watch, and returns the current time.
+// The method "opened" records that the API server accepted the watch, and returns the current time.
 func (s *Source) opened(f *follower) time.Time {
 	s.metrics.opened.Inc()
 	s.metrics.open.Inc()
@@ -24,8 +24,8 @@ func (s *Source) opened(f *follower) time.Time {
 	return f.openedAt
 }
 
-// proved records that a watch has delivered all existing Events. If the pod also has a shared watch, proved signals
-// the change to the shared watch.
+// The method "proved" records that a watch has delivered all existing Events. If the pod also has a shared watch, the
+// method signals the change to the shared watch.
 func (s *Source) proved(f *follower) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,7 +55,7 @@ func (s *Source) openFor() time.Duration {
 	return total
 }
 
-// waiting counts the requested pods that have no watch with a slot.
+// The method "waiting" counts the requested pods that have no watch with a slot.
 func (s *Source) waiting() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -178,7 +178,7 @@ func (s *Source) positionOf(list any) (p position, omitted int64, err error) {
 	return position{revision: revision, since: s.config.Now()}, omitted, nil
 }
 
-// sampled stores a sample. If the sample failed, the watches of the waiting pods begin without a sample.
+// The method "sampled" stores a sample. If the sample failed, the watches of the waiting pods begin without a sample.
 func (s *Source) sampled(p position, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

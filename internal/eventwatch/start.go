@@ -15,9 +15,9 @@ import (
 	"github.com/podlapse/podlapse/internal/kubeclient"
 )
 
-// maxHistory is the maximum number of existing Events in a namespace for which a watch begins with the history. The
-// API server has no watch cache for Events. So the API server reads all existing Events from etcd. This number of
-// Events costs about 10 ms of CPU.
+// maxHistory is the maximum number of existing Events in a namespace: above this number, a watch does not begin with
+// the history. The API server has no watch cache for Events. So the API server reads all existing Events from etcd.
+// This number of Events costs about 10 ms of CPU.
 const maxHistory = 1000
 
 // largeFor is the time for which the agent assumes that a namespace still has more than maxHistory Events.
@@ -217,7 +217,7 @@ func (s *Source) expired(f *follower, from start, err error) bool {
 	return true
 }
 
-// covers reports whether a watch delivers all Events about a pod that the agent has not observed before.
+// The method "covers" reports whether a watch delivers all Events about a pod that the agent has not observed before.
 func (s *Source) covers(from start, openedAt time.Time, p *request) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -228,8 +228,8 @@ func (s *Source) covers(from start, openedAt time.Time, p *request) bool {
 	return from.history || p.position != nil && p.position.revision >= from.revision
 }
 
-// awaits requests a sample if the sample will provide the pod's position, and reports whether it requested the
-// sample.
+// The method "awaits" requests a sample if the sample will provide the pod's position, and reports whether the method
+// requested the sample.
 func (s *Source) awaits(p *request) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -96,8 +96,8 @@ func (r *watchSession) advance(m *member) {
 	}
 }
 
-// holds reports whether the API server still had the revision at which the watch began. A slow API server can report
-// an expired revision some time after the watch opened.
+// The method "holds" reports whether the API server still had the revision at which the watch began. A slow API server
+// can report an expired revision some time after the watch opened.
 func (r *watchSession) holds() bool {
 	return r.proof.newest > r.from.revision || r.source.config.Now().Sub(r.openedAt) >= leaseTime
 }

@@ -18,14 +18,14 @@ const (
 	wideFor = 10 * time.Minute
 )
 
-// usage counts the Events of one shared watch.
+// The type "usage" counts the Events of one shared watch.
 type usage struct {
 	since          time.Time
 	received, used int
 }
 
-// wasteful reports whether a watch delivered many Events in a short time, and few of them concerned a requested pod.
-// When the count reaches the number "sample", wasteful starts a new count.
+// The method "wasteful" reports whether a watch delivered many Events in a short time, and few of them concerned a
+// requested pod. When the count reaches the number "sample", the method starts a new count.
 func (u *usage) wasteful(sample int, now time.Time) bool {
 	if u.received < sample {
 		return false
@@ -81,9 +81,9 @@ func (s *Source) reshare(f *follower) {
 	s.nudge()
 }
 
-// blocked reports whether a waiting watch of one pod cannot open because its namespace already has maxAlone of these
-// watches. In a wide namespace, the waiting watch opens when another pod of the namespace needs no more Events, or
-// releases its slot (yields). The caller must hold the lock.
+// The method "blocked" reports whether a waiting watch of one pod cannot open because its namespace already has
+// maxAlone of these watches. In a wide namespace, the waiting watch opens when another pod of the namespace needs no
+// more Events, or releases its slot (yields). The caller must hold the lock.
 func (s *Source) blocked(f *follower) bool {
 	if f.alone == nil {
 		return false
@@ -92,8 +92,8 @@ func (s *Source) blocked(f *follower) bool {
 	return slots >= maxAlone
 }
 
-// ownSlots counts the watches of single pods that have a slot in a namespace, and the part of these watches that is
-// about to release the slot. The caller must hold the lock.
+// ownSlots returns the number of watches of single pods that have a slot in a namespace, and how many of these watches
+// will soon release their slot. The caller must hold the lock.
 func (s *Source) ownSlots(namespace string) (slots, yielding int) {
 	for _, p := range s.requests {
 		if !p.own.hasSlot() || p.own.namespace != namespace {
@@ -107,9 +107,9 @@ func (s *Source) ownSlots(namespace string) (slots, yielding int) {
 	return slots, yielding
 }
 
-// yields reports whether the watch of a pod must release its slot, because a pod of the same namespace never had a
-// watch and cannot open its watch (blocked). After its first watch, a pod waits until a slot is free. If all pods took
-// turns, the API server would decode each Event once for each pod. The caller must hold the lock.
+// The method "yields" reports whether the watch of a pod must release its slot, because a pod of the same namespace
+// never had a watch and cannot open its watch (blocked). After its first watch, a pod waits until a slot is free. If
+// all pods took turns, the API server would decode each Event once for each pod. The caller must hold the lock.
 func (s *Source) yields(f *follower) bool {
 	if f.alone == nil || f.yielding {
 		return f.yielding

@@ -17,8 +17,8 @@ const (
 	lastBucket  = 17 * bucketsPerDouble
 )
 
-// durations counts durations in exponential buckets (api.DurationBucket). The size of the map does not depend on the
-// number of durations.
+// The type "durations" counts durations in exponential buckets (api.DurationBucket). The size of the map does not
+// depend on the number of durations.
 type durations map[int]api.DurationBucket
 
 func (d durations) add(length time.Duration) {

@@ -72,7 +72,7 @@ type Node struct {
 	Factor *float64
 	Lost   time.Duration // observed time minus expected time, per start-up
 	Why    string
-	// Merged lists the kinds of work that the node's evidence never separated from other work. Factor excludes these
+	// Merged contains the kinds of work that the node's evidence never separated from other work. Factor excludes these
 	// kinds of work.
 	Merged []string
 }

@@ -14,7 +14,7 @@ import (
 // Span is a time window. A zero Since means that the window has no start. A zero Until means the present.
 type Span struct{ Since, Until time.Time }
 
-// Contains reports whether a start-up that ended at settledAt is in the window. A start-up in progress has a zero
+// Contains returns true if a start-up that ended at settledAt is in the window. A start-up in progress has a zero
 // settledAt. Only a window that ends at the present contains start-ups in progress.
 func (s Span) Contains(settledAt time.Time) bool {
 	if settledAt.IsZero() {
@@ -145,8 +145,8 @@ func (t *Totals) Record() api.TotalsRecord {
 	return sums
 }
 
-// bounded returns the totals of each registry, sorted by name. If there are too many registries, bounded adds up the
-// registries with the fewest pulls in one entry.
+// bounded returns the totals of each registry, sorted by name. If there are too many registries, one entry contains the
+// sum of the registries with the fewest pulls.
 func (t *Totals) bounded() []*registryTotals {
 	all := slices.Collect(maps.Values(t.registries))
 	slices.SortFunc(all, func(x, y *registryTotals) int {

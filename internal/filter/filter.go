@@ -71,7 +71,7 @@ func (f Filter) MayMatch(k Key) bool {
 		(f.Gone == nil || *f.Gone == k.Gone)
 }
 
-// Match reports whether a start-up matches. Match checks only the detail, so the caller must check MayMatch first.
+// Match returns true if a start-up matches. Match checks only the detail, so the caller must check MayMatch first.
 func (f Filter) Match(d Detail) bool { return f.placed(d) && f.phased(d) }
 
 // NeedsDetail reports whether Match checks fields that only Detail contains.

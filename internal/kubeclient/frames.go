@@ -8,13 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Frames limits the size of a watch's events before the client decodes them. A frame is client-go's term for an
-// encoded event. With the zero value, the client reads events in the same way as client-go.
+// Frames is a limit on the size of a watch's events, which applies before the client decodes them. A frame is
+// client-go's term for an encoded event. With the zero value, the client reads events in the same way as client-go.
 type Frames struct {
 	// Max is the maximum size of an event in bytes. If Max is zero, Frames has no effect.
 	Max int
-	// Instead replaces an event that is larger than Max. If Instead is nil, a larger event ends the watch with an
-	// error.
+	// Instead is the replacement for an event that is larger than Max. If Instead is nil, a larger event ends the watch
+	// with an error.
 	Instead []byte
 	// Edit converts each event before the client decodes the event. Edit is optional, and can change the bytes in
 	// place. Each watch calls Edit from its own goroutine.
@@ -51,7 +51,7 @@ func withFrames(
 // SupportedMediaTypes implements runtime.NegotiatedSerializer.
 func (s framedSerializer) SupportedMediaTypes() []runtime.SerializerInfo { return s.types }
 
-// framer reads whole frames, within the limits in its field frames.
+// framer reads whole frames, within the limits in its field "frames".
 type framer struct {
 	runtime.Framer
 	frames Frames

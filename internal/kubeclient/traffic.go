@@ -9,8 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Traffic counts the agent's requests to the API server and the bytes of the responses. Traffic implements
-// prometheus.Collector for these counts, and is safe for concurrent use.
+// Traffic has counters for the agent's requests to the API server and for the bytes of the responses. Traffic
+// implements prometheus.Collector for these counters, and is safe for concurrent use.
 type Traffic struct {
 	requests, failed, bytes *prometheus.CounterVec
 }

@@ -92,7 +92,7 @@ func New(config Config) *Hub {
 	return h
 }
 
-// Changed records that a pod has changed, so that Run fetches the pod's new timeline. Changed never blocks.
+// Changed tells the Hub that a pod has changed, so that Run fetches the pod's new timeline. Changed never blocks.
 func (h *Hub) Changed(uid string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -102,7 +102,7 @@ func (h *Hub) Changed(uid string) {
 	h.changed[uid] = struct{}{}
 }
 
-// Gone records that a pod's object was deleted. Gone never blocks.
+// Gone tells the Hub that a pod's object was deleted. Gone never blocks.
 func (h *Hub) Gone(t timeline.Timeline) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -142,7 +142,7 @@ func (h *Hub) Follow(lastID string) (*Viewer, error) {
 	return v, nil
 }
 
-// Refused counts a viewer that the API's handler of the stream refused.
+// Refused adds 1 to the number of viewers that the API's handler of the stream refused.
 func (h *Hub) Refused() { h.metrics.refused.Inc() }
 
 // position parses the ID of an event. The second result is true only if the log contains all later events.

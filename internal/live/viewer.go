@@ -44,7 +44,7 @@ func (v *Viewer) take() ([]*Event, <-chan struct{}) {
 	return batch, h.news
 }
 
-// Disconnected counts a viewer that the server disconnected because the viewer does not read.
+// Disconnected adds 1 to the number of viewers that the server disconnected because they do not read.
 func (v *Viewer) Disconnected() { v.hub.metrics.slow.Inc() }
 
 // Close removes the viewer.

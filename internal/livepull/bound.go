@@ -37,7 +37,7 @@ func (s Snapshot) Bound(timelines []timeline.Timeline) []timeline.Timeline {
 	return bounded
 }
 
-// Undecided reports whether a download can change the open phase of a timeline: see Bound.
+// Undecided returns true if a download can change the open phase of a timeline: see Bound.
 func Undecided(t timeline.Timeline) bool {
 	if len(t.Phases) == 0 {
 		return false

@@ -44,10 +44,10 @@ func NewCollector(now func() Snapshot) prometheus.Collector {
 				registrylabel.ReasonHelp+registrylabel.Help,
 			[]string{"registry", "reason"}, nil),
 		workloads: prometheus.NewDesc("podlapse_image_pulls_failing_workloads",
-			"One series, with the value 1, for each group of workloads with a failing pull in "+
-				"podlapse_image_pulls_failing. A workload is an owner, or a pod without an owner. A hash assigns "+
-				"each workload to one of 64 groups, which is the same group on all nodes. At least as many "+
-				"workloads are affected as there are different groups."+
+			"Groups of workloads in which at least one workload has a failing pull, as in "+
+				"podlapse_image_pulls_failing. The value is always 1. A workload is an owner, or a pod without an "+
+				"owner. A hash assigns each workload to one of 64 groups. All nodes assign a workload to the same "+
+				"group. So the number of different groups in the cluster is the minimum number of affected workloads."+
 				registrylabel.ReasonHelp+registrylabel.Help,
 			[]string{"registry", "reason", "group"}, nil),
 	}

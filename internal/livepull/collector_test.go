@@ -22,8 +22,8 @@ func TestUnpackingPullIsNotQueued(t *testing.T) {
 			{Blobs: 1, Registry: "o.example", Repository: "big", StartedAt: after(2 * time.Second)}}}
 	want := `# HELP podlapse_image_pulls_queued Image pulls that the kubelet has requested and that have not ` +
 		`received content yet. These pulls wait in the node's pull queue, or for the registry's first response. If ` +
-		`the runtime does not report progress, this metric counts all pulls in progress. The label registry is the ` +
-		`host in the image reference. The content can come from a mirror of this host.
+		`the runtime does not report progress, this metric counts all pulls in progress. The label "registry" ` +
+		`contains the host in the image reference. The content can come from a mirror of this host.
 # TYPE podlapse_image_pulls_queued gauge
 podlapse_image_pulls_queued{registry="o.example"} 0
 podlapse_image_pulls_queued{registry="r.example"} 0
@@ -43,21 +43,21 @@ podlapse_image_pulls_unpacking 1
 
 func TestLivePullMetrics(t *testing.T) {
 	want := `# HELP podlapse_image_pulls_active Image pulls that are downloading content. Includes pulls by other ` +
-		`clients of the runtime. The label registry is the host in the image reference. The content can come from a ` +
-		`mirror of this host.
+		`clients of the runtime. The label "registry" contains the host in the image reference. The content can come ` +
+		`from a mirror of this host.
 # TYPE podlapse_image_pulls_active gauge
 podlapse_image_pulls_active{registry="docker.io"} 0
 podlapse_image_pulls_active{registry="ghcr.io"} 1
 podlapse_image_pulls_active{registry="r.example:5000"} 1
 # HELP podlapse_image_pulls_active_bytes Bytes that the pulls in podlapse_image_pulls_active have received so far. ` +
-		`The label registry is the host in the image reference. The content can come from a mirror of this host.
+		`The label "registry" contains the host in the image reference. The content can come from a mirror of this host.
 # TYPE podlapse_image_pulls_active_bytes gauge
 podlapse_image_pulls_active_bytes{registry="docker.io"} 0
 podlapse_image_pulls_active_bytes{registry="ghcr.io"} 7
 podlapse_image_pulls_active_bytes{registry="r.example:5000"} 30
 # HELP podlapse_image_pulls_oldest_age_seconds Age of the oldest image pull in progress. The age is the time ` +
-		`since the request for the pull. The label registry is the host in the image reference. The content can come ` +
-		`from a mirror of this host.
+		`since the request for the pull. The label "registry" contains the host in the image reference. The content ` +
+		`can come from a mirror of this host.
 # TYPE podlapse_image_pulls_oldest_age_seconds gauge
 podlapse_image_pulls_oldest_age_seconds{registry="docker.io"} 5
 podlapse_image_pulls_oldest_age_seconds{registry="ghcr.io"} 1

@@ -23,7 +23,8 @@ const (
 	stableAfter = time.Minute
 )
 
-// AddonState is the state of an add-on's pods on this node. Each count includes only pods of the previous count.
+// AddonState is the state of an add-on's pods on this node. Each field counts only pods that the field above it also
+// counts.
 type AddonState struct {
 	Addon
 	Pods      int

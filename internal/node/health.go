@@ -157,7 +157,7 @@ func (h Health) Aspects(now time.Time, warmUp time.Duration) []Aspect {
 	return aspects
 }
 
-// Available reports whether the node meets all requirements.
+// Available returns true if the node meets all requirements.
 func (h Health) Available(now time.Time, warmUp time.Duration) bool {
 	return !slices.ContainsFunc(h.Aspects(now, warmUp), func(a Aspect) bool { return !a.Given })
 }
@@ -165,7 +165,7 @@ func (h Health) Available(now time.Time, warmUp time.Duration) bool {
 // Latest holds the latest Health. The zero value holds an unknown Health. Latest is safe for concurrent use.
 type Latest struct{ health atomic.Pointer[Health] }
 
-// See stores the Health of a Node object.
+// See replaces the latest Health by the Health of a Node object.
 func (l *Latest) See(n *corev1.Node) {
 	h := HealthOf(n)
 	l.health.Store(&h)

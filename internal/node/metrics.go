@@ -14,7 +14,7 @@ type MetricsConfig struct {
 	WarmUp time.Duration
 }
 
-// metrics implements prometheus.Collector. At each scrape, metrics reads the current health and add-ons.
+// The type "metrics" implements prometheus.Collector. At each scrape, it reads the current health and add-ons.
 type metrics struct {
 	config MetricsConfig
 
@@ -61,7 +61,7 @@ func NewMetrics(config MetricsConfig) prometheus.Collector {
 			"restart in the last minute.", addon...),
 		restarts: desc("podlapse_addon_restarts_total", "Container restarts of an add-on, by the exit code of the "+
 			"previous run and the reason for its end. Excludes restarts before the agent first saw the pod. The "+
-			"label reason has the same values as in podlapse_container_restarts_total.",
+			"label \"reason\" has the same values as in podlapse_container_restarts_total.",
 			append(addon, "container", "reason", "exit_code")...),
 		addonsAvailable: desc("podlapse_addons_available", "Whether this node and all pods of its add-ons are "+
 			"available: 1 if all are available, 0 if not."),
@@ -70,7 +70,7 @@ func NewMetrics(config MetricsConfig) prometheus.Collector {
 		droppedAddons: dropped("addons", "Add-ons that are missing from scrapes because the node has too many "+
 			"add-ons, or because an add-on in a different namespace has the same name."),
 		droppedRestarts: desc("podlapse_addon_restarts_dropped_total",
-			"Container restarts that podlapse_addon_restarts_total does not count, because this metric has too "+
+			"Container restarts that podlapse_addon_restarts_total does not count, because that metric has too "+
 				"many series, or because an add-on in a different namespace has the same name."),
 	}
 }

@@ -48,7 +48,7 @@ type TracesConfig struct {
 	// While the agent is stopping, Done is not called for dropped start-ups, so that the next agent can send their
 	// traces. Done is not called for terminations and later events. Done must not block. Offer and Run call Done.
 	Done func(timeline.Timeline)
-	// Stopping reports whether the agent must stop. Stopping can return true before the context of Run is done.
+	// Stopping returns true if the agent must stop. Stopping can return true before the context of Run is done.
 	// Stopping must be safe to call from any goroutine.
 	Stopping func() bool
 }

@@ -17,8 +17,7 @@ type ledger struct {
 	tombstones []string          // UIDs of pods with a tombstone, oldest first
 }
 
-// Older reports whether a version of a pod is older than the known version, or whether the pod has a
-// tombstone.
+// Older returns true if a version of a pod is older than the known version, or if the pod has a tombstone.
 func (l *ledger) Older(uid, version string) bool {
 	return slices.Contains(l.tombstones, uid) || isBefore(version, l.versions[uid])
 }
@@ -26,7 +25,7 @@ func (l *ledger) Older(uid, version string) bool {
 // NewerThan reports whether the known version of a pod is newer than the version of a list.
 func (l *ledger) NewerThan(uid, list string) bool { return isBefore(list, l.versions[uid]) }
 
-// Note records a version of a pod that the store contains.
+// Note sets the known version of a pod: the version in the store.
 func (l *ledger) Note(uid, version string) {
 	l.versions[uid] = version
 }

@@ -2,7 +2,7 @@ package podverify
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// verification counts the results of comparisons.
+// The type "verification" counts the results of comparisons.
 type verification struct {
 	complete prometheus.Counter // comparisons that the agent completed
 	failed   prometheus.Counter // comparisons that failed, for example without a list from the API server

@@ -34,9 +34,9 @@ func NewMetrics(registerer prometheus.Registerer, probes []Probe) *Metrics {
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "podlapse_probe_duration_seconds",
 			Help: "Duration of each stage of a probe attempt: \"dns\", \"connect\", \"tls\", \"first_byte\" (from " +
-				"the open connection to the first byte of the response) and \"total\" (the whole attempt). For " +
-				"a result other than \"ok\", the label \"stage\" names the stage in which the attempt ended, and the " +
-				"duration is the time from the start of this stage until the end of the attempt.",
+				"the open connection to the first byte of the response) and \"total\" (the whole attempt). " +
+				"The label \"result\" contains the result of the stage, or for \"total\" the result of the attempt. " +
+				"If an attempt fails during a stage, the duration of this stage is the time until the failure.",
 			Buckets:                         buckets,
 			NativeHistogramBucketFactor:     1.1,
 			NativeHistogramMaxBucketNumber:  100,

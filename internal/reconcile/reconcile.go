@@ -78,8 +78,8 @@ type Keeper interface {
 	// KeepEnd receives each observation of a termination, and whether the observation was new
 	// (timeline.TerminationEvidence.Apply).
 	KeepEnd(o timeline.Observation, news bool)
-	// Kept reports whether the saved state already contains the pod's start-up in progress, so that the next agent
-	// can complete it. Run calls Kept when it stops, and settles the start-ups for which Kept returns false.
+	// Kept returns true if the saved state already contains the pod's start-up in progress, so that the next agent can
+	// complete it. Run calls Kept when it stops, and settles the start-ups for which Kept returns false.
 	Kept(uid string) bool
 	// EventsUntil receives the time that becomes Restored.EventsUntil of the next agent.
 	EventsUntil(time.Time)

@@ -69,8 +69,8 @@ var (
 	// schemePattern matches bearer and basic credentials (RFC 9110) outside a header. withoutToken decides whether the
 	// text after the scheme is a credential.
 	schemePattern = regexp.MustCompile(`(?i)\b(bearer|basic)(\s+)([a-z0-9._~+/=-]+)`)
-	// known matches tokens with a known prefix: JSON Web Tokens, and tokens of GitHub, GitLab, Slack, npm and
-	// Docker Hub.
+	// The pattern "known" matches tokens that begin with a known prefix: JSON Web Tokens, and tokens of GitHub, GitLab,
+	// Slack, npm and Docker Hub.
 	known = regexp.MustCompile(`\b(?:eyJ[A-Za-z0-9_-]{6,}(?:\.[A-Za-z0-9_-]*){1,4}|gh[pousr]_[A-Za-z0-9]{16,}|` +
 		`github_pat_[A-Za-z0-9_]{16,}|glpat-[A-Za-z0-9_-]{16,}|xox[a-z]-[A-Za-z0-9-]{10,}|` +
 		`npm_[A-Za-z0-9]{30,}|dckr_[a-z]+_[A-Za-z0-9_-]{16,})`)

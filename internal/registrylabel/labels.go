@@ -33,8 +33,9 @@ const (
 // otherLabel is the common label of all registries without their own label.
 const otherLabel = "other"
 
-// Help is a suffix for the help of metrics with the label registry.
-const Help = " The label registry is the host in the image reference. The content can come from a mirror of this host."
+// Help is a suffix for the help of metrics with the label "registry".
+const Help = " The label \"registry\" contains the host in the image reference. The content can come from a mirror " +
+	"of this host."
 
 // ReasonHelp is a suffix for the help of metrics that count failed pulls by reason.
 const ReasonHelp = " reason=\"unconfirmed\": Events report the failure, but the pod's status does not."

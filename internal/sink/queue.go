@@ -70,10 +70,10 @@ func (q *Queue[T]) OfferLeaving(item T, places int) error {
 // Len returns the number of queued items.
 func (q *Queue[T]) Len() int { return len(q.items) }
 
-// Sent counts delivered items.
+// Sent adds to the number of delivered items.
 func (q *Queue[T]) Sent(items int) { q.sent.Add(float64(items)) }
 
-// Drop counts items that the function "deliver" of Run received but could not deliver.
+// Drop adds to the number of dropped items, for items that the function "deliver" of Run could not deliver.
 func (q *Queue[T]) Drop(items int) { q.dropped.Add(float64(items)) }
 
 // Run delivers queued items one at a time until ctx is done, and then the remaining items for at most Drain. Run calls

@@ -30,5 +30,5 @@
 // The first section contains all data at its time. Each save appends a section with the changes, because a node saves
 // several times per second while pods start. When the appended sections become large, a save replaces the whole file by
 // one section. A reader ignores an unfinished section at the end, because an agent can be killed while it appends a
-// section. If an agent cannot read a file otherwise, the agent ignores the file.
+// section. If an agent cannot read a file for any other reason, the agent ignores the whole file.
 package state

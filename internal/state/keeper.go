@@ -33,7 +33,7 @@ var retries = backoff.Policy{First: 500 * time.Millisecond, Max: 15 * time.Secon
 // Config configures a Keeper. Every field is required.
 type Config struct {
 	Node       string
-	Header     recording.Header // header of the running agent; the file keeps its Scope.Since
+	Header     recording.Header // header of the running agent; the next agent reads its Scope.Since from the file
 	Now        func() time.Time
 	Report     func(up bool, detail string)
 	Registerer prometheus.Registerer // registers podlapse_state_dropped_total
@@ -212,7 +212,8 @@ func (k *Keeper) KeepEnd(o timeline.Observation, news bool) {
 	k.nudge()
 }
 
-// Reported records that all sinks have finished the pod's start-up. The start-up is then no longer in progress.
+// Reported tells the Keeper that all sinks have finished the pod's start-up. The start-up is then no longer in
+// progress.
 func (k *Keeper) Reported(uid string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -239,8 +240,8 @@ func (k *Keeper) Reported(uid string) {
 	}
 }
 
-// Gone records that the pod's object was removed. The Keeper holds the pod's data until all sinks have reported its
-// start-up.
+// Gone tells the Keeper that the pod's object was removed. The Keeper holds the pod's data until all sinks have
+// reported its start-up.
 func (k *Keeper) Gone(uid string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -256,10 +257,10 @@ func (k *Keeper) Gone(uid string) {
 	}
 }
 
-// note records a change for the next save. The caller must hold the lock.
+// The method "note" stores a change for the next save. The caller must hold the lock.
 func (k *Keeper) note(kind, uid string) { k.changes = append(k.changes, changeLine{kind, uid}) }
 
-// Kept reports whether the next agent finds the pod's start-up in the file. The file can lack only the observations
+// Kept returns true if the next agent finds the pod's start-up in the file. The file can lack only the observations
 // since the last save.
 func (k *Keeper) Kept(uid string) bool {
 	k.mu.Lock()

@@ -130,7 +130,7 @@ func (b *Board) Lose(name string, err error, now time.Time) {
 	a.trouble = terminal.Clean(err.Error())
 }
 
-// Take processes an agent's event at an instant of the reader's clock.
+// Take adds an agent's event to the board, at an instant of the reader's clock.
 func (b *Board) Take(name string, event client.Event, now time.Time) {
 	a := b.agents[name]
 	if a == nil {

@@ -76,7 +76,7 @@ func (l *fairListener) Accept() (net.Conn, error) {
 }
 
 // enter counts a connection. If the connection gets no slot, enter returns nil. The second result is the connection
-// that yields, which enter no longer counts.
+// that yields, and that no longer counts.
 func (l *fairListener) enter(conn net.Conn) (taken, yielded *counted) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

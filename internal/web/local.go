@@ -61,8 +61,8 @@ func isLoopback(address string) bool {
 	return err == nil && a.Addr().Unmap().IsLoopback()
 }
 
-// forwarded reports whether a proxy forwarded the request. The client of a proxy can be on another host, even if
-// the proxy is a container of the agent's pod.
+// The function "forwarded" reports whether a proxy forwarded the request. The client of a proxy can be on another host,
+// even if the proxy is a container of the agent's pod.
 func forwarded(r *http.Request) bool {
 	for header := range r.Header {
 		if header == "Forwarded" || header == "Via" || header == "X-Real-Ip" ||

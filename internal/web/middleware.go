@@ -55,7 +55,7 @@ func readOnly(next http.Handler) http.Handler {
 	})
 }
 
-// plain reports whether a path is clean. For other paths, the mux would redirect to the clean path.
+// The function "plain" reports whether a path is clean. For other paths, the mux would redirect to the clean path.
 func plain(p string) bool {
 	return p == "/" || path.Clean(p) == strings.TrimSuffix(p, "/")
 }

@@ -46,7 +46,7 @@ func gatewayOf(line string) (netip.Addr, bool) {
 	return gateway, !gateway.IsUnspecified()
 }
 
-// has reports whether a connection comes from the agent's own node.
+// The method "has" reports whether a connection comes from the agent's own node.
 func (n nearby) has(conn net.Conn) bool {
 	remote, ok := addressOf(conn.RemoteAddr())
 	if !ok {

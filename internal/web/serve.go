@@ -16,7 +16,7 @@ import (
 	"go.yaml.in/yaml/v2"
 )
 
-// Asked states whether a web configuration file requires passwords or client certificates from every client.
+// Asked contains what a web configuration file requires from every client: passwords, client certificates, or both.
 type Asked struct{ Passwords, Certificates bool }
 
 // CheckConfigFile validates the web configuration file and the files that it names. CheckConfigFile returns the

@@ -61,7 +61,8 @@ func (a readAPI) gone(timelines []timeline.Timeline) []*history.Entry {
 	return slices.DeleteFunc(a.API.History.Entries(), func(e *history.Entry) bool { return there[e.UID] })
 }
 
-// match reports whether a start-up matches the filter. The caller has already selected the start-up by its key.
+// The method "match" reports whether a start-up matches the filter. The caller has already selected the start-up by its
+// key.
 func (s startUp) match(f filter.Filter) (bool, error) {
 	if !f.NeedsDetail() {
 		return true, nil

@@ -24,7 +24,8 @@ const (
 	maxEvent = 16 << 20
 )
 
-// Values of Event.Kind. The words Record, Pod, Pulls and Err before a colon name the field of Event that is set.
+// Values of Event.Kind. In the comments below, the word before a colon (Record, Pod, Pulls or Err) is the field of
+// Event that is set.
 const (
 	KindReset = "reset" // forget all pods; KindPod events for the current pods follow
 	KindPod   = "pod"   // Record: the new or changed start-up

@@ -83,7 +83,7 @@ func manifestsAlone(m proto.Message) error {
 // runtime's CPU time.
 func checkFilters(filters, want []string) error {
 	if !slices.Equal(filters, want) {
-		return fmt.Errorf("the field filters must be %q", want)
+		return fmt.Errorf("the field \"filters\" must be %q", want)
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ func (s *silence) interval() time.Duration {
 }
 
 // recordAnswer records the response to a request sent at sentAt. If the response was slow while pods were starting,
-// recordAnswer also observes a silence.
+// recordAnswer also reports a silence to Observe.
 func (s *silence) recordAnswer(ctx context.Context, c Config, sentAt time.Time) {
 	if s.watched && c.Now().Sub(sentAt) >= slowAnswer {
 		s.recordEnd(ctx, c)
@@ -38,7 +38,8 @@ func (s *silence) recordAnswer(ctx context.Context, c Config, sentAt time.Time) 
 	s.answeredAt = c.Now()
 }
 
-// recordEnd records the first response after a silence, and observes the silence if pods were starting in that time.
+// recordEnd records the first response after a silence, and reports the silence to Observe if pods were starting in
+// that time.
 func (s *silence) recordEnd(ctx context.Context, c Config) {
 	now, last := c.Now(), s.answeredAt
 	s.answeredAt = now

@@ -8,9 +8,10 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Delays measures the delay with which the watch delivers changes. The last argument of each method is the time of the
-// delivery. Run calls the methods one at a time on one goroutine, and never for items of a list. The methods must not
-// block. The methods must not keep or change an object. An object contains only the parts that slimCopy copies.
+// Delays is an observer that measures the delay with which the watch delivers changes. The last argument of each method
+// is the time of the delivery. Run calls the methods one at a time on one goroutine, and never for items of a list. The
+// methods must not block. The methods must not keep or change an object. An object contains only the parts that
+// slimCopy copies.
 type Delays interface {
 	// Added receives a pod that is new to the watch.
 	Added(pod *corev1.Pod, at time.Time)
@@ -20,7 +21,7 @@ type Delays interface {
 	Deleted(pod *corev1.Pod, at time.Time)
 }
 
-// noDelays is used if no Delays are configured.
+// noDelays is used if the field Delays of Config is nil.
 type noDelays struct{}
 
 func (noDelays) Added(*corev1.Pod, time.Time)                 {}

@@ -1,9 +1,9 @@
 // Package podwatch observes the pods of one node with one informer.
 //
-// cmd/agent runs Pods on a separate goroutine. On this goroutine, or on the goroutine of a Verifier, Pods passes
-// observations to a function that calls package reconcile. The function can block. While the function blocks, the data
-// from the API server waits in the connection, so memory does not grow.
+// cmd/agent runs the type Pods on a separate goroutine. On this goroutine, or on the goroutine of a Verifier, the type
+// Pods passes observations to a function that calls package reconcile. The function can block. While the function
+// blocks, the data from the API server waits in the connection, so memory does not grow.
 //
-// An unreachable API server is never an error. Pods retries with back-off until its context ends, and reports
+// An unreachable API server is never an error. The type Pods retries with back-off until its context ends, and reports
 // the problem.
 package podwatch

@@ -32,8 +32,8 @@ const (
 	remedyAsNode = "allow impersonate:associated-node (Kubernetes 1.36 or newer), or use --impersonate-node=off"
 )
 
-// Config configures Pods. Every field is required except Known, AsNode, Traits, Terminations, Keeper, Follower, Delays
-// and Verifier.
+// Config configures the type Pods. Every field is required except Known, AsNode, Traits, Terminations, Keeper,
+// Follower, Delays and Verifier.
 type Config struct {
 	Client   rest.Interface
 	NodeName string // node whose pods the source observes
@@ -42,8 +42,8 @@ type Config struct {
 	Observe func(context.Context, timeline.Observation)
 	Report  health.Report
 	Now     func() time.Time
-	// Known lists the UIDs of pods that a previous agent observed. Known can be empty. Pods observes PodGone for
-	// known pods that are absent from the first list.
+	// Known lists the UIDs of pods that a previous agent observed. Known can be empty. For known pods that are absent
+	// from the first list, the type Pods passes PodGone to Observe.
 	Known []string
 	// AsNode is true if the client uses a configuration from kubeclient.AsNode. AsNode selects the remedy in reports
 	// about a request that the API server refused.
@@ -63,7 +63,7 @@ type Config struct {
 	Verifier Verifier
 }
 
-// Pods observes the pods of one node. Pods keeps only the fields of timeline.Pod.
+// Pods is the source that observes the pods of one node. This source keeps only the fields of timeline.Pod.
 type Pods struct {
 	config   Config
 	resource podResource

@@ -74,8 +74,8 @@ func (s *store) assignUID(pod timeline.Pod, now time.Time) timeline.Pod {
 	return pod
 }
 
-// takeFrom takes the runtime's UID away from a mirror, and observes this change. If the mirror is absent, takeFrom does
-// nothing.
+// takeFrom takes the runtime's UID away from a mirror, and passes the changed pod to Observe. If the mirror is absent,
+// takeFrom does nothing.
 func (s *store) takeFrom(uid string, now time.Time) {
 	pod, ok := s.seen[uid]
 	if !ok {

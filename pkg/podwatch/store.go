@@ -25,7 +25,7 @@ type store struct {
 	// The field "mirrors" maps the runtime's UID of a static pod to the UID of its mirror in seen.
 	mirrors map[string]string
 	// Until the first list, the field "known" holds the UIDs of pods that a previous agent observed. The store does not
-	// know the last state of these pods, so it observes each of these pods that still exists.
+	// know the last state of these pods, so it passes an observation of each of these pods that still exists.
 	known []string
 	// The field "listed" is true after the first list. Pods that appear later are new.
 	listed bool

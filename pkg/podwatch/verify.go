@@ -13,19 +13,19 @@ import (
 	"github.com/podlapse/podlapse/internal/kubeclient"
 )
 
-// Verifier compares the watched pods with the API server, and decides which reported states are outdated. Pods calls
-// all methods except Run under the lock that Change also holds.
+// Verifier compares the watched pods with the API server, and decides which reported states are outdated. The type Pods
+// calls all methods except Run under the lock that Change also holds.
 type Verifier interface {
 	// Run compares the watched pods with the API server until ctx ends. Pods.Run calls Run on a separate goroutine
 	// and waits for Run.
 	Run(ctx context.Context, pods *Pods)
-	// Older reports whether the reported version of a pod is outdated. Pods ignores outdated versions.
+	// Older reports whether the reported version of a pod is outdated. The type Pods ignores outdated versions.
 	Older(uid, version string) bool
 	// NewerThan reports whether the known version of a pod is newer than a list without this pod.
 	NewerThan(uid, list string) bool
-	// Note receives each version of a pod that Pods has processed.
+	// Note receives each version of a pod that the type Pods has processed.
 	Note(uid, version string)
-	// Gone is called when Pods has removed a pod.
+	// Gone is called when the type Pods has removed a pod.
 	Gone(uid string)
 	// Deleted is called when the watch has reported the deletion of a pod, before Gone.
 	Deleted(uid string)
@@ -41,7 +41,7 @@ func (noVerifier) Note(string, string)           {}
 func (noVerifier) Gone(string)                   {}
 func (noVerifier) Deleted(string)                {}
 
-// Changes gives a Verifier access to the watched pods during a call of Change.
+// Changes is a Verifier's access to the watched pods during a call of Change.
 type Changes interface {
 	// Has reports whether a pod with this UID is among the watched pods.
 	Has(uid string) bool
@@ -60,7 +60,8 @@ func (p *Pods) Change(change func(Changes)) {
 	change(p.store)
 }
 
-// OpenFor reports whether Pods has processed a complete list, and the watch has been open for at least the given time.
+// OpenFor reports whether the type Pods has processed a complete list, and the watch has been open for at least the
+// given time.
 func (p *Pods) OpenFor(atLeast time.Duration) bool {
 	return p.synced.Load() && p.open.Load() && p.config.Now().Sub(time.Unix(0, p.openedAt.Load())) >= atLeast
 }

@@ -140,8 +140,8 @@ type milestoneConflict struct {
 	detail string
 }
 
-// capAt limits every interval to now, because a reported milestone cannot be in the future. capAt reports
-// whether any interval extended to now or later.
+// capAt moves the end of every interval to the instant "now" at the latest, because a reported milestone cannot be in
+// the future. capAt reports whether any interval ended at this instant or later.
 func (bs bounds) capAt(now instant) (cut bool) {
 	for i := range bs {
 		cut = cut || bs[i].latest >= now

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// maxReadings is the maximum number of readings that Clocks keeps for each limit of the skew. Clocks keeps the
-	// latest readings.
+	// maxReadings is the maximum number of readings that the type Clocks keeps for each limit of the skew: the latest
+	// readings.
 	maxReadings = 32
 	// minReadings is the number of readings that must confirm each limit of the skew, because a single reading can be
 	// wrong.
@@ -40,16 +40,17 @@ func (s Skew) widen(c constraint) constraint {
 	return c
 }
 
-// Clocks estimates the skew from pairs of timestamps, one from the control plane's clock and one from the node's clock.
-// The control plane binds a pod before the pod arrives at the agent. The API server stores an Event before the Event
-// arrives. The API server sets the Date header of a response after the agent sends the request and before the response
-// arrives. The control plane truncates these timestamps to seconds. So a single pair gives only a rough limit of the
-// skew, but many pairs give a narrow interval. Clocks ignores the best pair for each limit of the skew. So one pod with
-// forged timestamps or one wrong response has no effect. Clocks is not safe for concurrent use.
+// Clocks is an estimator of the skew. The estimator uses pairs of timestamps: one from the control plane's clock, and
+// one from the node's clock. The control plane binds a pod before the pod arrives at the agent. The API server stores
+// an Event before the Event arrives. The API server sets the Date header of a response after the agent sends the
+// request and before the response arrives. The control plane truncates these timestamps to seconds. So a single pair
+// gives only a rough limit of the skew, but many pairs give a narrow interval. The estimator ignores the best pair for
+// each limit of the skew. So one pod with forged timestamps or one wrong response has no effect. Clocks is not safe for
+// concurrent use.
 type Clocks struct{ least, most []reading }
 
-// reading is a lower or an upper limit of the skew, with the time of its observation. Clocks keeps only the best
-// reading of each pod for each limit.
+// reading is a lower or an upper limit of the skew, with the time of its observation. The type Clocks keeps only the
+// best reading of each pod for each limit.
 type reading struct {
 	of    string        // the pod's UID; empty for a reading from an HTTP response
 	at    time.Time     // the time of the observation on the agent's clock

@@ -101,9 +101,9 @@ func (e *Evidence) applyWaiting(index int16, evidence *containerEvidence, o PodS
 // involved in this failure.
 const inspectError = "ImageInspectError"
 
-// createFailureMilestones maps the kubelet's reasons for a failed container creation to milestones. The first status
-// with one of these reasons dates the milestone. The kubelet retries until it can create the container (packages
-// kuberuntime and images).
+// createFailureMilestones maps the kubelet's reasons for a failed container creation to milestones. The milestone gets
+// its time from the first status with one of these reasons. The kubelet retries until it can create the container
+// (packages kuberuntime and images).
 var createFailureMilestones = map[string]Milestone{
 	// A ConfigMap, Secret or key is missing, or the container would run as root.
 	"CreateContainerConfigError": MilestoneConfigRefused,
@@ -112,7 +112,7 @@ var createFailureMilestones = map[string]Milestone{
 }
 
 // applyPullFailure adds the facts from a status that reports a failed pull. The kubelet writes this status immediately
-// after the failure. If Events about the failure are missing, the status dates the failure.
+// after the failure. If Events about the failure are missing, the failure gets its time from the status.
 func (e *Evidence) applyPullFailure(c *containerEvidence, o PodSeen, why imagepull.Failure) {
 	news := arrivalConstraint(milestoneKey{}, originArrival, o.ArrivedAt, o.Live)
 	f := failureEvent{window{news.origin, news.lean, news.earliest, news.latest}, 0, why}

@@ -45,7 +45,7 @@ func (w window) constraint(k milestoneKey) constraint {
 }
 
 // applyEvent keeps the text of an Event, and adds the Event's facts about obstacles, image pulls and failures to create
-// a container. The runtime dates all other facts more precisely.
+// a container. For all other facts, the runtime reports more precise times.
 func (e *Evidence) applyEvent(o EventSeen) {
 	if o.FirstAt.IsZero() || o.LastAt.IsZero() || o.ofFuture() {
 		return

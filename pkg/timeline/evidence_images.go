@@ -87,8 +87,8 @@ func (e *Evidence) image(ref string) *imageEvidence {
 	return nil
 }
 
-// pulledImage returns the answers about a container's image if the image was absent at first or was pulled
-// again. In these cases, the image's timestamp dates a pull during the start-up.
+// pulledImage returns the answers about a container's image if the image was absent at first or was pulled again. In
+// these cases, the image's timestamp shows when a pull during the start-up ended.
 func (e *Evidence) pulledImage(container string) *imageEvidence {
 	for i := range e.pod.Containers {
 		if e.pod.Containers[i].Name == container {

@@ -234,8 +234,8 @@ func (f *fold) sandboxBegunSince() instant {
 	return since
 }
 
-// firstSignOfSandbox returns the earliest time at which the evidence shows a sandbox. Only containerd's store dates the
-// beginning of the sandbox itself.
+// firstSignOfSandbox returns the earliest time at which the evidence shows a sandbox. Only containerd's store contains
+// the time at which the sandbox itself began.
 func (f *fold) firstSignOfSandbox() instant {
 	first := f.asOf
 	for _, c := range f.e.constraints {

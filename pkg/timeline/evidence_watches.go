@@ -1,6 +1,6 @@
 package timeline
 
-// watchPoint is the time of an observation about the Event watches of a pod, with the order of the observation.
+// watchPoint holds the time and the field Order of an observation about a pod's Event watches.
 type watchPoint struct {
 	order int64 // EventsWatched.Order or EventsLost.Order
 	at    instant

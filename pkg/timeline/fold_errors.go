@@ -63,7 +63,7 @@ func (f *fold) reportedLength(from, to milestoneKey) (pullLengths, bool) {
 // 500 ms, on a node whose load was many times its number of cores.
 const runtimeSlack = 500 * time.Millisecond
 
-// busySlack is the usual maximum of three delays on a busy node:
+// busySlack is the usual maximum for each of three delays on a busy node:
 //   - from the runtime's timestamp of a running sandbox or container to the runtime's answer
 //   - from the runtime's answer that a container was created to the kubelet's request to start the container
 //   - from the last byte of a layer to the runtime's timestamp of the layer's download

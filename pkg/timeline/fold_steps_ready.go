@@ -26,8 +26,8 @@ func (f *fold) readySteps() chain {
 			f.sameNews(started.key, podMilestone(MilestoneContainersReady))
 		steps = append(steps, started)
 	}
-	// All containers are ready when the last container is ready. The condition ContainersReady dates this instant with
-	// its own timestamp.
+	// All containers are ready when the last container is ready. The timestamp of the condition ContainersReady shows
+	// this instant.
 	steps = append(
 		steps,
 		step{

@@ -86,7 +86,7 @@ func (f *fold) endedWithSandbox(index int16, attempt uint16) bool {
 func (f *fold) sandboxSteps() []step {
 	begun := step{key: podMilestone(MilestoneSandboxBegun), phase: PhaseVolumes}
 	if b := f.bounds.find(begun.key); b != nil {
-		begun.undated = !b.origins.has(originStore) // only containerd's store dates the beginning
+		begun.undated = !b.origins.has(originStore) // only containerd's store contains the time of the beginning
 	}
 	if f.e.pod.ResourceClaims {
 		begun.also = alsoDevice

@@ -39,7 +39,7 @@ type obstacleRow struct {
 	// The field "sandbox" is true if the runtime failed to create a sandbox.
 	sandbox bool
 	// retry returns the longest time to the kubelet's next attempt. Its argument is the number of Events about this
-	// obstacle. retry is nil if only the kubelet's next Event or status dates the next attempt.
+	// obstacle. retry is nil if only the kubelet's next Event or status shows the time of the next attempt.
 	retry func(count int) time.Duration
 	// retryLeast returns the shortest time to the next attempt. retryLeast is nil if this time is unknown.
 	retryLeast func(count int) time.Duration

@@ -180,8 +180,8 @@ func pullConstraints(index int16, evidence pullEvidence) []constraint {
 // the earliest Events.
 const maxRequests = 16
 
-// findRequests finds the requests for a container's image. The first Event that is not refuted dates the first
-// request.
+// findRequests finds the requests for a container's image. The first Event that is not refuted shows the time of the
+// first request.
 func (p *pullEvidence) findRequests(e *Evidence, index int16) {
 	own, key := &e.containers[index], milestoneKey{index, 0, MilestonePullRequested}
 	for _, w := range own.requested {

@@ -112,7 +112,7 @@ func lastDownload(layers []Layer) (last time.Time) {
 	return last
 }
 
-// startedBy reports whether only the arrival of the manifest dates the start of a pull. The time before the arrival can
+// startedBy reports whether only the arrival of the manifest shows when a pull started. The time before the arrival can
 // be time in the queue or the response time of a slow registry.
 func (f *fold) startedBy(index int16, attempt uint16) bool {
 	return f.bounds.find(milestoneKey{index, attempt, MilestonePullResolved}) != nil

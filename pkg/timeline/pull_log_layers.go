@@ -91,7 +91,7 @@ func (l *PullLog) sharesEarlier(p *Pull, uid string, m pullMode) bool {
 	if len(p.Layers) == 0 || m.serial {
 		return false
 	}
-	const hardly = 20 // sharesEarlier ignores a lead of 1/hardly of p's download time
+	const hardly = 20 // sharesEarlier ignores a lead of at most 1/20 of p's download time
 	since := p.StartedAt.Add(-p.DownloadedAt.Sub(p.StartedAt) / hardly)
 	return slices.ContainsFunc(l.others(p.StartedAt, uid), func(o running) bool {
 		if !o.from.Before(since) {

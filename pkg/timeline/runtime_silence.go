@@ -8,8 +8,8 @@ import (
 const (
 	// maxSilences is the maximum number of silences in a SilenceLog. The log keeps the latest silences.
 	maxSilences = 64
-	// leastSilence is the minimum overlap of a phase with a silence and the silence's catchUp. With a shorter overlap,
-	// the silence does not count as a possible cause of the phase's delay.
+	// leastSilence is the minimum overlap of a phase with a silence that is extended by catchUp. With a shorter
+	// overlap, the silence does not count as a possible cause of the phase's delay.
 	leastSilence = 50 * time.Millisecond
 	// catchUp is the usual time that the runtime needs, after a silence, to finish the requests from the silence.
 	catchUp = 500 * time.Millisecond

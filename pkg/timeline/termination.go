@@ -4,8 +4,8 @@ import "time"
 
 // The phases of a termination. A termination can also have the phases PhaseKubeletPickup and PhaseUnattributed.
 const (
-	// PhasePreStopHook lasts from the pickup of the deletion to the end of the container, because no other evidence
-	// dates the end of the hook.
+	// PhasePreStopHook lasts from the pickup of the deletion to the end of the container, because no evidence shows
+	// when the hook itself ended.
 	PhasePreStopHook Phase = "pre_stop_hook"
 	PhaseGrace       Phase = "grace" // from the stop request to the end of the container or of its grace period
 	PhaseKill        Phase = "kill"  // from the end of the grace period to the kill of the container

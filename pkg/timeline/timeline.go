@@ -140,7 +140,8 @@ type Span struct {
 // Duration returns the length of the span.
 func (s Span) Duration() time.Duration { return s.EndAt.Sub(s.StartAt) }
 
-// Pull is one attempt to get one container's image. An unknown instant is zero, and so is a duration with an unknown start or end.
+// Pull is one attempt to get one container's image. An unknown instant is zero. A duration with an unknown start or end
+// is also zero.
 type Pull struct {
 	Container string
 	Kind      ContainerKind // the kind of the container
@@ -206,7 +207,7 @@ type Pull struct {
 	absentAt instant // when the runtime answered that the image is absent; zero without such an answer
 }
 
-// Blocker is the pull of another pod that a pull waited for.
+// Blocker is another pod's pull, for which a pull waited.
 type Blocker struct {
 	Namespace, Pod, Container, Image string
 	Waited                           time.Duration // how long the other pull ran during the wait

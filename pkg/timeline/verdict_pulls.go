@@ -33,8 +33,9 @@ func (t Timeline) describeQueue(spans []Span) string {
 	return ""
 }
 
-// blockerOf returns the image whose pull delayed all waiting pulls in the given spans the longest, and the time of this
-// delay. blockerOf returns an empty text if different images delayed these pulls, or if such an image is unknown.
+// blockerOf returns the image whose pull was the longest delay of every waiting pull in the given spans, and the sum of
+// these delays. blockerOf returns an empty text if different images delayed these pulls, or if such an image is
+// unknown.
 func (t Timeline) blockerOf(spans []Span) (image string, behind time.Duration) {
 	for _, s := range spans {
 		if s.Duration() < leastBlocked {

@@ -34,7 +34,7 @@ export function choiceOf(query) {
     b: query.get('b') ?? '', // ID of the second start-up of a comparison
     column: known ? column : usualOrder,
     backwards: known && asked.startsWith('-'),
-    sort: asked, // order from the address, for views with other columns
+    sort: asked, // unchecked order from the address, for the views with other columns
   };
 }
 

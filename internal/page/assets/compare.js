@@ -33,8 +33,9 @@ function namesOf(r) {
   return [...new Set(all)];
 }
 
-// placesOf returns the container and the attempt of each row. Start-ups of different workloads have different containers. In this case,
-// compareCharts compares the first container with phases of each start-up, then the second container, and so on.
+// placesOf returns the container and the attempt of each row. Start-ups of different workloads have no container name in common. In
+// this case, placesOf numbers the containers of a start-up in the order of their first phases, and compareCharts compares the
+// containers with the same number.
 function placesOf(rows, sameNames) {
   const order = [];
   return rows.map((r) => {

@@ -42,8 +42,8 @@ let view = null;
 let shown = ''; // the name of the view
 let cameFromList = false;
 
-// readdress puts a choice into the address. readdress adds no entry to the browser's history, so that the history does not contain each
-// letter of a search.
+// readdress puts a choice into the address. It replaces the current entry of the browser's history, because new entries would fill the
+// history with each letter of a search.
 function readdress(address) {
   try {
     history.replaceState(null, '', address);

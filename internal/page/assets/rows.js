@@ -3,7 +3,7 @@
 
 import { element, lay, perFrame } from './dom.js';
 
-const BEYOND = 400; // height of the areas above and below the window that the list also fills, in pixels
+const BEYOND = 400; // the list also fills an area of this height, in pixels, above the window and another area below the window
 
 export class Rows {
   #host;

@@ -1,5 +1,5 @@
-// Untrusted text. The page limits its length, and shows the codes of control characters, bidirectional controls and zero-width
-// characters, which could mislead readers.
+// Untrusted text. The page limits the length of such text, and shows the codes of control characters, bidirectional controls and
+// zero-width characters, which could mislead readers.
 
 const NAMES = 200;
 const MESSAGES = 1000;
@@ -11,7 +11,7 @@ const piled = /(\p{M}{4})\p{M}+/gu;
 
 function show(character) { return '⟨' + character.codePointAt(0).toString(16).toUpperCase().padStart(4, '0') + '⟩'; }
 
-// visible limits the length of a text, and adds the number of removed characters.
+// The function `visible` limits the length of a text, and adds the number of removed characters.
 export function visible(text, most = NAMES) {
   if (text === undefined || text === null) return '';
   text = String(text);

@@ -62,8 +62,8 @@ func Of(path, pod string) (Use, error) {
 	return Use{slices.Sorted(maps.Keys(rights)), slices.Sorted(maps.Keys(refused))}, nil
 }
 
-// Requests counts all requests of an account, including failed requests. The keys have the form "VERB RESOURCE", or
-// "VERB PATH" if the path is not a resource.
+// Requests returns the numbers of an account's requests, including failed requests. The keys have the form "VERB
+// RESOURCE", or "VERB PATH" if the path is not a resource.
 func Requests(path, user string) (map[string]int, error) {
 	seen, counts := map[string]bool{}, map[string]int{}
 	err := forEach(path, func(e event) {

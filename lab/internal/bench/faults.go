@@ -52,15 +52,15 @@ func (b *Bench) Mend(ctx context.Context, name string) error {
 		func(rules map[string]registry.Rule) { delete(rules, b.Namespace+"/"+name) })
 }
 
-// Throttle limits the rate of each registry response for all images of this bench. Throttle removes all other faults.
+// Throttle sets the maximum rate of each registry response for all images of this bench, and removes all other faults.
 func (b *Bench) Throttle(ctx context.Context, bytesPerSecond int64) error {
 	all := b.Namespace + "/*"
 	return b.faults.set(ctx, b.Registry,
 		map[string]registry.Rule{all: {Repository: all, BytesPerSecond: bytesPerSecond}})
 }
 
-// ThrottleImages limits the rate of each registry response for the named images of the bench. ThrottleImages removes
-// all other faults.
+// ThrottleImages sets the maximum rate of each registry response for the named images of the bench, and removes all
+// other faults.
 func (b *Bench) ThrottleImages(ctx context.Context, bytesPerSecond int64, names ...string) error {
 	rules := make(map[string]registry.Rule)
 	for _, name := range names {

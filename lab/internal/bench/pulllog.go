@@ -102,7 +102,7 @@ func Ended(calls []PullCall) (ended []PullCall) {
 	return ended
 }
 
-// Failures counts the calls that failed.
+// Failures returns the number of failed calls.
 func Failures(calls []PullCall) (count int) {
 	for _, call := range calls {
 		if call.Failed != "" {

@@ -189,7 +189,7 @@ func (a Attempt) Unpacked() time.Duration {
 	return a.Call.EndAt.Sub(a.Asked.EndAt)
 }
 
-// Failed reports whether the attempt failed.
+// Failed returns true if the attempt failed.
 func (a Attempt) Failed() bool { return a.Call.Failed != "" }
 
 // Of returns the attempts for one container of a pod. An empty container selects the image volume of the pod.

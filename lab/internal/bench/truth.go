@@ -19,7 +19,7 @@ type Span struct{ StartAt, EndAt time.Time }
 // Length returns the time from the start to the end.
 func (s Span) Length() time.Duration { return s.EndAt.Sub(s.StartAt) }
 
-// Dated calls a function, and returns the times before and after the call.
+// Dated executes a function, and returns the times before and after the call.
 func Dated(call func() error) (Span, error) {
 	sentAt := time.Now()
 	err := call()

@@ -27,7 +27,7 @@ func Read(timeline agent.Timeline) ([]Reported, error) {
 	for _, p := range timeline.Phases {
 		stated, err := agent.Nanoseconds(p.Error)
 		if err != nil {
-			return nil, fmt.Errorf("read the error of phase %s: %w", p.Phase, err)
+			return nil, fmt.Errorf("read error_seconds of phase %s: %w", p.Phase, err)
 		}
 		t := Reported{
 			Span:      Span{p.StartAt, p.EndAt},

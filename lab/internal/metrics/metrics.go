@@ -26,7 +26,7 @@ func Sum(text, name string, labels ...string) (float64, error) {
 	return sum, nil
 }
 
-// Has reports whether the text contains a sample with the given name. A counter that the program initialized has a
+// Has returns true if the text contains a sample with the given name. A counter that the program initialized has a
 // sample, even if its value is 0.
 func Has(text, name string) bool {
 	for line := range strings.Lines(text) {

@@ -92,9 +92,8 @@ func (n Node) DisableStreamingLists(ctx context.Context) error {
 // EnableStreamingLists reverts DisableStreamingLists.
 func (n Node) EnableStreamingLists(ctx context.Context) error { return n.restartAPIServer(ctx) }
 
-// ReachPodsThrough restarts the API server with a proxy on a Unix socket. The API server then reaches pods only through
-// this proxy, like an API server outside the cluster's network. EnableStreamingLists, Restore or the next Up reverts
-// the change.
+// ReachPodsThrough restarts the API server, so that it reaches pods only through the proxy on the given Unix socket,
+// like an API server outside the cluster's network. EnableStreamingLists, Restore or the next Up reverts the change.
 func (n Node) ReachPodsThrough(ctx context.Context, socket string) error {
 	path := n.In("egress.yaml")
 	config := "apiVersion: apiserver.k8s.io/v1beta1\nkind: EgressSelectorConfiguration\negressSelections:\n" +

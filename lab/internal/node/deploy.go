@@ -247,7 +247,7 @@ func (n Node) RestartDeployed(ctx context.Context) error {
 		return err
 	}
 	defer client.Close()
-	// kubectl writes whole seconds, but then two restarts within one second would count as one restart.
+	// kubectl writes whole seconds. With whole seconds, two restarts within one second would count as one restart.
 	now := time.Now().Format(time.RFC3339Nano)
 	change := map[string]any{"spec": map[string]any{"template": map[string]any{"metadata": map[string]any{
 		"annotations": map[string]any{"kubectl.kubernetes.io/restartedAt": now}}}}}

@@ -88,7 +88,7 @@ func (n Node) StopPrometheus() error {
 	return nil
 }
 
-// LintMetrics checks metrics in the Prometheus text format with promtool. LintMetrics returns promtool's output.
+// LintMetrics runs promtool to check metrics in the Prometheus text format. LintMetrics returns promtool's output.
 func (n Node) LintMetrics(ctx context.Context, text string) (string, error) {
 	programs, err := prereq.Prometheus(ctx, n.Report, n.Cache)
 	if err != nil {

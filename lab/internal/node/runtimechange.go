@@ -27,7 +27,7 @@ func (n Node) MendFragile() error {
 // terminate.
 func (n Node) BreakFragile() error {
 	if err := os.Remove(n.fragileProgram()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("remove the program of the fragile handler: %w", err)
+		return fmt.Errorf("remove the program of the runtime handler \"fragile\": %w", err)
 	}
 	return nil
 }

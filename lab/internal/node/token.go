@@ -8,7 +8,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/pki"
 )
 
-// KubeAs returns a client of the API server that sends a token and additional headers.
+// KubeAs returns a client of the API server. The client sends a token and additional headers.
 func (n Node) KubeAs(token string, headers http.Header) (*kube.Client, error) {
 	return kube.NewBearer(layout.Address(layout.APIServerPort), n.certificates(), token, headers)
 }

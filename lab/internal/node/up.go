@@ -146,8 +146,8 @@ func (n Node) startNode(ctx context.Context, agent Agent) error {
 	return nil
 }
 
-// startClients starts the kubelet, the controller manager and the scheduler, and waits until pods can start.
-// If a component already runs with the same spec, startClients keeps its process.
+// startClients starts the kubelet, the controller manager and the scheduler, and waits until pods can start. If a
+// component already runs with the same spec, startClients does not restart the component.
 func (n Node) startClients(ctx context.Context, client *kube.Client) error {
 	clients := []component{n.kubelet(), n.controllerManager(), n.scheduler()}
 	for _, c := range clients {

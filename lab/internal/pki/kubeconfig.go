@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// WriteKubeconfig writes a kubeconfig that contains the named certificate and its key, and not their paths. Therefore,
-// the kubeconfig also works in other directories. The format is JSON, which is valid YAML.
+// WriteKubeconfig writes a kubeconfig that contains the content of a certificate file and a key file, not the paths of
+// these files. Therefore, the kubeconfig also works in other directories. The format is JSON, which is valid YAML.
 func WriteKubeconfig(path, server, certificates, name string) error {
 	certificate, err := os.ReadFile(filepath.Join(certificates, name+".crt"))
 	if err != nil {

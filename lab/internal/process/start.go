@@ -36,7 +36,7 @@ func (s Spec) Fingerprint() (string, error) {
 		_, err = io.Copy(hash, file)
 		_ = file.Close()
 		if err != nil {
-			return "", fmt.Errorf("fingerprint %s: %w", s.Name, err)
+			return "", fmt.Errorf("compute the fingerprint of %s: %w", s.Name, err)
 		}
 	}
 	return hex.EncodeToString(hash.Sum(nil)), nil

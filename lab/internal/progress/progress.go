@@ -56,8 +56,9 @@ func (r *Reporter) Beat(period time.Duration, describe func() string) (stop func
 	return func() { cancel(); <-done }
 }
 
-// Wait calls check repeatedly until check returns nil, the limit is reached, or ctx ends. Every ten seconds, Wait
-// prints the last error of check. The returned error contains the argument "what" and the last error of check.
+// Wait calls the function "check" repeatedly until the function returns nil, the limit is reached, or ctx ends. Every
+// ten seconds, Wait prints the last error of this function. The returned error contains the argument "what" and the
+// last error of this function.
 func (r *Reporter) Wait(ctx context.Context, what string, limit, every time.Duration,
 	check func(context.Context) error) error {
 	startedAt := time.Now()

@@ -47,7 +47,7 @@ func (l *accessLog) add(a Access) {
 	l.entries = append(l.entries, a)
 }
 
-// list returns the requests for repositories that match the pattern, in the order of the requests' ends.
+// list returns the requests for repositories that match the pattern, in the order in which the requests ended.
 func (l *accessLog) list(pattern string) []Access {
 	l.mu.Lock()
 	defer l.mu.Unlock()

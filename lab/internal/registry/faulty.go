@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// errReset is the error of a handler after a rule has reset its connection.
+// errReset is the error of a handler after a rule has reset the handler's connection.
 var errReset = errors.New("a rule of the registry reset the connection")
 
 // faulty is a response writer that applies a rule to the response body. faulty records the times of the first and the

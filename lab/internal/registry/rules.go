@@ -33,8 +33,8 @@ type rules struct {
 	links   map[Rule]*link
 }
 
-// The method replace activates a new list of rules. If any rule is invalid, the active rules do not change. For a rule
-// that was already active, the method keeps the number of applications.
+// The method replace activates a new list of rules. If any rule is invalid, the active rules do not change. If a rule
+// was already active, the method does not reset the number of requests to which the rule was applied.
 func (s *rules) replace(next []Rule) error {
 	for i, rule := range next {
 		if err := rule.Validate(); err != nil {
@@ -68,7 +68,7 @@ func (s *rules) list() []Rule {
 	return append([]Rule{}, s.current...)
 }
 
-// The method take returns the rule for a request, and counts the application of the rule. If the rule is shared, the
+// The method take returns the rule for a request, and counts that the rule was applied. If the rule is shared, the
 // method also returns the link of the rule. If no rule matches, the method returns the zero Rule, which has no effect.
 func (s *rules) take(repository, kind string) (Rule, *link) {
 	s.mu.Lock()

@@ -31,9 +31,9 @@ const (
 	idleShare      = 0.0015 // of one core
 )
 
-// agentCost measures on the lab's real node what one agent costs: CPU of a start, memory, CPU of an idle agent, and
-// series. The agent runs beside the node's own agent, with default settings and a state directory. A bare client-go
-// reflector follows the same pods at the same time.
+// agentCost measures on the lab's real node what one agent costs: CPU time for each pod that starts, memory, CPU time
+// of an idle agent, and number of series. The agent runs beside the node's own agent, with default settings and a state
+// directory. A bare client-go reflector follows the same pods at the same time.
 func agentCost(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	if err := b.Node.StartBeside(ctx, []string{"--records=timeline", "--debug-profiles",
 		"--state-dir=" + b.Node.In("agent-cost-state")}); err != nil {

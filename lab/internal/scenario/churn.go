@@ -56,7 +56,7 @@ func churnMinutes(text string) (int, error) {
 }
 
 // The scenario "churn" runs a real Prometheus with the unchanged rules, for half an hour by default. During this time,
-// the scenario makes the changes that are usual in a cluster. No alert must fire.
+// the scenario makes the changes that are usual in a cluster. No alert is allowed to fire.
 func churn(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	minutes, err := churnMinutes(os.Getenv(churnVariable))
 	if err != nil {

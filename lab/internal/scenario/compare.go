@@ -247,8 +247,8 @@ func judgeSeries(v *Verdict, before, now map[string]bool) {
 	}
 }
 
-// judgeMemory requires, with 95 % confidence, that the new program uses at most moreMemory more than the old program.
-// An inconclusive measurement is also a problem.
+// judgeMemory requires, with 95 % confidence, that the new program's memory exceeds the old program's memory by at most
+// moreMemory. An inconclusive measurement is also a problem.
 func judgeMemory(v *Verdict, what string, more pairedDifferences[size]) {
 	v.Compared++
 	v.Note("%s: the difference is %v, standard error %v, so at most %v with 95 %% confidence (%d pairs)", what,

@@ -153,7 +153,7 @@ func (c *costRun) blockName(number int) string {
 	return fmt.Sprintf("%s-%d-%d", c.kind.images(), c.kind.rate, number)
 }
 
-// startAfter returns the time from the start of a block to the creation of the pod with an index.
+// startAfter returns the time from the start of a block to the creation of the pod with the given index.
 func (c *costRun) startAfter(index int) time.Duration {
 	return time.Duration(index) * time.Second / time.Duration(c.kind.rate)
 }

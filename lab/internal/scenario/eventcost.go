@@ -102,7 +102,7 @@ func costKinds(form string) ([]costKind, error) {
 		}
 		return kinds, nil
 	}
-	return nil, fmt.Errorf("%s=%q: must be quick or whole", costVariable, form)
+	return nil, fmt.Errorf("%s=%q: must be \"quick\" or \"whole\"", costVariable, form)
 }
 
 // eventCost runs blocks with the same load alternately on a node with agents and on a node without agents, in the order

@@ -28,10 +28,10 @@ const (
 
 // fleetCost measures how the cost of the agents grows with their number, on the lab's real API server and etcd. 100
 // synthetic nodes have pods. Each of these nodes has a watch like the watch of its kubelet. Further nodes have an agent
-// but no pods: the API server must keep the agent's watch open, but has nothing to send. A few nodes have a real agent,
-// and each other node has a bare watch with the same request instead. The scenario "event-cost" shows that an agent
-// costs the API server as much as a bare watch if the images are present. The scenario "fleet-cost" requires that an
-// agent and a bare watch receive the same number of bytes.
+// but no pods: the API server must keep the agent's watch open, but has nothing to send. A few nodes have a real agent.
+// Each of the remaining nodes instead has a bare watch with the same request. The scenario "event-cost" shows that an
+// agent costs the API server as much as a bare watch if the images are present. The scenario "fleet-cost" requires that
+// an agent and a bare watch receive the same number of bytes.
 //
 // kwok could simulate the nodes too, but kwok has no container runtime. Each agent would then need the Events of each
 // pod, which agents on real nodes do not need.

@@ -12,7 +12,7 @@ const (
 	largeStarts = 100  // starts per second
 )
 
-// fleetSize contains the measurements of the scenario "fleet-cost" with one number of agents. Each list has one value
+// fleetSize contains the measurements of the scenario "fleet-cost" for one number of agents. Each list has one value
 // for each pair of blocks. All costs are the costs of the agents alone.
 type fleetSize struct {
 	agents      int

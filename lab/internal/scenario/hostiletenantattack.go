@@ -167,8 +167,8 @@ func (t *tenant) awaitRounds(ctx context.Context) error {
 			break
 		}
 	}
-	return errors.New("attack the agent: the API server was too slow, so the attack ended too early: the " +
-		"scenario is not conclusive")
+	return errors.New("attack the agent: the attack ended after too few rounds, because the API server was too " +
+		"slow: the scenario is not conclusive")
 }
 
 // look lists the tenant's own pods with the tenant's token, and the other pods with the administrator's permissions.
@@ -270,8 +270,8 @@ func (t *attackRun) count(ctx context.Context, err error) {
 }
 
 // note adds the numbers of requests to the verdict. The tenant must have tried each attack in the list. The API server
-// must have accepted at least one request of each attack. If the attack's row allows a refusal, the API server can have
-// refused all requests.
+// must have accepted at least one request of each attack. If the attack's row allows a refusal, the API server is
+// allowed to have refused all requests.
 func (t *tenant) note(v *Verdict) {
 	var sent, refused, troubled int
 	for _, a := range t.attacks {

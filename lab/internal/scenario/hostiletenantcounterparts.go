@@ -173,7 +173,7 @@ func counterpartOf(timeline agent.Timeline, block string) (startUp, error) {
 		}
 		stated, err := agent.Nanoseconds(phase.Error)
 		if err != nil {
-			return counterpart, fmt.Errorf("read the stated error of phase %s: %w", name, err)
+			return counterpart, fmt.Errorf("read error_seconds of phase %s: %w", name, err)
 		}
 		counterpart.causes[name] = phase.Cause
 		counterpart.lengths[name] += length

@@ -217,7 +217,7 @@ func storeElsewhere(ctx context.Context, t *attackRun) {
 	}
 }
 
-// namedElsewhere tries to store Events in the tenant's namespace that refer to a pod in another namespace.
+// namedElsewhere tries to store Events in the tenant's namespace. The Events refer to a pod in another namespace.
 func namedElsewhere(ctx context.Context, t *attackRun) {
 	for _, pod := range t.others() {
 		for _, event := range t.aboutOthers(pod) {
@@ -227,7 +227,8 @@ func namedElsewhere(ctx context.Context, t *attackRun) {
 	}
 }
 
-// foreignUID stores Events in the tenant's namespace with the name and UID of a pod in another namespace.
+// foreignUID stores Events in the tenant's namespace. The Events contain the name and UID of a pod in another
+// namespace.
 func foreignUID(ctx context.Context, t *attackRun) {
 	for _, pod := range t.others() {
 		for _, event := range t.aboutOthers(pod) {

@@ -164,7 +164,7 @@ func createUnreachable(ctx context.Context, t *attackRun) {
 	}
 }
 
-// createPosing creates pods with the labels of add-ons. All these pods run, and one pod crashes.
+// createPosing creates two pods with the labels of add-ons. One of the pods crashes.
 func createPosing(ctx context.Context, t *attackRun) {
 	labels := map[string]string{"k8s-app": "kube-dns", "app.kubernetes.io/name": "podlapse", "tier": "node"}
 	for i := range 2 {

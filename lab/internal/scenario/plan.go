@@ -40,8 +40,8 @@ const (
 
 func (p plan) completes() bool { return p.runFor > 0 }
 
-// The method outcomes returns the possible final states of the start-up. A pod that completes can be ready before its
-// completion, if the agent observes the ready state in time.
+// The method outcomes returns the possible final states of the start-up. For a pod that completes, the agent reports
+// the state ready if the agent observes this state before the pod completes.
 func (p plan) outcomes() []string {
 	if p.completes() {
 		return []string{agent.Ready, agent.Succeeded}

@@ -216,7 +216,7 @@ func (j *pullJudge) judgeFailed(what string, truth bench.Attempt, pull agent.Pul
 	}
 }
 
-// length compares one duration. An agent without all sources is allowed to omit the duration.
+// length compares one duration. An agent that lacks a source is allowed to omit the duration.
 func (j *pullJudge) length(what string, truth time.Duration, reported json.Number, limit time.Duration) {
 	measured, err := agent.Nanoseconds(reported)
 	if err != nil && reported == "" && !j.view.isFull() {

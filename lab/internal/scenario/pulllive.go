@@ -194,7 +194,7 @@ func (j *pullJudge) findRealPull(item agent.Live, about bench.Span) (realPull, b
 }
 
 // isImage reports whether the name refers to the pulled image. For pulls of other clients, containerd logs only the
-// repository and the host without the host's port.
+// host, without its port, and the repository.
 func isImage(truth realPull, named string) bool {
 	if truth.outcome != agent.External || truth.image == named {
 		return truth.image == named

@@ -163,7 +163,7 @@ func (j *pullJudge) judgeSame(ctx context.Context, how, reference string, pods [
 		}
 		timelines[pod] = timeline
 	}
-	// Attempts of all pods, in the order of their ends.
+	// Attempts of all pods, in the order in which the attempts ended.
 	attempts, err := j.witness.Attempts(ctx, reference)
 	if err != nil {
 		return err

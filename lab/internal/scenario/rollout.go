@@ -14,8 +14,8 @@ import (
 )
 
 // The scenario "rollout" restarts the DaemonSet while pods start, like "kubectl rollout restart". Each pod must be
-// reported once. An agent that stops gracefully has time to save the IDs of its records. Therefore, no agent must
-// repeat a record, not even with the same ID.
+// reported once. An agent that stops gracefully has time to save the IDs of its records. Therefore, no agent is allowed
+// to repeat a record, not even with the same ID.
 func rollout(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		restarts = 3

@@ -232,7 +232,7 @@ func (t *tally) judgeShare(v *Verdict, rule string, allowed int, right func(read
 	v.Problems = append(v.Problems, wrong...)
 }
 
-// describe adds a note about the differences to the truth for each kind of phase.
+// describe adds a note for each kind of phase about the differences from the truth.
 func (t *tally) describe(v *Verdict) {
 	offs := make(map[string][]time.Duration)
 	var phases []string

@@ -7,7 +7,7 @@ type view struct {
 	events, runtime bool
 }
 
-// isFull reports whether the agent has all sources, and must therefore be exact. An agent without all sources is
+// isFull reports whether the agent has all sources, and must therefore be exact. An agent that lacks a source is
 // allowed to report less, but must not report anything wrong.
 func (s view) isFull() bool { return s.events && s.runtime }
 

@@ -54,7 +54,8 @@ func (imageStore) Get(_ context.Context, request *imagesapi.GetImageRequest) (*i
 	return nil, status.Errorf(codes.NotFound, "image %s: not found", request.GetName())
 }
 
-// List implements imagesapi.ImagesServer. The agent only lists pinned images, so List returns the sandbox image.
+// List implements imagesapi.ImagesServer. The agent requests only the list of pinned images, so List returns only the
+// sandbox image.
 func (imageStore) List(context.Context, *imagesapi.ListImagesRequest) (*imagesapi.ListImagesResponse, error) {
 	longAgo := timestamppb.New(time.Unix(1_600_000_000, 0))
 	return &imagesapi.ListImagesResponse{Images: []*imagesapi.Image{
