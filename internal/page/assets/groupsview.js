@@ -29,7 +29,7 @@ const images = {
   columns: [['Image', 'name', (g, list) => ({ text: g.name, link: list({ image: g.key }) })], ['Registry', '', (g) => ({ text: g.registry, link: ofView('registries', { registry: g.registry }) })],
     ['#Pods', 'count', (g) => number(g.count)], ['#Pulls', 'pulls', (g) => number(g.pulls || '')], ['#Failed', 'failed', (g) => number(g.failed || '')],
     ['#Median pull', 'median', (g) => number(brief(g.median))], ['#Slowest pull', 'slowest', slowest], ['#Size', 'size', (g) => number(bytes(g.size))]],
-  facts: 'An image that was already present on the node does not count as a pull.',
+  facts: 'Only pulls with evidence count. An image that was already on the node is not a pull.',
 };
 
 export class GroupsView {

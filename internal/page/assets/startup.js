@@ -31,11 +31,11 @@ export function workloadOf(record) {
 }
 
 function imageOf(p) {
-  return { image: visible(p.image, 400), registry: visible(p.registry) || 'unknown', outcome: p.outcome, seconds: p.pull_seconds, size: p.size_bytes ?? 0 };
+  return { image: visible(p.image, 400), registry: visible(p.registry) || 'unknown', outcome: p.outcome, at: p.requested_at ?? p.started_at ?? p.finished_at, seconds: p.pull_seconds, size: p.size_bytes ?? 0 };
 }
 
-// pulled is false for an image that was already present on the node.
-export function pulled(image) { return image.outcome !== 'present'; }
+// pulled reports whether an image counts as a pull. The agent's API uses the same rule.
+export function pulled({ outcome, at }) { return outcome !== 'present' && (outcome !== 'unknown' || at !== undefined); }
 
 // refusal returns the registry of the last failed pull and the reason for the failure. A pod in back-off waits because of this failure.
 function refusal(record) {

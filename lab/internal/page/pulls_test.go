@@ -65,3 +65,25 @@ func TestBursts(t *testing.T) {
 		t.Errorf("got %v, want %s", got, want)
 	}
 }
+
+// TestImagesWithoutPull checks that the views of images and registries and the filter by registry count an image as a
+// pull only if the record shows a pull.
+func TestImagesWithoutPull(t *testing.T) {
+	tab := modules(t)
+	got := ask[[]string](t, tab, `(async () => {
+		const { startUpOf } = `+module("startup.js")+`, { imagesOf } = `+module("groups.js")+`,
+			{ choiceOf, matcher } = `+module("choice.js")+`;
+		const record = (await (await fetch('api/v1/pods')).json()).items[0];
+		const matches = matcher(choiceOf(new URLSearchParams('registry=r.example')), 0);
+		return [{ outcome: 'present', finished_at: record.created_at }, { outcome: 'unknown' },
+			{ outcome: 'unknown', requested_at: record.created_at }, { outcome: 'unknown',
+			started_at: record.created_at }, { outcome: 'unknown', finished_at: record.created_at },
+			{ outcome: 'verified' }].map((p) => {
+			const s = startUpOf({ ...record, pulls: [{ image: 'i', registry: 'r.example', ...p }] }, 0);
+			const [image] = imagesOf([s]);
+			return image.count + ' ' + image.pulls + ' ' + matches(s); }); })()`)
+	want := []string{"1 0 false", "1 0 false", "1 1 true", "1 1 true", "1 1 true", "1 1 true"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
