@@ -1,5 +1,6 @@
 // The start-ups that a view shows, and their order. The page's address contains this choice. All functions are pure.
 
+import { readID } from './address.js';
 import { age, mainCause, pulled, starts } from './startup.js';
 
 // orders has a comparison for each column by which a reader can sort. Each comparison puts the start-ups that readers need most at the
@@ -49,7 +50,8 @@ export function filtersOf(c) {
 export function matcher(c, nodeNow) {
   const words = c.words.toLowerCase().split(/\s+/).filter(Boolean);
   const ranged = hasRange(c.range);
-  return (s) => !(c.state && s.state !== c.state || c.cause && mainCause(s) !== c.cause || c.owner && s.workload !== c.owner ||
+  const other = readID(c.a || c.b)?.uid; // a start-up is not compared with itself
+  return (s) => s.uid !== other && !(c.state && s.state !== c.state || c.cause && mainCause(s) !== c.cause || c.owner && s.workload !== c.owner ||
     c.registry && !s.images.some((i) => i.registry === c.registry && pulled(i)) || c.image && !s.images.some((i) => i.image === c.image) ||
     ranged && !within(c.range, s.createdAt, starts(s) ? nodeNow : s.settledAt, nodeNow)) && words.every((w) => s.found.includes(w));
 }

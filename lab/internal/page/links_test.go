@@ -108,7 +108,11 @@ func TestComparison(t *testing.T) {
 	)
 	must(t, tab.Await("the choice", `document.querySelector('.verdict').innerText.startsWith('Choose the start-up')`,
 		soon))
-	follow(t, tab, `.row:not([hidden], [data-uid="`+uid+`"])`)
+	must(t, tab.Await("the other start-ups of the workload", listed+` === 2`, soon))
+	if ask[bool](t, tab, `document.querySelector('.row:not([hidden])[data-uid="`+uid+`"]') !== null`) {
+		t.Error("the page offers to compare the start-up with itself")
+	}
+	follow(t, tab, ".row:not([hidden])")
 	must(t, tab.Await("the comparison", `document.querySelectorAll('.compare-view .bars').length > 20`, soon))
 	wrong := ask[[]string](t, tab, `(async () => {
 		const query = new URLSearchParams(location.hash.split('?')[1]);
