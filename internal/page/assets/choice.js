@@ -56,18 +56,24 @@ export function matcher(c, nodeNow) {
     ranged && !within(c.range, s.createdAt, starts(s) ? nodeNow : s.settledAt, nodeNow)) && words.every((w) => s.found.includes(w));
 }
 
-// choose returns the chosen start-ups as two sorted lists: start-ups in progress, and completed start-ups. By default, start-ups in
-// progress are sorted by age, because this order stays the same while their ages grow.
+// choose returns the chosen start-ups as two sorted lists: start-ups in progress, and completed start-ups. choose also counts the
+// start-ups of each state (`''`: all states) that match all other filters. By default, start-ups in progress are sorted by age, because
+// this order stays the same while their ages grow.
 export function choose(all, c, now, nodeNow) {
-  const matches = matcher(c, nodeNow);
+  const matches = matcher({ ...c, state: '' }, nodeNow);
   const going = [];
   const over = [];
-  for (const s of all) if (matches(s)) (starts(s) ? going : over).push(s);
+  const counts = new Map();
+  for (const s of all) {
+    if (!matches(s)) continue;
+    for (const state of ['', s.state]) counts.set(state, (counts.get(state) ?? 0) + 1);
+    if (!c.state || s.state === c.state) (starts(s) ? going : over).push(s);
+  }
   const sign = c.backwards ? -1 : 1;
   const by = (order) => (a, b) => sign * order(a, b, now) || compare(a.uid, b.uid);
   going.sort(by(c.column === usualOrder ? orders.took : orders[c.column]));
   over.sort(by(orders[c.column]));
-  return { going, over };
+  return { going, over, counts };
 }
 
 export function compare(a, b) { return a < b ? -1 : a > b ? 1 : 0; }

@@ -1,5 +1,6 @@
 // Texts and styles for the words in records. The page shows an unknown word, for example from a later agent, unchanged.
 
+import { percent } from './format.js';
 import { phases } from './phases.js';
 import { visible } from './text.js';
 
@@ -28,6 +29,12 @@ export function causeNames() { return Object.keys(causes); }
 export function causeName(cause) { return Object.hasOwn(causes, cause) ? causes[cause] : cause; }
 
 export function shortCause(cause) { return visible(cause).replaceAll('_', ' '); }
+
+// mostCauses returns the three causes with the most time, with their shares.
+export function mostCauses(causes, nameOf) {
+  const whole = causes.reduce((sum, { seconds }) => sum + seconds, 0);
+  return causes.slice(0, 3).filter(({ seconds }) => seconds > 0).map(({ cause, seconds }) => nameOf(visible(cause)) + ' ' + percent(seconds, whole)).join(', ');
+}
 
 export function causeStyle(cause) { return Object.hasOwn(causes, cause) ? cause : 'unknown'; }
 

@@ -181,7 +181,8 @@ func TestTimeRange(t *testing.T) {
 		must(t, tab.Go("about:blank"))
 		must(t, tab.Go("http://"+s.address+"/#/"+query))
 		must(t, tab.Await(fmt.Sprintf("%d start-ups for %q", want, query),
-			fmt.Sprintf(`document.querySelector('.chip b').textContent === '20' && %s === %d`, listed, want), soon))
+			fmt.Sprintf(`document.querySelector('.verdict').textContent !== 'Loading …' &&
+				Number(document.querySelector('.chip b').textContent) === %d && %s === %[1]d`, want, listed), soon))
 	}
 	must(t, tab.Go("http://"+s.address+"/#/?from="+day+"12:00:05Z"))
 	must(t, tab.Await("the field", `document.querySelector('.custom input')?.value === '2026-03-01T12:00:05'`, soon))
