@@ -3,8 +3,7 @@
 import { readID } from './address.js';
 import { age, mainCause, pulled, starts } from './startup.js';
 
-// orders has a comparison for each column by which a reader can sort. Each comparison puts the start-ups that readers need most at the
-// top.
+// orders has a comparison for each column. Each comparison puts the start-ups that readers need most at the top.
 const orders = {
   started: (a, b) => b.createdAt - a.createdAt,
   ended: (a, b) => (b.settledAt || b.createdAt) - (a.settledAt || a.createdAt),
@@ -56,9 +55,8 @@ export function matcher(c, nodeNow) {
     ranged && !within(c.range, s.createdAt, starts(s) ? nodeNow : s.settledAt, nodeNow)) && words.every((w) => s.found.includes(w));
 }
 
-// choose returns the chosen start-ups as two sorted lists: start-ups in progress, and completed start-ups. choose also counts the
-// start-ups of each state (`''`: all states) that match all other filters. By default, start-ups in progress are sorted by age, because
-// this order stays the same while their ages grow.
+// choose returns two sorted lists: start-ups in progress, and completed start-ups. For each state (`''`: all states), choose counts the
+// start-ups that match all other filters. The default order of start-ups in progress is their age, so that the order does not change.
 export function choose(all, c, now, nodeNow) {
   const matches = matcher({ ...c, state: '' }, nodeNow);
   const going = [];

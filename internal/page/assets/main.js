@@ -1,4 +1,4 @@
-// Connects the parts of the page: the known start-ups, the views, and the address that selects the view.
+// Connects the known start-ups, the views, and the address that selects the view.
 
 import { parse } from './address.js';
 import { CompareView } from './compareview.js';
@@ -42,8 +42,7 @@ let view = null;
 let shown = ''; // the name of the view
 let cameFromList = false;
 
-// readdress puts a choice into the address. readdress adds no entry to the browser's history, so that the history does not contain each
-// letter of a search.
+// readdress puts a choice into the address, without an entry for each letter of a search in the browser's history.
 function readdress(address) {
   try {
     history.replaceState(null, '', address);

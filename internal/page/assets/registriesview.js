@@ -1,5 +1,4 @@
-// The view of registries: the speed, the outcomes and the failures of each registry. The card of a registry links to the registry's
-// pods, images and pulls.
+// The view of registries: a card with the speed, the outcomes and the failures of each registry.
 
 import { ofView } from './address.js';
 import { Aggregate } from './ask.js';

@@ -42,6 +42,8 @@ export function phaseMeans(phase) { return Object.hasOwn(phases, phase) ? phases
 
 export function phaseName(phase) { return String(phase).replaceAll('_', ' '); }
 
+export function outcomeText(p) { return visible(p.outcome) + (p.failure ? ': ' + phaseName(visible(p.failure)) : ''); }
+
 const states = {
   starting: '◐',
   ready: '✓',
