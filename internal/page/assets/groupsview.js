@@ -56,7 +56,7 @@ export class GroupsView {
     this.#go = go;
     this.#view = view;
     this.#kind = view === 'images' ? images : workloads;
-    this.#share = shareButtons(() => explainWorkload(this.#choice?.owner ?? ''), nodeOf);
+    this.#share = shareButtons(() => explainWorkload(this.#choice.owner, nodeOf()), nodeOf, () => filtersOf(this.#choice));
     this.root = element('section', view + '-view');
     this.#search.type = 'search';
     this.#search.placeholder = 'Search ' + view;

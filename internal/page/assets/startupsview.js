@@ -1,7 +1,7 @@
 // The first view: start-ups in progress with their current phases, then completed start-ups with their verdicts.
 
 import { drawCauses } from './causebar.js';
-import { choiceOf, choose, settingsOf } from './choice.js';
+import { choiceOf, choose, filtersOf, settingsOf } from './choice.js';
 import { element, mark, perFrame, restyle, write } from './dom.js';
 import { Filters } from './filters.js';
 import { ago, brief, count, running } from './format.js';
@@ -38,7 +38,7 @@ export class StartUpsView {
     this.#known = known;
     this.#clock = clock;
     this.#go = go;
-    this.#share = shareButtons(() => explainWorkload(this.#choice.owner), nodeOf);
+    this.#share = shareButtons(() => explainWorkload(this.#choice.owner, nodeOf()), nodeOf, () => filtersOf(this.#choice));
     const host = element('div', 'rows');
     this.#rows = new Rows(host, { row: '--row', heading: '--heading' },
       (kind) => (kind === 'row' ? startUpRow() : heading()), (node, item) => this.#fill(node, item));
@@ -234,7 +234,7 @@ function lately(over, matching) {
   return most && 'Main causes of ' + count(over.length, matching + 'recent start-up', matching + 'recent start-ups') + ': ' + most + '.';
 }
 
-// withoutTotal returns a verdict without its length and its error, because the list has columns for both values.
+// withoutTotal returns a verdict without its length and its error, which have their own columns.
 function withoutTotal(verdict) {
   const why = /^[^:]*: (.*?)(; ±[^;]*)?$/.exec(verdict);
   return why ? why[1] : verdict;

@@ -219,8 +219,9 @@ func TestSharing(t *testing.T) {
 		const at = (address, node) => { const url = new URL(address); return linkOf({ hostname: url.hostname,
 			href: url.href, hash: url.hash }, node); };
 		return [explainPod('shop', 'web-0'), explainPod('shop', 'x; rm -rf'), explainPod('$(id)', 'x'),
-			explainPod('shop', '-n'), explainWorkload('shop/Deployment/web'), explainWorkload('shop/Node/x'),
-			explainWorkload('shop/'), at('https://podlapse.example/node-1/#/pulls', 'node-1'),
+			explainPod('shop', '-n'), explainWorkload('shop/Deployment/web', 'node-1'),
+			explainWorkload('shop/Deployment/web', '; id'), explainWorkload('shop/Node/x', 'node-1'),
+			explainWorkload('shop/', 'node-1'), at('https://podlapse.example/node-1/#/pulls', 'node-1'),
 			at('http://127.0.0.1:9717/#/pods/a/b', 'node-1'), at('http://[::1]:9717/', 'node-1'),
 			at("http://localhost:8001/api/#/node'", '; id')]; })()`)
 	const then = "\nThen add this to the address that the command prints: "
@@ -229,6 +230,7 @@ func TestSharing(t *testing.T) {
 		"",
 		"",
 		"",
+		"kubectl podlapse explain deploy/web -n shop --node node-1",
 		"kubectl podlapse explain deploy/web -n shop",
 		"",
 		"",
@@ -252,6 +254,25 @@ func TestSharing(t *testing.T) {
 	must(t, tab.Await("the text to copy",
 		`document.querySelectorAll('.share code')[1].innerText.startsWith('kubectl podlapse page standin')`, soon))
 	requireNoComplaints(t, tab)
+}
+
+// TestCommandNamesMissingFilters checks that the page names the filters that the command for a workload does not have.
+func TestCommandNamesMissingFilters(t *testing.T) {
+	tab := modules(t)
+	for hash, want := range map[string]string{
+		"#/?owner=shop/Deployment/web":                         "",
+		"#/?owner=shop/Deployment/web&cause=registry&q=a":      "without the filters: q, cause",
+		"#/workloads?owner=shop/Deployment/web&last=1h":        "without the filters: last",
+		"#/?cause=registry":                                    "", // without a workload, there is no command
+		"#/?owner=shop/Deployment/web&a=shop/web-0/1&sort=pod": "",
+	} {
+		ask[int](t, tab, `(location.hash = `+quoted(hash)+`, 0)`)
+		must(t, tab.Await(hash, `document.querySelector('main .share small').textContent === `+quoted(want), soon))
+	}
+	ask[int](t, tab, `(location.hash = '#/?owner=shop/Deployment/web&cause=disk', 0)`)
+	must(t, tab.Await("the command", `document.querySelector('.share button').title ===
+		'kubectl podlapse explain deploy/web -n shop --node standin' &&
+		document.querySelector('main .share small').textContent === 'without the filters: cause'`, soon))
 }
 
 // TestUnpackRowsDiffer checks that the phase "unpack" and the total unpacking time have different names.
