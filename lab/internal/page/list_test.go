@@ -64,6 +64,34 @@ func TestDeletedPodsAreLimited(t *testing.T) {
 	}
 }
 
+// TestPodDeletedWhileStarting deletes pods during their start-up. The stream sends only the event "gone", so the page
+// must request the end of each start-up. It must not show a start-up whose end the agent does not know.
+func TestPodDeletedWhileStarting(t *testing.T) {
+	tab := modules(t)
+	got := ask[[]string](t, tab, `(async () => {
+		const { Feed } = `+module("feed.js")+`, { Known } = `+module("known.js")+`;
+		const record = { ...(await (await fetch('api/v1/pods')).json()).items[0], state: 'starting' };
+		let source;
+		window.EventSource = class extends EventTarget { constructor() { super(); source = this; } close() {} };
+		const asked = [];
+		window.fetch = async (path) => (asked.push(path), path.endsWith('?uid=kept') ?
+			Response.json({ ...record, uid: 'kept', state: 'deleted', gone_at: record.created_at }) :
+			Response.json({ reason: 'not found' }, { status: 404 }));
+		const known = new Known();
+		new Feed(known, () => {}).run();
+		for (const uid of ['kept', 'forgotten', 'ready']) {
+			known.update({ ...record, uid, state: uid === 'ready' ? uid : 'starting' }, 0);
+			source.dispatchEvent(new MessageEvent('gone', { lastEventId: '1-1', data:
+				JSON.stringify({ namespace: record.namespace, name: record.name, uid }) }));
+		}
+		await new Promise((done) => setTimeout(done, 200));
+		return [asked.length + ' requests', ...[...known.startUps.values()].map((s) =>
+			s.uid + ' ' + s.state + ' ' + s.gone)]; })()`)
+	if want := []string{"2 requests", "kept deleted true", "ready ready true"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // TestHeadingAndCountsMatchList checks that the heading and the counts of the list are about the start-ups that match
 // the filters.
 func TestHeadingAndCountsMatchList(t *testing.T) {
