@@ -65,7 +65,7 @@ func (t *Totals) Add(record api.Record) {
 		}
 	}
 	for _, pull := range record.Pulls {
-		if pull.Outcome != imagepull.OutcomePresent {
+		if pull.IsPull() {
 			t.addContent(pull)
 		}
 	}
@@ -74,7 +74,7 @@ func (t *Totals) Add(record api.Record) {
 // addState adds the registries of the start-up's pulls, and counts the pulls in progress and the failed pulls.
 func (t *Totals) addState(record api.Record) {
 	for _, pull := range record.Pulls {
-		if pull.Outcome == imagepull.OutcomePresent {
+		if !pull.IsPull() {
 			continue
 		}
 		r := t.registry(pull.Registry)

@@ -20,7 +20,7 @@ type Entry struct {
 	State                timeline.State
 	Total                time.Duration
 	Quality              api.Quality
-	Pulled               bool // true if a pull of the pod has an outcome other than imagepull.OutcomePresent
+	Pulled               bool // true if the pod pulled an image: see imagepull.IsPull
 
 	createdAt, settledAt, goneAt int64  // Unix nanoseconds
 	packed                       []byte // the labels, then the record
@@ -63,7 +63,7 @@ func newEntry(t timeline.Timeline, goneAt time.Time) (*Entry, error) {
 
 func pulled(t timeline.Timeline) bool {
 	return slices.ContainsFunc(slices.Concat(t.Pulls, t.EphemeralPulls), func(p timeline.Pull) bool {
-		return p.Outcome != imagepull.OutcomePresent
+		return imagepull.IsPull(p.Outcome, p.RequestedAt, p.StartedAt, p.FinishedAt)
 	})
 }
 

@@ -38,8 +38,7 @@ func (a readAPI) pulls(w http.ResponseWriter, r *http.Request) {
 	})
 	for _, record := range records {
 		for _, p := range record.Pulls {
-			if p.Outcome != imagepull.OutcomePulling && p.Outcome != imagepull.OutcomePresent &&
-				meant(record.Namespace, p.Registry) {
+			if p.IsPull() && p.Outcome != imagepull.OutcomePulling && meant(record.Namespace, p.Registry) {
 				p.Layers = nil
 				list.Recent = append(list.Recent, api.RecentPullRecord{
 					Namespace: record.Namespace, Pod: record.Name, UID: record.UID, PullRecord: p,

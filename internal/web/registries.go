@@ -16,10 +16,10 @@ type registrySums struct {
 
 func newRegistrySums() *registrySums { return &registrySums{byName: map[string]*api.RegistryRecord{}} }
 
-// add counts the completed pulls of a start-up. add ignores images that were already present.
+// add counts the completed pulls of a start-up.
 func (r *registrySums) add(pulls []api.PullRecord) {
 	for _, p := range pulls {
-		if p.Outcome == imagepull.OutcomePulling || p.Outcome == imagepull.OutcomePresent {
+		if !p.IsPull() || p.Outcome == imagepull.OutcomePulling {
 			continue
 		}
 		registry := r.of(p.Registry)

@@ -1,12 +1,43 @@
 package web
 
 import (
+	"net/http"
 	"testing"
 	"time"
 
 	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/imagepull"
+	"github.com/podlapse/podlapse/pkg/timeline"
 )
+
+// TestImagesWithoutPullAreNotListed checks an image for which no evidence shows a pull, for example the image of a pod
+// that waits for its ConfigMap, and a pull of unknown outcome whose end is known.
+func TestImagesWithoutPullAreNotListed(t *testing.T) {
+	waits := timeline.Timeline{Namespace: "a", Name: "waits", UID: "w", State: timeline.StateStarting,
+		Pulls: []timeline.Pull{{Container: "app", Registry: "unused.example", Outcome: imagepull.OutcomeUnknown}}}
+	pulled := timeline.Timeline{Namespace: "a", Name: "pulled", UID: "p", Pulls: []timeline.Pull{{Container: "app",
+		Registry: "r.example", Outcome: imagepull.OutcomeUnknown, FinishedAt: askedAt.Add(-time.Hour)}}}
+	gone := waits
+	gone.UID, gone.State, gone.SettledAt = "g", timeline.StateDeleted, askedAt.Add(-time.Hour)
+	f := &fake{timelines: []timeline.Timeline{waits, pulled}, gone: []timeline.Timeline{gone}}
+	if got := decode[api.PullList](t, f.ask(t, http.MethodGet, "/api/v1/pulls")).Recent; len(got) != 1 ||
+		got[0].UID != "p" {
+		t.Errorf("recent pulls %+v", got)
+	}
+	registries := decode[api.RegistryList](t, f.ask(t, http.MethodGet, "/api/v1/registries")).Items
+	if len(registries) != 1 || registries[0].Registry != "r.example" || registries[0].Outcomes["unknown"] != 1 {
+		t.Errorf("registries %+v", registries)
+	}
+	totals := decode[api.TotalsRecord](t, f.ask(t, http.MethodGet, "/api/v1/totals")).Registries
+	if len(totals) != 0 {
+		t.Errorf("registries in the totals %+v", totals)
+	}
+	for _, e := range f.api().History.Entries() {
+		if e.Pulled {
+			t.Errorf("the history has a pull of the pod %s", e.Name)
+		}
+	}
+}
 
 // TestRegistriesExcludeResumedPulls checks that the sums of bytes and of download time exclude resumed pulls.
 func TestRegistriesExcludeResumedPulls(t *testing.T) {

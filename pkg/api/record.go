@@ -140,6 +140,11 @@ type PullRecord struct {
 	Attempt     int               `json:"attempt"` // number of the attempt, from 0
 }
 
+// IsPull reports whether the record counts as a pull. See imagepull.IsPull.
+func (p PullRecord) IsPull() bool {
+	return imagepull.IsPull(p.Outcome, p.RequestedAt.Time, p.StartedAt.Time, p.FinishedAt.Time)
+}
+
 // DownloadRecord describes the download of a pull. The download starts with the request to the runtime, and ends when
 // the last byte arrives.
 type DownloadRecord struct {

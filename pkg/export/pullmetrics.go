@@ -98,7 +98,7 @@ func (m *pullMetrics) observePull(t timeline.Timeline, p timeline.Pull, trace Tr
 	if p.Outcome != imagepull.OutcomePulling && (p.Outcome != imagepull.OutcomeUnknown || !p.FinishedAt.IsZero()) {
 		m.ended.WithLabelValues(string(p.Kind), string(p.Outcome)).Inc()
 	}
-	if p.Outcome == imagepull.OutcomePresent {
+	if !imagepull.IsPull(p.Outcome, p.RequestedAt, p.StartedAt, p.FinishedAt) {
 		return
 	}
 	registry := m.label(t.Namespace, p)

@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/podlapse/podlapse/internal/registrylabel"
 	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
@@ -39,9 +40,23 @@ func TestPullsOfUnknownOutcomeAreTimed(t *testing.T) {
 	m := NewMetrics(registry, nil)
 	m.Observe(timeline.Timeline{
 		Pulls: []timeline.Pull{{Registry: "r.example", Outcome: imagepull.OutcomeUnknown, Timed: true,
-			Pull: time.Second}}})
+			Pull: time.Second, FinishedAt: after(time.Second)}}})
 	if n := testutil.CollectAndCount(m.pulls.pull); n != 1 {
 		t.Errorf("%d series", n)
+	}
+}
+
+// TestImagesWithoutPullTakeNoLabel checks that an image without evidence of a pull does not take a label of a registry.
+func TestImagesWithoutPullTakeNoLabel(t *testing.T) {
+	m := NewMetrics(prometheus.NewPedanticRegistry(), nil)
+	pull := timeline.Pull{Outcome: imagepull.OutcomeUnknown, Registry: "r.example"}
+	for range registrylabel.Max + 1 {
+		pull.Registry += "x"
+		m.Observe(timeline.Timeline{Pulls: []timeline.Pull{pull}})
+	}
+	pull.Registry, pull.FinishedAt = "pulled.example", after(time.Second)
+	if got := m.pulls.label("", pull); got != "pulled.example" {
+		t.Errorf("the label of the only registry with a pull is %q", got)
 	}
 }
 

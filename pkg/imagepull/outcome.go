@@ -3,6 +3,11 @@
 // uses this package on the goroutine that computes timelines.
 package imagepull
 
+import (
+	"slices"
+	"time"
+)
+
 // Outcome is the result of one pull. Only evidence decides the outcome. Missing evidence proves nothing.
 type Outcome string
 
@@ -23,3 +28,12 @@ const (
 func Outcomes() []Outcome {
 	return []Outcome{OutcomePresent, OutcomeVerified, OutcomeJoined, OutcomeDownloaded, OutcomeFailed, OutcomeUnknown}
 }
+
+// IsPull reports whether an attempt to get an image counts as a pull. The times are the known times of the attempt's
+// milestones: the request, the start and the end of a pull. A zero time is unknown. If the outcome and all times are
+// unknown, no evidence shows that a pull was requested. All lists and sums of pulls use IsPull.
+func IsPull(outcome Outcome, times ...time.Time) bool {
+	return outcome != OutcomePresent && (outcome != OutcomeUnknown || slices.ContainsFunc(times, isKnown))
+}
+
+func isKnown(t time.Time) bool { return !t.IsZero() }

@@ -1,5 +1,4 @@
-// The bar of a start-up in lists. Each phase has its share of the width and the colour of its cause. Each bar is only one element, so
-// that many bars are cheap. Only the waterfall has patterns, which distinguish causes without colour.
+// The bar of a start-up in lists. Each phase has its share of the width and the colour of its cause. Only the waterfall has patterns.
 
 import { lay } from './dom.js';
 import { causeStyle } from './words.js';

@@ -1,6 +1,7 @@
 // The rows of a waterfall. Instants are in seconds since the creation of the pod. All functions are pure.
 
 import { message, visible } from './text.js';
+import { outcomeText } from './words.js';
 
 // chartOf lays out a record. `grown` is the number of seconds since the record arrived. `open` reports whether a row shows its layers.
 export function chartOf(record, grown, open) {
@@ -38,7 +39,7 @@ function pullOf(record, p) {
 function pull(p, since) {
   return {
     container: visible(p.container), kind: visible(p.kind), image: visible(p.image, 400), registry: visible(p.registry), digest: visible(p.digest),
-    outcome: visible(p.outcome), failure: visible(p.failure), attempt: p.attempt, queue: p.queue_seconds, pull: p.pull_seconds, error: p.error_seconds,
+    outcome: outcomeText(p), attempt: p.attempt, queue: p.queue_seconds, pull: p.pull_seconds, error: p.error_seconds,
     size: p.size_bytes ?? 0, bytes: p.download?.bytes ?? 0, speed: p.download?.bytes_per_second, lazy: p.lazy === true, resumed: p.resumed === true, ahead: p.pulls_ahead ?? 0, beside: p.pulls_beside ?? 0, downloadSeconds: p.download?.seconds, unpackSeconds: p.unpack?.seconds,
     download: p.download && { from: since(p.download.start_at), to: since(p.download.end_at) },
     unpack: p.unpack && { from: since(p.unpack.start_at), to: since(p.unpack.end_at) },

@@ -1,9 +1,9 @@
 // The start-ups that a view shows, and their order. The page's address contains this choice. All functions are pure.
 
+import { readID } from './address.js';
 import { age, mainCause, pulled, starts } from './startup.js';
 
-// orders has a comparison for each column by which a reader can sort. Each comparison puts the start-ups that readers need most at the
-// top.
+// orders has a comparison for each column. Each comparison puts the start-ups that readers need most at the top.
 const orders = {
   started: (a, b) => b.createdAt - a.createdAt,
   ended: (a, b) => (b.settledAt || b.createdAt) - (a.settledAt || a.createdAt),
@@ -49,23 +49,29 @@ export function filtersOf(c) {
 export function matcher(c, nodeNow) {
   const words = c.words.toLowerCase().split(/\s+/).filter(Boolean);
   const ranged = hasRange(c.range);
-  return (s) => !(c.state && s.state !== c.state || c.cause && mainCause(s) !== c.cause || c.owner && s.workload !== c.owner ||
+  const other = readID(c.a || c.b)?.uid; // a start-up is not compared with itself
+  return (s) => s.uid !== other && !(c.state && s.state !== c.state || c.cause && mainCause(s) !== c.cause || c.owner && s.workload !== c.owner ||
     c.registry && !s.images.some((i) => i.registry === c.registry && pulled(i)) || c.image && !s.images.some((i) => i.image === c.image) ||
     ranged && !within(c.range, s.createdAt, starts(s) ? nodeNow : s.settledAt, nodeNow)) && words.every((w) => s.found.includes(w));
 }
 
-// choose returns the chosen start-ups as two sorted lists: start-ups in progress, and completed start-ups. By default, start-ups in
-// progress are sorted by age, because this order stays the same while their ages grow.
+// choose returns two sorted lists: start-ups in progress, and completed start-ups. For each state (`''`: all states), choose counts the
+// start-ups that match all other filters. The default order of start-ups in progress is their age, so that the order does not change.
 export function choose(all, c, now, nodeNow) {
-  const matches = matcher(c, nodeNow);
+  const matches = matcher({ ...c, state: '' }, nodeNow);
   const going = [];
   const over = [];
-  for (const s of all) if (matches(s)) (starts(s) ? going : over).push(s);
+  const counts = new Map();
+  for (const s of all) {
+    if (!matches(s)) continue;
+    for (const state of ['', s.state]) counts.set(state, (counts.get(state) ?? 0) + 1);
+    if (!c.state || s.state === c.state) (starts(s) ? going : over).push(s);
+  }
   const sign = c.backwards ? -1 : 1;
   const by = (order) => (a, b) => sign * order(a, b, now) || compare(a.uid, b.uid);
   going.sort(by(c.column === usualOrder ? orders.took : orders[c.column]));
   over.sort(by(orders[c.column]));
-  return { going, over };
+  return { going, over, counts };
 }
 
 export function compare(a, b) { return a < b ? -1 : a > b ? 1 : 0; }

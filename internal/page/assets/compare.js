@@ -1,11 +1,8 @@
 // The phases of two start-ups, side by side. All functions are pure.
 
-// compareCharts aligns the rows of two charts. Each row of the result has a name and two sides. A side has the bars of its phases,
-// their total length and its accuracy. A side is null if the start-up did not have this phase. The property difference is the second
-// length minus the first length. The row's accuracy is the largest possible error of the difference.
-//
-// Some phases may be separate in one start-up, and merged into one phase in the other start-up. Then compareCharts adds up the separate
-// phases, so that both sides of a row cover the same phases.
+// compareCharts aligns the rows of two charts. A side of a row has the bars of its phases, their total length and its accuracy. A side
+// is null if the start-up did not have this phase. The difference is the second length minus the first length. If one start-up has
+// merged some phases, compareCharts adds up these phases of the other start-up.
 export function compareCharts(a, b) {
   const phases = [a, b].map((chart) => chart.rows.filter((r) => r.kind === 'phase'));
   const sameNames = phases[0].some((r) => r.container && phases[1].some((s) => s.container === r.container));
@@ -33,9 +30,8 @@ function namesOf(r) {
   return [...new Set(all)];
 }
 
-// placesOf returns the container and the attempt of each row. Start-ups of different workloads have no container name in common. In
-// this case, placesOf numbers the containers of a start-up in the order of their first phases, and compareCharts compares the
-// containers with the same number.
+// placesOf returns the container and the attempt of each row. If the containers have different names, placesOf compares the first
+// container with phases of each start-up, then the second container, and so on.
 function placesOf(rows, sameNames) {
   const order = [];
   return rows.map((r) => {

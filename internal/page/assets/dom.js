@@ -31,8 +31,7 @@ export function lay(node, property, value) {
   if (node.style.getPropertyValue(property) !== value) node.style.setProperty(property, value);
 }
 
-// perFrame returns a function that calls `work` before the next frame. Several calls before this frame cause only one call of `work`. A
-// hidden page has no frames.
+// perFrame returns a function that calls `work` once before the next frame. A hidden page has no frames.
 export function perFrame(work) {
   let asked = false;
   return () => {

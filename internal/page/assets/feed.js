@@ -1,7 +1,8 @@
-// The stream of changes. The page first opens the stream, and requests the list after the event `reset` of the stream, as the API
-// requires. The page does not poll.
+// The stream of changes. The page requests the list after the event `reset` of the stream, as the API requires.
 
+import { podPath } from './address.js';
 import { ask, Refusal } from './ask.js';
+import { starts } from './startup.js';
 
 const PAGE = 250; // start-ups in a response: a larger response would block the page
 const SILENCE = 5000; // milliseconds that the page waits for `reset` before it requests the list: a proxy can delay the stream
@@ -50,7 +51,12 @@ export class Feed {
     });
     on('reset', () => { this.#stop('silence'); this.#list(); });
     on('pod', (record) => this.#known.update(record, performance.now()));
-    on('gone', ({ uid }) => this.#known.gone(uid));
+    on('gone', (pod) => {
+      const s = this.#known.startUps.get(pod.uid);
+      this.#known.gone(pod.uid);
+      // `gone` replaces earlier events of the pod, possibly the end of its start-up.
+      if (s && starts(s)) ask('api/v1/pods/' + podPath(pod)).then((record) => this.#known.update(record, performance.now()), () => this.#known.gone(pod.uid, true));
+    });
     on('pulls', ({ items }) => this.#known.pulling(items, performance.now()));
     source.onopen = () => this.#onState('live', '');
     source.onerror = () => {
@@ -60,8 +66,7 @@ export class Feed {
     };
   }
 
-  // An agent that refuses the stream can still answer requests for lists. So the page requests the list now, and opens the stream
-  // later.
+  // An agent that refuses the stream can still answer requests for lists.
   async #refused() {
     this.#close();
     const wait = this.#wait;

@@ -1,8 +1,8 @@
 // Numbers as text. Lengths are in seconds.
 
-export function exact(seconds) { return seconds.toFixed(3) + ' s'; }
+export function exact(seconds) { return seconds === undefined ? '–' : seconds.toFixed(3) + ' s'; }
 
-export function exactError(seconds) { return '±' + exact(seconds); }
+export function exactError(seconds) { return (seconds === undefined ? '' : '±') + exact(seconds); }
 
 export function brief(seconds) {
   if (!(seconds >= 0)) return '–';

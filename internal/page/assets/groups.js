@@ -23,7 +23,7 @@ export function workloadsOf(all, now) {
   return [...groups.values()];
 }
 
-// imagesOf groups the pulls of start-ups by image. An image that was present on the node counts as used and not as pulled.
+// imagesOf groups the images of start-ups.
 export function imagesOf(all, registry = '', image = '') {
   const groups = new Map();
   for (const s of all) {

@@ -4,11 +4,11 @@ import { ofPod, ofView } from './address.js';
 import { choiceOf, filtersOf, matcher } from './choice.js';
 import { element, write } from './dom.js';
 import { Filters } from './filters.js';
-import { brief, bytes, count, percent } from './format.js';
+import { brief, bytes, count } from './format.js';
 import { imagesOf, sorted, workloadsOf } from './groups.js';
 import { explainWorkload, shareButtons } from './share.js';
 import { number, rows, table } from './table.js';
-import { shortCause } from './words.js';
+import { mostCauses, shortCause } from './words.js';
 
 const MOST = 300; // rows
 
@@ -19,7 +19,7 @@ const workloads = {
   startUps: (c) => c,
   columns: [['Workload', 'name', (g, list) => ({ text: g.name, link: list({ owner: g.key }) })], ['Namespace', '', (g) => g.of], ['#Start-ups', 'count', (g) => number(g.count)],
     ['#Starting', 'going', (g) => number(g.going || '')], ['#Failed', 'failed', (g) => number(g.failed || '')],
-    ['#Median', 'median', (g) => number(brief(g.median))], ['#Slowest', 'slowest', slowest], ['Causes of most of the time', '', (g) => causesText(g.causes)]],
+    ['#Median', 'median', (g) => number(brief(g.median))], ['#Slowest', 'slowest', slowest], ['Causes of most of the time', '', (g) => mostCauses(g.causes, shortCause)]],
   facts: 'The median covers completed start-ups. The slowest start-up can still be in progress.',
 };
 const images = {
@@ -29,7 +29,7 @@ const images = {
   columns: [['Image', 'name', (g, list) => ({ text: g.name, link: list({ image: g.key }) })], ['Registry', '', (g) => ({ text: g.registry, link: ofView('registries', { registry: g.registry }) })],
     ['#Pods', 'count', (g) => number(g.count)], ['#Pulls', 'pulls', (g) => number(g.pulls || '')], ['#Failed', 'failed', (g) => number(g.failed || '')],
     ['#Median pull', 'median', (g) => number(brief(g.median))], ['#Slowest pull', 'slowest', slowest], ['#Size', 'size', (g) => number(bytes(g.size))]],
-  facts: 'An image that was already present on the node does not count as a pull.',
+  facts: 'Only pulls with evidence count. An image that was already on the node is not a pull.',
 };
 
 export class GroupsView {
@@ -56,7 +56,7 @@ export class GroupsView {
     this.#go = go;
     this.#view = view;
     this.#kind = view === 'images' ? images : workloads;
-    this.#share = shareButtons(() => explainWorkload(this.#choice?.owner ?? ''), nodeOf);
+    this.#share = shareButtons(() => explainWorkload(this.#choice.owner, nodeOf()), nodeOf, () => filtersOf(this.#choice));
     this.root = element('section', view + '-view');
     this.#search.type = 'search';
     this.#search.placeholder = 'Search ' + view;
@@ -108,9 +108,4 @@ export class GroupsView {
 function verdict(groups, view) {
   const top = sorted([...groups], 'slowest')[0];
   return count(groups.length, view.slice(0, -1), view) + '. ' + (Number.isFinite(top.slowest) ? 'The slowest took ' + brief(top.slowest) + ': ' + (top.of ? top.of + '/' : '') + top.name + '.' : '');
-}
-
-function causesText(causes) {
-  const whole = causes.reduce((sum, { seconds }) => sum + seconds, 0);
-  return causes.slice(0, 3).filter(({ seconds }) => seconds > 0).map(({ cause, seconds }) => shortCause(cause) + ' ' + percent(seconds, whole)).join(', ');
 }

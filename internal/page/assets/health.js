@@ -1,4 +1,4 @@
-// The node, its clock, and the agent's sources. The stream does not contain this data, so the page requests the data at intervals.
+// The node, its clock, and the agent's sources. The page requests this data at intervals.
 
 import { Aggregate } from './ask.js';
 

@@ -41,12 +41,12 @@ export class Known {
     this.#notify({ kind: 'startup', uid: record.uid, record });
   }
 
-  gone(uid) {
+  gone(uid, forgotten = false) {
     this.#fresh?.add(uid);
     const s = this.startUps.get(uid);
     if (!s) return;
     this.startUps.delete(uid);
-    this.startUps.set(uid, { ...s, gone: true });
+    if (!forgotten) this.startUps.set(uid, { ...s, gone: true });
     this.#forget();
     this.#notify({ kind: 'startup', uid });
   }

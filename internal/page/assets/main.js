@@ -1,4 +1,4 @@
-// Connects the parts of the page: the known start-ups, the views, and the address that selects the view.
+// Connects the known start-ups, the views, and the address that selects the view.
 
 import { parse } from './address.js';
 import { CompareView } from './compareview.js';
@@ -42,8 +42,7 @@ let view = null;
 let shown = ''; // the name of the view
 let cameFromList = false;
 
-// readdress puts a choice into the address. It replaces the current entry of the browser's history, because new entries would fill the
-// history with each letter of a search.
+// readdress puts a choice into the address, without an entry for each letter of a search in the browser's history.
 function readdress(address) {
   try {
     history.replaceState(null, '', address);

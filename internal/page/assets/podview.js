@@ -149,8 +149,8 @@ export class PodView {
       key: p.container + ' ' + p.attempt + ' ' + p.image,
       cells: [p.container + (p.attempt > 0 ? ' #' + (p.attempt + 1) : '') + (p.kind && p.kind !== 'main' ? ' (' + p.kind.replaceAll('_', ' ') + ')' : ''),
         { text: p.image, link: ofView('startups', { image: p.image }), note: waits(p) }, { text: p.registry || 'unknown', link: ofView('registries', { registry: p.registry || 'unknown' }) },
-        p.outcome + (p.failure ? ': ' + p.failure.replaceAll('_', ' ') : ''), number(p.queue === undefined ? '–' : exact(p.queue)), number(p.pull === undefined ? '–' : exact(p.pull)),
-        number(p.error === undefined ? '–' : exactError(p.error)), number(bytes(p.size)), number(rate(p.speed, 1))],
+        p.outcome, number(exact(p.queue)), number(exact(p.pull)),
+        number(exactError(p.error)), number(bytes(p.size)), number(rate(p.speed, 1))],
     })));
   }
 
@@ -179,7 +179,7 @@ export class PodView {
   }
 }
 
-// The function `waits` describes how other pulls delayed a pull. The pull waited for other pulls, or shared the network with them.
+// waits describes how other pulls delayed a pull.
 function waits(p) {
   return [p.blocker && p.blocker.seconds > 0 ? 'waited ' + exact(p.blocker.seconds) + ' behind ' + p.blocker.image + ' of ' + p.blocker.pod : p.ahead > 1 ? 'behind ' + p.ahead + ' pulls' : '',
     p.beside > 0 ? 'beside ' + count(p.beside, 'other pull', 'other pulls') : ''].filter(Boolean).join(', ');

@@ -10,11 +10,13 @@ import { Filters } from './filters.js';
 import { shareButtons } from './share.js';
 import { number, rows, table } from './table.js';
 import { visible } from './text.js';
+import { outcomeText } from './words.js';
 import { clock, clockZone } from './zone.js';
 
 const MOST_LANES = 8;
 const ALL = 'api/v1/pulls?limit=100';
 const FILTERED = 'api/v1/pulls?limit=500'; // the page itself filters the pulls, so it requests all
+const LIVE = 'queued or pulling'; // the state of a pull that no source reports
 const CAUSES = { queued: 'c-pull_queue', pulling: 'c-registry', unpacking: 'c-disk' }; // the cause of each state of a pull
 
 export class PullsView {
@@ -76,40 +78,42 @@ export class PullsView {
 
   #chosen(pulls) {
     const { registry, image, range } = this.#choice;
-    return pulls.filter((p) => (!registry || (visible(p.registry) || 'unknown') === registry) && (!image || visible(p.image, 400) === image) &&
-      within(range, Date.parse(p.requested_at ?? p.started_at ?? ''), endedAt(p), this.#clock()));
+    const now = this.#clock();
+    return pulls.filter((p) => (!registry || registryOf(p) === registry) && (!image || imageOf(p) === image) &&
+      (p.age >= 0 ? within(range, now - 1000 * p.age, now, now) : within(range, Date.parse(p.requested_at ?? p.started_at ?? ''), endedAt(p), now)));
   }
 
   #draw() {
     if (!this.#shown) return;
     const { items, seenAt } = this.#known.pulls;
     const grown = (performance.now() - seenAt) / 1000;
-    const live = this.#chosen(items).map((p) => ({ ...p, age: p.age_seconds + grown }));
+    const live = this.#chosen(items.map((p) => ({ ...p, age: p.age_seconds + grown })));
     this.#drawNow(live);
     this.#drawLanes(live);
     rows(this.#table, this.#chosen(this.#recent).filter((p) => Number.isFinite(endedAt(p))).map((p) => ({
       key: p.uid + ' ' + p.container + ' ' + p.attempt,
-      cells: [{ text: visible(p.namespace) + '/' + visible(p.pod) + ' ' + visible(p.container), link: ofPod(p.namespace, p.pod, p.uid) },
-        { text: visible(p.image, 400), link: ofView('startups', { image: visible(p.image, 400) }), note: besides(p) },
-        { text: visible(p.registry) || 'unknown', link: ofView('registries', { registry: visible(p.registry) || 'unknown' }) }, outcome(p), number(seconds(p.queue_seconds)), number(seconds(p.pull_seconds)),
-        number(p.error_seconds === undefined ? '–' : exactError(p.error_seconds)), number(bytes(p.size_bytes)), number(rate(p.download?.bytes_per_second, 1)),
+      cells: [{ text: podOf(p), link: ofPod(p.namespace, p.pod, p.uid) },
+        { text: imageOf(p), link: ofView('startups', { image: imageOf(p) }), note: besides(p) },
+        { text: registryOf(p), link: ofView('registries', { registry: registryOf(p) }) }, outcomeText(p), number(exact(p.queue_seconds)), number(exact(p.pull_seconds)),
+        number(exactError(p.error_seconds)), number(bytes(p.size_bytes)), number(rate(p.download?.bytes_per_second, 1)),
         number(ago((this.#clock() - endedAt(p)) / 1000), { note: clockZone(endedAt(p)) })],
     })));
   }
 
   #drawNow(live) {
     const waiting = live.filter((p) => p.state === 'queued');
-    write(this.#verdict, live.length === 0 ? 'No pulls in progress.' : count(live.length - waiting.length, 'image is', 'images are') + ' being pulled' +
+    write(this.#verdict, live.length === 0 ? 'No ' + (this.#filtered() ? 'matching ' : '') + 'pulls in progress.' :
+      (live.every((p) => p.state) ? count(live.length - waiting.length, 'image is', 'images are') + ' being pulled' : count(live.length, 'pull is', 'pulls are') + ' in progress') +
       (waiting.length > 0 ? ', ' + waiting.length + (waiting.length === 1 ? ' waits in the queue, for ' : ' wait in the queue, the longest for ') + running(Math.max(...waiting.map((p) => p.age))) : '') + '.');
     this.#now.hidden = live.length === 0;
     sync(this.#now, live, (p, i) => [p.namespace, p.pod, p.container, p.image, i].join(' '), makePulling, (node, p) => {
       const [who, image, bar, much] = node.children;
-      write(who, p.pod ? visible(p.namespace) + '/' + visible(p.pod) + ' ' + visible(p.container) : 'not requested by a pod on this node');
+      write(who, p.pod ? podOf(p) : 'not requested by a pod on this node');
       if (p.pod) mark(who, 'href', ofPod(p.namespace, p.pod, ''));
       write(image, visible(p.image || p.registry, 400));
       restyle(bar, 'progress ' + (CAUSES[p.state] ?? 'c-unknown') + (p.total_bytes ? '' : ' endless'));
       lay(bar.firstChild, 'width', (p.total_bytes ? Math.min(100, 100 * (p.done_bytes ?? 0) / p.total_bytes) : 100) + '%');
-      write(much, (p.state === 'pulling' && p.total_bytes ? bytes(p.done_bytes) + ' of ' + bytes(p.total_bytes) : p.state ?? 'queued or pulling') + ' · ' + running(p.age) + (p.restart ? ' · restart' : ''));
+      write(much, (p.state === 'pulling' && p.total_bytes ? bytes(p.done_bytes) + ' of ' + bytes(p.total_bytes) : p.state ?? LIVE) + ' · ' + running(p.age) + (p.restart ? ' · restart' : ''));
     });
   }
 
@@ -122,8 +126,8 @@ export class PullsView {
     const to = Math.max(...burst.map((p) => p.to));
     const length = Math.max(to - from, 1);
     const lanes = lanesOf(burst);
-    write(this.#span, count(burst.length, 'pull', 'pulls') + ' in ' + brief(length / 1000) + ', from ' + clock(from) + ' to ' + clockZone(to) + ', ' +
-      (lanes.length > 1 ? 'up to ' + lanes.length + ' at once.' : 'one at a time.'));
+    write(this.#span, count(burst.length, 'pull', 'pulls') + ' in ' + brief(length / 1000) + ', from ' + clock(from) + ' to ' + clockZone(to) +
+      (lanes.length > 1 ? ', up to ' + lanes.length + ' at once.' : burst.some(unclear) ? '.' : ', one at a time.'));
     sync(this.#lanes, lanes.slice(0, MOST_LANES), (l, i) => i, () => element('div', 'lane'), (node, lane) => {
       sync(node, lane, (p) => p.key, () => element('i'), (block, p) => {
         restyle(block, p.failed ? 'c-backoff' : 'c-registry');
@@ -137,15 +141,22 @@ export class PullsView {
       write(who, p.who);
       mark(who, 'title', p.image);
       const startedAt = Number.isFinite(p.startedAt) ? p.startedAt : p.failed ? p.from : p.to;
+      restyle(wait, unclear(p) ? 'c-unknown' : 'c-pull_queue');
       place(wait, (p.from - from) / length, (startedAt - from) / length);
       place(pull, (startedAt - from) / length, (p.to - from) / length);
       restyle(pull, (p.failed ? 'c-backoff' : 'c-registry') + (p.goes ? ' goes-on' : ''));
       const queued = (startedAt - p.from) / 1000;
       const pulled = p.failed ? 'failed' : startedAt < p.to ? brief((p.to - startedAt) / 1000) + ' pull' : p.goes ? 'still waits' : '';
-      write(long, [queued >= 0.05 && brief(queued) + ' queued', pulled].filter(Boolean).join(', '));
+      write(long, unclear(p) ? brief(queued) + ', ' + (p.goes || 'queue and pull') : [queued >= 0.05 && brief(queued) + ' queued', pulled].filter(Boolean).join(', '));
     });
   }
 }
+
+function podOf(p) { return visible(p.namespace) + '/' + visible(p.pod) + ' ' + visible(p.container); }
+
+function registryOf(p) { return visible(p.registry) || 'unknown'; }
+
+function imageOf(p) { return visible(p.image, 400); }
 
 function endedAt(p) { return Date.parse(p.finished_at ?? p.started_at ?? p.requested_at ?? ''); }
 
@@ -157,22 +168,21 @@ function makeWait() {
 
 function overPull(p) {
   const startedAt = Date.parse(p.started_at ?? '');
-  return { key: [p.uid, p.container, p.attempt].join(' '), who: visible(p.namespace) + '/' + visible(p.pod) + ' ' + visible(p.container), image: visible(p.image, 400),
-    from: Date.parse(p.requested_at ?? p.started_at ?? ''), startedAt, to: Date.parse(p.finished_at ?? ''), failed: p.outcome === 'failed', goes: false };
+  return { key: [p.uid, p.container, p.attempt].join(' '), who: podOf(p), image: imageOf(p),
+    from: Date.parse(p.requested_at ?? p.started_at ?? ''), startedAt, to: Date.parse(p.finished_at ?? ''), failed: p.outcome === 'failed', goes: '' };
 }
 
-// livePull lays out a pull in progress. A waiting pull has no start. No source reports when the first bytes arrived.
+// unclear reports whether an unknown part of a pull's time is the wait in the queue.
+function unclear(p) { return !p.failed && p.goes !== 'queued' && !Number.isFinite(p.startedAt); }
+
+// livePull lays out a pull in progress. Its age counts from the kubelet's request, and no source reports when the pull left the queue.
 function livePull(p, nodeNow) {
   const from = nodeNow - 1000 * p.age;
-  return { key: ['live', p.namespace, p.pod, p.container, p.image].join(' '), who: p.pod ? visible(p.namespace) + '/' + visible(p.pod) + ' ' + visible(p.container) : 'not requested here',
-    image: visible(p.image, 400), from, startedAt: p.state === 'pulling' || p.state === 'unpacking' ? from : NaN, to: nodeNow, failed: false, goes: true };
+  return { key: ['live', p.namespace, p.pod, p.container, p.image].join(' '), who: p.pod ? podOf(p) : 'not requested here',
+    image: imageOf(p), from, startedAt: p.pod ? NaN : from, to: nodeNow, failed: false, goes: p.state ?? LIVE };
 }
-
-function seconds(value) { return value === undefined ? '–' : exact(value); }
 
 function besides(p) {
   return [p.blocked_by ? 'behind ' + visible(p.blocked_by.image, 400) : p.pulls_ahead > 1 ? 'behind ' + count(p.pulls_ahead, 'pull', 'pulls') : '',
     p.pulls_beside > 0 ? 'beside ' + count(p.pulls_beside, 'other pull', 'other pulls') : ''].filter(Boolean).join(', ');
 }
-
-function outcome(p) { return visible(p.outcome) + (p.failure ? ': ' + visible(p.failure).replaceAll('_', ' ') : ''); }

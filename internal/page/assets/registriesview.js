@@ -1,5 +1,4 @@
-// The view of registries: the speed, the outcomes and the failures of each registry. The card of a registry links to the registry's
-// pods, images and pulls.
+// The view of registries: a card with the speed, the outcomes and the failures of each registry.
 
 import { ofView } from './address.js';
 import { Aggregate } from './ask.js';
@@ -32,7 +31,7 @@ export class RegistriesView {
     this.#ask = new Aggregate('api/v1/registries', 5000, (list) => { this.#items = list.items; this.changed(); }, fares);
     known.listen((change) => { if (this.#shown && (change.kind !== 'list' || change.whole)) this.#ask.want(); });
     this.root.append(this.#verdict, element('div', 'tools', this.#all, this.#share.root), this.#list, element('p', 'facts',
-      'Covers all pods that the agent knows, including deleted pods. The speed is the number of bytes divided by the download time. An image that was already present on the node does not count as a pull.'));
+      'Covers all pods that the agent knows, including deleted pods. The speed is the number of bytes divided by the download time. Only pulls with evidence count. An image that was already on the node is not a pull.'));
   }
 
   show(address) {

@@ -1,5 +1,4 @@
-// A list of any length. The document contains only the elements of visible items. The style sheet defines the heights of headings and
-// rows.
+// A list of any length. The document contains only the elements of visible items.
 
 import { element, lay, perFrame } from './dom.js';
 

@@ -11,29 +11,32 @@ export function explainPod(namespace, name) {
   return legal.test(namespace) && legal.test(name) ? 'kubectl podlapse explain ' + name + ' -n ' + namespace : '';
 }
 
-export function explainWorkload(workload) {
+export function explainWorkload(workload, node) {
   const [namespace, kind, name] = workload.split('/');
-  return legal.test(namespace) && legal.test(name ?? '') && Object.hasOwn(kinds, kind) ? 'kubectl podlapse explain ' + kinds[kind] + '/' + name + ' -n ' + namespace : '';
+  return legal.test(namespace) && legal.test(name ?? '') && Object.hasOwn(kinds, kind) ? 'kubectl podlapse explain ' + kinds[kind] + '/' + name + ' -n ' + namespace + (legal.test(node) ? ' --node ' + node : '') : '';
 }
 
 export function explainNode(node) { return legal.test(node) ? 'kubectl podlapse explain node/' + node : ''; }
 
 export function openPage(node) { return legal.test(node) ? 'kubectl podlapse page ' + node : ''; }
 
-// linkOf returns a text with which a user on another computer can open the same view. A loopback address, for example of kubectl
-// port-forward, works only on this computer. For such an address, linkOf returns the command that opens the page, and the part of the
-// address that selects the view. This part is in quotes, because a reader can paste the text into a shell.
+// linkOf returns a text that opens the same view on another computer. A loopback address works only on this computer. Instead of such
+// an address, linkOf returns the command that opens the page, and the part of the address that selects the view, in quotes for a shell.
 export function linkOf({ hostname, href, hash }, node) {
   if (!/^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)) return href;
   return (openPage(node) || 'kubectl podlapse page NODE') + "\nThen add this to the address that the command prints: '" + (hash || '#/').replaceAll("'", '%27') + "'";
 }
 
-export function shareButtons(commandOf, nodeOf) {
+// filtersOf returns the view's filters. The command has only the filter owner, so the page names the other filters.
+export function shareButtons(commandOf, nodeOf, filtersOf = () => ({})) {
   const command = copyButton('Copy command', commandOf);
   const link = copyButton('Copy link', () => linkOf(location, nodeOf()));
-  const root = element('span', 'share', command, link);
+  const without = element('small');
+  const root = element('span', 'share', command, without, link);
   return { root, draw: () => {
     command.hidden = commandOf() === '';
+    const names = Object.entries(filtersOf()).filter(([name, value]) => value && name !== 'owner').map(([name]) => name);
+    write(without, command.hidden || names.length === 0 ? '' : 'without the filters: ' + names.join(', '));
     mark(command.firstChild, 'title', commandOf());
     mark(link.firstChild, 'title', linkOf(location, nodeOf()));
   } };

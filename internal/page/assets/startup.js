@@ -1,5 +1,4 @@
-// A start-up for lists. It has fewer fields than the record of the start-up, because a record can be large and the page can have 1500
-// start-ups.
+// A start-up for lists. It has fewer fields than its record, because the page can have 1500 start-ups.
 
 import { visible } from './text.js';
 import { phaseName } from './words.js';
@@ -24,23 +23,22 @@ export function startUpOf(record, seenAt) {
   return s;
 }
 
-// workloadOf names the workload of a start-up: its namespace, and the kind and name of its owner. Pods without an owner form one
-// workload in each namespace.
+// workloadOf names the workload of a start-up. Pods without an owner form one workload in each namespace.
 export function workloadOf(record) {
   return visible(record.namespace) + '/' + (record.owner ? visible(record.owner.kind) + '/' + visible(record.owner.name) : '');
 }
 
 function imageOf(p) {
-  return { image: visible(p.image, 400), registry: visible(p.registry) || 'unknown', outcome: p.outcome, seconds: p.pull_seconds, size: p.size_bytes ?? 0 };
+  return { image: visible(p.image, 400), registry: visible(p.registry) || 'unknown', outcome: p.outcome, at: p.requested_at ?? p.started_at ?? p.finished_at, seconds: p.pull_seconds, size: p.size_bytes ?? 0 };
 }
 
-// pulled is false for an image that was already present on the node.
-export function pulled(image) { return image.outcome !== 'present'; }
+// pulled reports whether an image counts as a pull. The agent's API uses the same rule.
+export function pulled({ outcome, at }) { return outcome !== 'present' && (outcome !== 'unknown' || at !== undefined); }
 
-// refusal returns the registry of the last failed pull and the reason for the failure. A pod in back-off waits because of this failure.
+// refusal returns the registry of the last failed pull and the reason for the failure.
 function refusal(record) {
   const last = record.pulls.findLast((p) => p.kind !== 'ephemeral' && p.outcome === 'failed');
-  return last?.failure ? visible(last.registry) + ' or its mirror: ' + visible(last.failure).replaceAll('_', ' ') : '';
+  return last?.failure ? visible(last.registry) + ' or its mirror: ' + phaseName(visible(last.failure)) : '';
 }
 
 export function starts(s) { return s.state === 'starting'; }

@@ -1,16 +1,16 @@
 // The first view: start-ups in progress with their current phases, then completed start-ups with their verdicts.
 
 import { drawCauses } from './causebar.js';
-import { choiceOf, choose, settingsOf } from './choice.js';
+import { choiceOf, choose, filtersOf, settingsOf } from './choice.js';
 import { element, mark, perFrame, restyle, write } from './dom.js';
 import { Filters } from './filters.js';
 import { ago, brief, count, running } from './format.js';
 import { idOf, ofPod, ofView, readID } from './address.js';
 import { heading, Rows } from './rows.js';
 import { explainWorkload, shareButtons } from './share.js';
-import { age, mainCause, starts, stuckIn, stuckText } from './startup.js';
+import { age, byCause, mainCause, starts, stuckIn, stuckText } from './startup.js';
 import { visible } from './text.js';
-import { causeName, causeNames, causeStyle, phaseName, shortCause, stateName, stateNames, stateSign, stateStyle } from './words.js';
+import { causeName, causeNames, causeStyle, mostCauses, phaseName, shortCause, stateName, stateNames, stateSign, stateStyle } from './words.js';
 
 const columns = [['pod', 'Pod'], ['state', 'State'], ['took', 'Took'], ['cause', 'Where the time went'], ['ended', 'Ended']];
 
@@ -38,7 +38,7 @@ export class StartUpsView {
     this.#known = known;
     this.#clock = clock;
     this.#go = go;
-    this.#share = shareButtons(() => explainWorkload(this.#choice.owner), nodeOf);
+    this.#share = shareButtons(() => explainWorkload(this.#choice.owner, nodeOf()), nodeOf, () => filtersOf(this.#choice));
     const host = element('div', 'rows');
     this.#rows = new Rows(host, { row: '--row', heading: '--heading' },
       (kind) => (kind === 'row' ? startUpRow() : heading()), (node, item) => this.#fill(node, item));
@@ -105,9 +105,9 @@ export class StartUpsView {
     if (!this.#shown) return;
     const now = performance.now();
     const all = [...this.#known.startUps.values()];
-    this.#drawVerdict(all, now);
-    this.#drawTools(all);
-    const { going, over } = choose(all, this.#choice, now, this.#clock());
+    const { going, over, counts } = choose(all, this.#choice, now, this.#clock());
+    this.#drawVerdict(going, over, going.length + over.length < all.length ? 'matching ' : '', now);
+    this.#drawTools(counts);
     const items = [...part(' going', 'Starting now', going), ...part(' over', 'Recent start-ups', over)];
     this.#empty.hidden = items.length > 0;
     this.#heads.hidden = items.length === 0;
@@ -117,59 +117,38 @@ export class StartUpsView {
 
   #emptyText(all) {
     if (!this.#known.listed && all.length === 0) return '';
-    return all.length === 0 ? 'The agent has not seen a start-up on this node yet.' : 'No start-up matches. Clear the search with Esc, or choose another state, cause or time range.';
+    return all.length === 0 ? 'The agent has not seen a start-up on this node yet.' : 'No start-up matches. Remove a filter, or clear the search with Esc.';
   }
 
-  #drawVerdict(all, now) {
+  #drawVerdict(going, over, matching, now) {
     const other = readID(this.#choice.a || this.#choice.b);
     if (other) {
       write(this.#verdict, 'Choose the start-up to compare with ' + visible(other.namespace) + '/' + visible(other.name) + '.');
       write(this.#stuck, '');
       return;
     }
-    const going = all.filter(starts);
     if (going.length === 0) {
-      write(this.#verdict, this.#known.listed ? 'No pods are starting.' : 'Loading …');
-      write(this.#stuck, this.#lately(all));
+      write(this.#verdict, this.#known.listed ? 'No ' + matching + 'pods are starting.' : 'Loading …');
+      write(this.#stuck, lately(over, matching));
       return;
     }
     const oldest = going.reduce((a, b) => (age(b, now) > age(a, now) ? b : a));
     const stretch = stuckIn(oldest, now);
     const since = running(age(oldest, now));
-    write(this.#verdict, (going.length > 1 ? going.length + ' pods are starting; the longest, ' + oldest.shownName + ', for ' + since : oldest.shownName + ' is starting, for ' + since) +
+    write(this.#verdict, (going.length > 1 ? going.length + ' ' + matching + 'pods are starting; the longest, ' + oldest.shownName + ', for ' + since : oldest.shownName + ' is starting, for ' + since) +
       (stretch ? ': ' + stuckText(oldest, now, running) + ', cause: ' + causeName(visible(stretch.cause)) : '') + '.');
     const phases = new Map();
     for (const s of going) {
       const phase = visible(s.stretches.at(-1)?.phase ?? 'nothing known');
       phases.set(phase, (phases.get(phase) ?? 0) + 1);
     }
-    write(this.#stuck, going.length < 2 ? this.#lately(all) : [...phases].sort((a, b) => b[1] - a[1]).map(([phase, n]) => n + ' in ' + phaseName(phase)).join(' · '));
+    write(this.#stuck, going.length < 2 ? lately(over, matching) : [...phases].sort((a, b) => b[1] - a[1]).map(([phase, n]) => n + ' in ' + phaseName(phase)).join(' · '));
   }
 
-  #lately(all) {
-    const sums = new Map();
-    let whole = 0;
-    let over = 0;
-    for (const s of all) {
-      if (starts(s)) continue;
-      over++;
-      for (const { cause, seconds } of s.causes) {
-        sums.set(cause, (sums.get(cause) ?? 0) + seconds);
-        whole += seconds;
-      }
-    }
-    if (over === 0 || whole === 0) return '';
-    const most = [...sums].sort((a, b) => b[1] - a[1]).slice(0, 3);
-    return 'Main causes of ' + count(over, 'recent start-up', 'recent start-ups') + ': ' +
-      most.map(([cause, seconds]) => causeName(visible(cause)) + ' ' + Math.round(100 * seconds / whole) + ' %').join(', ') + '.';
-  }
-
-  #drawTools(all) {
-    const counts = new Map();
-    for (const s of all) counts.set(s.state, (counts.get(s.state) ?? 0) + 1);
+  #drawTools(counts) {
     for (const chip of this.#states.children) {
       const state = chip.dataset.state;
-      const n = state === '' ? all.length : counts.get(state) ?? 0;
+      const n = counts.get(state) ?? 0;
       write(chip.firstChild, state === '' ? 'all' : stateName(state));
       write(chip.lastChild, String(n));
       mark(chip, 'aria-pressed', String(this.#choice.state === state));
@@ -250,7 +229,12 @@ function part(key, name, startUps) {
   return startUps.length === 0 ? [] : [{ key, kind: 'heading', name, count: startUps.length }, ...startUps.map((s) => ({ key: s.uid, kind: 'row', s }))];
 }
 
-// withoutTotal returns a verdict without its length and its error, because the list has columns for both values.
+function lately(over, matching) {
+  const most = mostCauses(byCause(over.flatMap((s) => s.causes)), causeName);
+  return most && 'Main causes of ' + count(over.length, matching + 'recent start-up', matching + 'recent start-ups') + ': ' + most + '.';
+}
+
+// withoutTotal returns a verdict without its length and its error, which have their own columns.
 function withoutTotal(verdict) {
   const why = /^[^:]*: (.*?)(; ±[^;]*)?$/.exec(verdict);
   return why ? why[1] : verdict;

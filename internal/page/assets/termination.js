@@ -30,7 +30,7 @@ export class Termination {
     rows(this.#containers, termination.containers.map((c) => ({
       key: c.container,
       cells: [visible(c.container), visible(phaseName(c.how)), c.exit_code === undefined ? '–' : c.exit_code + (c.reason ? ' ' + visible(c.reason) : ''),
-        c.grace_used_seconds === undefined ? '–' : exact(c.grace_used_seconds), c.error_seconds === undefined ? '–' : exactError(c.error_seconds)],
+        exact(c.grace_used_seconds), exactError(c.error_seconds)],
     })));
   }
 }

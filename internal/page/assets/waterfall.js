@@ -1,5 +1,4 @@
-// The waterfall of one start-up: a row for each phase on one axis, with the accuracy of its length and the layers of its pull. The
-// kubelet's Events are above the rows.
+// The waterfall of one start-up: the kubelet's Events, and a row for each phase on one axis.
 
 import { element, lay, mark, place, restyle, write, sync } from './dom.js';
 import { bytes, count, exact, exactError, percent, rate } from './format.js';
@@ -177,7 +176,7 @@ function explain(about, chart) {
 
 function pullFacts(p) {
   if (!p) return [];
-  return [['image', p.image], ['outcome', p.outcome + (p.failure ? ': ' + p.failure.replaceAll('_', ' ') : '')], ['size', p.size > 0 ? bytes(p.size) : ''],
+  return [['image', p.image], ['outcome', p.outcome], ['size', p.size > 0 ? bytes(p.size) : ''],
     ['speed', p.speed > 0 ? rate(p.speed, 1) : p.resumed ? 'unknown: the pull resumed an interrupted attempt' : ''], ['lazy', p.lazy ? 'content might still load while the container runs' : ''], ['beside', p.beside > 0 ? count(p.beside, 'other pull', 'other pulls') + ' of this node' : ''],
     ['waited behind', p.blocker ? p.blocker.pod + ', ' + exact(p.blocker.seconds) : p.ahead > 1 ? p.ahead + ' pulls' : '']];
 }

@@ -1,5 +1,6 @@
 // Texts and styles for the words in records. The page shows an unknown word, for example from a later agent, unchanged.
 
+import { percent } from './format.js';
 import { phases } from './phases.js';
 import { visible } from './text.js';
 
@@ -29,11 +30,19 @@ export function causeName(cause) { return Object.hasOwn(causes, cause) ? causes[
 
 export function shortCause(cause) { return visible(cause).replaceAll('_', ' '); }
 
+// mostCauses returns the three causes with the most time, with their shares.
+export function mostCauses(causes, nameOf) {
+  const whole = causes.reduce((sum, { seconds }) => sum + seconds, 0);
+  return causes.slice(0, 3).filter(({ seconds }) => seconds > 0).map(({ cause, seconds }) => nameOf(visible(cause)) + ' ' + percent(seconds, whole)).join(', ');
+}
+
 export function causeStyle(cause) { return Object.hasOwn(causes, cause) ? cause : 'unknown'; }
 
 export function phaseMeans(phase) { return Object.hasOwn(phases, phase) ? phases[phase] : ''; }
 
 export function phaseName(phase) { return String(phase).replaceAll('_', ' '); }
+
+export function outcomeText(p) { return visible(p.outcome) + (p.failure ? ': ' + phaseName(visible(p.failure)) : ''); }
 
 const states = {
   starting: '◐',

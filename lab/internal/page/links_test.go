@@ -108,7 +108,11 @@ func TestComparison(t *testing.T) {
 	)
 	must(t, tab.Await("the choice", `document.querySelector('.verdict').innerText.startsWith('Choose the start-up')`,
 		soon))
-	follow(t, tab, `.row:not([hidden], [data-uid="`+uid+`"])`)
+	must(t, tab.Await("the other start-ups of the workload", listed+` === 2`, soon))
+	if ask[bool](t, tab, `document.querySelector('.row:not([hidden])[data-uid="`+uid+`"]') !== null`) {
+		t.Error("the page offers to compare the start-up with itself")
+	}
+	follow(t, tab, ".row:not([hidden])")
 	must(t, tab.Await("the comparison", `document.querySelectorAll('.compare-view .bars').length > 20`, soon))
 	wrong := ask[[]string](t, tab, `(async () => {
 		const query = new URLSearchParams(location.hash.split('?')[1]);
@@ -177,7 +181,8 @@ func TestTimeRange(t *testing.T) {
 		must(t, tab.Go("about:blank"))
 		must(t, tab.Go("http://"+s.address+"/#/"+query))
 		must(t, tab.Await(fmt.Sprintf("%d start-ups for %q", want, query),
-			fmt.Sprintf(`document.querySelector('.chip b').textContent === '20' && %s === %d`, listed, want), soon))
+			fmt.Sprintf(`document.querySelector('.verdict').textContent !== 'Loading …' &&
+				Number(document.querySelector('.chip b').textContent) === %d && %s === %[1]d`, want, listed), soon))
 	}
 	must(t, tab.Go("http://"+s.address+"/#/?from="+day+"12:00:05Z"))
 	must(t, tab.Await("the field", `document.querySelector('.custom input')?.value === '2026-03-01T12:00:05'`, soon))
@@ -214,8 +219,9 @@ func TestSharing(t *testing.T) {
 		const at = (address, node) => { const url = new URL(address); return linkOf({ hostname: url.hostname,
 			href: url.href, hash: url.hash }, node); };
 		return [explainPod('shop', 'web-0'), explainPod('shop', 'x; rm -rf'), explainPod('$(id)', 'x'),
-			explainPod('shop', '-n'), explainWorkload('shop/Deployment/web'), explainWorkload('shop/Node/x'),
-			explainWorkload('shop/'), at('https://podlapse.example/node-1/#/pulls', 'node-1'),
+			explainPod('shop', '-n'), explainWorkload('shop/Deployment/web', 'node-1'),
+			explainWorkload('shop/Deployment/web', '; id'), explainWorkload('shop/Node/x', 'node-1'),
+			explainWorkload('shop/', 'node-1'), at('https://podlapse.example/node-1/#/pulls', 'node-1'),
 			at('http://127.0.0.1:9717/#/pods/a/b', 'node-1'), at('http://[::1]:9717/', 'node-1'),
 			at("http://localhost:8001/api/#/node'", '; id')]; })()`)
 	const then = "\nThen add this to the address that the command prints: "
@@ -224,6 +230,7 @@ func TestSharing(t *testing.T) {
 		"",
 		"",
 		"",
+		"kubectl podlapse explain deploy/web -n shop --node node-1",
 		"kubectl podlapse explain deploy/web -n shop",
 		"",
 		"",
@@ -247,6 +254,25 @@ func TestSharing(t *testing.T) {
 	must(t, tab.Await("the text to copy",
 		`document.querySelectorAll('.share code')[1].innerText.startsWith('kubectl podlapse page standin')`, soon))
 	requireNoComplaints(t, tab)
+}
+
+// TestCommandNamesMissingFilters checks that the page names the filters that the command for a workload does not have.
+func TestCommandNamesMissingFilters(t *testing.T) {
+	tab := modules(t)
+	for hash, want := range map[string]string{
+		"#/?owner=shop/Deployment/web":                         "",
+		"#/?owner=shop/Deployment/web&cause=registry&q=a":      "without the filters: q, cause",
+		"#/workloads?owner=shop/Deployment/web&last=1h":        "without the filters: last",
+		"#/?cause=registry":                                    "", // without a workload, there is no command
+		"#/?owner=shop/Deployment/web&a=shop/web-0/1&sort=pod": "",
+	} {
+		ask[int](t, tab, `(location.hash = `+quoted(hash)+`, 0)`)
+		must(t, tab.Await(hash, `document.querySelector('main .share small').textContent === `+quoted(want), soon))
+	}
+	ask[int](t, tab, `(location.hash = '#/?owner=shop/Deployment/web&cause=disk', 0)`)
+	must(t, tab.Await("the command", `document.querySelector('.share button').title ===
+		'kubectl podlapse explain deploy/web -n shop --node standin' &&
+		document.querySelector('main .share small').textContent === 'without the filters: cause'`, soon))
 }
 
 // TestUnpackRowsDiffer checks that the phase "unpack" and the total unpacking time have different names.

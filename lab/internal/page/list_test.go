@@ -2,6 +2,7 @@ package page
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 )
 
@@ -60,5 +61,70 @@ func TestDeletedPodsAreLimited(t *testing.T) {
 		return [String(uids.length), uids[0], uids[10], uids.at(-1)]; })()`)
 	if fmt.Sprint(got) != "[1010 u0 u1009 u10]" { // ten existing pods, and the last thousand deleted pods
 		t.Errorf("%v", got)
+	}
+}
+
+// TestPodDeletedWhileStarting deletes pods during their start-up. The stream sends only the event "gone", so the page
+// must request the end of each start-up. It must not show a start-up whose end the agent does not know.
+func TestPodDeletedWhileStarting(t *testing.T) {
+	tab := modules(t)
+	got := ask[[]string](t, tab, `(async () => {
+		const { Feed } = `+module("feed.js")+`, { Known } = `+module("known.js")+`;
+		const record = { ...(await (await fetch('api/v1/pods')).json()).items[0], state: 'starting' };
+		let source;
+		window.EventSource = class extends EventTarget { constructor() { super(); source = this; } close() {} };
+		const asked = [];
+		window.fetch = async (path) => (asked.push(path), path.endsWith('?uid=kept') ?
+			Response.json({ ...record, uid: 'kept', state: 'deleted', gone_at: record.created_at }) :
+			Response.json({ reason: 'not found' }, { status: 404 }));
+		const known = new Known();
+		new Feed(known, () => {}).run();
+		for (const uid of ['kept', 'forgotten', 'ready']) {
+			known.update({ ...record, uid, state: uid === 'ready' ? uid : 'starting' }, 0);
+			source.dispatchEvent(new MessageEvent('gone', { lastEventId: '1-1', data:
+				JSON.stringify({ namespace: record.namespace, name: record.name, uid }) }));
+		}
+		await new Promise((done) => setTimeout(done, 200));
+		return [asked.length + ' requests', ...[...known.startUps.values()].map((s) =>
+			s.uid + ' ' + s.state + ' ' + s.gone)]; })()`)
+	if want := []string{"2 requests", "kept deleted true", "ready ready true"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestHeadingAndCountsMatchList checks that the heading and the counts of the list are about the start-ups that match
+// the filters.
+func TestHeadingAndCountsMatchList(t *testing.T) {
+	s := standIn(t, "--pods=60")
+	tab := open(t, wide)
+	must(t, tab.Go("http://"+s.address+"/"))
+	must(t, tab.Await("all start-ups", listed+` === 60`, soon))
+	shown := ask[[]string](t, tab, `(async () => {
+		const { Known } = `+module("known.js")+`, { parse } = `+module("address.js")+`,
+			{ StartUpsView } = `+module("startupsview.js")+`;
+		const records = (await (await fetch('api/v1/pods?limit=4')).json()).items;
+		const known = new Known();
+		const names = ['slow', 'typo', 'pair', 'pair'];
+		known.expectList();
+		known.addPage(records.map((r, i) => ({ ...r, name: names[i], state: i === 1 ? 'starting' : 'ready' })), 0);
+		known.completeList();
+		const view = new StartUpsView(known, () => Date.now(), () => {}, () => '');
+		document.querySelector('main').replaceChildren(view.root);
+		return ['', '?q=slow', '?q=typo', '?q=pair', '?state=ready', '?q=none'].map((query) => {
+			view.show(parse('#/' + query));
+			const chips = [...view.root.querySelectorAll('.chip:not([hidden])')].map((c) =>
+				[...c.children].map((child) => child.innerText).join(' '));
+			return [...[...view.root.querySelectorAll('.now p')].map((p) => p.innerText.replace(/[,:].*/, '')),
+				...chips].join(' | '); }); })()`)
+	want := []string{
+		"typo is starting | Main causes of 3 recent start-ups | all 4 | starting 1 | ready 3",
+		"No matching pods are starting. | Main causes of 1 matching recent start-up | all 1 | ready 1",
+		"typo is starting |  | all 1 | starting 1",
+		"No matching pods are starting. | Main causes of 2 matching recent start-ups | all 2 | ready 2",
+		"No matching pods are starting. | Main causes of 3 matching recent start-ups | all 4 | starting 1 | ready 3",
+		"No matching pods are starting. |  | all 0",
+	}
+	if !slices.Equal(shown, want) {
+		t.Errorf("got %q,\nwant %q", shown, want)
 	}
 }

@@ -65,3 +65,65 @@ func TestBursts(t *testing.T) {
 		t.Errorf("got %v, want %s", got, want)
 	}
 }
+
+// TestImagesWithoutPull checks that the views of images and registries and the filter by registry count an image as a
+// pull only if the record shows a pull.
+func TestImagesWithoutPull(t *testing.T) {
+	tab := modules(t)
+	got := ask[[]string](t, tab, `(async () => {
+		const { startUpOf } = `+module("startup.js")+`, { imagesOf } = `+module("groups.js")+`,
+			{ choiceOf, matcher } = `+module("choice.js")+`;
+		const record = (await (await fetch('api/v1/pods')).json()).items[0];
+		const matches = matcher(choiceOf(new URLSearchParams('registry=r.example')), 0);
+		return [{ outcome: 'present', finished_at: record.created_at }, { outcome: 'unknown' },
+			{ outcome: 'unknown', requested_at: record.created_at }, { outcome: 'unknown',
+			started_at: record.created_at }, { outcome: 'unknown', finished_at: record.created_at },
+			{ outcome: 'verified' }].map((p) => {
+			const s = startUpOf({ ...record, pulls: [{ image: 'i', registry: 'r.example', ...p }] }, 0);
+			const [image] = imagesOf([s]);
+			return image.count + ' ' + image.pulls + ' ' + matches(s); }); })()`)
+	want := []string{"1 0 false", "1 0 false", "1 1 true", "1 1 true", "1 1 true", "1 1 true"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestPullsWithoutState shows pulls whose state or start no source reports. The page must not state that these pulls
+// wait in the queue, or that the registry is slow.
+func TestPullsWithoutState(t *testing.T) {
+	tab := modules(t)
+	got := ask[[]string](t, tab, `(async () => {
+		const { Known } = `+module("known.js")+`, { parse } = `+module("address.js")+`,
+			{ PullsView } = `+module("pullsview.js")+`;
+		const pull = (pod, more) => ({ namespace: 'a', pod, uid: pod, container: 'app', image: 'r/i:' + pod,
+			registry: 'r', attempt: 0, ...more });
+		const now = Date.parse('2026-03-01T12:00:20Z');
+		const answer = { items: [pull('none', { age_seconds: 12 }), pull('pulls', { age_seconds: 12,
+			state: 'pulling' }), pull('waits', { age_seconds: 12, state: 'queued' })], recent: [
+			pull('lost', { outcome: 'unknown', requested_at: '2026-03-01T12:00:00Z',
+				finished_at: '2026-03-01T12:00:05Z' }), pull('known', { outcome: 'downloaded',
+				requested_at: '2026-03-01T12:00:00Z', started_at: '2026-03-01T12:00:01Z',
+				finished_at: '2026-03-01T12:00:03Z' })] };
+		window.fetch = async () => Response.json(answer);
+		const view = new PullsView(new Known(), () => now, () => {}, () => {}, () => '');
+		document.querySelector('main').replaceChildren(view.root);
+		const verdict = async (query, ready) => {
+			view.show(parse('#/pulls' + query));
+			while (!ready()) await new Promise((done) => setTimeout(done, 20));
+			return view.root.querySelector('.verdict').textContent.replace(/ for .*/, '');
+		};
+		const waits = () => [...view.root.querySelectorAll('.wait')];
+		const all = await verdict('', () => waits().length === 5);
+		const bars = waits().map((wait) => wait.querySelector('.who').textContent.replace('a/', '').replace(' app',
+			'') + ': ' + wait.querySelector('.long').textContent + ' ' + wait.querySelector('i').className);
+		const facts = view.root.querySelector('.facts').textContent.replace(/.*UTC/, '');
+		const past = await verdict('?to=2026-03-01T12:00:01Z', () => waits().length === 2);
+		return [all, facts, past, ...bars.sort()]; })()`)
+	want := []string{"3 pulls are in progress, 1 waits in the queue,", ".", "No matching pulls in progress.",
+		"known: 1.00 s queued, 2.00 s pull c-pull_queue", "lost: 5.00 s, queue and pull c-unknown",
+		"none: 12.0 s, queued or pulling c-unknown", "pulls: 12.0 s, pulling c-unknown",
+		"waits: 12.0 s queued, still waits c-pull_queue"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q,\nwant %q", got, want)
+	}
+}
