@@ -78,8 +78,11 @@ func (f *fold) containerSteps(c *Container) chain {
 			steps = append(steps, step{key: refused, phase: create.phase, also: create.also})
 			create.phase, create.also = why[0], why[1:]
 		}
-		steps = append(steps, create,
-			step{key: milestoneKey{index, attempt, MilestoneRunning}, phase: PhaseContainerStart})
+		run := step{key: milestoneKey{index, attempt, MilestoneRunning}, phase: PhaseContainerStart}
+		// Each source that reports the end of a run also reports the start of the run. So a run with an end but without
+		// a start never started.
+		run.optional = f.bounds.find(milestoneKey{index, attempt, MilestoneFinished}) != nil
+		steps = append(steps, create, run)
 		if attempt == last && c.PostStartHook && f.isLast(c) {
 			steps = append(steps, step{key: milestoneKey{index, attempt, MilestonePostStarted},
 				phase: PhasePostStartHook})

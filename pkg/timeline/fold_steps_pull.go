@@ -39,9 +39,12 @@ func (f *fold) pullSteps(c *Container) []step {
 			continue
 		}
 		wait.key = milestoneKey{index, a.attempt, MilestonePullRequested}
+		wait.optional = a.failure == imagepull.FailureInvalidReference // the kubelet cannot request an invalid name
 		resolved := f.startedBy(index, a.attempt)
-		steps = append(steps, wait,
-			step{key: milestoneKey{index, a.attempt, MilestonePullStarted}, phase: PhasePullQueue, undated: resolved})
+		steps = append(steps, wait, step{
+			key: milestoneKey{index, a.attempt, MilestonePullStarted}, phase: PhasePullQueue, undated: resolved,
+			optional: a.outcome == imagepull.OutcomeFailed, // no source reports when a failed pull started
+		})
 		if resolved {
 			steps = append(steps, step{key: milestoneKey{index, a.attempt, MilestonePullResolved}, phase: PhasePull})
 		}

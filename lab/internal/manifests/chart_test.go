@@ -35,10 +35,10 @@ func TestSchemaRejectsInvalidValues(t *testing.T) {
 		{"seLinuxOptions: {typ: spc_t}", "'typ'"},
 		{"affinity: {nodeSelectorTerms: []}", "'nodeSelectorTerms'"},
 		{"podMonitor: {metricRelabelings: {action: drop}}", "/podMonitor/metricRelabelings': got object, want array"},
-		{"env: {NODE_NAME: other}", "invalid propertyName 'NODE_NAME'"},
-		{"env: {ANNOTATE: \"on\"}", "invalid propertyName 'ANNOTATE'"}, // the variable does not create the role
-		{"env: {NODE_HEALTH: \"on\"}", "invalid propertyName 'NODE_HEALTH'"},
-		{"env: {PROBES_FILE: /p}", "invalid propertyName 'PROBES_FILE'"},
+		{"env: {NODE_NAME: other}", "env.NODE_NAME is refused"},
+		{"env: {ANNOTATE: \"on\"}", "env.ANNOTATE is refused"}, // the variable does not create the role
+		{"env: {NODE_HEALTH: \"on\"}", "env.NODE_HEALTH is refused"},
+		{"env: {PROBES_FILE: /p}", "env.PROBES_FILE is refused"},
 		{"env: {otel: x}", "invalid propertyName 'otel'"},
 		{"image: {tag: 1.2}", "/image/tag': got number, want string"},
 		{"image: {tag: \"v1 \"}", "/image/tag'"},
@@ -53,7 +53,7 @@ func TestSchemaRejectsInvalidValues(t *testing.T) {
 		{"podMonitor: {labels: {app.kubernetes.io/name: x}}", "invalid propertyName 'app.kubernetes.io/name'"},
 		// This label is part of the DaemonSet's selector.
 		{"podLabels: {app.kubernetes.io/component: x}", "invalid propertyName 'app.kubernetes.io/component'"},
-		{"env: {WEB_CONFIG_FILE: /w}", "invalid propertyName 'WEB_CONFIG_FILE'"},
+		{"env: {WEB_CONFIG_FILE: /w}", "env.WEB_CONFIG_FILE is refused"},
 		{"tls: {enabled: true, secretName: \"\"}", "/tls/secretName'"},
 		{"tls: {certificate: x}", "'certificate'"},
 		{"stateDir: {path: state}", "/stateDir/path'"},
@@ -73,8 +73,8 @@ func TestSchemaRejectsInvalidValues(t *testing.T) {
 	}
 }
 
-// The chart must reject a variable in env that another value already sets. Server-side apply rejects two variables with
-// the same name.
+// The chart must reject a variable in env that another value already sets, and the error must say what to do.
+// Server-side apply rejects two variables with the same name.
 func TestEnvRejectsVariablesSetByValues(t *testing.T) {
 	var all []string
 	for _, name := range names(t, directory(t)+"/components") {
@@ -82,10 +82,17 @@ func TestEnvRejectsVariablesSetByValues(t *testing.T) {
 			all = append(all, name)
 		}
 	}
+	refused := refusedVariables(t)
 	for _, variable := range container(t, renderChart(t, valuesOf(all...)+"\nevents: cluster")).Env {
-		_, err := Chart(chartDirectory(t), "podlapse", "podlapse", "env: {"+variable.Name+": x}")
-		if err == nil || !strings.Contains(err.Error(), "invalid propertyName '"+variable.Name+"'") {
-			t.Errorf("%s: %v", variable.Name, err)
+		if refused[variable.Name] == "" {
+			t.Errorf("env does not refuse %s", variable.Name)
+		}
+	}
+	for name, remedy := range refused {
+		_, err := Chart(chartDirectory(t), "podlapse", "podlapse", "env: {"+name+": x}")
+		if want := "env." + name + " is refused"; err == nil || !strings.Contains(err.Error(), want) ||
+			!strings.Contains(err.Error(), remedy) {
+			t.Errorf("%s: want an error with %q and %q, got: %v", name, want, remedy, err)
 		}
 	}
 }

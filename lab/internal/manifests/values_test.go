@@ -2,8 +2,11 @@ package manifests
 
 import (
 	"bytes"
+	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,7 +15,7 @@ import (
 
 // TestValuesDocument requires that docs/values.md describes the chart's values.yaml.
 func TestValuesDocument(t *testing.T) {
-	want := valuesDocument(t, read(t, chartDirectory(t), "values.yaml"))
+	want := append(valuesDocument(t, read(t, chartDirectory(t), "values.yaml")), refusedDocument(t)...)
 	path := filepath.Join(filepath.Dir(directory(t)), "docs", "values.md")
 	if *update {
 		if err := os.WriteFile(path, want, 0o644); err != nil {
@@ -20,7 +23,46 @@ func TestValuesDocument(t *testing.T) {
 		}
 	}
 	if got := read(t, path); !bytes.Equal(got, want) {
-		t.Errorf("%s differs from values.yaml of the chart; run go test ./internal/manifests -update in lab/", path)
+		t.Errorf("%s differs from the files of the chart; run go test ./internal/manifests -update in lab/", path)
+	}
+}
+
+// refusedVariables returns the variables that the value env refuses, and what to do instead.
+func refusedVariables(t *testing.T) (refused map[string]string) {
+	t.Helper()
+	if err := yaml.Unmarshal(read(t, chartDirectory(t), "files", "refused-variables.yaml"), &refused); err != nil {
+		t.Fatal(err)
+	}
+	return refused
+}
+
+// refusedDocument returns a table of the variables that the value env refuses.
+func refusedDocument(t *testing.T) []byte {
+	t.Helper()
+	var text bytes.Buffer
+	text.WriteString("\n## Refused variables\n\nThe value `env` refuses these variables, because other parts of the " +
+		"chart depend on them:\n\n| variable | what to do instead |\n|---|---|\n")
+	refused := refusedVariables(t)
+	for _, name := range slices.Sorted(maps.Keys(refused)) {
+		text.WriteString("| `" + name + "` | " + refused[name] + " |\n")
+	}
+	return text.Bytes()
+}
+
+// TestRefusedVariablesNameValues requires that each refused variable exists, and that the chart has the values that
+// users must set instead.
+func TestRefusedVariablesNameValues(t *testing.T) {
+	configuration := string(read(t, filepath.Dir(directory(t)), "docs", "configuration.md"))
+	values := string(read(t, filepath.Dir(directory(t)), "docs", "values.md"))
+	for name, remedy := range refusedVariables(t) {
+		if !strings.Contains(configuration, "`"+name+"`") {
+			t.Errorf("docs/configuration.md has no variable %s", name)
+		}
+		for _, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(remedy, -1) {
+			if !strings.Contains(values, "\n| `"+m[1]+"` |") {
+				t.Errorf("%s: the chart has no value %s", name, m[1])
+			}
+		}
 	}
 }
 

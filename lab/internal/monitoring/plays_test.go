@@ -193,23 +193,9 @@ func registryPlays() map[string]script {
 				nodes[1].failing(hub, "not_found", 4, 7)
 			})
 		}),
-		"registry outage": {minutes: 60, begin: func(f *fleet) func(int) {
-			nodes := f.nodes("node", 6)
-			return func(minute int) {
-				if minute < early {
-					usual(nodes...)
-					return
-				}
-				for i, node := range nodes {
-					node.startUps(1, healthy)
-					node.startUps(1, healthy.pulling(big, 10*mib, 0.6))
-					if i < 4 {
-						node.failing(hub, "timeout", 2, i)
-						node.waiting("image_backoff", 2, 290)
-					}
-				}
-			}
-		}},
+		"registry outage": registryOutage(90), // the outage outlasts the simulation
+		// The alert about the registry fires, and a client then deletes the waiting pods.
+		"registry outage, pods deleted afterwards": registryOutage(early + 24),
 		"new registry that never worked": quiet(45, func(_ *fleet, nodes []*target) func(int) {
 			return during(early, 45, func() {
 				nodes[0].failing("new.example", "tls", 2, 1, 2)
@@ -237,6 +223,34 @@ func registryPlays() map[string]script {
 			}
 		}},
 	}
+}
+
+// registryOutage returns the script of a registry outage until the given minute. The outage affects four of six nodes.
+// After the outage, a client deletes the waiting pods. The start-ups of these pods lack no evidence.
+func registryOutage(until int) script {
+	return script{minutes: 60, begin: func(f *fleet) func(int) {
+		nodes := f.nodes("node", 6)
+		return func(minute int) {
+			if minute < early || minute > until {
+				usual(nodes...)
+				return
+			}
+			for i, node := range nodes {
+				node.startUps(1, healthy)
+				node.startUps(1, healthy.pulling(big, 10*mib, 0.6))
+				switch {
+				case i >= 4:
+				case minute < until:
+					node.failing(hub, "timeout", 2, i)
+					node.waiting("image_backoff", 2, 290)
+				default:
+					node.failing(hub, "timeout", 0)
+					node.waiting("image_backoff", 0, 0)
+					node.count("podlapse_pod_startups_total", `state="deleted"`, 2)
+				}
+			}
+		}
+	}}
 }
 
 func agentPlays() map[string]script {
