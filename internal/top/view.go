@@ -219,12 +219,12 @@ func (b *Board) add(layout *terminal.Table, r row, cells ...string) {
 	layout.Add(cells...)
 }
 
-// pullsByNode returns the pulls in progress of each node.
-func (b *Board) pullsByNode() map[string]map[puller]pull {
-	pulls := map[string]map[puller]pull{}
+// pullsByNode returns the progress of each node's pulls.
+func (b *Board) pullsByNode() map[string]map[puller]string {
+	pulls := map[string]map[puller]string{}
 	for _, a := range b.agents {
 		if pulls[a.node] == nil {
-			pulls[a.node] = map[puller]pull{}
+			pulls[a.node] = map[puller]string{}
 		}
 		maps.Copy(pulls[a.node], a.pulls)
 	}
@@ -232,7 +232,7 @@ func (b *Board) pullsByNode() map[string]map[puller]pull {
 }
 
 // The method "where" returns the container of a start-up, and the pull that the container waits for.
-func (r row) where(pulls map[string]map[puller]pull, now time.Time) string {
+func (r row) where(pulls map[string]map[puller]string, now time.Time) string {
 	var parts []string
 	if !r.lostAt.IsZero() {
 		parts = append(parts, "as of "+render.LengthText(now.Sub(r.lostAt))+" ago")
@@ -244,15 +244,8 @@ func (r row) where(pulls map[string]map[puller]pull, now time.Time) string {
 		}
 		parts = append(parts, container)
 	}
-	if p, ok := pulls[r.node][puller{r.namespace, r.name, r.container}]; ok {
-		switch {
-		case p.pulling && p.progress != "":
-			parts = append(parts, p.progress+" from "+p.registry)
-		case p.pulling:
-			parts = append(parts, "from "+p.registry)
-		default:
-			parts = append(parts, "queued for "+p.registry)
-		}
+	if progress, ok := pulls[r.node][puller{r.namespace, r.name, r.container}]; ok {
+		parts = append(parts, progress)
 	}
 	if r.reason != "" {
 		parts = append(parts, r.reason)
