@@ -30,8 +30,8 @@ func suggestResources(ctx context.Context, call Call, beginning string) []string
 			return names
 		}
 		names = c.suggestNamespaces(ctx, call.Getenv)
-		for _, kind := range resourceKinds {
-			names = append(names, kind[1])
+		for _, t := range resourceTypes {
+			names = append(names, t.names[0])
 		}
 		for i := range names {
 			names[i] += "/"
