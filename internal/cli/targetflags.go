@@ -9,7 +9,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 	"unicode"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -81,14 +80,7 @@ func (t *target) clusterTable() flags.Table {
 		{
 			Name: "timeout", Value: "DURATION", Default: "30s",
 			Help: "maximum time to wait for all answers, at most 10m",
-			Set: func(value string) error {
-				limit, err := time.ParseDuration(value)
-				if err != nil || limit <= 0 || limit > maxLimit {
-					return fmt.Errorf("invalid duration %q: must be at most 10m, for example 30s", value)
-				}
-				t.limit = limit
-				return nil
-			},
+			Set:  flags.Duration(&t.limit, maxLimit, "at most 10m, for example 30s"),
 		},
 	}
 }
