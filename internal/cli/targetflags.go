@@ -102,6 +102,13 @@ func (t *target) podTable() flags.Table {
 	}
 }
 
+// noNamespaces returns the flag -A of a command whose rows have no namespace. kubectl also accepts -A for such
+// resources.
+func (t *target) noNamespaces() flags.Flag {
+	return flags.Switch("all-namespaces", "", &t.allNamespaces,
+		"no effect: the rows always include the pods of all namespaces").As("A")
+}
+
 // setSelector validates and stores a label selector. With this early validation, the user sees an error before the
 // command queries an agent.
 func (t *target) setSelector(value string) error {
