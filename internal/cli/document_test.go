@@ -54,11 +54,11 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// TestFallbackIsReported checks that a command reports only once that it used port-forwards.
+// TestFallbackIsReported checks that a command reports its port-forwards once with --verbose, and never without.
 func TestFallbackIsReported(t *testing.T) {
 	server := clusterOf(t, shop())
 	server.Hang(func(r *http.Request) bool { return strings.Contains(r.URL.Path, "/proxy/") })
-	got := atNoon(t, server, "nodes")
+	got := atNoon(t, server, "nodes", "-v")
 	got.must(
 		t,
 		ExitOK,
@@ -68,5 +68,8 @@ func TestFallbackIsReported(t *testing.T) {
 	)
 	if strings.Count(got.stderr, "port-forward") != 1 {
 		t.Errorf("stderr:\n%s", got.stderr)
+	}
+	if got := atNoon(t, server, "nodes"); got.code != ExitOK || got.stderr != "" {
+		t.Errorf("exit %d, stderr:\n%s", got.code, got.stderr)
 	}
 }

@@ -77,6 +77,7 @@ func (t *target) clusterTable() flags.Table {
 			Name: "agent-namespace", Variable: "PODLAPSE_AGENT_NAMESPACE", Value: "NAME", Default: "podlapse",
 			Help: "namespace in which the agents run", Set: flags.Text(&t.agentNamespace), Suggest: t.suggestNamespaces,
 		},
+		flags.Switch("verbose", "", &t.verbose, "print on standard error why the command used port-forwards").As("v"),
 		{
 			Name: "timeout", Value: "DURATION", Default: "30s",
 			Help: "maximum time to wait for all answers, at most 10m",
