@@ -33,17 +33,27 @@ func main() {
 		}
 	}
 	ctx, stop := context.WithCancel(context.Background())
-	signals := make(chan os.Signal, 2) // the first signal stops the program; the second ends the program at once
+	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
 	program, args := cli.Called(os.Args)
 	giveBack := terminal.Remember(os.Stdin, os.Stdout)
-	go func() { // runs until the program ends
-		<-signals
-		stop()
-		<-signals
-		endAtOnce(program, giveBack)
-	}()
+	go obey(signals, stop, func() { endAtOnce(program, giveBack) }) // runs until the program ends
 	os.Exit(runAs(ctx, program, args, os.Getenv, os.Stdout, os.Stderr))
+}
+
+// obey calls the function "stop" at the first signal, and the function "end" at the second. Equal signals that arrive
+// within sameSignal count as one signal: GNU timeout signals its child, and then the process group of the child.
+func obey(signals <-chan os.Signal, stop, end func()) {
+	const sameSignal = 100 * time.Millisecond
+	first := <-signals
+	at := time.Now()
+	stop()
+	for next := range signals {
+		if next != first || time.Since(at) > sameSignal {
+			end()
+			return
+		}
+	}
 }
 
 // endAtOnce restores the terminal and exits. If the terminal accepts no output, endAtOnce exits after the time limit.

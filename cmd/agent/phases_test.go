@@ -54,15 +54,15 @@ func hold(t *testing.T, path string, pattern *regexp.Regexp, want string) {
 	}
 	m := pattern.FindSubmatchIndex(text)
 	if m == nil {
-		t.Fatalf("%s has no list of phases that matches %s", path, pattern)
+		t.Fatalf("%s has no text that matches %s", path, pattern)
 	}
 	from, to := m[len(m)-2], m[len(m)-1]
 	if string(text[from:to]) == want {
 		return
 	}
 	if !*update {
-		t.Errorf("%s does not list the phases of pkg/timeline/phase.go: go test ./cmd/agent -run PhaseTables -update, "+
-			"then go test ./internal/manifests -update in lab/", path)
+		t.Errorf("%s differs from the program: go test ./cmd/agent -run %s -update, then for manifests "+
+			"go test ./internal/manifests -update in lab/", path, t.Name())
 		return
 	}
 	if err := os.WriteFile(path, slices.Concat(text[:from], []byte(want), text[to:]), 0o644); err != nil {

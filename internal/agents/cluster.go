@@ -22,6 +22,9 @@ const (
 	pageSize  = 500
 )
 
+// ErrNoAnswer means that a request to the API server failed before any response.
+var ErrNoAnswer = errors.New("the request to the API server failed")
+
 // ErrNotBound means that a pod has no node yet. So no agent knows the pod.
 var ErrNotBound = errors.New("the pod is not bound to a node yet")
 
@@ -139,7 +142,7 @@ func get[A any](ctx context.Context, c *Cluster, accept string, query url.Values
 	request.Header.Set("Accept", accept)
 	response, err := c.http.Do(request)
 	if err != nil {
-		return answer, fmt.Errorf("query the API server: %w", err)
+		return answer, fmt.Errorf("%w: %w", ErrNoAnswer, err)
 	}
 	defer response.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))

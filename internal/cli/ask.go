@@ -108,10 +108,10 @@ func (o *omitted) Error() string {
 	return fmt.Sprintf("%d more pods are not shown: select fewer pods with -n, -l or --node", o.pods)
 }
 
-// noteFallback writes a note to standard error if the command used port-forwards because the API server's proxy
-// failed.
+// noteFallback writes a note to standard error with --verbose, if the command used port-forwards because the API
+// server's proxy failed. In many clusters, the proxy never reaches pods, so the note is no news.
 func (a agentQuery) noteFallback() {
-	if a.cluster == nil {
+	if a.cluster == nil || !a.target.verbose {
 		return
 	}
 	if reason := a.cluster.Fallback(); reason != "" {

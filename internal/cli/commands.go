@@ -71,12 +71,17 @@ func fleetCommands() []Command {
 	return []Command{
 		{
 			Name: "nodes", Group: groupFleet, Run: runNodes,
+			Arguments: suggestNodeNames(func() (flags.Table, *target) {
+				c := new(nodesConfig)
+				return c.table(), &c.target
+			}),
 			Summary: "list the nodes with their node factor, starting pods and the quality of their evidence",
-			Usage:   "[flags]",
+			Usage:   "[NODE] [flags]",
 			Description: "The node factor is the time of a node's start-up work in the past hour, divided by the " +
 				"time of the same work on the\nother nodes. A factor of 1 is normal.",
 			Examples: []Example{
 				{"List the nodes, the slowest first", "nodes --sort-by factor"},
+				{"Show one node, with its factor against all other nodes", "nodes worker-1"},
 				{"Also show the number of start-ups, and the lost time for each start-up", "nodes -o wide"},
 			},
 			Flags: func() flags.Table { return new(nodesConfig).table() },
@@ -94,7 +99,11 @@ func fleetCommands() []Command {
 			Flags: func() flags.Table { return new(registriesConfig).table() },
 		},
 		{
-			Name: "page", Group: groupFleet, Run: runPage, Arguments: suggestNodeNames,
+			Name: "page", Group: groupFleet, Run: runPage,
+			Arguments: suggestNodeNames(func() (flags.Table, *target) {
+				c := new(pageConfig)
+				return c.table(), &c.target
+			}),
 			Summary: "open a port-forward to the page of a node's agent, and print its URL",
 			Usage:   "NODE [flags]",
 			Description: "Forwards a local port to the agent of the node, prints the URL of the agent's page, and " +

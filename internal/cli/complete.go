@@ -29,7 +29,7 @@ func shells() []string { return []string{"bash", "zsh", "fish"} }
 func completions(call Call) *cobra.Command {
 	root := &cobra.Command{
 		Use:               strings.ReplaceAll(call.Program.Name, " ", "-"),
-		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true}, SuggestionsMinimumDistance: 2,
 	}
 	for _, c := range call.Program.Commands {
 		sub := &cobra.Command{

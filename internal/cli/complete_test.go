@@ -53,6 +53,7 @@ func TestCompletion(t *testing.T) {
 		{"explain -n shop pod/we", "pod/web-0 pod/web-1 :4"},
 		{"explain node/", "node/node-a node/node-b :4"},
 		{"page ", "node-a node-b :4"},
+		{"nodes -o wide ", "node-a node-b :4"},
 		{"explain --token-file ", ":0"},
 		{"pulls --insecure-skip-tls-verify=", "on off :4"},
 	} {

@@ -29,7 +29,9 @@ func TestDocument(t *testing.T) {
 		line := example.FindStringSubmatch(block)[1]
 		args := strings.Fields(line)
 		commands[args[0]] = true
-		if args[0] == "page" { // page runs until a signal; TestPage covers its output
+		if args[0] == "page" || args[0] == "help" {
+			// page runs until a signal: see TestPage. help lists all commands of the plugin: see TestHelpDocument of
+			// cmd/agent, which contains the other commands.
 			return block
 		}
 		answer := atNoon(t, server, args...)
@@ -52,11 +54,11 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-// TestFallbackIsReported checks that a command reports only once that it used port-forwards.
+// TestFallbackIsReported checks that a command reports its port-forwards once with --verbose, and never without.
 func TestFallbackIsReported(t *testing.T) {
 	server := clusterOf(t, shop())
 	server.Hang(func(r *http.Request) bool { return strings.Contains(r.URL.Path, "/proxy/") })
-	got := atNoon(t, server, "nodes")
+	got := atNoon(t, server, "nodes", "-v")
 	got.must(
 		t,
 		ExitOK,
@@ -66,5 +68,8 @@ func TestFallbackIsReported(t *testing.T) {
 	)
 	if strings.Count(got.stderr, "port-forward") != 1 {
 		t.Errorf("stderr:\n%s", got.stderr)
+	}
+	if got := atNoon(t, server, "nodes"); got.code != ExitOK || got.stderr != "" {
+		t.Errorf("exit %d, stderr:\n%s", got.code, got.stderr)
 	}
 }

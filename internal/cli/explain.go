@@ -64,17 +64,32 @@ func (a agentQuery) listStartUps(ctx context.Context, c explainConfig, wanted []
 			if len(wanted) == 0 {
 				return a.records(ctx, c.filter())
 			}
-			return a.recordsOf(ctx, wanted)
+			records, failed, none := a.recordsOf(ctx, wanted)
+			if len(records) == 0 {
+				return nil, nil, errors.Join(none...)
+			}
+			return records, append(failed, none...), nil
 		})
 }
 
-// explain prints the waterfall of each named pod. For a workload or a node with several pods, explain prints a list,
-// and then the waterfall of the slowest start-up.
+// explain prints the start-ups of the resources, and then the errors of resources without a start-up.
 func (a agentQuery) explain(ctx context.Context, c explainConfig, wanted []resource) int {
-	records, failed, err := a.recordsOf(ctx, wanted)
-	if err != nil {
-		return a.fail(err)
+	records, failed, none := a.recordsOf(ctx, wanted)
+	code := ExitOK
+	if len(records) > 0 {
+		if code = a.printStartUps(c, wanted, records, failed); code == ExitFailed {
+			return code
+		}
 	}
+	for _, err := range none {
+		code = a.fail(err)
+	}
+	return code
+}
+
+// printStartUps prints the waterfall of each named pod. For a workload or a node with several pods, printStartUps
+// prints a list, and then the waterfall of the slowest start-up.
+func (a agentQuery) printStartUps(c explainConfig, wanted []resource, records []api.Record, failed []error) int {
 	pods := !slices.ContainsFunc(wanted, func(r resource) bool { return r.kind != kindPod })
 	v := startUps(a.manyNodes(), "", a.Now)
 	page := c.page(a.Stdout, a.Getenv)
@@ -104,31 +119,37 @@ func (a agentQuery) explain(ctx context.Context, c explainConfig, wanted []resou
 	return a.print(text, failed)
 }
 
-// recordsOf returns the start-ups of the resources. If the error is nil, recordsOf returns at least one start-up.
-func (a agentQuery) recordsOf(ctx context.Context, wanted []resource) ([]api.Record, []error, error) {
-	var records []api.Record
-	var failed []error
+// recordsOf returns the start-ups of the resources, the errors of agents that did not answer, and the errors of
+// resources without a start-up. After an error of the whole query, recordsOf does not try the other resources.
+func (a agentQuery) recordsOf(ctx context.Context, wanted []resource) (records []api.Record, failed, none []error) {
 	for _, r := range wanted {
-		var found []api.Record
-		var bad []error
-		var err error
-		switch r.kind {
-		case kindPod:
-			var record api.Record
-			record, bad, err = a.record(ctx, r)
-			found = []api.Record{record}
-		case kindNode:
-			found, err = a.onNode(ctx, r)
-		default:
-			found, bad, err = a.ofWorkload(ctx, r)
+		found, bad, err := a.recordsOfOne(ctx, r)
+		records = append(records, found...)
+		failed = append(failed, bad...)
+		if err != nil {
+			none = append(none, err)
+			if exitOf(err) != ExitNotFound {
+				break
+			}
 		}
+	}
+	return records, uniqueErrors(failed), none
+}
+
+// recordsOfOne returns the start-ups of one resource. If the error is nil, recordsOfOne returns at least one start-up.
+func (a agentQuery) recordsOfOne(ctx context.Context, r resource) ([]api.Record, []error, error) {
+	switch r.kind {
+	case kindPod:
+		record, bad, err := a.record(ctx, r)
 		if err != nil {
 			return nil, nil, err
 		}
-		records = append(records, found...)
-		failed = append(failed, bad...)
+		return []api.Record{record}, bad, nil
+	case kindNode:
+		found, err := a.onNode(ctx, r)
+		return found, nil, err
 	}
-	return records, uniqueErrors(failed), nil
+	return a.ofWorkload(ctx, r)
 }
 
 // uniqueErrors removes repeated errors. An agent that does not answer causes one error for each resource.
@@ -178,24 +199,25 @@ func (a agentQuery) ofWorkload(ctx context.Context, r resource) ([]api.Record, [
 		return nil, nil, fmt.Errorf("%d agents did not answer, and the other agents know no pod of %s; the first "+
 			"error is: %w", len(failed), r, failed[0])
 	}
-	return nil, nil, fmt.Errorf(
-		"%w: no agent knows a pod of %s: check the name and the namespace (-n). Of the deleted pods, an "+
-			"agent remembers only the latest",
-		errUnknownPod,
-		r,
-	)
+	return nil, nil, unknownWorkload(r)
 }
 
 // The method "record" returns the latest start-up of a pod from the agent of the pod's node. If the API server does not
 // know the pod, or does not allow the user to get the pod, the method queries all agents. In this case, the method also
 // returns the errors of agents that did not answer.
 func (a agentQuery) record(ctx context.Context, pod resource) (api.Record, []error, error) {
-	node := a.target.node
+	node, bound := a.target.node, "" // bound is the pod's node, according to the API server
 	if a.cluster != nil && node == "" {
 		var err error
-		if node, err = a.cluster.NodeOf(ctx, pod.namespace, pod.name); err != nil && !mayBeGone(err) {
+		bound, err = a.cluster.NodeOf(ctx, pod.namespace, pod.name)
+		switch {
+		case errors.Is(err, agents.ErrNotBound):
+			return api.Record{}, nil, fmt.Errorf("%w: to see why, run kubectl describe pod %s -n %s", err, pod.name,
+				pod.namespace)
+		case err != nil && !mayBeGone(err):
 			return api.Record{}, nil, err
 		}
+		node = bound
 	}
 	found, err := a.agents(ctx, node)
 	if err != nil {
@@ -204,8 +226,12 @@ func (a agentQuery) record(ctx context.Context, pod resource) (api.Record, []err
 	answers := agents.Each(ctx, found, agentLimit, func(ctx context.Context, c client.Client) (api.Record, error) {
 		return c.Pod(ctx, pod.namespace, pod.name)
 	})
-	if len(answers) == 1 {
-		return answers[0].Value, nil, ofNode(answers[0].Agent, answers[0].Err)
+	first := answers[0]
+	switch err := ofNode(first.Agent, first.Err); {
+	case unknownToAgent(err) && (node != "" || a.cluster == nil):
+		return api.Record{}, nil, a.unknownOnNode(err, pod, bound)
+	case len(answers) == 1 && !unknownToAgent(err):
+		return first.Value, nil, err
 	}
 	var latest api.Record
 	var failed []error
@@ -225,16 +251,7 @@ func (a agentQuery) record(ctx context.Context, pod resource) (api.Record, []err
 		return api.Record{}, nil, fmt.Errorf("%d of %d agents did not answer, and the other agents do not know pod "+
 			"%s/%s; the first error is: %w", len(failed), len(answers), pod.namespace, pod.name, failed[0])
 	}
-	return api.Record{}, nil, fmt.Errorf(
-		"%w: no agent knows the pod %s/%s (agents asked: %d): check the name and the namespace (-n). For a workload, "+
-			"use TYPE/NAME, for example deploy/%s. Of the pods that were deleted while the agent ran, an agent "+
-			"remembers only the latest",
-		errUnknownPod,
-		pod.namespace,
-		pod.name,
-		len(answers),
-		pod.name,
-	)
+	return api.Record{}, nil, unknownPod(pod, len(answers))
 }
 
 // mayBeGone reports whether an agent might know a pod although the API server refused the request for the pod. The

@@ -30,6 +30,11 @@ func TestResources(t *testing.T) {
 			"pod/web-7d4b9-x2x8a pod/web-7d4b9-lq5ta pod/web-7d4b9-x2x8b pod/web-7d4b9-lq5tb pod/web-7d4b9-x2x8c " +
 				"pod/web-7d4b9-lq5tc"},
 		{"deployments.apps auth -n shop", "pod/auth-6f6c-9zvwa pod/auth-6f6c-9zvwb pod/auth-6f6c-9zvwc"},
+		{"deployment.apps/auth -n shop", "pod/auth-6f6c-9zvwa pod/auth-6f6c-9zvwb pod/auth-6f6c-9zvwc"},
+		{"Deployment.v1.apps/auth -n shop", "pod/auth-6f6c-9zvwa pod/auth-6f6c-9zvwb pod/auth-6f6c-9zvwc"},
+		{"pods.v1./cart-a -n shop", "pod/cart-a"},
+		{"deployment.example.com/auth -n shop", ""}, // another resource, which has no start-ups
+		{"deployment.apps/v1/auth -n shop", ""},
 		{"rs/auth-6f6c -n shop", "pod/auth-6f6c-9zvwa pod/auth-6f6c-9zvwb pod/auth-6f6c-9zvwc"},
 		{"sts/mail sts/feed -n shop", "pod/mail-a pod/mail-b pod/mail-c pod/feed-a pod/feed-b pod/feed-c"},
 		{"node/worker-2 -n shop --sort-by name", "pod/auth-6f6c-9zvwb pod/cart-b pod/feed-b pod/mail-b " +
@@ -150,6 +155,8 @@ func TestResourcesAreRefused(t *testing.T) {
 		"shop/cart-a -n bank": "pod shop/cart-a is in namespace shop, but -n specifies namespace bank: " +
 			"use only one of the two namespaces",
 		"svc/web -n shop": "resources of type svc have no start-ups: use one of pod, deploy",
+		"service.v1./web": "resources of type service.v1. have no start-ups: use one of pod, deploy",
+		"deployment.apps": "a name is required after the type deployment.apps",
 		"deploy -n shop": "the type deploy: use deploy/NAME. If deploy is the name of a pod, " +
 			"use pod/deploy",
 		"deploy a/b":                        "use either TYPE NAME... or TYPE/NAME",

@@ -25,7 +25,7 @@ type nodesConfig struct {
 }
 
 func (c *nodesConfig) table() flags.Table {
-	return slices.Concat(c.listOutput.table(orderNames(nodeOrders())), c.target.table())
+	return slices.Concat(flags.Table{c.noNamespaces()}, c.listOutput.table(orderNames(nodeOrders())), c.target.table())
 }
 
 func (c *nodesConfig) check() error { return errors.Join(c.target.check(), c.listOutput.check()) }
@@ -54,11 +54,15 @@ type nodeItem struct {
 
 func runNodes(ctx context.Context, call Call) int {
 	var c nodesConfig
-	agentQuery, _, code, ok := begin(call, c.table(), &c.target, c.check, 0)
+	agentQuery, rest, code, ok := begin(call, c.table(), &c.target, c.check, 2)
 	if !ok {
 		return code
 	}
 	defer agentQuery.close()
+	var err error
+	if agentQuery.target.node, err = oneNode(rest, c.node); err != nil {
+		return call.FailUsage(err)
+	}
 	return show(ctx, agentQuery, nodesView(), c.listOutput, c.limit, agentQuery.nodes)
 }
 
@@ -69,8 +73,8 @@ type nodeAnswer struct {
 	totals   api.TotalsRecord
 }
 
-// The method "nodes" queries all agents, because the node factor compares a node with all other nodes. If --node is
-// set, the method returns only this node.
+// The method "nodes" queries all agents, because the node factor compares a node with all other nodes. If the user
+// named a node, the method returns only this node.
 func (a agentQuery) nodes(ctx context.Context) ([]listedNode, []error, error) {
 	found, err := a.agents(ctx, "")
 	if err != nil {

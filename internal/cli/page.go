@@ -50,8 +50,12 @@ func runPage(ctx context.Context, call Call) int {
 		return code
 	}
 	defer agentQuery.close()
-	node, err := pageNode(rest, c.node)
-	if err == nil && agentQuery.cluster == nil {
+	node, err := oneNode(rest, c.node)
+	switch {
+	case err != nil:
+	case node == "":
+		err = errors.New("the name of a node is required: list the nodes with the command \"nodes\"")
+	case agentQuery.cluster == nil:
 		err = errors.New("the command \"page\" needs a kubeconfig: set --kubeconfig, or open the agent's URL in a " +
 			"browser, for example " + localServer)
 	}
@@ -61,9 +65,9 @@ func runPage(ctx context.Context, call Call) int {
 	return agentQuery.page(ctx, c, node)
 }
 
-// pageNode returns the node's name from the arguments, which have the form NODE, node/NODE or node NODE. Without
-// arguments, pageNode returns the value of --node.
-func pageNode(args []string, flag string) (string, error) {
+// oneNode returns the node's name from the arguments, which have the form NODE, node/NODE or node NODE. Without
+// arguments, oneNode returns the value of --node.
+func oneNode(args []string, flag string) (string, error) {
 	node := flag
 	if len(args) > 0 {
 		node = args[len(args)-1]
@@ -79,8 +83,6 @@ func pageNode(args []string, flag string) (string, error) {
 	switch {
 	case kind != kindNode:
 		return "", fmt.Errorf("invalid argument %q: must be the name of one node", strings.Join(args, " "))
-	case node == "":
-		return "", errors.New("the name of a node is required: list the nodes with the command \"nodes\"")
 	case flag != "" && flag != node:
 		return "", fmt.Errorf("the argument names node %s, but --node names %s: remove one of them", node, flag)
 	}

@@ -107,15 +107,15 @@ func (p Program) Run(ctx context.Context, args []string, getenv func(string) str
 	if call.Now == nil {
 		call.Now = time.Now
 	}
-	switch call.Command {
-	case cobra.ShellCompRequestCmd, cobra.ShellCompNoDescRequestCmd:
+	switch {
+	case call.Command == cobra.ShellCompRequestCmd, call.Command == cobra.ShellCompNoDescRequestCmd:
 		return complete(ctx, call)
-	case "-h", "--help", "-help":
+	case isHelp(call.Command):
 		call.Command = "help"
-	case "--version", "-version":
+	case call.Command == "--version", call.Command == "-version":
 		call.Command = "version"
 	}
-	if call.Command == "help" && len(args) == 2 { // help of a single command
+	if call.Command == "help" && len(args) == 2 && !isHelp(args[1]) { // help of a single command
 		call.Command, call.Args = args[1], []string{"--help"}
 	}
 	for _, c := range p.Commands {
@@ -123,10 +123,16 @@ func (p Program) Run(ctx context.Context, args []string, getenv func(string) str
 			return c.Run(ctx, call)
 		}
 	}
-	fmt.Fprintf(stderr, "%s: unknown command %q\n\n", p.Name, call.Command)
-	p.printUsage(stderr)
+	text := fmt.Sprintf("unknown command %q", call.Command)
+	if similar := completions(call).SuggestionsFor(call.Command); len(similar) > 0 {
+		text += ": did you mean " + flags.OneOf(similar) + "?"
+	}
+	fmt.Fprintf(stderr, "%s: %s\nRun \"%s help\" for the list of commands.\n", p.Name, text, p.Name)
 	return ExitUsage
 }
+
+// isHelp reports whether an argument is the flag that requests help.
+func isHelp(arg string) bool { return arg == "-h" || arg == "--help" || arg == "-help" }
 
 // otherCommands is the heading above commands without a group.
 const otherCommands = "Other commands"
@@ -175,7 +181,7 @@ func (c Call) help() string {
 // Help returns the command that lists all commands.
 func Help() Command {
 	return Command{Name: "help", Summary: "print this help", Run: func(_ context.Context, call Call) int {
-		if len(call.Args) > 0 && call.Args[0] != "--help" {
+		if len(call.Args) > 0 && !isHelp(call.Args[0]) {
 			last := call.Args[len(call.Args)-1]
 			return call.FailUsage(fmt.Errorf("unexpected argument %q: give the name of only one command", last))
 		}

@@ -233,7 +233,7 @@ func (p listedPull) state() string { return p.texts().State }
 
 func (p listedPull) style() terminal.Style {
 	switch {
-	case p.live != nil && !p.live.Pulling():
+	case p.live != nil && p.live.State == api.PullStateQueued:
 		return terminal.Yellow
 	case p.live == nil && p.recent.Outcome == imagepull.OutcomeFailed:
 		return terminal.Vermillion

@@ -25,7 +25,8 @@ type registriesConfig struct {
 }
 
 func (c *registriesConfig) table() flags.Table {
-	return slices.Concat(c.listOutput.table(orderNames(registryOrders())), c.target.table())
+	return slices.Concat(flags.Table{c.noNamespaces()}, c.listOutput.table(orderNames(registryOrders())),
+		c.target.table())
 }
 
 func (c *registriesConfig) check() error { return errors.Join(c.target.check(), c.listOutput.check()) }

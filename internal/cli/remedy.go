@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
@@ -19,6 +21,11 @@ func (r agentAccess) withRemedy(err error) error {
 		return unreachedRemedy(err, unreached, namespace)
 	case errors.As(err, &refused) && refused.Kubernetes:
 		return apiServerRemedy(err, refused, namespace)
+	case errors.Is(err, context.Canceled):
+		return err
+	case errors.Is(err, agents.ErrNoAnswer):
+		return fmt.Errorf("%w\nCheck that kubectl get --raw /readyz reaches the API server. For another cluster, set "+
+			"--context or --kubeconfig", err)
 	case refused != nil && (refused.Requests == client.WantsToken || refused.Requests == client.WantsPassword) &&
 		r.cluster != nil:
 		return fmt.Errorf("%w\nThe API server's proxy does not forward credentials. To connect without the proxy, run "+
@@ -35,7 +42,52 @@ func (r agentAccess) withRemedy(err error) error {
 		errors.Is(err, errUnknownPod), r.cluster != nil:
 		return err
 	}
+	return r.serverRemedy(err)
+}
+
+// serverRemedy adds a remedy to the error of a query to the agent in --server. The address in the remedy contains no
+// password.
+func (r agentAccess) serverRemedy(err error) error {
+	var certificate *tls.CertificateVerificationError
+	switch {
+	case errors.As(err, &certificate):
+		return fmt.Errorf("--server: %w\nSet --ca-file to the certificate authority of the agent's certificate", err)
+	case exitOf(err) == ExitUnreachable:
+		return fmt.Errorf("--server: %w\nCheck that an agent listens at %s://%s. To query the agents of a cluster, "+
+			"use a kubeconfig instead of --server", err, r.target.server.Scheme, r.target.server.Host)
+	}
 	return fmt.Errorf("--server: %w", err)
+}
+
+// unknownOnNode adds a remedy to the error of an agent that does not know a pod. The argument "node" is the node of the
+// pod according to the API server, or empty if the user selected the agent.
+func (a agentQuery) unknownOnNode(err error, pod resource, node string) error {
+	if node != "" {
+		return fmt.Errorf("%w\nThe API server knows the pod on node %s, and the agent possibly has not seen the pod "+
+			"yet: repeat the command. If the error remains, check the agent with %s nodes %s", err, node,
+			a.Program.Name, node)
+	}
+	return fmt.Errorf("%w\nAn agent knows only the pods of its own node: check the name, the namespace (-n) and the "+
+		"node with kubectl get pod %s -n %s -o wide. %s", err, pod.name, pod.namespace, pod.asWorkload())
+}
+
+// unknownPod returns the error that none of the agents knows a pod.
+func unknownPod(pod resource, asked int) error {
+	return fmt.Errorf("%w: no agent knows the pod %s/%s (agents asked: %d): check the name and the namespace (-n). %s "+
+		"An agent remembers only the latest pods that were deleted while the agent ran", errUnknownPod, pod.namespace,
+		pod.name, asked, pod.asWorkload())
+}
+
+// unknownWorkload returns the error that none of the agents knows a pod of a workload.
+func unknownWorkload(r resource) error {
+	return fmt.Errorf("%w: no agent knows a pod of %s: check the name and the namespace (-n), or its pods are not "+
+		"bound to a node yet: run kubectl get pods -n %s. An agent remembers only the latest deleted pods",
+		errUnknownPod, r, r.namespace)
+}
+
+// asWorkload returns the hint for a user who gave the name of a workload as the name of a pod.
+func (r resource) asWorkload() string {
+	return "For a workload, use TYPE/NAME, for example deploy/" + r.name + "."
 }
 
 func apiServerRemedy(err error, refused *client.Refusal, namespace string) error {

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -14,19 +15,28 @@ const (
 	kindNode = "Node"
 )
 
-// resourceKinds lists the accepted resource types. Each row contains the kind, and then kubectl's names of this kind.
-// Completion suggests the first of these names.
-var resourceKinds = [][]string{
-	{kindPod, "pod", "pods", "po"},
-	{"Deployment", "deploy", "deployment", "deployments"},
-	{"StatefulSet", "sts", "statefulset", "statefulsets"},
-	{"DaemonSet", "ds", "daemonset", "daemonsets"},
-	{"ReplicaSet", "rs", "replicaset", "replicasets"},
-	{"ReplicationController", "rc", "replicationcontroller", "replicationcontrollers"},
-	{"Job", "job", "jobs"},
-	{"CronJob", "cronjob", "cronjobs", "cj"},
-	{kindNode, "node", "nodes", "no"},
+// resourceType is a resource type that the arguments can name.
+type resourceType struct {
+	kind  string
+	group string   // API group; empty for the core group
+	names []string // kubectl's names of the type. Completion suggests the first name
 }
+
+// resourceTypes lists the accepted resource types.
+var resourceTypes = []resourceType{
+	{kindPod, "", []string{"pod", "pods", "po"}},
+	{"Deployment", "apps", []string{"deploy", "deployment", "deployments"}},
+	{"StatefulSet", "apps", []string{"sts", "statefulset", "statefulsets"}},
+	{"DaemonSet", "apps", []string{"ds", "daemonset", "daemonsets"}},
+	{"ReplicaSet", "apps", []string{"rs", "replicaset", "replicasets"}},
+	{"ReplicationController", "", []string{"rc", "replicationcontroller", "replicationcontrollers"}},
+	{"Job", "batch", []string{"job", "jobs"}},
+	{"CronJob", "batch", []string{"cronjob", "cronjobs", "cj"}},
+	{kindNode, "", []string{"node", "nodes", "no"}},
+}
+
+// apiVersion matches the version of an API group, such as v1 or v1beta1.
+var apiVersion = regexp.MustCompile(`^v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?$`)
 
 // otherTypes lists kubectl's names of common resources that have no start-ups. An argument such as svc/web is an error,
 // because a namespace rarely has one of these names.
@@ -55,12 +65,15 @@ func (r resource) String() string {
 	return text
 }
 
-// kindOf returns the kind of a resource type. For example, deploy and deployments.apps have the kind Deployment.
+// kindOf returns the kind of a resource type in one of kubectl's forms: TYPE, TYPE.GROUP or TYPE.VERSION.GROUP. For
+// example, deploy, deployment.apps and deployments.v1.apps have the kind Deployment.
 func kindOf(word string) (kind string, known bool) {
-	word, _, _ = strings.Cut(strings.ToLower(word), ".")
-	for _, names := range resourceKinds {
-		if slices.Contains(names[1:], word) {
-			return names[0], true
+	name, rest, qualified := strings.Cut(strings.ToLower(word), ".")
+	version, group, versioned := strings.Cut(rest, ".")
+	for _, t := range resourceTypes {
+		if slices.Contains(t.names, name) && (!qualified || rest == t.group && rest != "" ||
+			versioned && apiVersion.MatchString(version) && group == t.group) {
+			return t.kind, true
 		}
 	}
 	return "", false
@@ -113,15 +126,13 @@ func (r agentAccess) parseResource(arg string) (resource, error) {
 	if kind, ok := kindOf(first); ok {
 		return resource{kind: kind, name: name}, nil
 	}
-	if slices.Contains(otherTypes, strings.ToLower(first)) {
-		return resource{}, fmt.Errorf(
-			"resources of type %s have no start-ups: use one of %s. If %s is a namespace, use -n %s %s",
-			first,
-			knownTypes,
-			first,
-			first,
-			name,
-		)
+	dotted := strings.Contains(first, ".") // the name of a namespace contains no dot
+	if dotted || slices.Contains(otherTypes, strings.ToLower(first)) {
+		text := fmt.Sprintf("resources of type %s have no start-ups: use one of %s", first, knownTypes)
+		if !dotted {
+			text += fmt.Sprintf(". If %s is a namespace, use -n %s %s", first, first, name)
+		}
+		return resource{}, errors.New(text)
 	}
 	if n := r.target.namespace; n != "" && n != first {
 		return resource{}, fmt.Errorf(

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/podlapse/podlapse/internal/flags"
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
@@ -30,8 +31,8 @@ func suggestResources(ctx context.Context, call Call, beginning string) []string
 			return names
 		}
 		names = c.suggestNamespaces(ctx, call.Getenv)
-		for _, kind := range resourceKinds {
-			names = append(names, kind[1])
+		for _, t := range resourceTypes {
+			names = append(names, t.names[0])
 		}
 		for i := range names {
 			names[i] += "/"
@@ -49,13 +50,16 @@ func suggestResources(ctx context.Context, call Call, beginning string) []string
 	return r.suggestPods(ctx, first, first+"/")
 }
 
-// suggestNodeNames lists the nodes that have an agent.
-func suggestNodeNames(ctx context.Context, call Call, _ string) []string {
-	var c pageConfig
-	if _, err := c.table().Parse(call.Args, call.Getenv, 0); err != nil {
-		return nil
+// suggestNodeNames returns a function that lists the nodes with an agent. The argument creates the flags of the command
+// and their target.
+func suggestNodeNames(newTable func() (flags.Table, *target)) func(context.Context, Call, string) []string {
+	return func(ctx context.Context, call Call, _ string) []string {
+		table, t := newTable()
+		if _, err := table.Parse(call.Args, call.Getenv, 0); err != nil {
+			return nil
+		}
+		return t.suggestNodes(ctx, call.Getenv)
 	}
-	return c.suggestNodes(ctx, call.Getenv)
 }
 
 func prefixed(prefix string, names []string) []string {

@@ -41,6 +41,7 @@ type target struct {
 	asGroups            []string // groups to impersonate
 	node                string
 	agentNamespace      string
+	verbose             bool
 	limit               time.Duration // maximum time of all queries together
 
 	namespace     string // namespace of the pods; empty without --namespace

@@ -9,7 +9,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 	"unicode"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -78,17 +77,11 @@ func (t *target) clusterTable() flags.Table {
 			Name: "agent-namespace", Variable: "PODLAPSE_AGENT_NAMESPACE", Value: "NAME", Default: "podlapse",
 			Help: "namespace in which the agents run", Set: flags.Text(&t.agentNamespace), Suggest: t.suggestNamespaces,
 		},
+		flags.Switch("verbose", "", &t.verbose, "print on standard error why the command used port-forwards").As("v"),
 		{
 			Name: "timeout", Value: "DURATION", Default: "30s",
 			Help: "maximum time to wait for all answers, at most 10m",
-			Set: func(value string) error {
-				limit, err := time.ParseDuration(value)
-				if err != nil || limit <= 0 || limit > maxLimit {
-					return fmt.Errorf("invalid duration %q: must be at most 10m, for example 30s", value)
-				}
-				t.limit = limit
-				return nil
-			},
+			Set:  flags.Duration(&t.limit, maxLimit, "at most 10m, for example 30s"),
 		},
 	}
 }
@@ -108,6 +101,13 @@ func (t *target) podTable() flags.Table {
 			Help: "label selector of the pods, for example app=web,tier!=test",
 		},
 	}
+}
+
+// noNamespaces returns the flag -A of a command whose rows have no namespace. kubectl also accepts -A for such
+// resources.
+func (t *target) noNamespaces() flags.Flag {
+	return flags.Switch("all-namespaces", "", &t.allNamespaces,
+		"no effect: the rows always include the pods of all namespaces").As("A")
 }
 
 // setSelector validates and stores a label selector. With this early validation, the user sees an error before the

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -24,6 +23,8 @@ type topConfig struct {
 	once  bool
 }
 
+const maxSince = 7 * 24 * time.Hour
+
 func (c *topConfig) table() flags.Table {
 	return slices.Concat(flags.Table{
 		flags.Switch("once", "", &c.once,
@@ -31,15 +32,7 @@ func (c *topConfig) table() flags.Table {
 		{
 			Name: "since", Value: "DURATION", Default: "10m",
 			Help: "also show start-ups that completed in the past DURATION, at most 168h",
-			Set: func(value string) error {
-				const maxSince = 7 * 24 * time.Hour
-				since, err := time.ParseDuration(value)
-				if err != nil || since <= 0 || since > maxSince {
-					return fmt.Errorf("invalid duration %q: must be at most 168h, for example 10m", value)
-				}
-				c.since = since
-				return nil
-			},
+			Set:  flags.Duration(&c.since, maxSince, "at most 168h, for example 10m"),
 		},
 	}, c.podTable(), c.listOutput.table(orderNames(startUpOrders())), c.target.table())
 }

@@ -312,6 +312,10 @@ func TestRegistriesCount(t *testing.T) {
 	if len(got) != 2 || got[0].Failures != 1 || got[0].InProgress != 1 || got[0].Pulls != 0 || got[0].Factor != nil {
 		t.Fatalf("%+v", got)
 	}
+	// pulls ended: a failed pull, and in other cases pulls that verified an image or continued an earlier pull
+	if got[0].Why != "no measured download in the past hour" {
+		t.Errorf("the note of a registry without pulls is %q", got[0].Why)
+	}
 	if big := got[1]; big.P50 != 5*time.Second || big.P90 != 9*time.Second || big.Pulls != 10 || big.Bytes != 100<<20 ||
 		big.Nodes != 1 {
 		t.Errorf("%+v", big)

@@ -104,7 +104,7 @@ func (f *Fleet) Registries() []Registry {
 		case expected[name] > 0:
 			result.Factor = new(observed[name] / expected[name])
 		case result.Pulls == 0:
-			result.Why = "no pull ended in the past hour"
+			result.Why = "no measured download in the past hour"
 		default:
 			result.Why = "too few other pulls to compare with"
 		}

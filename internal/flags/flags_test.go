@@ -2,8 +2,10 @@ package flags
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 )
 
 // options contains the values of the flags in these tests.
@@ -97,5 +99,20 @@ func TestPrintHelp(t *testing.T) {
 `
 	if out.String() != want {
 		t.Errorf("got\n%s", out.String())
+	}
+}
+
+func TestDuration(t *testing.T) {
+	var got time.Duration
+	set := Duration(&got, time.Hour, "at most 1h, for example 10m")
+	if err := set("1h"); err != nil || got != time.Hour {
+		t.Errorf("%s, %v", got, err)
+	}
+	for _, value := range []string{"60", "10d", "-1m", "0", "61m", "", "m"} {
+		want := fmt.Sprintf("invalid duration %q: must be a number with the unit s, m or h, and must be at most 1h, "+
+			"for example 10m", value)
+		if err := set(value); err == nil || err.Error() != want {
+			t.Errorf("%q: %v, want %s", value, err, want)
+		}
 	}
 }

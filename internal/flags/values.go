@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Text returns a function for Flag.Set that stores any value in target.
@@ -49,6 +50,20 @@ func switchValue(value string) (set, ok bool) {
 		return false, true
 	}
 	return false, false
+}
+
+// Duration returns a function for Flag.Set that accepts a duration of more than zero and at most "most", and stores the
+// duration in target. The text "valid" states the limit and an example, for the error.
+func Duration(target *time.Duration, most time.Duration, valid string) func(string) error {
+	return func(value string) error {
+		duration, err := time.ParseDuration(value)
+		if err != nil || duration <= 0 || duration > most {
+			return fmt.Errorf("invalid duration %q: must be a number with the unit s, m or h, and must be %s", value,
+				valid)
+		}
+		*target = duration
+		return nil
+	}
 }
 
 // Choice returns a function for Flag.Set that accepts only the given words and stores the word in target.

@@ -3,6 +3,7 @@ package render
 import (
 	"cmp"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/podlapse/podlapse/internal/terminal"
@@ -10,9 +11,13 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// LivePullText returns the state of a pull in progress.
+// LivePullText returns the state of a pull in progress. If the agent does not know whether the pull waits or runs,
+// LivePullText names both possibilities.
 func LivePullText(pull api.LivePullRecord) string {
 	text := cmp.Or(terminal.Clean(pull.State), terminal.Clean(string(pull.Outcome)))
+	if pull.State == "" && pull.Outcome == imagepull.OutcomePulling {
+		text = "queued or pulling"
+	}
 	if pull.Restart {
 		text += ", restart"
 	}
@@ -20,6 +25,20 @@ func LivePullText(pull api.LivePullRecord) string {
 		text += ", external"
 	}
 	return text
+}
+
+// LivePullFromText returns the progress of a pull in progress, and the registry unless all content has arrived.
+func LivePullFromText(pull api.LivePullRecord) string {
+	registry := terminal.Clean(pull.Registry)
+	switch pull.State {
+	case api.PullStateUnpacking:
+		return "unpacking"
+	case api.PullStateQueued:
+		return "queued for " + registry
+	case api.PullStatePulling:
+		return strings.TrimSpace(ProgressText(pull) + " from " + registry)
+	}
+	return LivePullText(pull) + " from " + registry
 }
 
 // ProgressText returns the received bytes and the size of a pull. ProgressText returns an empty text if both

@@ -3,6 +3,9 @@ package render
 import (
 	"testing"
 	"time"
+
+	"github.com/podlapse/podlapse/pkg/api"
+	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
 func TestLengthText(t *testing.T) {
@@ -12,6 +15,33 @@ func TestLengthText(t *testing.T) {
 	} {
 		if got := LengthText(d); got != want {
 			t.Errorf("%s: got %q, want %q", d, got, want)
+		}
+	}
+}
+
+// TestLivePullTexts checks that the texts of a pull in progress state no more than its record. A record without a state
+// is one of several pulls that possibly own a download.
+func TestLivePullTexts(t *testing.T) {
+	for _, test := range []struct {
+		pull           api.LivePullRecord
+		text, fromText string
+	}{
+		{api.LivePullRecord{State: api.PullStateQueued}, "queued", "queued for x.example"},
+		{api.LivePullRecord{State: api.PullStatePulling}, "pulling", "from x.example"},
+		{api.LivePullRecord{State: api.PullStatePulling, DoneBytes: 5 << 20}, "pulling", "5.0 MiB from x.example"},
+		{api.LivePullRecord{State: api.PullStateUnpacking}, "unpacking", "unpacking"},
+		{api.LivePullRecord{}, "queued or pulling", "queued or pulling from x.example"},
+		{api.LivePullRecord{Restart: true}, "queued or pulling, restart", "queued or pulling, restart from x.example"},
+		{api.LivePullRecord{State: api.PullStatePulling, Outcome: imagepull.OutcomeExternal}, "pulling, external",
+			"from x.example"},
+		{api.LivePullRecord{Outcome: imagepull.OutcomeExternal}, "external", "external from x.example"},
+	} {
+		if test.pull.Registry = "x.example"; test.pull.Outcome == "" {
+			test.pull.Outcome = imagepull.OutcomePulling
+		}
+		if text, from := LivePullText(test.pull), LivePullFromText(test.pull); text != test.text ||
+			from != test.fromText {
+			t.Errorf("%+v: %q and %q, want %q and %q", test.pull, text, from, test.text, test.fromText)
 		}
 	}
 }

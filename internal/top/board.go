@@ -42,9 +42,9 @@ type Board struct {
 // agent contains the data from one agent. While the agent is unreachable, its current state is unknown.
 type agent struct {
 	node    string
-	rows    map[string]row // rows by the ID of the start-up
-	pulls   map[puller]pull
-	trouble string // reason why no data arrives from the agent; empty while data arrives
+	rows    map[string]row    // rows by the ID of the start-up
+	pulls   map[puller]string // progress of the pulls
+	trouble string            // reason why no data arrives from the agent; empty while data arrives
 	lostAt  time.Time
 	crowded bool // whether the board dropped starting pods of the agent
 }
@@ -68,12 +68,6 @@ type row struct {
 
 // puller identifies a container that waits for a pull.
 type puller struct{ namespace, pod, container string }
-
-// pull is the progress of a pull.
-type pull struct {
-	progress, registry string
-	pulling            bool
-}
 
 func (r row) starting() bool { return r.state == timeline.StateStarting }
 
@@ -154,10 +148,10 @@ func (b *Board) Take(name string, event client.Event, now time.Time) {
 			b.put(a, event.Pod.ID, r)
 		}
 	case client.KindPulls:
-		a.pulls = map[puller]pull{}
+		a.pulls = map[puller]string{}
 		for _, p := range event.Pulls[:min(len(event.Pulls), maxPulls)] {
-			a.pulls[puller{terminal.Clean(p.Namespace), terminal.Clean(p.Pod), terminal.Clean(p.Container)}] = pull{
-				progress: render.ProgressText(p), registry: terminal.Clean(p.Registry), pulling: p.Pulling()}
+			of := puller{terminal.Clean(p.Namespace), terminal.Clean(p.Pod), terminal.Clean(p.Container)}
+			a.pulls[of] = render.LivePullFromText(p)
 		}
 	}
 }

@@ -119,6 +119,9 @@ func TestBoardFollows(t *testing.T) {
 	key := func(name string) api.PodKey { return api.PodKey{ID: "node-a" + name} }
 	shows("3 starting", "shop/web-0", "queued for registry.example", "5.0 of 20.0 MiB (25 %) from registry.example",
 		"app #5, CrashLoopBackOff")
+	b.Take("agent-a", client.Event{Kind: client.KindPulls, Pulls: []api.LivePullRecord{{Namespace: "shop", Pod: "web-1",
+		Container: "app", Registry: "registry.example", Outcome: imagepull.OutcomePulling}}}, noon)
+	shows("app, queued or pulling from registry.example", "!queued for")
 	b.Take("agent-a", over("node-a", "web-0", timeline.StateReady, 9*time.Second, noon, "9.0 s to ready"), noon)
 	b.Take("agent-a", client.Event{Kind: client.KindGone, Pod: key("web-1")}, noon)
 	b.Take("agent-a", client.Event{Kind: client.KindGone, Pod: key("cache-0")}, noon)

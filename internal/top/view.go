@@ -46,7 +46,8 @@ func (b *Board) View(now time.Time, page terminal.Page, lines int) []string {
 	}
 	moreStarting, moreOver := 0, 0
 	if lines > 0 {
-		// The other lines are two blank lines, two headings, and two lines with the number of omitted rows.
+		// The other lines are two blank lines, two headings, and two lines with the number of omitted rows. An empty
+		// table has no heading and omits no rows, but up to two lines of text.
 		room := max(0, lines-len(text)-6)
 		shown := min(len(starting), max(room-min(len(over), leastShown), 0))
 		moreStarting, starting = len(starting)-shown, starting[:shown]
@@ -173,7 +174,8 @@ func (b *Board) troubles() []string {
 
 func (b *Board) startingTable(rows []row, now time.Time, page terminal.Page) []string {
 	if len(rows) == 0 {
-		return b.none("no pods are starting", page)
+		return b.none(page, "no pods are starting on a node",
+			"pods without a node: kubectl get pods -A --field-selector=spec.nodeName=")
 	}
 	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Shorten: terminal.ClipStart},
 		{Right: true}, {Shorten: terminal.Clip}, {Right: true}, {Shorten: terminal.Clip}, {Shorten: terminal.Clip}}}
@@ -191,11 +193,14 @@ func (b *Board) startingTable(rows []row, now time.Time, page terminal.Page) []s
 }
 
 // The method "none" returns the text of an empty table.
-func (b *Board) none(text string, page terminal.Page) []string {
+func (b *Board) none(page terminal.Page, text ...string) []string {
 	if b.layout.NoHeaders {
 		return nil
 	}
-	return []string{page.Paint(terminal.Dim, text)}
+	for i, line := range text {
+		text[i] = page.Paint(terminal.Dim, clipped(line, page))
+	}
+	return text
 }
 
 // heading adds the titles of a table, including the titles of -o wide.
@@ -219,12 +224,12 @@ func (b *Board) add(layout *terminal.Table, r row, cells ...string) {
 	layout.Add(cells...)
 }
 
-// pullsByNode returns the pulls in progress of each node.
-func (b *Board) pullsByNode() map[string]map[puller]pull {
-	pulls := map[string]map[puller]pull{}
+// pullsByNode returns the progress of each node's pulls.
+func (b *Board) pullsByNode() map[string]map[puller]string {
+	pulls := map[string]map[puller]string{}
 	for _, a := range b.agents {
 		if pulls[a.node] == nil {
-			pulls[a.node] = map[puller]pull{}
+			pulls[a.node] = map[puller]string{}
 		}
 		maps.Copy(pulls[a.node], a.pulls)
 	}
@@ -232,7 +237,7 @@ func (b *Board) pullsByNode() map[string]map[puller]pull {
 }
 
 // The method "where" returns the container of a start-up, and the pull that the container waits for.
-func (r row) where(pulls map[string]map[puller]pull, now time.Time) string {
+func (r row) where(pulls map[string]map[puller]string, now time.Time) string {
 	var parts []string
 	if !r.lostAt.IsZero() {
 		parts = append(parts, "as of "+render.LengthText(now.Sub(r.lostAt))+" ago")
@@ -244,15 +249,8 @@ func (r row) where(pulls map[string]map[puller]pull, now time.Time) string {
 		}
 		parts = append(parts, container)
 	}
-	if p, ok := pulls[r.node][puller{r.namespace, r.name, r.container}]; ok {
-		switch {
-		case p.pulling && p.progress != "":
-			parts = append(parts, p.progress+" from "+p.registry)
-		case p.pulling:
-			parts = append(parts, "from "+p.registry)
-		default:
-			parts = append(parts, "queued for "+p.registry)
-		}
+	if progress, ok := pulls[r.node][puller{r.namespace, r.name, r.container}]; ok {
+		parts = append(parts, progress)
 	}
 	if r.reason != "" {
 		parts = append(parts, r.reason)
@@ -262,7 +260,7 @@ func (r row) where(pulls map[string]map[puller]pull, now time.Time) string {
 
 func (b *Board) overTable(rows []row, now time.Time, page terminal.Page) []string {
 	if len(rows) == 0 {
-		return b.none("no pods started recently", page)
+		return b.none(page, "no pods started recently")
 	}
 	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Shorten: terminal.ClipStart},
 		{Shorten: terminal.Clip}, {Right: true}, {Right: true}, {Shorten: terminal.Clip}}}

@@ -18,7 +18,7 @@ type Record struct {
 	Node      string         `json:"node"`
 	Owner     OwnerRecord    `json:"owner,omitzero"`
 	State     timeline.State `json:"state"`
-	// Reason is the reason for a failure, or the reason why a container waits, e.g. Evicted.
+	// Reason is the reason for a failure, e.g. Evicted or StartError, or the reason why a container waits.
 	Reason string `json:"reason,omitempty"`
 	// Partial is true if another record of the start-up will follow. Either the start-up is in progress, or late
 	// evidence can still arrive.

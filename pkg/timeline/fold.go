@@ -165,8 +165,11 @@ func (f *fold) assemble() Timeline {
 	start := f.bounds.find(podMilestone(MilestoneCreated))
 	state, end := f.end(path)
 	t.State = state
-	if state == StateStarting || state == StateDeleted || state == StateGivenUp {
+	switch state {
+	case StateStarting, StateDeleted, StateGivenUp:
 		t.Reason = cmp.Or(t.Reason, f.e.waiting.reason)
+	case StateFailed:
+		t.Reason = cmp.Or(t.Reason, pod.endReason())
 	}
 	t.CreatedAt = start.estimate().time()
 	t.Phases = f.spansBetween(path, start, end, state)

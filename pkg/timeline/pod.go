@@ -192,3 +192,19 @@ type Run struct {
 func (p *Pod) has(name string) bool {
 	return slices.ContainsFunc(p.Containers, func(c Container) bool { return c.Name == name })
 }
+
+// endReason returns the reason why the containers of a failed pod ended, for example StartError. The result is empty if
+// the reasons differ, or if the reason says no more than that the pod failed.
+func (p *Pod) endReason() string {
+	var reasons []string
+	for _, c := range p.Containers {
+		if c.State == StateTerminated && c.ExitCode != 0 {
+			reasons = append(reasons, c.EndReason)
+		}
+	}
+	slices.Sort(reasons)
+	if reasons = slices.Compact(reasons); len(reasons) != 1 || reasons[0] == "Error" || reasons[0] == "Unknown" {
+		return ""
+	}
+	return reasons[0]
+}

@@ -32,8 +32,8 @@ type Timeline struct {
 	Traits                     Traits
 	State                      State
 	// Reason is the pod object's reason for a failure, for example OutOfcpu or Evicted. Without such a reason, Reason
-	// is the reason why a container waits, for example CreateContainerConfigError. The second kind of reason is set
-	// only in StateStarting, StateDeleted and StateGivenUp.
+	// is the reason why a container waits, for example CreateContainerConfigError, in StateStarting, StateDeleted and
+	// StateGivenUp. In StateFailed, Reason is the reason why the containers ended, for example StartError.
 	Reason string
 	// Partial is true if more evidence can arrive: the start-up is in progress, or has only just ended.
 	Partial bool

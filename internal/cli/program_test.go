@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestUnknownCommand expects a short error with the most similar commands, and not the whole help.
+func TestUnknownCommand(t *testing.T) {
+	const hint = "\nRun \"kubectl podlapse help\" for the list of commands.\n"
+	for command, want := range map[string]string{
+		"expain":    `unknown command "expain": did you mean explain?`,
+		"regist":    `unknown command "regist": did you mean registries?`,
+		"p":         `unknown command "p": did you mean top, pulls or page?`,
+		"unrelated": `unknown command "unrelated"`,
+		"\x1b[2J":   `unknown command "\x1b[2J"`,
+	} {
+		got := runs(t, PluginProgram, environment{}, command)
+		if want = "kubectl podlapse: " + want + hint; got.code != ExitUsage || got.stdout != "" || got.stderr != want {
+			t.Errorf("%q: exit %d, %q and %q, want %q", command, got.code, got.stdout, got.stderr, want)
+		}
+	}
+}
+
+// TestHelpOfHelp expects the list of commands.
+func TestHelpOfHelp(t *testing.T) {
+	want := runs(t, PluginProgram, environment{}, "help")
+	for _, flag := range []string{"--help", "-h", "-help"} {
+		if got := runs(t, PluginProgram, environment{}, "help", flag); got != want {
+			t.Errorf("help %s: exit %d, %s%s", flag, got.code, got.stdout, got.stderr)
+		}
+	}
+}
+
+// TestNodeArguments expects one node with the factor that it has in the list of all nodes.
+func TestNodeArguments(t *testing.T) {
+	server := clusterOf(t, shop())
+	row := ""
+	for line := range strings.Lines(atNoon(t, server, "nodes", "--no-headers").stdout) {
+		if strings.HasPrefix(line, "worker-2") {
+			row = strings.Join(strings.Fields(line), " ")
+		}
+	}
+	for _, args := range []string{"worker-2", "node/worker-2", "node worker-2", "--node=worker-2", "-A worker-2"} {
+		got := atNoon(t, server, append([]string{"nodes", "--no-headers"}, strings.Fields(args)...)...)
+		if one := strings.Join(strings.Fields(got.stdout), " "); got.code != ExitOK || one != row {
+			t.Errorf("nodes %s: exit %d, %q, want %q\n%s", args, got.code, one, row, got.stderr)
+		}
+	}
+	atNoon(t, server, "nodes", "worker-1", "worker-2").must(t, ExitUsage, "", "must be the name of one node")
+	atNoon(t, server, "nodes", "worker-1", "--node=worker-2").must(t, ExitUsage, "", "remove one of them")
+	atNoon(t, server, "nodes", "worker-9").must(t, ExitUnreachable, "", `on node "worker-9": check the name`)
+	atNoon(t, server, "registries", "-A").must(t, ExitOK, "quay.example", "")
+}

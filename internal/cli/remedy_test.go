@@ -1,0 +1,87 @@
+package cli
+
+import (
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/podlapse/podlapse/internal/agents/agentstest"
+)
+
+// TestErrorsNameTheRemedy expects the failure, its reason and a remedy in each error.
+func TestErrorsNameTheRemedy(t *testing.T) {
+	all := clusterOf(t, shop()).URL
+	agent := httptest.NewServer(shop()[0])
+	defer agent.Close()
+	one := agentstest.Start(t, agentOn("worker-1", agent.URL), agentstest.Pod{Namespace: "shop", Name: "new"},
+		agentstest.Pod{Namespace: "shop", Name: "unseen", Node: "worker-1"}).URL
+	closed := agentstest.ClosedAddress(t)
+	secure := httptest.NewTLSServer(nil)
+	defer secure.Close()
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0) // the log contains handshakes that the clients refused
+	for name, test := range map[string]struct {
+		api       string // address of the API server
+		args      string
+		code      int
+		why, cure string
+	}{
+		"a wrong name, one agent": {one, "explain cart -n shop", ExitNotFound,
+			"not found: no agent knows the pod shop/cart (agents asked: 1)", "for example deploy/cart."},
+		"a wrong name, several agents": {all, "explain cart -n shop", ExitNotFound,
+			"not found: no agent knows the pod shop/cart (agents asked: 3)", "for example deploy/cart."},
+		"a wrong name, an address": {all, "explain cart -n shop --server=" + agent.URL, ExitNotFound,
+			`the agent says: "no such pod`, "kubectl get pod cart -n shop -o wide. For a workload"},
+		"another node": {all, "explain cart-a -n shop --node=worker-2", ExitNotFound,
+			`node worker-2: the agent says: "no such pod`, "kubectl get pod cart-a -n shop -o wide"},
+		"a pod that the agent has not seen": {one, "explain unseen -n shop", ExitNotFound,
+			`node worker-1: the agent says: "no such pod`, "kubectl podlapse nodes worker-1"},
+		"a pod without a node": {one, "explain new -n shop", ExitNotFound, "is not bound to a node yet",
+			"kubectl describe pod new -n shop"},
+		"a workload whose pods have no node": {all, "explain deploy/pending -n shop", ExitNotFound,
+			"no agent knows a pod of deployment shop/pending", "kubectl get pods -n shop"},
+		"an unreachable API server": {"http://" + closed, "top", ExitUnreachable, "connection refused",
+			"--context or --kubeconfig"},
+		"an unreachable agent": {all, "top --server=http://me:secret@" + closed, ExitUnreachable, "connection refused",
+			"Check that an agent listens at http://" + closed},
+		"an unknown certificate": {all, "top --server=" + secure.URL, ExitUnreachable, "certificate", "Set --ca-file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			env := environment{"KUBECONFIG": agentstest.Kubeconfig(t, test.api)}
+			got := runs(t, PluginProgram, env, strings.Fields(test.args)...)
+			got.must(t, test.code, "", test.why)
+			got.must(t, test.code, "", test.cure)
+			if strings.Contains(got.stderr, "secret") {
+				t.Errorf("prints the password: %s", got.stderr)
+			}
+		})
+	}
+}
+
+// TestKnownPodsArePrinted expects the start-ups of the known resources although another resource is unknown.
+func TestKnownPodsArePrinted(t *testing.T) {
+	server := clusterOf(t, shop())
+	for _, args := range []string{"none cart-a", "cart-a none other", "cart-a deploy/none"} {
+		for _, format := range []string{"table", "name", "json"} {
+			words := strings.Fields("explain -n shop -o " + format + " " + args)
+			got := atNoon(t, server, words...)
+			if got.code != ExitNotFound || !strings.Contains(got.stdout, "cart-a") ||
+				strings.Count(got.stderr, "no agent knows") != len(strings.Fields(args))-1 {
+				t.Errorf("%s: exit %d\n%s%s", words, got.code, got.stdout, got.stderr)
+			}
+		}
+	}
+	server.Refuse(func(r *http.Request) int {
+		if strings.HasSuffix(r.URL.Path, "/pods/down") {
+			return http.StatusInternalServerError
+		}
+		return 0
+	})
+	got := atNoon(t, server, strings.Fields("explain -n shop cart-a down none")...)
+	if got.code != ExitUnreachable || !strings.Contains(got.stdout, "cart-a") ||
+		strings.Contains(got.stderr, "no agent knows") {
+		t.Errorf("exit %d\n%s%s", got.code, got.stdout, got.stderr)
+	}
+}
