@@ -74,14 +74,14 @@ func (a agentQuery) unknownOnNode(err error, pod resource, node string) error {
 // unknownPod returns the error that none of the agents knows a pod.
 func unknownPod(pod resource, asked int) error {
 	return fmt.Errorf("%w: no agent knows the pod %s/%s (agents asked: %d): check the name and the namespace (-n). %s "+
-		"An agent remembers only the latest pods that were deleted while the agent ran", errUnknownPod, pod.namespace,
-		pod.name, asked, pod.asWorkload())
+		"Of the pods that were deleted while the agent ran, an agent remembers only the latest", errUnknownPod,
+		pod.namespace, pod.name, asked, pod.asWorkload())
 }
 
 // unknownWorkload returns the error that none of the agents knows a pod of a workload.
 func unknownWorkload(r resource) error {
-	return fmt.Errorf("%w: no agent knows a pod of %s: check the name and the namespace (-n), or its pods are not "+
-		"bound to a node yet: run kubectl get pods -n %s. An agent remembers only the latest deleted pods",
+	return fmt.Errorf("%w: no agent knows a pod of %s: check the name and the namespace (-n). Its pods are possibly "+
+		"not bound to a node yet: run kubectl get pods -n %s. Of the deleted pods, an agent remembers only the latest",
 		errUnknownPod, r, r.namespace)
 }
 

@@ -68,8 +68,8 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 		}),
 		unserved: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_requests_unserved_total",
-			Help: "Pods whose Events the agent needed for more than 5 seconds, but for which no Event watch " +
-				"delivered an Event or finished reading the existing Events. The timelines of these pods can lack " +
+			Help: "Pods for whose Events the agent waited in vain. After 5 seconds, no Event watch had delivered an " +
+				"Event of the pod, and none had read all existing Events. The timelines of these pods can lack " +
 				"evidence about image pulls.",
 		}),
 		unshared: prometheus.NewCounter(prometheus.CounterOpts{

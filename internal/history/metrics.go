@@ -10,7 +10,8 @@ func (h *History) register() {
 		}, func() float64 { return float64(h.Stats().Pods) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "podlapse_history_bytes",
-			Help: "Memory in bytes that the pods in podlapse_history_pods use. The limit is --history-limit.",
+			Help: "Memory of the agent, in bytes, for the data about the pods in podlapse_history_pods. The limit is " +
+				"--history-limit.",
 		}, func() float64 { return float64(h.Stats().Bytes) }),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "podlapse_history_dropped_total", Help: "Deleted pods that the agent removed from its memory, or " +

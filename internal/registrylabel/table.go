@@ -65,8 +65,8 @@ func (t *table) ownLabels() (own int, least string) {
 	return own, least
 }
 
-// ownOf returns the registry that got its label for a pod of the namespace. ownOf returns an empty text if no such
-// registry exists, or if the namespace is unknown.
+// ownOf returns the registry that has a label because a pod of the namespace pulled from it. ownOf returns an empty
+// text if no such registry exists, or if the namespace is unknown.
 func (t *table) ownOf(namespace string) string {
 	for name, c := range t.counted {
 		if c.own && namespace != "" && c.namespace == namespace {

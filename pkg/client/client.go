@@ -23,7 +23,7 @@ const (
 	askTimeout = 10 * time.Second
 	maxAnswer  = 64 << 20 // maximum response in bytes; ten times the size of a page with the largest records
 	maxPulls   = 500      // maximum number of completed pulls that agents return
-	maxRecords = 20_000   // maximum number of records in a list; ten times the largest number of one agent
+	maxRecords = 20_000   // maximum number of records in a list: ten times as many as one agent can return
 )
 
 // Client queries one agent. Client is a plain value that is safe for concurrent use.

@@ -34,8 +34,8 @@ func (t Timeline) describeQueue(spans []Span) string {
 }
 
 // blockerOf returns the image whose pull was the longest delay of every waiting pull in the given spans, and the sum of
-// these delays. blockerOf returns an empty text if different images delayed these pulls, or if such an image is
-// unknown.
+// these delays. blockerOf returns an empty text if not all of these pulls were delayed by the same image, or if the
+// image that delayed one of them is unknown.
 func (t Timeline) blockerOf(spans []Span) (image string, behind time.Duration) {
 	for _, s := range spans {
 		if s.Duration() < leastBlocked {

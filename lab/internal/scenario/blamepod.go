@@ -87,7 +87,7 @@ func (x *examPod) pushCold(ctx context.Context, container string, size int) (str
 	return reference, err
 }
 
-// The method image returns the name of the image that pushCold pushes for a container.
+// The method "image" returns the name of the image that pushCold pushes for a container.
 func (x *examPod) image(container string) string { return x.name + "-" + container }
 
 // uid returns the pod's UID, or "" until a watch has delivered the pod.

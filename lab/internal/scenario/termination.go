@@ -129,7 +129,7 @@ type endWitness struct {
 	goneAt     time.Time // time when the bench's watch delivered the deletion of the object
 }
 
-// The method end deletes the pod, waits until the pod's object no longer exists, and collects the evidence.
+// The method "end" deletes the pod, waits until the pod's object no longer exists, and collects the evidence.
 func (p terminatingPod) end(ctx context.Context, b *bench.Bench, v *Verdict,
 	arrivals *bench.Arrivals) (w endWitness, err error) {
 	if w.asked, err = bench.Dated(func() error { return b.DeletePod(ctx, p.name) }); err != nil {

@@ -81,9 +81,9 @@ func (v *Verdict) end(p terminatingPod, end agent.End, w endWitness) {
 	v.totalOfEnd(p.name, reported, w)
 }
 
-// totalOfEnd requires that the total duration is right within its stated error. The true duration starts during the
-// call that requests the deletion. The true duration ends with the deletion of the object, shortly before the watch
-// delivers the deletion.
+// totalOfEnd requires that the reported total duration differs from the true duration by at most its stated error. The
+// true duration starts during the call that requests the deletion. The true duration ends with the deletion of the
+// object, shortly before the watch delivers the deletion.
 func (v *Verdict) totalOfEnd(pod string, reported agent.Termination, w endWitness) {
 	v.Compared++
 	total, err := agent.Nanoseconds(reported.TotalSeconds)
