@@ -33,7 +33,8 @@ func TestAppendedSectionsEqualWholeFile(t *testing.T) {
 		whole := b.saved(t)
 		got, want := newBench(t, appended).saved(t), newBench(t, whole).saved(t)
 		if sections == 0 || !reflect.DeepEqual(got, want) {
-			t.Fatalf("seed %d: from %d appended bytes, the next agent has\n%s\nwant\n%s", seed, sections, list(got), list(want))
+			t.Fatalf("seed %d: from %d appended bytes, the next agent has\n%s\nwant\n%s", seed, sections, list(got),
+				list(want))
 		}
 	}
 }

@@ -122,7 +122,8 @@ func TestDownloadsBeforeTheLayers(t *testing.T) {
 	fake.PutIngest(critest.Ingest{Ref: "config-" + image.Config, Offset: 1, Total: image.ConfigSize, StartedAt: begun,
 		UpdatedAt: time.Now()})
 	h.eventually(imagepull.Download{
-		Registry: "docker.io", Repository: "library/app", Digest: image.Manifest, StartedAt: begun, ResolvedAt: begun, Blobs: 1,
+		Registry: "docker.io", Repository: "library/app", Digest: image.Manifest, StartedAt: begun, ResolvedAt: begun,
+		Blobs:     1,
 		DoneBytes: 1, TotalBytes: image.ConfigSize + 100,
 	})
 
@@ -199,7 +200,8 @@ func TestArrivalWithDiscardedLayers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			fake, h := downloads(t, critest.Options{})
-			image := fake.PutLayers(critest.Layers{Source: "docker.io/library/app", Names: []string{"a", "b"}, Size: 100,
+			image := fake.PutLayers(critest.Layers{
+				Source: "docker.io/library/app", Names: []string{"a", "b"}, Size: 100,
 				Discard: true, At: begun})
 			fake.Unpack("overlayfs", image, 0, test.unpackedAt)
 			fake.PutLayer(image, 1, 100, begun.Add(2*time.Second))
@@ -292,7 +294,8 @@ func TestDownloadsOfFailingRuntime(t *testing.T) {
 	h := run(t, cri.Config{Endpoint: explicit(t, path), Timeout: 100 * time.Millisecond})
 	h.until(true, "")
 	want := imagepull.Download{
-		Registry: "docker.io", Repository: "library/app", Digest: image.Manifest, StartedAt: begun, ResolvedAt: begun, Blobs: 1,
+		Registry: "docker.io", Repository: "library/app", Digest: image.Manifest, StartedAt: begun, ResolvedAt: begun,
+		Blobs:     1,
 		DoneBytes: image.ConfigSize + 40, TotalBytes: image.ConfigSize + 200,
 	}
 	h.eventually(want)

@@ -52,8 +52,7 @@ func (w *simulatedSources) observe(a Scope) []Observation {
 	return all
 }
 
-// The method "pods" returns one pod object for each change. The pod objects report the starts and exits up to a second
-// late.
+// The method "pods" returns one pod object for each change. The objects report starts and exits up to a second late.
 func (w *simulatedSources) pods() []PodSeen {
 	var changes []time.Time
 	for _, k := range w.inOrder() {
@@ -182,8 +181,7 @@ func (w *simulatedSources) statusAt(c *simulatedContainer, t time.Time) Containe
 	return s
 }
 
-// The method "answers" returns the runtime's answers. The runtime answers after each pod object and again after the
-// end.
+// The method "answers" returns the runtime's answers: one answer after each pod object, and one after the end.
 func (w *simulatedSources) answers(pods []PodSeen) []Observation {
 	var all []Observation
 	ask := func(at time.Time, images bool) {

@@ -54,8 +54,8 @@ func WithLayers(base v1.Image, layers ...v1.Layer) (v1.Image, error) {
 	return image, nil
 }
 
-// The function For returns an index with one image. This image is a copy of the given image for another CPU
-// architecture. The layers are the same.
+// For returns an index with one image, which is a copy of the given image for another CPU architecture. The layers are
+// the same.
 func For(image v1.Image, architecture string) (v1.ImageIndex, error) {
 	config, err := image.ConfigFile()
 	if err != nil {

@@ -275,7 +275,9 @@ func TestLivePulls(t *testing.T) {
 		"too many bytes": {[]agent.Live{pulling,
 			{Namespace: "ns", Pod: "a", Container: mainName, Image: image, Outcome: agent.Pulling,
 				DoneBytes: 2, TotalBytes: 1}}, inCall, 2 * time.Second, "2 of 1 bytes"},
-		"no phase pull":       {[]agent.Live{pulling}, open("unattributed", 0), 2 * time.Second, "never reported the phase"},
+		"no phase pull": {
+			[]agent.Live{pulling}, open("unattributed", 0), 2 * time.Second, "never reported the phase",
+		},
 		"pull in the queue":   {[]agent.Live{pulling}, open("pull", time.Second), 2 * time.Second, "without a call"},
 		"unpack in the queue": {[]agent.Live{pulling}, open("unpack", time.Second), 2 * time.Second, "without a call"},
 		"pull after the call": {[]agent.Live{pulling}, inCall, 12 * time.Second, "without a call"},
