@@ -258,7 +258,7 @@ func clusterOf(t *testing.T, cluster []*fakeAgent) *agentstest.APIServer {
 }
 
 // atNoon runs the plugin with a clock that always shows noon.
-func atNoon(t *testing.T, server *agentstest.APIServer, args ...string) said {
+func atNoon(t testing.TB, server *agentstest.APIServer, args ...string) said {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	program := programOf(PluginProgram)
