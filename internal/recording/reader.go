@@ -24,7 +24,13 @@ type Reader struct {
 }
 
 // NewReader creates a reader. The Reader reads nothing before Next.
-func NewReader(in io.Reader) *Reader { return &Reader{in: bufio.NewReaderSize(in, MaxLine)} }
+func NewReader(in io.Reader) *Reader {
+	buffer := MaxLine
+	if text, ok := in.(*bytes.Reader); ok {
+		buffer = min(buffer, text.Len()+1) // for many short recordings in memory, as in a state file
+	}
+	return &Reader{in: bufio.NewReaderSize(in, buffer)}
+}
 
 // Header returns the header that applies to the latest observation of Next.
 func (r *Reader) Header() Header { return r.header }

@@ -96,6 +96,39 @@ func list(c Contents) string {
 	return text.String()
 }
 
+// TestChangeDuringSave reports or removes a pod after the save has encoded the pod's observations.
+func TestChangeDuringSave(t *testing.T) {
+	for name, test := range map[string]struct{ before, during func(k *Keeper) }{
+		"a deleted pod is reported": {func(k *Keeper) {
+			k.Keep(seen("a", 1, ""), true)
+			k.Keep(gone("a", 2), true)
+			k.Gone("a")
+		}, func(k *Keeper) { k.Reported("a") }},
+		"a terminating pod is removed": {func(k *Keeper) {
+			k.Keep(seen("a", 1, ""), true)
+			k.Reported("a")
+			k.KeepEnd(acknowledged("a", 2), true)
+		}, func(k *Keeper) { k.Gone("a") }},
+		"a reported pod is terminating": {func(k *Keeper) {
+			k.Keep(seen("a", 1, ""), true)
+		}, func(k *Keeper) { k.Reported("a"); k.KeepEnd(acknowledged("a", 2), true) }},
+	} {
+		b := newBench(t, Contents{})
+		test.before(b.Keeper)
+		observations := b.encode()
+		test.during(b.Keeper)
+		section, _, err := b.section(observations)
+		if err != nil || !b.append(section) {
+			t.Fatalf("%s: %v", name, err)
+		}
+		appended := b.appended(t)
+		got, want := newBench(t, appended).saved(t), newBench(t, b.saved(t)).saved(t)
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: the next agent has\n%s\nwant\n%s", name, list(got), list(want))
+		}
+	}
+}
+
 // TestUnfinishedSectionIsIgnored truncates a file at every byte of its last section.
 func TestUnfinishedSectionIsIgnored(t *testing.T) {
 	b := newBench(t, Contents{})

@@ -90,8 +90,7 @@ func parse(text []byte, node string) (Contents, error) {
 	if _, err := readHeader(firstLine(text), node); err != nil {
 		return Contents{}, err
 	}
-	var c Contents
-	var silences timeline.SilenceLog
+	c := contents{reported: map[string]bool{}}
 	sum := uint32(0)
 	for rest := text; len(rest) > 0; {
 		section, after, sealed, err := cutSection(rest, sum)
@@ -101,18 +100,24 @@ func parse(text []byte, node string) (Contents, error) {
 		if err != nil {
 			return Contents{}, err
 		}
-		silences = timeline.SilenceLog{} // each section contains all silences
-		if err := c.read(section, node, &silences); err != nil {
+		if err := c.read(section, node); err != nil {
 			return Contents{}, err
 		}
 		rest, sum = after, sealed
 	}
 	var silent []timeline.Observation
-	for _, s := range silences.Silences() {
+	for _, s := range c.silences.Silences() {
 		silent = append(silent, s)
 	}
 	c.InFlight = append(silent, c.InFlight...)
-	return c, nil
+	return c.Contents, nil
+}
+
+// contents is the content of the sections that parse has read.
+type contents struct {
+	Contents
+	reported map[string]bool // the UIDs in Contents.Reported
+	silences timeline.SilenceLog
 }
 
 func firstLine(text []byte) []byte {
@@ -155,15 +160,15 @@ func cutSection(text []byte, before uint32) (section, rest []byte, sum uint32, e
 
 // read adds a section to c. If a pod was reported, its observations in this section and in later sections are about the
 // pod's termination, and read adds them to c.Terminations.
-func (c *Contents) read(section []byte, node string, silences *timeline.SilenceLog) error {
+func (c *contents) read(section []byte, node string) error {
 	first, section, _ := bytes.Cut(section, []byte("\n"))
 	h, err := readHeader(first, node)
 	if err != nil {
 		return err
 	}
 	c.EventsUntil = h.EventsUntil
-	ended := map[string]bool{}   // pods whose earlier observations are obsolete
-	removed := map[string]bool{} // pods of c.Reported that are removed
+	c.silences = timeline.SilenceLog{} // each section contains all silences
+	ended := map[string]bool{}         // pods whose earlier observations are obsolete
 	for {
 		line, rest, _ := bytes.Cut(section, []byte("\n"))
 		var l changeLine
@@ -179,23 +184,20 @@ func (c *Contents) read(section []byte, node string, silences *timeline.SilenceL
 		ended[l.UID] = true
 		if l.Kind == kindReported {
 			c.Reported = append(c.Reported, l.UID)
-		} else {
-			removed[l.UID] = true
 		}
+		c.reported[l.UID] = l.Kind == kindReported
 		section = rest
 	}
-	obsolete := func(o timeline.Observation) bool { return ended[o.PodUID()] }
-	c.InFlight = slices.DeleteFunc(c.InFlight, obsolete)
-	c.Terminations = slices.DeleteFunc(c.Terminations, obsolete)
-	c.Reported = slices.DeleteFunc(c.Reported, func(uid string) bool { return removed[uid] })
-	return c.observe(recording.NewReader(bytes.NewReader(section)), silences)
+	if len(ended) > 0 {
+		obsolete := func(o timeline.Observation) bool { return ended[o.PodUID()] }
+		c.InFlight = slices.DeleteFunc(c.InFlight, obsolete)
+		c.Terminations = slices.DeleteFunc(c.Terminations, obsolete)
+		c.Reported = slices.DeleteFunc(c.Reported, func(uid string) bool { return !c.reported[uid] })
+	}
+	return c.observe(recording.NewReader(bytes.NewReader(section)))
 }
 
-func (c *Contents) observe(reader *recording.Reader, silences *timeline.SilenceLog) error {
-	reported := make(map[string]bool, len(c.Reported))
-	for _, uid := range c.Reported {
-		reported[uid] = true
-	}
+func (c *contents) observe(reader *recording.Reader) error {
 	for {
 		o, err := reader.Next()
 		if errors.Is(err, io.EOF) {
@@ -208,9 +210,9 @@ func (c *Contents) observe(reader *recording.Reader, silences *timeline.SilenceL
 		_, silent := o.(timeline.RuntimeSilent)
 		switch {
 		case silent:
-			silences.Observe(o)
+			c.silences.Observe(o)
 		case !outlivesAgent(o):
-		case reported[o.PodUID()]:
+		case c.reported[o.PodUID()]:
 			c.Terminations = append(c.Terminations, o)
 		default:
 			c.InFlight = append(c.InFlight, o)

@@ -39,8 +39,7 @@ func (k *Keeper) markSaved(pods []*inFlight, err error) {
 // write appends the changes to the file. If the appended sections become too large, or if write cannot append, write
 // replaces the file. The result "pods" contains the pods whose data was written.
 func (k *Keeper) write() (pods []*inFlight, err error) {
-	added, pods := k.encode()
-	section, err := k.section(added)
+	section, pods, err := k.section(k.encode())
 	if err == nil && k.append(section) {
 		return pods, nil
 	}
@@ -73,16 +72,15 @@ func sizeOf(lines [][]byte) (size int64) {
 	return size
 }
 
-// encode encodes the observations since the last save, and returns their lines and pods. encode does not hold the lock
+// encode encodes the observations since the last save, and returns the lines of each pod. encode does not hold the lock
 // while it encodes.
-func (k *Keeper) encode() (lines [][]byte, pods []*inFlight) {
+func (k *Keeper) encode() map[*inFlight][][]byte {
 	var changed []*inFlight
 	var fresh [][]freshObservation
 	k.mu.Lock()
 	lost, room := k.lost, maxLineBytes
 	k.lost = 0
-	for _, uid := range slices.Sorted(maps.Keys(k.inFlight)) {
-		p := k.inFlight[uid]
+	for _, p := range k.inFlight {
 		room -= p.bytes
 		if len(p.fresh) > 0 {
 			changed, fresh = append(changed, p), append(fresh, p.fresh)
@@ -92,12 +90,12 @@ func (k *Keeper) encode() (lines [][]byte, pods []*inFlight) {
 	k.mu.Unlock()
 
 	var overfull []*inFlight
+	lines := map[*inFlight][][]byte{}
 	for i, p := range changed {
 		added, left := p.encode(fresh[i], room)
 		if len(added) > 0 {
-			pods = append(pods, p)
+			lines[p] = added
 		}
-		lines = append(lines, added...)
 		room -= int(sizeOf(added))
 		if left > 0 {
 			lost += left
@@ -111,7 +109,7 @@ func (k *Keeper) encode() (lines [][]byte, pods []*inFlight) {
 		p.full = true
 	}
 	k.reportLost(lost)
-	return lines, pods
+	return lines
 }
 
 // reportLost counts omitted data, and logs the first omission. The caller must hold the lock.
@@ -127,17 +125,25 @@ func (k *Keeper) reportLost(lost int) {
 	}
 }
 
-// section returns a section with the changes since the last save, and with the given lines of observations.
-func (k *Keeper) section(observations [][]byte) ([][]byte, error) {
+// section returns a section with the changes since the last save and the given observations, and the pods of these
+// observations. section omits the observations of pods that were reported or removed after encode. Otherwise, the section
+// would contain observations from before such a change, but a reader takes them for later observations.
+func (k *Keeper) section(observations map[*inFlight][][]byte) (lines [][]byte, pods []*inFlight, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	changes := k.changes
 	k.changes = nil
-	lines, err := k.begin(changes)
-	if err != nil {
-		return nil, err
+	if lines, err = k.begin(changes); err != nil {
+		return nil, nil, err
 	}
-	return k.seal(append(lines, observations...))
+	for _, uid := range slices.Sorted(maps.Keys(k.inFlight)) {
+		p := k.inFlight[uid]
+		if added := observations[p]; len(added) > 0 {
+			lines, pods = append(lines, added...), append(pods, p)
+		}
+	}
+	lines, err = k.seal(lines)
+	return lines, pods, err
 }
 
 // whole returns a section with all data, and the pods whose data the section contains.
