@@ -15,8 +15,11 @@ const (
 	askAgainFirst = time.Second
 	askAgainMax   = time.Minute
 	// askGap is the minimum time after a query before a change of the pod object causes another query. Most pods whose
-	// images are present need only two queries: on arrival, and when they are ready.
-	askGap = time.Second
+	// images are present need only two queries: on arrival, and when they are ready. If the change reports a new run of
+	// a container, the minimum time is askGapRuns, because a pod that is deleted without a grace period soon disappears
+	// from the runtime.
+	askGap     = time.Second
+	askGapRuns = 200 * time.Millisecond
 	// askAboutPulls is the minimum time between queries that check whether a pod can already pull. These queries have
 	// no back-off, because a forged Event can hide the image that other pods wait for. Only the runtime's answer
 	// refutes a forged Event.
@@ -240,7 +243,7 @@ func (p *pod) mayAsk(requests timeline.Requests, now time.Time) bool {
 	if p.asked > 0 {
 		return since > p.askAgainAfter()
 	}
-	return since >= askGap || len(requests.Images) > 0 || p.evidence.Ended()
+	return since >= askGap || requests.Runs && since >= askGapRuns || len(requests.Images) > 0 || p.evidence.Ended()
 }
 
 func (p *pod) askAgainAfter() time.Duration {

@@ -51,8 +51,9 @@ func (e *Evidence) Requests(now time.Time) Requests {
 		w.Runtime = e.runtimeAskedAt.IsZero()
 	default:
 		w.Images, w.Layers = e.requestedImages(now)
+		w.Runs = e.runtimeBehind()
 		w.Runtime = len(w.Images) > 0 || e.podSeenAt.After(e.runtimeAskedAt) && !e.runtimeComplete() ||
-			e.runtimeBehind() && now.Sub(e.runtimeAskedAt) > reaskAfter
+			w.Runs && now.Sub(e.runtimeAskedAt) > reaskAfter
 	}
 	if w.Network = e.scope.Runtime && e.waitsForNetwork(); w.Network && now.Sub(e.runtimeAskedAt) > reaskAfter {
 		w.Runtime = true
@@ -253,6 +254,7 @@ type EventWatch struct {
 // Requests is the evidence that one pod's timeline lacks and that a source can provide now.
 type Requests struct {
 	Runtime bool     // ask the runtime about the pod
+	Runs    bool     // the pod object reports container runs that the runtime has not reported
 	Images  []string // image references in the spec; ask the runtime whether the images are present
 	Layers  []string // the references in Images whose layers are also requested
 	Network bool     // ask the runtime whether its network is ready
