@@ -47,6 +47,7 @@ func TestNodeArguments(t *testing.T) {
 			t.Errorf("nodes %s: exit %d, %q, want %q\n%s", args, got.code, one, row, got.stderr)
 		}
 	}
+	atNoon(t, server, "nodes", "node/").must(t, ExitUsage, "", "must be the name of one node")
 	atNoon(t, server, "nodes", "worker-1", "worker-2").must(t, ExitUsage, "", "must be the name of one node")
 	atNoon(t, server, "nodes", "worker-1", "--node=worker-2").must(t, ExitUsage, "", "remove one of them")
 	atNoon(t, server, "nodes", "worker-9").must(t, ExitUnreachable, "", `on node "worker-9": check the name`)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -35,33 +34,6 @@ func fullEvidence(containers int) *Evidence {
 		}
 	}
 	return e
-}
-
-// TestFoldCostGrowsLinearlyWithContainers compares two pods. The second pod has four times as many containers, and all
-// containers fail. The fold of the second pod must take less than twelve times as much CPU time. A search for each
-// container among all containers would take at least sixteen times as much.
-func TestFoldCostGrowsLinearlyWithContainers(t *testing.T) {
-	processorTime := func() time.Duration { // unlike elapsed time, excludes the time of other programs
-		var used syscall.Rusage
-		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
-			t.Fatal(err)
-		}
-		return time.Duration(used.Utime.Nano() + used.Stime.Nano())
-	}
-	fastest := func(containers int) time.Duration {
-		e, least := fullEvidence(containers), time.Duration(1<<62)
-		for range 7 {
-			begun := processorTime()
-			e.fold(at(base.Add(time.Hour)), Skew{})
-			least = min(least, processorTime()-begun)
-		}
-		return least
-	}
-	few, many := fastest(maxContainers/4), fastest(maxContainers)
-	t.Logf("%s for %d containers, %s for %d", few, maxContainers/4, many, maxContainers)
-	if many > 12*few {
-		t.Errorf("%d containers take %s, %d take %s", maxContainers/4, few, maxContainers, many)
-	}
 }
 
 // BenchmarkFoldCrowded folds the largest evidence that one pod can have.

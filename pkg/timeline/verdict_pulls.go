@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -18,19 +19,17 @@ func (t Timeline) describeQueue(spans []Span) string {
 	for _, s := range spans {
 		wait += s.Duration()
 	}
-	others := "other pulls"
-	if ahead > 1 {
-		others = fmt.Sprintf("%d pulls", ahead)
-	}
-	switch {
-	case image != "" && wait-behind < max(leastBlocked, wait/10):
+	if image != "" && wait-behind < max(leastBlocked, wait/10) {
 		return "queued behind " + image + " on this node"
-	case image != "":
-		return fmt.Sprintf("queued behind %s on this node (%s behind %s)", others, seconds(behind), image)
-	case ahead > 1:
-		return fmt.Sprintf("queued behind %s on this node", others)
 	}
-	return ""
+	text := ""
+	if ahead > 1 {
+		text = fmt.Sprintf("queued behind %d pulls on this node", ahead)
+	}
+	if image != "" {
+		text = cmp.Or(text, "queued on this node") + fmt.Sprintf(" (%s behind %s)", seconds(behind), image)
+	}
+	return text
 }
 
 // blockerOf returns the image whose pull was the longest delay of every waiting pull in the given spans, and the sum of

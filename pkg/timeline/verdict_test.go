@@ -96,18 +96,24 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// TestVerdictOfWaitBehindSeveralPulls checks that the verdict does not blame one pull for the whole wait.
-func TestVerdictOfWaitBehindSeveralPulls(t *testing.T) {
+// TestVerdictOfWaitBehindPulls checks that the verdict does not blame one pull for a wait that the pull explains only in
+// part.
+func TestVerdictOfWaitBehindPulls(t *testing.T) {
 	const wait = 17100 * time.Millisecond
-	pull := pullOf("app", "ghcr.io", time.Second)
-	pull.BlockedBy, pull.Ahead = &Blocker{Image: "ghcr.io/a/b", Waited: 8300 * time.Millisecond}, 2
-	waiting := Timeline{
-		State: StateReady, Total: wait, Pulls: []Pull{pull},
-		Phases: []Span{{Phase: PhasePullQueue, Container: "app", StartAt: base, EndAt: base.Add(wait)}},
-	}
-	want := "17.1 s to ready: 17.1 s queued behind 2 pulls on this node (8.3 s behind ghcr.io/a/b); ±0.0 s"
-	if got := waiting.Verdict(); got != want {
-		t.Errorf("got %q, want %q", got, want)
+	for want, ahead := range map[string]int{
+		"queued behind 2 pulls on this node (8.3 s behind ghcr.io/a/b)": 2,
+		"queued on this node (8.3 s behind ghcr.io/a/b)":                1,
+	} {
+		pull := pullOf("app", "ghcr.io", time.Second)
+		pull.BlockedBy, pull.Ahead = &Blocker{Image: "ghcr.io/a/b", Waited: 8300 * time.Millisecond}, ahead
+		waiting := Timeline{
+			State: StateReady, Total: wait, Pulls: []Pull{pull},
+			Phases: []Span{{Phase: PhasePullQueue, Container: "app", StartAt: base, EndAt: base.Add(wait)}},
+		}
+		want = "17.1 s to ready: 17.1 s " + want + "; ±0.0 s"
+		if got := waiting.Verdict(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }
 
