@@ -12,8 +12,8 @@ import (
 	"github.com/podlapse/podlapse/internal/agents/agentstest"
 )
 
-// BenchmarkNodesOverForwards runs the command nodes on a cluster whose API server does not reach agents, so each request
-// needs a port-forward. With a delay, the API server needs this time to open a port-forward.
+// BenchmarkNodesOverForwards runs the command "nodes" on a cluster whose API server does not reach agents. So each
+// request needs a port-forward. With a delay, the API server needs this time to open a port-forward.
 func BenchmarkNodesOverForwards(b *testing.B) {
 	const nodes = 400
 	for _, delay := range []time.Duration{0, 100 * time.Millisecond} {

@@ -96,8 +96,8 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// TestVerdictOfWaitBehindPulls checks that the verdict does not blame one pull for a wait that the pull explains only in
-// part.
+// TestVerdictOfWaitBehindPulls checks that the verdict does not blame one pull for a wait that the pull explains only
+// in part.
 func TestVerdictOfWaitBehindPulls(t *testing.T) {
 	const wait = 17100 * time.Millisecond
 	for want, ahead := range map[string]int{
