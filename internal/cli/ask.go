@@ -109,7 +109,7 @@ func (o *omitted) Error() string {
 }
 
 // noteFallback writes a note to standard error with --verbose, if the command used port-forwards because the API
-// server's proxy failed. In many clusters, the proxy never reaches pods, so the note is no news.
+// server's proxy failed. In many clusters, the proxy never reaches pods.
 func (a agentQuery) noteFallback() {
 	if a.cluster == nil || !a.target.verbose {
 		return

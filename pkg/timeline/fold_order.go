@@ -14,7 +14,7 @@ const maxTighteningRounds = 8
 type sequence []*bound
 
 // The method "sequences" returns the known milestones in the order of the kubelet's work: the pod's steps, each init
-// container, the main containers, readiness. There is no order among main containers, because the kubelet continues
+// container, the main containers, readiness. Main containers have no order, because the kubelet continues
 // with the next container after a failure.
 func (f *fold) sequences() []sequence {
 	gate := f.along(f.pod.steps)

@@ -124,7 +124,7 @@ func (a Account) Stretches() []Stretch {
 }
 
 // closedCalls returns all calls, each with an end. If the log does not contain the end of a call, the call ends with
-// the start of the next call. If there is no next call, the call ends at the end of the account. If containerd exited
+// the start of the next call. The last call ends at the end of the account. If containerd exited
 // during the call, the call ends with this exit.
 func (a Account) closedCalls() []Call {
 	calls := slices.Clone(a.Calls)
