@@ -9,21 +9,19 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
+	"golang.org/x/time/rate"
 
 	"github.com/podlapse/podlapse/internal/backoff"
 	"github.com/podlapse/podlapse/internal/recording"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// saveGap is the minimum time between two saves. If the agent is killed, the sources repeat the observations since
-// the last save, although sometimes less precisely. A hundred pods that start at the same time cause five small
-// writes per second, like a single pod.
-//
-// saveDelay is the time for which the first save waits for further changes, such as the runtime's answer about a
-// new pod.
+// The Keeper saves each change immediately, because the agent is awake then, and a later save would wake the agent
+// again. The limits apply to a node where many pods start at the same time. If the agent is killed, the sources repeat
+// the observations since the last save, although sometimes less precisely.
 const (
-	saveGap   = 200 * time.Millisecond
-	saveDelay = 20 * time.Millisecond
+	savesPerSecond = 5
+	saveBurst      = 5 // maximum number of saves in quick succession
 )
 
 // retries is the back-off after a failed save. The back-off limits the writes to a full disk, and is short enough
@@ -284,25 +282,24 @@ func (k *Keeper) nudge() {
 	}
 }
 
-// Run saves changes, at most once per saveGap, until ctx is done. Then Run saves the remaining changes and returns
-// nil. Run reports failed saves and retries them.
+// Run saves changes until ctx is done. Then Run saves the remaining changes and returns nil. Run reports failed saves
+// and retries them.
 func (k *Keeper) Run(ctx context.Context) error {
+	saves := rate.NewLimiter(savesPerSecond, saveBurst)
 	for failures := 0; ; {
 		select {
 		case <-k.changed:
-			backoff.Sleep(ctx, saveDelay)
+			_ = saves.Wait(ctx) // if ctx is done, the save does not wait
 		case <-ctx.Done():
 			return k.end()
 		}
-		pause := saveGap - saveDelay
 		if err := k.save(); err != nil {
-			pause = retries.Delay(failures)
-			failures++
 			k.nudge()
+			backoff.Sleep(ctx, retries.Delay(failures))
+			failures++
 		} else {
 			failures = 0
 		}
-		backoff.Sleep(ctx, pause)
 	}
 }
 
