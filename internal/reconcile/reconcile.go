@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 
+	"github.com/podlapse/podlapse/internal/pulse"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -180,12 +181,12 @@ func (r *Reconciler) Observe(ctx context.Context, o timeline.Observation) {
 func (r *Reconciler) Run(ctx context.Context) error {
 	defer close(r.stopped)
 	r.restore()
-	ticker := time.NewTicker(tick)
-	defer ticker.Stop()
+	timer := time.NewTimer(pulse.Until(time.Now(), tick))
+	defer timer.Stop()
 	for {
 		var ticks <-chan time.Time
 		if r.starting+r.followed+r.terminations > 0 {
-			ticks = ticker.C
+			ticks = timer.C
 		}
 		select {
 		case <-ctx.Done():
@@ -198,6 +199,7 @@ func (r *Reconciler) Run(ctx context.Context) error {
 		case answer := <-r.queries:
 			answer()
 		case <-ticks:
+			timer.Reset(pulse.Until(time.Now(), tick))
 			r.cachedStarting = cachedStarting{}
 			for _, p := range r.pods {
 				r.advanceEphemeral(p)

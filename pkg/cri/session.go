@@ -66,12 +66,12 @@ func (s *session) serve(ctx context.Context) error {
 	for range workers {
 		running.Go(func() { s.answerAll(ctx) })
 	}
-	beat := time.NewTicker(s.source.silence.interval())
+	beat := time.NewTimer(s.source.silence.untilBeat())
 	defer beat.Stop()
 	for {
 		select {
 		case s.source.silence.watched = <-s.source.watch:
-			beat.Reset(s.source.silence.interval())
+			beat.Reset(s.source.silence.untilBeat())
 			if !s.source.silence.watched {
 				continue
 			}
@@ -79,6 +79,7 @@ func (s *session) serve(ctx context.Context) error {
 				return err
 			}
 		case <-beat.C:
+			beat.Reset(s.source.silence.untilBeat())
 			if err := s.beat(ctx); err != nil {
 				return err
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/podlapse/podlapse/internal/pulse"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -20,12 +21,13 @@ type silence struct {
 	answeredAt time.Time
 }
 
-// interval returns the time between two requests for the runtime's version.
-func (s *silence) interval() time.Duration {
+// untilBeat returns the time until the next request for the runtime's version.
+func (s *silence) untilBeat() time.Duration {
+	interval := heartbeat
 	if s.watched {
-		return watchedHeartbeat
+		interval = watchedHeartbeat
 	}
-	return heartbeat
+	return pulse.Until(time.Now(), interval)
 }
 
 // recordAnswer records the response to a request sent at sentAt. If the response was slow while pods were starting,

@@ -1,0 +1,18 @@
+// Package pulse aligns the periodic work of the agent. The work of one wake-up takes some ten microseconds of CPU time.
+// But after a sleep, the wake-up itself takes some hundred microseconds, because the process's data has left the
+// CPU's caches. So all periodic work runs at the same instants.
+package pulse
+
+import "time"
+
+// Until returns the time from now until the next multiple of an interval since year 1, by the wall clock. The result is
+// at least half of the interval and less than one and a half, so a timer that fires a little too early does not fire
+// again at once. The interval must be positive.
+func Until(now time.Time, interval time.Duration) time.Duration {
+	now = now.Round(0) // the wall clock without the monotonic clock
+	wait := now.Truncate(interval).Add(interval).Sub(now)
+	if wait < interval/2 {
+		wait += interval
+	}
+	return wait
+}
