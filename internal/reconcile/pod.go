@@ -230,7 +230,7 @@ func (r *Reconciler) advance(p *pod) {
 func (r *Reconciler) requestRuntime(object timeline.Pod, requests timeline.Requests) {
 	r.config.Sources.RequestRuntime(timeline.RuntimeRequest{
 		UID: object.UID, RuntimeUID: object.RuntimeUID, Images: requests.Images, Layers: requests.Layers,
-		Network: requests.Network,
+		Network: requests.Network, Runs: requests.Runs,
 	})
 }
 

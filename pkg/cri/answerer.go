@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	imagesapi "github.com/containerd/containerd/api/services/images/v1"
+	"golang.org/x/sync/errgroup"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
@@ -25,42 +27,45 @@ type answerer struct {
 	now func() time.Time
 }
 
+// maxParallel is the maximum number of queries of one request that run at the same time. Queries in parallel cost less
+// CPU time than queries in sequence, because the agent sleeps and wakes up less often.
+const maxParallel = 4
+
+// together runs queries in parallel. If a query fails, together cancels the other queries and returns the first error.
+func together(ctx context.Context, queries ...func(context.Context) error) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(maxParallel)
+	for _, query := range queries {
+		group.Go(func() error { return query(ctx) })
+	}
+	return group.Wait()
+}
+
 // The method "answer" runs all queries of one request. If a query fails, the whole request fails. A partial answer
 // would look as if the pod had lost a sandbox or container.
 func (a *answerer) answer(ctx context.Context, request timeline.RuntimeRequest) (timeline.RuntimeSeen, error) {
 	seen := timeline.RuntimeSeen{UID: request.UID, AskedAt: a.now()}
-	sandboxes, err := a.client.listSandboxes(ctx, request.RuntimeUID)
-	if err != nil {
+	var listed listing
+	images := make([]*timeline.Image, len(request.Images))
+	queries := []func(context.Context) error{func(ctx context.Context) (err error) {
+		listed, err = a.list(ctx, request)
+		return err
+	}}
+	for i, ref := range request.Images {
+		queries = append(queries, func(ctx context.Context) (err error) {
+			images[i], err = a.image(ctx, ref)
+			return err
+		})
+	}
+	if err := together(ctx, queries...); err != nil {
 		return timeline.RuntimeSeen{}, err
 	}
-	var containers []*runtimeapi.Container
-	if len(sandboxes) > 0 { // the kubelet removes containers before their sandbox (kuberuntime_gc.go)
-		if containers, err = a.client.listContainers(ctx, request.RuntimeUID); err != nil {
-			return timeline.RuntimeSeen{}, err
-		}
+	if err := a.stamp(ctx, listed, &seen); err != nil {
+		return timeline.RuntimeSeen{}, err
 	}
-	for _, listed := range sandboxes {
-		sandbox := convertSandbox(listed)
-		createdAt, firstContainerAt := fromNanos(listed.GetCreatedAt()), earliestCreated(containers, sandbox.ID)
-		if err := a.stampSandbox(ctx, &sandbox, createdAt, firstContainerAt); err != nil {
-			return timeline.RuntimeSeen{}, err
-		}
-		seen.Sandboxes = append(seen.Sandboxes, sandbox)
-	}
-	for _, listed := range containers {
-		state, err := a.containerStatus(ctx, listed)
-		if err != nil {
-			return timeline.RuntimeSeen{}, err
-		}
-		seen.Containers = append(seen.Containers, convertContainer(listed, state))
-	}
-	for _, ref := range request.Images {
-		image, known, err := a.image(ctx, ref)
-		if err != nil {
-			return timeline.RuntimeSeen{}, err
-		}
-		if known {
-			seen.Images = append(seen.Images, image)
+	for _, image := range images {
+		if image != nil {
+			seen.Images = append(seen.Images, *image)
 		}
 	}
 	if err := a.layers(ctx, request.Layers, seen.Images); err != nil {
@@ -76,6 +81,60 @@ func (a *answerer) answer(ctx context.Context, request timeline.RuntimeRequest) 
 	seen.ArrivedAt = a.now()
 	sortAnswer(&seen)
 	return seen, nil
+}
+
+// listing contains the sandboxes and containers of one pod.
+type listing struct {
+	sandboxes  []*runtimeapi.PodSandbox
+	containers []*runtimeapi.Container
+}
+
+// The method "list" lists the sandboxes and containers of a pod. Without sandboxes, the runtime has no containers
+// either, because the kubelet removes containers before their sandbox (kuberuntime_gc.go).
+func (a *answerer) list(ctx context.Context, request timeline.RuntimeRequest) (found listing, err error) {
+	sandboxes := func(ctx context.Context) (err error) {
+		found.sandboxes, err = a.client.listSandboxes(ctx, request.RuntimeUID)
+		return err
+	}
+	containers := func(ctx context.Context) (err error) {
+		found.containers, err = a.client.listContainers(ctx, request.RuntimeUID)
+		return err
+	}
+	if request.Runs {
+		err = together(ctx, sandboxes, containers)
+	} else if err = sandboxes(ctx); err == nil && len(found.sandboxes) > 0 {
+		err = containers(ctx)
+	}
+	return found, err
+}
+
+// The method "stamp" adds the sandboxes and containers to an answer, with the timestamps of each.
+func (a *answerer) stamp(ctx context.Context, listed listing, seen *timeline.RuntimeSeen) error {
+	if len(listed.sandboxes) == 0 {
+		return nil
+	}
+	seen.Sandboxes = make([]timeline.Sandbox, len(listed.sandboxes))
+	seen.Containers = make([]timeline.ContainerRun, len(listed.containers))
+	queries := []func(context.Context) error{func(ctx context.Context) error {
+		// Queries about several sandboxes run in sequence, because the first can answer a question of the next.
+		for i, sandbox := range listed.sandboxes {
+			seen.Sandboxes[i] = convertSandbox(sandbox)
+			createdAt, firstContainerAt := fromNanos(sandbox.GetCreatedAt()),
+				earliestCreated(listed.containers, sandbox.GetId())
+			if err := a.stampSandbox(ctx, &seen.Sandboxes[i], createdAt, firstContainerAt); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}
+	for i, container := range listed.containers {
+		queries = append(queries, func(ctx context.Context) error {
+			state, err := a.containerStatus(ctx, container)
+			seen.Containers[i] = convertContainer(container, state)
+			return err
+		})
+	}
+	return together(ctx, queries...)
 }
 
 // containerStatus returns the status of a container, or nil if the runtime has removed the container. The start of a
@@ -117,20 +176,40 @@ func ifBroken(err error) error {
 	return nil
 }
 
-// The method "image" queries the status of an image. The result "known" is false if the runtime responds with an error
-// other than NotFound, for example because the reference is invalid.
-func (a *answerer) image(ctx context.Context, ref string) (image timeline.Image, known bool, err error) {
+// The method "image" queries the status of an image, and at the same time the image in containerd's store. The result is
+// nil if the runtime responds with an error other than NotFound, for example because the reference is invalid.
+func (a *answerer) image(ctx context.Context, ref string) (*timeline.Image, error) {
+	var image *timeline.Image
+	var stored *imagesapi.Image
+	err := together(ctx, func(ctx context.Context) (err error) {
+		image, err = a.imageStatus(ctx, ref)
+		return err
+	}, func(ctx context.Context) (err error) {
+		stored, err = a.storedImage(ctx, ref)
+		return err
+	})
+	if err != nil || image == nil || !image.Present {
+		return image, err
+	}
+	if stored == nil { // a pull can have ended between the answers to the two queries
+		if stored, err = a.storedImage(ctx, ref); err != nil {
+			return nil, err
+		}
+	}
+	stampImage(image, stored)
+	return image, nil
+}
+
+// imageStatus queries the status of an image with CRI. See the method "image" for the result nil.
+func (a *answerer) imageStatus(ctx context.Context, ref string) (*timeline.Image, error) {
 	answer, err := a.client.imageStatus(ctx, ref)
 	switch status.Code(err) {
 	case codes.OK:
 	case codes.NotFound: // some runtimes deviate from CRI and return this code
 		answer = nil
 	default:
-		return timeline.Image{}, false, ifBroken(err)
+		return nil, ifBroken(err)
 	}
-	image = convertImage(ref, answer)
-	if err := a.stampImage(ctx, &image); err != nil {
-		return timeline.Image{}, false, err
-	}
-	return image, true, nil
+	image := convertImage(ref, answer)
+	return &image, nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	imagesapi "github.com/containerd/containerd/api/services/images/v1"
 	"go.uber.org/zap"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 
@@ -113,19 +114,24 @@ func (a *answerer) stampSandbox(
 	return nil
 }
 
-// stampImage sets the digest of an image on the node, and the end times of the image's first and latest pulls. When a
-// pull completes, containerd writes the image under its full name, even if the pull downloaded nothing.
-func (a *answerer) stampImage(ctx context.Context, image *timeline.Image) error {
-	name, err := imagepull.Normalize(image.Ref)
-	if err != nil || !image.Present || !a.stores.images.on() {
-		return nil // for example, a bare image ID is not a name
+// storedImage returns an image in containerd's store, or nil if the store does not have the image.
+func (a *answerer) storedImage(ctx context.Context, ref string) (*imagesapi.Image, error) {
+	name, err := imagepull.Normalize(ref)
+	if err != nil || !a.stores.images.on() {
+		return nil, nil // for example, a bare image ID is not a name
 	}
 	stored, err := a.client.storedImage(ctx, name)
 	if err != nil {
-		return a.stores.images.forgive(err)
+		return nil, a.stores.images.forgive(err)
 	}
+	return stored, nil
+}
+
+// stampImage sets the digest of an image on the node, and the end times of the image's first and latest pulls. When a
+// pull completes, containerd writes the image under its full name, even if the pull downloaded nothing. The argument
+// "stored" can be nil.
+func stampImage(image *timeline.Image, stored *imagesapi.Image) {
 	image.FirstPulledAt = fromTimestamp(stored.GetCreatedAt())
 	image.PulledAt = fromTimestamp(stored.GetUpdatedAt())
 	image.Digest = cmp.Or(stored.GetTarget().GetDigest(), image.Digest)
-	return nil
 }

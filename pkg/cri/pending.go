@@ -150,6 +150,7 @@ func (p *pending) nudge() {
 // Images.
 func merge(request, earlier timeline.RuntimeRequest) timeline.RuntimeRequest {
 	request.Network = request.Network || earlier.Network
+	request.Runs = request.Runs || earlier.Runs
 	request.Layers = union(earlier.Layers, request.Layers)
 	request.Images = union(earlier.Images, request.Images, request.Layers)
 	return request

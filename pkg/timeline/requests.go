@@ -238,6 +238,7 @@ type RuntimeRequest struct {
 	Images     []string
 	Layers     []string // the references in Images whose layers are also requested
 	Network    bool     // ask the runtime whether its network is ready
+	Runs       bool     // the pod object reports container runs, so the runtime has containers
 }
 
 // EventWatch identifies the pod whose kubelet Events the agent requests.
