@@ -87,6 +87,7 @@ func usageOf(b *bench.Bench) (u ownUsage, err error) {
 func ownStarts(ctx context.Context, b *bench.Bench, v *Verdict, kind string, count int,
 	image func(pod string) (string, error)) error {
 	var agents, floors []time.Duration
+	var agentSleeps, floorSleeps int64
 	for block := range ownBlocks + 1 {
 		names, specs := make([]string, count), make([]corev1.PodSpec, count)
 		for i := range count {
@@ -125,14 +126,18 @@ func ownStarts(ctx context.Context, b *bench.Bench, v *Verdict, kind string, cou
 		if block > 0 { // the first block only fills caches
 			agents = append(agents, (after.agent.CPU-before.agent.CPU)/time.Duration(count))
 			floors = append(floors, (after.floor.CPU-before.floor.CPU)/time.Duration(count))
+			agentSleeps += after.agent.Sleeps - before.agent.Sleeps
+			floorSleeps += after.floor.Sleeps - before.floor.Sleeps
 		}
 	}
 	agent, floor := pair(agents), pair(floors)
 	v.Compared++
+	starts := int64(ownBlocks * count)
 	v.Note("%s, one start per second: the agent uses %.2f ms of CPU per start (standard error %.2f), and a bare "+
-		"client-go reflector %.2f ms (standard error %.2f): %.1f times as much", kind, milliseconds(agent.mean),
-		milliseconds(agent.standardError), milliseconds(floor.mean), milliseconds(floor.standardError),
-		float64(agent.mean)/float64(floor.mean))
+		"client-go reflector %.2f ms (standard error %.2f): %.1f times as much; their threads wake up %d and %d times "+
+		"per start", kind, milliseconds(agent.mean), milliseconds(agent.standardError), milliseconds(floor.mean),
+		milliseconds(floor.standardError), float64(agent.mean)/float64(floor.mean), agentSleeps/starts,
+		floorSleeps/starts)
 	if agent.mean <= floor.mean {
 		v.Problem("%s: the agent uses less CPU than a program that only follows the pods: the measurement is wrong",
 			kind)
