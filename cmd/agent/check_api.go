@@ -101,7 +101,8 @@ func failedToAsk(subject string, err error) finding {
 
 func podsOf(node string) string { return fields.OneTermEqualSelector("spec.nodeName", node).String() }
 
-// The method "pods" tests whether the agent can list and watch the pods of its node. The command `run` requires both.
+// The method "pods" tests whether the agent can list and watch the pods of its node. The command `run` requires both
+// permissions.
 func (k controlPlane) pods() finding {
 	f := finding{subject: "pods", outcome: checkOK, detail: "can list and watch the pods of " + k.c.nodeName}
 	err := k.list(k.api.pods, "pods", podsOf(k.c.nodeName))

@@ -22,9 +22,9 @@ import (
 
 func main() {
 	if len(os.Args) > 1 && (os.Args[1] == "run" || os.Args[1] == runtimeProxyCommand) {
-		// By default, Go ends a program without a message if the program writes to standard output and no process
-		// reads the output. The agent must log the reason, so the write must fail instead. Commands such as `explain`
-		// keep Go's default behavior, which is usual for tools in a pipeline.
+		// By default, Go ends a program without a message if the program writes to standard output and no process reads
+		// the output. The agent must log why it ends, so the write must return an error and not end the program.
+		// Commands such as `explain` keep Go's default behavior, which is usual for tools in a pipeline.
 		signal.Ignore(syscall.SIGPIPE)
 		// The agent does its work in many short steps, one after the other, on different goroutines. With several
 		// processors, the wake-ups between processors take a quarter of the agent's CPU time.
@@ -42,7 +42,8 @@ func main() {
 }
 
 // obey calls the function "stop" at the first signal, and the function "end" at the second. Equal signals that arrive
-// within sameSignal count as one signal: GNU timeout signals its child, and then the process group of the child.
+// within sameSignal count as one signal, because GNU timeout sends its signal twice: to its child, and to the process
+// group of the child.
 func obey(signals <-chan os.Signal, stop, end func()) {
 	const sameSignal = 100 * time.Millisecond
 	first := <-signals

@@ -76,8 +76,8 @@ func cgroupMemory(root fs.FS) (limit int64, ok bool) {
 	return limit, limit < math.MaxInt64
 }
 
-// readLimit reads a memory limit in bytes from a file. In version 1 of cgroups, the largest multiple of the page size
-// means no limit. So readLimit treats every number of at least 2^60 as no limit.
+// readLimit reads a memory limit in bytes from a file. In version 1 of cgroups, a number near 2^63 means that there is
+// no limit. So readLimit treats every number of at least 2^60 as no limit.
 func readLimit(root fs.FS, name string) int64 {
 	const none = 1 << 60
 	text, err := fs.ReadFile(root, name)
@@ -85,7 +85,7 @@ func readLimit(root fs.FS, name string) int64 {
 		return math.MaxInt64
 	}
 	limit, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
-	if err != nil || limit <= 0 || limit >= none { // version 2 writes "max" for no limit
+	if err != nil || limit <= 0 || limit >= none { // version 2 of cgroups writes "max" if there is no limit
 		return math.MaxInt64
 	}
 	return limit

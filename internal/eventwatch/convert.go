@@ -21,14 +21,15 @@ const maxLiveAge = 2 * time.Second
 // Limits on texts, in bytes.
 const (
 	maxEventName     = 270 // a pod's name, a dot and the time in 16 hexadecimal digits (client-go: tools/record)
-	maxVersion       = 32  // of the resource version; a 64-bit number has at most 20 digits
+	maxVersion       = 32  // a resource version; a 64-bit number has at most 20 digits
 	maxContainerName = 63  // a DNS label
 )
 
 // oversized reports whether a text that identifies an Event or its pod is too long to come from the kubelet or the API
-// server. The client that creates an Event chooses all these texts except the namespace and the resource version. The
-// API server does not limit their length in core/v1 Events. If the agent cut an identifying text, two objects could get
-// the same identity. So convertEvent shortens only descriptive texts.
+// server. Of these texts, the API server controls only the namespace and the resource version. The client that creates
+// an Event chooses the other texts, and the API server does not limit the length of these texts in core/v1 Events. If
+// the agent cut an identifying text, two objects could get the same identity. So convertEvent shortens only descriptive
+// texts.
 func oversized(event *corev1.Event) bool {
 	about := &event.InvolvedObject
 	return len(event.Name) > maxEventName || len(event.Namespace) > untrusted.MaxName ||
@@ -52,7 +53,8 @@ func convertEvent(event *corev1.Event, uid string, openedAt, arrivedAt time.Time
 		Count:     max(1, int(event.Count)),
 	}
 	if seen.FirstAt.IsZero() {
-		// The API events.k8s.io sets EventTime instead. Kubelets up to 1.36 do not use this API.
+		// An Event that was created through the API events.k8s.io has EventTime but no FirstTimestamp. Kubelets up to
+		// 1.36 do not use events.k8s.io.
 		seen.FirstAt = untrusted.Time(metav1.Time(event.EventTime)).Truncate(time.Second)
 	}
 	if seen.LastAt.Before(seen.FirstAt) {
@@ -69,8 +71,8 @@ func convertEvent(event *corev1.Event, uid string, openedAt, arrivedAt time.Time
 }
 
 // namedAt parses the time in the name of an Event. client-go (tools/record) names Events <object>.<hex UnixNano>.
-// client-go also stores this time as the Event's first occurrence, truncated to seconds. If the name and the first
-// occurrence disagree, client-go did not create the name.
+// client-go also stores the time from the name as the Event's first occurrence, truncated to seconds. If the time in
+// the name differs from the first occurrence, client-go did not create the name.
 func namedAt(name string, firstAt time.Time) time.Time {
 	dot := strings.LastIndexByte(name, '.')
 	if dot < 0 || firstAt.IsZero() {
@@ -88,7 +90,7 @@ func namedAt(name string, firstAt time.Time) time.Time {
 }
 
 // containerOf parses spec.containers{name}, and the same form for init and ephemeral containers. A client that can
-// create Events can write any text in this field. So containerOf ignores names that are too long for a container.
+// create Events can write any text in the field path. So containerOf ignores names that are too long for a container.
 func containerOf(fieldPath string) string {
 	list, rest, ok := strings.Cut(fieldPath, "{")
 	if !ok {

@@ -2,8 +2,9 @@
 // watch serves one pod, or many pods share a watch.
 //
 // cmd/agent runs Source on its own goroutine. Source passes observations to a function that calls package reconcile.
-// Each open watch calls this function from its own goroutine. The function can block. While the function blocks, the
-// API server's data waits in the connection, so memory does not grow.
+// Each open watch has its own goroutine, which passes on the observations of the watch. The function that receives the
+// observations can block. While this function blocks, the API server's data waits in the connection, so memory does not
+// grow.
 //
 // An unreachable API server is never an error: Source reports the problem and retries with back-off until its
 // context is done.

@@ -10,7 +10,8 @@ import (
 )
 
 // Limits on the Events that a shared watch remembers. A node has some hundred pods, and the kubelet creates about ten
-// Events of a few hundred bytes for each start-up. So the Events of all pods that started in the last hour fit.
+// Events of a few hundred bytes for each start-up. So the limits allow a shared watch to remember the Events of all
+// pods that started in the last hour.
 const (
 	maxRemembered      = 1024
 	maxRememberedBytes = 512 << 10
@@ -24,8 +25,8 @@ const (
 	rememberedBytes = 256
 )
 
-// involved identifies the pod of an Event. All fields must match, because access control protects only the namespace
-// of an Event. A client that can write Events in this namespace chooses all other fields.
+// involved identifies the pod of an Event. All fields must match, because access control protects only the namespace of
+// an Event. A client that can write Events in a namespace chooses all other fields of these Events.
 type involved struct{ namespace, name, uid string }
 
 // involvedIn returns the pod of an Event, and whether the Event concerns a pod. If eventTime is set, the API server
@@ -56,12 +57,12 @@ func keyOf(event *corev1.Event) eventKey {
 // eventCache holds the latest state of the Events that a shared watch received about this node's pods. The cache
 // includes pods whose Events reconcile has not requested yet, so that a later request gets the pod's earlier Events.
 //
-// At the limit, eventCache forgets pods of the namespace with the most Events or bytes, starting with the pod whose
-// latest Event is the oldest. eventCache records the forgotten pods. So a namespace with many Events does not affect
-// other namespaces.
+// At the limit, eventCache forgets pods of the namespace with the most Events or bytes. In this namespace, the pod
+// whose latest Event is the oldest comes first. eventCache records the forgotten pods. So a namespace with many Events
+// does not affect other namespaces.
 type eventCache struct {
 	namespaces map[string]*share
-	full       bool // a namespace did not fit, so Events of namespaces outside the map can be missing
+	full       bool // the map was full for a new namespace, so Events of absent namespaces can be missing
 	limit      int  // maximum number of Events
 	events     int
 	bytes      int

@@ -25,8 +25,8 @@ const remedy = "allow the ServiceAccount to list and watch events, or use --even
 
 var errClosedAtOnce = errors.New("the API server closed the watch immediately")
 
-// follow keeps a watch open until the lease ends or other watches need the slot. The observations get ctx instead of
-// lease: ctx is valid longer, and an interrupted observation would lose the Event.
+// follow keeps a watch open until the lease ends or other watches need the slot. The observations use ctx, because ctx
+// ends later than lease, and an interrupted observation would lose the Event.
 func (s *Source) follow(ctx, lease context.Context, f *follower) {
 	for lease.Err() == nil {
 		if !s.watchOnce(ctx, lease, f) {
@@ -113,8 +113,8 @@ func (s *Source) read(ctx, lease context.Context, f *follower, from start, w wat
 				return r.accepted
 			}
 			if event.Type == watch.Error {
-				// An error after the API server accepted the watch ends only this watch. An example is a revision
-				// that etcd no longer has (410).
+				// If the API server reports an error after it accepted the watch, only this watch ends. An example is a
+				// revision that etcd no longer has (status 410).
 				return s.failed(lease, r, apierrors.FromObject(event.Object))
 			}
 			r.accept()
@@ -130,8 +130,9 @@ func (s *Source) read(ctx, lease context.Context, f *follower, from start, w wat
 }
 
 // failed handles an error that ended a watch. If the revision expired and no newer Event has arrived, the pods lose
-// their position. failed returns true only if the revision expired before the watch was accepted (accept). This expiry
-// is not a failure of the API server. A slow API server can also report the expiry after accept.
+// their position. failed returns true only if the revision expired before the method "accept" was called, because an
+// expired revision is not a failure of the API server. A slow API server can also report the expired revision after the
+// call of the method "accept".
 func (s *Source) failed(lease context.Context, r *watchSession, err error) bool {
 	if r.accepted && r.proof.newest > r.from.revision {
 		return false

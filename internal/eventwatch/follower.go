@@ -14,8 +14,9 @@ import (
 type follower struct {
 	namespace string   // empty means all namespaces
 	alone     *request // the only pod of the watch; nil for a shared watch
-	// changed signals that the list of pods of a shared watch changed, that these pods' own watches changed, or that
-	// a sample is complete or has failed. The capacity is 1, and senders drop a signal when the channel is full.
+	// changed receives a signal when the list of pods of a shared watch changes, and when these pods' own watches
+	// change. changed also receives a signal when a sample is complete or has failed. The capacity is 1, and senders
+	// drop a signal when the channel is full.
 	changed chan struct{}
 
 	// Guarded by the lock of Source.

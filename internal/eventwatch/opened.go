@@ -69,8 +69,8 @@ func (s *Source) waiting() int {
 }
 
 // waitingPods returns the pods that have waited for a slot for at least the time unservedAfter, except pods that
-// waitingPods returned before. The channel "next" delivers a value when a further pod has waited for this time. If no
-// further pod waits, this channel is nil.
+// waitingPods returned before. The channel "next" delivers a value when a further pod has waited for the time
+// unservedAfter. If no further pod waits, the channel "next" is nil.
 func (s *Source) waitingPods() (overdue []*request, next <-chan time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,8 +7,8 @@ import (
 )
 
 // proof detects when a watch has delivered all Events that the API server held when the agent opened the watch. The API
-// server does not mark this point. The agent assumes that this point is reached when no existing Event has arrived for
-// the time kubeclient.ProvenAfter.
+// server does not mark the last existing Event. So the agent assumes that all existing Events have arrived when no
+// further existing Event arrives for the time kubeclient.ProvenAfter.
 //
 // Existing Events arrive in the order of their names, from one state of etcd. New Events arrive in the order of their
 // versions. So if an Event has a lower version than an Event that arrived earlier, the Event is an existing Event.
@@ -19,7 +19,7 @@ type proof struct {
 }
 
 // newProof returns the proof for a watch that begins at the given revision. A watch of the history first delivers all
-// Events up to at least this revision.
+// Events up to the given revision, or up to a later revision.
 func newProof(revision uint64) *proof {
 	return &proof{
 		timer: time.NewTimer(kubeclient.ProvenAfter), at: time.Now().Add(kubeclient.ProvenAfter), newest: revision,

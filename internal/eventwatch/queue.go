@@ -6,8 +6,8 @@ import (
 )
 
 // watchQueue holds the watches that wait for a slot. Watches that never had a slot come first, followed by watches
-// whose lease ended. Each group is first in, first out. So a new pod gets its Events early, even if many older pods
-// wait. The lock of Source guards watchQueue.
+// whose lease ended. Within these two groups, the order is first in, first out. So a new pod gets its Events early,
+// even if many older pods wait. The lock of Source guards watchQueue.
 type watchQueue struct {
 	waiting []*follower // at most one watch per pod
 	taken   int         // slots in use

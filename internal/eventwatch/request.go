@@ -30,15 +30,15 @@ type request struct {
 	own, shared *follower // watches of the request, or nil; guarded by the lock of Source
 
 	// The lock of Source guards waitsSince and declared. waitsSince is the time from which no watch of the pod has a
-	// slot, or zero. declared is true if EventsLost reported this wait.
+	// slot, or zero. declared is true if EventsLost has reported that the pod waits for a slot.
 	waitsSince time.Time
 	declared   bool
 
-	// delivering is a channel of capacity 1 that serializes the observations of the pod's watches. A watch puts a
-	// token into the channel before each observation, and takes the token out afterwards. So the statement of one
-	// watch that all Events have arrived cannot overtake an Event from the pod's other watch. A mutex does not fit,
-	// because a goroutine can hold the token for a long time. A goroutine that holds the lock of Source never waits
-	// for the token. The token guards the fields below.
+	// delivering is a channel of capacity 1 that serializes the observations of the pod's watches. A watch puts a token
+	// into the channel before each observation, and takes the token out afterwards. So if one watch reports that all
+	// Events have arrived, this report cannot overtake an Event from the pod's other watch. A mutex is unsuitable,
+	// because a goroutine can hold the token for a long time. A goroutine that holds the lock of Source never waits for
+	// the token. The token guards the fields below.
 	delivering chan struct{}
 	seen       map[uint64]uint64 // hash of an Event's version, by the hash of its name; detects repeated Events
 	heard      bool              // an Event of this node's kubelet has arrived

@@ -15,11 +15,12 @@ import (
 
 // Limits on the samples of the revision of the API server's Events.
 const (
-	// sampleInterval is the minimum time between two samples. Pods that arrive within this time after a sample cause no
-	// further sample.
+	// sampleInterval is the minimum time between two samples. If a pod arrives less than sampleInterval after a sample,
+	// the pod causes no further sample.
 	sampleInterval = 5 * time.Second
-	// settled is a minimum age. A sample that has this age when a pod arrives counts as older than all Events of the
-	// pod. The kubelet's timestamps have a resolution of one second, and the pod can arrive late.
+	// settled is a minimum age. If a sample has reached the age "settled" when a pod arrives, the sample counts as
+	// older than all Events of the pod. The kubelet's timestamps have a resolution of one second, and the pod can
+	// arrive late.
 	settled = 2 * time.Second
 	// maxBefore is the maximum age that a sample can have when a pod arrives and uses the sample. For a watch that
 	// begins at an older revision, etcd must read more revisions.
@@ -34,8 +35,9 @@ const (
 	maxSampleAge = 4 * time.Minute
 )
 
-// A sample is a list with a field selector for the name of one Event. For this list, etcd reads only one key, even if
-// the namespace contains many Events. The Event does not exist. The namespace exists in every cluster.
+// A sample is a list with a field selector for the name of one Event. To answer a list with this field selector, etcd
+// reads only one key, even if the namespace contains many Events. The Event that sampleSelector names does not exist.
+// The namespace sampleNamespace exists in every cluster.
 const (
 	sampleNamespace = "kube-node-lease"
 	sampleSelector  = "metadata.name=podlapse-revision"
@@ -97,10 +99,10 @@ func (s *Source) PodStarting() {
 	}
 }
 
-// requestSample wakes the goroutine that takes samples. If urgent is false, an earlier sample covers the pod. The
-// goroutine then waits for a random time, because the pods of a new DaemonSet arrive on all nodes at the same time. An
-// urgent sample must not wait, because the kubelet would create the pod's first Events before the sample. The caller
-// must hold the lock of Source.
+// requestSample wakes the goroutine that takes samples. If urgent is false, an earlier sample covers the pod. In this
+// case, the goroutine waits for a random time, because the pods of a new DaemonSet arrive on all nodes at the same
+// time. An urgent sample must not wait, because the kubelet would create the pod's first Events before the sample. The
+// caller must hold the lock of Source.
 func (s *Source) requestSample(urgent bool) {
 	if urgent {
 		select {

@@ -18,8 +18,9 @@ import (
 // etcd and decodes every Event of the namespace.
 const DefaultWatches = 32
 
-// unservedAfter is the time after which a request without any observation counts as unserved. Before this time, the
-// pod's Events might not exist yet. After the same time without a slot, Source reports that the pod waits.
+// unservedAfter is the time after which a request without any observation counts as unserved. During the first seconds
+// of a request, the pod's Events might not exist yet. If a pod has no slot for the time unservedAfter, Source reports
+// that the pod waits.
 const unservedAfter = 5 * time.Second
 
 // maxLeft is the maximum number of pods whose position Source remembers after the request ended. A node has some
@@ -30,9 +31,9 @@ const maxLeft = 512
 type Config struct {
 	Client   rest.Interface
 	NodeName string // a shared watch remembers only the Events of this node's kubelet
-	// Observe receives EventSeen, EventsWatched and EventsLost, from one goroutine for each open watch. While
-	// Observe blocks, the next Events of this watch wait in the connection. Observe must return when the context of
-	// Run is done.
+	// Observe receives EventSeen, EventsWatched and EventsLost, from one goroutine for each open watch. While Observe
+	// blocks, the next Events of the calling watch wait in the connection. Observe must return when the context of Run
+	// is done.
 	Observe func(context.Context, timeline.Observation)
 	Report  health.Report
 	Now     func() time.Time
@@ -40,8 +41,8 @@ type Config struct {
 	Registerer prometheus.Registerer
 	Cluster    bool // open one watch for all namespaces; suitable for small clusters
 	Limit      int  // maximum number of open watches; DefaultWatches if not positive
-	// Delay, if set, receives the delay of each Event of this node's kubelet. The Event's name contains its time in
-	// nanoseconds. Several goroutines can call Delay.
+	// Delay, if set, receives the delay of each Event of this node's kubelet. The agent computes the delay from the
+	// time in nanoseconds that the Event's name contains. Several goroutines can call Delay.
 	Delay func(time.Duration)
 }
 
@@ -61,7 +62,7 @@ type Source struct {
 	// remember is the maximum number of Events that a shared watch remembers. Tests lower this limit.
 	remember int
 	jitter   time.Duration // maximum random wait: maxJitter, or less in tests
-	// wideSample is the constant wideSample. Tests lower this number.
+	// The field wideSample equals the constant wideSample, except in tests.
 	wideSample int
 	metrics    metrics
 
@@ -106,7 +107,7 @@ func New(config Config) *Source {
 
 		revisions: newRevisions(),
 	}
-	s.statements.Store(config.Now().UnixNano()) // higher than the numbers of an earlier agent in the same recording
+	s.statements.Store(config.Now().UnixNano()) // exceeds the numbers of an earlier agent in the same recording
 	s.metrics = newMetrics(config.Registerer, s)
 	return s
 }

@@ -16,8 +16,8 @@ import (
 )
 
 // maxHistory is the maximum number of existing Events in a namespace: above this number, a watch does not begin with
-// the history. The API server has no watch cache for Events. So the API server reads all existing Events from etcd.
-// This number of Events costs about 10 ms of CPU.
+// the history. The API server has no watch cache for Events. So the API server reads all existing Events from etcd. To
+// read maxHistory Events, the API server needs about 10 ms of CPU time.
 const maxHistory = 1000
 
 // largeFor is the time for which the agent assumes that a namespace still has more than maxHistory Events.
@@ -127,8 +127,9 @@ func (s *Source) withoutPosition(ctx context.Context, f *follower) (start, error
 	return start{position: from, gap: true}, nil
 }
 
-// laterClock returns the later of two times by the wall clock. The pod started before its request. If the clock was set
-// back after the request, the earlier of the two times would hide the missing Events of the start-up.
+// laterClock returns the later of two times by the wall clock. A pod starts before reconcile requests the pod's Events.
+// If the clock was set back after the request, the earlier of the two times would hide the missing Events of the
+// start-up.
 func laterClock(a, b time.Time) time.Time {
 	if a.Round(0).Before(b.Round(0)) { // Round removes the reading of the monotonic clock
 		return b
@@ -150,9 +151,9 @@ func (s *Source) sizeOf(ctx context.Context, namespace string) (at position, lar
 }
 
 // count lists one Event of a namespace. The Event can have any size, so only one goroutine at a time requests this
-// list. The list takes at most sampleInterval, so a slow namespace does not block other namespaces for long. If the
-// list takes longer but a sample succeeds, the namespace counts as large. If another goroutine has counted a large
-// namespace before, count returns no position.
+// list. The timeout of the list is sampleInterval, so a slow namespace does not block other namespaces for long. If the
+// list reaches the timeout but a sample succeeds, the namespace counts as large. If the namespace is already known to
+// be large, count returns no position.
 func (s *Source) count(ctx context.Context, namespace string) (at position, large bool, err error) {
 	select {
 	case s.sizing <- struct{}{}:
@@ -199,8 +200,9 @@ func (s *Source) markLarge(namespace string) {
 	s.large[namespace] = s.config.Now().Add(largeFor)
 }
 
-// expired handles a revision that the API server no longer holds. The pods that needed this revision lose their
-// position, and the watch begins again without this revision. For other errors, expired returns false.
+// expired handles a revision that the API server no longer holds. The pods that needed the expired revision lose their
+// position, and the watch begins again without the expired revision. If the error has another cause, expired returns
+// false.
 func (s *Source) expired(f *follower, from start, err error) bool {
 	if from.history || !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
 		return false

@@ -11,7 +11,7 @@ import (
 )
 
 // watchSession is one open watch connection. The connection begins with the API server's response and ends when the
-// stream closes. Only the goroutine in follow uses a watchSession.
+// stream closes. Only the goroutine of Source.follow uses a watchSession.
 type watchSession struct {
 	source   *Source
 	f        *follower
@@ -108,8 +108,8 @@ func (r *watchSession) advanceAll() {
 	}
 }
 
-// revision returns the revision up to which the watch has delivered Events. revision returns zero if this revision is
-// uncertain: a watch of the history that has delivered no Event might wait for a slow API server. If revision returns
+// revision returns the revision up to which the watch has delivered Events. revision returns zero for a watch of the
+// history that has delivered no Event, because the watch might still wait for a slow API server. If revision returns
 // zero, the next watch reads the history again.
 func (r *watchSession) revision() uint64 {
 	if r.from.history && r.usage.received == 0 {
@@ -158,8 +158,8 @@ func (r *watchSession) meet() {
 }
 
 // settle runs when a watch has delivered all existing Events, and after later changes of the pods. settle vouches
-// (EventsWatched) for the pods without missing Events. The other pods get their own watches, unless a sample can
-// still provide the pod's position.
+// (EventsWatched) for the pods without missing Events. A pod with missing Events gets its own watch, unless a sample
+// can still provide the pod's position.
 func (r *watchSession) settle() {
 	for _, m := range r.members {
 		if m.vouched {
@@ -188,7 +188,7 @@ func (r *watchSession) settle() {
 }
 
 // hand calls the function "over", which passes on observations and can take a long time. Existing Events can still
-// arrive during this time, so hand postpones the proof.
+// arrive while the function "over" runs, so hand postpones the proof.
 func (r *watchSession) hand(over func()) {
 	began := time.Now()
 	over()
@@ -198,8 +198,9 @@ func (r *watchSession) hand(over func()) {
 }
 
 // knowsKubelet reports whether the cache can be complete. The cache holds only Events whose host is this node's name.
-// If the kubelet uses another name, the Events of requested pods show this name. One forged host does not make the
-// cache incomplete, because the kubelet's next Event about a requested pod shows the real host.
+// If the kubelet uses a host that differs from the node's name, the Events of requested pods show the kubelet's host.
+// One forged host does not make the cache incomplete, because the kubelet's next Event about a requested pod shows the
+// real host.
 func (r *watchSession) knowsKubelet() bool { return r.named || !r.renamed }
 
 // take observes an Event. A shared watch also remembers the Event if the Event comes from this node. take ignores

@@ -12,7 +12,7 @@ const (
 	// wideWithin is the maximum time in which wideSample Events arrive in a wide namespace.
 	wideWithin = 10 * time.Second
 	// maxUseless is the maximum number of received Events for each Event about a requested pod. In a wide namespace,
-	// the ratio is higher.
+	// the agent receives more Events for each Event about a requested pod.
 	maxUseless = 16
 	// wideFor is the time after which the agent can open a shared watch of a wide namespace again.
 	wideFor = 10 * time.Minute
@@ -81,9 +81,9 @@ func (s *Source) reshare(f *follower) {
 	s.nudge()
 }
 
-// The method "blocked" reports whether a waiting watch of one pod cannot open because its namespace already has
-// maxAlone of these watches. In a wide namespace, the waiting watch opens when another pod of the namespace needs no
-// more Events, or releases its slot (yields). The caller must hold the lock.
+// The method "blocked" reports whether a waiting watch of one pod cannot open because maxAlone watches of single pods
+// already have a slot in the same namespace. In a wide namespace, the waiting watch opens when another pod of the
+// namespace needs no more Events, or releases its slot (yields). The caller must hold the lock.
 func (s *Source) blocked(f *follower) bool {
 	if f.alone == nil {
 		return false
@@ -109,7 +109,8 @@ func (s *Source) ownSlots(namespace string) (slots, yielding int) {
 
 // The method "yields" reports whether the watch of a pod must release its slot, because a pod of the same namespace
 // never had a watch and cannot open its watch (blocked). After its first watch, a pod waits until a slot is free. If
-// all pods took turns, the API server would decode each Event once for each pod. The caller must hold the lock.
+// all pods of the namespace took turns, the API server would decode each Event once for each pod. The caller must hold
+// the lock.
 func (s *Source) yields(f *follower) bool {
 	if f.alone == nil || f.yielding {
 		return f.yielding
