@@ -46,7 +46,7 @@ const (
 	refusedHTTP    = "failed to send to "
 )
 
-// isRefused reports whether a collector permanently rejects some or all of the data. Then a retry cannot succeed.
+// isRefused reports whether a collector permanently rejects some or all of the data, so that a retry cannot succeed.
 func isRefused(err error) bool {
 	if s, ok := status.FromError(err); ok { // opentelemetry.io/docs/specs/otlp/#failures
 		switch s.Code() {

@@ -12,7 +12,7 @@ import (
 
 // Attributes that have no name in the semantic conventions. Durations are in seconds, sizes in bytes.
 const (
-	keyKind         = "podlapse.kind" // kind of the span: a value of the constants kind* below
+	keyKind         = "podlapse.kind" // kind of the span: one of the constants kind* below
 	keyID           = "podlapse.startup.id"
 	keyState        = "podlapse.state"
 	keyVerdict      = "podlapse.verdict"

@@ -19,8 +19,8 @@ import (
 // restarted collector is available again within seconds.
 var retries = backoff.Policy{First: 500 * time.Millisecond, Max: 2 * time.Second}
 
-// retry returns the configuration of the exporters' own retries. Each of the four exporters has its own
-// configuration type. The fields of these types are the same, so callers can convert the configuration.
+// retry returns the configuration of the exporters' own retries. Each of the four exporters has its own configuration
+// type. All four types have the same fields, so callers can convert the configuration.
 func (s Signal) retry() otlptracehttp.RetryConfig {
 	return otlptracehttp.RetryConfig{
 		Enabled: true, InitialInterval: retries.First, MaxInterval: retries.Max, MaxElapsedTime: s.Timeout,

@@ -2,7 +2,7 @@ package otlp
 
 import "github.com/podlapse/podlapse/pkg/timeline"
 
-// item is the data that one offer adds to the trace of a pod.
+// item is the data that one call of an Offer method adds to the trace of a pod.
 type item struct {
 	timeline.Timeline // the pod's start-up; its field Termination is set for the kind termination
 	kind              kind

@@ -15,7 +15,7 @@ import (
 
 // MetricsConfig configures a Metrics. Every field except Exponential is required.
 type MetricsConfig struct {
-	Signal   Signal // settings of the signal, which must be enabled
+	Signal   Signal // settings of the export of metrics; the field On must be true
 	Interval time.Duration
 	// Exponential selects exponential histograms without exemplars. Otherwise, histograms have the buckets of
 	// /metrics.
@@ -43,8 +43,8 @@ type Metrics struct {
 	answers  healthReporter
 }
 
-// NewMetrics creates a Metrics. The Metrics does not connect before the end of the first interval. NewMetrics
-// panics if its metric is already registered.
+// NewMetrics creates a Metrics. A new Metrics connects to the collector only at the end of the first interval.
+// NewMetrics panics if its metric is already registered.
 func NewMetrics(ctx context.Context, config MetricsConfig) (*Metrics, error) {
 	who, err := newResource(ctx, config.Node, config.Version)
 	if err != nil {
@@ -69,9 +69,9 @@ func NewMetrics(ctx context.Context, config MetricsConfig) (*Metrics, error) {
 	}, nil
 }
 
-// Run sends the metrics at each interval until ctx is done. Then Run sends them one last time, which takes less than a
-// second. An unreachable collector is not an error: Run reports the failure to the health board. The caller can call
-// Run only once.
+// Run sends the metrics at each interval until ctx is done. Then Run sends the metrics one last time, which takes less
+// than a second. An unreachable collector is not an error: Run reports the failure to the health board. The caller can
+// call Run only once.
 func (m *Metrics) Run(ctx context.Context) error {
 	m.config.Report(true, "nothing sent yet to "+m.config.Signal.Endpoint)
 	limit, cancel := context.WithCancel(context.WithoutCancel(ctx))

@@ -22,8 +22,8 @@ var ownerKeys = map[string]attribute.Key{
 	"CronJob":               semconv.K8SCronJobNameKey,
 }
 
-// ownerOf returns the attributes of the pod's owner and its rollout. ownerOf uses the names in the semantic
-// conventions if they exist.
+// ownerOf returns the attributes of the pod's owner and its rollout. If the semantic conventions define a name for an
+// attribute, ownerOf uses this name.
 func ownerOf(t timeline.Timeline) []attribute.KeyValue {
 	if t.Owner.Kind == "" {
 		return nil
@@ -43,9 +43,9 @@ func ownerOf(t timeline.Timeline) []attribute.KeyValue {
 }
 
 // rolloutOf returns the span context that the pods of one version of an owner share. By default, each pod's trace links
-// to this span context, and the agent sends no span with it. With --rollout-traces, the agent sends a span with this
-// span context as the parent of the pods' traces. rolloutOf returns an invalid span context for pods without an
-// owner and for static pods. The owner of a static pod's mirror is the node (kubelet: pod/mirror_client.go,
+// to the shared span context, and the agent sends no span that has the shared span context. With --rollout-traces, the
+// agent sends such a span as the parent of the pods' traces. rolloutOf returns an invalid span context for pods without
+// an owner and for static pods. The owner of a static pod's mirror is the node (kubelet: pod/mirror_client.go,
 // CreateMirrorPod), but the static pods of a node are not a rollout.
 func rolloutOf(t timeline.Timeline) trace.SpanContext {
 	if t.Owner.Kind == "" || t.Owner.Kind == "Node" {

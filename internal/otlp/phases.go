@@ -12,8 +12,8 @@ import (
 // phasesOf returns the phases as child spans of the start-up. Together, the phases cover the whole start-up.
 func phasesOf(t timeline.Timeline) []span { return layOut(t, t.Phases, rootKey) }
 
-// layOut returns phases as child spans. The argument "under" is the key of their parent span. The key of each child
-// begins with this key.
+// layOut returns phases as child spans. The argument "under" is the key of the phases' parent span. The key of each
+// child span begins with the key of the parent span.
 func layOut(t timeline.Timeline, phases []timeline.Span, under string) []span {
 	spans := make([]span, 0, len(phases))
 	for _, p := range phases {

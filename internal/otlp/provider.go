@@ -29,7 +29,7 @@ func newResource(ctx context.Context, node, version string) (*resource.Resource,
 			semconv.ServiceInstanceID(node), // unique, because a node has one agent
 			semconv.K8SNodeName(node),
 		),
-		resource.WithFromEnv(), // overrides the attributes above
+		resource.WithFromEnv(), // OTEL_RESOURCE_ATTRIBUTES overrides the attributes above
 	)
 	if err != nil {
 		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)
@@ -98,7 +98,7 @@ func (t *tracer) spans(i item) (spans []sdktrace.ReadOnlySpan, bytes int) {
 	under := map[string]context.Context{}
 	above, rollout := t.parentOf(of)
 	switch {
-	case i.kind != startUp: // the root span belongs to an earlier item; this item needs only its IDs
+	case i.kind != startUp: // the root span belongs to an earlier item; this item needs only the IDs of the root span
 		under[rootKey], _ = t.Start(withNaming(above, naming{own, of.ID(), rootKey}), rootKey)
 	case rollout != nil && rollout.IsRecording() && t.rollouts.isNew(rollout.SpanContext().TraceID()):
 		rollout.End(trace.WithTimestamp(of.SettledAt))

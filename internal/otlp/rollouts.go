@@ -11,13 +11,13 @@ import (
 const maxRollouts = 1024
 
 // The type "rollouts" remembers the rollouts whose span the agent has sent, so that the agent sends each span once. At
-// the limit, it forgets the oldest rollout. The type is not safe for concurrent use.
+// the limit, the type forgets the oldest rollout. The type is not safe for concurrent use.
 type rollouts struct {
 	sent  map[trace.TraceID]bool
 	order []trace.TraceID
 }
 
-// isNew reports whether the agent has not sent the span of a rollout yet. isNew also remembers the rollout as sent.
+// isNew returns true if the agent has not sent the span of a rollout yet. isNew also remembers the rollout as sent.
 func (r *rollouts) isNew(id trace.TraceID) bool {
 	if r.sent[id] {
 		return false

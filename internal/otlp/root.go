@@ -57,8 +57,8 @@ func failureOf(t timeline.Timeline) (kind, why string) {
 	return kind, why
 }
 
-// messageEvents returns the kubelet's Events as span events. Their attributes have the names of a Kubernetes
-// Event's fields.
+// messageEvents returns the kubelet's Events as span events. The attributes of these span events have the names of a
+// Kubernetes Event's fields.
 func messageEvents(t timeline.Timeline) []event {
 	events := make([]event, 0, len(t.EventMessage))
 	for _, s := range t.EventMessage {

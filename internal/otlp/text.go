@@ -11,8 +11,8 @@ import (
 
 const (
 	// maxText is the maximum length in bytes of a text that the agent sends. The longest image reference that a
-	// registry accepts has less than half this length: names have at most 255 bytes, tags 128 and digests 71
-	// (distribution/reference).
+	// registry accepts is shorter than half of maxText. A name has at most 255 bytes, a tag at most 128 bytes, and a
+	// digest at most 71 bytes (distribution/reference).
 	maxText = 1024
 	// maxTexts is the maximum number of texts in a list that the agent sends.
 	maxTexts = 128

@@ -70,8 +70,8 @@ type Traces struct {
 	limit context.Context // context of the current delivery; can end later than the context of Run
 }
 
-// NewTraces creates a Traces. The Traces does not connect until it has data to send. NewTraces panics if its
-// metrics are already registered.
+// NewTraces creates a Traces. A new Traces connects to the collector only when it has data to send. NewTraces panics if
+// its metrics are already registered.
 func NewTraces(ctx context.Context, config TracesConfig) (*Traces, error) {
 	from, err := newResource(ctx, config.Node, config.Version)
 	if err != nil {

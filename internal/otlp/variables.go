@@ -61,7 +61,7 @@ var metricVariables = []variable{
 	{histogramAggregation, oneOf(bucketHistogram, exponentialHistogram)},
 }
 
-// maxMilliseconds is the maximum accepted time. No useful wait for a collector is longer.
+// maxMilliseconds is the maximum accepted time. A longer wait for a collector is not useful.
 const maxMilliseconds = int(time.Hour / time.Millisecond)
 
 // isEndpoint checks an endpoint. Without this check, the exporters would silently ignore an invalid endpoint. Most
@@ -134,8 +134,8 @@ func isHeaders(value string) error {
 		httpguts.ValidHeaderFieldValue)
 }
 
-// isTransports reports whether the transport sets a header itself. If the variable HEADERS contained this header,
-// the transport would silently ignore the header, or the header would describe the request incorrectly (net/http,
+// isTransports reports whether the transport sets a header itself. The variable HEADERS must not contain such a header.
+// The transport would silently ignore the header, or the header would describe the request incorrectly (net/http,
 // reqWriteExcludeHeader; RFC 9110, 7.6.1; grpc-go, isReservedHeader).
 func isTransports(header string) bool {
 	switch name := strings.ToLower(header); name {
@@ -240,9 +240,10 @@ func (e *environment) checkClientKey(signal string) {
 }
 
 // checkInsecure records a contradiction between the variable INSECURE of a signal and the scheme of the signal's
-// endpoint. The specification defines INSECURE for endpoints without a scheme, which the exporters cannot use. For
-// an endpoint with a scheme, the exporters let INSECURE override the scheme. The exporters would then send traces
-// and keys unencrypted to an https:// endpoint, or use TLS with a server that does not support TLS.
+// endpoint. The specification defines INSECURE for endpoints without a scheme, which the exporters cannot use. For an
+// endpoint with a scheme, the exporters let INSECURE override the scheme. If INSECURE contradicted the scheme, the
+// exporters would send traces and keys unencrypted to an https:// endpoint, or use TLS with a server that does not
+// support TLS.
 func (e *environment) checkInsecure(signal string) {
 	address, endpoint := e.lookUp(signal, "ENDPOINT")
 	name, insecure := e.lookUp(signal, "INSECURE")

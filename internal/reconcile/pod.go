@@ -14,15 +14,15 @@ import (
 const (
 	askAgainFirst = time.Second
 	askAgainMax   = time.Minute
-	// askGap is the minimum time after a query before a change of the pod object causes another query. Most pods whose
-	// images are present need only two queries: on arrival, and when they are ready. If the change reports a new run of
-	// a container, the minimum time is askGapRuns, because a pod that is deleted without a grace period soon disappears
-	// from the runtime.
+	// askGap is the minimum time after a query before a change of the pod object causes another query. A pod whose
+	// images are present usually needs only two queries: one when the pod arrives, and one when the pod is ready. If
+	// the change reports a new run of a container, the minimum time is askGapRuns, because a pod that is deleted
+	// without a grace period soon disappears from the runtime.
 	askGap     = time.Second
 	askGapRuns = 200 * time.Millisecond
-	// askAboutPulls is the minimum time between queries that check whether a pod can already pull. These queries have
-	// no back-off, because a forged Event can hide the image that other pods wait for. Only the runtime's answer
-	// refutes a forged Event.
+	// askAboutPulls is the minimum time between queries that check whether a pod can already pull. The agent repeats
+	// such a query without back-off, because a forged Event can hide the image that other pods wait for. Only the
+	// runtime's answer refutes a forged Event.
 	askAboutPulls = 2 * time.Second
 )
 
@@ -31,12 +31,13 @@ type pod struct {
 	evidence *timeline.Evidence // evidence of the start-up; nil after the start-up is settled
 	settled  timeline.Timeline
 
-	// reported is true if a previous agent has reported the start-up, or if another mirror represents the start-up.
-	// The API shows this start-up, but the agent does not report it again.
+	// reported is true if a previous agent has reported the start-up, or if another mirror represents the start-up. The
+	// API shows a reported start-up, but the agent does not report the start-up again.
 	reported bool
 	restored bool // true if a previous agent saw the pod
 	late     bool // true if the agent first saw the pod in a list
-	// arrivedAt is the time at which the pod watch delivered the new pod. arrivedAt is zero for other pods.
+	// arrivedAt is the time at which the pod watch delivered the new pod. arrivedAt is zero if a list delivered the pod
+	// first, or if the pod is static.
 	arrivedAt time.Time
 
 	ephemeral *timeline.EphemeralEvidence // evidence of ephemeral containers; nil without containers to follow
@@ -167,7 +168,8 @@ func (r *Reconciler) meet(uid string, scope timeline.Scope) *pod {
 	return p
 }
 
-// countStarting changes the number of starting pods. Sampling of the node runs while this number is positive.
+// countStarting changes the number of starting pods. The agent samples the node while the number of starting pods is
+// positive.
 func (r *Reconciler) countStarting(by int) {
 	before := r.starting
 	r.starting += by
@@ -235,9 +237,9 @@ func (r *Reconciler) requestRuntime(object timeline.Pod, requests timeline.Reque
 }
 
 // mayAsk reports whether the agent can query the runtime now. A change of the pod object is a reason for a query. Most
-// changes of a starting pod come in quick succession, and the runtime keeps its timestamps, so most queries can wait.
-// Two queries cannot wait. One query asks which images are on the node before the kubelet pulls them. The other query
-// comes at the end of the start-up.
+// queries can wait, because a starting pod changes often and the runtime keeps its timestamps. The query about the
+// node's images cannot wait, because the kubelet soon pulls the absent images. The query at the end of the start-up
+// also cannot wait.
 func (p *pod) mayAsk(requests timeline.Requests, now time.Time) bool {
 	since := now.Sub(p.askedAt)
 	if p.asked > 0 {
@@ -268,8 +270,8 @@ func (r *Reconciler) watchEvents(p *pod, object timeline.Pod) {
 }
 
 // settle makes the pod's timeline final and reports it once. The agent does not report a start-up that was complete
-// before the agent first saw the pod, because a previous agent might have reported it. The API still shows this
-// start-up.
+// before the agent first saw the pod, because a previous agent might have reported it. The API still shows a start-up
+// that the agent does not report.
 func (r *Reconciler) settle(p *pod, now time.Time) {
 	object := p.evidence.Pod()
 	p.requestsEvents = false

@@ -10,7 +10,7 @@ import (
 // for a long time.
 const eventsWindow = 5 * time.Minute
 
-// restoreEvents sets eventsUntil. The agent reports only Events after this time.
+// restoreEvents sets eventsUntil. The agent reports only Events after the time eventsUntil.
 func (r *Reconciler) restoreEvents() {
 	now := r.config.Now()
 	r.eventsUntil = r.config.Restored.EventsUntil
@@ -51,9 +51,9 @@ func (r *Reconciler) observePostStartup(p *pod, o timeline.Observation) {
 	}
 }
 
-// reportEvent reports an Event once. The kubelet creates Events sequentially, and the API server sends them in this
-// order. So an Event is new if its time is after the latest reported Event, even if a previous agent reported that
-// Event.
+// reportEvent reports an Event once. The kubelet creates Events sequentially, and the API server sends the Events in
+// the order of their creation. So an Event is new if its time is after the latest reported Event, even if a previous
+// agent reported that Event.
 func (r *Reconciler) reportEvent(p *pod, o timeline.EventSeen) {
 	message, dated := timeline.MessageOf(o)
 	if !r.config.Follow.Events || !dated || !message.At.After(r.eventsUntil) || !message.At.After(p.settled.SettledAt) {

@@ -1,6 +1,6 @@
-// Package reconcile owns all evidence of the agent. The goroutine in Run applies observations to the evidence of
-// each pod, and passes the requests of the timelines to the sources. The goroutine reports every settled timeline
-// at most once. The package imports no source and no exporter: cmd/agent connects sources through interfaces, and
+// Package reconcile owns all evidence of the agent. The goroutine in Run applies observations to the evidence of each
+// pod, and passes the requests of the timelines to the sources. This goroutine also reports every settled timeline at
+// most once. The package imports no source and no exporter: cmd/agent connects sources through interfaces, and
 // exporters through reports.
 package reconcile
 
@@ -36,9 +36,8 @@ type Config struct {
 	Scope   timeline.Scope
 	Sources Sources
 	Follow  Follow
-	// Report receives every report. For one pod, Partial comes before Settled, PostStartup comes after Settled,
-	// Terminated comes after all of them, and Forgotten is the last report. Changed and EphemeralPulled can come at
-	// any time before Forgotten.
+	// Report receives every report. The reports about one pod have this order: Partial, Settled, PostStartup,
+	// Terminated, Forgotten. Changed and EphemeralPulled can come at any time before Forgotten.
 	Report func(Report)
 	// Restored is the state that a previous agent saved. Keeper saves the state for the next agent, and is optional.
 	Restored Restored
@@ -52,7 +51,8 @@ type Config struct {
 type Sources interface {
 	// RequestRuntime requests one timeline.RuntimeSeen about the pod. Repeated requests are harmless.
 	RequestRuntime(timeline.RuntimeRequest)
-	// PodStarting announces a pod that has just arrived. A call of WatchEvents for this pod can follow.
+	// PodStarting announces a pod that has just arrived. After PodStarting, the Reconciler can call WatchEvents for the
+	// announced pod.
 	PodStarting()
 	// WatchEvents starts the stream of timeline.EventSeen about a pod, and UnwatchEvents ends it.
 	WatchEvents(timeline.EventWatch)
@@ -84,7 +84,7 @@ type Keeper interface {
 	Kept(uid string) bool
 	// EventsUntil receives the time that becomes Restored.EventsUntil of the next agent.
 	EventsUntil(time.Time)
-	// Gone receives the UIDs of deleted pods, after their start-up was reported as Settled.
+	// Gone receives the UID of a deleted pod, after the pod's start-up was reported as Settled.
 	Gone(uid string)
 }
 
@@ -96,8 +96,8 @@ const (
 	// Changed means that the pod changed, so the method Some would return a different timeline. The passage of time
 	// alone is not a change. Only the UID of the timeline is set. Changed is frequent, so its handling must be cheap.
 	Changed ReportKind = iota
-	// Partial means that a start-up in progress changed. Each pod has at most one Partial report per second. Changes
-	// within this second cause one report at the end of the second.
+	// Partial means that a start-up in progress changed. Each pod has at most one Partial report per second. If a pod
+	// changes several times within a second, one report at the end of the second covers all changes.
 	Partial
 	// Settled means that the agent observed the end of a start-up. Each start-up has exactly one Settled report.
 	Settled
@@ -240,7 +240,8 @@ func (r *Reconciler) Present(ctx context.Context) ([]timeline.Timeline, error) {
 	})
 }
 
-// Some returns the timelines of those given pods that are on the node, in no particular order.
+// Some returns the timelines of the pods with the given UIDs, in no particular order. Some skips pods that are not on
+// the node.
 func (r *Reconciler) Some(ctx context.Context, uids []string) ([]timeline.Timeline, error) {
 	return ask(ctx, r, "some pods", func() []timeline.Timeline {
 		some := make([]timeline.Timeline, 0, len(uids))

@@ -64,14 +64,14 @@ func (r *Reconciler) restore() {
 		switch {
 		case gone[uid]:
 			r.forget(uid, p)
-		case !p.evidence.Settled(scope.ResumedAt): // the first tick settles the other pods, with a known skew
+		case !p.evidence.Settled(scope.ResumedAt): // settled start-ups wait for the first tick, with a known skew
 			r.advance(p)
 		}
 	}
 }
 
-// restorePulls adds the pulls in saved Events to the pull log. Other pods might wait for these pulls or use their
-// content. Earlier pulls, even pulls of other pods, determine the start of a failed pull.
+// restorePulls adds the pulls in saved Events to the pull log. Another pod might wait for a saved pull, or use the
+// content of a saved pull. Earlier pulls, even pulls of other pods, determine the start of a failed pull.
 func (r *Reconciler) restorePulls(events []timeline.EventSeen) {
 	slices.SortStableFunc(events, func(a, b timeline.EventSeen) int { return a.ArrivedAt.Compare(b.ArrivedAt) })
 	for _, event := range events {

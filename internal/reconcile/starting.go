@@ -7,8 +7,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// lingerTime is the time after a start-up during which a pod still counts as starting. Readers combine the pods
-// with other data, and this data can be older than the end of the start-up.
+// lingerTime is the time after a start-up during which a pod still counts as starting. Readers of the starting pods
+// combine the pods with other data, which can be older than the end of the start-up.
 const lingerTime = 5 * time.Second
 
 // Starting returns the pods that are starting or completed their start-up within the last seconds (lingerTime).
@@ -18,7 +18,7 @@ func (r *Reconciler) Starting(ctx context.Context) ([]timeline.Timeline, error) 
 }
 
 // cachedStarting is the latest result of Starting. On a node with many starting pods, each result takes milliseconds,
-// and the collectors of one scrape request it several times. Each observation and each tick drop the cached result.
+// and the collectors of one scrape request it several times. Each observation and each tick removes the cached result.
 type cachedStarting struct {
 	starting []timeline.Timeline // cached timelines; nil without a cached result
 	at       time.Time
