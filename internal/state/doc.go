@@ -1,15 +1,15 @@
 // Package state owns the file through which an agent passes its data to the next agent on the node. The data consists
 // of the observations of unreported start-ups and the UIDs of the reported pods. An agent that is killed loses at most
-// its latest observations, and the sources repeat most of these.
+// its latest observations, and the sources repeat most of the lost observations.
 //
 // Open reads the file when the agent starts. A Keeper then holds the data, and writes the data from the goroutine of
 // Keeper.Run. Reconcile and the sinks call the Keeper from any goroutine, and never wait for the disk.
 //
 // # What survives
 //
-// The same observations result in the same evidence, in any order and even if some occur several times. So the file
-// holds observations in the stable format of package recording, not the internals of the evidence. An agent can
-// therefore read the file of another version. For each pod, the file holds the observations that added evidence,
+// The same observations result in the same evidence, in any order, and even if some observations occur several times.
+// So the file holds observations in the stable format of package recording, not the internals of the evidence. An agent
+// can therefore read the file of another version. For each pod, the file holds the observations that added evidence,
 // and the latest pod object.
 //
 // # The order
@@ -27,8 +27,9 @@
 //   - a recording of the start-ups in progress
 //   - an end line with a checksum of all previous lines of the file
 //
-// The first section contains all data at its time. Each save appends a section with the changes, because a node saves
-// several times per second while pods start. When the appended sections become large, a save replaces the whole file by
-// one section. A reader ignores an unfinished section at the end, because an agent can be killed while it appends a
-// section. If an agent cannot read a file for any other reason, the agent ignores the whole file.
+// The first section contains all data that the Keeper had when it wrote the section. Each save appends a section with
+// the changes, because a node saves several times per second while pods start. When the appended sections become large,
+// a save replaces the whole file by one section. A reader ignores an unfinished section at the end, because an agent
+// can be killed while it appends a section. If an agent cannot read a file for any other reason, the agent ignores the
+// whole file.
 package state

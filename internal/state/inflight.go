@@ -5,8 +5,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Limits of the file. A start-up requires about ten observations of 1 KiB. Only a crash loop exceeds the limit. In
-// this case, the file holds the beginning of the crash loop. A node has about a hundred pods.
+// Limits of the file. A start-up requires about ten observations of 1 KiB. Only a crash loop exceeds the limits of one
+// pod. If a crash loop exceeds these limits, the file holds the beginning of the crash loop. A node has about a hundred
+// pods.
 const (
 	maxObservations = 256 // maximum number of new observations of one pod
 	maxPodBytes     = 256 << 10
@@ -21,7 +22,7 @@ const (
 )
 
 // inFlight is the saved data of one pod that is starting or being deleted. The lock of the keeper guards the first
-// group of fields. Only the goroutine that saves uses the second group.
+// group of fields. Only the goroutine that saves uses the second group of fields.
 type inFlight struct {
 	fresh       []freshObservation
 	news        int  // number of new observations

@@ -33,7 +33,7 @@ func (d dir) lock() (io.Closer, error) {
 
 // append appends the lines to the file. If the file does not have the given size, another program has changed the file,
 // and append fails. If the agent is killed during append, the file ends with an unfinished section. append does not
-// flush the lines to the disk, because after a power failure, no pod of the node is starting any more.
+// flush the lines to the disk, because a power failure also ends all start-ups on the node.
 func (d dir) append(lines [][]byte, size int64) error {
 	// Without O_NONBLOCK, opening a pipe would block forever.
 	file, err := os.OpenFile(d.file(), os.O_WRONLY|os.O_APPEND|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
@@ -52,7 +52,7 @@ func (d dir) append(lines [][]byte, size int64) error {
 
 // replace atomically replaces the content of the file with the lines. If the agent is killed at any time, either the
 // older or the newer file exists. replace writes the lines to the disk before the rename. If the power fails before the
-// rename is on the disk, the older file remains. A kill of the agent before the save would lose the same data.
+// rename is on the disk, the older file remains. The same data would be lost if the agent were killed before the save.
 func (d dir) replace(lines [][]byte) error {
 	pending, err := renameio.NewPendingFile(d.file(), renameio.WithTempDir(d.path),
 		renameio.WithStaticPermissions(0o600))

@@ -23,8 +23,8 @@ const (
 	Denied  Verdict = "denied"
 )
 
-// guard passes a request to the handler "next" if the function "access" allows the request. If this function is nil,
-// guard passes on all requests.
+// guard passes a request to the handler "next" if the function "access" allows the request. If the function "access" is
+// nil, guard passes on all requests.
 func guard(access Access, logger *zap.Logger, next http.Handler) http.Handler {
 	if access == nil {
 		return next

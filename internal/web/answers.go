@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// maxAnswer limits the size of one response in memory, after compression. A list of 500 start-ups, or the metrics
-	// of a node with 500 pods, has a quarter of this size without compression.
+	// maxAnswer limits the size of one response in memory, after compression. Even without compression, a list of 500
+	// start-ups needs only a quarter of maxAnswer. The metrics of a node with 500 pods have the same size.
 	maxAnswer = 8 << 20
 	// maxHeld limits the total size of all responses in memory. The agent's memory limit is 90 MiB, and the agent
 	// itself uses half of this memory. maxHeld is less than half of the remaining 45 MiB, because the creation of
@@ -22,16 +22,17 @@ const (
 
 const (
 	// stalledAfter is the time without progress after which a response counts as stalled. Another response can then
-	// take the memory of the stalled response. A network with 300 KB/s transfers one part (writtenAtOnce) in this
-	// time.
+	// take the memory of the stalled response. In the time stalledAfter, a network with 300 KB/s transfers one part of
+	// a response (writtenAtOnce).
 	stalledAfter = 50 * time.Millisecond
-	// stalledReader replaces stalledAfter for a client that has read earlier responses. stalledReader is longer,
-	// because a node without free CPU sometimes delays such a client by a second.
+	// stalledReader replaces stalledAfter for a client that has read earlier responses. stalledReader is longer than
+	// stalledAfter, because a node without free CPU sometimes delays a client by a second.
 	stalledReader = 2 * time.Second
 	// writtenAtOnce is the size of a part of a response, in bytes. The agent records the progress after each part.
 	writtenAtOnce = 16 << 10
-	// refusedAfterCut is the time for which the agent remembers that it cut off a response to a client. During this
-	// time, the client's requests do not wait for a slot. If no slot is free, the agent refuses them immediately.
+	// refusedAfterCut is the time for which the agent remembers that it cut off a response to a client. During the time
+	// refusedAfterCut, the client's requests do not wait for a slot. If no slot is free, the agent refuses such a
+	// request immediately.
 	refusedAfterCut = 30 * time.Second
 	// rememberedReader is the time for which the agent remembers that a client reads its responses. This time is
 	// longer than a scrape interval.
@@ -61,7 +62,7 @@ func newAnswers(dropped counters) *answers {
 type reader struct{ cutAt, readAt atomic.Int64 }
 
 // isReader reports whether a client read a response recently, and the agent cut off no response to this client
-// recently. The server reserves a slot for such clients.
+// recently. The server reserves a slot for clients that read their responses.
 func (a *answers) isReader(client netip.Prefix) bool {
 	r, now := a.readers.Of(client), time.Now().UnixNano()
 	return now-r.readAt.Load() < int64(rememberedReader) && now-r.cutAt.Load() >= int64(rememberedReader)

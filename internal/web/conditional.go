@@ -10,9 +10,9 @@ import (
 // packedSuffix is the end of a compressed response's ETag. The ETag of the uncompressed response lacks this suffix.
 const packedSuffix = "-gzip"
 
-// answerJSON writes a response with an ETag, or status 304 if the client already has this response. Clients can
-// store this response, but must revalidate it before each use. Clients must not store any other responses except
-// the page's files.
+// answerJSON writes a response with an ETag, or status 304 if the client already has this response. Clients can store a
+// response with an ETag, but must revalidate the response before each use. Of all other responses, clients can store
+// only the page's files.
 func answerJSON(w http.ResponseWriter, r *http.Request, text []byte) {
 	sum := sha256.Sum256(text)
 	tag := hex.EncodeToString(sum[:12])

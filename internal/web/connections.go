@@ -25,8 +25,8 @@ const (
 	// Connections through kubectl port-forward also count as connections from the node.
 	guaranteedNearby = 4
 	// takeRate and takeBurst limit the connections that a client below its guaranteed number can take from other
-	// clients. takeRate is a number per second, and takeBurst is the number at the same time. A scraper thus has
-	// the time to send its request, even if many clients keep reconnecting.
+	// clients. takeRate is a number per second, and takeBurst is the number at the same time. Because of these limits,
+	// a scraper has enough time to send its request, even if many clients keep reconnecting.
 	takeRate, takeBurst = 1, guaranteedPerClient
 	// reservedForNearby is the number of connections from the agent's own node that never yield to clients from
 	// elsewhere. Four connections are enough: two for each of the kubelet's two probes.
@@ -107,8 +107,9 @@ func (l *fairListener) enter(conn net.Conn) (taken, yielded *counted) {
 }
 
 // yieldsTo returns a function that selects the connections that can yield to c. The argument "have" is the current
-// number of connections of c's client. If this client is below its guaranteed number, any connection can yield.
-// Otherwise, a connection yields only if its client still has more connections afterwards.
+// number of connections of c's client. While c's client is below its guaranteed number and within takeRate, every
+// connection can yield, except for reserved connections (reservedForNearby). In all other cases, a connection can yield
+// only if its client has at least two connections more than c's client.
 func (l *fairListener) yieldsTo(c *counted, have int) func(*counted) bool {
 	sure, near := guaranteedPerClient, 0
 	if c.near {
@@ -141,8 +142,9 @@ func (l *fairListener) least(may func(*counted) bool) *counted {
 }
 
 // yieldsBefore reports whether the connection in the argument "a" yields before the connection in the argument "b". The
-// less useful connection yields first. If the use is equal, the connection of the client with more connections yields
-// first. If this number is equal too, the connection that has been longer in its state yields first.
+// less useful connection yields first. If both connections are equally useful, the connection of the client with more
+// connections yields first. If both clients also have the same number of connections, the connection that has been
+// longer in its state yields first.
 func (l *fairListener) yieldsBefore(a, b *counted, now time.Time) bool {
 	if p, q := a.rank(now), b.rank(now); p != q {
 		return p < q
@@ -181,8 +183,8 @@ const (
 )
 
 const (
-	// waitingYoung is the time in which a client should send its first request. After this time, the connection is
-	// less useful than an idle connection.
+	// waitingYoung is the time in which a client should send its first request. A connection that has waited longer for
+	// its first request is less useful than an idle connection.
 	waitingYoung = time.Second
 	// answeringYoung is the time within which most responses end, even on a slow network.
 	answeringYoung = 2 * time.Second

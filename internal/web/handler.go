@@ -22,7 +22,7 @@ const (
 	snapshotPatience = 3 * time.Second
 )
 
-// newProbes registers the paths that the kubelet probes. These paths need no authentication.
+// newProbes registers the paths that the kubelet probes. The probed paths need no authentication.
 func newProbes(config Config) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/livez", livez)

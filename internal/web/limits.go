@@ -29,8 +29,9 @@ const (
 	requestPatience = 2 * time.Second
 )
 
-// maxClients is the number of clients that the limits distinguish. Beyond this number, the server forgets the
-// client whose latest request is the oldest. A node has a few hundred pods. Each client takes about 200 bytes.
+// maxClients is the number of clients that the limits distinguish. If there are more than maxClients clients, the
+// server forgets the client whose latest request is the oldest. A node has a few hundred pods. Each client takes about
+// 200 bytes.
 const maxClients = 1024
 
 // The type "limits" refuses requests that exceed a limit. The type is safe for concurrent use.

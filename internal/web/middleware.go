@@ -55,7 +55,8 @@ func readOnly(next http.Handler) http.Handler {
 	})
 }
 
-// The function "plain" reports whether a path is clean. For other paths, the mux would redirect to the clean path.
+// The function "plain" reports whether a path is clean. If a path is not clean, the mux would redirect the client to
+// the clean path.
 func plain(p string) bool {
 	return p == "/" || path.Clean(p) == strings.TrimSuffix(p, "/")
 }

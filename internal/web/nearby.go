@@ -12,12 +12,12 @@ import (
 
 // The type "nearby" lists addresses from which the agent's own node connects, so that the agent recognizes the kubelet.
 // If the agent has an address of the pod network, the node usually connects from the gateway's address. On the host
-// network, the node connects from the agent's own address. The method "has" also accepts this address. If a local
-// client has an address that is not in the list, the only effect is that this client has fewer guaranteed connections.
+// network, the node connects from the agent's own address, which the method "has" also accepts. If a local client has
+// an address that is not in the list, the only effect is that the client has fewer guaranteed connections.
 type nearby []netip.Addr
 
-// newNearby reads the gateways from the kernel's routing table. newNearby returns no gateways if the kernel has no
-// such table.
+// newNearby reads the gateways from the kernel's routing table. If newNearby cannot read the routing table, newNearby
+// returns no gateways.
 func newNearby() nearby {
 	routes, _ := os.ReadFile("/proc/net/route")
 	var gateways nearby

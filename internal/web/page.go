@@ -9,7 +9,7 @@ import (
 	"github.com/podlapse/podlapse/internal/page"
 )
 
-// handlePage registers the page's files. These files require the same access as the API.
+// handlePage registers the page's files. Clients need the same access to the page's files as to the API.
 func handlePage(mux *http.ServeMux, p page.Page) {
 	mux.Handle("/page/{version}/{file}", packed(func(w http.ResponseWriter, r *http.Request) {
 		file, ok := p.File(r.PathValue("file"))
@@ -22,8 +22,8 @@ func handlePage(mux *http.ServeMux, p page.Page) {
 	}))
 }
 
-// root serves the page to browsers, and the list of paths to all other clients. The list contains no data of the
-// node.
+// root serves the page to browsers, and the list of paths to all other clients. The list of paths contains no data of
+// the node.
 func root(p page.Page, access func(http.Handler) http.Handler) http.Handler {
 	shown := access(packed(func(w http.ResponseWriter, _ *http.Request) { writeFile(w, p.Index) }))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

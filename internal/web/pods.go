@@ -156,9 +156,9 @@ func fileName(record api.Record) string {
 	return string(name)
 }
 
-// requestedPod returns the pod that a request names. If the request has a UID, requestedPod returns the pod with
-// this UID. Otherwise, requestedPod returns the latest pod with this name. If the agent knows no such pod,
-// requestedPod writes an error response and returns false.
+// requestedPod returns the pod that a request names. If the request has a UID, requestedPod returns the pod with this
+// UID. If the request has no UID, requestedPod returns the latest pod with the name in the request. If the agent does
+// not know the pod, requestedPod writes an error response and returns false.
 func (a readAPI) requestedPod(w http.ResponseWriter, r *http.Request) (startUp, bool) {
 	if _, ok := a.parseQuery(w, r, nil, "uid"); !ok {
 		return startUp{}, false

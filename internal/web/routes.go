@@ -35,7 +35,7 @@ type readAPI struct {
 	viewers *shares
 }
 
-// handleAPI registers every path of the API. docs/openapi.json describes these paths.
+// handleAPI registers every path of the API. docs/openapi.json describes the paths of the API.
 func handleAPI(mux *http.ServeMux, config Config, limits *limits) {
 	a := readAPI{Config: config, viewers: newShares(viewersPerClient)}
 	snapshots := newSlots(snapshotsAtOnce)

@@ -40,8 +40,8 @@ type Config struct {
 	// Access guards all paths except the probes and the list of paths. If Access is nil, the server checks no
 	// tokens.
 	Access Access
-	// With LocalOnly, only clients on loopback can read data with the names of pods. Metrics and probes stay open.
-	// LocalOnly has no effect if Access is set.
+	// With LocalOnly, only clients on loopback can read data with the names of pods. Metrics and probes stay open to
+	// every client. LocalOnly has no effect if Access is set.
 	LocalOnly bool
 	// Hosts are additional host names for requests over loopback, for example through a proxy in the same pod. The
 	// host localhost and IP addresses are always valid.

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// heartbeat is the maximum time between two writes to a stream. The agent writes an empty comment after this
-	// time, so that proxies keep the connection open.
+	// heartbeat is the time without events after which the agent writes an empty comment to a stream, so that proxies
+	// keep the connection open.
 	heartbeat = 15 * time.Second
 	// patience is the maximum time for a viewer to read written events.
 	patience = 10 * time.Second
@@ -85,7 +85,7 @@ type outlet struct {
 
 // follow sends events to the viewer until an error occurs. follow returns this error.
 func (o *outlet) follow(ctx context.Context, viewer *live.Viewer, f filter.Filter) error {
-	// The server sets a read deadline for each request. This deadline would end the stream. An error means that the
+	// The server sets a read deadline for each request, and the deadline would end the stream. An error means that the
 	// connection is closed, so that the next write fails too.
 	_ = o.control.SetReadDeadline(time.Time{})
 	if err := o.write([]byte("retry: 2000\n\n")); err != nil {
@@ -131,9 +131,9 @@ func (o *outlet) next(ctx context.Context, viewer *live.Viewer) ([]*live.Event, 
 }
 
 // choose returns the frame that a viewer with this filter gets for an event. choose returns nil if the viewer gets no
-// frame. If the namespace or the name of the pod does not match, the pod never matched, because these never change. If
-// only other properties do not match, such as the labels, the pod can have matched before. So the frame tells the
-// viewer to remove the pod.
+// frame. If the namespace or the name of the pod does not match, the pod never matched, because namespaces and names of
+// pods never change. If only other properties do not match, such as the labels, the pod can have matched before. So the
+// frame tells the viewer to remove the pod.
 func choose(e *live.Event, f filter.Filter) ([]byte, error) {
 	if e.Kind != live.KindPod && e.Kind != live.KindGone {
 		return e.Frame(), nil

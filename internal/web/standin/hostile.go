@@ -34,8 +34,8 @@ func megabyte(attack string) string {
 }
 
 // hostileStartUps returns timelines with an attack in every field of untrusted text. Real evidence does not create such
-// timelines, because the API server validates names, and the core shortens messages. The page must not rely on these
-// checks.
+// timelines, because the API server validates names, and the core shortens messages. The page must not rely on the
+// checks of the API server and the core.
 func hostileStartUps() []timeline.Timeline {
 	var all []timeline.Timeline
 	for n, attack := range attacks() {
