@@ -158,7 +158,7 @@ func (a *answerer) containerStatus(
 	}
 	switch state.GetState() {
 	case runtimeapi.ContainerState_CONTAINER_RUNNING, runtimeapi.ContainerState_CONTAINER_EXITED:
-		a.statuses.Add(listed.GetId(), &runtimeapi.ContainerStatus{ // the other fields are large
+		a.statuses.Add(listed.GetId(), &runtimeapi.ContainerStatus{ // without the large fields
 			State: state.GetState(), StartedAt: state.GetStartedAt(), FinishedAt: state.GetFinishedAt(),
 			ExitCode: state.GetExitCode(),
 		})
@@ -166,8 +166,8 @@ func (a *answerer) containerStatus(
 	return state, nil
 }
 
-// ifBroken returns err if the runtime did not respond. For every other error, ifBroken returns nil. Then the answer
-// omits an optional part, and the agent does not retry the request.
+// ifBroken returns err if the runtime did not respond. For every other error, ifBroken returns nil, so that the answer
+// only omits an optional part and the agent does not retry the request.
 func ifBroken(err error) error {
 	switch status.Code(err) {
 	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled:

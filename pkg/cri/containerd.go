@@ -58,7 +58,7 @@ func (s *storeSet) absentStores() (names, costs []string) {
 // sandboxStamps holds the timestamps of one sandbox in containerd's sandbox store.
 type sandboxStamps struct {
 	begunAt, runningAt             time.Time
-	imageResolvedAt, imagePulledAt time.Time // of the sandbox image; zero if its pull was not part of the creation
+	imageResolvedAt, imagePulledAt time.Time // times of the sandbox image's pull; zero if the creation included no pull
 	imageKnown                     bool      // the agent knows whether containerd pulled the image
 }
 

@@ -18,7 +18,7 @@ type degradable struct {
 	costs   string // the effect of a missing feature
 }
 
-// The method "set" sets all fields. If this method does not enable the feature, the feature stays disabled.
+// The method "set" sets all fields. If the argument "enabled" is false, the feature stays disabled.
 func (d *degradable) set(enabled bool, logger *zap.Logger, name, costs string) {
 	d.logger, d.name, d.costs = logger, name, costs
 	d.enabled.Store(enabled)
@@ -35,8 +35,9 @@ func (d *degradable) disable() {
 	}
 }
 
-// forgive returns err only if the runtime did not respond. All other errors only remove details from the answer: the
-// store does not have the object, has an internal error, or is missing. forgive disables a missing store.
+// forgive returns err only if the runtime did not respond. For all other errors, forgive returns nil, and the answer
+// only lacks details. Such an error means that the store does not contain the object, has an internal error, or is
+// missing. forgive disables a missing store.
 func (d *degradable) forgive(err error) error {
 	return ifBroken(d.unlessMissing(err))
 }

@@ -76,7 +76,7 @@ func (s *session) match(
 }
 
 // unmatchedDownloads returns downloads for the blobs that belong to no known image. Each manifest is a separate
-// download, because its contents are not known yet. All other blobs together are one download.
+// download, because its contents are not known yet. All blobs that are not manifests together form one download.
 func unmatchedDownloads(running map[digest.Digest]ingest, matched map[digest.Digest]bool) []imagepull.Download {
 	var found []imagepull.Download
 	var rest imagepull.Download

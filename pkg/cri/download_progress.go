@@ -37,7 +37,7 @@ func (l *look) progressOf(
 	}
 	download := imagepull.Download{Digest: image.manifest.String(), Blobs: len(own), Complete: true}
 	known := true
-	var unpackedAt time.Time // when the last layer without a blob was unpacked; the layer arrived earlier
+	var unpackedAt time.Time // when the last layer without a blob was unpacked, after its arrival
 	for _, part := range image.parts() {
 		i, runs := own[part.digest]
 		if runs {
@@ -90,8 +90,8 @@ func (l *look) isOver(ctx context.Context, image imageContents, begun bool) (boo
 }
 
 // ownBlobs returns the blobs that containerd is downloading and that the image needs. An image does not need a blob
-// that containerd has already unpacked for the image. If containerd downloads this blob again, the download is for
-// another image.
+// that containerd has already unpacked for the image. If containerd downloads an unpacked blob again, the download is
+// for another image.
 func (l *look) ownBlobs(ctx context.Context, image imageContents) (map[digest.Digest]ingest, error) {
 	own := map[digest.Digest]ingest{}
 	for _, part := range image.parts() {

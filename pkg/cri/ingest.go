@@ -21,11 +21,11 @@ const (
 	// core/remotes/docker/handler.go).
 	sourceLabel = "containerd.io/distribution.source."
 
-	// abandonedAfter is the time without progress after which an ingest no longer counts as running. containerd
-	// aborts a pull after 5 min without progress (image_pull_progress_timeout) and removes the pull's ingests within
-	// seconds. The ingests of a killed containerd stay for a day.
+	// abandonedAfter is the time without progress after which an ingest no longer counts as running. containerd aborts
+	// a pull after 5 min without progress (image_pull_progress_timeout) and removes the pull's ingests within seconds.
+	// If containerd is killed, its ingests remain for a day.
 	abandonedAfter = 10 * time.Minute
-	maxIngests     = 1024 // maximum number at the same time; containerd downloads three layers of an image in parallel
+	maxIngests     = 1024 // maximum number of ingests; containerd downloads three layers of an image in parallel
 	maxDownloads   = 64   // maximum number of manifests at the same time
 	// maxUnlabelled limits the number of manifests without layer labels that the agent reads.
 	maxUnlabelled = 8
@@ -129,8 +129,8 @@ func (m *manifestsOf) add(info *contentapi.Info) {
 }
 
 // sourceOf returns the registry and the repository of a blob. If the labels name several registries, both results are
-// empty. If the labels name several repositories of one registry, the repository is empty. In both cases, the labels
-// do not show which pull is in progress.
+// empty. If the labels name several repositories of one registry, the repository is empty. If the labels name several
+// registries or repositories, the labels do not show which pull is in progress.
 func sourceOf(labels map[string]string) (registry, repository string) {
 	hosts := 0
 	for key, value := range labels {

@@ -138,8 +138,8 @@ func (a *answerer) readBlob(ctx context.Context, blob digest.Digest) ([]byte, er
 
 // The method "snapshotter" returns the name of the snapshotter that holds the image with the given config. Several
 // snapshotters can hold the image, because a runtime class can have its own snapshotter. The default snapshotter has
-// priority. Otherwise, the result is the first snapshotter by name. If no snapshotter is known, the result is the
-// default snapshotter.
+// priority. If the default snapshotter does not hold the image, the result is the first snapshotter by name. If no
+// snapshotter is known, the result is the default snapshotter.
 func (a *answerer) snapshotter(ctx context.Context, config digest.Digest) (string, error) {
 	info, err := a.blob(ctx, config)
 	if err != nil {

@@ -87,9 +87,9 @@ func parseDiffIDs(data []byte) ([]digest.Digest, error) {
 	return c.RootFS.DiffIDs, nil
 }
 
-// chainIDs returns the name of each layer's snapshot, in the order of the manifest. chainIDs returns nil if the
-// number of diff IDs differs from the number of layers. containerd unpacks only blobs with a layer type, and
-// unpacks nothing if the numbers differ (core/unpack/unpacker.go).
+// chainIDs returns the name of each layer's snapshot, in the order of the manifest. chainIDs returns nil if the image's
+// config does not list one diff ID for each layer. containerd unpacks only blobs with a layer type, and unpacks nothing
+// if the number of diff IDs differs from the number of these blobs (core/unpack/unpacker.go).
 func (d document) chainIDs(diffIDs []digest.Digest) []digest.Digest {
 	var places []int
 	for i, l := range d.Layers {

@@ -19,8 +19,8 @@ const (
 
 // openRequest is the open request about one pod. The mutex of pending protects openRequest.
 type openRequest struct {
-	// This field is empty while a worker runs the request. If a caller repeats the request in the meantime, this field
-	// contains the repetition.
+	// The field "request" is empty while a worker runs the request. If a caller repeats the request in the meantime,
+	// the field "request" contains the repeated request.
 	request   timeline.RuntimeRequest
 	askedAt   time.Time // time of the latest request
 	notBefore time.Time // earliest time of the next attempt, after a failure
@@ -146,8 +146,8 @@ func (p *pending) nudge() {
 }
 
 // merge combines a request with an earlier request about the same pod. Each list contains each reference once, the
-// earlier references first, and at most maxImages references. Below this limit, every reference in Layers is also in
-// Images.
+// earlier references first, and at most maxImages references. If Images has fewer than maxImages references, every
+// reference in Layers is also in Images.
 func merge(request, earlier timeline.RuntimeRequest) timeline.RuntimeRequest {
 	request.Network = request.Network || earlier.Network
 	request.Runs = request.Runs || earlier.Runs

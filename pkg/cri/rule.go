@@ -13,12 +13,12 @@ import (
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// rule permits only the requests that the agent sends to a method. Without this limit, an attacker who controls the
-// agent could read the environment of containers (verbose), or files in the images of other tenants.
+// rule permits only the requests that the agent sends to a method. Without this restriction, an attacker who controls
+// the agent could read the environment of containers (verbose), or files in the images of other tenants.
 type rule struct {
 	request proto.Message
 	fields  []string                   // fields that a request can set; nested fields include their path
-	check   func(proto.Message) error  // checks the values of these fields; nil permits any value
+	check   func(proto.Message) error  // checks the values of the fields; nil permits any value
 	answer  func(encoded []byte) error // checks the first message of the response; nil permits any message
 }
 
@@ -79,8 +79,8 @@ func manifestsAlone(m proto.Message) error {
 	return checkFilters(m.(*contentapi.ListContentRequest).GetFilters(), manifestFilters)
 }
 
-// checkFilters permits only the agent's own filters. Other filters can contain regular expressions, which use the
-// runtime's CPU time.
+// checkFilters permits only the agent's own filters. A filter from an attacker could contain a regular expression that
+// takes much of the runtime's CPU time.
 func checkFilters(filters, want []string) error {
 	if !slices.Equal(filters, want) {
 		return fmt.Errorf("the field \"filters\" must be %q", want)

@@ -30,7 +30,7 @@ type session struct {
 	source   *Source
 	client   *client
 	answerer *answerer
-	runtime  string     // name and version, for people
+	runtime  string     // name and version, for messages
 	broken   chan error // capacity 1; isLost drops further errors, because only the first error counts
 	// The field "arrived" holds the blobs that were complete at the previous query for downloads. The field needs no
 	// lock, because sharedDownloads runs only one query at a time.
@@ -134,7 +134,7 @@ func (s *session) answer(ctx context.Context, open *openRequest, request timelin
 	}
 }
 
-// isLost reports whether the error means that the connection broke. In that case, isLost ends the session.
+// isLost reports whether the error means that the connection broke. If the connection broke, isLost ends the session.
 func (s *session) isLost(err error) bool {
 	if status.Code(err) != codes.Unavailable {
 		return false

@@ -40,8 +40,8 @@ func (s *silence) recordAnswer(ctx context.Context, c Config, sentAt time.Time) 
 	s.answeredAt = c.Now()
 }
 
-// recordEnd records the first response after a silence, and reports the silence to Observe if pods were starting in
-// that time.
+// recordEnd records the first response after a silence, and reports the silence to Observe if pods were starting during
+// the silence.
 func (s *silence) recordEnd(ctx context.Context, c Config) {
 	now, last := c.Now(), s.answeredAt
 	s.answeredAt = now

@@ -9,9 +9,9 @@ import (
 // client.
 type Download struct {
 	// Registry is the host without its port, and Repository is the path on that host, for example docker.io and
-	// library/nginx. containerd records both values on the manifest. Both fields are empty if containerd has not
-	// recorded the values yet, or if several registries provided the manifest. If several repositories of one
-	// registry provided the manifest, only Repository is empty.
+	// library/nginx. containerd records the registry and the repository in labels of the manifest. Both fields are
+	// empty if the manifest has no such labels yet, or if several registries provided the manifest. If several
+	// repositories of one registry provided the manifest, only Repository is empty.
 	Registry, Repository string
 	// Digest is the digest of the manifest for this machine, for example sha256:…. Digest is never the digest of an
 	// index. Digest is empty for the Download that combines all blobs without a known manifest.
@@ -20,12 +20,12 @@ type Download struct {
 	// TotalBytes is the total size of the layers and the config, or 0 if unknown. A blob that two images share counts
 	// for both images.
 	DoneBytes, TotalBytes int64
-	// StartedAt is the start of the oldest blob download in progress, on the node's clock. A resumed download keeps
-	// the start of its first attempt. If no blob is being downloaded, StartedAt is the arrival of the manifest in
-	// this attempt.
+	// StartedAt is the start of the oldest blob download in progress, on the node's clock. A resumed download keeps the
+	// start of its first attempt. If no blob is being downloaded, StartedAt is the time when the manifest arrived in
+	// the current attempt.
 	StartedAt time.Time
-	// ResolvedAt is the time from which the latest pull of the image had the manifest, on the node's clock. This pull
-	// can be an earlier attempt. ResolvedAt is zero without a known manifest.
+	// ResolvedAt is the time from which the latest pull of the image had the manifest, on the node's clock. The latest
+	// pull that had the manifest can be an earlier attempt. ResolvedAt is zero without a known manifest.
 	ResolvedAt time.Time
 	Blobs      int  // number of blobs that the runtime is downloading
 	Complete   bool // all blobs have arrived, but not all layers are unpacked

@@ -37,8 +37,8 @@ type Message struct {
 	Pull  time.Duration
 	Timed bool
 	// Waiting is the time from the Pulling Event to the runtime's response. Waiting includes the time in the node's
-	// pull queue, and Pull. Waiting is known only if WaitingTimed is true. Kubelets up to 1.24 print only this
-	// duration.
+	// pull queue, and Pull. Waiting is known only if WaitingTimed is true. Kubelets up to 1.24 print Waiting but not
+	// Pull.
 	Waiting      time.Duration
 	WaitingTimed bool
 	// Unit is the resolution to which the kubelet truncated the durations. The true value is at least the printed
@@ -114,8 +114,8 @@ func cutQuoted(text string) (value, rest string, ok bool) {
 	return value, text[len(quoted):], true
 }
 
-// readLengths parses ` in D (D including waiting). Image size: N bytes.`. Every part except the first can be
-// missing.
+// readLengths parses the two durations and the image size at the end of the kubelet's message. Every part except the
+// first duration can be missing.
 func (m *Message) readLengths(rest string) {
 	lengths, size, _ := strings.Cut(rest, ". Image size: ")
 	m.SizeBytes = parseSize(size)

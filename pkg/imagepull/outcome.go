@@ -1,6 +1,6 @@
-// Package imagepull handles the facts about image pulls that do not depend on pods. These are the kubelet's messages
-// about pulls, the outcomes of pulls, and the registry of an image reference. The package is pure. Package timeline
-// uses this package on the goroutine that computes timelines.
+// Package imagepull handles the facts about image pulls that do not depend on pods: the kubelet's messages about pulls,
+// the outcomes of pulls, and the registry of an image reference. The package is pure. Package timeline uses this
+// package on the goroutine that computes timelines.
 package imagepull
 
 import (

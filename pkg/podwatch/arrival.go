@@ -22,9 +22,9 @@ const (
 	maxApplied     = 16 // maximum number of managed fields
 )
 
-// maxContainers is the maximum number of containers of a pod, including image volumes. Normal pods have about ten. An
-// object of 1.4 MB, which is near etcd's limit, can contain more than 20,000 containers. In memory, each container
-// needs several times its encoded size.
+// maxContainers is the maximum number of containers of a pod, including image volumes. A normal pod has about ten
+// containers. An object of 1.4 MB, which is near etcd's limit, can contain more than 20,000 containers. In memory, each
+// container needs several times its encoded size.
 const maxContainers = 256
 
 // arrival holds the parts of a pod object that the agent keeps. The agent creates an arrival immediately after it has
@@ -68,8 +68,8 @@ func (p *Pods) arrivalOf(obj any) (*arrival, error) {
 	return nil, fmt.Errorf("unexpected object type %T", obj)
 }
 
-// Transformer implements cache.TransformingStore. If the first events of a watch replace a list, the reflector
-// collects these events. With this function, the reflector collects arrivals instead of whole objects.
+// Transformer implements cache.TransformingStore. If the first events of a watch replace a list, the reflector collects
+// these events. The function that Transformer returns makes the reflector collect arrivals instead of whole objects.
 func (s *store) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) { return s.pods.arrivalOf(obj) }
 }

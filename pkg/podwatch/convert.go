@@ -14,13 +14,13 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// traceParentAnnotation is the annotation in which the creator of a pod can put the trace of the pod's start-up.
-// The format is the traceparent header (W3C Trace Context).
+// traceParentAnnotation is the annotation in which the creator of a pod can put the trace of the pod's start-up. The
+// annotation has the format of the traceparent header (W3C Trace Context).
 const traceParentAnnotation = "traceparent"
 
 // Limits on the kept parts of a pod, in bytes and entries. Longer texts are truncated.
 const (
-	maxTraceParent = 128  // longer than any current version of the header; the agent ignores longer values
+	maxTraceParent = 128  // the current header has 55 bytes; the agent ignores values above the limit
 	maxReference   = 1024 // image reference; repository, tag and digest together have about 500 bytes
 	maxLabels      = 16 << 10
 	maxConditions  = 64
@@ -111,7 +111,7 @@ func DeletedAt(pod *corev1.Pod) time.Time {
 }
 
 func convertConditions(conditions []corev1.PodCondition) []timeline.Condition {
-	conditions = conditions[:min(len(conditions), maxConditions)] // normal pods have fewer
+	conditions = conditions[:min(len(conditions), maxConditions)] // a normal pod has fewer conditions
 	converted := make([]timeline.Condition, 0, len(conditions))
 	for _, c := range conditions {
 		converted = append(converted, timeline.Condition{

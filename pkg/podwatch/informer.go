@@ -63,7 +63,7 @@ type Config struct {
 	Verifier Verifier
 }
 
-// Pods is the source that observes the pods of one node. This source keeps only the fields of timeline.Pod.
+// Pods is the source that observes the pods of one node. Pods keeps only the fields of timeline.Pod.
 type Pods struct {
 	config   Config
 	resource podResource
@@ -130,8 +130,8 @@ func (p *Pods) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		// A list alone does not count as success. Otherwise, the agent would list twice a second while the API server
-		// refuses watches.
+		// A list alone does not count as success. If a list counted as success, the agent would list pods twice a
+		// second while the API server refuses watches.
 		if p.proven.Load() {
 			failures = 0
 		}
@@ -176,9 +176,9 @@ func (p *Pods) WatchWithContext(ctx context.Context, options metav1.ListOptions)
 			p.config.Report(false, "watch pods: "+kubeclient.Explain(err, p.remedy()))
 		}
 		if options.SendInitialEvents != nil {
-			// errors.New hides the type of err. After a refused connection, the reflector would otherwise wait
-			// internally and ignore the end of ctx. For an error of unknown type, the reflector tries a plain list
-			// and then returns to Run.
+			// errors.New hides the type of err. If the type showed a refused connection, the reflector would wait
+			// internally and ignore the end of ctx. For an error of unknown type, the reflector tries a plain list and
+			// then returns to Run.
 			return nil, errors.New(err.Error())
 		}
 		return nil, err

@@ -7,10 +7,11 @@ import (
 )
 
 // Keeper keeps whole pod objects. Pack and Verified can run at the same time as the other methods. The type Pods calls
-// the other methods only on the goroutine of Run, or while this type holds its lock. The methods must not block.
+// all methods except Pack and Verified only on the goroutine of Run, or while Pods holds its lock. The methods must not
+// block.
 type Keeper interface {
-	// Pack converts an object before the type Pods drops most of the object's fields. Pack must neither change nor keep
-	// the object. The argument "labels" has the format of timeline.Pod.Labels. Later, the type Pods calls the returned
+	// Pack converts an object before the type Pods drops most of the object's fields. Pack must not change or keep the
+	// object. The argument "labels" has the format of timeline.Pod.Labels. Later, the type Pods calls the returned
 	// function "keep" if the object is newer than the known object.
 	Pack(pod *corev1.Pod, labels string) (keep func(), err error)
 	// Forget receives the UID of a pod whose object was removed.

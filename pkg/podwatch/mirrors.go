@@ -19,10 +19,11 @@ const mirrorAnnotation = "kubernetes.io/config.mirror"
 // ConfigFirstSeenAnnotationKey).
 const readAnnotation = "kubernetes.io/config.seen"
 
-// staticUID returns the UID that the kubelet and the runtime use for a static pod. staticUID returns an empty text for
-// other pods. Anyone who creates a pod can set the annotation, so staticUID also checks the controller. The kubelet
-// makes the Node the controller of the mirror (kubelet: pkg/kubelet/pod, CreateMirrorPod), and NodeRestriction requires
-// this controller. If the owner reference contains an invented node UID, the garbage collector deletes the pod.
+// staticUID returns the UID that the kubelet and the runtime use for a static pod. If the pod is not the mirror of a
+// static pod, staticUID returns an empty text. Anyone who creates a pod can set the annotation, so staticUID also
+// checks the controller. The kubelet makes the Node the controller of the mirror (kubelet: pkg/kubelet/pod,
+// CreateMirrorPod), and NodeRestriction requires this controller. If the owner reference contains an invented node UID,
+// the garbage collector deletes the pod.
 func staticUID(pod *corev1.Pod) string {
 	uid, controller := pod.Annotations[mirrorAnnotation], metav1.GetControllerOfNoCopy(pod)
 	if len(uid) > untrusted.MaxUID || controller == nil || controller.APIVersion != "v1" || controller.Kind != "Node" ||
@@ -51,10 +52,10 @@ func ownUID(pod timeline.Pod) timeline.Pod {
 }
 
 // assignUID decides which pod belongs to a UID in the runtime. Only the selected pod receives the evidence of the
-// runtime and the kubelet. A pod whose object has this UID takes precedence over any mirror. Among mirrors with the
-// same name, the latest wins, because the kubelet recreates mirrors. Among mirrors with different names, the mirror
-// that was created first wins. assignUID returns a copy of the pod with the UID that the pod can use. If a pod with
-// another name had the UID before, assignUID takes the UID away from that pod.
+// runtime and the kubelet. A pod whose object has the runtime's UID takes precedence over any mirror. Among mirrors
+// with the same name, the latest wins, because the kubelet recreates mirrors. Among mirrors with different names, the
+// mirror that was created first wins. assignUID returns a copy of the pod with the UID that the pod can use. If a pod
+// with another name had the UID before, assignUID takes the UID away from that pod.
 func (s *store) assignUID(pod timeline.Pod, now time.Time) timeline.Pod {
 	if !isMirror(pod) {
 		s.takeFrom(s.mirrors[pod.UID], now)

@@ -71,7 +71,7 @@ func revision(pod *corev1.Pod) string {
 	return cmp.Or(pod.Labels[podTemplateHash], pod.Labels[controllerRevisionHash])
 }
 
-// cronJobName removes the scheduled time from a Job's name. A CronJob appends this time to the names of its
+// cronJobName removes the scheduled time from a Job's name. A CronJob appends the scheduled time to the names of its
 // Jobs, in Unix minutes.
 func cronJobName(job string, podCreatedAt time.Time) (string, bool) {
 	i := strings.LastIndexByte(job, '-')

@@ -12,9 +12,10 @@ import (
 // below.
 type RestartReason string
 
-// Values of RestartReason. RestartSignal means that a signal ended the run, and that the runtime gave no reason.
-// Either the program crashed, or the kubelet killed the program, for example after a failed probe. The pod object
-// does not distinguish these two cases. RestartUnknown means that nobody observed the end of the run.
+// Values of RestartReason. RestartSignal means that a signal ended the run, and that the runtime gave no reason. Either
+// the program crashed, or the kubelet killed the program, for example after a failed probe. The pod object does not
+// show whether the program crashed or was killed. RestartUnknown means that the pod object does not show how the run
+// ended.
 const (
 	RestartCompleted  RestartReason = "completed"
 	RestartError      RestartReason = "error"
@@ -120,8 +121,8 @@ func (r *restartCounter) currentCounts() map[RestartKey]uint64 {
 }
 
 // The method "observe" counts the new restarts in a pod's status. If the argument "before" is true, the pod can be
-// older than the agent. Then the method does not count the restarts that the status already contains, because a
-// previous agent can have counted these restarts.
+// older than the agent. The method does not count the restarts that the status of such a pod already contains, because
+// a previous agent can have counted these restarts.
 func (r *restartCounter) observe(pod *corev1.Pod, before bool) {
 	for i := range pod.Status.InitContainerStatuses {
 		status := &pod.Status.InitContainerStatuses[i]

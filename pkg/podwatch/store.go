@@ -16,8 +16,8 @@ import (
 
 // store is the store that the reflector updates. store converts changes to observations and holds the latest
 // observation of each pod. The reflector calls Replace with a list, and Add, Update and Delete with the events of a
-// watch, all on one goroutine. So the store can distinguish changes from a list and from a watch. The handlers of an
-// informer cannot distinguish these changes. A Verifier can repair the store on another goroutine.
+// watch, all on one goroutine. So the store knows whether a change comes from a list or from a watch. The handlers of
+// an informer do not know the origin of a change. A Verifier can repair the store on another goroutine.
 type store struct {
 	ctx  context.Context // set by Run, because the reflector's interface has no parameter for a context
 	pods *Pods
@@ -25,9 +25,9 @@ type store struct {
 	// The field "mirrors" maps the runtime's UID of a static pod to the UID of its mirror in seen.
 	mirrors map[string]string
 	// Until the first list, the field "known" holds the UIDs of pods that a previous agent observed. The store does not
-	// know the last state of these pods, so it passes an observation of each of these pods that still exists.
+	// know the last state of a known pod, so the store passes on an observation of every known pod that still exists.
 	known []string
-	// The field "listed" is true after the first list. Pods that appear later are new.
+	// The field "listed" is true after the first list. After the first list, a pod that appears is new.
 	listed bool
 
 	mu sync.Mutex // held during each change, including changes by the Verifier

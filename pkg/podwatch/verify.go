@@ -66,7 +66,8 @@ func (p *Pods) OpenFor(atLeast time.Duration) bool {
 	return p.synced.Load() && p.open.Load() && p.config.Now().Sub(time.Unix(0, p.openedAt.Load())) >= atLeast
 }
 
-// ListPage lists pods of the node, and passes each pod to the function "take". This function must not keep the pod.
+// ListPage lists pods of the node, and passes each pod to the function "take". The function "take" must not keep the
+// pod.
 func (p *Pods) ListPage(
 	ctx context.Context, options metav1.ListOptions, take func(*corev1.Pod),
 ) (metav1.ListMeta, error) {
