@@ -5,8 +5,8 @@ import (
 	"net/netip"
 )
 
-// checkWeb reports the address and the access rules of the HTTP server. The flag parser has validated these
-// settings.
+// checkWeb reports the address and the access rules of the HTTP server. The flag parser has already validated the
+// address and the access rules.
 func checkWeb(c config) []finding {
 	transport := "plain HTTP"
 	if c.webConfigFile != "" {
@@ -30,8 +30,8 @@ func webFinding(what, who string) finding {
 	return finding{"web " + what, checkOK, "readable by " + who, ""}
 }
 
-// If the argument "names" is true, the result describes the clients that can read pod names (API, page and stream).
-// Otherwise, the result describes the clients that can read metrics.
+// If the argument "names" is true, the result describes the clients that can read pod names (API, page and stream). If
+// the argument "names" is false, the result describes the clients that can read metrics.
 func (c config) who(names bool) string {
 	everybody := "every client that reaches " + c.listenAddress
 	if c.listensLocally() {

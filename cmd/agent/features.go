@@ -10,8 +10,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/podwatch"
 )
 
-// featureTable lists the flags of the removable features. In the table of all flags, these flags must follow
-// --node-name and --cri-endpoint.
+// featureTable lists the flags of the removable features. In the table of all flags, the flags of the features must
+// follow --node-name and --cri-endpoint.
 func (c *config) featureTable() (table flags.Table) {
 	c.features = c.compatibility()
 	for _, f := range c.features {

@@ -13,9 +13,9 @@ import (
 // partState is the name of the state file on the health board.
 const partState = "state"
 
-// newsFor limits the reports about start-ups that ended while no agent ran. The agent reports these start-ups only for
-// pods that reached the node at most newsFor before the agent started. One hour is also the time after which the API
-// server deletes Events by default.
+// newsFor limits the reports about start-ups that ended while no agent ran. If a start-up ended while no agent ran, the
+// agent reports the start-up only if the pod reached the node at most newsFor before the agent started. One hour is
+// also the time after which the API server deletes Events by default.
 const newsFor = time.Hour
 
 // savedState is the state that an agent receives from the previous agent and keeps for the next agent. Without
@@ -69,9 +69,9 @@ func (s savedState) components() []component {
 	return []component{{partState, stageRest, s.keeper.Run}}
 }
 
-// carriedOn returns the time from which the agent reports start-ups. This time is the start of the first agent in an
-// unbroken series of agents, but not earlier than newsFor before now. If the saved time is later than now, carriedOn
-// returns now.
+// carriedOn returns the time from which the agent reports start-ups. The returned time is the start of the first agent
+// in an unbroken series of agents, but not earlier than newsFor before now. If the saved time is later than now,
+// carriedOn returns now.
 func carriedOn(since, now time.Time) time.Time {
 	oldest := now.Add(-newsFor)
 	switch {

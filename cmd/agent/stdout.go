@@ -16,7 +16,7 @@ import (
 const readerLooks = 2 * time.Second
 
 // watchReader returns a function that runs until ctx is done and fails when the output no longer has a reader. Without
-// this check, the agent notices a missing reader only at the next record, which can take hours. The check works only
+// watchReader, the agent notices a missing reader only at the next record, which can take hours. The check works only
 // for pipes, sockets and terminals, because other files have no reader.
 func watchReader(out io.Writer, every time.Duration) func(ctx context.Context) error {
 	return func(ctx context.Context) error {

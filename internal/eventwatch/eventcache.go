@@ -16,7 +16,7 @@ const (
 	maxRemembered      = 1024
 	maxRememberedBytes = 512 << 10
 	// maxOfPod is the maximum number of remembered Events per pod. The kubelet aggregates Events, so a pod has far
-	// fewer.
+	// fewer Events than maxOfPod.
 	maxOfPod     = 128
 	maxForgotten = 1024
 	// maxNamespaces is larger than the number of namespaces that have pods on one node within an hour.

@@ -123,7 +123,7 @@ func (s *Source) read(ctx, lease context.Context, f *follower, from start, w wat
 				r.unshare()
 			}
 			if lease.Err() != nil {
-				return true // unshare can have ended the lease: then the pods have their own watches
+				return true // if unshare ended the lease, the pods have their own watches
 			}
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// maxSeen limits the number of remembered Events of one pod. The kubelet aggregates Events, so a pod has far fewer.
-// Above the limit, the agent can observe an Event twice.
+// maxSeen limits the number of remembered Events of one pod. The kubelet aggregates Events, so a pod has far fewer
+// Events than maxSeen. Above the limit, the agent can observe an Event twice.
 const maxSeen = 256
 
 // request is a request for the Events of one pod. While the pod's own watch and a shared watch replace each other,

@@ -37,7 +37,7 @@ type start struct {
 	gap bool
 }
 
-// options returns the options of a watch that begins at this point.
+// options returns the options of a watch that begins at the start b.
 func (b start) options(selector string) metav1.ListOptions {
 	options := metav1.ListOptions{FieldSelector: selector}
 	if !b.history {
@@ -102,8 +102,9 @@ func (s *Source) locate(p *request) {
 	}
 }
 
-// withoutPosition returns the start of a watch whose pods have no position. If the namespace has few Events, the
-// watch begins with all existing Events. Otherwise the watch begins now, and the earlier Events are missing.
+// withoutPosition returns the start of a watch whose pods have no position. If the namespace has few Events, the watch
+// begins with all existing Events. If the namespace has many Events, the watch begins now, and the earlier Events are
+// missing.
 func (s *Source) withoutPosition(ctx context.Context, f *follower) (start, error) {
 	if s.jitter > 0 && !backoff.Sleep(ctx, rand.N(s.jitter)) {
 		return start{}, ctx.Err()

@@ -45,8 +45,8 @@ func (s *Source) isWide(namespace string) bool {
 	return ok
 }
 
-// unshare replaces a shared watch by watches on single pods. Each of these watches begins where the shared watch
-// ends, so no Event is lost.
+// unshare replaces a shared watch by watches on single pods. Each new watch begins where the shared watch ends, so no
+// Event is lost.
 func (s *Source) unshare(f *follower) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

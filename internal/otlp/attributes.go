@@ -78,8 +78,8 @@ const (
 	kindEvent       = "event"
 )
 
-// podOf returns the attributes that identify the pod. Every span except a rollout's span has these attributes, so
-// that users can search for a pod's spans.
+// podOf returns the attributes that identify the pod. Every span except a rollout's span has the attributes that podOf
+// returns, so that users can search for a pod's spans.
 func podOf(t timeline.Timeline) []attribute.KeyValue {
 	return withoutEmpty(
 		text(string(semconv.K8SNamespaceNameKey), t.Namespace),

@@ -19,9 +19,9 @@ type containerLife struct {
 	finishedOfRuns int       // number of the latest run that ended, from 0
 }
 
-// containersOf returns a span for each created container. The span starts with the container's creation and ends
-// when the container is ready. If the container never became ready but ended, like an init container, the span ends
-// when the latest run ends. Otherwise, the span ends when the start-up is settled.
+// containersOf returns a span for each created container. The span starts with the container's creation and ends when
+// the container is ready. If the container never became ready but ended, like an init container, the span ends when the
+// latest run ends. If the container neither became ready nor ended, the span ends when the start-up is settled.
 func containersOf(t timeline.Timeline) []span {
 	var spans []span
 	for _, c := range livesOf(t.Milestones) {

@@ -44,9 +44,9 @@ func ownerOf(t timeline.Timeline) []attribute.KeyValue {
 
 // rolloutOf returns the span context that the pods of one version of an owner share. By default, each pod's trace links
 // to the shared span context, and the agent sends no span that has the shared span context. With --rollout-traces, the
-// agent sends such a span as the parent of the pods' traces. rolloutOf returns an invalid span context for pods without
-// an owner and for static pods. The owner of a static pod's mirror is the node (kubelet: pod/mirror_client.go,
-// CreateMirrorPod), but the static pods of a node are not a rollout.
+// agent sends a span that has the shared span context, as the parent of the pods' traces. rolloutOf returns an invalid
+// span context for pods without an owner and for static pods. The owner of a static pod's mirror is the node (kubelet:
+// pod/mirror_client.go, CreateMirrorPod), but the static pods of a node are not a rollout.
 func rolloutOf(t timeline.Timeline) trace.SpanContext {
 	if t.Owner.Kind == "" || t.Owner.Kind == "Node" {
 		return trace.SpanContext{}

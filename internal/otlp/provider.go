@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// serviceName is the agent's default service name. OTEL_SERVICE_NAME replaces it.
+	// serviceName is the agent's default service name. OTEL_SERVICE_NAME replaces serviceName.
 	serviceName = "podlapse-agent"
 	scopeName   = "github.com/podlapse/podlapse" // scope of all spans and metrics; must not change when packages move
 )

@@ -21,8 +21,8 @@ type variable struct {
 	check func(string) error
 }
 
-// exporterVariables are the variables of an exporter. Their names have the prefix OTEL_EXPORTER_OTLP_, followed by
-// the signal if the variable applies to one signal.
+// exporterVariables are the variables of an exporter. Each name starts with OTEL_EXPORTER_OTLP_, followed by the signal
+// if the variable applies to one signal.
 var exporterVariables = []variable{
 	{"ENDPOINT", isEndpoint},
 	{"PROTOCOL", oneOf(protocolHTTP, protocolGRPC)},
@@ -134,9 +134,9 @@ func isHeaders(value string) error {
 		httpguts.ValidHeaderFieldValue)
 }
 
-// isTransports reports whether the transport sets a header itself. The variable HEADERS must not contain such a header.
-// The transport would silently ignore the header, or the header would describe the request incorrectly (net/http,
-// reqWriteExcludeHeader; RFC 9110, 7.6.1; grpc-go, isReservedHeader).
+// isTransports reports whether the transport sets a header itself. The variable HEADERS must not contain a header that
+// the transport sets. The transport would silently ignore the header, or the header would describe the request
+// incorrectly (net/http, reqWriteExcludeHeader; RFC 9110, 7.6.1; grpc-go, isReservedHeader).
 func isTransports(header string) bool {
 	switch name := strings.ToLower(header); name {
 	case "host", "content-type", "content-encoding", "content-length", "transfer-encoding", "trailer", "te",

@@ -8,7 +8,7 @@ import (
 )
 
 // maxEphemeralPulls is the maximum number of kept pulls for ephemeral containers of one pod. A pod that users debug
-// typically has one or two such pulls.
+// typically has one or two pulls for ephemeral containers.
 const maxEphemeralPulls = 16
 
 // observeEphemeral follows the pulls of a pod's ephemeral containers, during and after its start-up.

@@ -21,8 +21,8 @@ const (
 	askGap     = time.Second
 	askGapRuns = 200 * time.Millisecond
 	// askAboutPulls is the minimum time between queries that check whether a pod can already pull. The agent repeats
-	// such a query without back-off, because a forged Event can hide the image that other pods wait for. Only the
-	// runtime's answer refutes a forged Event.
+	// the query about possible pulls without back-off, because a forged Event can hide the image that other pods wait
+	// for. Only the runtime's answer refutes a forged Event.
 	askAboutPulls = 2 * time.Second
 )
 

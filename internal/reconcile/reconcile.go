@@ -1,7 +1,7 @@
 // Package reconcile owns all evidence of the agent. The goroutine in Run applies observations to the evidence of each
-// pod, and passes the requests of the timelines to the sources. This goroutine also reports every settled timeline at
-// most once. The package imports no source and no exporter: cmd/agent connects sources through interfaces, and
-// exporters through reports.
+// pod, and passes the requests of the timelines to the sources. The goroutine in Run also reports every settled
+// timeline at most once. The package imports no source and no exporter: cmd/agent connects sources through interfaces,
+// and exporters through reports.
 package reconcile
 
 import (
@@ -29,8 +29,8 @@ const (
 	maxGone = 128
 )
 
-// Config configures a Reconciler. The functions and methods in a Config must not block. The goroutine in Run calls
-// these functions and methods. Other goroutines also call Now.
+// Config configures a Reconciler. The functions and methods in a Config must not block. The goroutine in Run calls the
+// functions and methods in a Config, and other goroutines also call Now.
 type Config struct {
 	Now     func() time.Time
 	Scope   timeline.Scope

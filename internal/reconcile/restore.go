@@ -29,7 +29,7 @@ func (r *Reconciler) restore() {
 	}
 	r.restoreEvents()
 	scope := r.config.Scope
-	scope.Since = time.Unix(0, 0) // no age limit for these start-ups, because the previous agent had to report them
+	scope.Since = time.Unix(0, 0) // no age limit for saved start-ups, because the previous agent had to report them
 	scope.ResumedAt = r.config.Now()
 	gone := map[string]bool{}
 	var events []timeline.EventSeen

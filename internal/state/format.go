@@ -60,8 +60,8 @@ type Contents struct {
 	Reported []string // UIDs of reported pods, in the order of the reports
 	// Terminations holds observations of reported pods that were being deleted, by pod in the order of arrival.
 	Terminations []timeline.Observation
-	// EventsUntil is the time of the latest reported kubelet Event after a start-up. EventsUntil is zero if the
-	// agent has reported no such Event.
+	// EventsUntil is the time of the latest reported kubelet Event after a start-up. EventsUntil is zero if the agent
+	// has reported no kubelet Event after a start-up.
 	EventsUntil time.Time
 }
 
@@ -140,7 +140,7 @@ func readHeader(line []byte, node string) (h header, err error) {
 }
 
 // cutSection splits the text after the first end line. The result "section" contains the lines before the end line. The
-// argument and the result "sum" are the checksums of the file before this section and after it.
+// argument and the result "sum" are the checksums of the file before the section and after the section.
 func cutSection(text []byte, before uint32) (section, rest []byte, sum uint32, err error) {
 	end := bytes.Index(text, []byte("\n"+endPrefix)) + 1
 	line, rest, complete := bytes.Cut(text[end:], []byte("\n"))

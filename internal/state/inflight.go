@@ -6,7 +6,7 @@ import (
 )
 
 // Limits of the file. A start-up requires about ten observations of 1 KiB. Only a crash loop exceeds the limits of one
-// pod. If a crash loop exceeds these limits, the file holds the beginning of the crash loop. A node has about a hundred
+// pod. If a crash loop exceeds the limits, the file holds the beginning of the crash loop. A node has about a hundred
 // pods.
 const (
 	maxObservations = 256 // maximum number of new observations of one pod

@@ -97,7 +97,7 @@ func Open(path, node string, logger *zap.Logger) (*Dir, error) {
 // Close releases the directory for another agent. The Keeper must have stopped.
 func (d *Dir) Close() error { return d.locked.Close() }
 
-// Keeper creates a Keeper with the contents of the directory. The Keeper saves immediately. This first save tests the
+// Keeper creates a Keeper with the contents of the directory. The Keeper saves immediately. The first save tests the
 // disk and stores the time from which the next agent must report start-ups. Keeper panics if its metric is already
 // registered.
 func (d *Dir) Keeper(config Config) (*Keeper, error) {

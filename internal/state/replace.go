@@ -52,7 +52,8 @@ func (d dir) append(lines [][]byte, size int64) error {
 
 // replace atomically replaces the content of the file with the lines. If the agent is killed at any time, either the
 // older or the newer file exists. replace writes the lines to the disk before the rename. If the power fails before the
-// rename is on the disk, the older file remains. The same data would be lost if the agent were killed before the save.
+// rename is on the disk, the older file remains. So a power failure has the same effect as a kill of the agent before
+// the save.
 func (d dir) replace(lines [][]byte) error {
 	pending, err := renameio.NewPendingFile(d.file(), renameio.WithTempDir(d.path),
 		renameio.WithStaticPermissions(0o600))

@@ -12,7 +12,8 @@ import (
 
 const (
 	// maxAnswer limits the size of one response in memory, after compression. Even without compression, a list of 500
-	// start-ups needs only a quarter of maxAnswer. The metrics of a node with 500 pods have the same size.
+	// start-ups needs only a quarter of maxAnswer. The metrics of a node with 500 pods also need only a quarter of
+	// maxAnswer.
 	maxAnswer = 8 << 20
 	// maxHeld limits the total size of all responses in memory. The agent's memory limit is 90 MiB, and the agent
 	// itself uses half of this memory. maxHeld is less than half of the remaining 45 MiB, because the creation of
@@ -31,10 +32,10 @@ const (
 	// writtenAtOnce is the size of a part of a response, in bytes. The agent records the progress after each part.
 	writtenAtOnce = 16 << 10
 	// refusedAfterCut is the time for which the agent remembers that it cut off a response to a client. During the time
-	// refusedAfterCut, the client's requests do not wait for a slot. If no slot is free, the agent refuses such a
+	// refusedAfterCut, the client's requests do not wait for a slot. If no slot is free, the agent refuses the client's
 	// request immediately.
 	refusedAfterCut = 30 * time.Second
-	// rememberedReader is the time for which the agent remembers that a client reads its responses. This time is
+	// rememberedReader is the time for which the agent remembers that a client reads its responses. rememberedReader is
 	// longer than a scrape interval.
 	rememberedReader = 10 * time.Minute
 	// roomPatience is the maximum time that a response waits for memory. roomInterval is the interval between two
@@ -127,7 +128,7 @@ func (a *answers) stalled() *reply {
 }
 
 // The method "write" adds a response to the list of responses that the server is writing. The agent can cut off each
-// response in this list.
+// response in the list.
 func (a *answers) write(r *reply) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

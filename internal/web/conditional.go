@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// packedSuffix is the end of a compressed response's ETag. The ETag of the uncompressed response lacks this suffix.
+// packedSuffix is the end of a compressed response's ETag. The ETag of the uncompressed response does not end in
+// packedSuffix.
 const packedSuffix = "-gzip"
 
 // answerJSON writes a response with an ETag, or status 304 if the client already has this response. Clients can store a

@@ -25,8 +25,9 @@ const (
 	// Connections through kubectl port-forward also count as connections from the node.
 	guaranteedNearby = 4
 	// takeRate and takeBurst limit the connections that a client below its guaranteed number can take from other
-	// clients. takeRate is a number per second, and takeBurst is the number at the same time. Because of these limits,
-	// a scraper has enough time to send its request, even if many clients keep reconnecting.
+	// clients. takeRate is the number of taken connections per second, and takeBurst is the number of connections that
+	// a client can take at the same time. Because of takeRate and takeBurst, a scraper has enough time to send its
+	// request, even if many clients keep reconnecting.
 	takeRate, takeBurst = 1, guaranteedPerClient
 	// reservedForNearby is the number of connections from the agent's own node that never yield to clients from
 	// elsewhere. Four connections are enough: two for each of the kubelet's two probes.
@@ -108,9 +109,9 @@ func (l *fairListener) enter(conn net.Conn) (taken, yielded *counted) {
 
 // yieldsTo returns a function that selects the connections that can yield to c. The argument "have" is the current
 // number of connections of c's client. While c's client is below its guaranteed number, every connection can yield,
-// except for reserved connections (reservedForNearby). takeRate limits how often clients from elsewhere can use this
-// guarantee. In all other cases, a connection can yield only if its client has at least two connections more than c's
-// client.
+// except for reserved connections (reservedForNearby). takeRate limits how many connections a client from elsewhere can
+// take from other clients. In all other cases, a connection can yield only if its client has at least two connections
+// more than c's client.
 func (l *fairListener) yieldsTo(c *counted, have int) func(*counted) bool {
 	sure, near := guaranteedPerClient, 0
 	if c.near {

@@ -23,7 +23,7 @@ const (
 	// password hash, or for a slot. The limit allows one request for each connection, although HTTP/2 allows several
 	// requests on one connection.
 	requestsAtOnce = maxConnections
-	// requestsOfOne is the limit for one client. This limit leaves most slots to other clients.
+	// requestsOfOne is the limit for one client. requestsOfOne leaves most slots to other clients.
 	requestsOfOne = maxPerClient
 	// requestPatience is the maximum time that a request waits for a slot.
 	requestPatience = 2 * time.Second
@@ -126,8 +126,8 @@ func (l *limits) atMost(slots slots, patience time.Duration, next http.Handler) 
 }
 
 // enter takes a slot from the channel "all", or from the channel "kept", which has the reserved slot. enter returns the
-// channel of the slot. The caller releases the slot with a receive from this channel. If no slot becomes free in time,
-// enter returns nil.
+// channel of the slot. The caller releases the slot with a receive from the returned channel. If no slot becomes free
+// in time, enter returns nil.
 func enter(ctx context.Context, all, kept chan struct{}, wait time.Duration) chan struct{} {
 	select {
 	case all <- struct{}{}:

@@ -142,8 +142,8 @@ func (a readAPI) trace(w http.ResponseWriter, r *http.Request) {
 	a.send(w, r, text, err)
 }
 
-// fileName returns a file name that contains only characters that every file system accepts. The names of
-// namespaces and pods already contain only such characters.
+// fileName returns a file name that contains only characters that every file system accepts. The names of namespaces
+// and pods already contain only characters that every file system accepts.
 func fileName(record api.Record) string {
 	name := []byte(record.Namespace + "_" + record.Name + ".trace.json")
 	for i, c := range name {

@@ -33,9 +33,9 @@ const (
 // fields are required.
 type Config struct {
 	ListenAddress string // HOST:PORT; an empty host means every address, and port 0 means any free port
-	// WebConfigFile is the path of a file in the format of prometheus/exporter-toolkit. This file configures TLS
-	// and basic authentication. The server reads this file, and the files that it names, again for each connection
-	// and request. If WebConfigFile is empty, the server uses HTTP without TLS.
+	// WebConfigFile is the path of a file in the format of prometheus/exporter-toolkit. The file configures TLS and
+	// basic authentication. For each connection and request, the server reads the file again, and also the files that
+	// the file names. If WebConfigFile is empty, the server uses HTTP without TLS.
 	WebConfigFile string
 	// Access guards all paths except the probes and the list of paths. If Access is nil, the server checks no
 	// tokens.

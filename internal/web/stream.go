@@ -83,7 +83,7 @@ type outlet struct {
 	control *http.ResponseController
 }
 
-// follow sends events to the viewer until an error occurs. follow returns this error.
+// follow sends events to the viewer until an error occurs, and returns the error.
 func (o *outlet) follow(ctx context.Context, viewer *live.Viewer, f filter.Filter) error {
 	// The server sets a read deadline for each request, and the deadline would end the stream. An error means that the
 	// connection is closed, so that the next write fails too.
@@ -130,10 +130,10 @@ func (o *outlet) next(ctx context.Context, viewer *live.Viewer) ([]*live.Event, 
 	return events, err
 }
 
-// choose returns the frame that a viewer with this filter gets for an event. choose returns nil if the viewer gets no
+// choose returns the frame that a viewer with the filter f gets for an event. choose returns nil if the viewer gets no
 // frame. If the namespace or the name of the pod does not match, the pod never matched, because namespaces and names of
-// pods never change. If only other properties do not match, such as the labels, the pod can have matched before. So the
-// frame tells the viewer to remove the pod.
+// pods never change. If the names match but other properties, such as the labels, do not match, the pod can have
+// matched before. So the frame tells the viewer to remove the pod.
 func choose(e *live.Event, f filter.Filter) ([]byte, error) {
 	if e.Kind != live.KindPod && e.Kind != live.KindGone {
 		return e.Frame(), nil

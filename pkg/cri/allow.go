@@ -15,7 +15,7 @@ import (
 )
 
 // allowedMethods lists every permitted unary method with its permitted requests. All permitted methods only read and
-// have no side effect in the runtime. The agent's client and the runtime proxy use this table.
+// have no side effect in the runtime. The agent's client and the runtime proxy use allowedMethods.
 var allowedMethods = map[string]rule{
 	"/runtime.v1.RuntimeService/Version": {request: &runtimeapi.VersionRequest{}},
 	"/runtime.v1.RuntimeService/Status":  {request: &runtimeapi.StatusRequest{}},

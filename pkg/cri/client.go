@@ -24,7 +24,7 @@ const (
 	maxReconnectDelay = 5 * time.Second
 	// containerdNamespace is the namespace in which containerd's CRI plugin keeps its objects.
 	containerdNamespace = "k8s.io"
-	// uidLabel is the label with the pod's UID. The kubelet sets this label on every sandbox and container.
+	// uidLabel is the label with the pod's UID. The kubelet sets uidLabel on every sandbox and container.
 	uidLabel = "io.kubernetes.pod.uid"
 )
 

@@ -36,7 +36,7 @@ func fromTimestamp(stamp *timestamppb.Timestamp) time.Time {
 	return stamp.AsTime()
 }
 
-// convertSandbox does not set the timestamps. Only the caller knows the meaning of CRI's created_at in this
+// convertSandbox does not set the timestamps. Only the caller knows the meaning of CRI's created_at in the current
 // runtime.
 func convertSandbox(sandbox *runtimeapi.PodSandbox) timeline.Sandbox {
 	return timeline.Sandbox{

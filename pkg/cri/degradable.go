@@ -35,15 +35,15 @@ func (d *degradable) disable() {
 	}
 }
 
-// forgive returns err only if the runtime did not respond. For all other errors, forgive returns nil, and the answer
-// only lacks details. Such an error means that the store does not contain the object, has an internal error, or is
-// missing. forgive disables a missing store.
+// forgive returns err only if the runtime did not respond. If the runtime responded with an error, the store does not
+// contain the object, has an internal error, or is missing. For every error in a response, forgive returns nil, and the
+// answer only lacks details. forgive disables a missing store.
 func (d *degradable) forgive(err error) error {
 	return ifBroken(d.unlessMissing(err))
 }
 
-// unlessMissing disables the store and returns nil if err says that the store is missing. Otherwise, unlessMissing
-// returns err.
+// unlessMissing disables the store and returns nil if err says that the store is missing. For every other error,
+// unlessMissing returns err.
 func (d *degradable) unlessMissing(err error) error {
 	if status.Code(err) == codes.Unimplemented {
 		d.disable()

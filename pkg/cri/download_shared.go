@@ -13,8 +13,8 @@ import (
 const downloadsAge = time.Second
 
 // sharedDownloads keeps the latest answer for all callers within downloadsAge. sharedDownloads has no goroutine. The
-// first caller that finds the answer too old makes the query. Other callers wait for this query, each until its own
-// context ends or the timeout is over.
+// first caller that finds the answer too old makes the query. All other callers wait for the first caller's query, each
+// until its own context ends or the timeout is over.
 type sharedDownloads struct {
 	timeout time.Duration
 	now     func() time.Time
@@ -29,7 +29,7 @@ func newSharedDownloads(timeout time.Duration, now func() time.Time) *sharedDown
 }
 
 // The method "get" returns the last answer if it is recent, and otherwise calls the function "ask". Only one call of
-// this function runs at a time.
+// the function "ask" runs at a time.
 func (d *sharedDownloads) get(
 	ctx context.Context, ask func(context.Context) ([]imagepull.Download, error),
 ) ([]imagepull.Download, error) {

@@ -98,10 +98,10 @@ func isPause(name string) bool {
 		repository == "pod-infra-container"
 }
 
-// sandboxImages returns the pinned images that can be the sandbox image, in the order of their arrival. If some
-// pinned images have a pause name, sandboxImages returns only these images. Otherwise, sandboxImages returns all
-// pinned images. Several pinned images are usual: an upgrade keeps the previous version's image, and one image has up
-// to three names.
+// sandboxImages returns the pinned images that can be the sandbox image, in the order of their arrival. If some pinned
+// images have a pause name, sandboxImages returns only these images. If no pinned image has a pause name, sandboxImages
+// returns all pinned images. Several pinned images are usual: an upgrade keeps the previous version's image, and one
+// image has up to three names.
 func sandboxImages(pinned []*imagesapi.Image) []*imagesapi.Image {
 	candidates := slices.DeleteFunc(slices.Clone(pinned), func(image *imagesapi.Image) bool {
 		return !isPause(image.GetName())

@@ -147,7 +147,7 @@ func (m *Message) readLengths(rest string) {
 	m.Unit = unitOf(pull, waiting)
 }
 
-// maxLength is longer than any pull. Without this limit, sums of timestamps and durations could overflow.
+// maxLength is longer than any pull. Without maxLength, sums of timestamps and durations could overflow.
 const maxLength = 365 * 24 * time.Hour
 
 // parseLength parses a Go duration in the kubelet's format, which is never negative.

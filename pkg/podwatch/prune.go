@@ -11,9 +11,9 @@ import (
 	"github.com/podlapse/podlapse/internal/kubeclient"
 )
 
-// NewClient creates a client for core/v1. The client's watches omit parts of pods that the agent does not read, such
-// as commands, environment variables and the sources of volumes. client-go copies each event three times before it
-// decodes the event. Without this pruning, one pod of 1.5 MB, which is etcd's limit, needs 6 MB of memory.
+// NewClient creates a client for core/v1. The client's watches omit parts of pods that the agent does not read, such as
+// commands, environment variables and the sources of volumes. client-go copies each event three times before it decodes
+// the event. Without pruning, one pod of 1.5 MB, which is etcd's limit, would need 6 MB of memory.
 func NewClient(config *rest.Config) (rest.Interface, error) {
 	return kubeclient.NewWithFrames(config, func(info runtime.SerializerInfo) (kubeclient.Frames, error) {
 		if info.MediaType != runtime.ContentTypeProtobuf {
