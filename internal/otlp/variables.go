@@ -21,8 +21,8 @@ type variable struct {
 	check func(string) error
 }
 
-// exporterVariables are the variables of an exporter. Each name starts with OTEL_EXPORTER_OTLP_, followed by the signal
-// if the variable applies to one signal.
+// exporterVariables are the variables of an exporter. The full name of each variable starts with OTEL_EXPORTER_OTLP_,
+// followed by the signal if the variable applies to one signal.
 var exporterVariables = []variable{
 	{"ENDPOINT", isEndpoint},
 	{"PROTOCOL", oneOf(protocolHTTP, protocolGRPC)},

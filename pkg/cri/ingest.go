@@ -26,7 +26,7 @@ const (
 	// If containerd is killed, its ingests remain for a day.
 	abandonedAfter = 10 * time.Minute
 	maxIngests     = 1024 // maximum number of ingests; containerd downloads three layers of an image in parallel
-	maxDownloads   = 64   // maximum number of manifests at the same time
+	maxDownloads   = 64   // maximum number of manifests of pulls in progress
 	// maxUnlabelled limits the number of manifests without layer labels that the agent reads.
 	maxUnlabelled = 8
 )
