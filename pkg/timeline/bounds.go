@@ -13,13 +13,13 @@ type bound struct {
 	key              milestoneKey
 	earliest, latest instant
 	lean             lean
-	origins          origins // origins of the constraints that agree; conflicting constraints do not count
+	origins          origins // the origins of all constraints without a conflict
 	// The estimate must lie between notBefore and notAfter. Most of these limits are estimates of neighboring
 	// milestones. Zero means no limit.
 	notBefore, notAfter instant
 }
 
-// The method "estimate" is the most likely instant inside the bound.
+// The method "estimate" returns the most likely instant inside the bound.
 func (b *bound) estimate() instant {
 	best := max(b.ownEstimate(), b.notBefore)
 	if b.notAfter != 0 {
@@ -115,7 +115,7 @@ func (bs bounds) find(k milestoneKey) *bound {
 }
 
 // The method "search" returns the index of the first bound whose key is not before the key k. A fold calls this method
-// more often than any other. So the method has its own loop, because a search with a callback costs twice as much.
+// more often than any other. The method has its own loop, because a search with a callback costs twice as much.
 func (bs bounds) search(k milestoneKey) int {
 	rank, low, high := k.rank(), 0, len(bs)
 	for low < high {
@@ -140,8 +140,8 @@ type milestoneConflict struct {
 	detail string
 }
 
-// capAt moves the end of every interval to the instant "now" at the latest, because a reported milestone cannot be in
-// the future. capAt reports whether any interval ended at this instant or later.
+// capAt ends every interval at the instant "now" or earlier, because a reported milestone cannot be in the future.
+// capAt reports whether any interval ended at the instant "now" or later before the call.
 func (bs bounds) capAt(now instant) (cut bool) {
 	for i := range bs {
 		cut = cut || bs[i].latest >= now
@@ -198,7 +198,7 @@ func intersect(constraints []constraint) (bounds, []milestoneConflict) {
 			conflicts = append(conflicts, d)
 			continue
 		}
-		// The lean of a constraint is the likely end of its interval. The bound takes the lean of the most trusted
+		// The lean of a constraint is the likely end of its interval. The bound gets the lean of the most trusted
 		// constraint whose likely end is also an end of the bound.
 		if b.lean == leanSlack && latest < b.latest || b.lean == leanLatest && b.latest-latest >= liveSlack ||
 			b.lean == leanEarliest && earliest > b.earliest {

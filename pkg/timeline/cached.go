@@ -2,18 +2,18 @@ package timeline
 
 import "slices"
 
-// cachedTimeline is the latest folded timeline of evidence that has not changed since the fold. While time changes only
-// the length of the current phase, asOf extends this phase and does not fold the timeline again. A fold costs ten times
-// as much as an extension. After the restart of a node with many pods, clients request the current phase of each pod
-// every few seconds.
+// cachedTimeline is the latest folded timeline of evidence that has not changed since the fold. While only the length
+// of the current phase changes, asOf extends this phase and does not fold the timeline again. A fold costs ten times as
+// much as an extension. After the restart of a node with many pods, clients request the current phase of each pod every
+// few seconds.
 type cachedTimeline struct {
 	timeline Timeline
 	from     instant // the instant of the fold
 	until    instant // the instant from which the timeline must be folded again
 }
 
-// validUntil returns the end of the period in which time changes only the length of the current phase. If the fold
-// limited an interval to the current time, this period is already over, and validUntil returns the current time.
+// validUntil returns the end of the period in which only the length of the current phase changes. validUntil returns
+// the current time if the fold limited an interval to the current time, because the limit moves with time.
 func (f *fold) validUntil(t *Timeline, cut bool) instant {
 	if cut {
 		return f.asOf
@@ -43,9 +43,9 @@ func (f *fold) validUntil(t *Timeline, cut bool) instant {
 	return until
 }
 
-// changesFrom returns the instant from which time also changes the candidates or the error of the current phase. From
-// this instant on, each request for the timeline needs a new fold. changesFrom returns maxInstant if time changes only
-// the length of the phase.
+// changesFrom returns the instant from which the candidates or the error of the current phase also change. From this
+// instant on, each request for the timeline needs a new fold. changesFrom returns maxInstant if only the length of the
+// phase changes.
 func (f *fold) changesFrom(t *Timeline) instant {
 	from := maxInstant
 	if t.State != StateStarting {

@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	// maxReadings is the maximum number of readings that the type Clocks keeps for each limit of the skew: the latest
+	// maxReadings is the maximum number of readings for each limit of the skew. The type Clocks keeps the latest
 	// readings.
 	maxReadings = 32
 	// minReadings is the number of readings that must confirm each limit of the skew, because a single reading can be

@@ -6,8 +6,8 @@ import (
 )
 
 // Two observations with the same timestamp can differ, for example because a clock has a coarse resolution. The
-// evidence then keeps one of the two observations. This choice must not depend on the order of arrival. So each kind of
-// observation has a total order.
+// evidence keeps only one of two observations with the same timestamp. The order of arrival must not decide which
+// observation the evidence keeps, so each kind of observation has a total order.
 
 // compareSightings orders sightings by time. At equal times, a sighting before the end of the start-up comes
 // first, so that no start-up is missed.

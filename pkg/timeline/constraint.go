@@ -12,8 +12,8 @@ const (
 	eventSlack = instant(100 * time.Millisecond)
 	// answerDelay is the maximum time between the runtime's answer and the kubelet's Event about this answer. The
 	// answer passes through a socket and two threads of the kubelet before the kubelet stops its timer. So a duration
-	// in the kubelet's message includes this delay. The delay was 105 ms on a node whose load was several times its
-	// number of cores.
+	// in the kubelet's message includes the delay of the answer. The delay was 105 ms on a node whose load was several
+	// times its number of cores.
 	answerDelay = instant(250 * time.Millisecond)
 	// liveSlack is the maximum time that an open watch needs to deliver a new fact. A timestamp that is truncated to
 	// seconds gives an interval of one second. If the observation arrives at most liveSlack after the end of this
@@ -21,7 +21,7 @@ const (
 	liveSlack = instant(100 * time.Millisecond)
 	// durationSlack is the maximum difference between the duration in a kubelet message and the true duration of the
 	// step, in addition to answerDelay. The duration of a pull includes the kubelet's request for the image's size. The
-	// duration with the wait in the pull queue begins shortly after the Pulling Event.
+	// duration that includes the wait in the pull queue begins shortly after the Pulling Event.
 	durationSlack = 10 * time.Millisecond
 )
 

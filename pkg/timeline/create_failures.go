@@ -6,8 +6,9 @@ import (
 )
 
 // notConfigTexts lists parts of kubelet messages about a container that the kubelet cannot create, although the
-// container's configuration is correct. Either the kubelet has not received the objects from the API server yet, or a
-// volume is wrong. See pkg/kubelet/{configmap,secret,volumemanager} and kubelet_pods.go in Kubernetes.
+// container's configuration is correct. Either the kubelet has not received ConfigMaps, Secrets or Services from the
+// API server yet, or a volume is wrong. See pkg/kubelet/{configmap,secret,volumemanager} and kubelet_pods.go in
+// Kubernetes.
 var notConfigTexts = []string{
 	"failed to sync configmap cache", "failed to sync secret cache", "services have not yet been read at least once",
 	"failed to prepare subPath for volumeMount", "cannot find volume",
@@ -45,7 +46,7 @@ var alsoNotConfig = []Phase{PhaseContainerConfig, PhaseAPIServer, PhaseVolumes, 
 // present. The kubelet creates the container immediately after it pulls or finds the image (startContainer in
 // pkg/kubelet/kuberuntime). The kubelet reports the failure in the pod's status only when it processes the pod again.
 // By then, the reason for the failure can be gone. If the status arrives later than the kubelet's next retry, the
-// kubelet was stopped or lacked CPU. In this case, the time of the image does not date the failure.
+// kubelet was stopped or lacked CPU, so the time of the image does not date the failure.
 func (f *fold) createFailureConstraints(index int16) (constraints []constraint) {
 	pulled := f.pulls[index].pulled
 	if !pulled.known() || pulled.present && pulled.origin != originEventName {

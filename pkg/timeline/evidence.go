@@ -9,13 +9,14 @@ import (
 )
 
 // These limits bound the memory for the evidence about one pod. Crash loops, long outages and forged Events can exceed
-// these limits. The evidence then keeps the earliest facts. Timeline.Missing reports dropped attempts and names.
+// these limits. If a pod exceeds a limit, the evidence keeps the earliest facts. Timeline.Missing reports dropped
+// attempts and names.
 const (
 	maxAttempts   = 16
 	maxContainers = 256
 	maxFailures   = 16
 	// maxNetworkDowns is larger than the number of requests about the network that the agent sends for one pod in an
-	// hour. The intervals between these requests grow.
+	// hour. The intervals between requests about the network grow.
 	maxNetworkDowns = 256
 	// maxUnknownContainers limits the number of container names that are absent from the pod's known spec. An ephemeral
 	// container's Event can arrive before the spec that contains the container. Anyone who can create Events can also
@@ -36,9 +37,9 @@ type Scope struct {
 	// Since. These start-ups include start-ups that ended while the agent or the API server was unavailable. If Since
 	// is zero, the agent reports only start-ups that it saw in progress.
 	Since time.Time
-	// ResumedAt is the time, on the agent's clock, at which the agent loaded the state of an earlier agent process. The
-	// agent then waits again for evidence that was already overdue, because no agent requested this evidence between
-	// the two processes. If ResumedAt is zero, the agent started without state.
+	// ResumedAt is the time, on the agent's clock, at which the agent loaded the state of an earlier agent process.
+	// After ResumedAt, the agent waits again for overdue evidence, because no agent requested evidence between the two
+	// processes. If ResumedAt is zero, the agent started without state.
 	ResumedAt time.Time
 }
 
@@ -64,15 +65,15 @@ type Evidence struct {
 	// order.
 	networkDowns     []instant
 	networkUp        instant    // the time of the runtime's first report that its network was ready, or zero
-	imageKnown       attemptSet // the sandboxes for which it is known whether the runtime pulled the sandbox image
+	imageKnown       attemptSet // the sandboxes for which the runtime reported whether it pulled the sandbox image
 	unstamped        attemptSet // the sandboxes whose timestamps the runtime can never report
 	kubelet133       bool       // the kubelet has version 1.33 or later
 	generation       int64      // the lowest observed generation of the spec; 0 if unknown
 	watchFirstOpened time.Time  // the time when the first Event watch opened, or zero
 	watchLastOpened  watchPoint // the opening of the latest Event watch, or zero
 	watchLost        watchPoint // the latest loss of an Event watch, or zero
-	watchLimited     watchPoint // when the pod last waited for an Event watch because of a limit; zero for never
-	watchSince       instant    // EventsWatched.Since of the latest Event watch; zero if the watch has no gap
+	watchLimited     watchPoint // the latest EventsLost with the field Limited; zero for never
+	watchSince       instant    // EventsWatched.Since of the latest Event watch; zero if no Events are missing
 	historyLimited   bool       // EventsWatched.Limited of the latest Event watch
 	overflow         bool       // the evidence dropped attempts or names, because the pod exceeded a limit
 	changed          bool       // the current observation changed the evidence
@@ -85,7 +86,7 @@ type Evidence struct {
 // attemptSet is a set of attempts with numbers from 0 to 63.
 type attemptSet uint64
 
-// The method "with" returns the set with the attempt added. An attempt after number 63 does not change the set.
+// The method "with" returns the set with the attempt added. Attempts with a number above 63 do not change the set.
 func (a attemptSet) with(attempt uint16) attemptSet { return a | 1<<attempt }
 
 func (a attemptSet) has(attempt uint16) bool { return a&(1<<attempt) != 0 }

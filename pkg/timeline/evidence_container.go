@@ -56,8 +56,8 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 		return
 	}
 	if c.PostStartHook && c.State == StateRunning {
-		// The kubelet runs the hook immediately after it starts the container, and writes the status after the hook
-		// (startContainer).
+		// The kubelet runs the post-start hook immediately after it starts the container, and writes the status after
+		// the hook (startContainer).
 		e.constrain(
 			arrivalConstraint(milestoneKey{index, clampAttempt(c.Attempt), MilestonePostStarted}, originArrival,
 				o.ArrivedAt,
@@ -101,9 +101,9 @@ func (e *Evidence) applyWaiting(index int16, evidence *containerEvidence, o PodS
 // involved in this failure.
 const inspectError = "ImageInspectError"
 
-// createFailureMilestones maps the kubelet's reasons for a failed container creation to milestones. The milestone gets
-// its time from the first status with one of these reasons. The kubelet retries until it can create the container
-// (packages kuberuntime and images).
+// createFailureMilestones maps the kubelet's reasons for a failed container creation to milestones. Each milestone gets
+// its time from the first status whose reason maps to the milestone. The kubelet retries until it can create the
+// container (packages kuberuntime and images).
 var createFailureMilestones = map[string]Milestone{
 	// A ConfigMap, Secret or key is missing, or the container would run as root.
 	"CreateContainerConfigError": MilestoneConfigRefused,

@@ -45,7 +45,7 @@ func (w window) constraint(k milestoneKey) constraint {
 }
 
 // applyEvent keeps the text of an Event, and adds the Event's facts about obstacles, image pulls and failures to create
-// a container. For all other facts, the runtime reports more precise times.
+// a container. applyEvent ignores the Event's other facts, because the runtime reports more precise times.
 func (e *Evidence) applyEvent(o EventSeen) {
 	if o.FirstAt.IsZero() || o.LastAt.IsZero() || o.ofFuture() {
 		return
@@ -60,15 +60,15 @@ func (e *Evidence) applyEvent(o EventSeen) {
 	case imagepull.KindPulling, imagepull.KindPulled, imagepull.KindAlreadyPresent, imagepull.KindPullFailed:
 	case imagepull.KindInspectFailed:
 		if name == "" || message.Combined {
-			return // the container is unknown, because the message often contains no image reference
+			return // the container is unknown, and the message often names no image
 		}
 	default:
 		e.applyCreateFailure(o)
 		return
 	}
 	if message.Combined {
-		// A combined Event represents several occurrences. Only the text and the latest timestamp belong to the same
-		// occurrence.
+		// A combined Event represents several occurrences, but only its text and its latest timestamp belong to the
+		// same occurrence.
 		o.NamedAt, o.FirstAt, o.Count = time.Time{}, o.LastAt, 1
 	}
 	if message.Combined || name == "" { // Events about image volumes have no fieldPath

@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// imageEvidence holds three answers of the runtime about an image. Often, all three are the same answer. The embedded
+// imageEvidence holds three answers of the runtime about an image. Often, all three answers are the same. The embedded
 // first answer describes the image before the kubelet's pull. The last answer shows whether a pull brought new content.
 // The field "layered" holds the latest complete answer with layers, or else the latest incomplete answer with layers.
 // The field "layered" is nil if no answer has layers.
 type imageEvidence struct {
 	*imageAnswer
 	last, layered *imageAnswer
-	// beforeSandbox is true if no sandbox ran at the time of the first answer. In this case, the kubelet cannot have
-	// started a pull before the first answer.
+	// beforeSandbox is true if no sandbox ran at the time of the first answer. Without a running sandbox, the kubelet
+	// cannot have started a pull.
 	beforeSandbox bool
 }
 
@@ -59,7 +59,7 @@ func (e *Evidence) applyImage(askedAt time.Time, image Image, beforeSandbox bool
 }
 
 // isBefore reports whether this answer comes before another answer about the same image. The answer to the earlier
-// request comes first. If both requests have the same time, compareImages decides.
+// request comes first. If both requests have the same time, compareImages decides the order.
 func (a *imageAnswer) isBefore(askedAt time.Time, image *Image) bool {
 	return cmp.Or(a.askedAt.Compare(askedAt), compareImages(&a.Image, image)) < 0
 }
@@ -87,8 +87,8 @@ func (e *Evidence) image(ref string) *imageEvidence {
 	return nil
 }
 
-// pulledImage returns the answers about a container's image if the image was absent at first or was pulled again. In
-// these cases, the image's timestamp shows when a pull during the start-up ended.
+// pulledImage returns the answers about a container's image if the image was absent at first or was pulled again. The
+// timestamp of an image that was absent or pulled again shows when a pull during the start-up ended.
 func (e *Evidence) pulledImage(container string) *imageEvidence {
 	for i := range e.pod.Containers {
 		if e.pod.Containers[i].Name == container {

@@ -63,8 +63,8 @@ func (e *Evidence) applyObstacle(o EventSeen) {
 }
 
 // obstacleEventsWithRuntime returns the obstacle Events, extended by the runtime's answers about its network. If an
-// Event reports that the network is not ready, the obstacle lasts at least until the last time at which the runtime
-// reported that its network is not ready. While the network is not ready, the kubelet does not start the pod.
+// Event reports that the network is not ready, the obstacle lasts at least until the runtime's last report that the
+// network is not ready. While the network is not ready, the kubelet does not start the pod.
 func (e *Evidence) obstacleEventsWithRuntime() []obstacleEvent {
 	latest := -1
 	for i, h := range e.obstacleEvents {

@@ -39,12 +39,12 @@ func (e *Evidence) applyPod(o PodSeen) {
 		}
 		switch c.Type {
 		case "PodScheduled":
-			if o.Pod.ReadAt.IsZero() { // no scheduler binds a static pod; the kubelet sets this condition later
+			if o.Pod.ReadAt.IsZero() { // no scheduler binds a static pod; the kubelet sets PodScheduled later
 				stamped(MilestoneScheduled, originControlPlane, c.TransitionAt)
 			}
 		case "PodReadyToStartContainers":
-			// Kubelets before 1.36 can set this condition as late as after the image pulls. So the arrival of the
-			// condition is only an upper bound.
+			// Kubelets before 1.36 can delay PodReadyToStartContainers until after the image pulls. So the condition's
+			// arrival is only an upper bound for the start of the sandbox.
 			e.constrain(arrivalConstraint(podMilestone(MilestoneSandboxRunning), originArrival, o.ArrivedAt, o.Live))
 		case "ContainersReady":
 			stamped(MilestoneContainersReady, originStatus, c.TransitionAt)
@@ -111,7 +111,8 @@ func (e *Evidence) keepReason(o PodSeen) {
 }
 
 // readyAtFirst is the maximum time between the timestamps of the kubelet's pickup and of its first Ready condition,
-// which is false. The kubelet writes both timestamps with the same status, but truncates them independently.
+// which is false. The kubelet writes both timestamps in the same status update, but truncates each timestamp
+// separately.
 const readyAtFirst = 2 * time.Second
 
 // wasReady reports whether the pod's start-up is over: the pod is or was ready, has succeeded or has failed.

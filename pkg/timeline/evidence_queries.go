@@ -64,8 +64,8 @@ func (e *Evidence) sandboxMayHaveFailed(begun *bound) bool {
 	if e.mayHaveMissedEvents(begun.latest) {
 		return true
 	}
-	// The kubelet waits at least podRetryLeast after a failed sandbox. So an Event about the failure is older than the
-	// known sandbox by at least this wait.
+	// The kubelet waits at least podRetryLeast after a failed sandbox. So an Event about the failure is at least
+	// podRetryLeast older than the known sandbox.
 	return e.eventsMissedUntil() != 0 && begun.latest-e.acknowledgedSince() >= instant(podRetryLeast)
 }
 

@@ -14,8 +14,8 @@ import (
 const futureSlack = time.Second
 
 // maxPulledEvents is the maximum number of Events about a present image that the evidence keeps for each container. The
-// evidence keeps the earliest Events. The kubelet creates one of these Events for each run of a container, so only
-// crash loops and forged Events exceed the limit.
+// evidence keeps the earliest Events. The kubelet creates one Event about a present image for each run of a container,
+// so only crash loops and forged Events exceed the limit.
 const maxPulledEvents = 16
 
 // ofFuture reports whether any timestamp of an Event is later than the Event's arrival by more than futureSlack.
@@ -40,8 +40,8 @@ func (e *Evidence) keepPulled(c *containerEvidence, p pulledEvent) {
 }
 
 // firstCredible returns the first Event about a present image that the refuter does not refute. The result "refuted"
-// contains the earlier Events, which the refuter refutes. If several Events report different durations for possibly the
-// same pull, firstCredible ignores all their durations.
+// contains the earlier Events, which the refuter refutes. If several Events report different durations and can concern
+// the same pull, firstCredible ignores all their durations.
 func (r refuter) firstCredible(c *containerEvidence) (p pulledEvent, refuted []refutedEvent) {
 	if !c.pulled.known() {
 		return pulledEvent{}, nil
@@ -89,8 +89,7 @@ func (e *Evidence) refuter(index int16) refuter {
 // image volumes immediately after the pickup of the pod. The kubelet does not work on a container before the first
 // sandbox runs. The kubelet starts ephemeral containers before all other containers. The kubelet starts other
 // containers only after the earlier init containers have ended and the earlier sidecars have started. Earlier main
-// containers prove nothing: if the kubelet cannot start a main container, the kubelet continues with the next container
-// and retries later.
+// containers set no limit, because the kubelet continues with the next container if it cannot start a main container.
 func (e *Evidence) firstWorkStart(c *Container) instant {
 	start := minInstant
 	if e.pod.ReadAt.IsZero() && !e.pod.AcknowledgedAt.IsZero() {
@@ -116,7 +115,7 @@ func (e *Evidence) firstWorkStart(c *Container) instant {
 }
 
 // completedAt returns the earliest possible time at which the kubelet continued after an init container or a
-// sidecar. Only the runtime's timestamps count.
+// sidecar. completedAt uses only the runtime's timestamps.
 func (e *Evidence) completedAt(c *Container, index int16) instant {
 	done := e.runtimeEarliest(milestoneKey{index, 0, MilestoneRunning})
 	if c.Kind == KindSidecar {
@@ -125,8 +124,8 @@ func (e *Evidence) completedAt(c *Container, index int16) instant {
 	for attempt := range uint16(maxAttempts) {
 		done = max(done, e.runtimeEarliest(milestoneKey{index, attempt, MilestoneFinished}))
 		code, known := e.containers[index].exitCode(int(attempt))
-		// If the pod loses its sandbox, the kubelet can report a failure of an init container that succeeded. So after
-		// a second sandbox, the exit code proves nothing.
+		// If the pod loses its sandbox, the kubelet can report a failure of an init container that succeeded. So
+		// completedAt ignores the exit code if the pod had a second sandbox.
 		if !known || code == 0 || e.runtimeEarliest(milestoneKey{podWide, 1, MilestoneSandboxRunning}) != minInstant {
 			break
 		}
@@ -156,10 +155,10 @@ func (r refuter) refutation(p pulledEvent) string {
 	return r.tooEarly(longest)
 }
 
-// absentUntil returns the time until which a container's image was absent, according to the runtime. This time is
-// either the time of an answer that reports the absence, or the first timestamp of an image that was absent before.
+// absentUntil returns the time until which a container's image was absent, according to the runtime. absentUntil uses
+// the time of an answer that reports the absence, or the first timestamp of an image that was absent before.
 // absentUntil returns minInstant if the runtime reported no absence. absentUntil also returns minInstant if the kubelet
-// had created a container from the image by this time.
+// had created a container from the image before the end of the absence.
 func (e *Evidence) absentUntil(index int16) instant {
 	c := e.specOf(index)
 	if c == nil {

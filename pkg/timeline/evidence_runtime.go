@@ -85,8 +85,9 @@ func (e *Evidence) applyRun(r ContainerRun) {
 	}
 }
 
-// endUnknown reports whether the runtime does not know when a run ended, for example after a reboot of the node. In
-// this case, FinishedAt is the time at which the runtime detected the end (containerd: internal/cri/server/restart.go).
+// endUnknown reports whether the runtime does not know when a run ended, for example after a reboot of the node. For a
+// run with an unknown end, FinishedAt is the time at which the runtime detected the end (containerd:
+// internal/cri/server/restart.go).
 func (r *ContainerRun) endUnknown() bool {
 	return lostRun(r.Reason, r.ExitCode) && !r.StartedAt.IsZero() && r.StartedAt.Before(r.FinishedAt)
 }

@@ -7,7 +7,7 @@ type watchPoint struct {
 }
 
 // The method "after" reports whether this point is later than another point. If the agent's clock was set back between
-// the points, the order is right and the times are wrong.
+// the two points, only the field Order shows which point is later.
 func (p watchPoint) after(o watchPoint) bool {
 	if p.order != 0 && o.order != 0 {
 		return p.order > o.order
@@ -16,7 +16,7 @@ func (p watchPoint) after(o watchPoint) bool {
 }
 
 // applyWatched records the period that an Event watch covers. The latest watch decides which Events can be missing.
-// The field Since of this watch also covers earlier watches, if no Events are missing between the watches.
+// The field Since of the latest watch also covers earlier watches if no Events are missing between the watches.
 func (e *Evidence) applyWatched(o EventsWatched) {
 	if e.watchFirstOpened.IsZero() || o.OpenedAt.Before(e.watchFirstOpened) {
 		e.watchFirstOpened, e.changed = o.OpenedAt, true
@@ -46,8 +46,8 @@ func (e *Evidence) applyEventsLost(o EventsLost) {
 
 // mayHaveMissedEvents reports whether the agent can have missed Events until an instant. The agent can have missed
 // Events if no watch was ever open, or if the agent lost a watch and did not reopen it. eventsMissedUntil handles
-// missed Events from before the latest watch. If the agent's clock was set back while the watch was open, the time of
-// the loss proves nothing.
+// missed Events from before the latest watch. If the agent's clock was set back while the watch was open,
+// mayHaveMissedEvents ignores the time of the loss.
 func (e *Evidence) mayHaveMissedEvents(by instant) bool {
 	if e.watchFirstOpened.IsZero() {
 		return true
@@ -67,7 +67,7 @@ func (e *Evidence) eventsMissedUntil() instant {
 }
 
 // watchesLimited reports whether the agent can have missed Events because the number of open Event watches is limited.
-// Before the next watch opened, the API server can have dropped these Events.
+// The API server can have deleted the missed Events before the next watch opened.
 func (e *Evidence) watchesLimited() bool {
 	return e.watchLimited.after(e.watchLastOpened) ||
 		e.watchLimited.at != 0 && e.eventsMissedUntil() > e.watchLimited.at

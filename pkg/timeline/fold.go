@@ -54,8 +54,8 @@ func (e *Evidence) Timeline(now time.Time, skew Skew) (Timeline, bool) {
 	return t, true
 }
 
-// fold computes the timeline. While the evidence does not change, time changes only the length of the current phase, up
-// to the instant that "fold" returns in the result "until".
+// fold computes the timeline. If no new evidence arrives, only the length of the current phase changes before the
+// instant in the result "until".
 func (e *Evidence) fold(now instant, skew Skew) (t Timeline, until instant) {
 	f := newFold(e, now, skew)
 	sequences := f.sequences()

@@ -64,14 +64,14 @@ func (f *fold) reportedLength(from, to milestoneKey) (pullLengths, bool) {
 const runtimeSlack = 500 * time.Millisecond
 
 // busySlack is the usual maximum for each of three delays on a busy node:
-//   - from the runtime's timestamp of a running sandbox or container to the runtime's answer
-//   - from the runtime's answer that a container was created to the kubelet's request to start the container
-//   - from the last byte of a layer to the runtime's timestamp of the layer's download
+//   - the time from the runtime's timestamp of a running sandbox or container to the runtime's answer
+//   - the time from the runtime's answer that a container was created to the kubelet's request to start the container
+//   - the time from the last byte of a layer to the runtime's timestamp of the layer's download
 const busySlack = 100 * time.Millisecond
 
 // slowestStart returns the longest time that the runtime needed to start a container or sandbox of the pod.
-// slowestStart returns 0 if this time is normal for a node with enough CPU and disk bandwidth. On a node that lacks CPU
-// or disk bandwidth, all work of the kubelet and the runtime takes longer. Work without timestamps also takes longer.
+// slowestStart returns 0 if the longest time is normal for a node with enough CPU and disk bandwidth. On a node that
+// lacks CPU or disk bandwidth, all work of the kubelet and the runtime takes longer, including work without timestamps.
 func (f *fold) slowestStart() time.Duration {
 	longest := instant(0)
 	for _, b := range f.bounds {
@@ -92,8 +92,8 @@ func (f *fold) slowestStart() time.Duration {
 	return 0
 }
 
-// undatedWork returns the part of a phase that can be work of another party, because this work has no start timestamp.
-// The main cases are:
+// undatedWork returns the part of a phase that can be work of another party, because the start of this work has no
+// timestamp. The main cases of work without a timestamp of its start are:
 //   - merged work of the kubelet and the runtime
 //   - the creation of a container after the kubelet's wait, or the kubelet's part of the creation
 //   - the runtime's work on a sandbox before and after the work of the network plugin. The runtime's work takes less
@@ -153,10 +153,10 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 	return 0
 }
 
-// missedObstacles returns the part of a phase before the sandbox that unknown obstacles can have caused. The agent
-// missed the Events about these obstacles if the Event watch began after the kubelet's pickup. The kubelet doubles its
-// wait after each failure. So the wait after a missed failure is at most as long as all time before the failure, plus
-// the first wait.
+// missedObstacles returns the part of a phase before the sandbox that unknown obstacles can have caused. The agent can
+// have missed Events about obstacles if the Event watch began after the kubelet's pickup. The kubelet doubles its wait
+// after each failure. So the wait after a missed failure is at most the whole time before the failure plus the first
+// wait.
 func (f *fold) missedObstacles(s Span, begin milestoneKey) time.Duration {
 	until, from := f.e.eventsMissedUntil(), f.bounds.find(begin)
 	if until == 0 || from == nil || until <= from.earliest {
@@ -166,8 +166,8 @@ func (f *fold) missedObstacles(s Span, begin milestoneKey) time.Duration {
 }
 
 // maxBackoff returns the longest normal wait of the kubelet before its next attempt. The end of the back-off does not
-// wake the kubelet. So the wait is the back-off plus the time until the kubelet next syncs the pod. If the wait is
-// longer, another party can be responsible.
+// wake the kubelet. So the wait is the back-off plus the time until the kubelet next syncs the pod. Another party can
+// be responsible for a longer wait.
 func maxBackoff(phase Phase, failures int) time.Duration {
 	if phase == PhaseCrashBackoff {
 		failures-- // the kubelet restarts the container without delay after the first run
@@ -175,9 +175,10 @@ func maxBackoff(phase Phase, failures int) time.Duration {
 	return imagepull.Backoff(failures) + podRetry + retrySlack
 }
 
-// obstacleUncertainty returns the part of the wait between an obstacle and the kubelet's next attempt for which no
-// evidence confirms the obstacle. The obstacle can have ended immediately after the Event. After a failed sandbox, the
-// kubelet always waits at least podRetryLeast, so only the rest of the wait is uncertain.
+// obstacleUncertainty examines the wait between an obstacle and the kubelet's next attempt, and returns the part of
+// this wait in which the obstacle is not confirmed by evidence. The obstacle can have ended immediately after the
+// Event. After a failed sandbox, the kubelet always waits at least podRetryLeast, so only the rest of the wait is
+// uncertain.
 func (f *fold) obstacleUncertainty(o obstacleOccurrence) time.Duration {
 	if o.from.row().sandbox {
 		return podRetry - podRetryLeast
@@ -186,8 +187,8 @@ func (f *fold) obstacleUncertainty(o obstacleOccurrence) time.Duration {
 }
 
 // afterObstacle returns the part of the time between an obstacle and a later milestone that can have another cause.
-// After a failed sandbox, the kubelet waits before its next attempt. If the time is longer than this wait, the kubelet
-// can have been stopped.
+// After a failed sandbox, the kubelet waits before its next attempt. If the time until the later milestone is longer
+// than the kubelet's wait, the kubelet can have been stopped.
 func afterObstacle(o obstacleOccurrence, next instant) time.Duration {
 	switch {
 	case o.from.row().sandbox:
@@ -246,8 +247,8 @@ func (f *fold) beyondWaits(h *obstacleEvent) time.Duration {
 }
 
 // beyondRefusals returns the time in which the kubelet could not create a container, minus the kubelet's
-// shortest waits between its attempts. beyondRefusals counts the time between the attempts that Events report,
-// and the time after the last known attempt.
+// shortest waits between its attempts. The result includes the time between the attempts that Events report, and the
+// time after the last known attempt.
 func (f *fold) beyondRefusals(begin, end milestoneKey) time.Duration {
 	from, created := f.bounds.find(begin), f.bounds.find(end)
 	if from == nil || created == nil {
@@ -257,7 +258,7 @@ func (f *fold) beyondRefusals(begin, end milestoneKey) time.Duration {
 	if refused := f.e.containers[begin.container].refused; refused.count > 1 && refused.last.latest > last &&
 		refused.last.latest <= created.latest {
 		last, beyond = refused.last.latest, refused.last.latest.sub(from.earliest)
-		if refused.first.latest >= from.earliest-instant(firstCheck) { // otherwise, the count includes older failures
+		if refused.first.latest >= from.earliest-instant(firstCheck) { // an older Event also counts older failures
 			beyond = max(0, beyond-time.Duration(refused.count-1)*podRetryLeast)
 		}
 	}

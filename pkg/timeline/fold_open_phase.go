@@ -2,8 +2,8 @@ package timeline
 
 import "slices"
 
-// crashLoop is the waiting reason in the status of a container in back-off. The kubelet sets this reason only when it
-// next tries to start the container. Until then, the status shows the end of the last run.
+// crashLoop is the waiting reason in the status of a container in back-off. The kubelet sets CrashLoopBackOff only when
+// it next tries to start the container. Before the next attempt, the status shows the end of the last run.
 const crashLoop = "CrashLoopBackOff"
 
 // phaseCandidates holds the possible phases of a period, with the container and the attempt of these phases.
@@ -13,10 +13,10 @@ type phaseCandidates struct {
 	attempt   uint16
 }
 
-// openPhase returns the possible phases of the time after the last known milestone. These phases come from the first
-// step without evidence in the chain of the first unfinished container. Like the method "path", openPhase prefers work
-// on a main container to another container's wait for its next run. A run counts as running if its end is later than
-// the instant "until".
+// openPhase returns the possible phases of the time after the last known milestone. The result contains the phases
+// after the last known step in the chain of the first unfinished container. If one container waits for its next run and
+// the kubelet works on a main container, openPhase returns the phases of the work, like the method "path". openPhase
+// treats a run as running if the run ended after the instant "until".
 func (f *fold) openPhase(until instant) phaseCandidates {
 	if f.nothingStarted() {
 		return *f.nextStep(f.pod)

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// maxTighteningRounds is the maximum number of passes over all sequences. In one pass, a later
-// lower bound spreads along a whole sequence. An earlier upper bound moves back by one milestone in each sequence that
+// maxTighteningRounds is the maximum number of passes over all sequences. In one pass, a raised lower bound moves
+// forward through a whole sequence. A reduced upper bound moves back by only one milestone in each sequence that
 // contains the milestone. If the fold stops early, intervals are wider than necessary, but never wrong.
 const maxTighteningRounds = 8
 
@@ -123,8 +123,9 @@ func (f *fold) firstSuccess(c *Container, steps []step) int {
 }
 
 // endsBeforeFailure orders the end of each container before the pod's failure. The kubelet reports a pod as failed when
-// all its containers have ended. Kubelets before 1.27 reported an evicted pod immediately. If the timestamps show that
-// a container ended after the pod's failure, endsBeforeFailure returns no order for this container.
+// all its containers have ended. Kubelets before 1.27 reported an evicted pod as failed before its containers had
+// ended. If the timestamps show that a container ended after the pod's failure, endsBeforeFailure returns no order for
+// this container.
 func (f *fold) endsBeforeFailure() []sequence {
 	failed := f.bounds.find(podMilestone(MilestoneFailed))
 	if failed == nil {

@@ -16,10 +16,10 @@ type boundary struct {
 	concurrent bool    // the step happens in parallel with the kubelet's work
 }
 
-// The method "path" returns the known boundaries from scheduling to readiness, in order of time. The boundaries of each
-// container keep the phases of this container. So work on one container during another container's back-off counts as
-// work. If a container ends while the kubelet works on another container, this end is not a boundary, because the
-// kubelet finishes its work on the other container first.
+// The method "path" returns the known boundaries from scheduling to readiness, in order of time. Each boundary of a
+// container has the phases of this container. So if the kubelet works on one container during another container's
+// back-off, the path shows the work. If a container ends while the kubelet works on another container, this end is not
+// a boundary, because the kubelet finishes its work on the other container first.
 func (f *fold) path() []boundary {
 	path, pending := f.appendBoundaries(make([]boundary, 0, len(f.bounds)), f.pod)
 	first := len(path)
@@ -46,9 +46,10 @@ func (f *fold) path() []boundary {
 	return path[1 : first+len(work)] // path[0] is the creation of the pod
 }
 
-// shareUnordered handles milestones of main containers with wide intervals, for example because timestamps are
-// truncated to seconds. If the intervals of milestones of two containers overlap, no evidence shows on which container
-// the kubelet worked first. So the time before each of these milestones can belong to the phases of both containers.
+// shareUnordered handles main containers whose milestones have wide intervals, for example because timestamps are
+// truncated to seconds. If the milestones of two containers have overlapping intervals, no evidence shows on which
+// container the kubelet worked first. So the time before two overlapping milestones can belong to the phases of both
+// containers.
 func (f *fold) shareUnordered(work []boundary) {
 	vague := func(b *boundary) bool { return b.bound.latest-b.bound.earliest > answerDelay && f.ofMain(b) }
 	if !slices.ContainsFunc(work, func(b boundary) bool { return vague(&b) }) {
@@ -113,10 +114,10 @@ func (b boundary) duringWork(all []boundary) bool {
 	})
 }
 
-// beforeNextMain reports whether a boundary ends the first run of a main container before the kubelet reached a later
-// main container for the first time, and before the next run. In one pass, the kubelet starts all main containers, one
-// after the other. So the kubelet did not wait for the end of the run. With a post-start hook, the kubelet can have
-// waited.
+// beforeNextMain reports whether a boundary ends the first run of a main container, and whether the kubelet then
+// reached a later main container before the next run. The kubelet starts all main containers in one pass, one after the
+// other, so the kubelet does not wait for the end of a run. But the kubelet can wait for a post-start hook, so
+// beforeNextMain returns false for a container with a post-start hook.
 func (f *fold) beforeNextMain(b *boundary, all []boundary) bool {
 	if b.phases[0] != PhaseFailedRun || b.attempt > 0 || !f.ofMain(b) {
 		return false

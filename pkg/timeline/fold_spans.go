@@ -15,7 +15,8 @@ func (f *fold) end(path []boundary) (State, *bound) {
 		return StateReady, b
 	}
 	if b := f.bounds.find(podMilestone(MilestoneSucceeded)); b != nil {
-		// The start-up ended when the last container began to run. The duration of that run does not count.
+		// The start-up ended when the last container began to run, so the duration of the container's run does not
+		// count.
 		for _, last := range slices.Backward(path) {
 			if last.bound.key.milestone == MilestoneRunning {
 				return StateSucceeded, last.bound
@@ -38,7 +39,7 @@ func (f *fold) end(path []boundary) (State, *bound) {
 }
 
 // spansBetween divides the time from start to end into phases. Each phase lies between two neighboring boundaries. A
-// step that took no time is also a phase, and its error shows how long the step can have taken.
+// step with an estimated duration of zero is also a phase. The phase's error shows how long the step can have taken.
 func (f *fold) spansBetween(path []boundary, start, end *bound, state State) []Span {
 	spans := make([]Span, 0, len(path)+1)
 	from := start
@@ -112,16 +113,17 @@ func (f *fold) span(from, to *bound, until instant, w phaseCandidates) Span {
 	s.Error = max(s.Error, min(max(f.undatedWork(s, from.key, to.key), f.slowest/2), s.Duration()))
 	if f.e.beforeAgent() && s.Error > truncation && s.Error >= s.Duration() {
 		// No evidence shows when the phase ended, for example because the pod became unready again before the agent
-		// first saw the pod. The estimate is then only the middle of a long interval.
+		// first saw the pod. If no evidence shows the end of a phase, the estimate is only the middle of a long
+		// interval.
 		s.Phase, s.Cause, s.MergedWith = PhaseUnattributed, CauseOf(PhaseUnattributed), w.phases
 	}
 	s.Sources = (from.origins | to.origins).sources()
 	return s
 }
 
-// failedAfterRun reports whether a pod failed because a run ended. In this case, the kubelet starts no further run, and
-// the remaining time is the wait for the pod's status. failedAfterRun returns false if the container was in back-off
-// when the pod ended for another reason.
+// failedAfterRun reports whether a pod failed because a run ended. When a pod fails because a run ended, the kubelet
+// starts no further run, and the remaining time is the wait for the pod's status. failedAfterRun returns false if the
+// container was in back-off when the pod ended for another reason.
 func (f *fold) failedAfterRun(k milestoneKey) bool {
 	return k.milestone == MilestoneFinished && !slices.ContainsFunc(f.containers, func(c *Container) bool {
 		return c.Name == f.name(k) && c.WaitingReason == crashLoop
@@ -129,9 +131,9 @@ func (f *fold) failedAfterRun(k milestoneKey) bool {
 }
 
 // The function "charge" returns one phase for a period that can contain several phases. If all phases have the same
-// cause, the function returns the first phase. The kubelet and the runtime count as the same cause here, because they
-// work together. If the phases have different causes, the function returns PhaseUnattributed. The result "merged" lists
-// all possible phases except the returned phase.
+// cause, the function returns the first phase. The kubelet and the runtime count as one cause, because they work
+// together. If the phases have different causes, the function returns PhaseUnattributed. The result "merged" lists all
+// possible phases except the returned phase.
 func charge(phases []Phase) (name Phase, merged []Phase) {
 	party := func(p Phase) Cause {
 		if cause := CauseOf(p); cause != CauseRuntime {

@@ -25,8 +25,8 @@ type chain struct {
 // isConcurrent reports whether a step happens in parallel with the kubelet's work.
 func (c *chain) isConcurrent(s step) bool { return c.probes && s.key.milestone == MilestoneStarted }
 
-// podSteps returns the steps from the pod's creation to the first sandbox that ran. If other sandboxes began before
-// this sandbox, the chain contains the beginning of the first of these sandboxes.
+// podSteps returns the steps from the pod's creation to the first sandbox that ran. If several sandboxes began before a
+// sandbox ran, the chain contains the beginning of the earliest sandbox.
 func (f *fold) podSteps() chain {
 	ran := f.firstSandbox()
 	steps := append(make([]step, 0, 8), step{key: podMilestone(MilestoneCreated)})
@@ -49,8 +49,8 @@ func (f *fold) containerSteps(c *Container) chain {
 	last := f.lastAttempt(index, MilestoneConfigRefused, MilestoneCreateFailed, MilestoneContainerCreated,
 		MilestoneRunning, MilestoneFinished)
 	if c.Kind == KindSidecar && len(f.sandboxes) == 0 {
-		// After a sidecar has started, the kubelet continues. Later restarts of the sidecar are not part of the
-		// start-up.
+		// After a sidecar has started, the kubelet continues with the next container. Later restarts of the sidecar are
+		// not part of the start-up.
 		last = f.firstAttempt(index, MilestoneStarted, last)
 	}
 	ended := PhaseFailedRun
@@ -79,8 +79,8 @@ func (f *fold) containerSteps(c *Container) chain {
 			create.phase, create.also = why[0], why[1:]
 		}
 		run := step{key: milestoneKey{index, attempt, MilestoneRunning}, phase: PhaseContainerStart}
-		// Each source that reports the end of a run also reports the start of the run. So a run with an end but without
-		// a start never started.
+		// Each source that reports the end of a run also reports the start of the run. So if the sources report the end
+		// of a run but not its start, the container's process never started.
 		run.optional = f.bounds.find(milestoneKey{index, attempt, MilestoneFinished}) != nil
 		steps = append(steps, create, run)
 		if attempt == last && c.PostStartHook && f.isLast(c) {
@@ -124,10 +124,11 @@ func (f *fold) createFailure(index int16, attempt uint16) (first milestoneKey, w
 	return failed, []Phase{PhaseContainerConfig, PhaseContainerCreate}
 }
 
-// wasKilled reports whether the kubelet ended a run because the kubelet ended the whole pod. In this case, the pod has
-// a reason, such as Evicted, DeadlineExceeded, Preempting or Terminated. A pod that failed because all its runs failed
-// has no reason. The kubelet writes no status while it waits for containers to end (SyncTerminatingPod in pkg/kubelet).
-// So if a status reported the end of a run before the pod's failure, the run ended by itself.
+// wasKilled reports whether the kubelet ended a run because the kubelet ended the whole pod. The status of a pod that
+// the kubelet ended contains a reason, such as Evicted, DeadlineExceeded, Preempting or Terminated. A pod that failed
+// because all its runs failed has no reason. The kubelet writes no status while it waits for containers to end
+// (SyncTerminatingPod in pkg/kubelet). So if a status reported the end of a run before the pod's failure, the run ended
+// by itself.
 func (f *fold) wasKilled(index int16, attempt uint16) bool {
 	if !f.failed() || f.e.pod.Reason == "" {
 		return false
@@ -138,7 +139,7 @@ func (f *fold) wasKilled(index int16, attempt uint16) bool {
 }
 
 // untilKilled returns the steps that a container had not finished when the kubelet ended the container. If all main
-// containers had started and this container was not ready, these steps are the steps to readiness.
+// containers had started and this container was not ready, untilKilled returns the steps to readiness.
 func (f *fold) untilKilled(c *Container, attempt uint16) []step {
 	index := f.index(c.Name)
 	allRan := !slices.ContainsFunc(f.containers, func(o *Container) bool {

@@ -50,7 +50,7 @@ func (f *fold) phasesBeforeFirst(begun step) []Phase {
 }
 
 // phasesBetween returns the possible phases of a pod from one obstacle to the instant "until". If the argument "next"
-// is not nil, it is the next obstacle, and the kubelet reported it at this instant.
+// is not nil, it is the next obstacle, which the kubelet reported at the instant "until".
 func (f *fold) phasesBetween(o obstacleOccurrence, until instant, next *obstacleEvent) []Phase {
 	phases := slices.Clone(o.from.row().phases)
 	if o.from.runtime && next == nil && o.latest == o.from.last.latest {
@@ -68,8 +68,8 @@ func (f *fold) phasesBetween(o obstacleOccurrence, until instant, next *obstacle
 	if next != nil {
 		add(next)
 		if next.row().sandbox && o.from.row().sandbox && next.first.earliest-o.latest > instant(podRetry+retrySlack) {
-			// The time between the two failures is longer than the kubelet's wait. So the failed attempt took long, and
-			// can include the steps before the failed step.
+			// The time between the two failures is longer than the kubelet's wait. So the second attempt took a long
+			// time, and can include the steps before the failed step.
 			for _, p := range next.row().before {
 				if p != PhaseVolumes && !slices.Contains(phases, p) {
 					phases = append(phases, p)

@@ -1,7 +1,7 @@
 package timeline
 
-// readySteps returns the steps from the last container's start to the pod's readiness. The steps follow the container
-// that became ready last. readySteps returns no steps if no container was ready.
+// readySteps returns the steps from the last container's start to the pod's readiness. The steps are the steps of the
+// container that became ready last. readySteps returns no steps if no container was ready.
 func (f *fold) readySteps() chain {
 	last := f.readyLast()
 	if last == nil {
@@ -40,16 +40,16 @@ func (f *fold) readySteps() chain {
 	return chain{name, steps, attempt, true}
 }
 
-// sameNews reports whether the same observation first showed both milestones. In this case, no evidence separates the
-// two milestones.
+// sameNews reports whether the same observation first showed both milestones. No evidence separates two milestones that
+// the same observation first showed.
 func (f *fold) sameNews(a, b milestoneKey) bool {
 	first, seen := f.e.arrivalOf(a)
 	second, both := f.e.arrivalOf(b)
 	return seen && both && first == second
 }
 
-// probePhase returns the given probe phase only if the container has a probe. Otherwise, the kubelet is responsible
-// for the time.
+// probePhase returns the given probe phase only if the container has a probe. Without a probe, the kubelet is
+// responsible for the time.
 func probePhase(probed bool, phase Phase) Phase {
 	if probed {
 		return phase
@@ -58,8 +58,8 @@ func probePhase(probed bool, phase Phase) Phase {
 }
 
 // alsoReadyLast returns the phase of another container that can have become ready even later than the container "last".
-// This is possible if the same observation first showed both containers as ready. alsoReadyLast returns nil if no other
-// container can have become ready last.
+// Another container can have become ready last if the same observation first showed both containers as ready.
+// alsoReadyLast returns nil if no other container can have become ready last.
 func (f *fold) alsoReadyLast(last *Container) []Phase {
 	var also Phase
 	for _, c := range f.containers {

@@ -28,10 +28,10 @@ func (e *Evidence) keepGeneration(generation int64) {
 // fold derives the earlier steps from the pod object:
 //
 //   - If the scheduler finds no node, the scheduler writes this result to the pod's condition, and thus to the managed
-//     fields. The pod object keeps only the latest write of this kind. Before the latest write, the pod can have waited
+//     fields. The pod object keeps only the scheduler's latest write. Before the latest write, the pod can have waited
 //     for the scheduler.
 //   - If the scheduler has chosen a node, but a volume claim of the pod is not bound yet, the scheduler waits for the
-//     volume. The pod object does not show this wait.
+//     volume. The pod object does not show the wait for a volume.
 //   - The removal of a scheduling gate increases the generation of the spec. So no gate delayed a pod whose generation
 //     is still 1.
 func (f *fold) appendScheduling(steps []step) []step {
@@ -68,9 +68,9 @@ func (f *fold) appendScheduling(steps []step) []step {
 // mayBeGated reports whether a scheduling gate can have delayed the pod.
 func (f *fold) mayBeGated() bool { return f.e.generation != 1 }
 
-// undatedScheduling returns the part of the time from creation to binding that can belong to another party. If
-// the scheduler reported that no node fits, this part is the time before the report. Without a report, this part
-// is the whole phase, unless the evidence excludes both a gate and a report.
+// undatedScheduling returns the part of the time from creation to binding that can belong to another party. If the
+// scheduler reported that no node fits, undatedScheduling returns the time before the report. Without a report,
+// undatedScheduling returns the whole phase if a scheduling gate or an unseen report is possible.
 func (f *fold) undatedScheduling(s Span) time.Duration {
 	created, bound := f.bounds.find(podMilestone(MilestoneCreated)), f.bounds.find(podMilestone(MilestoneScheduled))
 	refused := f.bounds.find(podMilestone(MilestoneUnschedulable))
@@ -105,8 +105,8 @@ func (f *fold) boundAfter(begun *bound, slack instant) bool {
 	return begun != nil && bound != nil && bound.earliest-begun.latest > slack
 }
 
-// refusedBeforeBound reports whether the scheduler's report that no node fits comes before the pod's binding. A report
-// from the same second also counts.
+// refusedBeforeBound reports whether the scheduler's report that no node fits comes before the pod's binding.
+// refusedBeforeBound also returns true if both happened in the same second.
 func (p *Pod) refusedBeforeBound() bool {
 	for _, c := range p.Conditions {
 		if c.Type == "PodScheduled" && c.True {

@@ -7,9 +7,8 @@ import "github.com/podlapse/podlapse/pkg/imagepull"
 // or was pulled. Before a pull, the kubelet also creates a Pulling Event. The pull policy "Always" or the outcome of
 // the pull proves that a pull took place.
 //
-// The kubelet drops an Event if its queue of Events is full. The kubelet also drops Events if it has created more than
-// 25 Events about one pod. The kubelet then sends only one Event about this pod in five minutes (client-go,
-// tools/record).
+// The kubelet drops an Event if its queue of Events is full. After 25 Events about one pod, the kubelet sends only one
+// further Event about this pod every five minutes, and drops all others (client-go, tools/record).
 func (f *fold) lostEvents() []string {
 	e := f.e
 	if !e.watchLastOpened.after(e.watchLost) {

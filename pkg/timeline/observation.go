@@ -61,7 +61,8 @@ type EventSeen struct {
 }
 
 // EventsWatched means that the agent has received all kubelet Events about a pod that the API server stored from Since
-// to OpenedAt. A watch delivers later Events. Until the next EventsLost, the absence of an Event is therefore evidence.
+// to OpenedAt. An open watch delivers the Events after OpenedAt. So the absence of an Event is evidence until the next
+// EventsLost.
 type EventsWatched struct {
 	UID       string    `json:"uid"`
 	ArrivedAt time.Time `json:"arrived_at,omitzero"` // on the agent's clock, after the delivery of all existing Events
@@ -71,20 +72,21 @@ type EventsWatched struct {
 	Since time.Time `json:"since,omitzero"`
 	// Limited is true if the agent did not read the Events from before Since because the namespace has too many Events.
 	Limited bool `json:"limited,omitzero"`
-	// Order is higher in later observations of the types EventsWatched and EventsLost. The order also holds if the
+	// Order is higher in later observations of the types EventsWatched and EventsLost. Order is right even if the
 	// agent's clock was set back between two observations. In recordings of agents up to v1.0, Order is zero, and the
-	// times decide.
+	// observations have the order of their times.
 	Order int64 `json:"order,omitzero"`
 }
 
-// EventsLost means that no Event watch covers a pod any more, so the agent can miss Events about the pod. The next
-// EventsWatched ends this state. Its field Since shows whether the agent received the Events of the time without a
-// watch.
+// EventsLost means that no Event watch covers a pod any more, so the agent can miss Events about the pod. A watch
+// covers the pod again after the next EventsWatched. The field Since of the next EventsWatched shows whether the agent
+// received the Events of the time without a watch.
 type EventsLost struct {
 	UID       string    `json:"uid"`
 	ArrivedAt time.Time `json:"arrived_at,omitzero"` // on the agent's clock, when the source noticed the loss
-	// Limited is true if the pod waits for an Event watch because the number of open watches is limited. The agent has
-	// opened no watch for the pod yet, or a separate EventsLost has reported the end of the previous watch.
+	// Limited is true if the pod waits for an Event watch because the number of open watches is limited. If Limited is
+	// true, either the agent has opened no watch for the pod yet, or a separate EventsLost has reported the end of the
+	// previous watch.
 	Limited bool  `json:"limited,omitzero"`
 	Order   int64 `json:"order,omitzero"` // see EventsWatched.Order
 }
@@ -98,8 +100,8 @@ type RuntimeSeen struct {
 	Containers []ContainerRun `json:"containers,omitempty"`
 	Images     []Image        `json:"images,omitempty"` // answers to RuntimeRequest.Images, in no particular order
 	// NetworkDown is true if the runtime's network was not ready, for example because no network plugin is
-	// configured. NetworkUp is true if the network was ready. Both fields are false if RuntimeRequest.Network did not
-	// request this information.
+	// configured. NetworkUp is true if the network was ready. NetworkDown and NetworkUp are both false if
+	// RuntimeRequest.Network did not request the state of the network.
 	NetworkDown bool `json:"network_down,omitzero"`
 	NetworkUp   bool `json:"network_up,omitzero"`
 }

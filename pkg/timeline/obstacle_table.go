@@ -15,7 +15,7 @@ const (
 	obstacleNetworkNotReady obstacle = iota // the kubelet does not start pods while the runtime's network is not ready
 	obstacleMountConfig                     // a ConfigMap, a Secret or a key of a volume is missing
 	obstacleMountAPI                        // the API server did not provide the content of a volume
-	// The kubelet has not received the content of a volume. This content might not exist.
+	// The kubelet has not received the content of a volume, or the content does not exist.
 	obstacleMountSync
 	// The kubelet does not watch the pod's objects yet, for example because the network is not ready.
 	obstacleNotRegistered
@@ -38,8 +38,8 @@ type obstacleRow struct {
 	before []Phase
 	// The field "sandbox" is true if the runtime failed to create a sandbox.
 	sandbox bool
-	// retry returns the longest time to the kubelet's next attempt. Its argument is the number of Events about this
-	// obstacle. retry is nil if only the kubelet's next Event or status shows the time of the next attempt.
+	// retry returns the longest time to the kubelet's next attempt. The argument of retry is the number of Events about
+	// this obstacle. retry is nil if only the kubelet's next Event or status shows the time of the next attempt.
 	retry func(count int) time.Duration
 	// retryLeast returns the shortest time to the next attempt. retryLeast is nil if this time is unknown.
 	retryLeast func(count int) time.Duration
@@ -141,7 +141,7 @@ var sandboxTexts = []struct {
 	obstacle obstacle
 }{
 	{"failed to setup network for sandbox", obstacleSandboxNetwork},
-	// The runtime calls the network plugin only after this step.
+	// The runtime calls the network plugin only after it has created the network namespace.
 	{"failed to create network namespace for sandbox", obstacleSandboxTimeout},
 	{"failed to create pod network sandbox", obstacleSandboxNetwork}, // CRI-O
 	{"failed to get sandbox image", obstacleSandboxImage},

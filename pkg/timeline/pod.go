@@ -28,7 +28,7 @@ type Pod struct {
 	AcknowledgedAt time.Time `json:"acknowledged_at,omitzero"` // status.startTime, on the kubelet's clock
 	// DeletedAt is the time of the deletion request: metadata.deletionTimestamp minus the grace period.
 	DeletedAt time.Time `json:"deleted_at,omitzero"`
-	// DeletionGrace is metadata.deletionGracePeriodSeconds. The kubelet sets this value to 0 when it releases the
+	// DeletionGrace is metadata.deletionGracePeriodSeconds. The kubelet sets the grace period to 0 when it releases the
 	// object. DeletionGrace, DeletionObserved, Finalizers and Disruption are set only after a deletion request, and
 	// only if the agent follows terminations.
 	DeletionGrace time.Duration `json:"deletion_grace,omitzero"`
@@ -47,8 +47,8 @@ type Pod struct {
 	// node does not change the generation (registry/core/pod). Generation is 0 before Kubernetes 1.33, because
 	// earlier versions do not count the versions of a pod's spec.
 	Generation int64 `json:"generation,omitzero"`
-	// KubeletGeneration is status.observedGeneration. Kubelets set this field since 1.33. KubeletGeneration is 0 if
-	// the field is not set.
+	// KubeletGeneration is status.observedGeneration. Kubelets set status.observedGeneration since version 1.33.
+	// KubeletGeneration is 0 if the kubelet did not set the field.
 	KubeletGeneration int64 `json:"kubelet_generation,omitzero"`
 	// UnschedulableAt is the time when a scheduler last changed the condition PodScheduled (metadata.managedFields).
 	// UnschedulableAt is on the control plane's clock and truncated to seconds. A scheduler writes this condition
@@ -58,7 +58,8 @@ type Pod struct {
 	// FieldsManaged is true if the object had managed fields. An absent UnschedulableAt is evidence only if
 	// FieldsManaged is true.
 	FieldsManaged bool `json:"fields_managed,omitzero"`
-	// HostNetwork is true if the pod uses the node's network. The runtime then calls no network plugin.
+	// HostNetwork is true if the pod uses the node's network. For a pod on the node's network, the runtime calls no
+	// network plugin.
 	HostNetwork bool `json:"host_network,omitzero"`
 	// ResourceClaims is true if the pod requests dynamically allocated resources. A driver prepares these resources
 	// after the volumes are mounted and before the sandbox is created (kubelet, kuberuntime_manager.go).
@@ -111,9 +112,9 @@ const (
 	KindSidecar   ContainerKind = "sidecar" // restartable init container
 	KindMain      ContainerKind = "main"
 	KindEphemeral ContainerKind = "ephemeral"
-	// KindImageVolume is not a container but the image of one or more volumes. The kubelet pulls this image before it
-	// starts the first container, and no container runs from it. The field Container.Name is then the ImageName of the
-	// image, because the kubelet reports no other name.
+	// KindImageVolume is not a container but the image of one or more volumes. The kubelet pulls the image of a volume
+	// before it starts the first container, and no container runs from the image. For an image volume, Container.Name
+	// is the ImageName of the image, because the kubelet reports no other name.
 	KindImageVolume ContainerKind = "image_volume"
 )
 
@@ -194,7 +195,7 @@ func (p *Pod) has(name string) bool {
 }
 
 // endReason returns the reason why the containers of a failed pod ended, for example StartError. The result is empty if
-// the reasons differ, or if the reason says no more than that the pod failed.
+// the reasons differ, or if the only reason is the general reason Error or Unknown.
 func (p *Pod) endReason() string {
 	var reasons []string
 	for _, c := range p.Containers {

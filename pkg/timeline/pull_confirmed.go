@@ -30,7 +30,7 @@ func (f *fold) confirmed(c *Container, outcome imagepull.Outcome) bool {
 }
 
 // failureConfirmed reports whether evidence other than an Event confirms that a pull of a container's image failed for
-// the given reason. This evidence is a container status with the same reason. If the image of a volume cannot be
+// the given reason. A container status with the same reason confirms the failure. If the image of a volume cannot be
 // pulled, the kubelet reports the failure in the status of each container that mounts the volume.
 func (f *fold) failureConfirmed(index int16, why imagepull.Failure) bool {
 	if !f.e.isVolume(index) {
@@ -46,7 +46,8 @@ func (f *fold) failureConfirmed(index int16, why imagepull.Failure) bool {
 }
 
 // The method "began" returns the time when the kubelet picked up the pod, or the pod's creation time if the pickup is
-// unknown. No pull for the pod ended before this time. Both times are truncated to seconds.
+// unknown. No pull for the pod ended before the returned time. The pickup time and the creation time are truncated to
+// seconds.
 func (f *fold) began() time.Time {
 	if f.e.pod.AcknowledgedAt.IsZero() {
 		return f.e.pod.CreatedAt

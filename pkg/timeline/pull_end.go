@@ -4,8 +4,8 @@ import (
 	"time"
 )
 
-// answerSlack is the maximum time from an image's timestamp to the runtime's answer. During this time, containerd
-// stores the image under its other names, with one database write for each name. containerd then reads the image's size
+// answerSlack is the maximum time from an image's timestamp to the runtime's answer. Before the answer, containerd
+// stores the image under its other names, with one database write for each name, and reads the image's size
 // (internal/cri/server/images, PullImage).
 const answerSlack = instant(250 * time.Millisecond)
 
@@ -44,7 +44,7 @@ func (f *fold) pullEnd(index int16) pullEnd {
 	case of(last) && !p.present && at(image.last.askedAt) >= p.latest:
 		// No later pull happened, so the timestamp belongs to this pull.
 		if ofFirst && !image.pulledOnce() {
-			return pullEndBetween(at(first), at(last)) // two pulls at the same time
+			return pullEndBetween(at(first), at(last)) // two pulls ran at the same time
 		}
 		return pullEndBetween(at(last), at(last))
 	case of(last):
@@ -58,13 +58,13 @@ func (f *fold) pullEnd(index int16) pullEnd {
 // pullEndWithoutEvent returns the end of a pull that no Event reports. The image's timestamps certainly belong to this
 // container's pull if all of these conditions are true:
 //   - The image had been pulled exactly once when the container was created.
-//   - This single pull ended after the kubelet started work on the container.
+//   - The image's only pull ended after the kubelet started work on the container.
 //   - No other container of the pod has the same image.
 //   - No pull for this container failed. After a failure, another pod can have pulled the image during the kubelet's
 //     back-off.
 //
-// If a condition is not true, the end has no upper bound. The end is unknown if the image was never absent, or if the
-// kubelet has not used the image.
+// If one of the four conditions is not true, the end has no upper bound. The end is unknown if the image was never
+// absent, or if the kubelet has not used the image.
 func (f *fold) pullEndWithoutEvent(index int16, image *imageEvidence) pullEnd {
 	first, last, used := image.last.FirstPulledAt, image.last.PulledAt, f.e.usedBy(index)
 	if !image.wasAbsent() || first.IsZero() || used == maxInstant {
@@ -154,8 +154,9 @@ func (w window) answered(k milestoneKey) constraint {
 }
 
 // answerDelayed reports whether the time between the timestamp of a container's image and the kubelet's next step is
-// unusually long. The cause of this delay is unknown. A busy disk can have slowed the runtime when it wrote the image
-// again before its answer. The kubelet can also have been starved or stopped, and received the answer late.
+// unusually long. The cause of the delay before the kubelet's next step is unknown. The runtime writes the image again
+// before its answer, and a busy disk can have slowed this write. The kubelet can also have been starved or stopped, so
+// that it received the answer late.
 func (f *fold) answerDelayed(index int16, next milestoneKey) bool {
 	p := f.pulls[index]
 	if p.pulled.known() {

@@ -7,7 +7,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// pullEvidence holds the facts about the pulls before a container's first run. Later Events concern a restart.
+// pullEvidence holds the facts about the pulls before a container's first run. Events after the first run concern a
+// restart.
 type pullEvidence struct {
 	refuter
 	firstRequest  constraint // the first request for the image, from an Event; zero if no Event reports a request
@@ -82,8 +83,9 @@ func (e *Evidence) pullEvidence(index int16) pullEvidence {
 }
 
 // mayBeOfRestart reports whether a Pulled Event about a present image can concern the container's second run instead of
-// its first run. This is possible if the container ran again and the Event is later than the earliest possible creation
-// of the first run. The agent then missed the Event about the first run.
+// its first run. The Event can concern the second run if the container ran again and the Event is later than the
+// earliest possible creation of the first run. If the Event concerns the second run, the agent missed the Event about
+// the first run.
 func (e *Evidence) mayBeOfRestart(index int16, p pulledEvent) bool {
 	if !p.present || p.latest <= e.createdSince(index) {
 		return false
@@ -94,9 +96,9 @@ func (e *Evidence) mayBeOfRestart(index int16, p pulledEvent) bool {
 	})
 }
 
-// imageCheckedBy returns the latest time at which the runtime can have answered whether it has a container's image. By
-// this time, the kubelet had requested a pull or used the image. imageCheckedBy returns maxInstant if the time is
-// unknown.
+// imageCheckedBy returns the latest time at which the runtime can have answered whether it has a container's image. The
+// kubelet requests a pull or uses the image only after the runtime's answer. imageCheckedBy returns maxInstant if the
+// time is unknown.
 func (f *fold) imageCheckedBy(index int16) instant {
 	p, first := &f.pulls[index], f.e.usedBy(index)
 	if len(p.failures) > 0 {
@@ -212,8 +214,8 @@ func (p *pullEvidence) requests(yield func(constraint) bool) {
 	}
 }
 
-// inspectConstraints dates the first time that the runtime could not report whether it has a container's image. Only
-// times before the first pull count.
+// inspectConstraints dates the first time that the runtime could not report whether it has a container's image.
+// inspectConstraints uses only times before the first pull.
 func (f *fold) inspectConstraints(index int16) []constraint {
 	for _, w := range f.e.containers[index].inspected {
 		if w.latest <= f.imageCheckedBy(index) && f.pulls[index].tooEarly(w.latest) == "" {

@@ -35,8 +35,9 @@ func (f *fold) layerConstraints(c *Container) []constraint {
 	mayBeOwn := !timed && final == 0 && image.wasAbsent() && image.pulledOnce() && f.e.only(c.Image) != nil
 	if mayBeOwn && !resolved.IsZero() && at(resolved) >= f.e.workStart(c) &&
 		(p.known() || !f.mayStartWorkLater(c, index, at(image.last.PulledAt))) {
-		// The manifest arrived after the kubelet started work on this container. Layers that were already present
-		// under another image name prove nothing. The registry's response time for the manifest is unknown.
+		// The manifest arrived after the kubelet started work on this container. Layers that were already present under
+		// another image name do not show when the pull started. The registry's response time for the manifest is
+		// unknown.
 		constraints = append(constraints,
 			constraint{milestoneKey{index, final, MilestonePullStarted}, originStore, leanLatest, minInstant,
 				at(resolved)},
@@ -119,8 +120,8 @@ func (f *fold) startedBy(index int16, attempt uint16) bool {
 }
 
 // mayHoldUnpacking reports whether a pull can include unpacking that the evidence cannot separate from the download.
-// The shares of registry and disk in such a pull are unknown. mayHoldUnpacking also returns true for an attempt that
-// can have failed during unpacking.
+// For a pull that includes unpacking, the evidence does not show how much time the registry needed and how much time
+// the disk needed. mayHoldUnpacking also returns true for an attempt that can have failed during unpacking.
 func (f *fold) mayHoldUnpacking(c *Container, a pullAttempt) bool {
 	switch a.outcome {
 	case imagepull.OutcomeVerified:
@@ -163,7 +164,7 @@ func (p Pull) shared(layer int) bool { return layer < len(p.Shared) && p.Shared[
 
 // Unpacking returns the start and the end of the unpacking of the pull's layers, and the time that the runtime spent on
 // unpacking. The runtime unpacks a layer as soon as the layer has arrived and the layer below is unpacked. Other layers
-// can still arrive at this time. The results are zero if the runtime does not report layers.
+// can still arrive during the unpacking. The results are zero if the runtime does not report layers.
 func (p Pull) Unpacking() (from, to time.Time, busy time.Duration) {
 	var before time.Time // the time when the layer below was unpacked
 	for _, l := range p.Layers {

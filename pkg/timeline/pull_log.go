@@ -11,8 +11,8 @@ import (
 const (
 	// maxPullLog is the maximum number of pulls in the log. A node's pull queue is rarely longer.
 	maxPullLog = 256
-	// leastBlocked is the shortest wait that the log attributes to another pull. The kubelet can need this time to
-	// start the next pull.
+	// leastBlocked is the shortest wait that the log attributes to another pull. The kubelet can need up to
+	// leastBlocked to start the next pull.
 	leastBlocked = 50 * time.Millisecond
 )
 
@@ -199,8 +199,9 @@ func (l *PullLog) request(uid, container string, at time.Time, bound time.Durati
 }
 
 // endRequest records that a container's pull has ended. The argument "latest" is the latest possible end of the pull.
-// The time of the request can be later than the end of the pull, because both times have errors. A request after this
-// time belongs to the next attempt, because the kubelet waits seconds in back-off before it requests the image again.
+// The time of the request can be later than the end of the pull, because both times have errors. A request later than
+// "latest" belongs to the next attempt, because the kubelet waits seconds in back-off before it requests the image
+// again.
 func (l *PullLog) endRequest(uid, container string, latest time.Time) {
 	of := requestOf(uid, container)
 	if request, known := l.requests[of]; known && !request.at.After(latest) {
@@ -209,8 +210,8 @@ func (l *PullLog) endRequest(uid, container string, latest time.Time) {
 	}
 }
 
-// Settle records a final timeline. The layers that the timeline's pulls downloaded then belong to the timeline's pod.
-// In the pulls of other pods, these layers count as shared.
+// Settle records a final timeline, and assigns the layers that the timeline's pulls downloaded to the timeline's pod.
+// In the pulls of other pods, the assigned layers count as shared.
 func (l *PullLog) Settle(t Timeline) {
 	for of, request := range l.requests {
 		if podOf(of) == t.UID {
@@ -257,8 +258,8 @@ func (l *PullLog) complete(p *Pull, uid string) {
 		if o.uid == uid {
 			continue
 		}
-		// The other pull o can change the outcome OutcomeDownloaded. The pull o can change OutcomeUnknown only if the
-		// kubelet found the image absent before o.
+		// The other pull o can always change OutcomeDownloaded, but o can change OutcomeUnknown only if the kubelet
+		// found the image absent before o.
 		open := p.Outcome == imagepull.OutcomeDownloaded || p.Outcome == imagepull.OutcomeUnknown && o.imageAbsent
 		if open && image == "" {
 			image = normalized(p.Image)
@@ -268,8 +269,8 @@ func (l *PullLog) complete(p *Pull, uid string) {
 			if p.sharesAll() {
 				p.Outcome = imagepull.OutcomeJoined
 			} else {
-				// Some layers arrived after the other pull had ended. The image was removed in between, or the other
-				// pull downloaded a different image.
+				// Some layers arrived after the other pull had ended. Either the image was removed between the two
+				// pulls, or the other pull downloaded a different image.
 				p.Outcome = imagepull.OutcomeDownloaded
 			}
 		}
@@ -292,8 +293,8 @@ func normalized(ref string) string {
 	return name
 }
 
-// The method "provided" reports whether the logged pull o downloaded the image for the pull p. In this case, o began
-// before p, and ended after the image was last known to be absent.
+// The method "provided" reports whether the logged pull o downloaded the image for the pull p. The result is true if o
+// succeeded, began before p, and ended after the image was last known to be absent.
 func (o *loggedPull) provided(p *Pull) bool {
 	absent := at(p.RequestedAt)
 	if p.absentAt != 0 {

@@ -14,7 +14,7 @@ const maxRecentLayers = 2048
 type recentLayers struct {
 	owner map[arrivedLayer]string // pod UID
 	order []arrivedLayer          // ring buffer of the keys of owner
-	next  int                     // the index in order of the next entry to replace, after the ring buffer is full
+	next  int                     // the index of the next entry to replace, after the ring buffer is full
 }
 
 // arrivedLayer identifies one arrival of a layer. A layer that was removed from the node can arrive again.
@@ -43,7 +43,7 @@ func (l *recentLayers) add(layer Layer, uid string) {
 	l.next = (l.next + 1) % maxRecentLayers
 }
 
-// sharedBy reports for each layer whether the layer arrived with another pod than the pod with the given UID. sharedBy
+// sharedBy reports for each layer whether the layer arrived with a pod other than the pod with the given UID. sharedBy
 // returns nil if no layer arrived with another pod.
 func (l *recentLayers) sharedBy(layers []Layer, uid string) []bool {
 	var shared []bool
@@ -60,7 +60,7 @@ func (l *recentLayers) sharedBy(layers []Layer, uid string) []bool {
 	return shared
 }
 
-// The method "share" marks the layers of the pull p that arrived before the pull o of the same image ended. These
+// The method "share" marks the layers of the pull p that arrived before the pull o of the same image ended. The marked
 // layers count for the pull o.
 func (p *Pull) share(o *loggedPull) {
 	for i, layer := range p.Layers {
@@ -84,9 +84,8 @@ func (p *Pull) sharesAll() bool {
 	return true
 }
 
-// sharesEarlier reports whether content of the pull p can have arrived before p began. This is possible if another pull
-// was already running and can have downloaded some of the same layers. sharesEarlier ignores a running pull that had
-// only just begun.
+// sharesEarlier reports whether content of the pull p can have arrived before p began. Another pull that was already
+// running can have downloaded some of the same layers. sharesEarlier ignores a running pull that had only just begun.
 func (l *PullLog) sharesEarlier(p *Pull, uid string, m pullMode) bool {
 	if len(p.Layers) == 0 || m.serial {
 		return false
@@ -101,9 +100,8 @@ func (l *PullLog) sharesEarlier(p *Pull, uid string, m pullMode) bool {
 	})
 }
 
-// The method "joins" reports whether another pull of the same image was running when the pull p began. In this case,
-// the manifest on the node belongs to the other pull. The manifest then does not prove an interrupted earlier attempt
-// of p.
+// The method "joins" reports whether another pull of the same image was running when the pull p began. If another pull
+// was running, the manifest on the node belongs to that pull and does not prove an interrupted earlier attempt of p.
 func (l *PullLog) joins(p *Pull, uid string) bool {
 	image := normalized(p.Image)
 	return slices.ContainsFunc(l.pulls, func(o loggedPull) bool {

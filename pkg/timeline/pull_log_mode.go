@@ -16,13 +16,13 @@ const (
 	floorError  = time.Second
 	// leastQueue is the shortest wait that only a queue can explain.
 	leastQueue = time.Second
-	// leastBeside is the shortest overlap of two pulls that counts as parallel pulling on a node with parallel pulls.
+	// leastBeside is the shortest overlap at which two pulls count as parallel on a node with parallel pulls.
 	leastBeside = 100 * time.Millisecond
-	// staleRequest is the maximum age of a request that counts as a running pull. If a request is older and its end is
-	// still unknown, the Event about the end was lost.
+	// staleRequest is the maximum age of a request that counts as a running pull. If an older request still has no
+	// known end, the Event about the end was lost.
 	staleRequest = 10 * time.Minute
-	// evidenceAge is the time for which a pull is evidence of the kubelet's pull settings. After this time, an
-	// administrator can have changed the settings.
+	// evidenceAge is the time for which a pull is evidence of the kubelet's pull settings. An administrator can have
+	// changed the settings since an older pull.
 	evidenceAge = time.Hour
 )
 

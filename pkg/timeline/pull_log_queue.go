@@ -47,9 +47,9 @@ func (l *PullLog) others(before time.Time, uid string) []running {
 	return all
 }
 
-// The method "concurrent" returns the highest number of other pulls that ran at the same time during the pull p. For
-// some of the other pulls, only the time of the request is known. On a node without a pull queue, these pulls count
-// from the request. On a node that can have a queue, only the time in which these pulls certainly ran counts.
+// The method "concurrent" returns the highest number of other pulls that ran at the same time during the pull p. If
+// only the request time of another pull is known, a node without a pull queue counts the pull from its request. On a
+// node that can have a queue, a pull with an unknown start counts only for the time in which it certainly ran.
 func (l *PullLog) concurrent(p *Pull, uid string, m pullMode) int {
 	if !p.Timed || !p.FinishedAt.After(p.StartedAt) {
 		return 0
@@ -128,7 +128,8 @@ func (l *PullLog) explainQueue(p *Pull, uid string, m pullMode) {
 	}
 	switch {
 	case m.serial && longest.Waited > 0 && longest.Waited >= unexplained:
-		// If the unexplained part of the wait is longer, an unknown pull can have delayed p longer than the known pull.
+		// If the unexplained part of the wait were longer than longest.Waited, an unknown pull could have delayed p
+		// longer than the known pull.
 		p.Ahead, p.BlockedBy = ahead, &longest
 	case m.parallel && m.queue && ahead > 1 && wait >= leastQueue:
 		p.Ahead = ahead

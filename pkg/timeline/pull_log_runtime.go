@@ -20,9 +20,8 @@ type imageAnswerOf struct {
 	first, last time.Time // the ends of the image's first and latest pull; zero if the runtime does not report them
 }
 
-// ObserveRuntime records the runtime's answers about images and drops the pulls that these answers refute. This check
-// is necessary, because anyone who can create Events can forge a pull. A forged pull would change the timelines of
-// other pods.
+// ObserveRuntime records the runtime's answers about images and drops the pulls that these answers refute. Anyone who
+// can create Events can forge a pull, and a forged pull would change the timelines of other pods.
 func (l *PullLog) ObserveRuntime(o RuntimeSeen) {
 	for _, image := range o.Images {
 		name := normalized(image.Ref)
@@ -72,7 +71,7 @@ func (l *PullLog) noteSandboxes(o RuntimeSeen) {
 	l.sandboxes[o.UID] = since
 	forgetOldest(l.sandboxes, maxSandboxes, o.UID, func(s sandboxSince) time.Time {
 		if s.none {
-			return time.Time{} // dropped first, because the agent can ask the runtime again
+			return time.Time{} // pods without a sandbox are dropped first, because the agent can ask the runtime again
 		}
 		return s.askedAt
 	})
@@ -102,8 +101,9 @@ func (s *Sandbox) since() time.Time {
 }
 
 // sandboxKnown reports whether an answer of the runtime shows that a pod's sandbox existed at an instant. The kubelet
-// pulls images only after the sandbox exists (kuberuntime_manager.go, SyncPod). So this answer shows, unlike an Event,
-// that the pod can have pulled an image. Without a runtime as a source, sandboxKnown always returns true.
+// pulls images only after the sandbox exists (kuberuntime_manager.go, SyncPod). So the runtime's answer about a sandbox
+// shows, unlike an Event, that the pod can have pulled an image. Without a runtime as a source, sandboxKnown always
+// returns true.
 func (l *PullLog) sandboxKnown(uid string, at time.Time) bool {
 	if l.sandboxes == nil {
 		return true
@@ -113,8 +113,8 @@ func (l *PullLog) sandboxKnown(uid string, at time.Time) bool {
 }
 
 // requestRefuted reports whether the runtime refutes an Event about a pull request, because the pod had no sandbox at
-// that time. Until the runtime answers, the request counts as a pull in the queue. PullLog then names no pull as the
-// reason for another pod's wait, because the named pull could be wrong.
+// the time of the request. Until the runtime answers, the request counts as a pull in the queue. While an unconfirmed
+// request exists, PullLog names no pull as the reason for another pod's wait, because the named pull could be wrong.
 func (l *PullLog) requestRefuted(uid string, request pullRequest) bool {
 	latest := request.at.Add(request.error)
 	since, known := l.sandboxes[uid]

@@ -40,8 +40,8 @@ func lastOutcome(f *fold, c *Container, index int16) imagepull.Outcome {
 }
 
 // pulledOutcome returns the outcome of a pull that succeeded according to the kubelet. A pull does not prove
-// that the image was absent. With the policy Always, the kubelet asks the registry every time. Since 1.35, the
-// kubelet also asks the registry with IfNotPresent, if the image had been pulled with credentials that the pod
+// that the image was absent. With the policy Always, the kubelet asks the registry every time. Since version 1.35, the
+// kubelet also asks the registry with the policy IfNotPresent if the image was pulled with credentials that the pod
 // might not have (pkg/kubelet/images, EnsureImageExists).
 func (f *fold) pulledOutcome(c *Container, index int16, image *imageEvidence) imagepull.Outcome {
 	pulled, started := f.pulls[index].pulled, milestoneKey{index, f.pulls[index].finalAttempt, MilestonePullStarted}
@@ -50,8 +50,8 @@ func (f *fold) pulledOutcome(c *Container, index int16, image *imageEvidence) im
 	absent := image != nil && image.wasAbsent() || c.PullPolicy == PullIfNotPresent && !f.wasThere(image, index)
 	switch {
 	case len(f.pulls[index].layers) > 0:
-		// Layers arrived in this pull. If an earlier pull had downloaded the image, the tag moved or the image was
-		// removed before this pull.
+		// Layers arrived in this pull. If an earlier pull had already downloaded the image, then either the tag moved,
+		// or the image was removed before this pull.
 		return imagepull.OutcomeDownloaded
 	case f.wasThere(image, index) && image.last.askedAt.After(pulled.latest.time()) && image.Digest != "":
 		if image.last.Digest == image.Digest {
@@ -112,8 +112,8 @@ func (f *fold) pulledBeside(c *Container, started milestoneKey) bool {
 	})
 }
 
-// foundPresent reports whether the kubelet found the image on the node. In this case, the image's first pull ended
-// before the kubelet started work on the container.
+// foundPresent reports whether the kubelet found the image on the node. If the kubelet found the image, the image's
+// first pull ended before the kubelet started work on the container.
 func (e *Evidence) foundPresent(c *Container, image *imageEvidence) bool {
 	first := image.last.FirstPulledAt
 	return c.PullPolicy != PullAlways && !first.IsZero() && at(first) < e.workStart(c)
@@ -136,7 +136,7 @@ func (f *fold) inBackoff(index int16, t time.Time) bool {
 }
 
 // broughtByOther reports whether another pod's pull completed the image while this pull was in the queue.
-// broughtByOther returns false if a failed attempt of this container can have stored the image at its end.
+// broughtByOther returns false if a failed attempt of this container can have stored the image.
 func (f *fold) broughtByOther(image *imageEvidence, started milestoneKey) bool {
 	b := f.bounds.find(started)
 	if b == nil || image.last.FirstPulledAt.IsZero() || at(image.last.FirstPulledAt) >= b.estimate() {

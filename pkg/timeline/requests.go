@@ -29,9 +29,9 @@ const (
 	// state.
 	giveUpAfter = time.Hour
 	// sandboxPatience is the usual maximum time from the kubelet's pickup of a pod to the creation of a sandbox. After
-	// this time, the agent opens an Event watch to learn the reason for the delay. After a failure, the kubelet waits
-	// longer than sandboxPatience before the next attempt (pod_workers.go, backOffPeriod). So a sandbox that appears
-	// within sandboxPatience belongs to the first attempt.
+	// sandboxPatience, the agent opens an Event watch to learn the reason for the delay. After a failure, the kubelet
+	// waits longer than sandboxPatience before the next attempt (pod_workers.go, backOffPeriod). So a sandbox that
+	// appears within sandboxPatience belongs to the first attempt.
 	sandboxPatience = 2 * time.Second
 	// runtimePatience is the maximum time that the agent waits for the runtime's answer about an image. An answer
 	// usually takes less than a second. If the runtime does not answer, the agent requests the kubelet's Events.
@@ -212,8 +212,8 @@ func (e *Evidence) requestsSandboxEvents(now time.Time) bool {
 	return e.watchFirstOpened.IsZero() && begun-acknowledged > instant(sandboxPatience)
 }
 
-// waitsForNetwork reports whether the kubelet delays the sandbox because the network is not ready. The kubelet
-// drops its Events about this delay after half a minute, so only the runtime shows its end.
+// waitsForNetwork reports whether the kubelet delays the sandbox because the network is not ready. After half a minute,
+// the kubelet drops its Events about the network, so only the runtime shows when the network becomes ready.
 func (e *Evidence) waitsForNetwork() bool {
 	_, over := e.endLearned()
 	return !over && !e.sandboxRan() &&

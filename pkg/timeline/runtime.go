@@ -12,11 +12,12 @@ type Sandbox struct {
 	// sandbox store).
 	BegunAt time.Time `json:"begun_at,omitzero"`
 	// NetworkReadyAt is the time when the network was set up (containerd ≥ 2.0: CRI created_at). containerd sets
-	// this time when it creates the sandbox container, after the CNI plugins returned.
+	// created_at when it creates the sandbox container, after the CNI plugins returned.
 	NetworkReadyAt time.Time `json:"network_ready_at,omitzero"`
 	// ImageResolvedAt is the time when the manifest of the sandbox (pause) image arrived on the node. ImagePulledAt is
-	// the end of the latest pull of the sandbox image. Both times are zero unless the pull ended between BegunAt and
-	// NetworkReadyAt. In this interval, containerd 2.x pulls an absent sandbox image after the network setup.
+	// the end of the latest pull of the sandbox image. ImageResolvedAt and ImagePulledAt are zero unless the pull ended
+	// between BegunAt and NetworkReadyAt. containerd 2.x pulls an absent sandbox image after the network setup, but
+	// before NetworkReadyAt.
 	ImageResolvedAt time.Time `json:"image_resolved_at,omitzero"`
 	ImagePulledAt   time.Time `json:"image_pulled_at,omitzero"`
 	// ImageKnown is true if the runtime reported whether it pulled the sandbox image between BegunAt and
@@ -29,8 +30,9 @@ type Sandbox struct {
 	// CreatedAt is the field created_at of CRI. CreatedAt is set only if it is unknown whether created_at is closest to
 	// BegunAt, NetworkReadyAt or RunningAt.
 	CreatedAt time.Time `json:"created_at,omitzero"`
-	// Unstamped is true if this runtime can never report BegunAt, NetworkReadyAt and RunningAt of the sandbox. The
-	// runtime's name, version or answer proves this (CRI-O, containerd 1.x, the shim of a virtual machine).
+	// Unstamped is true if this runtime can never report BegunAt, NetworkReadyAt and RunningAt of the sandbox.
+	// Unstamped is true only if the runtime's name, version or answer proves it (CRI-O, containerd 1.x, the shim of a
+	// virtual machine).
 	Unstamped bool `json:"unstamped,omitzero"`
 }
 
@@ -52,22 +54,24 @@ type Image struct {
 	Ref     string `json:"ref"` // as written in the spec
 	Present bool   `json:"present,omitzero"`
 	// FirstPulledAt and PulledAt are the ends of the first and the latest pull of this reference (containerd:
-	// created_at and updated_at in the image store). Both times are zero if the runtime does not report them.
+	// created_at and updated_at in the image store). FirstPulledAt and PulledAt are zero if the runtime does not report
+	// these times.
 	FirstPulledAt time.Time `json:"first_pulled_at,omitzero"`
 	PulledAt      time.Time `json:"pulled_at,omitzero"`
 	// SizeBytes is the compressed size in containerd and the uncompressed size in CRI-O. SizeBytes is 0 if unknown.
 	SizeBytes int64  `json:"size_bytes,omitzero"`
 	Digest    string `json:"digest,omitzero"` // repository digest, e.g. sha256:…; empty if unknown
-	// ResolvedAt is the time when the image's manifest or index first arrived on the node. This time is soon after
-	// the start of the first pull (containerd: created_at of the image's target in the content store). ResolvedAt is
-	// zero unless RuntimeRequest.Layers requested the layers.
+	// ResolvedAt is the time when the image's manifest or index first arrived on the node. The manifest arrives soon
+	// after the start of the first pull (containerd: created_at of the image's target in the content store). ResolvedAt
+	// is zero unless RuntimeRequest.Layers requested the layers.
 	ResolvedAt time.Time `json:"resolved_at,omitzero"`
 	// Layers lists the image's layers, the bottom layer first. Layers is empty unless RuntimeRequest.Layers requested
 	// the layers.
 	Layers []Layer `json:"layers,omitempty"`
 	// Layered is true if RuntimeRequest.Layers requested the layers, even if the runtime could not provide them.
 	Layered bool `json:"layered,omitzero"`
-	// Incomplete is true if the runtime did not report some layers in time. A later answer can contain these layers.
+	// Incomplete is true if the runtime did not report some layers in time. A later answer can contain the missing
+	// layers.
 	Incomplete bool `json:"untold,omitzero"`
 }
 
@@ -82,6 +86,6 @@ type Layer struct {
 	UnpackedAt time.Time `json:"unpacked_at,omitzero"`
 	// Remote is true if the snapshotter mounted the layer from the registry and did not unpack it (stargz, SOCI, nydus,
 	// overlaybd). The snapshotter downloads the content while the container runs, when a process reads the content.
-	// UnpackedAt is then the time of the mount.
+	// For a remote layer, UnpackedAt is the time of the mount.
 	Remote bool `json:"remote,omitzero"`
 }

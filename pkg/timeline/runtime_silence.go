@@ -8,8 +8,8 @@ import (
 const (
 	// maxSilences is the maximum number of silences in a SilenceLog. The log keeps the latest silences.
 	maxSilences = 64
-	// leastSilence is the minimum overlap of a phase with a silence that is extended by catchUp. With a shorter
-	// overlap, the silence does not count as a possible cause of the phase's delay.
+	// leastSilence is the minimum overlap of a phase with a silence, after the silence is extended by catchUp. With a
+	// shorter overlap, the silence does not count as a possible cause of the phase's delay.
 	leastSilence = 50 * time.Millisecond
 	// catchUp is the usual time that the runtime needs, after a silence, to finish the requests from the silence.
 	catchUp = 500 * time.Millisecond
@@ -45,8 +45,8 @@ func (l *SilenceLog) Observe(o Observation) {
 // Silences returns the silences in the log.
 func (l *SilenceLog) Silences() []RuntimeSilent { return slices.Clone(l.silences) }
 
-// Complete separates the time in which the runtime was silent from the timeline's phases, as unattributed phases.
-// During this time, another party, such as a network plugin, a registry or the kubelet, can have finished its work and
+// Complete splits the timeline's phases, so that the time in which the runtime was silent becomes unattributed phases.
+// During a silence, another party, such as a network plugin, a registry or the kubelet, can have finished its work and
 // waited for the runtime. No evidence shows whether the other party had finished. Complete copies the phases first,
 // because other goroutines can read the original phases.
 func (l *SilenceLog) Complete(t *Timeline) {

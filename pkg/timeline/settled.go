@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Settled reports whether the start-up is over and the agent expects no more relevant evidence. The sources have then
-// answered every request, or the wait for their answers has ended. Settled also returns true if the agent gives up the
-// start-up.
+// Settled reports whether the start-up is over and the agent expects no more relevant evidence. The agent expects no
+// more evidence if the sources have answered every request, or if the wait for the answers has ended. Settled also
+// returns true if the agent gives up the start-up.
 func (e *Evidence) Settled(now time.Time) bool {
 	if _, over := e.endLearned(); !over {
 		return e.givenUp(now)
@@ -35,8 +35,8 @@ func (e *Evidence) endLearned() (learnedAt time.Time, over bool) {
 }
 
 // graceOver reports whether the start-up ended longer ago than the duration "grace". graceOver also returns true if the
-// end is more than this duration in the future, because somebody then set the clock back. Otherwise, the agent could
-// wait for hours until the clock catches up.
+// end is in the future by more than "grace". So if somebody set the clock back, the agent does not wait for hours until
+// the clock catches up.
 func (e *Evidence) graceOver(now time.Time, grace time.Duration) bool {
 	end, over := e.endLearned()
 	if end.Before(e.scope.ResumedAt) {
@@ -66,8 +66,8 @@ func (e *Evidence) beforeAgent() bool {
 	return e.firstSeen.over && !e.firstSeen.live && !e.inScope() || e.isOldMirror()
 }
 
-// inScope reports whether the pod can have reached the node after Scope.Since. The creation time does not count,
-// because the pod can have waited for the scheduler or the node for days.
+// inScope reports whether the pod can have reached the node after Scope.Since. inScope uses the creation time only if
+// no better time is known, because the pod can have waited for the scheduler or the node for days.
 func (e *Evidence) inScope() bool {
 	return !e.scope.Since.IsZero() && e.pod.reachedNodeAt().Add(time.Second).After(e.scope.Since)
 }
@@ -88,10 +88,10 @@ func (p *Pod) reachedNodeAt() time.Time {
 	return p.CreatedAt
 }
 
-// isOldMirror reports whether a static pod was already running before the agent could observe its start-up. In this
-// case, the pod ran before the kubelet read its manifest, or was ready before Scope.Since. After a restart, the kubelet
-// reads the manifest again. The kubelet also creates a deleted mirror object again. In both cases, an old pod looks
-// new.
+// isOldMirror reports whether a static pod was already running before the agent could observe its start-up. isOldMirror
+// returns true if the pod ran before the kubelet read its manifest, or was ready before Scope.Since. After a restart,
+// the kubelet reads the manifest again. The kubelet also creates a deleted mirror object again. A manifest that was
+// read again or a new mirror object makes an old pod look new.
 func (e *Evidence) isOldMirror() bool {
 	if e.pod.ReadAt.IsZero() {
 		return false

@@ -11,10 +11,10 @@ const (
 	PhaseKill        Phase = "kill"  // from the end of the grace period to the kill of the container
 	// PhaseSandboxStop lasts from the end of the last container to the first answer without a ready sandbox.
 	PhaseSandboxStop Phase = "sandbox_stop"
-	// PhaseObjectDeletion lasts from the first answer without a ready sandbox to the release of the object. During this
-	// time, the kubelet cleans up volumes and cgroups, and calls the API server.
+	// PhaseObjectDeletion lasts from the first answer without a ready sandbox to the release of the object. During
+	// PhaseObjectDeletion, the kubelet cleans up volumes and cgroups, and calls the API server.
 	PhaseObjectDeletion Phase = "object_deletion"
-	PhaseFinalizers     Phase = "finalizers" // from the kubelet's release of the object to its deletion
+	PhaseFinalizers     Phase = "finalizers" // from the kubelet's release of the object to the object's deletion
 )
 
 // terminationCauses maps each phase of a termination to the party that is responsible for the phase.
@@ -30,7 +30,7 @@ func TerminationPhases() []Phase {
 }
 
 // Termination describes one pod's termination, from the request to delete the pod to the deletion of its object.
-// Termination is a value that never changes after TerminationEvidence.Termination returned it. The phases and errors
+// Termination is a value that never changes after TerminationEvidence.Termination returns it. The phases and errors
 // have the same meaning as in a Timeline.
 type Termination struct {
 	RequestedAt time.Time
@@ -91,7 +91,7 @@ type Stop struct {
 	How       How
 	StoppedAt time.Time // zero while the container runs, or if unknown
 	// Used is the part of the grace period that the container used: StoppedAt minus the kubelet's pickup of the
-	// deletion. Used is known only if Timed is true. Used then differs from the truth by at most Error.
+	// deletion. Used is known only if Timed is true. If Timed is true, Used differs from the truth by at most Error.
 	Used, Error time.Duration
 	Timed       bool
 	Exited      bool // ExitCode is known

@@ -8,14 +8,14 @@ import (
 // maxGrace limits grace periods. The limit prevents overflows in calculations with grace periods.
 const maxGrace = 365 * 24 * time.Hour
 
-// maxStops is the maximum number of containers whose end TerminationEvidence follows. If a pod has more containers,
-// Termination.Missing reports this.
+// maxStops is the maximum number of containers whose end TerminationEvidence follows. If a pod has more than maxStops
+// containers, Termination.Missing contains an entry about the limit.
 const maxStops = 64
 
 // TerminationEvidence holds all known facts about one pod's termination. TerminationEvidence begins with the
-// first pod object that contains a deletion request. Observations can be repeated. Pod objects and Events can
-// arrive in any order, but the runtime's answers must arrive in their original order. TerminationEvidence is not
-// safe for concurrent use.
+// first pod object that contains a deletion request. The same observation can arrive several times. Pod objects and
+// Events can arrive in any order, but the runtime's answers must arrive in their original order. TerminationEvidence is
+// not safe for concurrent use.
 type TerminationEvidence struct {
 	pod     Pod     // the latest pod object
 	podAt   instant // the arrival of the latest pod object

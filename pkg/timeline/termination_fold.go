@@ -83,14 +83,14 @@ func (f *terminationFold) objectGone() bound {
 	return b
 }
 
-// goneBy returns the time when the agent learned that the object is gone. This time is never before the earliest
+// goneBy returns the time when the agent learned that the object is gone. The result is never before the earliest
 // possible time of the request.
 func (f *terminationFold) goneBy() instant {
 	return max(f.TerminationEvidence.gone, f.requested.earliest)
 }
 
 // stopBegun returns the bound of the time when the kubelet began to stop the containers, and whether there is evidence
-// for this time. There are three kinds of evidence:
+// for this time. There are three kinds of evidence for the start:
 //   - The first Killing Event contains the time of the start.
 //   - The kubelet writes a status after the start. Since Kubernetes 1.34, this status contains the object's new
 //     generation. Because the status is late, the estimate is usually the time of the deletion request.

@@ -29,7 +29,8 @@ func (f *terminationFold) steps() []terminationStep {
 			mains = append(mains, s)
 		}
 	}
-	// Without evidence, the bound of a container's end extends to f.gone.latest. So this container can be the last one.
+	// Without evidence, the bound of a container's end extends to f.gone.latest. So a container without evidence can be
+	// the last container.
 	later := func(a, b stopBound) int {
 		return cmp.Or(cmp.Compare(a.latest, b.latest), cmp.Compare(a.estimate(), b.estimate()))
 	}
@@ -65,8 +66,8 @@ func (f *terminationFold) steps() []terminationStep {
 	return append(steps, terminationStep{phase: PhaseObjectDeletion, end: gone, known: f.Over(), milestone: "gone"})
 }
 
-// stopSteps appends the steps of a container until it stopped. The end of its grace period is known only if the
-// container has the pod's grace period and no client shortened this period. After a change, the grace period starts
+// stopSteps appends the steps of a container until it stopped. The end of the container's grace period is known only if
+// the container has the pod's grace period and no client shortened this period. After a change, the grace period starts
 // again. If there were too many containers to follow, another container can have stopped last.
 func (f *terminationFold) stopSteps(steps []terminationStep, s stopBound) []terminationStep {
 	stop := f.t.Stops[s.index]

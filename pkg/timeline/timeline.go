@@ -23,7 +23,7 @@ const (
 )
 
 // Timeline holds the known facts about one pod's start-up. Timeline is a value that never changes after
-// Evidence.Timeline returned it.
+// Evidence.Timeline returns it.
 type Timeline struct {
 	Namespace, Name, UID, Node string
 	StaticUID                  string    // the kubelet's UID of a static pod; empty for other pods
@@ -31,9 +31,10 @@ type Timeline struct {
 	Owner                      Owner
 	Traits                     Traits
 	State                      State
-	// Reason is the pod object's reason for a failure, for example OutOfcpu or Evicted. Without such a reason, Reason
-	// is the reason why a container waits, for example CreateContainerConfigError, in StateStarting, StateDeleted and
-	// StateGivenUp. In StateFailed, Reason is the reason why the containers ended, for example StartError.
+	// Reason is the pod object's reason for a failure, for example OutOfcpu or Evicted. If the pod object contains no
+	// reason, Reason depends on the state. In StateFailed, Reason is the reason why the containers ended, for example
+	// StartError. In StateStarting, StateDeleted and StateGivenUp, Reason is the reason why a container waits, for
+	// example CreateContainerConfigError.
 	Reason string
 	// Partial is true if more evidence can arrive: the start-up is in progress, or has only just ended.
 	Partial bool
@@ -56,10 +57,10 @@ type Timeline struct {
 	Skew           Skew     // the skew of the clocks when the timeline was computed
 	Missing        []string // milestones that lack evidence, as milestone[/container][#attempt]
 	// Unreported lists the milestones that lack evidence because this runtime can never report them, in the same form
-	// as Missing. Missing does not contain these milestones.
+	// as Missing. Missing does not contain the milestones in Unreported.
 	Unreported []string
-	// LostEvents lists Events as reason/container. The kubelet must have created these Events, but the agent did not
-	// receive them, although a watch was open.
+	// LostEvents lists the Events that the kubelet must have created, but that the agent did not receive although an
+	// Event watch was open. Each entry has the form reason/container.
 	LostEvents []string
 	// EventMessage holds the kubelet's Events during the start-up while an Event watch was open. EventMessage
 	// contains the earliest 32 Events, in order.
@@ -73,8 +74,9 @@ type Timeline struct {
 	// no deletion request or if the agent does not follow terminations.
 	Termination *Termination
 
-	// Reconstructed is true if the start-up was over before Scope.Since. In this case, the agent collected the
-	// evidence afterwards. The agent shows such a timeline but does not count it.
+	// Reconstructed is true if the start-up was over before Scope.Since. The agent collected the evidence for a
+	// reconstructed timeline after the start-up. The agent shows a reconstructed timeline, but counts the start-up only
+	// in podlapse_evidence_reconstructed_total.
 	Reconstructed bool
 }
 
@@ -127,7 +129,7 @@ type Span struct {
 	// MergedWith lists the phases that the evidence could not separate from this phase. For PhaseUnattributed,
 	// MergedWith lists all possible phases.
 	MergedWith []Phase
-	// Open is true if the phase is in progress. EndAt is then the time for which the timeline was computed.
+	// Open is true if the phase is in progress. If Open is true, EndAt is the time for which the timeline was computed.
 	Open bool
 	// Pressure is the node's pressure during the phase; nil if not measured.
 	Pressure *Pressure
@@ -159,9 +161,9 @@ type Pull struct {
 
 	Queue time.Duration // StartedAt minus RequestedAt, if QueueTimed
 	Pull  time.Duration // FinishedAt minus StartedAt, if Timed
-	// Timed is true if Pull is known, and QueueTimed is true if Queue is known. The two durations differ from the truth
-	// by at most Error. For a failed pull, the evidence cannot separate queue and pull. Error is then the error of the
-	// time from RequestedAt to FinishedAt.
+	// Timed is true if Pull is known, and QueueTimed is true if Queue is known. Pull and Queue differ from the truth by
+	// at most Error. For a failed pull, the evidence cannot separate Queue from Pull, so Error is the error of the time
+	// from RequestedAt to FinishedAt.
 	Timed, QueueTimed bool
 	Error             time.Duration
 
@@ -173,9 +175,9 @@ type Pull struct {
 	Shared  []bool
 	Sources []Source
 
-	// Resumed is true if the image's manifest was on the node before this pull began. In this case, an interrupted
-	// attempt can have downloaded some layers, and containerd continued from these layers. So the number of bytes of
-	// this pull is unknown.
+	// Resumed is true if the image's manifest was on the node before this pull began. Before a resumed pull, an
+	// interrupted attempt can have downloaded some layers, and containerd continued from these layers. So the number of
+	// bytes of a resumed pull is unknown.
 	Resumed bool
 
 	// Confirmed is true if the runtime or the kubelet's container status shows a successful pull of the image during
@@ -190,7 +192,7 @@ type Pull struct {
 	// kubelet 1.33 and later.
 	Credentials time.Duration
 
-	// Lazy is true if a snapshotter mounted layers from the registry. The snapshotter downloads the content of these
+	// Lazy is true if a snapshotter mounted layers from the registry. The snapshotter downloads the content of mounted
 	// layers while the container runs.
 	Lazy bool
 
@@ -199,8 +201,8 @@ type Pull struct {
 	// ahead of this pull in the node's queue, including running pulls. Ahead is 0 if unknown.
 	BlockedBy *Blocker
 	Ahead     int
-	// Beside is the highest number of other pulls of the node that ran in parallel with this pull. These pulls
-	// shared the node's network link.
+	// Beside is the highest number of other pulls of the node that ran in parallel with this pull. Pulls that run in
+	// parallel share the node's network link.
 	Beside int
 
 	early    bool    // some bytes can have arrived before the pull began, with another pull

@@ -32,9 +32,9 @@ func (t Timeline) describeQueue(spans []Span) string {
 	return text
 }
 
-// blockerOf returns the image whose pull was the longest delay of every waiting pull in the given spans, and the sum of
-// these delays. blockerOf returns an empty text if not all of these pulls were delayed by the same image, or if the
-// image that delayed one of them is unknown.
+// blockerOf returns the image whose pull caused the longest delay of every waiting pull in the given spans, and the sum
+// of these delays. blockerOf returns an empty text if different images delayed the waiting pulls, or if it is unknown
+// which image delayed one of the waiting pulls.
 func (t Timeline) blockerOf(spans []Span) (image string, behind time.Duration) {
 	for _, s := range spans {
 		if s.Duration() < leastBlocked {
@@ -153,8 +153,8 @@ func (t Timeline) lazilyOf(spans []Span) string {
 	return " (some lazily: content may still load while the containers run)"
 }
 
-// Rate returns the pull's download rate in bytes per second, from StartedAt to DownloadedAt. Rate returns 0
-// unless all bytes certainly arrived in that time and belong to this pull alone.
+// Rate returns the pull's download rate in bytes per second, from StartedAt to DownloadedAt. Rate returns 0 unless all
+// bytes certainly arrived between StartedAt and DownloadedAt, and belong to this pull alone.
 func (p Pull) Rate() float64 {
 	if !p.rated() {
 		return 0
