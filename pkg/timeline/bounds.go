@@ -14,8 +14,8 @@ type bound struct {
 	earliest, latest instant
 	lean             lean
 	origins          origins // the origins of all constraints without a conflict
-	// The estimate must lie between notBefore and notAfter. Most of these limits are estimates of neighboring
-	// milestones. Zero means no limit.
+	// The estimate must lie between notBefore and notAfter. Most values of notBefore and notAfter are estimates of
+	// neighboring milestones. Zero means no limit.
 	notBefore, notAfter instant
 }
 
@@ -152,9 +152,9 @@ func (bs bounds) capAt(now instant) (cut bool) {
 
 // leanToPickup moves the estimate of the kubelet's pickup to the time when the pod reached the node. The kubelet
 // receives the pod at the same time as the agent and starts work immediately. The status that reports the pickup
-// arrives later, because the kubelet queues status updates and the API server adds delay. This delay is sometimes 50 to
-// 300 ms on a quiet node. If the kubelet's own timestamp of the pickup contradicts the time when the pod reached the
-// node, leanToPickup does not move the estimate.
+// arrives later, because the kubelet queues status updates and the API server adds delay. The delay of the status is
+// sometimes 50 to 300 ms on a quiet node. If the kubelet's own timestamp of the pickup contradicts the time when the
+// pod reached the node, leanToPickup does not move the estimate.
 func (bs bounds) leanToPickup() {
 	scheduled, acknowledged := bs.find(podMilestone(MilestoneScheduled)), bs.find(podMilestone(MilestoneAcknowledged))
 	if scheduled == nil || acknowledged == nil || scheduled.lean != leanLatest {

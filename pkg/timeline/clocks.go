@@ -43,10 +43,10 @@ func (s Skew) widen(c constraint) constraint {
 // Clocks is an estimator of the skew. The estimator uses pairs of timestamps: one from the control plane's clock, and
 // one from the node's clock. The control plane binds a pod before the pod arrives at the agent. The API server stores
 // an Event before the Event arrives. The API server sets the Date header of a response after the agent sends the
-// request and before the response arrives. The control plane truncates these timestamps to seconds. So a single pair
-// gives only a rough limit of the skew, but many pairs give a narrow interval. The estimator ignores the best pair for
-// each limit of the skew. So one pod with forged timestamps or one wrong response has no effect. Clocks is not safe for
-// concurrent use.
+// request and before the response arrives. The control plane truncates its timestamps to seconds. So a single pair of
+// timestamps gives only a rough limit of the skew, but many pairs give a narrow interval. The estimator ignores the
+// best pair for each limit of the skew. So one pod with forged timestamps or one wrong response has no effect. Clocks
+// is not safe for concurrent use.
 type Clocks struct{ least, most []reading }
 
 // reading is a lower or an upper limit of the skew, with the time of its observation. The type Clocks keeps only the
@@ -82,8 +82,8 @@ func (c *Clocks) Observe(o Observation) {
 	}
 }
 
-// pair adds the readings of an instant at which the control plane's clock showed a given second. At this instant, the
-// node's clock was between notBefore and notAfter.
+// pair adds a lower and an upper limit of the skew. When the control plane's clock showed the given second, the node's
+// clock was between notBefore and notAfter.
 func (c *Clocks) pair(of string, second, notBefore, notAfter time.Time) {
 	if notAfter.Before(notBefore) {
 		return
@@ -117,7 +117,8 @@ func keep(readings []reading, r reading, better func(a, b time.Duration) bool) [
 }
 
 // Skew returns the interval that the readings allow. After somebody sets a clock, older readings contradict newer
-// readings. Skew then ignores the older half of the readings of one limit, repeatedly if necessary.
+// readings. If readings contradict each other, Skew ignores the older half of the readings of one limit, repeatedly if
+// necessary.
 func (c *Clocks) Skew() Skew {
 	least, most := c.least, c.most
 	for len(least) >= minReadings && len(most) >= minReadings {

@@ -6,8 +6,8 @@ import (
 )
 
 // EphemeralEvidence holds the evidence for the image pulls of ephemeral containers, which users add to a pod with
-// kubectl debug. The pod's start-up does not include these pulls, and can have ended long before them.
-// EphemeralEvidence is not safe for concurrent use.
+// kubectl debug. The pod's start-up does not include the pulls of ephemeral containers, and can have ended long before
+// these pulls. EphemeralEvidence is not safe for concurrent use.
 type EphemeralEvidence struct {
 	evidence *Evidence
 	reported []string // names of ephemeral containers that need no further report
@@ -75,7 +75,7 @@ func (d *EphemeralEvidence) Requests(now time.Time) Requests { return d.evidence
 
 // Settled reports whether the pulls of the ephemeral containers are settled. The pulls are settled when all ephemeral
 // containers have run or the pod is deleted, and no more relevant evidence is expected. The pulls are also settled if
-// the agent gives up the wait for these containers.
+// the agent gives up the wait for the ephemeral containers.
 func (d *EphemeralEvidence) Settled(now time.Time) bool { return d.evidence.Settled(now) }
 
 // Pod returns the latest pod, reduced to its ephemeral containers.

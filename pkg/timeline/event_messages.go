@@ -19,7 +19,7 @@ const (
 // once.
 type EventMessage struct {
 	// At is the time of the Event's first occurrence on the kubelet's clock. At is exact if the Event's name contains
-	// the time. Otherwise At is truncated to seconds.
+	// the time, and truncated to seconds if the name does not.
 	At        time.Time
 	Container string // empty for Events about the whole pod
 	Reason    string // e.g. FailedMount

@@ -34,8 +34,8 @@ type Scope struct {
 	Runtime bool
 	Events  bool
 	// Since is a time on the agent's clock. The agent reports the start-up of every pod that reached the node after
-	// Since. These start-ups include start-ups that ended while the agent or the API server was unavailable. If Since
-	// is zero, the agent reports only start-ups that it saw in progress.
+	// Since. The reported start-ups include start-ups that ended while the agent or the API server was unavailable. If
+	// Since is zero, the agent reports only start-ups that it saw in progress.
 	Since time.Time
 	// ResumedAt is the time, on the agent's clock, at which the agent loaded the state of an earlier agent process.
 	// After ResumedAt, the agent waits again for overdue evidence, because no agent requested evidence between the two

@@ -136,7 +136,7 @@ func (f failureEvent) compare(o failureEvent) int {
 	return cmp.Or(f.window.compare(o.window), cmp.Compare(f.atLeast, o.atLeast), cmp.Compare(f.why, o.why))
 }
 
-// keepEarliest inserts an entry into a list that is sorted by time. If the list then has more than "limit" entries,
+// keepEarliest inserts an entry into a list that is sorted by time. If the list becomes longer than "limit",
 // keepEarliest removes the latest entry.
 func keepEarliest[F interface{ compare(F) int }](e *Evidence, list *[]F, f F, limit int) {
 	i, found := slices.BinarySearchFunc(*list, f, F.compare)
@@ -193,7 +193,7 @@ func (e *Evidence) keepRepeated(c *containerEvidence, f failureEvent) {
 }
 
 // The function "floored" returns the interval of an Event timestamp that is truncated to seconds. The reported fact can
-// have happened up to eventSlack before this second.
+// have happened up to eventSlack before the second of the timestamp.
 func floored(t time.Time) window {
 	c := second(milestoneKey{}, originEventSecond, t)
 	return window{c.origin, leanNone, c.earliest - eventSlack, c.latest}

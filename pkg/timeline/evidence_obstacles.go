@@ -14,7 +14,7 @@ type obstacleEvent struct {
 	obstacle    obstacle
 	first, last window
 	count       int // the number of occurrences so far
-	// The field "runtime" is true if the latest occurrence is the runtime's answer about its network. Otherwise, the
+	// The field "runtime" is true if the latest occurrence is the runtime's answer about its network, and false if the
 	// latest occurrence is an Event.
 	runtime bool
 }
@@ -38,7 +38,7 @@ func (h obstacleEvent) compare(o obstacleEvent) int {
 }
 
 // applyObstacle keeps the first and the latest occurrence of an Event that names an obstacle. If there are more than
-// maxFailures of these Events, applyObstacle keeps the earliest Events.
+// maxFailures Events about obstacles, applyObstacle keeps the earliest Events.
 func (e *Evidence) applyObstacle(o EventSeen) {
 	named, ok := obstacleOf(o.Reason, strings.TrimPrefix(o.Message, imagepull.CombinedPrefix))
 	if !ok || o.Container != "" {
@@ -172,7 +172,7 @@ func (o obstacleOccurrence) latestRetry() instant { return o.from.latestRetry() 
 
 // dueBy returns the latest possible time of the kubelet's next attempt after the occurrence o, or maxInstant if
 // unknown. If the Event repeated without a gap, dueBy returns the attempt after the Event's latest occurrence.
-// Otherwise, dueBy returns the attempt after the occurrence o itself.
+// If the Event repeated with a gap, dueBy returns the attempt after the occurrence o itself.
 func (o obstacleOccurrence) dueBy() instant {
 	switch retry := o.from.row().retry; {
 	case retry == nil:

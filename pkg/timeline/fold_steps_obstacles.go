@@ -54,7 +54,7 @@ func (f *fold) phasesBeforeFirst(begun step) []Phase {
 func (f *fold) phasesBetween(o obstacleOccurrence, until instant, next *obstacleEvent) []Phase {
 	phases := slices.Clone(o.from.row().phases)
 	if o.from.runtime && next == nil && o.latest == o.from.last.latest {
-		// The network can have become ready immediately after the runtime's answer. The kubelet can then have started
+		// Immediately after the runtime's answer, the network can have become ready, and the kubelet can have started
 		// to mount volumes.
 		phases = append(phases, PhaseVolumes)
 	}

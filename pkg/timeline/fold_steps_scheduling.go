@@ -106,7 +106,7 @@ func (f *fold) boundAfter(begun *bound, slack instant) bool {
 }
 
 // refusedBeforeBound reports whether the scheduler's report that no node fits comes before the pod's binding.
-// refusedBeforeBound also returns true if both happened in the same second.
+// refusedBeforeBound also returns true if the report and the binding have the same timestamp.
 func (p *Pod) refusedBeforeBound() bool {
 	for _, c := range p.Conditions {
 		if c.Type == "PodScheduled" && c.True {

@@ -41,7 +41,7 @@ type obstacleRow struct {
 	// retry returns the longest time to the kubelet's next attempt. The argument of retry is the number of Events about
 	// this obstacle. retry is nil if only the kubelet's next Event or status shows the time of the next attempt.
 	retry func(count int) time.Duration
-	// retryLeast returns the shortest time to the next attempt. retryLeast is nil if this time is unknown.
+	// retryLeast returns the shortest time to the next attempt. retryLeast is nil if the shortest time is unknown.
 	retryLeast func(count int) time.Duration
 }
 

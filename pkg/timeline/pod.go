@@ -8,7 +8,7 @@ import (
 )
 
 // Pod is the part of a pod object that start-up timing needs. Times are truncated to seconds, because the API server
-// stores them in this form. A zero time means that the object does not contain this time.
+// stores only whole seconds. A zero time means that the object does not contain the time.
 type Pod struct {
 	UID string `json:"uid"`
 	// RuntimeUID is the pod's UID in the kubelet and in the runtime. RuntimeUID differs from UID only for static pods.
@@ -33,8 +33,8 @@ type Pod struct {
 	// only if the agent follows terminations.
 	DeletionGrace time.Duration `json:"deletion_grace,omitzero"`
 	// DeletionObserved is true if the kubelet knew about the deletion when it wrote the status. The deletion increases
-	// the object's generation, and status.observedGeneration then equals this generation. Before Kubernetes 1.34,
-	// DeletionObserved is always false.
+	// the object's generation. DeletionObserved is true when status.observedGeneration equals the new generation.
+	// Before Kubernetes 1.34, DeletionObserved is always false.
 	DeletionObserved bool `json:"deletion_observed,omitzero"`
 	// Finalizers is true if the object has finalizers. Finalizers keep the object after the kubelet has released the
 	// object.

@@ -85,7 +85,7 @@ func (f *fold) pull(c *Container, registry string, a pullAttempt) Pull {
 	}
 	if a.outcome == imagepull.OutcomeFailed && requested != nil && finished != nil &&
 		!p.FinishedAt.Before(p.RequestedAt) {
-		p.Error = f.spanError(requested, finished) // covers the time in the queue and the pull
+		p.Error = f.spanError(requested, finished) // the error covers the time in the queue and the pull
 	}
 	if started == nil || finished == nil || a.outcome == imagepull.OutcomePresent || p.FinishedAt.Before(p.StartedAt) {
 		return p // nothing was pulled, a time is unknown, or a conflict puts the times out of order

@@ -96,8 +96,8 @@ func (e *Evidence) only(image string) (only *Container) {
 }
 
 // The method "began" returns the time when the kubelet asked the runtime for the pull, computed from the duration in
-// the Event. Kubelets up to 1.24 report only the time since the request. For these kubelets, the method returns the
-// time of the request.
+// the Event. Kubelets up to 1.24 report only the time since the request, so the method returns the time of the request
+// for these kubelets.
 func (p pulledEvent) began() instant {
 	switch l := p.lengths; {
 	case l.Timed:

@@ -177,9 +177,9 @@ func pullConstraints(index int16, evidence pullEvidence) []constraint {
 	return constraints
 }
 
-// maxRequests limits the lists containerEvidence.requested and containerEvidence.inspected. These lists hold a
-// container's first pull requests, and the failures of the runtime to report whether it has the image. Each list keeps
-// the earliest Events.
+// maxRequests limits the lists containerEvidence.requested and containerEvidence.inspected. The two lists hold a
+// container's first pull requests, and the times at which the runtime could not report whether it has the image. Each
+// list keeps the earliest Events.
 const maxRequests = 16
 
 // findRequests finds the requests for a container's image. The first Event that is not refuted shows the time of the

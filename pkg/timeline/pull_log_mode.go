@@ -6,8 +6,8 @@ import (
 
 // This file derives the kubelet's pull settings from the node's pulls. By default, the kubelet pulls one image after
 // the other. With serializeImagePulls: false, the kubelet pulls all images in parallel, and maxParallelImagePulls
-// limits the number of parallel pulls. No API reports these settings, so the agent derives them from the durations that
-// the kubelet reports.
+// limits the number of parallel pulls. No API reports the pull settings, so the agent derives the settings from the
+// durations that the kubelet reports.
 const (
 	// loggedError is the maximum error of a logged pull's times. The time in an Event's name is up to 100 ms late. The
 	// delay is longer on a node that lacks CPU. If a timestamp is truncated to seconds, floorError is added to the

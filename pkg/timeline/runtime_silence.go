@@ -47,8 +47,8 @@ func (l *SilenceLog) Silences() []RuntimeSilent { return slices.Clone(l.silences
 
 // Complete splits the timeline's phases, so that the time in which the runtime was silent becomes unattributed phases.
 // During a silence, another party, such as a network plugin, a registry or the kubelet, can have finished its work and
-// waited for the runtime. No evidence shows whether the other party had finished. Complete copies the phases first,
-// because other goroutines can read the original phases.
+// waited for the runtime. No evidence shows whether the other party had finished its work. Complete copies the phases
+// first, because other goroutines can read the original phases.
 func (l *SilenceLog) Complete(t *Timeline) {
 	for _, silent := range l.silences {
 		if !slices.ContainsFunc(t.Phases, silent.affects) {

@@ -17,8 +17,8 @@ type terminationStep struct {
 }
 
 // The method "steps" returns the steps of the pod after the request, in order. The kubelet stops all main containers at
-// the same time, and the pod waits for the last of them. The kubelet stops sidecars after the containers that they
-// serve.
+// the same time, and the pod waits for the last main container. The kubelet stops sidecars after the containers that
+// they serve.
 func (f *terminationFold) steps() []terminationStep {
 	steps := []terminationStep{{phase: PhaseKubeletPickup, end: f.begun, known: f.begunKnown, milestone: "stop_begun"}}
 	var mains, sidecars []stopBound

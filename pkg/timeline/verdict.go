@@ -58,7 +58,7 @@ func (t Timeline) mergedParts() []part {
 	return parts
 }
 
-// keyOf returns the key of a span's part. All spans that a verdict adds up have the same key.
+// keyOf returns the key of a span's part. A verdict adds up all spans that have the same key.
 func (t Timeline) keyOf(s Span) string {
 	if s.Phase != PhaseUnattributed {
 		return t.keyOfPhase(s.Phase, s)

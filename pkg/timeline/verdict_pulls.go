@@ -11,7 +11,7 @@ import (
 )
 
 // describeQueue describes the wait in the node's pull queue in the given spans. The text is empty if the evidence names
-// no other pull. If several pulls were ahead, the text does not blame one of them for the whole wait.
+// no other pull. If several pulls were ahead, the text does not blame a single pull for the whole wait.
 func (t Timeline) describeQueue(spans []Span) string {
 	image, behind := t.blockerOf(spans)
 	ahead := t.aheadOf(spans)
