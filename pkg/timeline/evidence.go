@@ -44,7 +44,7 @@ type Scope struct {
 }
 
 // Evidence holds all known facts about one pod's start-up. The same observations produce the same evidence. The order
-// and the repetition of the observations do not matter, with one exception: if a pod exceeds the limit of container or
+// and the repetition of the observations do not matter, with one exception. If a pod exceeds the limit of container or
 // image names, Evidence keeps the first names that arrive. Evidence is not safe for concurrent use.
 type Evidence struct {
 	scope Scope
@@ -255,8 +255,8 @@ func (c *containerEvidence) registryOf(image string) string {
 }
 
 // Apply adds an observation and reports whether the evidence changed. The caller must not pass observations about other
-// pods. Even if Apply returns false, the observation can have replaced the latest pod object, the arrival time of the
-// latest waiting reason, and the time of the latest answered request to the runtime.
+// pods. Apply returns false if the observation replaces only the latest pod object, the arrival time of the latest
+// waiting reason, or the time of the latest answered request.
 func (e *Evidence) Apply(o Observation) (changed bool) {
 	e.changed = false
 	switch o := o.(type) {

@@ -124,7 +124,7 @@ func (e *Evidence) applyPulled(c *containerEvidence, o EventSeen, m imagepull.Me
 }
 
 // compare orders Events by time. If two Events have the same interval, an Event about a completed pull comes before an
-// Event about an image that was already present, because the image is present after the pull.
+// Event about a present image.
 func (p pulledEvent) compare(o pulledEvent) int {
 	return cmp.Or(p.window.compare(o.window), compareBools(p.present, o.present),
 		cmp.Compare(p.lengths.Pull, o.lengths.Pull), cmp.Compare(p.lengths.Waiting, o.lengths.Waiting),

@@ -46,8 +46,8 @@ func (e *Evidence) hasRuntimeConstraint(k milestoneKey) bool {
 	return false
 }
 
-// sandboxRan reports whether there is evidence that a sandbox ran. Evidence about a container counts, because a
-// container runs in a sandbox.
+// sandboxRan reports whether there is evidence that a sandbox ran. sandboxRan also uses evidence about a container,
+// because a container runs in a sandbox.
 func (e *Evidence) sandboxRan() bool {
 	return slices.ContainsFunc(e.constraints, func(c constraint) bool {
 		return c.key.container != podWide || c.key.milestone == MilestoneSandboxRunning

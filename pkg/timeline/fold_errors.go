@@ -93,7 +93,7 @@ func (f *fold) slowestStart() time.Duration {
 }
 
 // undatedWork returns the part of a phase that can be work of another party, because the start of this work has no
-// timestamp. The main cases of work without a timestamp of its start are:
+// timestamp. The main cases of work whose start has no timestamp are:
 //   - merged work of the kubelet and the runtime
 //   - the creation of a container after the kubelet's wait, or the kubelet's part of the creation
 //   - the runtime's work on a sandbox before and after the work of the network plugin. The runtime's work takes less
@@ -175,10 +175,9 @@ func maxBackoff(phase Phase, failures int) time.Duration {
 	return imagepull.Backoff(failures) + podRetry + retrySlack
 }
 
-// obstacleUncertainty examines the wait between an obstacle and the kubelet's next attempt, and returns the part of
-// this wait in which the obstacle is not confirmed by evidence. The obstacle can have ended immediately after the
-// Event. After a failed sandbox, the kubelet always waits at least podRetryLeast, so only the rest of the wait is
-// uncertain.
+// obstacleUncertainty returns the part of the wait after an obstacle in which no evidence confirms the obstacle. The
+// wait ends with the kubelet's next attempt. The obstacle can have ended immediately after the Event. After a failed
+// sandbox, the kubelet always waits at least podRetryLeast, so only the rest of the wait is uncertain.
 func (f *fold) obstacleUncertainty(o obstacleOccurrence) time.Duration {
 	if o.from.row().sandbox {
 		return podRetry - podRetryLeast
@@ -258,7 +257,7 @@ func (f *fold) beyondRefusals(begin, end milestoneKey) time.Duration {
 	if refused := f.e.containers[begin.container].refused; refused.count > 1 && refused.last.latest > last &&
 		refused.last.latest <= created.latest {
 		last, beyond = refused.last.latest, refused.last.latest.sub(from.earliest)
-		if refused.first.latest >= from.earliest-instant(firstCheck) { // an older Event also counts older failures
+		if refused.first.latest >= from.earliest-instant(firstCheck) { // an older Event includes older failures
 			beyond = max(0, beyond-time.Duration(refused.count-1)*podRetryLeast)
 		}
 	}

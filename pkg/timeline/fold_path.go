@@ -18,8 +18,8 @@ type boundary struct {
 
 // The method "path" returns the known boundaries from scheduling to readiness, in order of time. Each boundary of a
 // container has the phases of this container. So if the kubelet works on one container during another container's
-// back-off, the path shows the work. If a container ends while the kubelet works on another container, this end is not
-// a boundary, because the kubelet finishes its work on the other container first.
+// back-off, the path shows the work. If a container ends while the kubelet works on another container, the end is not a
+// boundary, because the kubelet finishes the work on the other container first.
 func (f *fold) path() []boundary {
 	path, pending := f.appendBoundaries(make([]boundary, 0, len(f.bounds)), f.pod)
 	first := len(path)

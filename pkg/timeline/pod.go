@@ -51,9 +51,9 @@ type Pod struct {
 	// KubeletGeneration is 0 if the kubelet did not set the field.
 	KubeletGeneration int64 `json:"kubelet_generation,omitzero"`
 	// UnschedulableAt is the time when a scheduler last changed the condition PodScheduled (metadata.managedFields).
-	// UnschedulableAt is on the control plane's clock and truncated to seconds. A scheduler writes this condition
-	// only to report that it found no node. UnschedulableAt is zero if there was no such report, or if FieldsManaged
-	// is false.
+	// UnschedulableAt is on the control plane's clock and truncated to seconds. A scheduler writes the condition
+	// PodScheduled only to report that it found no node. UnschedulableAt is zero if there was no such report, or if
+	// FieldsManaged is false.
 	UnschedulableAt time.Time `json:"unschedulable_at,omitzero"`
 	// FieldsManaged is true if the object had managed fields. An absent UnschedulableAt is evidence only if
 	// FieldsManaged is true.

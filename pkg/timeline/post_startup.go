@@ -1,6 +1,6 @@
 package timeline
 
-// PostStartup is an event in a pod's life after its start-up. Exactly one of the two fields is set.
+// PostStartup is an event in a pod's life after its start-up. Exactly one of the fields Event and Run is set.
 type PostStartup struct {
 	Run   *CompletedRun
 	Event *EventMessage // the first occurrence of an Event

@@ -48,7 +48,7 @@ func (l *PullLog) others(before time.Time, uid string) []running {
 }
 
 // The method "concurrent" returns the highest number of other pulls that ran at the same time during the pull p. If
-// only the request time of another pull is known, a node without a pull queue counts the pull from its request. On a
+// only the request time of another pull is known and the node has no pull queue, the pull counts from its request. On a
 // node that can have a queue, a pull with an unknown start counts only for the time in which it certainly ran.
 func (l *PullLog) concurrent(p *Pull, uid string, m pullMode) int {
 	if !p.Timed || !p.FinishedAt.After(p.StartedAt) {

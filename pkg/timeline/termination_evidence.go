@@ -228,8 +228,8 @@ func (e *TerminationEvidence) applyRuntime(o RuntimeSeen) (changed bool) {
 	return changed
 }
 
-// applyEvent reads the time when the kubelet began to stop a container from a Killing Event. The kubelet creates this
-// Event immediately before it runs the pre-stop hook and asks the runtime to stop the container (kubelet:
+// applyEvent reads the time when the kubelet began to stop a container from a Killing Event. The kubelet creates the
+// Killing Event immediately before it runs the pre-stop hook and asks the runtime to stop the container (kubelet:
 // kuberuntime/kuberuntime_container.go, killContainer). An Event from before the deletion request belongs to an earlier
 // stop.
 func (e *TerminationEvidence) applyEvent(o EventSeen) bool {

@@ -94,7 +94,7 @@ func (f *terminationFold) goneBy() instant {
 //   - The first Killing Event contains the time of the start.
 //   - The kubelet writes a status after the start. Since Kubernetes 1.34, this status contains the object's new
 //     generation. Because the status is late, the estimate is usually the time of the deletion request.
-//   - If a container was killed at the end of its grace period, the start is at the latest the time of the kill minus
+//   - If a container was killed at the end of its grace period, the start is not later than the time of the kill minus
 //     the grace period.
 func (f *terminationFold) stopBegun() (bound, bool) {
 	b := bound{earliest: f.requested.earliest, latest: f.gone.latest}
