@@ -80,8 +80,8 @@ The lab's ` + "`blame`" + ` scenario writes this page. ` + "`make accuracy-page`
 const pageRules = `
 - **Right**: podlapse reports the actual cause.
 - **Unattributed**: podlapse reports no cause (phase ` + "`unattributed`" +
-	`). Time with a wrong cause also counts here if this
-  time is within the stated error of its phase.
+	`). Time with a wrong cause also counts as
+  unattributed if this time is within the stated error of its phase.
 - **Wrong**: podlapse reports a wrong cause, or candidates that do not include the actual cause, for a time that is
   outside the stated error.
 - **Not judged**: the independent evidence does not show the actual cause.
@@ -114,7 +114,7 @@ func (e *exam) writePage(ctx context.Context, path string, sum blame.Score, leng
 	page.WriteString(pageRules)
 	fmt.Fprintf(&page,
 		"\nFor %d phases, the independent evidence shows the exact duration. "+
-			"podlapse states %d of these durations correctly, within its stated error.\n",
+			"For %d of these phases, podlapse states the correct duration, within its stated error.\n",
 		lengths, lengths-violations)
 	page.WriteString(
 		"\n## Actual and reported causes\n\n" +
