@@ -15,9 +15,9 @@ import (
 
 // The load of the scenario "agent-cost".
 const (
-	ownBlocks      = 4   // number of blocks with present images; also the number of blocks with cold images
-	ownPresentPods = 30  // number of pods in one block with present images
-	ownColdPods    = 10  // number of pods in one block with cold images
+	ownBlocks      = 4   // number of blocks for each kind of image: present or cold
+	ownPresentPods = 30  // number of pods in each block with present images
+	ownColdPods    = 10  // number of pods in each block with cold images
 	fullNode       = 110 // the kubelet's default maximum number of pods
 	idleMinutes    = 2
 	scrapeInterval = 15 * time.Second
@@ -82,8 +82,8 @@ func usageOf(b *bench.Bench) (u ownUsage, err error) {
 }
 
 // ownStarts starts one pod per second, in several blocks, and deletes the pods of each block afterwards. The measured
-// CPU time includes all work of the agent until the agent has reported the pods. The time excludes the deletion of the
-// pods.
+// CPU time includes all work of the agent until the agent has reported the pods. The measured CPU time excludes the
+// deletion of the pods.
 func ownStarts(ctx context.Context, b *bench.Bench, v *Verdict, kind string, count int,
 	image func(pod string) (string, error)) error {
 	var agents, floors []time.Duration

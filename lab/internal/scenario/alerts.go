@@ -29,8 +29,8 @@ const (
 	timesFaster   = 30
 	alertInterval = time.Second
 	alertPatience = 10 * time.Second // time for which each alert is pending before it fires
-	// timesFastest is the speed for an alert that needs a fault of 45 minutes. With timesFastest, an hour is one
-	// minute.
+	// timesFastest is the acceleration of the rules for an alert that fires only after a fault of 45 minutes. With
+	// timesFastest, an hour is one minute.
 	timesFastest = 60
 )
 
@@ -132,7 +132,7 @@ func sound(ctx context.Context, b *bench.Bench, v *Verdict, a alarm) (err error)
 }
 
 // awaitScraped waits until Prometheus has scraped both agents and no alert fires, and returns the current time. An
-// empty Prometheus needs some seconds to find its targets. The accelerated rules treat these seconds as minutes, so
+// empty Prometheus needs some seconds to find its targets. The accelerated rules treat seconds as minutes, so
 // PodlapseAgentDown can fire during the wait.
 func awaitScraped(ctx context.Context, b *bench.Bench, client prometheus.Client) (time.Time, error) {
 	const both = `count(podlapse_build_info) == 2 unless on () ALERTS{alertstate="firing"}`

@@ -51,14 +51,14 @@ func failures(ctx context.Context, b *bench.Bench, v *Verdict, client prometheus
 	if err := requireResult(ctx, b, v, client, "registry that fails on one node", failingAlert("warning")); err != nil {
 		return err
 	}
-	// Wait until the pulls from the refusing registry fail. Otherwise, the absence of an alert about this registry
-	// would prove nothing.
+	// Wait until the pulls from the refusing registry fail: without failed pulls, the absence of an alert would prove
+	// nothing.
 	one := fmt.Sprintf(`sum(podlapse_image_pulls_failing{registry=%q, reason="connection_refused"}) >= %d`, refused,
 		waiting)
 	if err := requireResult(ctx, b, v, client, "one bad workload", one); err != nil {
 		return err
 	}
-	if err := sleep(ctx, alertPatience); err != nil { // after this time, a wrong alert would have fired
+	if err := sleep(ctx, alertPatience); err != nil { // a wrong alert would fire within alertPatience
 		return err
 	}
 	v.Compared++

@@ -14,7 +14,8 @@ import (
 )
 
 // tryPolicy sends dry-run requests with the agent's token. For one request, tryPolicy uses another token of the agent's
-// account. This token names no node. The API server must allow some of these requests, and refuse all others.
+// account. This token does not contain the name of a node. The API server must allow the requests that the agent needs,
+// and must refuse all other requests.
 func tryPolicy(ctx context.Context, b *bench.Bench, v *Verdict, account, home, token string) error {
 	asks := map[string]string{askStartUp: "true", askTime: "", "other": "stays"}
 	elsewhere := corev1.PodSpec{NodeName: "node-2",

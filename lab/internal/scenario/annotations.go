@@ -144,7 +144,7 @@ func annotateAgainstWriters(ctx context.Context, b *bench.Bench, v *Verdict) err
 	}
 	const name = "podlapse_annotation_requests_total"
 	count := func(text, result string) float64 {
-		// an unreadable value counts as 0, which fails the check below
+		// if the value is unreadable, n is 0 and the check below fails
 		n, _ := metrics.Sum(text, name, `result="`+result+`"`)
 		return n
 	}

@@ -17,8 +17,8 @@ import (
 // annotationWitness watches the pods of a bench, and records every value of their annotations.
 type annotationWitness struct {
 	mu sync.Mutex
-	// The map contains the values of each annotation in the order of time. The keys are the names of the pod and of the
-	// annotation. An empty string means that the pod did not have the annotation.
+	// The map contains the values of each annotation in chronological order. The keys are the names of the pod and of
+	// the annotation. An empty string means that the pod did not have the annotation.
 	values map[string]map[string][]string
 	last   map[string]corev1.Pod
 }

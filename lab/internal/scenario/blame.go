@@ -15,7 +15,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/registry"
 )
 
-// examRow is one start-up with a known cause. The row's pod has the name of the row.
+// examRow is one start-up with a known cause. The pod of a row has the same name as the row.
 type examRow struct {
 	name    string
 	culprit string // description of the fault and the culprit, for readers

@@ -151,8 +151,8 @@ func failedPull(ctx context.Context, x *examPod, spec *corev1.PodSpec, long time
 	}, errors.Join(err, x.bench().Break(ctx, x.image(mainName), registry.Rule{Status: http.StatusTooManyRequests}))
 }
 
-// severalAtOnce returns a row with several faults. The argument "faults" contains the positions of these faults in the
-// result of combinedFaults.
+// severalAtOnce returns a row with several faults. The argument "faults" contains the positions of the row's faults in
+// the result of combinedFaults.
 func severalAtOnce(prefix string, faults []int, long func() time.Duration) examRow {
 	all := combinedFaults()
 	var names []string
@@ -164,8 +164,7 @@ func severalAtOnce(prefix string, faults []int, long func() time.Duration) examR
 		"combined faults: " + strings.Join(names, ", "),
 		func(ctx context.Context, x *examPod) error {
 			spec := onePod(x.bench().BaseImage, readySoon)
-			// Faults that replace the container must run first. Otherwise, the new container would lack the changes of
-			// other faults.
+			// Faults that replace the container run first, because the new container lacks all earlier changes.
 			order := slices.Clone(faults)
 			slices.SortStableFunc(order, func(a, b int) int {
 				return replacementKey(all[b].name) - replacementKey(all[a].name)

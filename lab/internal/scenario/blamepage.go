@@ -12,8 +12,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/layout"
 )
 
-// pageVariable names the environment variable with the path of the accuracy page. The exam writes its result to the
-// file at this path.
+// pageVariable names the environment variable that contains the path of the accuracy page. The exam writes its result
+// to the file at this path.
 const pageVariable = "PODLAPSE_ACCURACY_PAGE"
 
 // notTried lists the situations that the lab cannot test, and the reasons.

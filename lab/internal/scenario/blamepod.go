@@ -68,8 +68,8 @@ func (x *examPod) recordCauses(causes, then []blame.Cause, put func() error) err
 	return x.blamesFrom(time.Time{}, causes, then, put)
 }
 
-// blamesFrom is like recordCauses, but the fault delays the pod only from the given time. This is the time when the
-// kubelet noticed the fault.
+// blamesFrom is like recordCauses, but the fault delays the pod only from the given time. The given time is the time
+// when the kubelet noticed the fault.
 func (x *examPod) blamesFrom(from time.Time, causes, then []blame.Cause, put func() error) error {
 	fixed, err := bench.Dated(put)
 	x.faults = append(x.faults,
@@ -107,7 +107,8 @@ func (x *examPod) await(ctx context.Context, what string, so func() (bool, error
 	})
 }
 
-// awaitEvents waits until the kubelet has created at least this many Events with a reason for the pod.
+// awaitEvents waits until the kubelet has created at least the given number of Events about the pod, all with the given
+// reason.
 func (x *examPod) awaitEvents(ctx context.Context, reason string, times int) error {
 	return x.await(ctx, "an Event "+reason, func() (bool, error) {
 		events, err := x.exam.events.All()
@@ -121,7 +122,7 @@ func (x *examPod) awaitEvents(ctx context.Context, reason string, times int) err
 	})
 }
 
-// statedOf waits until the kubelet has created an Event for the pod with the given reason. The Event's message must
+// statedOf waits until the kubelet has created an Event about the pod, with the given reason. The Event's message must
 // contain the given words.
 func (x *examPod) statedOf(ctx context.Context, reason, words string) error {
 	return x.await(ctx, "an Event "+reason, func() (bool, error) {
@@ -133,7 +134,7 @@ func (x *examPod) statedOf(ctx context.Context, reason, words string) error {
 // firstStated returns the time of the pod's first kubelet Event that has the given reason and contains the given words.
 // If no Event matches, firstStated returns the zero time.
 func (x *examPod) firstStated(reason, words string) time.Time {
-	events, _ := x.exam.events.All() // an earlier wait for the Event has already read the log without an error
+	events, _ := x.exam.events.All() // an earlier wait has already read the log without an error
 	if event := firstStated(events, x.name, reason, words); event != nil {
 		return event.At
 	}
@@ -152,7 +153,8 @@ func firstStated(events []bench.KubeletEvent, pod, reason, words string) *bench.
 	return &events[i]
 }
 
-// awaitCalls waits until the kubelet has sent at least this many calls of one kind to the runtime for a container.
+// awaitCalls waits until the kubelet has sent at least the given number of calls to the runtime for a container, all of
+// one kind.
 func (x *examPod) awaitCalls(ctx context.Context, kind, container string, times int) error {
 	return x.await(ctx, "call "+kind, func() (bool, error) {
 		calls, err := x.exam.calls.Of(x.uid())
@@ -166,7 +168,7 @@ func (x *examPod) awaitCalls(ctx context.Context, kind, container string, times 
 	})
 }
 
-// awaitExit waits until a container has exited at least this many times.
+// awaitExit waits until a container has exited at least the given number of times.
 func (x *examPod) awaitExit(ctx context.Context, container string, times int) error {
 	return x.await(ctx, fmt.Sprintf("exit %d of container %s", times, container), func() (bool, error) {
 		calls, err := x.exam.calls.Of(x.uid())
@@ -180,7 +182,7 @@ func (x *examPod) awaitExit(ctx context.Context, container string, times int) er
 	})
 }
 
-// awaitPulling waits until the runtime has received at least this many requests to pull a container's image.
+// awaitPulling waits until the runtime has received at least the given number of requests to pull a container's image.
 func (x *examPod) awaitPulling(ctx context.Context, container string, times int) error {
 	return x.await(ctx, "pull", func() (bool, error) {
 		calls, err := x.exam.pulls.Of(x.images[container])

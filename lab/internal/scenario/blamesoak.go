@@ -10,11 +10,11 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// soakVariable names the environment variable with the number of rows that the scenario "blame-soak" draws.
+// soakVariable names the environment variable that contains the number of rows that the scenario "blame-soak" draws.
 const soakVariable = "PODLAPSE_BLAME_ROWS"
 
 // blameSoak runs rows with randomly drawn faults, and judges these rows like the exam. An environment variable sets the
-// number of rows. In every second batch, the agent watches all Events of the cluster. This additional evidence must not
+// number of rows. In every second batch, the agent watches all Events of the cluster. The additional Events must not
 // make the agent's reports wrong.
 func blameSoak(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const usual, batch = 50, 20

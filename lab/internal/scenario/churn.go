@@ -16,7 +16,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/prometheus"
 )
 
-// churnVariable names the environment variable with the length of the scenario "churn" in minutes.
+// churnVariable names the environment variable that contains the length of the scenario "churn" in minutes.
 const churnVariable = "PODLAPSE_CHURN_MINUTES"
 
 // The length is limited for two reasons: most alerts wait five minutes before they fire, and Prometheus keeps only the

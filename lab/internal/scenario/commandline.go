@@ -29,7 +29,7 @@ type plugin struct {
 // commandLine tests the kubectl plugin while a pod pulls an image, with all forms of arguments, and after the deletion
 // of the pod. The plugin must find the DaemonSet's agent through the API server. The plugin must use a port-forward,
 // because the agent serves data about pods only to loopback clients. At the end, a browser opens the agent's page
-// through the API server's proxy. For this test, the agent serves all clients.
+// through the API server's proxy. For the test with the browser, the agent serves all clients.
 func commandLine(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	closeTunnel, err := b.OpenTunnel(ctx)
 	if err != nil {
@@ -190,8 +190,8 @@ func (p plugin) takeTopPicture(ctx context.Context) error {
 	return saveTopPicture("kubectl podlapse top", got.stdout)
 }
 
-// judgeGone requires that the command "explain" shows a deleted pod. The output must have the verdict and the durations
-// that the agent reported before the pod was deleted.
+// judgeGone requires that the command "explain" shows a deleted pod. The output must contain the verdict and the
+// durations that the agent reported before the pod was deleted.
 func (p plugin) judgeGone(ctx context.Context, v *Verdict, timeline agent.Timeline) error {
 	pod := p.b.Namespace + "/shown"
 	var want struct {

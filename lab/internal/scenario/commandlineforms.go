@@ -93,7 +93,7 @@ func (p plugin) judgeFallback(ctx context.Context, v *Verdict) error {
 	return nil
 }
 
-// judgePlugInPage opens the page of the node with the plugin, requests the page, and interrupts the plugin.
+// judgePlugInPage runs the plugin's command "page" for the node, requests the page, and interrupts the plugin.
 func (p plugin) judgePlugInPage(ctx context.Context, v *Verdict) (err error) {
 	ctx, stop := context.WithTimeout(ctx, time.Minute)
 	defer stop()

@@ -24,7 +24,7 @@ import (
 const Compare = "compare"
 
 // The load and the number of repetitions. Each agent's memory varies by one or two megabytes, because the garbage
-// collector returns memory late. Smaller differences therefore require many measurements.
+// collector returns memory late. Therefore, only many measurements can show a difference of less than one megabyte.
 const (
 	compareRounds  = 4
 	comparePairs   = 4 // number of agents of each program that run at the same time
@@ -92,8 +92,8 @@ func compare(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 }
 
 // The method prepare creates a separate account for the version. The API server's audit log then shows which version
-// sent a request. The method also copies the program, because earlier reads and writes of a file change how much of the
-// file the kernel maps into memory.
+// sent a request. The method also copies the program: the amount of a file that the kernel maps into memory depends on
+// how the file was written and read before.
 func (t *version) prepare(ctx context.Context, b *bench.Bench) error {
 	program, err := os.ReadFile(t.program)
 	if err != nil {
@@ -175,8 +175,8 @@ func (c *comparedRound) play(ctx context.Context, round int) (err error) {
 	return nil
 }
 
-// start runs the load: first pods with present images at a constant rate, and then pods with missing images one by one.
-// Each pod with missing images requires its own Event watch.
+// The method start first starts pods with present images at a constant rate, and then pods with missing images one by
+// one. Each pod with missing images requires its own Event watch.
 func (c *comparedRound) start(ctx context.Context, namespace string) error {
 	kubelet := synthetic.Kubelet{Kube: c.bench.Kube, Runtime: c.runtime, Node: costNode, Pace: synthetic.Usual()}
 	images := func(pod string) []string {

@@ -106,7 +106,7 @@ func (c *costRun) judgeAgents(u agentsUsage, w watchCounts, events int) error {
 		v.Problem("%s: the agent sent %v requests while pods started, want only its pod watch", kind.name(),
 			u.requests)
 	}
-	const bookmarks = 0.01 // allowed relative difference, because bookmarks arrive at any time
+	const bookmarks = 0.01 // allowed relative difference; the times of bookmarks vary
 	if one := u.podBytes / float64(kind.agents); one == 0 || math.Abs(one-u.bareWatch) > bookmarks*one {
 		v.Problem("%s: the agent's pod watch received %.0f bytes and the bare pod watch %.0f, want the same number",
 			kind.name(), one, u.bareWatch)

@@ -19,7 +19,7 @@ type costRun struct {
 	runtime   *synthetic.Runtime
 	kind      costKind
 	bareWatch *byteCount // counts the bytes of the last bare watch
-	namespace string     // of the synthetic pods
+	namespace string     // namespace of the synthetic pods
 }
 
 // block contains the measured cost of one block of starts.
@@ -43,7 +43,7 @@ func (c *costRun) measure(ctx context.Context) (err error) {
 	watching, end := context.WithCancel(ctx)
 	bareWatches, watching := errgroup.WithContext(watching)
 	defer func() { end(); err = errors.Join(err, bareWatches.Wait()) }()
-	for range c.kind.counterparts - 1 { // the floor program is a bare watch too
+	for range c.kind.counterparts - 1 { // the floor program is also a bare watch
 		c.bareWatch = new(byteCount)
 		if err := followNode(watching, bareWatches, c.bench, costNode, c.bareWatch); err != nil {
 			return err
@@ -99,8 +99,8 @@ func (c *costRun) measure(ctx context.Context) (err error) {
 // The method play runs one block. Then the method deletes the pods and the Events of the block.
 func (c *costRun) play(ctx context.Context, name, node string) (l block, err error) {
 	defer func() { err = errors.Join(err, c.clear(context.WithoutCancel(ctx))) }()
-	// The API server might still be deleting the objects of the previous block. The cost of these deletions must not
-	// count for this block. The agents also keep a shared Event watch open for some seconds.
+	// The API server might still be deleting the objects of the previous block, and the agents keep a shared Event
+	// watch open for some seconds. The measurement of the next block must not include this work.
 	const pause = 6 * time.Second
 	if err := sleep(ctx, pause); err != nil {
 		return l, err

@@ -92,7 +92,7 @@ func documentedCommands(repository string) ([]markdown.Command, error) {
 	return all, nil
 }
 
-// The names in the documents' examples. The scenario creates objects with these names.
+// The scenario creates objects with the names from the documents' examples.
 const (
 	documentedNamespace  = "shop"
 	documentedDeployment = "shop"
@@ -142,7 +142,7 @@ func openShop(ctx context.Context, b *bench.Bench, p plugin) (*bench.Bench, erro
 	if err != nil {
 		return shop, err
 	}
-	const podCount = replicas + 4 // the other four are the pods of the StatefulSet, the DaemonSet and the two Jobs
+	const podCount = replicas + 4 // the StatefulSet, the DaemonSet and the two Jobs have one pod each
 	return shop, awaitShop(ctx, shop, podCount)
 }
 
@@ -234,7 +234,7 @@ func runDocumented(ctx context.Context, v *Verdict, shell documentedShell, comma
 			continue
 		}
 		if ran[run.text] && !run.stays && run.helm == nil {
-			continue // only background commands and helm run again; the result of helm depends on earlier commands
+			continue // do not repeat a command, except background commands and helm
 		}
 		ran[run.text] = true
 		v.Compared++

@@ -57,7 +57,7 @@ func (r *helmReleases) apply(file string, call helmCall) (map[string]any, error)
 		// CoalesceTables changes both of its arguments, so the second argument is a copy.
 		values = util.CoalesceTables(values, runtime.DeepCopyJSON(before))
 	case len(values) == 0:
-		values = before // Helm keeps the values if the call has no values of its own
+		values = before // Helm keeps the values if the call sets no values
 	}
 	if lost := missingValue(values, before, ""); lost != "" && !call.installs {
 		return nil, fmt.Errorf("helm upgrade drops the value %s of the release: add --reset-then-reuse-values", lost)

@@ -114,7 +114,7 @@ func replacePlaceholders(text string, names map[string]string) (replaced, unknow
 	replaced = placeholder.ReplaceAllStringFunc(text, func(match string) string {
 		parts := placeholder.FindStringSubmatch(match)
 		word := parts[2]
-		if parts[3] != "" || len(word) < 2 || word == "EOF" { // an assignment or a part of a script, not a placeholder
+		if parts[3] != "" || len(word) < 2 || word == "EOF" { // the match is an assignment or a part of a script
 			return match
 		}
 		if word == "POD" && inAgents.MatchString(text) {

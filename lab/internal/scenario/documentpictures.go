@@ -16,8 +16,8 @@ import (
 	"unicode/utf8"
 )
 
-// picturesVariable names the environment variable with the directory of the documents' pictures. The scenarios "page"
-// and "command-line" replace the pictures in this directory. If the variable is empty, the scenarios replace no
+// picturesVariable names the environment variable that contains the directory of the documents' pictures. The scenarios
+// "page" and "command-line" replace the pictures in this directory. If the variable is empty, the scenarios replace no
 // pictures.
 const picturesVariable = "PODLAPSE_PICTURES"
 

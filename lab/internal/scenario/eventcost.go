@@ -22,7 +22,7 @@ const (
 	costContainers = 4
 )
 
-// costVariable names the environment variable with the form of the scenario "event-cost".
+// costVariable names the environment variable that contains the form of the scenario "event-cost".
 const costVariable = "PODLAPSE_EVENT_COST"
 
 // costKind is a kind of load, with the parameters of its measurement.
@@ -37,7 +37,7 @@ type costKind struct {
 	pairs        int // number of pairs of blocks; each pair has one block on each node
 }
 
-// images returns whether the images are cold or present, as a word.
+// images returns the word "cold" or the word "present".
 func (k costKind) images() string {
 	if k.cold {
 		return "cold"
@@ -74,16 +74,15 @@ func (k costKind) agentCount() int { return k.agents + k.counterparts }
 // costKinds returns the loads of a form: "quick" or "whole". The scenario measures each load separately.
 //
 // Without agents, a start with present images costs the API server and etcd 44 ms of CPU at 20 starts per second. A
-// start with cold images costs 62 ms. This cost varies by several percent from block to block, mostly because of
-// garbage collection. A small cost is only visible if the cost occurs many times.
+// start with cold images costs 62 ms. The cost of a start varies by several percent from block to block, mostly because
+// of garbage collection. A small cost is only visible if the cost occurs many times.
 //
-// If a pod's images are present, the pod watch is the only request of an agent. The scenario verifies this claim with
-// two counters: the agent's counter of requests, and the API server's counter of Event watches. These counters must not
-// grow while pods start. An agent without other requests therefore costs as much as its pod watch. The loads with
-// present images have 60 pod watches: one watch of an agent and 59 bare watches with the same request. More agents
-// would use the same two cores and slow down the API server. A bare watch must receive as many bytes as the agent's
-// watch. With cold images, the agents also open Event watches when they need Events, so bare watches cannot replace
-// agents.
+// If a pod's images are present, the pod watch is the only request of an agent. Two counters must therefore stay
+// unchanged while pods start: the agent's counter of requests, and the API server's counter of Event watches. An agent
+// without other requests therefore costs as much as its pod watch. The loads with present images have 60 pod watches:
+// one watch of an agent and 59 bare watches with the same request. More agents would use the same two cores and slow
+// down the API server. A bare watch must receive as many bytes as the agent's watch. With cold images, the agents also
+// open Event watches when they need Events, so bare watches cannot replace agents.
 func costKinds(form string) ([]costKind, error) {
 	switch form {
 	case "quick":
@@ -138,7 +137,7 @@ func eventCost(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 			return err
 		}
 	}
-	namespaces := map[int]string{} // by number of earlier Events
+	namespaces := map[int]string{} // name of the namespace, by number of earlier Events
 	for _, kind := range kinds {
 		if namespaces[kind.earlier] == "" {
 			namespace, remove, failed := busyNamespace(living, b, kind.earlier)

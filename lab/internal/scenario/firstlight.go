@@ -10,7 +10,7 @@ import (
 )
 
 // limit is the largest error of the agent that the scenario accepts. The limit allows for work that belongs to a phase
-// but is not injected. Examples are the creation of a network namespace, the unpacking of a layer, and the start of a
+// but is not injected, for example the creation of a network namespace, the unpacking of a layer, or the start of a
 // process.
 const limit = 250 * time.Millisecond
 

@@ -27,14 +27,14 @@ const (
 )
 
 // fleetCost measures how the cost of the agents grows with their number, on the lab's real API server and etcd. 100
-// synthetic nodes have pods. Each of these nodes has a watch like the watch of its kubelet. Further nodes have an agent
+// synthetic nodes have pods. Each node with pods also has a watch like a kubelet's watch. Further nodes have an agent
 // but no pods: the API server must keep the agent's watch open, but has nothing to send. A few nodes have a real agent.
-// Each of the remaining nodes instead has a bare watch with the same request. The scenario "event-cost" shows that an
-// agent costs the API server as much as a bare watch if the images are present. The scenario "fleet-cost" requires that
-// an agent and a bare watch receive the same number of bytes.
+// Each node without a real agent has a bare watch with the same request as an agent's watch. The scenario "event-cost"
+// shows that an agent costs the API server as much as a bare watch if the images are present. The scenario "fleet-cost"
+// requires that an agent and a bare watch receive the same number of bytes.
 //
-// kwok could simulate the nodes too, but kwok has no container runtime. Each agent would then need the Events of each
-// pod, which agents on real nodes do not need.
+// kwok could simulate the nodes too, but kwok has no container runtime. Without a runtime, each agent would need the
+// Events of each pod, but agents on real nodes do not need these Events.
 func fleetCost(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	runtime := synthetic.NewRuntime()
 	stop, err := runtime.Serve(b.Node.ExtraSocket())
@@ -259,7 +259,7 @@ func (f *fleet) cost(action func() error) (time.Duration, error) {
 	return after - before, err
 }
 
-// load starts pods at a constant rate, each on the next node.
+// load starts pods at a constant rate, and starts each pod on the next node.
 func (f *fleet) load(ctx context.Context) error {
 	all, together := errgroup.WithContext(ctx)
 	for i := range fleetStarts {

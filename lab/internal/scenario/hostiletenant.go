@@ -45,11 +45,11 @@ type honestBlock struct {
 	fired         map[string]bool
 }
 
-// hostileTenant starts the same honest pods alone and during an attack. The attacker is a tenant with the built-in role
-// "edit" in its own namespace. The tenant sends the API server malicious requests that this role allows. The scenario
-// runs with the agent's default configuration and with --events=cluster. Independent logs show the true causes of each
-// honest pod. Each pod is also compared with its counterparts in the blocks without the attack. A Prometheus with an
-// accelerated copy of the real rules must raise the same alerts with and without the attack.
+// hostileTenant starts the same honest pods without an attack and during an attack. The attacker is a tenant with the
+// built-in role "edit" in its own namespace. The tenant sends the API server malicious requests that this role allows.
+// The scenario runs with the agent's default configuration and with --events=cluster. Independent logs show the true
+// causes of each honest pod. Each pod is also compared with its counterparts in the blocks without the attack. A
+// Prometheus with an accelerated copy of the real rules must raise the same alerts with and without the attack.
 func hostileTenant(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	e, stop, err := openExam(ctx, b)
 	if err != nil {

@@ -30,13 +30,13 @@ const (
 	roundEvery    = 2 * time.Second // time between the starts of two rounds
 )
 
-// invention is part of every name that the tenant invents in Events. No object and no pull has such a name, so the
-// agent must report these names only for the tenant's own pods.
+// invention is part of every name that the tenant invents in Events. Real objects and pulls do not have such names, so
+// the agent must report such names only for the tenant's own pods.
 const invention = "mallory"
 
 // tenant is a client with the built-in role "edit" in one namespace.
 type tenant struct {
-	bench     *bench.Bench // source of the names, UIDs and images of other tenants' pods, which a tenant can know
+	bench     *bench.Bench // source of other tenants' pod names, UIDs and images; a tenant can know these values
 	namespace string
 	kube      *kube.Client // client with the tenant's token
 	attacks   []*attackRun

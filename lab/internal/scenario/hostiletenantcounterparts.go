@@ -100,8 +100,8 @@ func (r *tenantRun) judgeCounterpart(what string, first, second, got startUp, sp
 }
 
 // differenceInTruth returns the difference between a real wait during the attack and the same wait without the attack,
-// according to the independent logs. A wait in the pull queue ends with the blocking pull. A wait for a missing object
-// ends when the kubelet retries. For other causes, differenceInTruth returns 0.
+// according to the independent logs. A wait in the pull queue ends when the blocking pull ends. A wait for a missing
+// object ends when the kubelet retries. For other causes, differenceInTruth returns 0.
 func differenceInTruth(cause string, first, second, got startUp) time.Duration {
 	if cause != string(blame.PullQueue) && cause != string(blame.Config) {
 		return 0

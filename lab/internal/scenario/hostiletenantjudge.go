@@ -90,7 +90,7 @@ func (m *memoryWatch) judge(v *Verdict, block string) {
 
 // judgeMetrics checks how much the metrics of pulls grew during the block. The growth must not exceed the time that the
 // pulls of the block can take. The metrics must count the real pulls under their registry, and must not contain a name
-// that the tenant invented. The clock skew must be right.
+// that the tenant invented. The reported clock skew must be correct.
 func (r *tenantRun) judgeMetrics(block honestBlock) {
 	lasted := block.to.Sub(block.from)
 	before, after := samplesOf(block.before), samplesOf(block.after)

@@ -101,8 +101,8 @@ func (t *attackRun) somePods(most int) (pods []corev1.Pod) {
 	return pods
 }
 
-// attackAbout returns an attack. The attack creates one Event for each of the tenant's own pods, up to the given
-// number. The argument "change" modifies each Event before the tenant sends the Event.
+// attackAbout returns an attack that creates one Event for each of the tenant's own pods, up to the given number. The
+// argument "change" modifies each Event before the tenant sends the Event.
 func attackAbout(most int, change func(*corev1.Event)) func(context.Context, *attackRun) {
 	return func(ctx context.Context, t *attackRun) {
 		for _, pod := range t.somePods(most) {

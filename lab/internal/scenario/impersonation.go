@@ -198,7 +198,7 @@ func metricsAuth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		{reader, "/api/v1/pods", http.StatusOK}, {reader, "/metrics", http.StatusForbidden},
 		{reader, "/debug/observations", http.StatusForbidden},
 		// The ClusterRole system:discovery allows every account to read /api/* of the API server. This permission must
-		// not open the agent's API.
+		// not give access to the agent's API.
 		{stranger, "/metrics", http.StatusForbidden}, {stranger, "/api/v1/pods", http.StatusForbidden},
 		{"an anonymous client", "/metrics", http.StatusUnauthorized},
 		{"a client with a made-up token", "/metrics", http.StatusUnauthorized},

@@ -30,15 +30,15 @@ func install(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := judgeManifests(ctx, b, v); err != nil {
 		return err
 	}
-	// Without streaming lists, the agent needs the permission to list. With streaming lists, this permission would stay
-	// unused.
+	// Without streaming lists, the agent needs the permission to list. With streaming lists, the agent would not use
+	// this permission.
 	if err := b.Node.DisableStreamingLists(ctx); err != nil {
 		return err
 	}
 	if err := b.CreateSecret(ctx, "secret"); err != nil {
 		return err
 	}
-	// This is the default installation. Only this scenario uses the default installation. In other scenarios, the agent
+	// The installation "own" is the default installation, which only this scenario uses. In other scenarios, the agent
 	// runs as UID 0, because the lab's agent writes files.
 	if err := judgeRights(ctx, b, v, installation{name: "own", bare: true}); err != nil {
 		return err
@@ -166,8 +166,8 @@ func dryRun(ctx context.Context, b *bench.Bench, document []byte) error {
 	return b.Kube.Apply(ctx, "podlapse-lab-dry-run", document, true)
 }
 
-// judgeStrictness requires that the API server refuses mistakes. If the API server refused nothing, its acceptance of
-// all manifests would prove nothing.
+// judgeStrictness requires that the API server refuses mistakes. An API server that also accepts mistakes would not
+// prove that the manifests are valid.
 func judgeStrictness(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	for want, mistake := range map[string]string{
 		".spec.template.spec.hostNetworks: field not declared in schema": `{apiVersion: apps/v1, kind: DaemonSet, ` +

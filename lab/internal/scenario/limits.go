@@ -37,8 +37,8 @@ func newReading(pod string, k knownLength) reading {
 	return r
 }
 
-// happenedOtherwise returns an error if the injected fault did not happen as planned. In this case, the agent's result
-// proves nothing.
+// happenedOtherwise returns an error if the injected fault did not happen as planned. If the fault happened
+// differently, the agent's result proves nothing.
 func (k knownLength) happenedOtherwise() error {
 	switch truth := k.truth.Length(); {
 	case truth < k.injected-exact:
@@ -105,8 +105,8 @@ func (r *reading) read(timeline agent.Timeline) error {
 	return nil
 }
 
-// readPart adds unattributed phases that can contain a part of this phase. An example is the time in which the runtime
-// did not respond.
+// readPart adds unattributed phases that can contain a part of this phase. An example of such an unattributed phase is
+// the time in which the runtime did not respond.
 func (r *reading) readPart(timeline agent.Timeline) error {
 	for _, p := range timeline.Phases {
 		if r.missing || p.Phase != "unattributed" || p.Container != r.container ||
@@ -135,7 +135,7 @@ func (r *reading) readThen(timeline agent.Timeline) error {
 	return err
 }
 
-// meetsSpan reports whether a merged phase overlaps the true time of the phase that the merged phase should contain.
+// meetsSpan reports whether the phase "holder" of the timeline overlaps the true time span "happened".
 func meetsSpan(happened bench.Span, holder agent.Phase) bool {
 	return !holder.StartAt.After(happened.EndAt.Add(exact)) && !holder.EndAt.Before(happened.StartAt.Add(-exact))
 }
@@ -145,13 +145,13 @@ func (r reading) truth() time.Duration { return r.happened.Length() }
 func (r reading) off() time.Duration { return r.measured - r.truth() }
 
 // isAccurate reports whether the agent is accurate enough. If tasks waited near an end of the phase, the independent
-// log or the component that the agent reads might have been late. Therefore, the difference is allowed to include this
-// waiting time.
+// log or the component that the agent reads might have been late. Therefore, the allowed difference includes the
+// waiting time of these tasks.
 func (r reading) isAccurate() bool { return !r.missing && r.off().Abs() <= exact+r.waited }
 
 // holdsTruth reports whether the truth lies within the error that the agent states. On a busy machine, a process needs
-// time before its first log line, and between its last log line and its exit. The time before the first line and after
-// the last line is part of the phase.
+// time before its first log line, and between its last log line and its exit. The time before the first log line and
+// the time after the last log line belong to the phase.
 func (r reading) holdsTruth() bool {
 	bound := r.stated + exact
 	return !r.missing && r.off() >= -bound-r.begunLater-r.partly && r.off() <= bound+r.begunEarlier+r.endedLater

@@ -96,7 +96,7 @@ const (
 	pulledReason  = "Pulled"
 )
 
-// lostOf returns the Events about pulls that the kubelet created and the API server does not have, in the form
+// lostOf returns each Event about a pull that is in the list "made" and is not in the list "stored", in the form
 // reason/container.
 func lostOf(made []bench.KubeletEvent, stored []corev1.Event) (events []string) {
 	for _, event := range made {
@@ -115,8 +115,8 @@ func has(stored []corev1.Event, reason, container string) bool {
 	})
 }
 
-// judgeLosses checks the lost Events about pulls. The agent must report exactly those lost Events whose loss the agent
-// can prove.
+// judgeLosses checks the lost Events about pulls. The agent must report a lost Event if the agent can prove the loss,
+// and only then.
 func (j *pullJudge) judgeLosses(lost []string, stored []corev1.Event, timeline agent.Timeline, counted float64) {
 	v := j.verdict
 	for _, reason := range [...]string{pullingReason, pulledReason} {
@@ -155,8 +155,8 @@ func (s view) provableLosses(lost []string) (known []string) {
 	return known
 }
 
-// judgeLossy requires that the agent reports each pull. The report must be exact if the Events of the pull arrived.
-// Otherwise, the report must be right within its stated error.
+// judgeLossy requires that the agent reports each pull. The report must be exact if the Events of the pull arrived. If
+// an Event of the pull is lost, the report must be right within its stated error.
 func (j *pullJudge) judgeLossy(ctx context.Context, c pullCase, lost []string, timeline agent.Timeline) error {
 	j.verdict.Contract(timeline)
 	of := j.view

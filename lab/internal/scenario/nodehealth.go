@@ -70,8 +70,7 @@ func nodeHealth(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	return h.notReady(ctx)
 }
 
-// nodeChange returns a merge patch for a node. If the argument "unschedulable" or the argument "labels" is nil, the
-// patch does not change this field.
+// nodeChange returns a merge patch for a node. The patch does not change a field whose argument is nil.
 func nodeChange(unschedulable any, labels map[string]any) map[string]any {
 	change := map[string]any{}
 	if labels != nil {

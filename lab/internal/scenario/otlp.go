@@ -133,7 +133,7 @@ func (t *tracedRun) failedAndOwnedPods(ctx context.Context) error {
 	}
 	for _, pod := range replicas {
 		if !strings.HasPrefix(pod, owned+"-") {
-			continue // a pod without an owner in the same namespace
+			continue // the pod has no owner
 		}
 		if err := t.judgeOwned(ctx, pod, owned); err != nil {
 			return err

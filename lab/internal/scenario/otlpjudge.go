@@ -122,9 +122,9 @@ func (v *Verdict) attributes(s otlp.Span, t agent.Timeline) {
 	}
 }
 
-// sameSpans requires that a start-up that was sent twice has the same spans. Spans with the same ID must be equal, and
-// a span in both reports must have the same ID. The two agents can have different evidence, so each report can have
-// spans that the other report lacks.
+// sameSpans requires that a start-up that was sent twice has the same spans. Spans with the same ID must be equal. A
+// span that is in both reports must have the same ID in both reports. The two agents can have different evidence, so
+// each report can have spans that the other report lacks.
 func (v *Verdict) sameSpans(first, second otlp.Report) {
 	v.Compared++
 	named := make(map[string]string) // the IDs of each span, by the span's identity
@@ -150,7 +150,7 @@ func (v *Verdict) sameSpans(first, second otlp.Report) {
 	}
 }
 
-// spanIdentity contains a description of a span, which is the same in both reports, and the span's IDs.
+// spanIdentity contains the IDs of a span, and a description that is the same in both reports.
 type spanIdentity struct{ identity, ids string }
 
 func identified(r otlp.Report) (all []spanIdentity) {

@@ -21,7 +21,7 @@ type plan struct {
 	initRun      time.Duration
 	startedAfter time.Duration // time from the start of the main process until its startup probe passes
 	readyAfter   time.Duration // time from the start of the main process until its readiness probe passes
-	hookFor      time.Duration // duration of the post-start hook; hookInMain selects its container
+	hookFor      time.Duration // duration of the post-start hook; hookInMain selects the hook's container
 	hookInMain   bool
 	heldFor      time.Duration // time until the scenario removes the scheduling gate
 	// time from the kubelet's first status until the creation of the Secret that the pod mounts

@@ -119,8 +119,8 @@ func (p *promRun) awaitScrapes(ctx context.Context) error {
 	return nil
 }
 
-// middleOf returns the quantile that selects the pod with this index. For three pods, the quantiles are 1/6, 1/2 and
-// 5/6.
+// middleOf returns the quantile that selects the pod with the given index. For three pods, the quantiles are 1/6, 1/2
+// and 5/6.
 func (p *promRun) middleOf(i int) float64 { return (float64(i) + 0.5) / float64(len(p.pods)) }
 
 func (p *promRun) sum() (seconds float64) {

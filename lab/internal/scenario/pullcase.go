@@ -59,10 +59,10 @@ const (
 	stalledFor   = 2 * time.Second // duration of the stall in the middle of a layer
 	backoffTries = 3               // failed pulls before the fault ends; the kubelet waits 10, 20 and 40 s
 	backoffLimit = 3 * time.Minute // longest time until the kubelet's fourth attempt
-	// A registry rule counts all matching requests, including the request for the configuration. The configuration is
-	// too small for the fault, so a fault in the layer needs a count of two.
+	// A registry rule counts all matching requests, including the request for the configuration. The request for the
+	// small configuration counts but does not trigger the fault, so a fault in the layer needs a count of two.
 	configAndLayer = 2
-	caseLimit      = 90 * time.Second // time limit of all other pods
+	caseLimit      = 90 * time.Second // time limit of a pod with at most one failed pull
 )
 
 // createCases creates the images and returns three groups of cases. One case fails for a minute, some cases fail once,
@@ -267,7 +267,7 @@ func (p *pullRun) carryOut(ctx context.Context, c pullCase) error {
 			return fmt.Errorf("case %s: %w", c.pod, err)
 		}
 	}
-	if c.endless() { // otherwise the kubelet would retry the pull forever
+	if c.endless() { // the kubelet would retry the pull forever
 		return p.bench.DeletePod(ctx, c.pod)
 	}
 	return nil

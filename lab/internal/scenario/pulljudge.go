@@ -21,7 +21,7 @@ type unseenPull struct {
 // seenByRegistry decides which log contains the true duration of a pull. If the durations in the registry's log and in
 // containerd's log differ by at most seenByRegistry, the registry's log is the truth. Otherwise, containerd's log is
 // the truth, because the pull also includes resolving the name and unpacking. The limit is half of the largest accepted
-// error. So an agent that agrees with containerd's log stays within the accepted error.
+// error. With this limit, an agent that agrees with containerd's log stays within the accepted error.
 const seenByRegistry = exact / 2
 
 // judge compares the agent's report about a pod's pulls with the logs of the kubelet, containerd and the registry.
@@ -189,8 +189,8 @@ func (j *pullJudge) judgeLengths(what string, truth bench.Attempt, near neighbor
 	if pull.DownloadedAt.IsZero() || truth.Asked.EndAt.IsZero() || pull.Outcome != agent.Downloaded {
 		return
 	}
-	// After the last byte, the runtime must still verify and store the content. This work takes longer for many
-	// concurrent layers.
+	// After the last byte, the runtime must still verify and store the content. The runtime needs more time for this
+	// work if many layers arrive at the same time.
 	storing := time.Duration(len(pull.Layers)) * 5 * time.Millisecond
 	if off := pull.DownloadedAt.Sub(truth.Asked.EndAt); off < -exact || off > exact+limit+storing {
 		j.verdict.Problem("%s: the last byte arrived at %s, but the agent reports %s", what, clock(truth.Asked.EndAt),
@@ -275,7 +275,7 @@ func (j *pullJudge) judgeStartUp(c pullCase, truths [][]bench.Attempt, near neig
 	j.judgeBackoff(c, truths[0], near, timeline)
 }
 
-// judgeBackoff compares the time between the attempts. The kubelet's wait between two attempts belongs to no pull.
+// judgeBackoff compares the time between the attempts. The kubelet's wait between two attempts is not part of a pull.
 func (j *pullJudge) judgeBackoff(c pullCase, truth []bench.Attempt, near neighborInstants, timeline agent.Timeline) {
 	if c.endless() || len(truth) < 2 {
 		return
@@ -291,7 +291,7 @@ func (j *pullJudge) judgeBackoff(c pullCase, truth []bench.Attempt, near neighbo
 		j.verdict.Problem("%s: phase %s: %v %v", c.pod, phase, err, statedErr)
 		return
 	}
-	limit := time.Duration(len(truth)-1) * exact // each attempt has two ends
+	limit := time.Duration(len(truth)-1) * exact // each wait adds the error "exact"
 	if !j.view.isFull() {
 		if !there {
 			return

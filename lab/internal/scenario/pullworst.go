@@ -58,7 +58,7 @@ func neighborsIn(log bench.RuntimeLog, spec corev1.PodSpec, container string) (b
 }
 
 // worstError returns the largest error that an agent's evidence allows for one attempt. An agent that states a larger
-// error has not used its evidence. Without Events, the agent knows when the manifest arrived, when the image was
+// error does not use all its evidence. Without Events, the agent knows when the manifest arrived, when the image was
 // stored, and what the runtime did before and after the pull. Without the runtime, the agent has the kubelet's Events.
 func (s view) worstError(a bench.Attempt, near neighborInstants) time.Duration {
 	switch {
@@ -82,8 +82,8 @@ func (s view) worstError(a bench.Attempt, near neighborInstants) time.Duration {
 	return max(0, worst)
 }
 
-// worstLength is like worstError, for the duration of an attempt. The runtime does not list failed pulls. If an attempt
-// failed, its Events are therefore the only evidence, and repeated Events have a low precision.
+// worstLength is like worstError, but for the duration of an attempt. The runtime does not list failed pulls. If an
+// attempt failed, its Events are therefore the only evidence, and repeated Events have a low precision.
 func (s view) worstLength(a bench.Attempt, near neighborInstants) time.Duration {
 	switch {
 	case s.isFull() && a.Failed() && a.Number > 0:
@@ -103,8 +103,8 @@ func lateAnswer(a bench.Attempt) time.Duration {
 	return 0
 }
 
-// worstBackoff is like worstError, for the sum of all waits between attempts. Each wait starts at the end of an attempt
-// and ends with the next request.
+// worstBackoff is like worstError, but for the sum of all waits between attempts. Each wait starts at the end of an
+// attempt and ends with the next request.
 func (s view) worstBackoff(attempts []bench.Attempt, near neighborInstants) (worst time.Duration) {
 	if !s.events { // the pod's status shows failures; the runtime shows the steps before and after
 		if near.after.IsZero() {

@@ -113,9 +113,9 @@ func restartPlans(count int) []plan {
 	return plans
 }
 
-// dismissReported deletes each pod some time after the agent has reported the pod. Otherwise, the probes of these pods
-// would keep the machine busy. Restarted agents find each pod until its deletion, and could report the pod again. Pods
-// that complete are not deleted. dismissReported runs until ctx ends.
+// dismissReported deletes each pod some time after the agent has reported the pod, because the pod's probes would keep
+// the machine busy. Before the deletion, restarted agents also find the pod, and could report the pod again. Pods that
+// complete are not deleted. dismissReported runs until ctx ends.
 func dismissReported(ctx context.Context, b *bench.Bench, plans []plan) error {
 	const stay = 12 * time.Second
 	leaving := make(map[string]bool)

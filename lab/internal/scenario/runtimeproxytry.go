@@ -28,7 +28,8 @@ func lookForSockets(b *bench.Bench, v *Verdict, pid, proxy int) error {
 	if !slices.Equal(found, []string{proxySocket}) {
 		v.Problem("the agent's container contains the sockets %q, want only %s", found, proxySocket)
 	}
-	// The same search must find containerd's socket in the proxy's container. Otherwise, the search proves nothing.
+	// The same search must find containerd's socket in the proxy's container. A search that never finds a socket would
+	// prove nothing.
 	v.Compared++
 	if has, _, err := socketsOf(proxy); err != nil {
 		v.Problem("search the proxy's container for sockets: %v", err)
@@ -186,7 +187,7 @@ func inodesOf(path string) []string {
 	defer file.Close()
 	var inodes []string
 	for lines := bufio.NewScanner(file); lines.Scan(); {
-		const inode = 9 // sl local remote st queue tr retrnsmt uid timeout inode
+		const inode = 9 // columns: sl local remote st queue tr retrnsmt uid timeout inode
 		if fields := strings.Fields(lines.Text()); len(fields) > inode && fields[0] != "sl" {
 			inodes = append(inodes, fields[inode])
 		}

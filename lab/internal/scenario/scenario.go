@@ -153,7 +153,7 @@ func Play(ctx context.Context, n node.Node, s Scenario, choice Choice, out io.Wr
 		return fmt.Errorf("prepare scenario %s: %w", s.Name, err)
 	}
 	if b.Seed, b.Before = choice.Seed, choice.Before; b.Seed == 0 {
-		b.Seed = uint64(rand.Uint32()) // short enough to type
+		b.Seed = uint64(rand.Uint32()) // a seed of 32 bits is short enough to type
 	}
 	n.Report.Say("scenario %s in namespace %s", s.Name, b.Namespace)
 	verdict := &Verdict{}

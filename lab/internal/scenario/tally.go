@@ -205,7 +205,7 @@ func (t *tally) judgePromises(v *Verdict) {
 		seconds(t.widestMilestone),
 		seconds(t.widestSpan))
 	v.Note("%d of %d phases are reported only as parts of other phases", merged, len(t.readings))
-	// otherwise, an agent without evidence could report every phase as part of another phase
+	// without this limit, an agent without evidence could report every phase as part of another phase
 	if 20*merged > len(t.readings) {
 		v.Problem("%d of %d phases are reported only as parts of other phases, want at most 5 %%", merged,
 			len(t.readings))
@@ -213,8 +213,8 @@ func (t *tally) judgePromises(v *Verdict) {
 	t.describe(v)
 }
 
-// judgeShare requires that all but a few phases on the node's clock are right. judgeShare adds the wrong phases as
-// notes if their number is allowed, and otherwise as problems.
+// judgeShare requires that at most the allowed number of phases on the node's clock are wrong. If more phases are
+// wrong, judgeShare adds these phases as problems. Otherwise, judgeShare adds the wrong phases as notes.
 func (t *tally) judgeShare(v *Verdict, rule string, allowed int, right func(reading) bool) {
 	var wrong []string
 	for _, r := range t.readings {

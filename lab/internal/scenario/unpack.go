@@ -57,7 +57,7 @@ func unpack(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	}{
 		{"slow-registry", bytes[:1], downloadRate},
 		{"slow-disk", []v1.Layer{files}, 0},
-		{"overlap", []v1.Layer{moreFiles, bytes[1]}, downloadRate / 2}, // slower than the unpacking on most disks
+		{"overlap", []v1.Layer{moreFiles, bytes[1]}, downloadRate / 2}, // downloads slower than most disks unpack
 	}
 	if err := p.settle(ctx); err != nil {
 		return err
@@ -134,7 +134,7 @@ func (j *pullJudge) judgeUnpacked(ctx context.Context, c pullCase, unpacks bool,
 		if err != nil {
 			return err
 		}
-		// A short phase can be merged into the other phase.
+		// If the pull or the unpacking is short, the agent can merge these two phases.
 		v.Compare(c.pod+" "+part.phase, part.injected, part.truth, measured, there || part.truth < exact, exact)
 		for _, phase := range timeline.Phases {
 			if phase.Phase == part.phase && phase.Cause != part.cause {
