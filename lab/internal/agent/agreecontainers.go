@@ -60,8 +60,8 @@ func (c *comparison) compareMain(name string, r *ContainerTransition) {
 	c.requireAbsent(name+" previous to running", r.PreviousToRunning)
 }
 
-// compareInit compares the record of the last container in the argument "containers". This container must be an init
-// container or a sidecar.
+// compareInit compares the record of the last container in the argument "containers". The last container must be an
+// init container or a sidecar.
 func (c *comparison) compareInit(containers []container, r *ContainerTransition) {
 	last := len(containers) - 1
 	name := containers[last].Name
@@ -117,8 +117,8 @@ func (c *comparison) passedBy(name string) bool {
 	return c.timeline.State == Ready
 }
 
-// checkSince checks a duration whose end is in the records. The start is not in the records, so the timeline gives the
-// interval of the start.
+// checkSince checks a duration whose end is in the records. The start of the duration is not in the records, so the
+// method uses the interval of the start from the timeline.
 func (c *comparison) checkSince(what string, length json.Number, from span, to time.Time) {
 	if length == "" {
 		if from.known && !to.IsZero() && !from.to.IsZero() && !to.Before(from.to) {

@@ -8,8 +8,8 @@ import (
 // span is the interval in which an instant must lie, according to the timeline. An unknown start or end of the interval
 // is zero. If the record must omit the instant, the fields "known" and "doubtful" are both false.
 type span struct {
-	known    bool // the record must contain the instant
-	doubtful bool // the record is allowed to contain or omit the instant
+	known    bool // true if the record must contain the instant
+	doubtful bool // true if the record is allowed to contain or omit the instant
 	from, to time.Time
 }
 
@@ -32,8 +32,8 @@ func (s span) laterOf(other span) span {
 	return both
 }
 
-// The method instant checks one instant in a record. If the timeline knows the instant, the record must contain the
-// instant. An instant in the record must lie in the interval from the timeline.
+// The method instant checks one instant in a record. If the instant is known from the timeline, the record must contain
+// the instant. An instant in the record must lie in the interval from the timeline.
 func (c *comparison) instant(what string, at time.Time, allowed span) {
 	switch {
 	case at.IsZero() && allowed.known:
@@ -71,10 +71,11 @@ func (c *comparison) running(container string) span {
 	return span{}
 }
 
-// startInterval returns the interval in which a container started. The container starts when its startup probe passes.
-// A container without a startup probe starts when its hook returns. A container with neither a probe nor a hook starts
-// when it is running. The timeline does not show whether a container has a probe or a hook. The timeline shows only the
-// milestones with evidence, and the names of the milestones whose evidence is missing.
+// startInterval returns the interval in which a container started. A container with a startup probe counts as started
+// when the probe passes. A container without a startup probe counts as started when its hook returns. A container
+// without a probe and without a hook counts as started when it is running. The timeline does not show whether a
+// container has a probe or a hook. The timeline shows only the milestones with evidence, and the names of the
+// milestones whose evidence is missing.
 func (c *comparison) startInterval(container string) span {
 	for _, name := range []string{"started", "post_started"} {
 		if s := c.marked(name, container); s.known {

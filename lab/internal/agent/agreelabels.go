@@ -39,7 +39,7 @@ func (c *comparison) compareLabels() {
 }
 
 // labels returns the labels of a pod with this owner. For a Deployment or a CronJob, the argument "between" is the name
-// of the ReplicaSet or Job that owns the pod. The timeline does not contain this name.
+// of the ReplicaSet or Job that owns the pod, because the timeline does not contain this name.
 func (o Owner) labels(between string) TransitionLabels {
 	l := TransitionLabels{OwnerKind: strings.ToLower(o.Kind), OwnerName: o.Name}
 	switch o.Kind {

@@ -71,7 +71,7 @@ func (t Timeline) transitionOf(container string) (want PullTransition, dated boo
 	return want, dated && !want.StartedAt.IsZero()
 }
 
-// earlierOf returns the first instant. If the first instant is unknown, earlierOf returns the second instant.
+// earlierOf returns the instant "first", or the instant "second" if the instant "first" is unknown.
 func earlierOf(first, second time.Time) time.Time {
 	if first.IsZero() {
 		return second

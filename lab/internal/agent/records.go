@@ -98,8 +98,8 @@ type record struct {
 }
 
 // readRecord parses one line. If an agent was killed while it wrote a record, the line contains only the start of this
-// record. The line can then also contain the first record of the next agent. For such a line, the result "whole" is
-// false.
+// record. After an incomplete record, the line can also contain the first record of the next agent. For a line with an
+// incomplete record, the result "whole" is false.
 func readRecord(line []byte) (r record, whole bool) {
 	for at := 0; at < len(line); at++ {
 		if line[at] != '{' {

@@ -16,8 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// podName is the key for the name of the pod in the audit log. The API server logs this name if the token of the
-// request is bound to a pod.
+// podName is the key for the name of the pod in the audit log. The API server logs the name of the pod if the token of
+// the request is bound to a pod.
 const podName = "authentication.kubernetes.io/pod-name"
 
 // event is the part of an audit event (audit.k8s.io/v1) that this package uses.
@@ -40,7 +40,7 @@ type Use struct {
 }
 
 // Of returns the permissions that a pod used, according to the audit log in the given file. The result omits requests
-// for paths that are not resources, such as /version. Every account is allowed to read these paths.
+// for paths that are not resources, such as /version, because every account is allowed to read these paths.
 func Of(path, pod string) (Use, error) {
 	rights, refused := map[string]bool{}, map[string]bool{}
 	err := forEach(path, func(e event) {

@@ -113,7 +113,7 @@ func (b *Bench) TokenOf(ctx context.Context, pod corev1.Pod) (string, error) {
 	return b.requestToken(ctx, pod.Namespace, pod.Spec.ServiceAccountName, request)
 }
 
-// AccountToken requests a token of a service account in any namespace. The token names no pod.
+// AccountToken requests a token of a service account in any namespace. The token does not name a pod.
 func (b *Bench) AccountToken(ctx context.Context, namespace, account string) (string, error) {
 	return b.requestToken(ctx, namespace, account, authenticationv1.TokenRequest{})
 }

@@ -1,5 +1,5 @@
 // Package bench provides the resources that scenarios and the sample need on the running node: a namespace, images,
-// faults, and access to the agent. The faults end with the bench.
+// faults, and access to the agent. The faults end when the bench is cleared.
 package bench
 
 import (

@@ -19,7 +19,7 @@ const (
 
 // RuntimeCall is one call of the kubelet to the runtime for a pod. The times are from containerd's log.
 type RuntimeCall struct {
-	Span      // EndAt is zero until containerd logs the end of the call, or restarts
+	Span      // EndAt is zero until containerd logs the end of the call or until containerd restarts
 	Kind      string
 	Container string
 	Attempt   int
@@ -103,7 +103,7 @@ func (l *CallLog) take(line []byte) {
 			l.pod[m[3]] = uid
 		}
 	} else if m := createCall.FindStringSubmatch(message); m != nil {
-		try, _ := strconv.Atoi(inMetadata(metadataTry, m[3])) // absent for the first attempt
+		try, _ := strconv.Atoi(inMetadata(metadataTry, m[3])) // the first attempt has no number in the log
 		call := RuntimeCall{Span: Span{StartAt: at}, Kind: CallCreate, Container: inMetadata(metadataName, m[3]),
 			Attempt: try, sandbox: m[1]}
 		recorded := l.record(l.pod[m[1]], call, at, m[2] == "", m[4] == " failed")

@@ -53,7 +53,7 @@ func (l *EventLog) All() ([]KubeletEvent, error) {
 }
 
 // manyLines is the character that klog writes before a text of several lines. The text follows on the next lines, with
-// a tab before each line. EventLog keeps only the first line.
+// a tab before each line. EventLog keeps only the first line of the text.
 const manyLines = "<"
 
 const quoted = `("(?:[^"\\]|\\.)*")`

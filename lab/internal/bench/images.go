@@ -61,7 +61,7 @@ func (b *Bench) ImageElsewhere(ctx context.Context, name, architecture string) (
 	return b.Reference(name), image.PushIndex(ctx, b.Reference(name), index)
 }
 
-// Reference returns the reference of the bench's image with this name.
+// Reference returns the reference of the bench's image with the given name.
 func (b *Bench) Reference(name string) string { return b.imagePrefix() + name + ":1" }
 
 // Elsewhere replaces the registry's name in a reference with the second name of the same registry.

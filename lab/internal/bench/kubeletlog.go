@@ -17,8 +17,8 @@ func (b *Bench) TakenUpAt(pod string) (time.Time, error) {
 }
 
 // HeardReadyAt returns the time when the kubelet learned that a readiness probe passed, according to the kubelet's log.
-// At this time, the kubelet sets the pod's readiness condition. HeardReadyAt reads only log lines that are later than
-// the given time.
+// The kubelet sets the pod's readiness condition when it learns the result of the probe. HeardReadyAt reads only log
+// lines that are later than the given time.
 func (b *Bench) HeardReadyAt(pod string, after time.Time) (time.Time, error) {
 	return b.kubeletLogged(syncLoopReady, pod, after)
 }

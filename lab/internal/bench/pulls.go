@@ -171,9 +171,9 @@ func (a *Attempt) read(accesses []registry.Access) {
 	}
 }
 
-// Pull returns the period of the pull, usually from the registry's log. If the registry received no request, the period
-// is from the runtime's log. If the runtime's period is longer than the registry's period by more than the argument
-// "besides", the period is also from the runtime's log.
+// Pull returns the period of the pull. The period is from the runtime's log if the registry received no request, or if
+// the runtime's period exceeds the registry's period by more than the argument "besides". In all other cases, the
+// period is from the registry's log.
 func (a Attempt) Pull(besides time.Duration) (pull Span, byRegistry bool) {
 	if a.Asked.StartAt.IsZero() || a.Call.Length()-a.Asked.Length() > besides {
 		return a.Call.Span, false

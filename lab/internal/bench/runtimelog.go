@@ -14,7 +14,7 @@ import (
 
 // RuntimeLog contains the times of one pod from containerd's log. The agent does not read this log. In addition to the
 // injected delays, the times include containerd's work: creating a namespace, starting a plugin or a process, and
-// unpacking. The duration of this work depends on the load of the machine.
+// unpacking. The duration of containerd's work depends on the load of the machine.
 type RuntimeLog struct {
 	SandboxAskedAt   time.Time            // time when the kubelet requested the first sandbox
 	SandboxReadyAt   time.Time            // time when a sandbox was running

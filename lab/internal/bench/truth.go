@@ -75,19 +75,19 @@ func (b *Bench) NetworkTruth(pod string) (Span, error) {
 }
 
 // PullRequestedAt returns the time when the kubelet added a pod's pull to the pull queue, on the kubelet's clock. The
-// name of the Pulling Event contains this time in nanoseconds.
+// name of the Pulling Event contains the time of the Event in nanoseconds.
 func (b *Bench) PullRequestedAt(ctx context.Context, pod string) (time.Time, error) {
 	return b.eventNamedAt(ctx, pod, "Pulling")
 }
 
 // StopBegunAt returns the time when the kubelet started to stop the pod's first container. The name of the Killing
-// Event contains this time in nanoseconds.
+// Event contains the time of the Event in nanoseconds.
 func (b *Bench) StopBegunAt(ctx context.Context, pod string) (time.Time, error) {
 	return b.eventNamedAt(ctx, pod, "Killing")
 }
 
-// eventNamedAt returns the time of the kubelet's first Event with the given reason about a pod. The Event's name
-// contains this time, on the kubelet's clock.
+// eventNamedAt returns the time of the kubelet's first Event with the given reason about a pod. The name of an Event
+// contains the time of the Event on the kubelet's clock.
 func (b *Bench) eventNamedAt(ctx context.Context, pod, reason string) (first time.Time, err error) {
 	events, err := b.Kube.Events(ctx, b.Namespace)
 	if err != nil {

@@ -95,8 +95,8 @@ const pluginEnds = 200 * time.Millisecond
 // image's data.
 const maxArrivalDelay = 200 * time.Millisecond
 
-// Stretches returns the parts of the start-up whose cause is known from the account. If the kubelet waits for no other
-// party, the kubelet is the cause.
+// Stretches returns the parts of the start-up whose cause is known from the account. If the kubelet does not wait for
+// another party, the kubelet is the cause.
 func (a Account) Stretches() []Stretch {
 	var s stretches
 	s.add(a.CreatedAt, a.BoundAt, "scheduler's Event", Scheduler)
@@ -198,7 +198,7 @@ func (a Account) duringSandbox(s *stretches, c Call) {
 	}
 	for _, run := range c.Network {
 		if !c.Failed {
-			// During this time, the runtime creates a network namespace and starts the plugin.
+			// Before the plugin runs, the runtime creates a network namespace and starts the plugin.
 			s.add(c.From, run.From, "containerd's log", Network, Runtime)
 		}
 		s.add(run.From, run.To, "network plugin's log", Network)
@@ -222,8 +222,8 @@ func (a Account) failure(c Call) []Cause {
 	return []Cause{Runtime}
 }
 
-// addBetween adds the stretches between the end of a call and the start of the next call. After the last call,
-// the stretches reach to the end of the account.
+// addBetween adds the stretches between the end of a call and the start of the next call. After the last call, the
+// stretches extend to the end of the account.
 func (a Account) addBetween(s *stretches, before Call, next *Call) {
 	from, to := before.To, a.Until
 	if next != nil {

@@ -42,13 +42,13 @@ func (s *Score) Add(other Score) {
 	s.Cells = s.Cells.plus(other.Cells)
 }
 
-// Judge compares the phases of the agent's timeline with the true stretches. The stretches are in the order of time and
-// do not overlap. If several causes are possible because of the slack, each of these causes counts as right. The rules
-// are:
+// Judge compares the phases of the agent's timeline with the true stretches. The stretches are in chronological order
+// and do not overlap. If several causes are possible because of the slack, each of these causes counts as right. The
+// rules are:
 //
 //   - A phase is right if its cause is a true cause of the stretch.
-//   - The time of an unattributed phase counts as unattributed. There is one exception: the phase lists candidates, and
-//     no candidate is a true cause.
+//   - The time of an unattributed phase counts as unattributed, unless the phase lists candidates and none of these
+//     candidates is a true cause.
 //   - In all other cases, the time outside the phase's stated error counts as wrong. The time within the stated error
 //     counts as unattributed, so an agent gains nothing from a large error.
 func Judge(reported []Reported, truth []Stretch) Score {
@@ -70,7 +70,7 @@ func Judge(reported []Reported, truth []Stretch) Score {
 }
 
 // The method count adds to the score the time that a stretch and a phase have in common. The argument "proven" is the
-// part of this time outside the phase's stated error.
+// part of the common time that lies outside the phase's stated error.
 func (s *Score) count(stretch Stretch, t Reported, length, proven time.Duration) {
 	s.Cells.add(stretch.Causes[0], t.blamedCause(stretch), length)
 	misled := t.Cause != Unknown && !slices.Contains(stretch.Causes, t.Cause)

@@ -6,9 +6,9 @@ import (
 )
 
 // sharpen converts stretches with uncertain ends to stretches with exact ends. The slack is the uncertainty of an end.
-// Within the slack around the boundary of two stretches, the causes of both stretches are right. Around an end without
-// a neighboring stretch, the cause within the slack is unknown, so the result omits this time. A gap between two
-// stretches counts as a boundary if the gap is not longer than the sum of their slacks.
+// Within the slack around the boundary of two stretches, the causes of both stretches are right. If an end has no
+// neighboring stretch, the cause within the slack around this end is unknown, and the result omits the slack. A gap
+// between two stretches counts as a boundary if the gap is not longer than the sum of their slacks.
 func sharpen(truth []Stretch) []Stretch {
 	possible := withGaps(truth)
 	var instants []time.Time

@@ -34,7 +34,7 @@ type Stretch struct {
 }
 
 // Lay merges stretches so that they do not overlap. If two stretches overlap, the stretch that is later in the list of
-// arguments replaces the overlapping part of the other stretch. The resulting stretches are in the order of time.
+// arguments replaces the overlapping part of the other stretch. The resulting stretches are in chronological order.
 func Lay(stretches ...Stretch) []Stretch {
 	var laid []Stretch
 	for _, over := range stretches {

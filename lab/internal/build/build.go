@@ -120,8 +120,8 @@ func (b Builder) removeHalfBuilt() {
 }
 
 func (b Builder) goVersion(ctx context.Context) (string, error) {
-	// The modules of the tools can require a newer Go version than the module of the lab. The go command then uses the
-	// version in the go.mod file of the tool. This file is part of the cache key.
+	// If a tool's module requires a newer Go version than the lab's module, the go command uses the version in the
+	// tool's go.mod file. The go.mod file of each tool is part of the cache key.
 	cmd := exec.CommandContext(ctx, "go", "env", "GOVERSION", "GOARCH")
 	cmd.Dir = b.Source
 	out, err := cmd.Output()

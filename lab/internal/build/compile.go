@@ -35,8 +35,8 @@ func (b Builder) compile(ctx context.Context, dir string, g group) error {
 	// A workspace or the build flags of the user would change the programs, and the cache key does not contain these
 	// settings.
 	cmd.Env = append(os.Environ(), "CGO_ENABLED="+g.cgo, "GOWORK=off", "GOFLAGS=")
-	// The kernel kills go build when the parent thread ends. LockOSThread keeps this thread alive during the build. If
-	// the lab's process ends for any reason, the build therefore also ends.
+	// The kernel kills go build when the parent thread ends. LockOSThread keeps the parent thread alive during the
+	// build. If the lab's process ends for any reason, the build therefore also ends.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// receiverModule is the directory of the receiver's Go module. This module contains source code. The other modules of
-// tools only pin versions.
+// receiverModule is the directory of the receiver's Go module. The receiver's module contains source code, but the
+// modules of the other tools only pin versions.
 const receiverModule = "tools/otlp"
 
 // Receiver returns the path of the program that receives traces and metrics over OTLP. If the program is missing from

@@ -10,8 +10,8 @@ import (
 	"runtime"
 )
 
-// SourceVariable is the name of the environment variable with the lab's source directory. Users set this variable if
-// FindSource does not find the directory.
+// SourceVariable is the name of the environment variable that contains the lab's source directory. Users set this
+// variable if FindSource does not find the directory.
 const SourceVariable = "PODLAPSE_LAB_SOURCE"
 
 const modulePath = "github.com/podlapse/podlapse/lab"

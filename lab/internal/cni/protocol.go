@@ -77,8 +77,8 @@ func fail(code int, format string, arguments ...any) *failure {
 	return &failure{Code: code, Message: fmt.Sprintf(format, arguments...)}
 }
 
-// Main runs one command and returns the exit status. Main writes results and errors to stdout, because the protocol
-// requires this.
+// Main runs one command and returns the exit status. Main writes results and errors to stdout, as the protocol
+// requires.
 func Main(getenv func(string) string, stdin io.Reader, stdout io.Writer) int {
 	const most = 1 << 20
 	input, err := io.ReadAll(io.LimitReader(stdin, most))

@@ -51,7 +51,7 @@ type arguments struct {
 	image    string // path of an OCI archive with the agent's image
 	sample   bool
 	scenario string
-	seed     uint64       // 0 if not set
+	seed     uint64       // 0 if the command line contains no seed
 	before   string       // path of the program of a second agent
 	dir      string       // directory of the registry; only for the internal command serve-registry
 	floor    floor.Config // only for the internal command follow-pods

@@ -14,7 +14,7 @@ import (
 // place is a directory of the machine outside the lab's own directories.
 type place struct {
 	path  string
-	whole bool // if true, Restore removes the directory with its content; if false, only an empty directory
+	whole bool // true if Restore also removes the directory when the directory is not empty
 }
 
 // builtIn returns the directories that the kubelet and libcni always create, even if their configuration specifies
@@ -73,8 +73,8 @@ func (b Before) Save(path string) error {
 	return nil
 }
 
-// Load reads the state that Save wrote. If the file does not exist, Load returns an empty state. Restore then changes
-// nothing.
+// Load reads the state that Save wrote. If the file does not exist, Load returns an empty state, with which Restore
+// changes nothing.
 func Load(path string) (Before, error) {
 	var before Before
 	data, err := os.ReadFile(path)

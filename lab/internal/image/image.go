@@ -54,8 +54,7 @@ func WithLayers(base v1.Image, layers ...v1.Layer) (v1.Image, error) {
 	return image, nil
 }
 
-// For returns an index with one image, which is a copy of the given image for another CPU architecture. The layers are
-// the same.
+// For returns an index with a copy of the given image for another CPU architecture. The copy has the same layers.
 func For(image v1.Image, architecture string) (v1.ImageIndex, error) {
 	config, err := image.ConfigFile()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // definition is the location of a CustomResourceDefinition in a Go module. The project that defines the kind publishes
-// this module.
+// the module.
 type definition struct{ module, version, file string }
 
 // definitions returns the locations for all kinds in the manifests that are not part of Kubernetes.
@@ -46,7 +46,7 @@ func Definitions(ctx context.Context) ([][]byte, error) {
 		}
 	}
 	cmd := exec.CommandContext(ctx, "go", arguments...)
-	cmd.Dir = os.TempDir() // outside the lab's module, which does not require these modules
+	cmd.Dir = os.TempDir() // the lab's module does not require these modules
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=", "GO111MODULE=on")
 	out, err := cmd.Output()
 	var failed *exec.ExitError

@@ -106,7 +106,7 @@ func Dashboard() ([]byte, error) {
 
 // inCluster adds a selector for the dashboard variable "cluster" to the expressions of all sections. If the variable is
 // "All", the selector also matches targets without the label "cluster". inCluster skips recorded constants, because
-// these constants do not have this label.
+// recorded constants do not have the label "cluster".
 func inCluster(all []section) ([]section, error) {
 	var clustered []section
 	for _, s := range all {
@@ -135,8 +135,8 @@ func inCluster(all []section) ([]section, error) {
 	return clustered, nil
 }
 
-// The PromQL parser does not accept Grafana's variables for a number and a duration. These placeholders replace the
-// variables while the parser reads an expression.
+// The PromQL parser does not accept Grafana's variables for a number and a duration. While the parser reads an
+// expression, placeholders replace these variables.
 const (
 	topPlace   = "98765" // must be below a million, because PromQL prints larger numbers as powers of ten
 	rangePlace = "20m34s567ms"

@@ -19,9 +19,9 @@ import (
 // containerLog matches the file names of container logs, including logs that the kubelet rotated.
 var containerLog = regexp.MustCompile(`^[0-9]+\.log(\.[0-9-]+)?$`)
 
-// KeepAgentLogs creates a second hard link for each log of an agent in a container. The log then still exists after the
-// kubelet deletes the pod with its logs. Callers that restart agents must call KeepAgentLogs at least once during the
-// life of each pod.
+// KeepAgentLogs creates a second hard link for each log of an agent in a container. The second link preserves the log
+// when the kubelet deletes the pod with its logs. Callers that restart agents must call KeepAgentLogs at least once
+// during the life of each pod.
 func (n Node) KeepAgentLogs() error {
 	dirs, err := filepath.Glob(n.ContainerLogs(AgentNamespace, "*", "*", agentContainer))
 	if err != nil {
@@ -84,7 +84,7 @@ func (n Node) keptLogs() ([]string, error) {
 // latestKeptLog returns the kept log with the latest change, which is the log of the newest agent. Without kept logs,
 // latestKeptLog returns an empty string.
 func (n Node) latestKeptLog() (latest string) {
-	kept, _ := n.keptLogs() // the pattern is valid
+	kept, _ := n.keptLogs() // no error is possible, because the pattern is valid
 	var at time.Time
 	for _, path := range kept {
 		if info, err := os.Stat(path); err == nil && info.ModTime().After(at) {

@@ -26,8 +26,8 @@ func (n Node) applyAgent(ctx context.Context, client *kube.Client, rendered stri
 	if err != nil {
 		return err
 	}
-	// The file contains the objects of the previous call and of this call. If this call is interrupted, a later call
-	// can then complete the change.
+	// The file contains the objects of the previous call and of this call. Therefore, a later call can complete the
+	// change if this call is interrupted.
 	if err := writeFile(n.agentObjects(), before+"---\n"+rendered); err != nil {
 		return err
 	}

@@ -23,8 +23,8 @@ const (
 // AgentName is the user name with which agents that run as processes authenticate to the API server.
 const AgentName = "podlapse-agent"
 
-// writeCertificates creates the node's certificate authority, all certificates, and the kubeconfigs. The user names and
-// groups in these certificates are those that Kubernetes binds to its built-in roles.
+// writeCertificates creates the node's certificate authority, all certificates, and the kubeconfigs. Kubernetes binds
+// its built-in roles to the user names and groups in these certificates.
 func (n Node) writeCertificates() error {
 	authority, err := pki.NewAuthority(n.certificates())
 	if err != nil {

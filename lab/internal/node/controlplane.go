@@ -83,8 +83,9 @@ func (n Node) apiServer(flags ...string) component {
 	}
 }
 
-// DisableStreamingLists restarts the API server without streaming lists, as in older versions of Kubernetes. Clients
-// then send a list before a watch. EnableStreamingLists, Restore or the next Up reverts the change.
+// DisableStreamingLists restarts the API server without streaming lists, as in older versions of Kubernetes. Without
+// streaming lists, clients send a list request before a watch request. EnableStreamingLists, Restore or the next Up
+// reverts the change.
 func (n Node) DisableStreamingLists(ctx context.Context) error {
 	return n.restartAPIServer(ctx, "--feature-gates=WatchList=false")
 }
@@ -141,8 +142,8 @@ func (n Node) controllerManager() component {
 			n.controllerFlags(kubeconfig, layout.ControllerPort),
 			"--root-ca-file="+n.certificate("ca.crt"), "--use-service-account-credentials",
 			"--service-account-private-key-file="+n.certificate(tokenKey+".key"),
-			// The many controllers create their accounts one after the other. At the default rate limit, this takes
-			// five seconds.
+			// The many controllers create their accounts one after the other. At the default rate limit, the
+			// controllers need five seconds to create all accounts.
 			"--kube-api-qps=200", "--kube-api-burst=400",
 			// The controller manager creates this directory. The default directory is outside the lab.
 			"--flex-volume-plugin-dir="+n.In("flex-volumes"),
@@ -171,7 +172,7 @@ func (n Node) controllerFlags(kubeconfig string, port int) []string {
 		"--authorization-kubeconfig=" + kubeconfig,
 		"--bind-address=" + layout.Loopback, fmt.Sprintf("--secure-port=%d", port),
 		"--tls-cert-file=" + n.certificate(serving+".crt"), "--tls-private-key-file=" + n.certificate(serving+".key"),
-		"--leader-elect=false", // not necessary, because there is only one instance
+		"--leader-elect=false", // leader election is not necessary for a single instance
 	}
 }
 

@@ -29,7 +29,8 @@ const (
 	AgentNamespace = "podlapse"
 	agentDaemonSet = "podlapse-agent"
 	agentContainer = "agent"
-	// ProxyContainer is the name of the second container. The component that adds the container has the same name.
+	// ProxyContainer is the name of the second container of the agent's pod. The component that adds the container has
+	// the same name.
 	ProxyContainer = "runtime-proxy"
 
 	daemonSetPath = "/apis/apps/v1/namespaces/" + AgentNamespace + "/daemonsets/" + agentDaemonSet
@@ -97,9 +98,9 @@ func ofThisMachine(index v1.ImageIndex) (v1.Image, error) {
 	return nil, fmt.Errorf("the archive must contain an image for linux/%s", runtime.GOARCH)
 }
 
-// labPatch adapts the DaemonSet to the lab's node. In the lab, sockets and files have other paths. Pods have no
-// addresses, because the only network is loopback. The node runs no kube-proxy, so the agent cannot reach the API
-// server at the address of its Service.
+// labPatch adapts the DaemonSet to the lab's node. In the lab, the paths of sockets and files differ from the paths in
+// the manifests. Pods have no addresses, because the only network is loopback. The node runs no kube-proxy, so the
+// agent cannot reach the API server at the address of its Service.
 const labPatch = `apiVersion: apps/v1
 kind: DaemonSet
 metadata: {name: podlapse-agent, namespace: podlapse}
@@ -199,8 +200,8 @@ func (n Node) DeployAgent(ctx context.Context, components ...string) error {
 	return n.deploy(ctx, append([]string{"state-dir"}, components...), labPatch, filesPatch)
 }
 
-// DeployBase is like DeployAgent, but without a state directory. The agent then does not run as root. The agent has
-// access to only one path of the node, the runtime's socket.
+// DeployBase is like DeployAgent, but without a state directory. Without a state directory, the agent does not run as
+// root. The agent has access to only one path of the node, the runtime's socket.
 func (n Node) DeployBase(ctx context.Context, components ...string) error {
 	return n.deploy(ctx, components, labPatch)
 }
@@ -209,7 +210,7 @@ func (n Node) deploy(ctx context.Context, components []string, patches ...string
 	if n.AgentImage() == "" {
 		return errors.New("deploy the agent: missing image: run \"make image\" and set --image")
 	}
-	// Otherwise, two agents would use the same port and the same state directory.
+	// Two agents must not use the same port and the same state directory.
 	if err := n.stopAgentProcess(); err != nil {
 		return err
 	}
@@ -247,7 +248,8 @@ func (n Node) RestartDeployed(ctx context.Context) error {
 		return err
 	}
 	defer client.Close()
-	// kubectl writes whole seconds. With whole seconds, two restarts within one second would count as one restart.
+	// kubectl rollout restart writes a time in whole seconds. With whole seconds, two restarts within one second would
+	// count as one restart.
 	now := time.Now().Format(time.RFC3339Nano)
 	change := map[string]any{"spec": map[string]any{"template": map[string]any{"metadata": map[string]any{
 		"annotations": map[string]any{"kubectl.kubernetes.io/restartedAt": now}}}}}

@@ -48,7 +48,7 @@ func (n Node) clean(ctx context.Context) error {
 	if err := os.Remove(n.readyFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove lab state: %w", err)
 	}
-	// The kubelet must stop first. Otherwise, the kubelet would restart the containers that clean stops later.
+	// The kubelet must stop first, because a running kubelet would restart the containers that clean stops later.
 	gently := n.stop(5*time.Second, agentProcess, kubeletName, schedulerName, controllerName)
 	containers := footprint.Containers(n.ContainerdState(), n.RuncRoot())
 	n.removePods(ctx)

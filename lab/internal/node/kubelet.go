@@ -70,8 +70,8 @@ func (n Node) writeKubeletConfig(settings map[string]any) error {
 		"tlsCertFile": n.certificate(serving + ".crt"), "tlsPrivateKeyFile": n.certificate(serving + ".key"),
 		"authentication": object{"anonymous": object{"enabled": false}, "webhook": object{"enabled": false},
 			"x509": object{"clientCAFile": n.certificate("ca.crt")}},
-		// The kubelet must ask the API server whether a request is allowed. Otherwise, the agent would have full access
-		// to the kubelet, because the kubelet trusts the authority that signed the agent's certificate.
+		// The kubelet must ask the API server whether a request is allowed. Without this check, the agent would have
+		// full access to the kubelet, because the kubelet trusts the authority that signed the agent's certificate.
 		"authorization":            object{"mode": "Webhook"},
 		"containerRuntimeEndpoint": "unix://" + n.ContainerdSocket(),
 

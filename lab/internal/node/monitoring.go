@@ -60,8 +60,8 @@ scrape_configs:
 	return text.String()
 }
 
-// FindPrometheus returns nil if the programs for StartMonitoring are available. Otherwise, FindPrometheus returns an
-// error with the remedy.
+// FindPrometheus returns nil if the programs for StartMonitoring are available. If a program is missing, FindPrometheus
+// returns an error with the remedy.
 func (n Node) FindPrometheus(ctx context.Context) error {
 	_, err := prereq.Prometheus(ctx, n.Report, n.Cache)
 	return err

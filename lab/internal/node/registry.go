@@ -26,7 +26,7 @@ func (n Node) registryComponent() component {
 }
 
 // installSelf copies the lab's program to a fixed path. The registry's process runs this copy, because "go run" removes
-// the original program at its end.
+// the original program when "go run" exits.
 func (n Node) installSelf() error {
 	source, err := os.Open("/proc/self/exe")
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 )
 
 // readyFile returns the path of the file that proves that the start of the node was complete. The file contains the ID
-// of the boot. If the file is missing, the state belongs to an interrupted start. The lab removes this state and does
-// not repair it.
+// of the boot. If the file is missing, the state belongs to an interrupted start. The lab removes the state of an
+// interrupted start, and does not repair this state.
 func (n Node) readyFile() string { return n.In("ready") }
 
 func (n Node) complete() bool {
@@ -187,8 +187,8 @@ func (n Node) awaitNode(ctx context.Context, client *kube.Client) error {
 			if len(node.Status.Conditions) == 0 {
 				return errors.New("the kubelet has not reported the node's status yet")
 			}
-			// The node lifecycle controller removes taints with a short delay. Until then, the scheduler schedules no
-			// pods.
+			// The node lifecycle controller removes taints with a short delay. The scheduler schedules no pods until
+			// the taints are removed.
 			for _, taint := range node.Spec.Taints {
 				return fmt.Errorf("the node still has the taint %s", taint.Key)
 			}

@@ -72,8 +72,8 @@ func Identify(pid int) (Identity, error) {
 	return Identity{PID: pid, Start: s.start}, nil
 }
 
-// Alive reports whether this process still runs. A process with the same PID but another start time does not count. A
-// zombie does not count either.
+// Alive reports whether this process still runs. A process with the same PID but another start time does not count as
+// alive. A zombie does not count as alive either.
 func (id Identity) Alive() bool {
 	if id.PID <= 0 {
 		return false

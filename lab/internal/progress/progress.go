@@ -57,8 +57,8 @@ func (r *Reporter) Beat(period time.Duration, describe func() string) (stop func
 }
 
 // Wait calls the function "check" repeatedly until the function returns nil, the limit is reached, or ctx ends. Every
-// ten seconds, Wait prints the last error of this function. The returned error contains the argument "what" and the
-// last error of this function.
+// ten seconds, Wait prints the last error of the function "check". The returned error contains the argument "what" and
+// the last error of the function "check".
 func (r *Reporter) Wait(ctx context.Context, what string, limit, every time.Duration,
 	check func(context.Context) error) error {
 	startedAt := time.Now()

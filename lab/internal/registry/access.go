@@ -20,7 +20,7 @@ type Access struct {
 	Bytes       int64     `json:"bytes"`
 	StartAt     time.Time `json:"start_at"`               // time when the registry had read the request
 	FirstByteAt time.Time `json:"first_byte_at,omitzero"` // time when the registry wrote the first byte of the body
-	// Time when the registry wrote the last byte. If the body was empty, the time when the handler returned.
+	// Time when the registry wrote the last byte, or when the handler returned if the body was empty.
 	LastByteAt time.Time `json:"last_byte_at"`
 	Failure    string    `json:"failure,omitempty"`
 }

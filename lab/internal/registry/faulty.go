@@ -27,7 +27,7 @@ type faulty struct {
 	failure string
 }
 
-// chunk returns the maximum size of one write, in bytes. Small writes give a uniform data rate. However, each write
+// chunk returns the maximum size of one write, in bytes. Small writes make the data rate uniform. However, each write
 // reads the clock, so the writes must not be too small for fast streams.
 func (f *faulty) chunk() int64 {
 	const most = 32 << 10

@@ -10,7 +10,7 @@ import (
 // link simulates a network link that the bodies of a shared rule use together. link is safe for concurrent use.
 type link struct {
 	mu   sync.Mutex
-	free time.Time // time from which the link is free, because the last byte has passed
+	free time.Time // time when the last byte has passed and the link is free again
 }
 
 // The method pass adds bytes to the link, and returns the time when the last of these bytes has passed the link at the

@@ -16,7 +16,7 @@ type goSource struct {
 	comments []Sentence
 	helps    []helpText
 	// If a function has a parameter with the name "help", this parameter contains a help text. helpParameters maps the
-	// name of each such function, with its package, to the position of this parameter.
+	// qualified name of each function with such a parameter to the position of the parameter.
 	helpParameters map[string]int
 }
 

@@ -39,7 +39,7 @@ func split(file string, paragraph []line) []Sentence {
 }
 
 // endsSentence reports whether a sentence ends after a word. The word must end with a full stop, a question mark or an
-// exclamation mark. Closing brackets and quotes can follow this mark. Abbreviations do not end a sentence.
+// exclamation mark. Closing brackets and quotes can follow the punctuation mark. Abbreviations do not end a sentence.
 func endsSentence(word string) bool {
 	if slices.Contains([]string{"e.g.", "i.e.", "etc.", "vs."}, strings.TrimLeft(word, "(")) {
 		return false

@@ -11,7 +11,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/kube"
 )
 
-// heartbeat is the time between two reports about a node. This time is much shorter than the time after which the
+// heartbeat is the time between two reports about a node. heartbeat is much shorter than the time after which the
 // control plane considers a node unreachable.
 const heartbeat = 10 * time.Second
 

@@ -39,9 +39,9 @@ type Runtime struct {
 	mu         sync.Mutex
 	sandboxes  map[string][]*runtimeapi.PodSandbox // key: UID of the pod; the field "containers" has the same keys
 	containers map[string][]*runtimeapi.Container
-	statuses   map[string]*runtimeapi.ContainerStatus // by the ID of the container
+	statuses   map[string]*runtimeapi.ContainerStatus // key: ID of the container
 	images     map[string]bool
-	stamps     map[string]sandboxStamps // by the ID of the sandbox
+	stamps     map[string]sandboxStamps // key: ID of the sandbox
 }
 
 // NewRuntime returns a runtime without pods and images.
@@ -113,7 +113,8 @@ func (r *Runtime) addContainer(p pod, name, image string, createdAt, startedAt t
 	return id
 }
 
-// Version implements runtimeapi.RuntimeServiceServer. The following methods implement the same interface.
+// Version implements runtimeapi.RuntimeServiceServer. The following methods also implement
+// runtimeapi.RuntimeServiceServer.
 func (r *Runtime) Version(context.Context, *runtimeapi.VersionRequest) (*runtimeapi.VersionResponse, error) {
 	return &runtimeapi.VersionResponse{Version: "0.1.0", RuntimeName: r.name, RuntimeVersion: r.version,
 		RuntimeApiVersion: "v1"}, nil

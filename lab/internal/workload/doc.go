@@ -2,8 +2,8 @@
 // sidecars and main containers, and in their probes and hooks.
 //
 // Environment variables define the behavior of a container, so one image is sufficient. The program logs the time of
-// each step to the container's log. Scenarios use these times as the true times of the application. The package uses
-// only the standard library, so that the static program stays small.
+// each step to the container's log. Scenarios use the logged times as the true times of the application. The package
+// uses only the standard library, so that the static program stays small.
 package workload
 
 import (
