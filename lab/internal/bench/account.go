@@ -57,7 +57,7 @@ func (b *Bench) bind(ctx context.Context, account, role string, subject rbacv1.S
 }
 
 // ApplyOwned applies a cluster-scoped object, or an object in another namespace. When the bench's namespace is deleted,
-// Kubernetes also deletes this object.
+// Kubernetes also deletes the applied object.
 func (b *Bench) ApplyOwned(ctx context.Context, document []byte) error {
 	meta, err := b.clusterMeta(ctx, "")
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TakenUpAt returns the time when the kubelet received a new pod, according to the kubelet's log. Immediately
-// afterwards, the kubelet writes the pod's start time into the first status of the pod.
+// TakenUpAt returns the time when the kubelet received a new pod, according to the kubelet's log. Immediately after the
+// kubelet receives the pod, the kubelet writes the pod's start time into the first status of the pod.
 func (b *Bench) TakenUpAt(pod string) (time.Time, error) {
 	return b.kubeletLogged(syncLoopAdd, pod, time.Time{})
 }

@@ -84,8 +84,8 @@ func (w *PullWitness) Attempts(ctx context.Context, reference string) ([]Attempt
 }
 
 // The function match assigns one call to each attempt. The attempts are in the order in which the kubelet reported
-// their ends. For concurrent calls, containerd's log does not show which start and which end belong together. For these
-// calls, the function assumes that containerd started the calls in the order of the kubelet's requests.
+// their ends. For concurrent calls, containerd's log does not show which start and which end belong together.
+// Therefore, the function assumes that containerd started concurrent calls in the order of the kubelet's requests.
 func match(attempts []Attempt, calls []PullCall) {
 	slices.SortStableFunc(calls, func(a, b PullCall) int { return a.EndAt.Compare(b.EndAt) })
 	overlap := false

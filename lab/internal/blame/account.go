@@ -87,8 +87,8 @@ type Fault struct {
 // Slack is the largest error of a timestamp in a log on a busy machine.
 const Slack = 50 * time.Millisecond
 
-// pluginEnds is the longest time from the network plugin's last log line until the runtime has the plugin's result.
-// During this time, the plugin's process exits and the runtime reads the result.
+// pluginEnds is the longest time from the network plugin's last log line until the plugin's process has exited and the
+// runtime has read the plugin's result.
 const pluginEnds = 200 * time.Millisecond
 
 // maxArrivalDelay is the longest time from the last byte that the registry sends until the runtime has verified the

@@ -93,8 +93,8 @@ func (s *Score) count(stretch Stretch, t Reported, length, proven time.Duration)
 	}
 }
 
-// blamedCause returns the cause that the agent reports. If this cause is any of the stretch's true causes, blamedCause
-// returns the first true cause.
+// blamedCause returns the cause that the agent reports. If the reported cause is one of the stretch's true causes,
+// blamedCause returns the first true cause.
 func (t Reported) blamedCause(stretch Stretch) Cause {
 	if slices.Contains(stretch.Causes, t.Cause) {
 		return stretch.Causes[0]

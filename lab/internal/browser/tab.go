@@ -41,7 +41,7 @@ type Tab struct {
 func (b *Browser) Open(look Look) (*Tab, error) {
 	within, closeTab := chromedp.NewContext(b.context)
 	t := &Tab{context: within, close: closeTab}
-	// The first call starts the tab. The context of this call must not have a deadline.
+	// The first call starts the tab. The context of the first call must not have a deadline.
 	err := errors.Join(chromedp.Do(within), chromedp.Listen(within, t.listen))
 	for _, enable := range []cdp.Command[cdp.Empty, cdp.Empty]{log.Enable, runtime.Enable} {
 		if err == nil {

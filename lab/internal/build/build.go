@@ -111,7 +111,7 @@ func (b Builder) fill(ctx context.Context, dir string, groups []group) error {
 const halfPrefix = "half-"
 
 // removeHalfBuilt removes the directories that an interrupted build left in the cache. The caller holds the lock of the
-// cache, so no other build uses these directories.
+// cache, so no other build uses the directories.
 func (b Builder) removeHalfBuilt() {
 	left, _ := filepath.Glob(filepath.Join(b.Cache, halfPrefix+"*"))
 	for _, dir := range left {

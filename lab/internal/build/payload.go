@@ -5,8 +5,8 @@ import "github.com/podlapse/podlapse/lab/internal/cni"
 // WorkloadName is the file name of the program that runs in the lab's images.
 const WorkloadName = "workload"
 
-// payload returns the lab's own small programs. The linker links these programs statically, because containers and
-// containerd run them without installed libraries.
+// payload returns the lab's own small programs. The linker links the programs statically, because containers and
+// containerd run the programs without installed libraries.
 func payload() []program {
 	return []program{
 		{cni.PluginName, modulePath + "/cmd/cni"},
@@ -14,8 +14,8 @@ func payload() []program {
 	}
 }
 
-// payloadSources returns the source directories of the programs in payload. A test checks that these programs import
-// only the standard library and packages in this list.
+// payloadSources returns the source directories of the programs in payload. A test checks that the programs in payload
+// import only the standard library and packages in this list.
 func payloadSources() []string {
 	return []string{"cmd/cni", "cmd/workload", "internal/cni", "internal/workload"}
 }

@@ -78,7 +78,7 @@ func (p program) output() string {
 }
 
 // linkerFlags returns flags that strip the programs and set their versions, as in release builds. Without a version,
-// the API server reports v0.0.0, and clients then reject some features.
+// the API server reports v0.0.0, and therefore clients reject some features.
 func (g group) linkerFlags(source string) (string, error) {
 	flags := "-s -w"
 	if g.pinned == "" {

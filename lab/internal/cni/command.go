@@ -11,7 +11,7 @@ type command struct {
 	configuration Configuration
 }
 
-// run executes the command and returns the value to print. If the command prints nothing, this value is nil.
+// run executes the command and returns the value to print. If the command prints nothing, the value is nil.
 func (c command) run() (any, *failure) {
 	name := c.getenv("CNI_COMMAND")
 	if name == "VERSION" {

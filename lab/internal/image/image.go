@@ -1,5 +1,5 @@
 // Package image builds the lab's images and pushes the images to the lab's registry. The first layer of every image
-// contains the workload program. The node keeps this layer. The other layers contain new random bytes, so the node
+// contains the workload program. The node keeps the first layer. The other layers contain new random bytes, so the node
 // never has these layers before a pull.
 package image
 

@@ -99,7 +99,7 @@ func (l Layout) Processes() string { return l.In("processes") }
 // Kubeconfig returns the path of the kubeconfig of a user such as admin or agent.
 func (l Layout) Kubeconfig(user string) string { return l.In("kubeconfig", user+".kubeconfig") }
 
-// CNIFaults returns the path of the file with the faults of the CNI plugin. Scenarios write this file.
+// CNIFaults returns the path of the file with the faults of the CNI plugin. Scenarios write the file.
 func (l Layout) CNIFaults() string { return l.In("cni", "faults.json") }
 
 // CNILog returns the path of the file in which the CNI plugin logs its actions with their times.
@@ -141,8 +141,8 @@ func (l Layout) ContainerLogs(namespace, pod, uid, container string) string {
 // time.
 func (l Layout) Lock() string { return l.Run + ".lock" }
 
-// Create creates the state and run directories. Only root can read these directories, because they contain private
-// keys.
+// Create creates the state and run directories. Only root can read the directories, because the state directory
+// contains private keys.
 func (l Layout) Create() error {
 	for _, dir := range []string{l.State, l.Run, l.Logs(), l.Processes(), l.In("kubeconfig"), l.In("cni"),
 		l.AgentFiles(), l.KeptLogs()} {
@@ -150,7 +150,7 @@ func (l Layout) Create() error {
 			return fmt.Errorf("create lab directory: %w", err)
 		}
 	}
-	// Agents that do not run as root must be able to reach the socket in this directory, as in containerd's usual
+	// Agents that do not run as root must be able to reach the socket in the run directory, as in containerd's usual
 	// directory. The socket's group is the agent's group.
 	if err := os.Chmod(l.Run, 0o711); err != nil {
 		return fmt.Errorf("create lab directory: %w", err)

@@ -1,5 +1,5 @@
 // Package markdown reads the shell commands in the repository's Markdown documents. The scenario "documentation" runs
-// these commands. The tests of the scenario check the commands.
+// the commands. The tests of the scenario check the commands.
 package markdown
 
 import (

@@ -12,8 +12,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// agentFile returns the path of the file in which the lab stores the path of the agent's program. If the user of the
-// command "lab up" names no program, the lab reads the path from this file.
+// agentFile returns the path of the file in which the lab stores the path of the agent's program. If the command "lab
+// up" does not contain a program, the lab reads the path from the file.
 func (n Node) agentFile() string { return n.In("agent-program") }
 
 // Agent returns the path of the agent's program. If no program was ever set, Agent returns an empty string.
@@ -112,8 +112,8 @@ func CheckAgent(program string) (string, error) {
 	return path, nil
 }
 
-// AgentLog returns the path of the agent's log. If the agent runs in a container, its standard output is in the same
-// file.
+// AgentLog returns the path of the agent's log. If the agent runs in a container, the log also contains the agent's
+// standard output.
 func (n Node) AgentLog() string {
 	if n.Form() == Deployed {
 		return n.latestKeptLog()

@@ -95,7 +95,7 @@ func (n Node) latestKeptLog() (latest string) {
 }
 
 // AgentLogEnd returns the last lines of the agent's log. If the agent runs in a container, AgentLogEnd omits the
-// agent's records, which are in the same file.
+// agent's records, which are in the same log.
 func (n Node) AgentLogEnd(lines int) string {
 	if n.Form() != Deployed {
 		return process.Tail(n.AgentLog(), lines)

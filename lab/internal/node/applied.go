@@ -16,7 +16,7 @@ import (
 func (n Node) agentObjects() string { return n.In("agent-objects.yaml") }
 
 // applyAgent applies the rendered objects. Then applyAgent removes the objects that only the previous call applied.
-// Without this removal, the role of a removed component would remain.
+// Without the removal, the role of a removed component would remain.
 func (n Node) applyAgent(ctx context.Context, client *kube.Client, rendered string) error {
 	before, err := n.readAgentObjects()
 	if err != nil {

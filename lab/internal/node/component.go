@@ -35,8 +35,8 @@ const (
 	nativeName     = "prometheus-native"
 )
 
-// The method ensure makes a component run with its current spec. If the process already runs with this spec, the method
-// keeps the process. If the process runs with another spec, the method replaces the process.
+// The method ensure makes a component run with its current spec. If the process already runs with the current spec, the
+// method keeps the process. If the process runs with another spec, the method replaces the process.
 func (n Node) ensure(c component) error {
 	fingerprint, err := c.Fingerprint()
 	if err != nil {

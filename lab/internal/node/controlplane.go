@@ -15,7 +15,8 @@ import (
 const (
 	serviceRange        = "127.1.0.0/16"
 	firstServiceAddress = "127.1.0.1"
-	// No server listens at this address. Without an address, the kubelet would create Events about the missing DNS.
+	// No server listens at dnsServiceAddress. Without an address, the kubelet would create Events about the missing
+	// DNS.
 	dnsServiceAddress = "127.1.0.10"
 )
 
@@ -121,8 +122,8 @@ func (n Node) restartAPIServer(ctx context.Context, flags ...string) error {
 	return n.Reconnect(ctx)
 }
 
-// Reconnect restarts the other components of the control plane after the API server was down. Without a restart, these
-// components wait up to half a minute before the next attempt to connect.
+// Reconnect restarts the kubelet, the controller manager and the scheduler after the API server was down. Without a
+// restart, these components wait up to half a minute before the next attempt to connect.
 func (n Node) Reconnect(ctx context.Context) error {
 	if err := n.stop(5*time.Second, kubeletName, controllerName, schedulerName); err != nil {
 		return err

@@ -56,7 +56,7 @@ func (n Node) AgentImage() string {
 }
 
 // pushAgentImage reads the agent's image for this machine's platform from an OCI archive, and pushes the image to the
-// lab's registry. The script image.sh builds this archive.
+// lab's registry. The script image.sh builds the archive.
 func (n Node) pushAgentImage(ctx context.Context, archive string) error {
 	dir, err := os.MkdirTemp(n.State, "agent-image-")
 	if err != nil {
@@ -138,7 +138,7 @@ spec:
 `
 
 // filesPatch sets the lab's directory for the files of the component "state-dir". The agent also records its
-// observations in this directory.
+// observations in the lab's directory.
 const filesPatch = `apiVersion: apps/v1
 kind: DaemonSet
 metadata: {name: podlapse-agent, namespace: podlapse}

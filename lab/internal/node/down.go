@@ -52,7 +52,7 @@ func (n Node) clean(ctx context.Context) error {
 	gently := n.stop(5*time.Second, agentProcess, kubeletName, schedulerName, controllerName)
 	containers := footprint.Containers(n.ContainerdState(), n.RuncRoot())
 	n.removePods(ctx)
-	// These components need not stop gracefully, because clean deletes their data.
+	// The remaining components do not have to stop gracefully, because clean deletes their data.
 	quickly := errors.Join(n.stop(2*time.Second, containerdName, registryName, receiverName, prometheusName,
 		nativeName), n.stop(0, apiServerName, etcdName))
 	n.Report.Say("all processes stopped, removing mounts, cgroups and files")

@@ -9,13 +9,12 @@ import (
 	"time"
 )
 
-// FragileHandler is the name of a runtime handler. The program of this handler is missing until MendFragile creates the
-// program.
+// FragileHandler is the name of a runtime handler whose program is missing until MendFragile creates the program.
 const FragileHandler = "fragile"
 
 func (n Node) fragileProgram() string { return n.In("fragile-runc") }
 
-// MendFragile creates the program of the runtime handler "fragile". BreakFragile removes this program.
+// MendFragile creates the program of the runtime handler "fragile". BreakFragile removes the program.
 func (n Node) MendFragile() error {
 	if err := os.Symlink(n.Programs.Tool("runc"), n.fragileProgram()); err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("create the program of the runtime handler \"fragile\": %w", err)

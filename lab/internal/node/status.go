@@ -27,8 +27,8 @@ func (s state) pid() string {
 	return strconv.Itoa(s.record.PID)
 }
 
-// components returns the components that are expected to run. The agent is one of these components only if the agent
-// runs as a process.
+// components returns the components that are expected to run. The result contains the agent only if the agent runs as a
+// process.
 func (n Node) components() []component {
 	all := []component{n.registryComponent(), n.etcd(), n.containerd(), n.apiServer(), n.controllerManager(),
 		n.scheduler(), n.kubelet()}

@@ -129,7 +129,7 @@ func install(ctx context.Context, packages []string) (string, error) {
 
 // apt runs apt-get in a directory. If apt-get fails, the error contains the last lines of apt-get's output.
 func apt(ctx context.Context, dir string, arguments ...string) (string, error) {
-	// Another apt process can be running, for example shortly after the boot. With this option, apt-get waits until the
+	// Another apt process can be running, for example shortly after the boot. The option makes apt-get wait until the
 	// other process ends.
 	arguments = append([]string{"-o", "DPkg::Lock::Timeout=120", "-q"}, arguments...)
 	cmd := exec.CommandContext(ctx, "apt-get", arguments...)

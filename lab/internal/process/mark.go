@@ -34,7 +34,7 @@ func FindMarked(run string) []Marked {
 		if err != nil || pid == os.Getpid() {
 			continue
 		}
-		// FindMarked reads the identity first. If another process then gets the PID, the new process has a different
+		// FindMarked reads the identity first. If another process gets the PID later, the new process has a different
 		// identity.
 		id, err := Identify(pid)
 		if err != nil || !id.Alive() {

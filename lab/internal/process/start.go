@@ -78,8 +78,7 @@ func (s Starter) Start(spec Spec) (Record, error) {
 	if err := cmd.Start(); err != nil {
 		return Record{}, fmt.Errorf("start %s: %w", spec.Name, err)
 	}
-	// The kernel does not reuse the PID before Wait reaps the process. Therefore, the start time belongs to this
-	// process.
+	// The kernel does not reuse the PID before Wait reaps the process, so the start time belongs to this process.
 	id, err := Identify(cmd.Process.Pid)
 	go func() { _ = cmd.Wait() }()
 	if err != nil {

@@ -24,8 +24,7 @@ type Record struct {
 // Alive reports whether the recorded process still runs. After a reboot, the process does not run.
 func (r Record) Alive() bool { return r.Boot == BootID() && r.Identity.Alive() }
 
-// Table stores the records in a directory, in one file for each process. Therefore, a crash during a write destroys at
-// most one record.
+// Table stores each record in a separate file of a directory, so a crash during a write destroys at most one record.
 type Table struct{ Dir string }
 
 // Put stores a record, and replaces a record with the same name.

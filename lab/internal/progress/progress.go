@@ -36,7 +36,7 @@ func elapsed(d time.Duration) string {
 }
 
 // Beat calls the given function after each period, and prints the returned text. The result of Beat is a function that
-// ends these calls, and waits until the last call has returned.
+// ends the calls, and waits until the last call has returned.
 func (r *Reporter) Beat(period time.Duration, describe func() string) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})

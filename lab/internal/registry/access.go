@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// Access is one request that the registry served. Scenarios use the times of these requests as the true times of a
-// pull.
+// Access is one request that the registry served. Scenarios use the times of requests as the true times of a pull.
 type Access struct {
 	Sequence    uint64    `json:"sequence"`
 	Method      string    `json:"method"`

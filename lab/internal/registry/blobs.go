@@ -15,7 +15,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// blobStore stores blobs as files. The upstream library's disk store hashes a blob at every request. This hashing would
+// blobStore stores blobs as files. The upstream library's disk store hashes a blob at every request. The hashing would
 // delay the first byte of a large blob and distort the measurements. blobStore is safe for concurrent use.
 type blobStore struct {
 	dir   string

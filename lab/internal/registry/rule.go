@@ -1,5 +1,5 @@
-// Package registry is the lab's image registry. The lab's program serves this real registry. At any time, a scenario
-// can make the registry slow or broken. The registry logs the time of each request.
+// Package registry is the lab's image registry, which the lab's program serves. At any time, a scenario can make the
+// registry slow or broken. The registry logs the time of each request.
 //
 // Faults apply only to reads (GET and HEAD). Pushes have full speed.
 package registry

@@ -73,7 +73,7 @@ func Show(ctx context.Context, n node.Node, out, log io.Writer) error {
 	return nil
 }
 
-// monitor starts a Prometheus that users can try. This Prometheus scrapes the agent and evaluates the unmodified rules.
+// monitor starts a Prometheus that users can try. The Prometheus scrapes the agent and evaluates the unmodified rules.
 // The sample also works without a Prometheus.
 func monitor(ctx context.Context, n node.Node) error {
 	if err := n.FindPrometheus(ctx); err != nil {

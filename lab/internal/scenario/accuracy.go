@@ -68,8 +68,8 @@ func accuracy(ctx context.Context, b *bench.Bench, v *Verdict) error {
 func accuracyPlans() []plan {
 	const (
 		length = 2 * time.Second
-		// The runtime must record the start of an init container before the container exits. Otherwise, no source
-		// contains the times of the container's run.
+		// The runtime must record the start of an init container before the container exits. If the container exits
+		// earlier, no source contains the times of the container's run.
 		shortRun = 300 * time.Millisecond
 	)
 	faults := []struct {
@@ -102,7 +102,7 @@ func accuracyPlans() []plan {
 	return plans
 }
 
-// coldImages pushes one image for each pod. The node does not have these images yet.
+// coldImages pushes an image that the node does not have yet, for each pod.
 func coldImages(ctx context.Context, b *bench.Bench, plans []plan) ([]string, error) {
 	images := make([]string, len(plans))
 	for i, p := range plans {

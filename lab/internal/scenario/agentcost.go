@@ -171,7 +171,7 @@ func fillNode(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err != nil {
 		return err
 	}
-	// The agent waits for late Events. Later, the agent returns unused memory to the kernel.
+	// Wait until the agent has received late Events and has returned unused memory to the kernel.
 	if err := sleep(ctx, 20*time.Second); err != nil {
 		return err
 	}

@@ -34,10 +34,10 @@ const (
 	timesFastest = 60
 )
 
-// otherNode is a synthetic node without a fault. The extra agent, which is a real agent, watches this node.
+// otherNode is a synthetic node without a fault. The extra agent, which is a real agent, watches otherNode.
 const otherNode = "node-2"
 
-// healthy returns the durations of the start-up steps on a node without faults. These durations are similar to the
+// healthy returns the durations of the start-up steps on a node without faults. The durations are similar to the
 // durations on the lab's own node.
 func healthy() synthetic.Pace {
 	const ms = time.Millisecond
@@ -74,7 +74,7 @@ func alerts(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	v.Note("the rules run %d or %d times as fast: windows, offsets, intervals and waiting times are divided by this "+
 		"number; thresholds are unchanged", timesFaster, timesFastest)
 	for _, a := range []alarm{
-		// A burst of pods would make any node slow. Therefore, the scenario pauses between the starts of two pods.
+		// A burst of pods would make any node slow, so the scenario pauses between the starts of two pods.
 		{what: "registry", fires: registrySlow, staysSilent: nodeSlow, faster: timesFaster, pods: 12,
 			apart:  500 * time.Millisecond,
 			labels: map[string]string{"registry": node.OtherRegistry},
@@ -147,7 +147,8 @@ func awaitScraped(ctx context.Context, b *bench.Bench, client prometheus.Client)
 	return time.Now(), err
 }
 
-// join adds the other node and its agent to the cluster. The returned function leave removes this node and its agent.
+// join adds the other node and its agent to the cluster. The returned function leave removes the other node and its
+// agent.
 func join(ctx context.Context, b *bench.Bench) (kubelet synthetic.Kubelet, leave func() error, err error) {
 	runtime := synthetic.NewContainerd()
 	stop, err := runtime.Serve(b.Node.ExtraSocket())

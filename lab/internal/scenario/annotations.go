@@ -19,15 +19,16 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// A pod requests annotations with askStartUp and askTime. The agent then writes the annotations gotStartUp and gotTime.
+// A pod requests annotations with askStartUp and askTime. The agent answers with the annotations gotStartUp and
+// gotTime.
 const (
 	askStartUp, gotStartUp = "podlapse.dev/annotate", "podlapse.dev/startup"
 	askTime, gotTime       = "addtime", "timestamp"
 )
 
-// The scenario "annotations" starts pods that request annotations. Meanwhile, the scenario kills the agent, and other
-// clients write to the same pods. The agent must write each requested annotation exactly once. The scenario also sends
-// requests with the agent's own token. The policy must refuse each request that the agent does not need.
+// The scenario "annotations" starts pods that request annotations. While the pods start, the scenario kills the agent,
+// and other clients write to the pods. The agent must write each requested annotation exactly once. The scenario also
+// sends requests with the agent's own token. The policy must refuse each request that the agent does not need.
 func annotations(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const account, home = "podlapse-agent", "home"
 	err := b.CreateAccount(ctx, account,

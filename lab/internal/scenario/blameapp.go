@@ -52,7 +52,7 @@ func crashRows() []examRow {
 	}
 }
 
-// setVariable sets an environment variable of a container. The workload program in the container reads this variable.
+// setVariable sets an environment variable of a container. The workload program in the container reads the variable.
 func setVariable(c *corev1.Container, name string, value time.Duration) {
 	c.Env = append(c.Env, corev1.EnvVar{Name: name, Value: value.String()})
 }
@@ -93,8 +93,8 @@ func appRows(long func() time.Duration) []examRow {
 	}...)
 }
 
-// awaitExits waits until a container has exited the given number of times, and then for another 4 s. Then awaitExits
-// ends the judged time of the start-up.
+// awaitExits waits until a container has exited the given number of times, waits another 4 s, and ends the judged time
+// of the start-up.
 func (x *examPod) awaitExits(ctx context.Context, container string, ends int) error {
 	err := errors.Join(x.awaitExit(ctx, container, ends), sleep(ctx, 4*time.Second))
 	x.giveUp()

@@ -13,7 +13,7 @@ import (
 )
 
 // pageVariable names the environment variable that contains the path of the accuracy page. The exam writes its result
-// to the file at this path.
+// to the accuracy page.
 const pageVariable = "PODLAPSE_ACCURACY_PAGE"
 
 // notTried lists the situations that the lab cannot test, and the reasons.

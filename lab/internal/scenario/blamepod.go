@@ -80,7 +80,7 @@ func (x *examPod) blamesFrom(from time.Time, causes, then []blame.Cause, put fun
 // giveUp ends the judged time of a start-up that never completes.
 func (x *examPod) giveUp() { x.unfinished, x.until = true, time.Now() }
 
-// pushCold pushes an image for a container. The node does not have this image yet.
+// pushCold pushes an image that the node does not have yet, for a container.
 func (x *examPod) pushCold(ctx context.Context, container string, size int) (string, error) {
 	reference, err := x.bench().Image(ctx, x.image(container), size)
 	x.images[container] = reference

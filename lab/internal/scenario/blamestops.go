@@ -48,8 +48,8 @@ type meeting struct {
 
 func newMeeting(rows int) *meeting { return &meeting{wait: rows, over: make(chan struct{})} }
 
-// The method join runs the function if this row is the last row to arrive. Otherwise, the method waits until the
-// function has returned.
+// The method join runs the function if this row is the last row to arrive. If another row is last, the method waits
+// until the function has returned.
 func (m *meeting) join(ctx context.Context, do func() error) error {
 	m.mu.Lock()
 	m.arrived++

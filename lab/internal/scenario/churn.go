@@ -29,8 +29,8 @@ const (
 // churnInterval is the time between two scrapes, and between two evaluations of the rules.
 const churnInterval = 15 * time.Second
 
-// controlAlert is an additional alert that always fires. Without this alert, the scenario would pass even if Prometheus
-// evaluated no rules.
+// controlAlert is an additional alert that always fires. Without controlAlert, the scenario would pass even if
+// Prometheus evaluated no rules.
 const controlAlert = "LabControl"
 
 const controlRule = `
@@ -55,8 +55,8 @@ func churnMinutes(text string) (int, error) {
 	return minutes, nil
 }
 
-// The scenario "churn" runs a real Prometheus with the unchanged rules, for half an hour by default. During this time,
-// the scenario makes the changes that are usual in a cluster. No alert is allowed to fire.
+// The scenario "churn" runs a real Prometheus with the unchanged rules, for half an hour by default. While Prometheus
+// runs, the scenario makes the changes that are usual in a cluster. No alert is allowed to fire.
 func churn(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	minutes, err := churnMinutes(os.Getenv(churnVariable))
 	if err != nil {

@@ -32,7 +32,7 @@ const (
 	compareRate    = 10 // starts per second
 	compareCold    = 6  // number of pods whose images the node must pull; these pods start one after the other
 	compareSamples = 10 // number of memory samples, one second apart
-	// moreMemory is the largest allowed increase in memory. The scenario must prove this limit with 95 % confidence.
+	// moreMemory is the largest allowed increase in memory. The scenario must prove the limit with 95 % confidence.
 	moreMemory = size(1 << 20)
 )
 
@@ -45,8 +45,8 @@ func (s size) String() string { return fmt.Sprintf("%.2f MiB", float64(s)/(1<<20
 type version struct{ account, program, kubeconfig string }
 
 // The scenario "compare" runs agents of two programs side by side on a node without a kubelet, with only the flags that
-// every agent requires. All agents observe the same pods. Therefore, any difference in requests, memory or series comes
-// from the programs.
+// every agent requires. All agents observe the same pods, so any difference in requests, memory or series comes from
+// the programs.
 func compare(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	versions := []version{{account: "before", program: b.Before}, {account: "now", program: b.Node.Agent()}}
 	for i := range versions {
@@ -91,7 +91,7 @@ func compare(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	return judgeRequests(b, v, versions)
 }
 
-// The method prepare creates a separate account for the version. The API server's audit log then shows which version
+// The method prepare creates a separate account for the version, so that the API server's audit log shows which version
 // sent a request. The method also copies the program: the amount of a file that the kernel maps into memory depends on
 // how the file was written and read before.
 func (t *version) prepare(ctx context.Context, b *bench.Bench) error {

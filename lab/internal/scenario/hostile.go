@@ -23,8 +23,8 @@ const (
 	hostileLimit    = 16 << 20 // largest growth of the agent's memory, in bytes
 )
 
-// judgeHostile sends the agent requests that the agent must refuse. During these requests, the agent must answer
-// probes, and its memory must grow only a little.
+// judgeHostile sends the agent requests that the agent must refuse. While the agent refuses the requests, the agent
+// must answer probes, and its memory must grow only a little.
 func judgeHostile(ctx context.Context, b *bench.Bench, v *Verdict, token string) error {
 	h := hostile{strings.TrimPrefix(b.Agent.Server, "http://"), v}
 	before, err := h.memory(ctx, token)
@@ -122,7 +122,7 @@ func (h hostile) sendTokens(ctx context.Context) error {
 		counts[status]++
 	}
 	h.v.Compared++
-	// The agent caches these tokens as invalid, and does not ask the API server about the tokens again.
+	// The agent caches invalid tokens, and does not ask the API server about a cached token again.
 	refused := counts[http.StatusUnauthorized] + counts[http.StatusServiceUnavailable]
 	if counts[http.StatusTooManyRequests] == 0 || refused+counts[http.StatusTooManyRequests] != asked {
 		h.v.Problem("%d invented tokens at once: responses %v, want all refused, some of them with 429", asked, counts)

@@ -192,7 +192,7 @@ func (t *tenant) look(ctx context.Context) error {
 	return nil
 }
 
-// ownPods returns the tenant's pods that never start. The tenant's attacks on other pods use t.others instead.
+// ownPods returns the tenant's pods that never start. The tenant's attacks on other pods use t.others.
 func (t *tenant) ownPods() []corev1.Pod {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -27,7 +27,7 @@ const (
 	// depends on the load of the machine.
 	comparedFrom = time.Second
 	// The tenant's pods and requests cause real load, so the comparison with the counterparts allows a difference of
-	// this length. The comparison with the independent logs has no such allowance.
+	// this length. The comparison with the independent logs does not allow this difference.
 	loadLimit = time.Second
 )
 
@@ -134,7 +134,7 @@ func (r *tenantRun) judgeMetrics(block honestBlock) {
 }
 
 // judgeClock requires that the interval of the agent's clock skew includes zero, because the node and the control plane
-// use the same clock. During the attack, this interval is allowed to grow by at most one second.
+// use the same clock. During the attack, the interval of the clock skew is allowed to grow by at most one second.
 func (r *tenantRun) judgeClock(block honestBlock) {
 	bounds := func(text string) (least, most float64, err error) {
 		least, err = metrics.Sum(text, "podlapse_clock_skew_seconds", `bound="least"`)
@@ -217,7 +217,7 @@ func (r *tenantRun) judgeInventions(block honestBlock) {
 }
 
 // judgeTenantsPods requires that no phase and no pull of the tenant's own pods is longer than the pod's age. All other
-// data about these pods are allowed to be wrong.
+// data about the tenant's own pods are allowed to be wrong.
 func (r *tenantRun) judgeTenantsPods(ctx context.Context, t *tenant, block honestBlock) error {
 	all, err := r.bench.Agent.Timelines(ctx)
 	if err != nil {

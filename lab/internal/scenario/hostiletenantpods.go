@@ -14,7 +14,7 @@ import (
 )
 
 // The tenant creates pods that never start, so that the agent requests more evidence about these pods. The number of
-// these pods is so high that the agent opens one watch for the whole namespace.
+// pods that never start is so high that the agent opens one watch for the whole namespace.
 const (
 	baitPrefix = "bait-"
 	baits      = 6
@@ -66,7 +66,7 @@ func newerAPI(ctx context.Context, t *attackRun) {
 	}
 }
 
-// kubeletEvents returns the names of Events in the tenant's namespace that the kubelet itself created. In this
+// kubeletEvents returns the names of Events in the tenant's namespace that the kubelet itself created. In the tenant's
 // namespace, only the kubelet creates Events whose message contains "never-comes".
 func (t *attackRun) kubeletEvents(ctx context.Context, most int) []string {
 	var list corev1.EventList
@@ -96,7 +96,7 @@ func changeKubelets(ctx context.Context, t *attackRun) {
 
 func deleteKubelets(ctx context.Context, t *attackRun) {
 	if t.round == 0 {
-		return // the first round keeps these Events, so that changeKubelets can change them
+		return // the first round keeps the kubelet's Events, so that changeKubelets can change them
 	}
 	for _, name := range slices.Backward(t.kubeletEvents(ctx, 8)) {
 		t.count(ctx, t.kube.Delete(ctx, t.path("events")+"/"+name))
@@ -155,7 +155,7 @@ func manyContainers(ctx context.Context, t *attackRun) {
 }
 
 // createUnreachable creates pods whose images come from registries that do not exist. The kubelet really tries to pull
-// these images. The pulls fail immediately and therefore do not delay other pulls.
+// the images. The pulls fail immediately and therefore do not delay other pulls.
 func createUnreachable(ctx context.Context, t *attackRun) {
 	for i := range 4 {
 		image := fmt.Sprintf("127.0.0.1:%d/image:1", 2+4*t.round+i)

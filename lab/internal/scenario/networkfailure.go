@@ -17,7 +17,7 @@ func networkFailure(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		broken = 4 * time.Second
 		// firstTry is the longest time until the first attempt has failed and its sandbox is removed. No evidence
-		// separates this time from the phase "volumes".
+		// separates the time of the first attempt from the phase "volumes".
 		firstTry = time.Second
 	)
 	if err := b.BreakNetwork("the lab has no address left"); err != nil {

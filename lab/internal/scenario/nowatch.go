@@ -16,7 +16,7 @@ import (
 )
 
 // noWatch fills a node with 30 pods whose images are present, and then starts one pod whose image the node must pull.
-// On this node, only the agent opens Event watches. The API server counts these watches.
+// Only the agent opens Event watches for the node. The API server counts the Event watches.
 func noWatch(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		count = 30

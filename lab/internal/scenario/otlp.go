@@ -103,7 +103,7 @@ func (t *tracedRun) fullTrace(ctx context.Context) error {
 	return t.bench.ResetFaults(ctx)
 }
 
-// IDs in a pod's annotation traceparent. A deployment tool can set this annotation.
+// IDs in a pod's annotation traceparent. A deployment tool can set the annotation traceparent.
 const (
 	parentTrace = "4bf92f3577b34da6a3ce929d0e0e4736"
 	parentSpan  = "00f067aa0ba902b7"

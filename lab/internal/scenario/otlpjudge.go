@@ -19,7 +19,7 @@ func rootOf(r otlp.Report) otlp.Span {
 	return otlp.Span{}
 }
 
-// timelineIn converts a trace to a timeline. The checks for timelines then also apply to the trace.
+// timelineIn converts a trace to a timeline, so that the checks for timelines also apply to the trace.
 func timelineIn(r otlp.Report) agent.Timeline {
 	root := rootOf(r)
 	length := func(s otlp.Span) json.Number { return number(s.EndAt.Sub(s.StartAt)) }

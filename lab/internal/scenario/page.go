@@ -83,7 +83,7 @@ func (p *pageRun) run(ctx context.Context) error {
 		p.verdict.Problem("the browser must enforce the page's content security policy: %v", err)
 	}
 	p.verdict.Compared++
-	return p.bench.DeletePod(ctx, stuckPod) // the start-up of this pod would never be over
+	return p.bench.DeletePod(ctx, stuckPod) // the start-up of this pod would never end
 }
 
 func (p *pageRun) start(ctx context.Context) error {

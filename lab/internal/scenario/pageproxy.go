@@ -19,8 +19,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/prereq"
 )
 
-// judgePage opens the agent's page in a browser, through kubectl proxy and the API server's proxy to pods. docs/page.md
-// documents this way to the page. Then a pod starts, and the browser opens the waterfall of this pod. The browser must
+// judgePage opens the agent's page in a browser, through kubectl proxy and the API server's proxy to pods, as
+// documented in docs/page.md. Then a pod starts, and the browser opens the waterfall of this pod. The browser must
 // enforce the page's content security policy.
 func (p plugin) judgePage(ctx context.Context, v *Verdict) (err error) {
 	if err := prereq.Browser(ctx, p.b.Node.Report); err != nil {

@@ -61,8 +61,8 @@ func probes(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		node.AgentChange{Flags: []string{"--probes-file=" + file, "--node-address=" + layout.Loopback}}); err != nil {
 		return err
 	}
-	// At the same time, a pod pulls from a registry that the file does not list. The agent must then probe this
-	// registry as well.
+	// At the same time, a pod pulls from a registry that the file does not list. The agent must also probe the registry
+	// of this pull.
 	cold, err := b.Image(ctx, "cold", smallLayer)
 	if err != nil {
 		return err

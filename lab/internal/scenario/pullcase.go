@@ -173,8 +173,8 @@ func (p *pullRun) noListener(context.Context) (pullCase, error) {
 }
 
 // coldAndAgain returns three cases with the same image. In the first case, the node pulls the image while a second
-// client pulls a different image. In the other cases, the image is present. One of these cases has the pull policy
-// Always, so the kubelet verifies the image with the registry.
+// client pulls a different image. In the other cases, the image is present. One case with a present image has the pull
+// policy Always, so the kubelet verifies the image with the registry.
 func (p *pullRun) coldAndAgain(ctx context.Context) ([]pullCase, error) {
 	image, err := p.pushColdImage(ctx, "cold")
 	if err != nil {
@@ -320,7 +320,7 @@ func (p *pullRun) awaitFailure(ctx context.Context, c pullCase) error {
 }
 
 // judgedTimeline returns the timeline that the scenario checks. If the pod never becomes ready, judgedTimeline waits
-// until the agent has observed a failure. Otherwise, judgedTimeline waits until the pod has settled.
+// until the agent has observed a failure. For all other pods, judgedTimeline waits until the pod has settled.
 func (j *pullJudge) judgedTimeline(ctx context.Context, c pullCase) (agent.Timeline, error) {
 	if !c.endless() {
 		return j.settled(ctx, c.pod)

@@ -10,8 +10,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// parallelPulls is the number of images that the kubelet pulls at the same time. With this number, no case waits for
-// another case.
+// parallelPulls is the number of images that the kubelet pulls at the same time. The number is so high that no case
+// waits for another case.
 const parallelPulls = 12
 
 // The scenario "pulls" runs every case. Failing cases run concurrently, because they mostly wait for the kubelet's next

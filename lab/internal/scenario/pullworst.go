@@ -22,8 +22,8 @@ const (
 	// stampUnit is the precision of the timestamps of a repeated Event. For other Events, the name of the Event
 	// contains the time in nanoseconds.
 	stampUnit = time.Second
-	// lengthsOff is the error of the durations in a Pulled Event. The kubelet truncates the two durations in this Event
-	// to milliseconds. The durations also include other work, such as the query for the image's size.
+	// lengthsOff is the error of the durations in a Pulled Event. The kubelet truncates the two durations in a Pulled
+	// Event to milliseconds. The durations also include other work, such as the query for the image's size.
 	lengthsOff = 15 * time.Millisecond
 )
 
@@ -32,8 +32,8 @@ const (
 // step did not happen.
 type neighborInstants struct{ before, after time.Time }
 
-// runtimeLog returns containerd's log about a pod if the agent has no Events. Otherwise, runtimeLog returns an empty
-// log.
+// runtimeLog returns containerd's log about a pod if the agent has no Events. If the agent has Events, runtimeLog
+// returns an empty log.
 func (j *pullJudge) runtimeLog(of agent.Timeline) (bench.RuntimeLog, error) {
 	if j.view.events {
 		return bench.RuntimeLog{}, nil
@@ -125,9 +125,9 @@ func (s view) worstBackoff(attempts []bench.Attempt, near neighborInstants) (wor
 	return worst
 }
 
-// The method limit returns the largest accepted error of a duration. For an agent with all sources, this error is the
-// constant "exact". For other agents, the method adds the agent's stated error, which must not exceed the error that
-// the agent's evidence allows.
+// The method limit returns the largest accepted error of a duration. For an agent with all sources, the largest
+// accepted error is the constant "exact". For other agents, the method adds the agent's stated error, which must not
+// exceed the error that the agent's evidence allows.
 func (j *pullJudge) limit(what string, stated json.Number, worst time.Duration) time.Duration {
 	if j.view.isFull() && worst == 0 {
 		return exact

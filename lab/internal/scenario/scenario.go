@@ -26,8 +26,8 @@ type Scenario struct {
 	Name    string
 	Summary string // description in one line
 	Run     Run
-	// Deployed is set if the agent runs as a DaemonSet. Otherwise, the agent runs as a process, which a scenario can
-	// kill and start with flags.
+	// Deployed is true if the agent runs as a DaemonSet, and false if the agent runs as a process. A scenario can kill
+	// an agent process and start the process with other flags.
 	Deployed bool
 }
 

@@ -23,8 +23,8 @@ type queuedPod struct {
 }
 
 // serialQueue creates four pods at the same time. The node must pull a different image for each pod. The kubelet pulls
-// one image at a time, so the last pod waits for three pulls. The agent must report this wait as queue time and not as
-// pull time.
+// one image at a time, so the last pod waits for three pulls. The agent must report the wait for other pulls as queue
+// time and not as pull time.
 func serialQueue(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const count = 4
 	pods := make([]queuedPod, count)

@@ -27,7 +27,7 @@ const (
 
 // streamTruth runs the agent behind a proxy that delays or drops events of the pod watch. The agent's comparison with a
 // list must find and repair exactly the affected pods. Then the scenario stops the API server for half a minute. The
-// agent must not report this outage as an error of the watch.
+// agent must not report the outage of the API server as an error of the watch.
 func streamTruth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	as, err := b.Node.KubeAsAgent()
 	if err != nil {
@@ -38,7 +38,7 @@ func streamTruth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err != nil {
 		return err
 	}
-	// The proxy must outlive the agent. Otherwise, the agent would query a closed address.
+	// The proxy must outlive the agent, because the agent queries the address of the proxy.
 	defer proxy.Close()
 	kubeconfig, err := b.Node.ProxyKubeconfig("scenario-proxy", proxy.URL())
 	if err != nil {

@@ -120,7 +120,7 @@ func meetsRule(held bench.Span, reported agent.Milestone) bool {
 }
 
 // The method limits returns the shortest and the longest possible duration of the span. The agent's value, plus or
-// minus its stated error, must overlap this range.
+// minus its stated error, must overlap the range between the two durations.
 func (s knownSpan) limits() (shortest, longest time.Duration) {
 	return max(0, s.to.StartAt.Sub(s.from.EndAt)), s.to.EndAt.Sub(s.from.StartAt)
 }

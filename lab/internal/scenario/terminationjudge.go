@@ -103,7 +103,7 @@ func phaseNames(phases []agent.Phase) (names []string) {
 	return names
 }
 
-// phaseOf returns the phase with the given name. If there is no such phase, phaseOf returns a zero phase.
+// phaseOf returns the phase with the given name. If no phase has the given name, phaseOf returns a zero phase.
 func phaseOf(phases []agent.Phase, name string) agent.Phase {
 	if i := slices.IndexFunc(phases, func(p agent.Phase) bool { return p.Phase == name }); i >= 0 {
 		return phases[i]

@@ -35,7 +35,7 @@ type Verdict struct {
 	Text     string   // tables of the scenario, printed first
 }
 
-// Compare adds a row. The argument "there" is false if the agent's API has no such value.
+// Compare adds a row. The argument "there" is false if the agent's API does not contain the measured value.
 func (v *Verdict) Compare(what string, injected, truth, measured time.Duration, there bool, limit time.Duration) {
 	v.Rows = append(v.Rows, Row{What: what, Injected: injected, Truth: truth, Measured: measured, Missing: !there,
 		Limit: limit})

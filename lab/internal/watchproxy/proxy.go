@@ -23,7 +23,7 @@ type Fault struct {
 	Delay time.Duration // delay of this event; the proxy keeps the order of events, so later events also wait
 }
 
-// Proxy forwards requests to one API server. The transport of the proxy authenticates these requests.
+// Proxy forwards requests to one API server. The transport of the proxy authenticates the requests.
 type Proxy struct {
 	server   *http.Server
 	listener net.Listener
