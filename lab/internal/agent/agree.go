@@ -75,8 +75,8 @@ func (c *comparison) comparePod() {
 }
 
 // The method length checks a duration in a record. If the start and the end of the duration are known and in order, the
-// record must contain the duration, and the duration must equal the time between the start and the end. If the start or
-// the end is unknown, or if the end is before the start, the record must omit the duration.
+// record must contain the duration. The duration must equal the time between the start and the end. If the start or the
+// end is unknown, or if the end is before the start, the record must omit the duration.
 func (c *comparison) length(what string, length json.Number, from, to time.Time) {
 	known := !from.IsZero() && !to.IsZero() && !to.Before(from)
 	if known != (length != "") {

@@ -129,8 +129,8 @@ func readRecord(line []byte) (r record, whole bool) {
 	return record{}, false
 }
 
-// Once is a function that removes repeated records. Of several records with the same ID, only the first record remains.
-// All records without an ID remain.
+// Once is a function that removes repeated records. Once keeps only the first of several records with the same ID. Once
+// keeps all records without an ID.
 func Once(timelines []Timeline) []Timeline {
 	var once []Timeline
 	seen := make(map[string]bool)

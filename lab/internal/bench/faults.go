@@ -40,7 +40,7 @@ func (f *faults) send(ctx context.Context, client registry.Client) error {
 	return client.SetRules(ctx, rules...)
 }
 
-// Break sets the registry's fault for one of the bench's images. The faults for other images remain.
+// Break sets the registry's fault for one of the bench's images. Break does not change the faults for other images.
 func (b *Bench) Break(ctx context.Context, name string, rule registry.Rule) error {
 	rule.Repository = b.Namespace + "/" + name
 	return b.faults.change(ctx, b.Registry, func(rules map[string]registry.Rule) { rules[rule.Repository] = rule })

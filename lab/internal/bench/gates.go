@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Each gate holds a pod until a scenario opens the gate.
+// Each gate delays a pod until a scenario opens the gate.
 const (
 	SchedulingGate = "podlapse-lab/hold"
 	ReadinessGate  = "podlapse-lab/approved"

@@ -1,4 +1,4 @@
-// Package build builds the programs that the lab runs. The package keeps these programs in a cache outside the source
+// Package build builds the programs that the lab runs. The package keeps the programs in a cache outside the source
 // tree.
 package build
 

@@ -16,7 +16,7 @@ import (
 const notesName = "NOTES.txt"
 
 // templateVersion is the Kubernetes version of the cluster for which Chart renders a chart, as with helm template
-// --kube-version. Helm's default is the version of its Kubernetes libraries, but a test binary does not know this
+// --kube-version. Helm's default is the version of its Kubernetes libraries, but a test binary does not contain this
 // version.
 const templateVersion = "v1.36.3"
 

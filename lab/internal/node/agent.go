@@ -12,8 +12,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// agentFile returns the path of the file in which the lab stores the path of the agent's program. If the command "lab
-// up" does not contain a program, the lab reads the path from the file.
+// agentFile returns the path of the file in which the lab stores the path of the agent's program. If the user of "lab
+// up" does not set a program, the lab reads the path from the file.
 func (n Node) agentFile() string { return n.In("agent-program") }
 
 // Agent returns the path of the agent's program. If no program was ever set, Agent returns an empty string.

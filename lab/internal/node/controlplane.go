@@ -11,7 +11,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// serviceRange contains the addresses of Services. The API server takes the first address for its own Service.
+// serviceRange contains the addresses of Services. The API server uses the first address for its own Service.
 const (
 	serviceRange        = "127.1.0.0/16"
 	firstServiceAddress = "127.1.0.1"
@@ -94,8 +94,9 @@ func (n Node) DisableStreamingLists(ctx context.Context) error {
 // EnableStreamingLists reverts DisableStreamingLists.
 func (n Node) EnableStreamingLists(ctx context.Context) error { return n.restartAPIServer(ctx) }
 
-// ReachPodsThrough restarts the API server, so that it reaches pods only through the proxy on the given Unix socket,
-// like an API server outside the cluster's network. EnableStreamingLists, Restore or the next Up reverts the change.
+// ReachPodsThrough restarts the API server, so that the API server reaches pods only through the proxy on the given
+// Unix socket, like an API server outside the cluster's network. EnableStreamingLists, Restore or the next Up reverts
+// the change.
 func (n Node) ReachPodsThrough(ctx context.Context, socket string) error {
 	path := n.In("egress.yaml")
 	config := "apiVersion: apiserver.k8s.io/v1beta1\nkind: EgressSelectorConfiguration\negressSelections:\n" +

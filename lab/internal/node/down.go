@@ -102,8 +102,8 @@ func (n Node) stop(grace time.Duration, names ...string) error {
 	return errors.Join(failures...)
 }
 
-// removePods makes containerd remove the pods. Only containerd knows some of the pods' state. If containerd fails, the
-// caller removes the remaining state by force.
+// removePods makes containerd remove the pods. Some parts of the pods' state are known only to containerd. If
+// containerd fails, the caller removes the remaining state by force.
 func (n Node) removePods(ctx context.Context) {
 	record, ok := n.table().Get(containerdName)
 	if !ok || !record.Alive() {

@@ -19,7 +19,7 @@ const (
 	Deployed  Form = "daemonset"
 )
 
-// Agent describes the agent that the node runs. If a field is empty, the last value remains unchanged.
+// Agent describes the agent that the node runs. If a field is empty, the node keeps the previous value.
 type Agent struct {
 	Program string // path of the agent's program
 	Archive string // path of an archive with the agent's image; image.sh builds this archive

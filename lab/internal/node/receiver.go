@@ -14,7 +14,7 @@ import (
 )
 
 // StartReceiver starts the program that receives traces and metrics over OTLP, and waits until the program is ready.
-// The data from earlier runs of the program remains.
+// StartReceiver does not remove the data from earlier runs of the program.
 func (n Node) StartReceiver(ctx context.Context) error {
 	source, err := build.FindSource()
 	if err != nil {

@@ -68,8 +68,8 @@ func (s *rules) list() []Rule {
 	return append([]Rule{}, s.current...)
 }
 
-// The method take returns the rule for a request, and counts that the rule was applied. If the rule is shared, the
-// method also returns the link of the rule. If no rule matches, the method returns the zero Rule, which has no effect.
+// The method take returns the rule for a request, and counts the use of the rule. If the rule is shared, the method
+// also returns the link of the rule. If no rule matches, the method returns the zero Rule, which has no effect.
 func (s *rules) take(repository, kind string) (Rule, *link) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

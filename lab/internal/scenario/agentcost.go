@@ -31,7 +31,7 @@ const (
 	idleShare      = 0.0015 // of one core
 )
 
-// agentCost measures on the lab's real node what one agent costs: CPU time for each pod that starts, memory, CPU time
+// agentCost measures the cost of one agent on the lab's real node: CPU time for each pod that starts, memory, CPU time
 // of an idle agent, and number of series. The agent runs beside the node's own agent, with default settings and a state
 // directory. A bare client-go reflector follows the same pods at the same time.
 func agentCost(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {

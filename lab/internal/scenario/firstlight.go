@@ -10,8 +10,7 @@ import (
 )
 
 // limit is the largest error of the agent that the scenario accepts. The limit allows for work that belongs to a phase
-// but is not injected, for example the creation of a network namespace, the unpacking of a layer, or the start of a
-// process.
+// but is not injected, for example creating a network namespace, unpacking a layer, or starting a process.
 const limit = 250 * time.Millisecond
 
 // Size and download rate of the images that the node must pull. Each pull takes five seconds.

@@ -152,7 +152,7 @@ func inventedImage(i int) string {
 }
 
 // pulledOf returns an attack that creates Events about the tenant's own pods. The Events claim that images were pulled
-// at a time relative to now.
+// at a time relative to the current time.
 func pulledOf(images func(*tenant) []string, from time.Duration, took string) func(context.Context, *attackRun) {
 	return func(ctx context.Context, t *attackRun) {
 		message := "Successfully pulled image %q in " + took + " (" + took + " including waiting). Image size: 7 bytes."

@@ -116,7 +116,7 @@ func (p plan) ask(ctx context.Context, b *bench.Bench, seen bench.Arrival, c cal
 //     duration from its call.
 //   - init_run: from the time when the container runs until the process's last log line. The runtime's timestamp for
 //     the start of the container is between the request and the response. The first log line can be earlier or later
-//     than this timestamp.
+//     than the runtime's timestamp.
 //   - post_start_hook: from the time when the container runs until the hook's last log line.
 //   - startup_probe, readiness_probe: from the end of the previous step until the probe logs its success. About ten
 //     milliseconds later, the kubelet learns the result. The API server learns the result from the kubelet. The kubelet

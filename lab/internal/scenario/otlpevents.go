@@ -23,9 +23,9 @@ const (
 // concern several containers.
 const combinedMarker = "(combined from similar events)"
 
-// judgeEvents requires the kubelet's Events on the root span. The span must have the Events on which the record's
-// milestones are based. An Event watch was open when the last required Event arrived, so the span must also have all
-// earlier Events about containers.
+// judgeEvents requires that the root span contains the kubelet's Events. The span must have the Events on which the
+// record's milestones are based. An Event watch was open when the last required Event arrived, so the span must also
+// have all earlier Events about containers.
 func (v *Verdict) judgeEvents(root otlp.Span, t agent.Timeline) {
 	stated, err := agent.Nanoseconds(t.TotalError)
 	if err != nil {

@@ -131,7 +131,7 @@ func (all waitObservers) stop() {
 }
 
 // longestWait is the longest waiting time of tasks that a comparison allows near the ends of a phase. The limit also
-// holds on a continuously busy machine.
+// applies on a continuously busy machine.
 const longestWait = 150 * time.Millisecond
 
 // waitedNear returns the time for which tasks waited near the ends of an interval, at most longestWait.

@@ -8,8 +8,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// judgeBlame checks the causes that the agent reports for a container's pulls. A wrong cause is an error even with a
-// large stated error. If an agent cannot separate the queue from the pull, the agent must report the time as
+// judgeBlame checks the causes that the agent reports for a container's pulls. A wrong cause is a problem even if the
+// agent states a large error. If an agent cannot separate the queue from the pull, the agent must report the time as
 // unattributed and list both phases as candidates.
 func (j *pullJudge) judgeBlame(what, container string, truth []bench.Attempt, timeline agent.Timeline) {
 	if len(truth) == 0 {

@@ -116,8 +116,8 @@ func (j *pullJudge) judgeLive(watched *liveWatch) {
 		j.verdict.Problem("%d of %d responses contain a pull that was not in progress: %s", wrong[text],
 			len(watched.answers), text)
 	}
-	// Pulls of at least this length leave enough time for the agent to learn of the pull, and for the scenario to
-	// query.
+	// During a pull of at least this length, the agent has enough time to detect the pull, and the scenario has enough
+	// time to query the agent.
 	const long = time.Second
 	slow, reported := 0, 0
 	for _, truth := range j.going {

@@ -267,7 +267,7 @@ func judgeDelay(ctx context.Context, b *bench.Bench, v *Verdict, before watchTru
 	}
 	v.Compared += 3
 	// The scheduler binds the pod some milliseconds after its creation. The event arrives some milliseconds after the
-	// delay.
+	// end of the delay.
 	late := time.Duration(reported.boundSeconds * float64(time.Second))
 	if reported.boundCount != 1 || late < watchBehind-50*time.Millisecond || late > watchBehind+1500*time.Millisecond {
 		v.Problem("a pod that was bound at %s arrived %s later, but the agent reports %v delays of %s in total, "+

@@ -41,7 +41,8 @@ func AddEarlierEvents(ctx context.Context, client *kube.Client, namespace string
 	return writing.Wait()
 }
 
-// ClearEvents deletes the Events of synthetic kubelets in a namespace. The Events of AddEarlierEvents remain.
+// ClearEvents deletes the Events of synthetic kubelets in a namespace. ClearEvents does not delete the Events of
+// AddEarlierEvents.
 func ClearEvents(ctx context.Context, client *kube.Client, namespace string) error {
 	var others []string
 	for _, reason := range earlierReasons() {
