@@ -29,7 +29,7 @@ func MainContainer(name, image string, readyAfter time.Duration) corev1.Containe
 }
 
 // WithStartupProbe adds a startup probe that passes a given time after the start of the process. The time until
-// readiness also counts from the start of the process.
+// readiness is also measured from the start of the process.
 func WithStartupProbe(c corev1.Container, startedAfter time.Duration) corev1.Container {
 	c.Env = append(c.Env, variable(workload.StartedAfter, startedAfter)...)
 	c.StartupProbe = probe(workload.StartupProbe, startedAfter)

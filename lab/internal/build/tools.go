@@ -24,8 +24,8 @@ type program struct {
 }
 
 // groups returns all programs that the lab builds from third-party modules. Programs without cgo are static, and their
-// linking is faster. Only runc requires cgo, for seccomp and to enter namespaces before the Go runtime starts. The tags
-// for runc exclude libc's resolver, because its compilation takes long.
+// linking is faster. Only runc requires cgo: for seccomp, and for code that enters namespaces before the Go runtime
+// starts. The tags for runc exclude libc's resolver, because its compilation takes long.
 func groups() []group {
 	const (
 		containerd = "github.com/containerd/containerd/v2/cmd/"

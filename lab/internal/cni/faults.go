@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Faults is the content of the faults file. The plugin reads the file at every ADD. Without the
-// file, the plugin injects no fault.
+// Faults is the content of the faults file. The plugin reads the file at every ADD command. Without the file, the
+// plugin injects no fault.
 type Faults struct {
 	// limits the fault to the pods of this namespace; if empty, the fault applies to all namespaces
 	Namespace string   `json:"namespace,omitempty"`

@@ -20,7 +20,7 @@ type faulty struct {
 
 	status  int
 	sent    int64
-	startAt time.Time // start of the body, from which the rate limit counts
+	startAt time.Time // start of the body, from which the rate is measured
 	firstAt time.Time
 	lastAt  time.Time
 	stalled bool

@@ -39,7 +39,7 @@ func blameSoak(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return playExam(ctx, b, v, stages)
 }
 
-// agentWith returns a function that restarts the agent with the given flags. The flags stay in force for later stages.
+// agentWith returns a function that restarts the agent with the given flags. The flags also apply to later stages.
 func agentWith(flags ...string) func(context.Context, *exam) error {
 	return func(ctx context.Context, e *exam) error {
 		if err := e.bench.Node.RestartAgentWith(ctx, node.AgentChange{Flags: flags}); err != nil {

@@ -313,7 +313,7 @@ func (f *fleet) received(ctx context.Context, bare []*byteCount) (agents, watche
 func (f *fleet) judgeBytes(agent, bare float64, s *fleetSize) {
 	s.startBytes = append(s.startBytes, agent*fleetNodes/fleetStarts)
 	f.verdict.Compared++
-	const bookmarks = 0.05 // allowed relative difference, because bookmarks arrive at any time
+	const bookmarks = 0.05 // allowed relative difference; the times of bookmarks vary
 	if agent == 0 || math.Abs(agent-bare) > bookmarks*agent {
 		f.verdict.Problem("%d agents: the watch of an agent received %.0f bytes, and a bare watch %.0f, want the "+
 			"same number", f.agents, agent, bare)

@@ -30,8 +30,8 @@ const (
 	roundEvery    = 2 * time.Second // time between the starts of two rounds
 )
 
-// invention is part of every name that the tenant invents in Events. Real objects and pulls do not have such names, so
-// the agent must report such names only for the tenant's own pods.
+// invention is part of every name that the tenant invents in Events. Real objects and pulls have other names, so the
+// agent must report invented names only for the tenant's own pods.
 const invention = "mallory"
 
 // tenant is a client with the built-in role "edit" in one namespace.

@@ -77,8 +77,8 @@ func check(ctx context.Context, b *bench.Bench, v *Verdict, flags []string, want
 	}
 }
 
-// tryToken sends requests with the token. The API server must allow some of these requests, and refuse all others. Only
-// an agent that reports the node's health can read the Node object.
+// tryToken sends requests with the token. The API server must allow the requests that the agent needs, and must refuse
+// all other requests. Only an agent that reports the node's health can read the Node object.
 func tryToken(ctx context.Context, b *bench.Bench, v *Verdict, token string, nodeHealth bool) error {
 	const here, elsewhere = "system:node:" + layout.NodeName, "system:node:node-2"
 	pods, mine := "/api/v1/pods", "/api/v1/pods?fieldSelector=spec.nodeName%3D"+layout.NodeName
@@ -197,7 +197,7 @@ func metricsAuth(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		{prometheus, "/metrics", http.StatusOK}, {prometheus, "/api/v1/pods", http.StatusForbidden},
 		{reader, "/api/v1/pods", http.StatusOK}, {reader, "/metrics", http.StatusForbidden},
 		{reader, "/debug/observations", http.StatusForbidden},
-		// The ClusterRole system:discovery allows every account to read /api/* of the API server. This permission must
+		// The ClusterRole system:discovery allows every account to read /api/* of the API server. This ClusterRole must
 		// not give access to the agent's API.
 		{stranger, "/metrics", http.StatusForbidden}, {stranger, "/api/v1/pods", http.StatusForbidden},
 		{"an anonymous client", "/metrics", http.StatusUnauthorized},

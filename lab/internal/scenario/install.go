@@ -31,7 +31,7 @@ func install(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		return err
 	}
 	// Without streaming lists, the agent needs the permission to list. With streaming lists, the agent would not use
-	// this permission.
+	// the permission to list.
 	if err := b.Node.DisableStreamingLists(ctx); err != nil {
 		return err
 	}

@@ -109,8 +109,8 @@ func (p plan) ask(ctx context.Context, b *bench.Bench, seen bench.Arrival, c cal
 //   - volumes, or pod_config while a Secret is missing: from the kubelet's pickup of the pod until the kubelet requests
 //     a sandbox. The creation of the Secret is not the end: the kubelet finds the Secret at its next attempt, after a
 //     back-off.
-//   - network: from the request for a sandbox until the plugin's last log line. The plugin's process exits later. The
-//     runtime's timestamp of the start lies between the request and the start of the plugin.
+//   - network: from the request for a sandbox until the plugin's last log line. The plugin's process exits after its
+//     last log line. The runtime's timestamp of the start lies between the request and the start of the plugin.
 //   - pull, and unpack for the part after the last byte: from the request for the image until the image is complete.
 //     The runtime's log shows the time when the runtime starts to process the request. The kubelet measures the
 //     duration from its call.
@@ -118,9 +118,9 @@ func (p plan) ask(ctx context.Context, b *bench.Bench, seen bench.Arrival, c cal
 //     the start of the container is between the request and the response. The first log line can be earlier or later
 //     than the runtime's timestamp.
 //   - post_start_hook: from the time when the container runs until the hook's last log line.
-//   - startup_probe, readiness_probe: from the end of the previous step until the probe logs its success. About ten
-//     milliseconds later, the kubelet learns the result. The API server learns the result from the kubelet. The kubelet
-//     logs the time when the kubelet learns the result of a readiness probe.
+//   - startup_probe, readiness_probe: from the end of the previous step until the probe logs its success. The kubelet
+//     learns the result about ten milliseconds after the probe's success. The API server learns the result from the
+//     kubelet. The kubelet logs the time when the kubelet learns the result of a readiness probe.
 func (p plan) lengths(a accounts) []knownLength {
 	lengths := []knownLength{
 		{phase: p.mountPhase(), injected: p.secretAfter,
@@ -180,7 +180,7 @@ func (p plan) mountPhase() string {
 }
 
 // joinWith combines two phases if the timeline merges these phases under the first phase's name. The combined phase
-// covers the time of both phases, and its injected delay is the sum.
+// covers the time of both phases, and its injected delay is the sum of the two injected delays.
 func (l knownLength) joinWith(next knownLength, timeline agent.Timeline) (both knownLength, ok bool) {
 	if l.with == "" || l.with != next.phase || !slices.ContainsFunc(timeline.Phases, func(p agent.Phase) bool {
 		return p.Phase == l.phase && p.Container == l.container && slices.Contains(p.MergedWith, l.with)

@@ -105,8 +105,8 @@ func (r *reading) read(timeline agent.Timeline) error {
 	return nil
 }
 
-// readPart adds unattributed phases that can contain a part of this phase. An example of such an unattributed phase is
-// the time in which the runtime did not respond.
+// readPart adds unattributed phases that can contain a part of this phase. An example of an unattributed phase is the
+// time in which the runtime did not respond.
 func (r *reading) readPart(timeline agent.Timeline) error {
 	for _, p := range timeline.Phases {
 		if r.missing || p.Phase != "unattributed" || p.Container != r.container ||

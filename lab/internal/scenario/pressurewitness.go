@@ -161,8 +161,8 @@ func (w *pressureWitness) reportedShare(p agent.Pressure) float64 {
 }
 
 // For each long phase, the method judge compares the pressure that the agent reports with the measured pressure. At
-// least one phase must have high pressure. If the argument "phases" is not empty, this phase must be in the list
-// "phases". The verdict must also mention the pressure.
+// least one phase must have high pressure. If the argument "phases" is not empty, a phase in the list "phases" must
+// have high pressure. The verdict must also mention the pressure.
 func (w *pressureWitness) judge(timeline agent.Timeline, v *Verdict, phases ...string) {
 	if !w.measured {
 		v.Note("this kernel does not measure pressure")

@@ -21,8 +21,8 @@ import (
 const (
 	probeSlow    = 300 * time.Millisecond // delay of the slow targets
 	probeTimeout = 800 * time.Millisecond
-	// probeConnect is the longest time that a probe needs before the stage that times out. The timeout includes this
-	// time, so the last stage can be shorter than the timeout.
+	// probeConnect is the longest time that a probe needs before the stage that times out. The timeout includes
+	// probeConnect, so the last stage can be shorter than the timeout.
 	probeConnect = 50 * time.Millisecond
 	probeWithin  = 250 * time.Millisecond // largest time in addition to the injected delay, on a busy machine
 	probeFlavor  = "of-the-scenario"      // value of the header that one target requires
@@ -62,7 +62,7 @@ func probes(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		return err
 	}
 	// At the same time, a pod pulls from a registry that the file does not list. The agent must also probe the registry
-	// of this pull.
+	// of the pull.
 	cold, err := b.Image(ctx, "cold", smallLayer)
 	if err != nil {
 		return err

@@ -190,8 +190,8 @@ func (j *pullJudge) judgeLengths(what string, truth bench.Attempt, near neighbor
 	if pull.DownloadedAt.IsZero() || truth.Asked.EndAt.IsZero() || pull.Outcome != agent.Downloaded {
 		return
 	}
-	// After the last byte, the runtime must still verify and store the content. The runtime needs more time for this
-	// work if many layers arrive at the same time.
+	// After the last byte, the runtime must still verify and store the content. If many layers arrive at the same time,
+	// the runtime needs more time to verify and store the content.
 	storing := time.Duration(len(pull.Layers)) * 5 * time.Millisecond
 	if off := pull.DownloadedAt.Sub(truth.Asked.EndAt); off < -exact || off > exact+limit+storing {
 		j.verdict.Problem("%s: the last byte arrived at %s, but the agent reports %s", what, clock(truth.Asked.EndAt),

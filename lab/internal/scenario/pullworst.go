@@ -19,8 +19,8 @@ const (
 	// answerLate is the longest delay between the runtime's answer about a pull and the kubelet's Event about this
 	// answer.
 	answerLate = 250 * time.Millisecond
-	// stampUnit is the precision of the timestamps of a repeated Event. For other Events, the name of the Event
-	// contains the time in nanoseconds.
+	// stampUnit is the precision of the timestamps of a repeated Event. If an Event is not repeated, the name of the
+	// Event contains the time in nanoseconds.
 	stampUnit = time.Second
 	// lengthsOff is the error of the durations in a Pulled Event. The kubelet truncates the two durations in a Pulled
 	// Event to milliseconds. The durations also include other work, such as the query for the image's size.

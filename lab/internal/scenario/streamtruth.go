@@ -247,7 +247,7 @@ func dropAndDelayEvents(ctx context.Context, b *bench.Bench, v *Verdict,
 	return func() error { return judgeDelay(ctx, b, v, before, created) }, nil
 }
 
-// judgeDelay waits for the delayed events. The agent must report the delay of these events, and is allowed to report up
+// judgeDelay waits for the delayed events. The agent must report the delay of the events, and is allowed to report up
 // to 1.5 s too much.
 func judgeDelay(ctx context.Context, b *bench.Bench, v *Verdict, before watchTruth, created bench.Span) error {
 	var reported watchTruth

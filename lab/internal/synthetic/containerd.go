@@ -13,8 +13,8 @@ import (
 )
 
 // NewContainerd returns a runtime that identifies itself as containerd 2, and that has containerd's store of sandboxes.
-// With the timestamps of this store and of CRI, the agent can separate the phases "volumes", "network" and "sandbox".
-// The image store contains only a sandbox image that was pulled long ago. The runtime has no other stores.
+// With the timestamps of the sandbox store and of CRI, the agent can separate the phases "volumes", "network" and
+// "sandbox". The image store contains only a sandbox image that was pulled long ago. The runtime has no other stores.
 func NewContainerd() *Runtime {
 	r := NewRuntime()
 	r.name, r.version, r.stores = "containerd", "2.4.2", true

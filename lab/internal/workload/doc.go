@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// The environment variables that define a container's behavior. The pod's specification sets these variables.
+// The environment variables that define a container's behavior. The pod's specification sets the variables.
 const (
 	// Go duration until the container exits. If RunFor is unset, the container runs until SIGTERM.
 	RunFor   = "WORKLOAD_RUN_FOR"
