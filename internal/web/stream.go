@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// heartbeat is the time without events after which the agent writes an empty comment to a stream, so that proxies
+	// heartbeat is the time without a write after which the agent writes an empty comment to a stream, so that proxies
 	// keep the connection open.
 	heartbeat = 15 * time.Second
 	// patience is the maximum time for a viewer to read written events.
@@ -81,6 +81,8 @@ func streamFilters() []string {
 type outlet struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
+
+	writtenAt time.Time // time of the last write
 }
 
 // follow sends events to the viewer until an error occurs, and returns the error.
@@ -106,11 +108,11 @@ func (o *outlet) follow(ctx context.Context, viewer *live.Viewer, f filter.Filte
 				frames = append(frames, frame)
 			}
 		}
-		if events == nil {
-			frames = append(frames, []byte(":\n\n"))
-		}
 		if len(frames) == 0 {
-			continue
+			if time.Since(o.writtenAt) < heartbeat {
+				continue
+			}
+			frames = append(frames, []byte(":\n\n"))
 		}
 		if err := o.write(frames...); err != nil {
 			return err
@@ -118,10 +120,9 @@ func (o *outlet) follow(ctx context.Context, viewer *live.Viewer, f filter.Filte
 	}
 }
 
-// The method "next" returns the next events. If no events arrive within the time "heartbeat", the list of events is
-// nil.
+// The method "next" returns the next events. If no events arrive until a heartbeat is due, the method returns no events.
 func (o *outlet) next(ctx context.Context, viewer *live.Viewer) ([]*live.Event, error) {
-	beat, cancel := context.WithTimeout(ctx, heartbeat)
+	beat, cancel := context.WithDeadline(ctx, o.writtenAt.Add(heartbeat))
 	defer cancel()
 	events, err := viewer.Next(beat)
 	if err != nil && ctx.Err() == nil {
@@ -157,6 +158,7 @@ func (o *outlet) write(frames ...[]byte) error {
 		return errNotRead
 	}
 	if err == nil {
+		o.writtenAt = time.Now()
 		_ = o.control.SetWriteDeadline(time.Time{}) // HTTP/2 would end an idle stream at the deadline
 	}
 	return err
