@@ -1,4 +1,4 @@
-# `make image` builds this Dockerfile. `docker build .` also works. Its build arguments are VERSION and REVISION.
+# `make image` and `docker build .` build this Dockerfile. The build arguments are GO_IMAGE, VERSION and REVISION.
 ARG GO_IMAGE=docker.io/library/golang:1.26.8
 FROM --platform=$BUILDPLATFORM $GO_IMAGE AS build
 WORKDIR /src
@@ -6,7 +6,7 @@ COPY . .
 ARG TARGETARCH
 ARG VERSION=unknown
 ARG REVISION=unknown
-# The flags are the flags of `make build`, so that both commands build the same program.
+# `make build` uses the same flags, so that both builds create the same program.
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
     CGO_ENABLED=0 GOOS=linux GOARCH=$TARGETARCH go build -trimpath -buildvcs=false \
     -gcflags=all=-dwarf=false -ldflags "-s -w -X main.version=$VERSION -X main.revision=$REVISION" -o /podlapse-agent ./cmd/agent

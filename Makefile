@@ -10,17 +10,18 @@ AGENT   := bin/podlapse-agent
 LAB     := bin/lab
 IMAGE   ?= ghcr.io/podlapse/podlapse
 ARCHIVE := bin/podlapse-image.tar
-# This archive contains only the image for the architecture of this machine. Its build takes half as long.
+# This archive contains only the image for the architecture of this machine. Building only this image takes half as long
+# as building the images for both architectures.
 LOCAL_ARCHIVE := bin/podlapse-image-local.tar
 # The race detector needs a C compiler.
 RACE    := $(if $(shell command -v gcc),-race)
 # A real node needs Linux and root.
 NODE    := $(shell [ "$$(uname -s)" = Linux ] && [ "$$(id -u)" = 0 ] && echo yes)
-# The number of inputs that `make fuzz` gives to each fuzz target. This is a number of inputs and not a duration. Before
-# Go 1.27, a run that reaches its duration can fail with "context deadline exceeded" (golang/go#75804).
+# The number of inputs that `make fuzz` gives to each fuzz target. FUZZTIME is a number of inputs and not a duration.
+# Before Go 1.27, a run that reaches its duration can fail with "context deadline exceeded" (golang/go#75804).
 FUZZTIME ?= 10000x
-# The scenarios that `make test` runs on the real node. In the first scenarios, the agent is a DaemonSet. In the other
-# scenarios, the agent is a process. With this order, the lab changes the agent's form only once.
+# The scenarios that `make test` runs on the real node. The first scenarios run the agent as a DaemonSet, and all later
+# scenarios run the agent as a process. With this order, the lab changes the agent's form only once.
 SCENARIOS := rollout install runtime-proxy command-line documentation alerts first-light network-failure serial-queue accuracy restart pulls \
 	lost-events unpack no-watch prometheus otlp termination rollout-trace life-trace node-impersonation metrics-auth node-health probes annotations stream-truth page
 
@@ -138,8 +139,8 @@ vuln: $(GOVULNCHECK) ## Report known vulnerabilities in code that is called; ski
 $(GOVULNCHECK):
 	GOBIN=$(@D) go install golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION)
 
-# The lab's tests read files outside their module, such as manifests/. Go's test cache does not notice changes of these
-# files.
+# The lab's tests read files outside their module, such as manifests/. Go's test cache does not notice changes of files
+# outside the module.
 unit: ## Run the tests that need no node.
 	go test $(RACE) ./...
 	cd lab && go test -count=1 $(RACE) ./...

@@ -12,7 +12,7 @@ import (
 )
 
 // AtOnce is the maximum number of agents that a command queries at the same time. This limit protects the API server,
-// which forwards the requests. A command still needs only seconds for a large cluster.
+// which forwards the requests. With this limit, a command needs only seconds for a large cluster.
 const AtOnce = 16
 
 // ErrNotQueried means that the context ended before Each queried the agent.

@@ -24,7 +24,7 @@ type tunnel struct {
 	net.Conn // converts each write to a message
 	messages *websocket.Conn
 	message  io.Reader // unread part of the current message; nil between two messages
-	begun    [2]bool   // the first message of each channel has arrived
+	begun    [2]bool   // for each channel: true if its first message has arrived
 }
 
 func newTunnel(messages *websocket.Conn) *tunnel {

@@ -68,7 +68,7 @@ func New(config Config) *Annotator {
 		config: config,
 		limit:  flowcontrol.NewTokenBucketRateLimiter(perSecond, burst),
 		queue:  workqueue.NewTypedDelayingQueue[string](),
-		// The number of pods that request annotations limits the number of entries.
+		// The rate limiter has at most one entry for each pod that requests annotations.
 		retries: workqueue.NewTypedItemExponentialFailureRateLimiter[string](firstRetry, maxRetry),
 		pods:    map[string]*asked{},
 	}
@@ -147,7 +147,7 @@ func (a *Annotator) pod(uid string) (asking, time.Time, bool) {
 	return p.asking, p.notBefore, true
 }
 
-// serve writes the annotations that a pod requests, as far as their values are available.
+// serve writes the annotations that a pod requests and whose values are available.
 func (a *Annotator) serve(ctx context.Context, uid string) {
 	p, notBefore, asks := a.pod(uid)
 	if !asks {

@@ -2,7 +2,7 @@ package annotate
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Results of write requests to the API server. No other results exist.
+// All possible results of a write request to the API server.
 const (
 	resultWritten  = "written"
 	resultConflict = "conflict" // the pod has changed, or another pod has the same name

@@ -12,7 +12,7 @@ import (
 
 // In RBAC, the permission to patch pods always includes all fields of a pod and the pods of all nodes. An attacker
 // who controls one agent could use this permission to run any program on any node. The policy of the component
-// annotate limits the permission. So the agent writes only after the policy refused a test request.
+// annotate limits the permission. Therefore, the agent writes annotations only after the policy refused a test request.
 const (
 	// Forbidden is an annotation that the policy never allows an agent to write. The agent requests this annotation
 	// only in a dry run.

@@ -25,8 +25,8 @@ type agentQuery struct {
 	agentAccess
 }
 
-// begin reads the arguments and prepares the queries. If ok is false, the command must exit with the code. Otherwise,
-// the caller must call the function in the agentQuery's field "close".
+// begin reads the arguments and prepares the queries. If the result "ok" is false, the command must exit with the
+// result "code" as its exit code. If "ok" is true, the caller must call the function in the agentQuery's field "close".
 func begin(call Call, table flags.Table, t *target, check func() error, maxArguments int) (
 	a agentQuery, rest []string, code int, ok bool) {
 	rest, code, ok = call.Parse(table, call.help(), maxArguments)
@@ -142,9 +142,9 @@ func ofAgents[A any](ctx context.Context, a agentQuery, ask func(context.Context
 	return answers, failed, nil
 }
 
-// eachAgent queries agents, and immediately passes each answer to the function "take". So memory does not hold the
-// answers of all agents at the same time. eachAgent calls this function for one answer at a time, in any order.
-// eachAgent returns the agents that answered, and the errors of the other agents. If no agent answers, eachAgent fails.
+// eachAgent queries agents, and immediately passes each answer to the function "take". Therefore, the answers of all
+// agents are never in memory at the same time. eachAgent calls "take" for one answer at a time, in any order. eachAgent
+// returns the agents that answered, and the errors of the other agents. If no agent answers, eachAgent fails.
 func eachAgent[A any](
 	ctx context.Context, found []agents.Agent, ask func(context.Context, client.Client) (A, error),
 	take func(agents.Answer[A])) (answered []agents.Agent, failed []error, err error) {

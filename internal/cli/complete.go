@@ -65,7 +65,7 @@ func (c Call) with(args []string) Call {
 }
 
 // The function "suggestions" removes names that contain special characters. Names are untrusted, and shells would
-// evaluate these characters.
+// evaluate special characters.
 func suggestions(all []string, beginning string) ([]string, cobra.ShellCompDirective) {
 	directive := cobra.ShellCompDirectiveNoFileComp
 	var fit []string
@@ -76,7 +76,7 @@ func suggestions(all []string, beginning string) ([]string, cobra.ShellCompDirec
 		}
 	}
 	if len(fit) > 0 && !slices.ContainsFunc(fit, func(s string) bool { return !strings.HasSuffix(s, "/") }) {
-		directive |= cobra.ShellCompDirectiveNoSpace // the name continues after the slash
+		directive |= cobra.ShellCompDirectiveNoSpace // the user continues to type the name after the slash
 	}
 	return fit, directive
 }

@@ -21,7 +21,7 @@ const (
 	ExitUnreachable = 4   // the API server or the agent is unreachable, or temporarily cannot answer
 	ExitForbidden   = 5   // the credentials are missing, wrong or not sufficient
 	ExitPartial     = 6   // some agents did not answer, or a list omits pods; the command printed all other data
-	ExitInterrupted = 130 // SIGINT stopped the command; shells use the same code
+	ExitInterrupted = 130 // SIGINT stopped the command; shells use the same exit code
 )
 
 // exitOf returns the exit code for an error of a query.

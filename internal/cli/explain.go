@@ -50,7 +50,7 @@ func runExplain(ctx context.Context, call Call) int {
 // maxResources is the maximum number of resources in the arguments.
 const maxResources = 100
 
-// listStartUps lists the start-ups of the resources, or all start-ups if wanted is empty.
+// listStartUps lists the start-ups of the resources, or all start-ups if the argument "wanted" is empty.
 func (a agentQuery) listStartUps(ctx context.Context, c explainConfig, wanted []resource) int {
 	empty := "no known pods yet"
 	if c.namespace != "" {
@@ -120,7 +120,7 @@ func (a agentQuery) printStartUps(c explainConfig, wanted []resource, records []
 }
 
 // recordsOf returns the start-ups of the resources, the errors of agents that did not answer, and the errors of
-// resources without a start-up. After an error of the whole query, recordsOf does not try the other resources.
+// resources without a start-up. If the whole query fails, recordsOf does not try the remaining resources.
 func (a agentQuery) recordsOf(ctx context.Context, wanted []resource) (records []api.Record, failed, none []error) {
 	for _, r := range wanted {
 		found, bad, err := a.recordsOfOne(ctx, r)

@@ -258,8 +258,8 @@ func (n listedNode) item() nodeItem {
 	return item
 }
 
-// Limits of the factors. A node or a registry with a larger factor is slow. The alerts use the same limits, and also
-// have other conditions.
+// Limits of the factors. A node or a registry is slow if its factor exceeds the limit. The alerts use the same limits,
+// and also have other conditions.
 const (
 	slowNode     = 2
 	slowRegistry = 3

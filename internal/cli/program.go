@@ -17,7 +17,7 @@ import (
 	"github.com/podlapse/podlapse/internal/terminal"
 )
 
-// Names of the program in help and messages. PluginProgram is the name if the program runs as a plugin of kubectl.
+// Names of the program in help and messages. PluginProgram is the program's name when it runs as a plugin of kubectl.
 const (
 	AgentProgram  = "podlapse-agent"
 	PluginProgram = "kubectl podlapse"
@@ -67,7 +67,8 @@ type Command struct {
 	Flags func() flags.Table
 	// Arguments returns suggestions for the next argument, for the completion of a shell. The call contains the flags
 	// that the user has already typed, and "beginning" is the typed part of the argument. Completion drops suggestions
-	// that do not start with this part. If the command has no argument, or if the argument is a file, Arguments is nil.
+	// that do not start with the typed part. If the command has no argument, or if the argument is a file, Arguments is
+	// nil.
 	Arguments func(ctx context.Context, call Call, beginning string) []string
 	Files     bool // true if the argument is a file
 }
@@ -190,8 +191,8 @@ func Help() Command {
 	}}
 }
 
-// Parse reads the flags and at most maxArguments other arguments. If ok is false, Parse has printed the help or the
-// error, and the command must exit with the code.
+// Parse reads the flags and at most maxArguments other arguments. If the result "ok" is false, Parse has printed the
+// help or the error, and the command must exit with the result "code" as its exit code.
 func (c Call) Parse(table flags.Table, usage string, maxArguments int) (rest []string, code int, ok bool) {
 	rest, err := table.Parse(c.Args, c.Getenv, maxArguments)
 	switch {

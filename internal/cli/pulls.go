@@ -34,7 +34,7 @@ type nodePulls struct {
 	api.PullList
 }
 
-// listedPull is a pull in progress or a completed pull. Exactly one of live and recent is set.
+// listedPull is a pull in progress or a completed pull. Exactly one of the fields "live" and "recent" is set.
 type listedPull struct {
 	node   string
 	live   *api.LivePullRecord
@@ -103,7 +103,7 @@ func listed(node string, list api.PullList) []listedPull {
 }
 
 // latestFirst sorts pulls in progress before completed pulls. The longest pull in progress is first. Completed pulls
-// follow by the time of their end, the latest first.
+// are sorted by the time of their end, with the latest pull first.
 func latestFirst(x, y listedPull) int {
 	switch {
 	case x.live != nil && y.live != nil:

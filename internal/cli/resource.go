@@ -38,8 +38,8 @@ var resourceTypes = []resourceType{
 // apiVersion matches the version of an API group, such as v1 or v1beta1.
 var apiVersion = regexp.MustCompile(`^v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?$`)
 
-// otherTypes lists kubectl's names of common resources that have no start-ups. An argument such as svc/web is an error,
-// because a namespace rarely has one of these names.
+// otherTypes lists kubectl's names of common resources that have no start-ups. An argument such as svc/web is an error
+// and does not mean NAMESPACE/POD, because namespaces rarely have names of resource types.
 var otherTypes = []string{
 	"service", "services", "svc", "ingress", "ingresses", "ing", "configmap", "configmaps", "cm", "secret", "secrets",
 	"persistentvolumeclaim", "persistentvolumeclaims", "pvc", "persistentvolume", "persistentvolumes", "pv",

@@ -90,8 +90,8 @@ func startUpOrders() []order[api.Record] {
 }
 
 // longestFirst puts the longer start-up first. If the error of a start-up is at least as large as its total, the length
-// of the start-up is unknown. Such a start-up comes after all others. An example is the start-up of a pod that was
-// ready before the agent started.
+// of the start-up is unknown. longestFirst puts start-ups of unknown length last. For example, the length can be
+// unknown if the pod was ready before the agent started.
 func longestFirst(x, y api.Record) int {
 	known := func(r api.Record) int {
 		if r.TotalError >= r.Total {

@@ -50,8 +50,8 @@ func suggestResources(ctx context.Context, call Call, beginning string) []string
 	return r.suggestPods(ctx, first, first+"/")
 }
 
-// suggestNodeNames returns a function that lists the nodes with an agent. The argument creates the flags of the command
-// and their target.
+// suggestNodeNames returns a function that lists the nodes with an agent. The function "newTable" creates the command's
+// flags, and the target that the flags set.
 func suggestNodeNames(newTable func() (flags.Table, *target)) func(context.Context, Call, string) []string {
 	return func(ctx context.Context, call Call, _ string) []string {
 		table, t := newTable()

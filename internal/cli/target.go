@@ -90,8 +90,8 @@ type agentAccess struct {
 }
 
 // open prepares the queries, but does not connect. With --server, open selects the agent at the URL in --server.
-// Otherwise, open selects the cluster of the kubeconfig. The program podlapse-agent selects the agent on this machine
-// if no kubeconfig exists and the user sets none of --kubeconfig, --context, --node and --as.
+// Otherwise, open selects the cluster of the kubeconfig. Without a kubeconfig, and without the flags --kubeconfig,
+// --context, --node and --as, the program podlapse-agent selects the agent on this machine.
 func (t target) open(program string, getenv func(string) string) (agentAccess, error) {
 	files := t.kubeconfigs(getenv)
 	named := t.kubeconfig+t.context+t.node+t.as != ""

@@ -103,8 +103,8 @@ func (t *target) podTable() flags.Table {
 	}
 }
 
-// noNamespaces returns the flag -A of a command whose rows have no namespace. kubectl also accepts -A for such
-// resources.
+// noNamespaces returns the flag -A of a command whose rows have no namespace. kubectl also accepts -A for resources
+// without a namespace.
 func (t *target) noNamespaces() flags.Flag {
 	return flags.Switch("all-namespaces", "", &t.allNamespaces,
 		"no effect: the rows always include the pods of all namespaces").As("A")

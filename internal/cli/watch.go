@@ -16,8 +16,8 @@ const (
 	// watchShare limits the share of time in which a command with -w queries agents. For example, after a query of 1
 	// s, the command waits 4 s.
 	watchShare = 4
-	// maxWatched is the maximum number of items that a command with -w remembers. Above this number, the command can
-	// print a row that has not changed.
+	// maxWatched is the maximum number of items that a command with -w remembers. If a list has more items, the command
+	// can print rows that have not changed.
 	maxWatched = 100_000
 )
 

@@ -46,7 +46,8 @@ type Runtime struct {
 	fault      func(ctx context.Context, method string) error
 }
 
-// SandboxImage is the name of the only image that is pinned initially. Its timestamps are in the distant past.
+// SandboxImage is the name of the only image that is pinned initially. The timestamps of this image are in the distant
+// past.
 const SandboxImage = "registry.k8s.io/pause:3.10"
 
 var longAgo = time.Unix(1_600_000_000, 0)
@@ -95,7 +96,7 @@ type Options struct {
 var Front func(t testing.TB, socket, path string)
 
 // Start serves on a Unix socket at path until the test ends or the test calls Stop. Start replaces an existing socket
-// file, like a restarted runtime. So the socket has another inode.
+// file, like a restarted runtime. The new socket has another inode.
 func Start(t testing.TB, path string, options Options) *Runtime {
 	t.Helper()
 	r := &Runtime{
@@ -169,7 +170,7 @@ func (r *Runtime) Fault(f func(ctx context.Context, method string) error) {
 	r.fault = f
 }
 
-// Hang is a function for Fault. The runtime then does not respond until the caller cancels the call.
+// Hang is a function for Fault. With Hang, the runtime does not respond until the caller cancels the call.
 func Hang(ctx context.Context, _ string) error {
 	<-ctx.Done()
 	return ctx.Err()

@@ -1,5 +1,5 @@
 // Package feature defines how a removable feature connects to the agent. A removable feature is one directory and one
-// line of cmd/agent/compat.go. Package feature does not know any feature.
+// line of cmd/agent/compat.go. Package feature does not import any feature.
 package feature
 
 import (
@@ -17,8 +17,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Feature is a removable feature. The functions of a Feature use the values of its flags. So the agent must parse the
-// flags before it calls a function. Every field except Flags and Start can be nil.
+// Feature is a removable feature. The functions of a Feature use the values of its flags. Therefore, the agent must
+// parse the flags before it calls a function of a Feature. Every field except Flags and Start can be nil.
 type Feature struct {
 	Flags flags.Table
 	// WholePods reports whether the pod watch must decode all fields of pod objects.
@@ -38,7 +38,7 @@ type Node struct {
 	Runtime bool // false if the agent sends no queries to the container runtime
 }
 
-// Agent gives a feature access to the agent. The functions work only while the agent's components run.
+// Agent gives a feature access to the agent. The functions of an Agent work only while the agent's components run.
 type Agent struct {
 	NodeName   string
 	Client     rest.Interface // client for core/v1, with the agent's own identity

@@ -61,7 +61,7 @@ func DetailOf(t timeline.Timeline) Detail {
 	return d
 }
 
-// MayMatch reports whether a start-up with this key can match. If NeedsDetail returns true, the caller must then check
+// MayMatch reports whether a start-up with this key can match. If NeedsDetail returns true, the caller must also call
 // Match.
 func (f Filter) MayMatch(k Key) bool {
 	return f.MatchesName(k) &&
@@ -71,7 +71,7 @@ func (f Filter) MayMatch(k Key) bool {
 		(f.Gone == nil || *f.Gone == k.Gone)
 }
 
-// Match returns true if a start-up matches. Match checks only the detail, so the caller must check MayMatch first.
+// Match returns true if a start-up matches. Match checks only the detail, so the caller must call MayMatch first.
 func (f Filter) Match(d Detail) bool { return f.placed(d) && f.phased(d) }
 
 // NeedsDetail reports whether Match checks fields that only Detail contains.

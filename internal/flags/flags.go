@@ -37,7 +37,7 @@ func (f Flag) As(alias string) Flag {
 	return f
 }
 
-// Table is the list of a command's flags, in the order of the help. Parse sets the flags in this order.
+// Table is the list of a command's flags, in the order of the help. Parse sets the flags in the order of the Table.
 type Table []Flag
 
 // ErrHelp means that the arguments request help.
@@ -106,8 +106,8 @@ func withDashes(name string) string {
 
 // parse reads --flag value, --flag=value, both forms with one dash, and arguments after --. If a flag is repeated, the
 // last value applies. If Many is true, all values apply. After a problem, parse continues, so that it reports all
-// problems. A word after a switch is the switch's value if it is one of the valid values. Otherwise, if the command
-// accepts arguments, the word is an argument.
+// problems. If the word after a switch is a valid value, the word is the switch's value. If the command accepts
+// arguments, any other word after a switch is an argument.
 func (t Table) parse(args []string, arguments bool) (parsed map[string]givenValue, rest []string, problems []error) {
 	known := t.known()
 	parsed = make(map[string]givenValue)

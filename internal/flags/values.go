@@ -52,8 +52,9 @@ func switchValue(value string) (set, ok bool) {
 	return false, false
 }
 
-// Duration returns a function for Flag.Set that accepts a duration of more than zero and at most "most", and stores the
-// duration in target. The text "valid" states the limit and an example, for the error.
+// Duration returns a function for Flag.Set that accepts a duration above zero, up to the argument "most", and stores
+// the duration in the argument "target". The error contains the argument "valid", which states the limit and an
+// example.
 func Duration(target *time.Duration, most time.Duration, valid string) func(string) error {
 	return func(value string) error {
 		duration, err := time.ParseDuration(value)

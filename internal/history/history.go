@@ -1,6 +1,6 @@
 // Package history keeps the records of deleted pods, so that the API can still explain their start-ups. The number of
-// pods and their total size are limited. At a limit, the package drops the oldest record. The goroutine of package
-// reconcile adds records. The API reads records from any goroutine.
+// pods and their total size are limited. If a limit is reached, the package drops the oldest record. The goroutine of
+// package reconcile adds records. The API reads records from any goroutine.
 package history
 
 import (

@@ -88,7 +88,7 @@ func (s *APIServer) serve(w http.ResponseWriter, r *http.Request) {
 	if refuse != nil {
 		if code := refuse(r); code != 0 {
 			message := fmt.Sprintf("User \"jane\" cannot %s %s", strings.ToLower(r.Method), r.URL.Path)
-			status(w, code, message+strings.Repeat(", says the authorizer", 100)) // webhooks may explain at length
+			status(w, code, message+strings.Repeat(", says the authorizer", 100)) // webhooks can send long messages
 			return
 		}
 	}

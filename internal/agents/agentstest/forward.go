@@ -16,8 +16,8 @@ import (
 // protocol is the subprotocol of port forwarding over WebSocket.
 const protocol = "v4.channel.k8s.io"
 
-// forward serves pods/portforward over WebSocket, like the kubelet. Each binary message begins with its channel. The
-// first message of each channel contains the port, in two bytes.
+// forward serves pods/portforward over WebSocket, like the kubelet. Each binary message begins with the number of its
+// channel. The first message of each channel contains the port, in two bytes.
 func forward(w http.ResponseWriter, r *http.Request, pods []Pod, namespace, name string) {
 	for _, p := range pods {
 		if p.Namespace != namespace || p.Name != name {
