@@ -36,11 +36,12 @@ type Reviewer struct {
 	access  answerCache[struct{}]
 
 	// authorized holds tokens whose owner was allowed to read at least one path. These tokens have their own rate
-	// limit. So neither invented tokens nor the valid tokens of pods without permissions can block a scraper.
+	// limit. This separate limit protects scrapers from clients with invented tokens, and from pods whose valid tokens
+	// have no permissions.
 	authorized                  *cache.LRUExpireCache
 	authorizedRate, unknownRate *rate.Limiter
 	// clients holds a small rate limit for each client. A request uses this limit before the shared limit for unknown
-	// tokens. So a scraper with a new token gets its reviews even if other clients send many tokens.
+	// tokens. With its own limit, a scraper with a new token gets its reviews even if other clients send many tokens.
 	clients *peer.Latest[*rate.Limiter]
 }
 
@@ -57,7 +58,8 @@ const (
 // interval.
 const authorizedFor = time.Hour
 
-// New creates a Reviewer. The Reviewer calls report with the success or failure of its reviews at the API server.
+// New creates a Reviewer. The Reviewer calls the function "report" with the success or failure of its reviews at the
+// API server.
 func New(config *rest.Config, report health.Report, now func() time.Time) (*Reviewer, error) {
 	client, err := NewClient(config)
 	if err != nil {

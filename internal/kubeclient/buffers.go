@@ -6,8 +6,9 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
-// maxBuffered is the maximum number of unread bytes of one response. The API server stops sending at this number
-// until the agent reads. With Go's default of 4 MiB, all open watches together could hold 132 MiB.
+// maxBuffered is the maximum number of unread bytes of one response. If a response has this number of unread bytes, the
+// API server stops sending until the agent reads. With Go's default of 4 MiB, all open watches together could hold 132
+// MiB.
 const maxBuffered = 256 << 10
 
 // boundBuffers finds the HTTP transport inside a RoundTripper, and sets the buffer size of the transport before the

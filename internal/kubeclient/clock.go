@@ -8,8 +8,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// clockReadings is the maximum number of clock readings that wait for Run. More readings wait only if many watches open
-// at the same time. The Clock drops the additional readings, because they contain no new information.
+// clockReadings is the maximum number of clock readings that wait for Run. More readings than this number arrive only
+// if many watches open at the same time. The Clock drops the additional readings, because they contain no new
+// information.
 const clockReadings = 16
 
 // Clock reads the API server's clock from the header Date of responses. Clock sends no requests.

@@ -16,11 +16,11 @@ type Traffic struct {
 }
 
 // trafficKey holds the values of the labels. The resource is pods, events, nodes, tokenreviews, subjectaccessreviews
-// or other. The verb is get, list, watch, create or patch. No other values exist.
+// or other. The verb is get, list, watch, create or patch.
 type trafficKey struct{ resource, verb string }
 
-// NewTraffic returns a Traffic with all counts at zero. The metrics of the requests that every agent sends exist from
-// the start.
+// NewTraffic returns a Traffic with all counts at zero. Requests that every agent sends have a series before the first
+// request.
 func NewTraffic() *Traffic {
 	vec := func(name, help string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "podlapse_apiserver_" + name, Help: help},

@@ -10,7 +10,7 @@ import (
 
 // Kinds of events. Only the method Out creates frames of KindOut.
 const (
-	KindReset = "reset" // earlier events can be missing
+	KindReset = "reset" // the viewer might have missed earlier events
 	KindPod   = "pod"
 	KindOut   = "out" // a changed pod does not match the viewer's filter
 	KindGone  = "gone"
@@ -26,7 +26,7 @@ type Event struct {
 	Pod    api.PodKey    // only set for KindPod and KindGone
 
 	subject string // what the event is about; the log keeps only the last event of each subject
-	data    []byte // one line of JSON; nil after settle has created the frame
+	data    []byte // one line of JSON; nil after the method "settle" has created the frame
 	number  uint64 // number of the event in the log
 	id      string // ID from which a client can resume the stream
 	frame   []byte

@@ -34,8 +34,8 @@ const (
 	// othersEvery replaces pullsEvery if no changed pod waits for a pull and the last query found no pulls. The queries
 	// then find, for example, pulls by other clients of the runtime.
 	othersEvery = 10 * time.Second
-	// restFactor is the minimum pause after a flush or a query, divided by its duration. So flushes and queries take
-	// at most 2 % of a core.
+	// restFactor times the duration of a flush or a query is the minimum pause after this flush or query. So flushes
+	// and queries take at most 2 % of a core.
 	restFactor = 50
 	// lingering is the time for which the Hub still logs changes after the last viewer disconnected. A viewer that
 	// reconnects within this time can resume.
@@ -51,8 +51,8 @@ const (
 
 // Config configures a Hub.
 type Config struct {
-	// The function Some returns the timelines of those given pods that still exist. The goroutine of Run calls this
-	// function.
+	// The function Some returns the timelines of the given pods, except for pods that no longer exist. The goroutine of
+	// Run calls this function.
 	Some func(ctx context.Context, uids []string) ([]timeline.Timeline, error)
 	// Pulls returns the pulls in progress. The goroutine of Run calls Pulls.
 	Pulls      func(ctx context.Context) (livepull.Snapshot, error)
@@ -126,7 +126,7 @@ func (h *Hub) Follow(lastID string) (*Viewer, error) {
 		h.epoch = strconv.FormatInt(h.config.Now().UnixNano(), 16)
 		h.log = newLog()
 		h.changed, h.gone = map[string]struct{}{}, map[string]*Event{}
-		h.pulling = true // unknown, so the first query must run
+		h.pulling = true // it is unknown whether a pod waits for a pull, so the first query must run
 	}
 	h.viewers++
 	select {
@@ -179,8 +179,8 @@ func (h *Hub) Run(ctx context.Context) error {
 	}
 }
 
-// isWatched reports whether a viewer is connected or was connected within the time lingering. If not, isWatched drops
-// the log.
+// isWatched reports whether a viewer is connected or was connected within the time lingering. If no viewer was
+// connected within this time, isWatched drops the log.
 func (h *Hub) isWatched() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -219,7 +219,7 @@ func (h *Hub) flush(ctx context.Context) {
 	h.publish(events)
 }
 
-// encode encodes data as the data of the event e, and appends e to events.
+// encode stores "data" as JSON in the event "e", and appends "e" to "events".
 func (h *Hub) encode(events []*Event, e *Event, data any) []*Event {
 	var err error
 	if e.data, err = api.EncodeLine(data); err != nil {

@@ -53,8 +53,8 @@ func isOnlyPod(requested []requestedPull, owner *requestedPull, d imagepull.Down
 	})
 }
 
-// bound divides the open phase into the time before the pull certainly ran, the download, and the unpacking. bound
-// returns all phases. If the open phase cannot be divided, bound returns the phases unchanged.
+// bound divides the open phase into three parts: the time until the pull is certainly running, the download, and the
+// unpacking. bound returns all phases. If the open phase cannot be divided, bound returns the phases unchanged.
 func (w *requestedPull) bound(phases []timeline.Span) []timeline.Span {
 	last := phases[len(phases)-1]
 	began := w.ranSince(last.StartAt)

@@ -15,7 +15,7 @@ type collector struct {
 	active, queued, unpacking, bytes, oldest, failing, workloads *prometheus.Desc
 }
 
-// NewCollector returns the collector of the metrics of pulls in progress. The collector calls the function now at
+// NewCollector returns the collector of the metrics of pulls in progress. The collector calls the function "now" at
 // each scrape.
 func NewCollector(now func() Snapshot) prometheus.Collector {
 	registry := []string{"registry"}

@@ -86,10 +86,10 @@ func (w requestedPull) mayBe(d imagepull.Download, now time.Time) bool {
 
 // Records returns the pulls in progress, oldest first. Records assigns each download to a pull:
 //
-//   - The first choice is a pull whose image reference contains the digest of the download.
-//   - Otherwise, the pull must request an image of the download's repository. Records prefers pulls that are
-//     certainly in progress, then possible pulls, and then pulls of containers that restart or whose start-up is
-//     complete.
+//   - If the image reference of a pull contains the digest of the download, this pull gets the download.
+//   - If no image reference contains the digest, the pull must request an image of the download's repository.
+//     Records prefers pulls that are certainly in progress, then possible pulls, and then pulls of containers that
+//     restart or whose start-up is complete.
 //   - If several pulls request the same image, the oldest request gets the download.
 //   - If several pulls request different images, no pull gets the download, because the right pull is unknown.
 //   - A download is external if no pull matches it, or if it began while the kubelet waited to retry.
@@ -241,7 +241,7 @@ func (s Snapshot) mayBeOurs(d imagepull.Download) bool {
 func oldestFirst(a, b api.LivePullRecord) int { return cmp.Compare(b.Age, a.Age) }
 
 // requested lists the images for which starting pods and ephemeral containers wait. If it is unknown whether the
-// kubelet has requested an image, the image's pull has no outcome and no state. This pull is in progress only if it
+// kubelet has requested an image, the image's pull has no outcome and no state. Such a pull is in progress only if it
 // has a download.
 func (s Snapshot) requested() []requestedPull {
 	var requested []requestedPull

@@ -44,9 +44,9 @@ type RestartKind struct {
 // AddonsState is the state of all add-ons at one moment. The lists are sorted and limited.
 type AddonsState struct {
 	Addons          []AddonState
-	DroppedAddons   int // number of add-ons above the limit, and of add-ons whose name belongs to another namespace
+	DroppedAddons   int // add-ons beyond maxAddons, and add-ons whose name belongs to another namespace
 	Restarts        map[RestartKind]uint64
-	DroppedRestarts uint64 // number of restarts above the series limit, and of restarts of add-ons with a taken name
+	DroppedRestarts uint64 // restarts beyond maxRestartSeries, and restarts of add-ons with a taken name
 	Available       bool   // true if all pods of all add-ons are available
 }
 
@@ -71,9 +71,9 @@ type addonPod struct {
 	running, ready bool
 }
 
-// comparePriority orders pods with the same add-on name. The first pod gets the name. Pods in Kubernetes' own
-// namespace come first, then pods with a controller, then older pods. Older pods come first because users can
-// choose the labels of a new pod, but not its creation time.
+// comparePriority orders pods with the same add-on name. The first pod in this order gets the add-on's name. Pods in
+// Kubernetes' own namespace come first, then pods with a controller, then older pods. Older pods come first because
+// users can choose the labels of a new pod, but not its creation time.
 func (p addonPod) comparePriority(o addonPod) int {
 	return cmp.Or(cmp.Compare(p.rank(), o.rank()), p.createdAt.Compare(o.createdAt),
 		cmp.Compare(p.namespace, o.namespace))

@@ -41,8 +41,8 @@ type Health struct {
 	NotReady   string // reason of the condition Ready; empty if the condition's status is True
 }
 
-// Place is the pool, zone, region and instance type of a node, from well-known labels. A missing label gives an
-// empty field.
+// Place is the pool, zone, region and instance type of a node, from well-known labels. If a label is missing, its field
+// is empty.
 type Place struct{ Pool, Zone, Region, InstanceType string }
 
 // Condition is one condition of a node. Status is "true", "false" or "unknown".
@@ -55,8 +55,8 @@ type Aspect struct {
 	Reason string // reason why the node does not meet the requirement; empty if it does
 }
 
-// poolLabels lists the labels in which cloud providers and provisioners write a node's pool. The first label that
-// is present counts.
+// poolLabels lists the labels in which cloud providers and provisioners write a node's pool. The first of these labels
+// that a node has determines the pool.
 var poolLabels = []string{
 	"karpenter.sh/nodepool", "karpenter.sh/provisioner-name", // provisioner-name was used before Karpenter 0.32
 	"cloud.google.com/gke-nodepool", "eks.amazonaws.com/nodegroup", "alpha.eksctl.io/nodegroup-name",
@@ -165,7 +165,7 @@ func (h Health) Available(now time.Time, warmUp time.Duration) bool {
 // Latest holds the latest Health. The zero value holds an unknown Health. Latest is safe for concurrent use.
 type Latest struct{ health atomic.Pointer[Health] }
 
-// See replaces the latest Health by the Health of a Node object.
+// See replaces the latest Health with the Health of a Node object.
 func (l *Latest) See(n *corev1.Node) {
 	h := HealthOf(n)
 	l.health.Store(&h)

@@ -28,7 +28,7 @@ const pressureEvery = 250 * time.Millisecond
 
 // PressureConfig configures a Pressure. Every field is required.
 type PressureConfig struct {
-	Dir     string // directory of the pressure files; PressureFiles outside tests
+	Dir     string // directory of the pressure files; always PressureFiles, except in tests
 	Observe func(context.Context, timeline.Observation)
 	Report  health.Report
 	Now     func() time.Time

@@ -48,8 +48,8 @@ func (w *Watch) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil
 		}
-		// A successful list does not reset the back-off. Otherwise, if the API server refuses watches, the agent
-		// would list twice per second.
+		// A successful list does not reset the back-off. With such a reset, the agent would list twice per second if
+		// the API server refuses watches.
 		if received {
 			failures = 0
 		}

@@ -28,8 +28,8 @@ const (
 
 // Config configures a Verifier. Every field is required.
 type Config struct {
-	// Interval is the mean time between comparisons. Each interval varies by up to a tenth. The first comparison
-	// starts at a random time within the first interval.
+	// Interval is the mean time between comparisons. Each interval is up to 10 % shorter or longer than the mean. The
+	// first comparison starts at a random time within the first interval.
 	Interval   time.Duration
 	Report     health.Report // receives the result of each comparison
 	Registerer prometheus.Registerer
@@ -133,7 +133,8 @@ func (v *Verifier) compare(ctx context.Context, pods watched) (findings, error) 
 }
 
 // listPages requests a list page by page, and adds its pods to the listing. The requests have no resource version, so
-// the API server makes sure that its cache is current. For a watch, the API server does not check its cache.
+// the API server makes sure that its cache is current. For a watch, the API server does not check whether its cache is
+// current.
 func (v *Verifier) listPages(ctx context.Context, pods watched, into *listing) error {
 	options := metav1.ListOptions{Limit: verifyPage}
 	for range verifyPages {

@@ -82,8 +82,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 // list answers a list request. If the request has a limit, list returns one page. The next page starts at an offset
-// into the current objects. So a later page shows changes since the first page. A real API server does not show these
-// changes.
+// into the current objects. Therefore, a later page shows changes since the first page. On a real API server, all pages
+// show the objects at the time of the first page.
 func (s *Server) list(w http.ResponseWriter, q query, limit, from string) {
 	s.mu.Lock()
 	items := s.selectObjects(q)
@@ -191,7 +191,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, q query, from str
 }
 
 // newsAfter returns the changes after a version, a channel that is closed at the next change, and the function that
-// Lose set. newsAfter then sets the version to the latest version. The result expired is true if the server no longer
+// Lose set. newsAfter then sets the version to the latest version. The result "expired" is true if the server no longer
 // has some of these changes.
 func (s *Server) newsAfter(version *int, q query) (news []change, changed <-chan struct{},
 	lost func(string, metav1.Object) bool, expired bool) {

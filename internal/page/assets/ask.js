@@ -40,8 +40,8 @@ export function pause(milliseconds, signal) {
   });
 }
 
-// The class Aggregate requests a response that contains sums. After a change, it requests the response again, but only once in a few
-// seconds.
+// The class Aggregate requests a response that contains sums. After a change, an Aggregate requests the response again, but only once
+// in a few seconds.
 export class Aggregate {
   #path; // a path, or a function that returns a path
   #least; // milliseconds between two requests

@@ -30,8 +30,8 @@ function namesOf(r) {
   return [...new Set(all)];
 }
 
-// placesOf returns the container and the attempt of each row. If the containers have different names, placesOf compares the first
-// container with phases of each start-up, then the second container, and so on.
+// placesOf returns the container and the attempt of each row. If the containers have different names, placesOf numbers the containers
+// of each start-up in the order of their first row, so that the comparison pairs containers with the same number.
 function placesOf(rows, sameNames) {
   const order = [];
   return rows.map((r) => {

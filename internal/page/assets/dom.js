@@ -1,4 +1,4 @@
-// Functions that create and change elements. They add text only as text nodes, never as markup.
+// Functions that create and change elements. These functions add text only as text nodes, never as markup.
 
 export function element(tag, style = '', ...children) {
   const made = document.createElement(tag);
@@ -31,7 +31,7 @@ export function lay(node, property, value) {
   if (node.style.getPropertyValue(property) !== value) node.style.setProperty(property, value);
 }
 
-// perFrame returns a function that calls `work` once before the next frame. A hidden page has no frames.
+// perFrame returns a function that calls `work` once before the next frame. The browser draws no frames of a hidden page.
 export function perFrame(work) {
   let asked = false;
   return () => {

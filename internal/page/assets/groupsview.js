@@ -23,7 +23,7 @@ const workloads = {
   facts: 'The median covers completed start-ups. The slowest start-up can still be in progress.',
 };
 const images = {
-  // In this view, the words of the search select images. In the other views, the words select start-ups.
+  // In this view, the words of the search select images. In other views, the words of the search select start-ups.
   group: (all, c) => imagesOf(all, c.registry, c.image).filter((g) => c.words.toLowerCase().split(/\s+/).every((w) => g.name.toLowerCase().includes(w))),
   startUps: (c) => ({ ...c, words: '' }),
   columns: [['Image', 'name', (g, list) => ({ text: g.name, link: list({ image: g.key }) })], ['Registry', '', (g) => ({ text: g.registry, link: ofView('registries', { registry: g.registry }) })],

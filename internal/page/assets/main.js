@@ -42,7 +42,7 @@ let view = null;
 let shown = ''; // the name of the view
 let cameFromList = false;
 
-// readdress puts a choice into the address, without an entry for each letter of a search in the browser's history.
+// readdress puts a choice into the address. The browser's history gets no new entry, because each letter of a search would add one.
 function readdress(address) {
   try {
     history.replaceState(null, '', address);
@@ -133,7 +133,7 @@ function key(event) {
     views.startups.focusSearch();
   } else if (['ArrowDown', 'j'].includes(event.key) && (!typing || event.target.type === 'search') && !(typing && event.key === 'j')) {
     if (view.enter && (document.activeElement === document.body || typing || document.activeElement === at('main'))) {
-      event.preventDefault(); // if the view has nothing to enter, the browser scrolls the page
+      event.preventDefault(); // in a view without the method `enter`, the browser scrolls the page
       view.enter();
     }
   }

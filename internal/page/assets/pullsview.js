@@ -15,7 +15,7 @@ import { clock, clockZone } from './zone.js';
 
 const MOST_LANES = 8;
 const ALL = 'api/v1/pulls?limit=100';
-const FILTERED = 'api/v1/pulls?limit=500'; // the page itself filters the pulls, so it requests all
+const FILTERED = 'api/v1/pulls?limit=500'; // the page itself filters the pulls, so it requests all pulls
 const LIVE = 'queued or pulling'; // the state of a pull that no source reports
 const CAUSES = { queued: 'c-pull_queue', pulling: 'c-registry', unpacking: 'c-disk' }; // the cause of each state of a pull
 
@@ -172,10 +172,11 @@ function overPull(p) {
     from: Date.parse(p.requested_at ?? p.started_at ?? ''), startedAt, to: Date.parse(p.finished_at ?? ''), failed: p.outcome === 'failed', goes: '' };
 }
 
-// unclear reports whether an unknown part of a pull's time is the wait in the queue.
+// unclear reports whether a pull might have waited in the queue for an unknown part of its time.
 function unclear(p) { return !p.failed && p.goes !== 'queued' && !Number.isFinite(p.startedAt); }
 
-// livePull lays out a pull in progress. Its age counts from the kubelet's request, and no source reports when the pull left the queue.
+// livePull lays out a pull in progress. The pull's age starts at the kubelet's request, and no source reports when the pull left the
+// queue.
 function livePull(p, nodeNow) {
   const from = nodeNow - 1000 * p.age;
   return { key: ['live', p.namespace, p.pod, p.container, p.image].join(' '), who: p.pod ? podOf(p) : 'not requested here',

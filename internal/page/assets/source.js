@@ -28,7 +28,7 @@ export class Source {
     if (change.whole) this.#load(); // the record can lack changes that the stream did not send
     else if (change.kind !== 'startup' || change.uid !== this.record?.uid) return;
     else if (change.record) this.#receive(change.record);
-    else this.#load(); // the pod was deleted, and the new record contains the time
+    else this.#load(); // the pod was deleted, and the new record contains the time of the deletion
   }
 
   grown() { return this.record.state === 'starting' && !this.problem ? (performance.now() - this.seenAt) / 1000 : 0; }

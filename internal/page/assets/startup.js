@@ -1,4 +1,4 @@
-// A start-up for lists. It has fewer fields than its record, because the page can have 1500 start-ups.
+// A start-up for lists. A start-up for lists has fewer fields than its record, because the page can have 1500 start-ups.
 
 import { visible } from './text.js';
 import { phaseName } from './words.js';

@@ -12,7 +12,7 @@ export function table(heads, body) {
 }
 
 // rows fills the body of a table. Each row has a key and cells. A cell is a text, or an object with `text` and optionally `link`,
-// `note`, `style` and `bars`. A bar has a style. Its start and its end are shares of the width.
+// `note`, `style` and `bars`. A bar has a style, and it has a start and an end as shares of the available width.
 export function rows(body, items) {
   sync(body, items, (item, i) => item.key + ' ' + i + item.cells.map((c) => (linkOf(c) ? 'a' : '-')).join(''),
     (item) => element('tr', '', ...item.cells.map((c) => element('td', '', element(linkOf(c) ? 'a' : 'span'), element('small')))), (node, item) => {

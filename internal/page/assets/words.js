@@ -4,7 +4,7 @@ import { percent } from './format.js';
 import { phases } from './phases.js';
 import { visible } from './text.js';
 
-// The causes, in the order of the legends. tokens.css has their colours and patterns.
+// The causes, in the order of the legends. tokens.css has the colours and patterns of the causes.
 const causes = {
   placement: "the pod's placement rules",
   scheduler: 'the scheduler',
