@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// The type "asked" holds the running probes. Only the goroutine of Runner.Run uses it.
+// The type "asked" holds the running probes. Only the goroutine of Runner.Run uses this type.
 type asked struct {
 	runner     *Runner
 	config     Config
@@ -57,7 +57,7 @@ func (a *asked) become(ctx context.Context, config Config) {
 	if a.registries == nil && config.Registries.Top > 0 {
 		a.registries = begin(ctx, func(asking context.Context) {
 			names := a.runner.followRegistries(asking, config.Registries)
-			if ctx.Err() == nil { // the series stay while the agent stops, because it sends the metrics once more
+			if ctx.Err() == nil { // a stopping agent keeps the series, because it sends the metrics once more
 				for _, name := range names {
 					a.runner.config.Recorder.Forget(name)
 				}

@@ -70,7 +70,7 @@ type Probe struct {
 	Headers Headers `yaml:"headers"` // for http: additional headers
 
 	authorities []byte // content of CAFile
-	followed    bool   // a pod's image names the target, so the list "refused" applies to its addresses
+	followed    bool   // a pod's image names the target, so the list "refused" applies to the target's addresses
 }
 
 // Pace configures the interval and the timeout of a probe.
@@ -82,7 +82,7 @@ type Pace struct {
 
 // Registries configures probes of the registries that the node's pods pull from.
 type Registries struct {
-	Top       int `yaml:"top"` // number of probed registries, the most used ones; 0 means none
+	Top       int `yaml:"top"` // number of registries to probe, starting with the most used registry; 0 means none
 	Pace      `yaml:",inline"`
 	PlainHTTP []string `yaml:"plain_http"` // registries without TLS, as HOST[:PORT]
 }

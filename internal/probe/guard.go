@@ -7,9 +7,9 @@ import (
 	"syscall"
 )
 
-// The list "refused" contains addresses to which the agent does not connect if only a pod's image names them. Metadata
-// services of clouds have such addresses and return credentials. The list also contains addresses that no host can
-// have.
+// The list "refused" contains addresses to which the agent does not connect if only a pod's image names them. For
+// example, the list contains the addresses of clouds' metadata services, which return credentials. The list also
+// contains addresses that no host can have.
 var refused = []netip.Prefix{
 	// link-local: metadata services of AWS, Azure, Google Cloud, OpenStack and Oracle; ECS, EKS Pod Identity
 	netip.MustParsePrefix("169.254.0.0/16"),
@@ -21,7 +21,7 @@ var refused = []netip.Prefix{
 	netip.MustParsePrefix("168.63.129.16/32"), // wire server of Azure
 	netip.MustParsePrefix("0.0.0.0/8"),        // the kernel treats 0.0.0.0 as an address of the host itself
 	netip.MustParsePrefix("::/128"),
-	netip.MustParsePrefix("224.0.0.0/4"), // multicast, and the reserved addresses above it
+	netip.MustParsePrefix("224.0.0.0/4"), // multicast addresses and reserved addresses
 	netip.MustParsePrefix("240.0.0.0/4"),
 	netip.MustParsePrefix("ff00::/8"),
 }

@@ -16,7 +16,8 @@ const (
 	maxHeaderValue = 1024 // maximum length of a value, in bytes
 )
 
-// Headers maps the names of request headers to their values. No error, log message or label contains a value.
+// Headers maps the names of request headers to their values. Errors, log messages and labels never contain the value of
+// a header.
 type Headers map[string]string
 
 // UnmarshalYAML implements yaml.Unmarshaler. UnmarshalYAML replaces the parser's error, because that error would
@@ -34,7 +35,8 @@ func (h *Headers) UnmarshalYAML(unmarshal func(any) error) error {
 // agentSets is the reason why a configuration must not contain a header that the agent itself sets.
 const agentSets = "the agent sets this header"
 
-// notSent lists the headers that a configuration must not contain. Each value is the reason.
+// notSent lists the headers that a configuration must not contain. Each value of the map is the reason why the header
+// is not allowed.
 var notSent = map[string]string{
 	"Authorization": "probes send no credentials", "Proxy-Authorization": "probes send no credentials",
 	"Cookie":     "probes send no credentials",

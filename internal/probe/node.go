@@ -8,7 +8,7 @@ import (
 )
 
 // Node holds the values of $(NODE_NAME) and $(NODE_ADDRESS) in targets, so that many nodes can use the same file.
-// The syntax is the same as in the arguments of a container.
+// The variables in targets have the same syntax as variables in the arguments of a container.
 type Node struct {
 	Name    string
 	Address netip.Addr // address of the node; the zero address if unknown

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Result is the result of an attempt or of a stage. The set is closed.
+// Result is the result of an attempt or of a stage. Only the constants of this type are possible results.
 type Result string
 
 // Values of Result.
@@ -82,7 +82,7 @@ type statusError int
 func (e statusError) Error() string { return fmt.Sprintf("response status %d", int(e)) }
 
 // classify derives the result from the error and the stage in which the attempt ended. The argument "in" is the result
-// for a failure in this stage. The argument is empty if no stage was open.
+// for a failure in this stage. The argument "in" is empty if no stage was open.
 func classify(err error, in Result) Result {
 	var status statusError
 	var slow interface{ Timeout() bool }

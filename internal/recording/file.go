@@ -10,7 +10,8 @@ import (
 )
 
 const (
-	// MaxFile is the maximum size of a file in bytes. A recorder stops before a line that would exceed this size.
+	// MaxFile is the maximum size of a file in bytes. A recorder stops writing to the file before a line that would
+	// exceed this size.
 	MaxFile = 256 << 20
 	// fileBuffer is the size of the write buffer in bytes. The recorder writes the buffer earlier if no observation
 	// waits.

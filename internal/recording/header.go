@@ -15,7 +15,8 @@ type Header struct {
 	Terminations bool           // true if the agent followed terminations
 }
 
-// header is the first line of a recording. A later header means that an agent restarted and continued in this file.
+// header is the first line of a recording. Each later header in the file means that the agent restarted and continued
+// the recording.
 type header struct {
 	Version      int       `json:"version"`
 	Agent        string    `json:"agent,omitzero"`   // version of the agent that made the recording

@@ -14,7 +14,7 @@ const (
 )
 
 // checkInstants checks every time in a value. checkInstants does not change the value, so other goroutines can read
-// it. The zero time means absent.
+// it. The zero time means that the value is absent.
 func checkInstants(value any) error { return checkValue(reflect.ValueOf(value), false) }
 
 // setUTC checks all timestamps in the value behind a pointer, and converts them to UTC.

@@ -47,7 +47,8 @@ func (n *node) complete(t *timeline.Timeline) {
 // arrival. Timelines are in the order of timeline.Sorted.
 //
 // A restarted agent continues with the evidence of the previous agent. After a read error, Replay also returns the
-// timelines of the observations before the error. The error wraps ErrTruncated if only the end is missing.
+// timelines of the observations before the error. The error wraps ErrTruncated if only the end of the recording is
+// missing.
 func Replay(r *Reader) ([]timeline.Timeline, error) {
 	pods, started := map[string]*replayed{}, map[string]bool{}
 	var node node
@@ -98,7 +99,7 @@ func (p *replayed) follow(o timeline.Observation) {
 }
 
 func (p *replayed) observe(o timeline.Observation, now time.Time, node *node) {
-	p.settle(now, node) // the start-up can settle by time alone, before this observation
+	p.settle(now, node) // the start-up can settle because time has passed, before this observation
 	if p.evidence == nil {
 		return
 	}

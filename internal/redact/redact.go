@@ -1,6 +1,6 @@
 // Package redact removes credentials from untrusted texts: messages of the kubelet and the runtime, image references,
 // and URLs. The package is pure. Sources redact each text before they pass the text to other packages. The reader of
-// recordings redacts the texts of older agents. So outputs do not have to redact.
+// recordings redacts the texts of older agents. Outputs therefore do not redact texts again.
 package redact
 
 import (
@@ -15,8 +15,8 @@ const Marker = "REDACTED"
 
 const (
 	// maxText is the maximum length in bytes of a searched text. A limit is necessary because the search of 4 KiB
-	// takes up to 8 ms, and an Event's message can be as long as an object. No output shows more than the first and
-	// the last KiB of a text.
+	// takes up to 8 ms, and an Event's message can be as long as an object. Outputs show at most the first KiB and the
+	// last KiB of a text.
 	maxText = 4 << 10
 	// leastSecret is the minimum length of a token in bytes. A shorter word after "Bearer" is not a token.
 	leastSecret = 8
@@ -175,8 +175,8 @@ func userEnd(address string) int {
 	return at
 }
 
-// words lists words after "Bearer" and "Basic" that are not tokens. A parameter of a challenge, such as realm=x, is not
-// a token either.
+// The variable "words" lists words that can follow "Bearer" and "Basic" but are not tokens. For example, a challenge
+// has parameters such as realm=x, which are not tokens.
 var words = []string{
 	"authentication", "authorization", "credentials", "challenge", "realm", "scheme", "token", "tokens",
 	"error", "scope", "service",
@@ -184,7 +184,7 @@ var words = []string{
 
 func withoutToken(found string) string {
 	parts := schemePattern.FindStringSubmatch(found)
-	token, _, _ := strings.Cut(parts[3], "=") // the padding does not count
+	token, _, _ := strings.Cut(parts[3], "=") // without base64 padding
 	switch {
 	case slices.Contains(words, strings.ToLower(token)):
 		return found

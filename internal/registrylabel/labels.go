@@ -1,5 +1,5 @@
-// Package registrylabel limits the number of values of the label registry in metrics. The package is pure. Counters
-// and histograms use Labels, because they count as long as the agent runs. Gauges of pulls in progress use
+// Package registrylabel limits the number of values of the label registry in metrics. The package is pure. Counters and
+// histograms use Labels, because their series exist as long as the agent runs. Gauges of pulls in progress use
 // OfMoment.
 package registrylabel
 
@@ -17,14 +17,13 @@ const (
 	// free for a registry without a confirmed pull, for example a registry that has never answered.
 	maxConfirmed = Max - 1
 	// maxUnconfirmed is the maximum number of labels for registries without a confirmed pull. Only pods and Events
-	// name registries without a confirmed pull. Each namespace can have one of these labels.
+	// name registries without a confirmed pull. Each namespace can have at most one label for such a registry.
 	maxUnconfirmed = Max / 2
 	// maxCandidates is the maximum number of registries whose pulls one table counts. The counts decide which
 	// registries get their own label.
 	maxCandidates = 8 * Max
-	// takeover is a factor. A registry takes the label of the least used registry only if its pulls exceed the pulls of
-	// that registry by more than this factor. So registries with similar use do not take the label from each other
-	// repeatedly.
+	// takeover is a factor. A registry takes the label of the least used registry only if it has more than takeover
+	// times as many pulls. So registries with similar use do not take the label from each other repeatedly.
 	takeover = 2
 	// halveAfter is the number of pulls after which all counts are halved. So recent use counts more than old use.
 	halveAfter = 1024

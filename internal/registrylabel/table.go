@@ -3,8 +3,8 @@ package registrylabel
 import "cmp"
 
 // table counts pulls by registry in bounded memory, with the space-saving algorithm (Metwally et al., 2005). A new
-// registry replaces the registry with the fewest pulls. The count of the new registry starts at the replaced count.
-// So the new count can be too large by the replaced count.
+// registry replaces the registry with the fewest pulls. The count of the new registry starts at the count of the
+// replaced registry. Therefore, the new count can be too large by the replaced count.
 type table struct {
 	counted map[string]*count
 	pulls   int // pulls since the counts were halved
@@ -12,7 +12,7 @@ type table struct {
 
 type count struct {
 	pulls, tooMany int // count, and the maximum part of this count that belongs to other registries
-	most           int // value of the field pulls after the latest pull that counted in full
+	most           int // value of the field "pulls" after the latest pull that counted in full
 	own            bool
 	namespace      string // namespace of the pod that gave an unconfirmed registry its label
 }

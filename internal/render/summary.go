@@ -7,8 +7,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/api"
 )
 
-// LongestPhase returns the longest phase of a record. If several phases have this length, LongestPhase returns the
-// first of them.
+// LongestPhase returns the longest phase of a record. If several phases are equally long, LongestPhase returns the
+// first of these phases.
 func LongestPhase(record api.Record) (api.PhaseRecord, bool) {
 	var longest api.PhaseRecord
 	found := false

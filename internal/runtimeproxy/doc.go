@@ -4,6 +4,6 @@
 // package refuses every other call before the call reaches the runtime.
 //
 // The caller runs a Proxy on one goroutine. The Proxy keeps no state of the runtime. For each call, the package
-// forwards one request, and then the messages of the response in order. Package cri encodes the request again. The
-// package opens no network connections and reads no files.
+// forwards one request, and then the messages of the response in order. Package cri decodes each request, and encodes
+// the allowed part of the request again. The package opens no network connections and reads no files.
 package runtimeproxy

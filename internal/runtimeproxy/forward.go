@@ -16,8 +16,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/cri"
 )
 
-// namespaceHeader selects one of containerd's namespaces. Kubernetes uses one namespace. The agent must not access
-// other namespaces, such as Docker's.
+// namespaceHeader selects one of containerd's namespaces. Kubernetes uses only one of these namespaces. The agent must
+// not access other namespaces, such as Docker's.
 const (
 	namespaceHeader     = "containerd-namespace"
 	kubernetesNamespace = "k8s.io"

@@ -20,10 +20,10 @@ const (
 	// maxAnswer is the maximum size in bytes of one message of a response. The agent's own client has the same
 	// limit.
 	maxAnswer = 16 << 20
-	// maxCalls is the maximum number of concurrent calls to the runtime. The agent makes at most four: two queries,
-	// a heartbeat, and a list of downloads.
+	// maxCalls is the maximum number of concurrent calls to the runtime. The agent makes at most four concurrent calls:
+	// two queries, a heartbeat, and a list of downloads.
 	maxCalls = 8
-	// maxWaiting is the maximum number of calls of one connection that wait in the proxy. More calls wait in the
+	// maxWaiting is the maximum number of calls of one connection that wait in the proxy. Further calls wait in the
 	// client.
 	maxWaiting = 64
 	// maxConnections is the maximum number of clients: the agent, and commands that run in its pod.
@@ -57,8 +57,8 @@ type Proxy struct {
 	refused  refusedCalls
 }
 
-// Listen creates a proxy that listens but does not serve yet. The runtime does not have to run. The caller must
-// call Run.
+// Listen creates a proxy that listens but does not serve yet. The runtime does not have to run at this time. The caller
+// must call Run.
 func Listen(config Config) (*Proxy, error) {
 	p := &Proxy{config: config, calls: semaphore.NewWeighted(maxCalls), refused: refusedCalls{logger: config.Logger}}
 	var err error

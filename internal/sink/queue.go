@@ -32,7 +32,7 @@ type Queue[T any] struct {
 	config  Config
 	sent    prometheus.Counter
 	dropped prometheus.Counter
-	items   chan *T // queue of pointers, so that an empty queue is small; only holders of mu send
+	items   chan *T // queue of pointers, so that an empty queue is small; only goroutines that hold mu send
 
 	mu    sync.Mutex
 	ended bool
@@ -49,8 +49,7 @@ func NewQueue[T any](config Config) *Queue[T] {
 // ErrFull, or ErrEnded after Run has returned. Offer never waits.
 func (q *Queue[T]) Offer(item T) error { return q.OfferLeaving(item, 0) }
 
-// OfferLeaving queues a less important item, like Offer. OfferLeaving leaves the given number of places free for
-// other items.
+// OfferLeaving works like Offer, but leaves the given number of places free for more important items.
 func (q *Queue[T]) OfferLeaving(item T, places int) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -62,7 +61,7 @@ func (q *Queue[T]) OfferLeaving(item T, places int) error {
 		q.dropped.Inc()
 		return ErrFull
 	}
-	kept := item // so that only this copy moves to the heap
+	kept := item // a copy, so that the argument does not move to the heap
 	q.items <- &kept
 	return nil
 }

@@ -11,7 +11,8 @@ import (
 )
 
 // JSON returns a value as indented JSON with a line break at the end. JSON escapes every character for which Inert
-// returns false, so that the text is harmless on a terminal. Programs that parse the JSON read the same value.
+// returns false, so that the text is harmless on a terminal. Programs that parse the JSON still read the original
+// value.
 func JSON(value any) (string, error) {
 	data, err := encode(value)
 	if err != nil {
@@ -53,8 +54,8 @@ func escape(text string, as func(rune) string) string {
 	return out.String()
 }
 
-// YAML returns a value as YAML, with the field names and the field order of JSON. YAML escapes characters that
-// reverse text. YAML libraries print these characters unchanged.
+// YAML returns a value as YAML, with the field names and the field order of JSON. YAML escapes characters that reverse
+// text, because YAML libraries print such characters unchanged.
 func YAML(value any) (string, error) {
 	data, err := encode(value)
 	if err != nil {

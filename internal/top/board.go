@@ -13,9 +13,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Limits on the content of a Board. At 2*maxOver completed start-ups, the Board forgets the oldest and keeps maxOver.
-// If more than maxStarting start-ups are in progress, the Board drops the further start-ups, and the headline reports
-// that some are not shown.
+// Limits on the content of a Board. When a Board has 2*maxOver completed start-ups, it keeps only the latest maxOver.
+// If more than maxStarting start-ups are in progress, the Board drops all further start-ups, and the headline reports
+// that not all start-ups are shown.
 const (
 	maxOver     = 500
 	maxStarting = 5000
@@ -111,8 +111,8 @@ func (b *Board) Leave(name string) {
 	}
 }
 
-// Lose records that no data arrives from an agent, and the error that is the reason. The agent's data stays on the
-// board, and the board shows the age of the data.
+// Lose marks an agent from which no data arrives, and stores the error that is the reason. The agent's data stays on
+// the board, and the board shows the age of the data.
 func (b *Board) Lose(name string, err error, now time.Time) {
 	a := b.agents[name]
 	if a == nil {

@@ -11,8 +11,8 @@ import (
 
 // Trace is a start-up in the Trace Event Format, as a JSON object for Perfetto and chrome://tracing
 // (https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU). The times in a Trace count
-// from the creation of the pod, because readers use float64. A float64 cannot represent microseconds since 1970 to
-// the nanosecond.
+// from the creation of the pod, because programs that read a Trace use float64. A float64 cannot represent microseconds
+// since 1970 to the nanosecond.
 type Trace struct {
 	Events    []Event           `json:"traceEvents"`
 	Unit      string            `json:"displayTimeUnit"`

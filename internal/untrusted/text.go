@@ -45,7 +45,8 @@ const ellipsis = "…"
 
 // Message converts a message to valid UTF-8 of at most MaxMessage bytes. Message removes the middle of a longer
 // message, because the message begins with its subject and ends with the reason. In the middle, the runtime repeats
-// the image reference. Quoted text stays quoted.
+// the image reference. If the removed part contains one of two quotation marks, Message keeps the quotation marks
+// balanced.
 func Message(message string) string {
 	message = strings.ToValidUTF8(message, "\uFFFD")
 	if len(message) <= MaxMessage {

@@ -2,5 +2,5 @@
 // objects. The package is off unless a flag enables it.
 //
 // Package podwatch calls this package for each change of a pod. Package eventwatch calls this package for each
-// Event. These two packages call from their own goroutines.
+// Event. Both packages call this package from their own goroutines.
 package watchdelay

@@ -22,8 +22,8 @@ type LivePullRecord struct {
 	Namespace string `json:"namespace,omitempty"`
 	Pod       string `json:"pod,omitempty"`
 	Container string `json:"container,omitempty"`
-	// Kind is the kind of the container. Restart is true if the container has run before. Then the pull belongs to no
-	// start-up.
+	// Kind is the kind of the container. Restart is true if the container has run before. The pull of a restarted
+	// container belongs to no start-up.
 	Kind    timeline.ContainerKind `json:"kind,omitempty"`
 	Restart bool                   `json:"restart,omitempty"`
 

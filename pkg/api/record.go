@@ -20,14 +20,14 @@ type Record struct {
 	State     timeline.State `json:"state"`
 	// Reason is the reason for a failure, e.g. Evicted or StartError, or the reason why a container waits.
 	Reason string `json:"reason,omitempty"`
-	// Partial is true if another record of the start-up will follow. Either the start-up is in progress, or late
-	// evidence can still arrive.
+	// Partial is true if another record of the start-up will follow. A partial record means that the start-up is in
+	// progress, or that late evidence can still arrive.
 	Partial bool `json:"partial,omitempty"`
 
 	CreatedAt Instant `json:"created_at"`
 	SettledAt Instant `json:"settled_at,omitzero"`
-	// GoneAt is the time when the agent learned that the object was removed. The API still returns the record for
-	// some time.
+	// GoneAt is the time when the agent learned that the object was removed. The API returns the record for some time
+	// after the removal of the object.
 	GoneAt     Instant `json:"gone_at,omitzero"`
 	Total      Seconds `json:"total_seconds"` // current age of the pod while the pod is starting
 	TotalError Seconds `json:"total_error_seconds"`
@@ -35,7 +35,7 @@ type Record struct {
 	// Reconstructed is true if the start-up was over before the agent started. See timeline.Timeline.
 	Reconstructed bool `json:"reconstructed,omitempty"`
 
-	Phases     []PhaseRecord     `json:"phases"` // the sum of their seconds equals total_seconds exactly
+	Phases     []PhaseRecord     `json:"phases"` // the seconds of all phases add up to exactly total_seconds
 	Pulls      []PullRecord      `json:"pulls"`
 	Milestones []MilestoneRecord `json:"milestones"`
 	Conflicts  []ConflictRecord  `json:"conflicts"`
@@ -115,7 +115,7 @@ type PullRecord struct {
 	// DownloadedAt is the time when the last byte arrived. DownloadedAt is absent if unknown.
 	DownloadedAt Instant  `json:"downloaded_at,omitzero"`
 	FinishedAt   Instant  `json:"finished_at,omitzero"`
-	Queue        *Seconds `json:"queue_seconds,omitempty"` // Queue, Pull and Error are nil if not timed
+	Queue        *Seconds `json:"queue_seconds,omitempty"` // Queue, Pull and Error are nil if unknown
 	Pull         *Seconds `json:"pull_seconds,omitempty"`
 	// For a failed pull, Error is the error of the duration between RequestedAt and FinishedAt.
 	Error     *Seconds `json:"error_seconds,omitempty"`

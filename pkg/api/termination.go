@@ -27,7 +27,7 @@ type StopRecord struct {
 	Kind        timeline.ContainerKind `json:"kind"`
 	How         timeline.How           `json:"how"`
 	StoppedAt   Instant                `json:"stopped_at,omitzero"`
-	Used        *Seconds               `json:"grace_used_seconds,omitempty"` // Used and Error are nil if not timed
+	Used        *Seconds               `json:"grace_used_seconds,omitempty"` // Used and Error are nil if unknown
 	Error       *Seconds               `json:"error_seconds,omitempty"`
 	ExitCode    *int                   `json:"exit_code,omitempty"`
 	Signal      int                    `json:"signal,omitempty"` // the signal that the exit code represents

@@ -85,7 +85,7 @@ func (c Client) Pod(ctx context.Context, namespace, name string) (api.Record, er
 	return record, err
 }
 
-// Pods returns start-ups in order of namespace and name. Pods requests one page after the other, and stops after
+// Pods returns start-ups in order of namespace and name. Pods fetches the pages one after the other, and stops after
 // the first error.
 func (c Client) Pods(ctx context.Context, filter Filter) iter.Seq2[api.Record, error] {
 	return func(yield func(api.Record, error) bool) {
