@@ -48,7 +48,7 @@ type experience struct {
 	fallback      string // failure of the proxy that caused the first port-forward; empty without such a failure
 }
 
-// Unreached is the error of a request that reached no agent, neither over the proxy nor over a port-forward.
+// Unreached is the error of a request that failed over the proxy and also over a port-forward.
 type Unreached struct{ Proxy, Forward error }
 
 // Error implements error.

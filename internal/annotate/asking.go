@@ -30,8 +30,8 @@ type asking struct {
 	owned map[string]string
 }
 
-// read returns the annotations that a pod requests and does not have yet. The second result is false if no requested
-// annotation is missing or if the pod is being deleted.
+// read returns the annotations that a pod requests and does not have yet. The second result is false if the pod has all
+// requested annotations, or if the pod is being deleted.
 func read(pod *corev1.Pod) (asking, bool) {
 	has := func(name string) bool { _, ok := pod.Annotations[name]; return ok }
 	a := asking{

@@ -17,7 +17,7 @@ const (
 	// Forbidden is an annotation that the policy never allows an agent to write. The agent requests this annotation
 	// only in a dry run.
 	Forbidden = "podlapse.dev/policy-must-refuse-this"
-	// provenFor is the time for which a refusal proves the policy. After this time, the agent tests the policy again,
+	// provenFor is the time for which a refusal proves the policy. After provenFor, the agent tests the policy again,
 	// because an administrator can remove the policy.
 	provenFor = 10 * time.Minute
 	// policyWords is part of the API server's message when a policy refuses a request

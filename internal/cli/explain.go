@@ -203,8 +203,8 @@ func (a agentQuery) ofWorkload(ctx context.Context, r resource) ([]api.Record, [
 }
 
 // The method "record" returns the latest start-up of a pod from the agent of the pod's node. If the API server does not
-// know the pod, or does not allow the user to get the pod, the method queries all agents. In this case, the method also
-// returns the errors of agents that did not answer.
+// know the pod, or does not allow the user to get the pod, the method queries all agents. If the method queries all
+// agents, it also returns the errors of agents that did not answer.
 func (a agentQuery) record(ctx context.Context, pod resource) (api.Record, []error, error) {
 	node, bound := a.target.node, "" // bound is the pod's node, according to the API server
 	if a.cluster != nil && node == "" {

@@ -145,7 +145,7 @@ func (s *pageServer) probe(ctx context.Context) error {
 	return response.Body.Close()
 }
 
-// serve forwards connections until ctx is done. Then serve closes all connections and returns.
+// serve forwards connections until ctx is done. Before serve returns, it closes all connections.
 func (s *pageServer) serve(ctx context.Context, listener net.Listener) error {
 	var connections sync.WaitGroup
 	defer connections.Wait()

@@ -106,8 +106,8 @@ func apiServerRemedy(err error, refused *client.Refusal, namespace string) error
 	return err
 }
 
-// unreachedRemedy adds a remedy to the error of an agent that the command reached neither over the API server's proxy
-// nor over a port-forward.
+// unreachedRemedy adds a remedy to the error of an agent that the command could not reach over the API server's proxy
+// or over a port-forward.
 func unreachedRemedy(err error, unreached *agents.Unreached, namespace string) error {
 	var refused *client.Refusal
 	if errors.As(unreached.Forward, &refused) && refused.Status == http.StatusForbidden {

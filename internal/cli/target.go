@@ -90,8 +90,8 @@ type agentAccess struct {
 }
 
 // open prepares the queries, but does not connect. With --server, open selects the agent at the URL in --server.
-// Otherwise, open selects the cluster of the kubeconfig. Without a kubeconfig, and without the flags --kubeconfig,
-// --context, --node and --as, the program podlapse-agent selects the agent on this machine.
+// Without --server, open selects the cluster of the kubeconfig. Without a kubeconfig, and without the flags
+// --kubeconfig, --context, --node and --as, the program podlapse-agent selects the agent on this machine.
 func (t target) open(program string, getenv func(string) string) (agentAccess, error) {
 	files := t.kubeconfigs(getenv)
 	named := t.kubeconfig+t.context+t.node+t.as != ""
@@ -198,6 +198,6 @@ func (r agentAccess) agents(ctx context.Context, node string) ([]agents.Agent, e
 	return r.cluster.Agents(ctx, node)
 }
 
-// manyNodes reports whether the answers can come from more than one node. In this case, tables have a column for the
-// node.
+// manyNodes reports whether the answers can come from more than one node. If manyNodes returns true, tables have a
+// column for the node.
 func (r agentAccess) manyNodes() bool { return r.direct == nil && r.target.node == "" }

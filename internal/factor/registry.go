@@ -56,7 +56,7 @@ type Registry struct {
 }
 
 // NeedsPast reports whether a comparison requires pulls from before the window, because a node has too few pulls from
-// other registries. In this case, the caller must call AddPast for each node.
+// other registries. If NeedsPast returns true, the caller must call AddPast for each node.
 func (f *Fleet) NeedsPast() bool {
 	for _, n := range f.nodes {
 		all := n.allPulls()

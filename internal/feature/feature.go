@@ -73,8 +73,8 @@ type Hooks struct {
 // Component is a running part of a feature.
 type Component struct {
 	Name string // used in error messages
-	// Last is true if the component stops together with the sinks of start-ups. Other components stop earlier,
-	// together with the sources.
+	// Last is true if the component stops together with the sinks of start-ups. If Last is false, the component stops
+	// earlier, together with the sources.
 	Last bool
 	Run  func(ctx context.Context) error // blocks until ctx is done
 }
@@ -93,5 +93,5 @@ type Finding struct {
 	Subject string
 	Failed  bool
 	Detail  string
-	Remedy  string // empty unless Failed is true
+	Remedy  string // empty if Failed is false
 }

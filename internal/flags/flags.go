@@ -24,7 +24,7 @@ type Flag struct {
 	// Many is true if a user can give the flag several times. The function Set then receives all values, one per
 	// line.
 	Many bool
-	// Set validates and stores the value. Its error lists the valid values.
+	// Set validates and stores the value. The error of Set lists the valid values.
 	Set func(value string) error
 	// Suggest lists values for shell completion. Suggest is nil if Value already lists all values or if the values
 	// are unknown.
@@ -50,7 +50,7 @@ type givenValue struct {
 
 // Parse sets every flag from the arguments. For a missing flag, Parse uses the environment variable, and then the
 // default. Parse returns the arguments that are not flags. If the arguments request help, the error is ErrHelp.
-// Otherwise, the error reports every problem with the name of the flag.
+// Any other error reports every problem with the name of the flag.
 func (t Table) Parse(args []string, getenv func(string) string, maxArguments int) ([]string, error) {
 	parsed, rest, problems := t.parse(args, maxArguments > 0)
 	for _, problem := range problems {

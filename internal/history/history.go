@@ -16,7 +16,7 @@ import (
 
 // Config configures a History.
 type Config struct {
-	Pods       int                   // maximum number of pods; 0 keeps no pods
+	Pods       int                   // maximum number of pods; 0 means that the history keeps no pods
 	Bytes      int                   // maximum total size of all entries (Entry.size)
 	Now        func() time.Time      // clock for the time of a pod's deletion
 	Registerer prometheus.Registerer // registers the metrics

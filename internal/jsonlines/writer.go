@@ -66,8 +66,8 @@ type Config struct {
 	Registerer prometheus.Registerer // registers the metrics of the sink "records"
 	Logger     *zap.Logger
 	// Done receives each completed start-up after the Writer has written or dropped its lines. Done receives no
-	// terminations. Done does not receive start-ups that Run leaves unwritten when it stops, because the agent can
-	// write these start-ups after its restart. Offer and Run call Done. Done must not block.
+	// terminations. If Run stops before it writes a start-up, Done does not receive this start-up, because the agent
+	// can write it after a restart. Offer and Run call Done. Done must not block.
 	Done func(timeline.Timeline)
 }
 

@@ -54,7 +54,7 @@ const (
 	maxClients  = 1024
 )
 
-// authorizedFor is the time for which a token stays in Reviewer.authorized. This time is longer than a scrape
+// authorizedFor is the time for which a token stays in Reviewer.authorized. authorizedFor is longer than a scrape
 // interval.
 const authorizedFor = time.Hour
 

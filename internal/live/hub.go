@@ -26,7 +26,8 @@ import (
 )
 
 const (
-	// flushEvery is the minimum time between two flushes. So viewers receive each pod at most twice per second.
+	// flushEvery is the minimum time between two flushes. With this limit, viewers receive each pod at most twice per
+	// second.
 	flushEvery = 500 * time.Millisecond
 	// pullsEvery is the minimum time between two queries of the pulls in progress if a changed pod waits for a pull, or
 	// if the last query found pulls.
@@ -34,8 +35,8 @@ const (
 	// othersEvery replaces pullsEvery if no changed pod waits for a pull and the last query found no pulls. The queries
 	// then find, for example, pulls by other clients of the runtime.
 	othersEvery = 10 * time.Second
-	// restFactor times the duration of a flush or a query is the minimum pause after this flush or query. So flushes
-	// and queries take at most 2 % of a core.
+	// restFactor times the duration of a flush or a query is the minimum pause after this flush or query. With this
+	// pause, flushes and queries use at most 2 % of a core.
 	restFactor = 50
 	// lingering is the time for which the Hub still logs changes after the last viewer disconnected. A viewer that
 	// reconnects within this time can resume.
@@ -44,8 +45,8 @@ const (
 	maxViewers = 32
 	// maxBytes is the maximum size of the log in bytes.
 	maxBytes = 2 << 20
-	// maxBatch is the maximum number of events that Viewer.Next returns. So a blocked viewer holds at most maxBatch
-	// events that the log has dropped.
+	// maxBatch is the maximum number of events that Viewer.Next returns. With this limit, a blocked viewer keeps at
+	// most maxBatch dropped events of the log in memory.
 	maxBatch = 64
 )
 

@@ -2,7 +2,7 @@ package live
 
 import "container/list"
 
-// log holds the last event of each subject in the order of arrival. Its size is at most maxBytes.
+// log holds the last event of each subject in the order of arrival. The size of the log is at most maxBytes.
 type log struct {
 	order  *list.List               // list of *Event, oldest first
 	latest map[string]*list.Element // elements of order, by subject

@@ -24,8 +24,7 @@ type waitingPull struct {
 const buckets = 64
 
 // bucketOf returns the group of a pod's workload, or of the pod if it has no owner. A workload has the same group on
-// all nodes. So the number of groups in the cluster is at most the number of workloads, even if a workload has many
-// pods.
+// all nodes. Therefore, the cluster has at most as many groups as workloads, even if a workload has many pods.
 func bucketOf(t timeline.Timeline) int {
 	owner := t.Owner
 	if owner.Name == "" {

@@ -39,7 +39,7 @@ type Server struct {
 	hang     bool
 	slowList string // namespace whose lists get no answer
 	noStream bool
-	expire   *time.Duration // wait before each watch gets status 410; nil for no status
+	expire   *time.Duration // time until each watch receives status 410; nil if watches never receive it
 	slow     time.Duration  // wait before each existing object in a watch's response
 	requests []string
 	allow    func(Attempt) bool

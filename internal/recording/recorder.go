@@ -64,9 +64,9 @@ func (r *Recorder) Observe(o timeline.Observation) {
 	_ = r.queue.Offer(o) // a drop leaves a gap, which is better than a slow source
 }
 
-// Run records until ctx is done. Then Run records queued observations for a short time. If a write to the file
-// fails, Run reports the failure once, closes the file, and continues in memory. Run returns an error if queued
-// observations were not recorded.
+// Run records until ctx is done. After ctx is done, Run still records queued observations for a short time. If a write
+// to the file fails, Run reports the failure once, closes the file, and continues in memory. Run returns an error if
+// queued observations were not recorded.
 func (r *Recorder) Run(ctx context.Context) error {
 	r.begin()
 	for _, o := range r.config.Before {

@@ -23,9 +23,11 @@ const (
 	// registries get their own label.
 	maxCandidates = 8 * Max
 	// takeover is a factor. A registry takes the label of the least used registry only if it has more than takeover
-	// times as many pulls. So registries with similar use do not take the label from each other repeatedly.
+	// times as many pulls. With this factor, registries with similar use do not take the label from each other
+	// repeatedly.
 	takeover = 2
-	// halveAfter is the number of pulls after which all counts are halved. So recent use counts more than old use.
+	// halveAfter is the number of pulls after which all counts are halved. With halved counts, recent use has more
+	// weight than old use.
 	halveAfter = 1024
 )
 
@@ -43,9 +45,9 @@ const ReasonHelp = " reason=\"unconfirmed\": Events report the failure, but the 
 // value "other" keep this label value. The caller must delete the series of a registry that loses its label, because
 // a counter must never decrease. Labels is not safe for concurrent use.
 //
-// A pod can name any host, and an Event can claim that an image came from this host. So registries with a confirmed
-// pull compete only with each other, and they can take a label from a registry without a confirmed pull. Registries
-// without a confirmed pull compete for the remaining labels.
+// A pod can name any host, and an Event can claim that an image came from this host. Therefore, registries with a
+// confirmed pull compete only with each other, and can take a label from a registry without a confirmed pull.
+// Registries without a confirmed pull compete for the remaining labels.
 type Labels struct {
 	confirmed, unconfirmed *table
 }

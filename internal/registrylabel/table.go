@@ -23,8 +23,8 @@ func newTable() *table {
 	return &table{counted: make(map[string]*count, maxCandidates)}
 }
 
-// count counts one pull. If the argument "full" is false, the pull can only restore a count that halving has reduced.
-// This rule is necessary because a user can cause any number of failed pulls.
+// The method "count" counts one pull. If the argument "full" is false, the pull can only restore a count that halving
+// has reduced. The argument "full" is necessary because a user can cause any number of failed pulls.
 func (t *table) count(registry string, full bool) *count {
 	if t.pulls++; t.pulls == halveAfter {
 		t.pulls = 0

@@ -27,7 +27,8 @@ func LivePullText(pull api.LivePullRecord) string {
 	return text
 }
 
-// LivePullFromText returns the progress of a pull in progress, and the registry unless all content has arrived.
+// LivePullFromText returns the progress of a pull in progress. The text includes the registry until all content has
+// arrived.
 func LivePullFromText(pull api.LivePullRecord) string {
 	registry := terminal.Clean(pull.Registry)
 	switch pull.State {

@@ -100,8 +100,8 @@ func Listen(config Config) (*Proxy, error) {
 	return p, nil
 }
 
-// Run serves until ctx is done. Then Run still serves its clients until they have disconnected, for at most 6 s.
-// Run returns an error only if it cannot continue. Run removes the socket. The caller can call Run only once.
+// Run serves until ctx is done. After ctx is done, Run still serves its clients until they have disconnected, for at
+// most 6 s. Run returns an error only if it cannot continue. Run removes the socket. The caller can call Run only once.
 func (p *Proxy) Run(ctx context.Context) error {
 	defer p.runtime.Close()
 	defer p.refused.sum()

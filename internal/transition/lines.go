@@ -122,8 +122,8 @@ func imagePullOf(t timeline.Timeline, container string) *ImagePull {
 	return r
 }
 
-// durationBetween returns the duration between two times. durationBetween returns nil if a time is unknown, or if
-// conflicting evidence leaves the times out of order.
+// durationBetween returns the duration between two times. durationBetween returns nil if a time is unknown, or if the
+// times are out of order because of conflicting evidence.
 func durationBetween(from, to time.Time) *api.Seconds {
 	if from.IsZero() || to.IsZero() || to.Before(from) {
 		return nil

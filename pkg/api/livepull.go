@@ -17,8 +17,8 @@ const (
 
 // LivePullRecord is one pull in progress.
 type LivePullRecord struct {
-	// Namespace, Pod and Container identify the container that requested the pull. These fields are absent if no pod
-	// of the node requested the pull.
+	// Namespace, Pod and Container identify the container that requested the pull. Namespace, Pod and Container are
+	// absent if no pod of the node requested the pull.
 	Namespace string `json:"namespace,omitempty"`
 	Pod       string `json:"pod,omitempty"`
 	Container string `json:"container,omitempty"`

@@ -56,7 +56,7 @@ type Record struct {
 	Termination *TerminationRecord `json:"termination,omitempty"`
 }
 
-// SkewRecord is the difference between the control plane's clock and the node's clock. Both values are positive if
+// SkewRecord is the difference between the control plane's clock and the node's clock. Least and Most are positive if
 // the control plane's clock is ahead.
 type SkewRecord struct {
 	Least Seconds `json:"least_seconds"`

@@ -43,8 +43,8 @@ type Refusal struct {
 	// Requests is the authentication scheme that the server requires: WantsToken, WantsPassword, or another scheme.
 	// Requests is empty if the server requires no authentication.
 	Requests string
-	// Kubernetes is true if the response comes from the API server and not from the agent. In this case, the request
-	// went through the API server's proxy, and Word is the reason in the API server's Status object.
+	// Kubernetes is true if the response comes from the API server and not from the agent. If Kubernetes is true, the
+	// request went through the API server's proxy, and Word is the reason in the API server's Status object.
 	Kubernetes bool
 }
 

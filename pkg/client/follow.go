@@ -50,8 +50,8 @@ type Event struct {
 
 // Follow passes the current start-ups and then all changes to the function "handle", one event at a time. Follow
 // returns if ctx ends, if the function returns an error, or if the agent refuses the stream permanently. After a broken
-// connection, Follow passes KindBroken and opens a new connection. Then Follow resumes the stream, or starts again with
-// KindReset. Follow skips events of unknown kinds.
+// connection, Follow passes KindBroken and opens a new connection. On the new connection, Follow resumes the stream, or
+// starts again with KindReset. Follow skips events of unknown kinds.
 func (c Client) Follow(ctx context.Context, filter Filter, handle func(Event) error) error {
 	filter.Gone = nil
 	f := follower{client: c, filter: filter, handle: handle}
@@ -135,7 +135,7 @@ func (f *follower) connect(ctx context.Context) error {
 	}
 }
 
-// causeOf returns errSilent if the silence limit closed the connection. Otherwise, causeOf returns err.
+// causeOf returns errSilent if the silence limit closed the connection. In all other cases, causeOf returns err.
 func causeOf(ctx context.Context, err error) error {
 	if errors.Is(context.Cause(ctx), errSilent) {
 		return errSilent

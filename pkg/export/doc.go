@@ -3,5 +3,5 @@
 // values.
 //
 // Package reconcile passes each settled timeline to Metrics.Observe on reconcile's only goroutine. Metrics.Observe
-// does not block. The other collectors read their data at each scrape.
+// does not block. Unlike Metrics, the collectors of this package read their data at each scrape.
 package export

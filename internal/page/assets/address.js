@@ -1,4 +1,4 @@
-// The address of a view is in the URL's fragment. So the address works behind every proxy, and no server receives the address.
+// The address of a view is in the URL's fragment. An address in the fragment works behind every proxy, and no server receives it.
 
 const views = ['startups', 'workloads', 'images', 'pulls', 'registries', 'node', 'quality', 'compare'];
 

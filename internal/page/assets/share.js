@@ -4,7 +4,7 @@ import { element, mark, write } from './dom.js';
 
 const kinds = { Deployment: 'deploy', StatefulSet: 'sts', DaemonSet: 'ds', ReplicaSet: 'rs', Job: 'job', CronJob: 'cronjob' };
 
-// Readers paste commands into a shell. So commands contain only names that Kubernetes allows.
+// Commands contain only names that Kubernetes allows, because readers paste commands into a shell.
 const legal = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
 
 export function explainPod(namespace, name) {
