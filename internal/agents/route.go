@@ -124,7 +124,7 @@ type attempt struct {
 	response *http.Response // nil without a response
 	err      error          // error of the request; an error response is a *client.Refusal
 	reached  bool           // the agent responded, and accepts requests over this way
-	final    bool           // a request over the other way would fail too
+	final    bool           // a request over the second way would also fail
 	local    bool           // the agent accepts only loopback clients
 }
 

@@ -57,7 +57,7 @@ type Command struct {
 	Summary string
 	Group   string // heading above the command in the help; empty for the heading otherCommands
 	// Usage is the form of the arguments. The command's help shows Usage, then Description, then Examples. Commands
-	// that pass their own help to Call.Parse leave these fields empty.
+	// that pass their own help to Call.Parse leave Usage, Description and Examples empty.
 	Usage, Description string
 	Examples           []Example
 	// Run runs the command and returns the exit code. All goroutines of the command have ended when Run returns.

@@ -107,7 +107,7 @@ func (l Layers) sourceLabels() map[string]string {
 func encode(value any) []byte {
 	data, err := json.Marshal(value)
 	if err != nil {
-		panic(err) // json.Marshal never fails for a value of these types
+		panic(err) // json.Marshal never fails for manifests, indexes and configs
 	}
 	return data
 }

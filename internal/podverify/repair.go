@@ -41,8 +41,8 @@ func (v *Verifier) differences(pods watched, list listing) map[string]bool {
 	return open
 }
 
-// The function "missing" reports whether a list contains a pod that the store does not contain. A pod that was deleted
-// after the list also counts, so the caller checks a second list.
+// The function "missing" reports whether a list contains a pod that the store does not contain. The result is also true
+// for a pod that was deleted after the list, so the caller checks a second list.
 func missing(now podwatch.Changes, uid string, list listing) bool {
 	_, listed := list.versions[uid]
 	return listed && !now.Has(uid)

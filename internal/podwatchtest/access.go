@@ -108,8 +108,8 @@ func (s *Server) review(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// identity returns all fields that TokenReview returns for a user. RBAC uses the groups. Webhooks also use the other
-// fields.
+// identity returns all fields that TokenReview returns for a user. RBAC uses the groups of a user, and webhooks also
+// use the other fields.
 func identity(user string) authenticationv1.UserInfo {
 	return authenticationv1.UserInfo{
 		Username: user, UID: "uid of " + user, Groups: []string{"system:authenticated", "group of " + user},

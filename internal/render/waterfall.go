@@ -104,7 +104,7 @@ func writePhases(
 			cause += ", image may still be loading"
 		}
 		if resource, share := (*timeline.Pressure)(phase.Pressure).High(); resource != "" {
-			cause += fmt.Sprintf(", %s pressure %.0f %%", resource, 100*min(share, 1)) // a server can send any share
+			cause += fmt.Sprintf(", %s pressure %.0f %%", resource, 100*min(share, 1)) // a server can send any number
 		}
 		layout.Add(
 			terminal.Clean(names),

@@ -15,7 +15,7 @@ export class Rows {
   #heights;
   #bound = perFrame(() => this.#draw());
 
-  // The host is a positioned element. For each kind of item, `kinds` names the style sheet's property for the height.
+  // The host is a positioned element. `kinds` maps each kind of item to the CSS property with the item's height.
   constructor(host, kinds, make, fill) {
     this.#host = host;
     this.#heights = kinds;
