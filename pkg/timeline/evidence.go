@@ -59,6 +59,7 @@ type Evidence struct {
 	containers     []containerEvidence
 	images         []imageEvidence
 	obstacleEvents []obstacleEvent // obstacles to the sandbox according to the kubelet's Events, in order of time
+	countedEvents  []countedEvent  // at most spamLimit Events
 	messages       []EventMessage  // the earliest kubelet Events, in order of time
 	ignoreMessages bool            // if true, the evidence drops the texts of Events, because no output uses the texts
 	// networkDowns lists the earliest times at which the runtime reported that its network was not ready, in ascending

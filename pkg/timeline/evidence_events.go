@@ -53,6 +53,7 @@ func (e *Evidence) applyEvent(o EventSeen) {
 	if !e.ignoreMessages {
 		e.keepMessage(o)
 	}
+	e.countEvent(o)
 	e.applyObstacle(o)
 	message := imagepull.ParseMessage(o.Reason, o.Message)
 	name := o.Container

@@ -268,7 +268,7 @@ func (f *fold) missingMilestones() (missing, unreported []string) {
 		}
 		for _, s := range c.steps[:lastKnown+1] {
 			switch {
-			case s.optional || f.bounds.find(s.key) != nil:
+			case s.optional || f.bounds.find(s.key) != nil || f.isBeyondEventLimit(s.key):
 			case f.neverReported(s.key):
 				unreported = append(unreported, label(s.key, c.container))
 			default:
@@ -280,6 +280,16 @@ func (f *fold) missingMilestones() (missing, unreported []string) {
 		missing = append(missing, "attempts beyond those kept")
 	}
 	return append(missing, f.missingEvents()...), unreported
+}
+
+// isBeyondEventLimit reports whether only an Event shows a milestone, and the kubelet's client can have dropped the
+// Event. This is usual for a pod that recovers from an outage of a registry. LostEvents lists such an Event.
+func (f *fold) isBeyondEventLimit(k milestoneKey) bool {
+	switch k.milestone {
+	case MilestonePullRequested, MilestonePullStarted, MilestonePullFinished, MilestonePullFailed:
+		return f.e.eventLimitReached()
+	}
+	return false
 }
 
 // missingEvents names each limit of the agent that can have hidden Events about the pod. If the timeline needs no

@@ -127,10 +127,6 @@ func union(lists ...[]Phase) []Phase {
 	return all
 }
 
-// spamLimit is the number of Events about one pod after which the kubelet's client drops further Events. After this
-// limit, the client sends only one Event every five minutes (client-go, tools/record, defaultSpamBurst).
-const spamLimit = 25
-
 // unreportedObstacles returns the obstacles that can have delayed the pod without an Event, because the kubelet
 // reached the limit of Events. unreportedObstacles returns nil if the kubelet did not reach the limit.
 func (f *fold) unreportedObstacles() []Phase {
