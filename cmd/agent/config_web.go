@@ -17,8 +17,8 @@ func (c *config) webTable() flags.Table {
 		{
 			Name: "web-config-file", Variable: "WEB_CONFIG_FILE", Value: "FILE",
 			Help: "file with TLS settings and passwords for the HTTP server, in the format of " +
-				"prometheus/exporter-toolkit. After each change, the agent reads this file again, and also the " +
-				"files that are named in this file",
+				"prometheus/exporter-toolkit. After a change of this file, or of a file that is named in it, the agent " +
+				"uses the new content without a restart",
 			Set: c.setWebConfigFile,
 		},
 		{
@@ -56,7 +56,7 @@ func (c *config) setWebAuth(value string) error {
 		return err
 	case c.webAuth == webAuthKubernetes && c.webAsks.Passwords:
 		return errors.New("\"kubernetes\" cannot be combined with basic_auth_users in --web-config-file, because a " +
-			"request contains either a token or a password: use --web-auth=auto, or remove the passwords")
+			"request cannot contain both a token and a password: use --web-auth=auto, or remove the passwords")
 	case c.webAuth == webAuthAuto && (c.webAsks.Passwords || c.webAsks.Certificates):
 		c.webAuth = webAuthNone
 	case c.webAuth == webAuthAuto:

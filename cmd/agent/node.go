@@ -38,8 +38,8 @@ func (c *config) nodeTable() flags.Table {
 			Name: "addons", Variable: "ADDONS", Value: "NAMESPACE[,NAMESPACE...][:LABELS]",
 			Default: node.DefaultSelector,
 			Help: "pods that --node-health reports as add-ons. These pods are in one of the given namespaces and " +
-				"match the label selector LABELS, in the syntax of kubectl get -l. Without a namespace, all " +
-				"namespaces count. Without LABELS, all pods of the namespaces count",
+				"match the label selector LABELS, in the syntax of kubectl get -l. Without a namespace: " +
+				"pods in all namespaces. Without LABELS: all pods in the given namespaces",
 			Set: func(value string) (err error) { c.node.addons, err = node.ParseSelector(value); return err },
 		},
 		flags.Switch("pressure", "PRESSURE", &c.node.pressure,

@@ -34,7 +34,7 @@ func newOutputs(ctx context.Context, d deps, records io.Writer,
 	if out.lines = newRecords(d, records, handed); out.lines != nil {
 		if discards(records) {
 			d.logger.Warn("the agent discards records, because standard output is closed or is /dev/null: " +
-				"to write no records, use --records=none")
+				"redirect standard output to a file or a pipe, or turn records off with --records=none")
 		}
 		out.settledSinks = append(out.settledSinks, out.lines.Offer)
 	}

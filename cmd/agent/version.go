@@ -58,7 +58,7 @@ func runVersion(_ context.Context, call cli.Call) int {
 		return cli.ExitOK
 	}
 	if len(call.Args) > 0 {
-		return call.FailUsage(fmt.Errorf("unexpected argument %q", call.Args[0]))
+		return call.FailUsage(fmt.Errorf("unexpected argument %q: remove the argument", call.Args[0]))
 	}
 	build := thisBuild()
 	fmt.Fprintf(call.Stdout, "%s %s (revision %s, %s)\n", call.Program.Name, build.version, build.revision,

@@ -139,7 +139,7 @@ func TestTokensExcludePasswords(t *testing.T) {
 	code := run(context.Background(),
 		[]string{"run", "--node-name=a", "--web-config-file", path, "--web-auth=kubernetes"}, environment{}.get,
 		&stdout, &stderr)
-	if code != cli.ExitUsage || !strings.Contains(stderr.String(), "either a token or a password") {
+	if code != cli.ExitUsage || !strings.Contains(stderr.String(), "both a token and a password") {
 		t.Errorf("exit %d, %s", code, stderr.String())
 	}
 }

@@ -63,7 +63,7 @@ func TestFallbackIsReported(t *testing.T) {
 		t,
 		ExitOK,
 		"worker-2",
-		"reached agents over port-forwards, because the API server's proxy to pods did not "+
+		"the command reached agents over port-forwards, because the API server's proxy to pods did not "+
 			"answer within 1s",
 	)
 	if strings.Count(got.stderr, "port-forward") != 1 {

@@ -165,8 +165,8 @@ func uniqueErrors(failed []error) []error {
 // onNode returns the start-ups on one node that match the flags.
 func (a agentQuery) onNode(ctx context.Context, r resource) ([]api.Record, error) {
 	if a.cluster == nil {
-		return nil, errors.New("a node name requires the agents of a cluster: remove --server, or remove " +
-			"the node name to list all pods of the agent")
+		return nil, errors.New("a node name cannot be combined with --server, because --server selects " +
+			"one agent: remove --server, or remove the node name to list all pods of the agent")
 	}
 	if a.target.node != "" && a.target.node != r.name {
 		return nil, fmt.Errorf("%s and --node %s name different nodes: remove one of them", r, a.target.node)
@@ -196,8 +196,8 @@ func (a agentQuery) ofWorkload(ctx context.Context, r resource) ([]api.Record, [
 	case len(records) > 0:
 		return records, failed, nil
 	case len(failed) > 0:
-		return nil, nil, fmt.Errorf("%d agents did not answer, and the other agents know no pod of %s; the first "+
-			"error is: %w", len(failed), r, failed[0])
+		return nil, nil, fmt.Errorf("%d agents did not answer, and the other agents do not know a pod of %s; "+
+			"the first error is: %w", len(failed), r, failed[0])
 	}
 	return nil, nil, unknownWorkload(r)
 }

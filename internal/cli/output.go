@@ -54,7 +54,7 @@ func (o *output) table(formats ...string) flags.Table {
 		{
 			Name: "width", Value: "COLUMNS",
 			Help: "maximum width of a line, 1 to 1023 columns. The command cuts longer lines. The default is the " +
-				"width of the terminal. If the output is not a terminal, lines have any width by default",
+				"width of the terminal. If the output is not a terminal, the default is no limit",
 			Set: func(value string) error {
 				if value == "" {
 					return nil

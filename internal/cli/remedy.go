@@ -24,7 +24,7 @@ func (r agentAccess) withRemedy(err error) error {
 	case errors.Is(err, context.Canceled):
 		return err
 	case errors.Is(err, agents.ErrNoAnswer):
-		return fmt.Errorf("%w\nCheck that kubectl get --raw /readyz reaches the API server. For another cluster, set "+
+		return fmt.Errorf("%w\nCheck that the API server responds: kubectl get --raw /readyz. For another cluster, set "+
 			"--context or --kubeconfig", err)
 	case refused != nil && (refused.Requests == client.WantsToken || refused.Requests == client.WantsPassword) &&
 		r.cluster != nil:
@@ -63,26 +63,26 @@ func (r agentAccess) serverRemedy(err error) error {
 // pod according to the API server, or empty if the user selected the agent.
 func (a agentQuery) unknownOnNode(err error, pod resource, node string) error {
 	if node != "" {
-		return fmt.Errorf("%w\nThe API server knows the pod on node %s, and the agent possibly has not seen the pod "+
-			"yet: repeat the command. If the error remains, check the agent with %s nodes %s", err, node,
+		return fmt.Errorf("%w\nAccording to the API server, the pod is on node %s. The agent of this node possibly has "+
+			"not seen the pod yet: repeat the command. If the error remains, check the agent: %s nodes %s", err, node,
 			a.Program.Name, node)
 	}
-	return fmt.Errorf("%w\nAn agent knows only the pods of its own node: check the name, the namespace (-n) and the "+
-		"node with kubectl get pod %s -n %s -o wide. %s", err, pod.name, pod.namespace, pod.asWorkload())
+	return fmt.Errorf("%w\nAn agent knows only the pods of its own node. Check the pod's name, namespace (-n) and node: "+
+		"kubectl get pod %s -n %s -o wide. %s", err, pod.name, pod.namespace, pod.asWorkload())
 }
 
 // unknownPod returns the error that none of the agents knows a pod.
 func unknownPod(pod resource, asked int) error {
 	return fmt.Errorf("%w: no agent knows the pod %s/%s (agents asked: %d): check the name and the namespace (-n). %s "+
-		"Of the pods that were deleted while the agent ran, an agent remembers only the latest", errUnknownPod,
-		pod.namespace, pod.name, asked, pod.asWorkload())
+		"An agent remembers only the latest pods that were deleted while the agent ran", errUnknownPod, pod.namespace,
+		pod.name, asked, pod.asWorkload())
 }
 
 // unknownWorkload returns the error that none of the agents knows a pod of a workload.
 func unknownWorkload(r resource) error {
-	return fmt.Errorf("%w: no agent knows a pod of %s: check the name and the namespace (-n). Its pods are possibly "+
-		"not bound to a node yet: run kubectl get pods -n %s. Of the deleted pods, an agent remembers only the latest",
-		errUnknownPod, r, r.namespace)
+	return fmt.Errorf("%w: no agent knows a pod of %s: check the name and the namespace (-n). Agents know only pods "+
+		"that are bound to a node: run kubectl get pods -n %s -o wide to see the nodes. An agent remembers only the "+
+		"latest pods that were deleted while the agent ran", errUnknownPod, r, r.namespace)
 }
 
 // asWorkload returns the hint for a user who gave the name of a workload as the name of a pod.
@@ -93,14 +93,14 @@ func (r resource) asWorkload() string {
 func apiServerRemedy(err error, refused *client.Refusal, namespace string) error {
 	switch {
 	case refused.Status == http.StatusUnauthorized:
-		return fmt.Errorf("%w\nThe API server rejects the kubeconfig's credentials: check the credentials with "+
+		return fmt.Errorf("%w\nThe API server rejects the kubeconfig's credentials: check the credentials: "+
 			"kubectl auth whoami", err)
 	case refused.Status == http.StatusForbidden:
 		return fmt.Errorf("%w\nIn namespace %s, the command requires these permissions: list pods, get pods/proxy, "+
 			"get pods/portforward and create pods/portforward. In the namespace of the queried pod, the command "+
 			"requires the permission get pods", err, namespace)
 	case refused.Status >= http.StatusInternalServerError:
-		return fmt.Errorf("%w\nThe API server failed or is overloaded: check the server with kubectl get --raw "+
+		return fmt.Errorf("%w\nThe API server failed or is overloaded: check the server: kubectl get --raw "+
 			"/readyz", err)
 	}
 	return err

@@ -80,7 +80,7 @@ func runReplay(_ context.Context, call Call) int {
 	}
 	timelines, err := replay(rest[0])
 	if errors.Is(err, recording.ErrTruncated) {
-		call.note(fmt.Errorf("%w: replay ignored this line", err))
+		call.note(fmt.Errorf("%w: the command ignored this line", err))
 		err = nil
 	}
 	if err == nil {

@@ -150,7 +150,7 @@ func (t *target) setTokenFile(path string) error {
 		return err
 	}
 	if t.token = strings.TrimSpace(string(text)); t.token == "" || strings.ContainsFunc(t.token, unicode.IsSpace) {
-		return fmt.Errorf("%s does not contain a token: must be one line without spaces", path)
+		return fmt.Errorf("%s does not contain a token: the token must be one line without spaces", path)
 	}
 	return nil
 }

@@ -68,14 +68,14 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 		}),
 		unserved: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_requests_unserved_total",
-			Help: "Pods for whose Events the agent waited in vain. After 5 seconds, no Event watch had delivered an " +
-				"Event of the pod, and none had read all existing Events. The timelines of these pods can lack " +
-				"evidence about image pulls.",
+			Help: "Requests for the Events of a pod that ended without a result after more than 5 seconds. During this " +
+				"time, no Event watch delivered an Event of the pod, or read all existing Events. The timeline of the " +
+				"pod can lack evidence about image pulls.",
 		}),
 		unshared: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_watches_unshared_total",
-			Help: "Namespace-wide Event watches that the agent replaced by Event watches on single pods, because " +
-				"most Events of the namespace were about pods whose Events the agent does not need.",
+			Help: "Event watches on a namespace that the agent replaced by Event watches on single pods, because the " +
+				"agent did not need most Events of the namespace.",
 		}),
 		opened: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_watches_opened_total",
@@ -84,7 +84,7 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 		received: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_events_received_total",
 			Help: "Kubelet Events that the API server sent to the agent. Includes Events that a new watch repeated, " +
-				"and Events about pods whose Events the agent does not need.",
+				"and Events that the agent does not need.",
 		}),
 		open: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "podlapse_event_watches_open", Help: "Event watches that are open now.",

@@ -26,7 +26,7 @@ var parsers = map[string]func(f *Filter, value string, now time.Time) error{
 	},
 	"name": func(f *Filter, value string, _ time.Time) error {
 		if strings.Contains(strings.TrimSuffix(value, "*"), "*") {
-			return fmt.Errorf("must be a pod name, which can have a \"*\" at the end")
+			return fmt.Errorf("must be a pod name, optionally with a \"*\" at the end")
 		}
 		f.Name = value
 		return nil

@@ -10,13 +10,12 @@ func (h *History) register() {
 		}, func() float64 { return float64(h.Stats().Pods) }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "podlapse_history_bytes",
-			Help: "Memory of the agent, in bytes, for the data about the pods in podlapse_history_pods. The limit is " +
+			Help: "Memory in bytes that the agent uses for the pods in podlapse_history_pods. The limit is " +
 				"--history-limit.",
 		}, func() float64 { return float64(h.Stats().Bytes) }),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "podlapse_history_dropped_total", Help: "Deleted pods that the agent removed from its memory, or " +
-				"never added to its memory, because one of two limits was reached: the size in --history-limit, or " +
-				"the fixed maximum of 1000 pods.",
+				"never added, because a limit was reached: the size in --history-limit, or 1000 pods.",
 		}, func() float64 { return float64(h.Stats().Dropped) }),
 	)
 }

@@ -81,7 +81,7 @@ func (c *Client) mayGet(ctx context.Context, user authenticationv1.UserInfo, url
 		review.Spec.Extra[key] = authorizationv1.ExtraValue(values)
 	}
 	if err := c.authorization.Post().Resource("subjectaccessreviews").Body(&review).Do(ctx).Into(&review); err != nil {
-		return false, fmt.Errorf("review access: %w", err)
+		return false, fmt.Errorf("review the user's access: %w", err)
 	}
 	return review.Status.Allowed, nil
 }

@@ -50,17 +50,17 @@ func NewMetrics(config MetricsConfig) prometheus.Collector {
 			"aspect=\"schedulable\": the node is not cordoned. aspect=\"warmed_up\": the Node object is at least as "+
 			"old as --node-warm-up.", "aspect"),
 		unavailable: desc("podlapse_node_unavailable", "Reasons why this node does not meet a requirement for its "+
-			"availability. The value is 1 while the reason applies. The label \"reason\" is the reason in the node's "+
-			"condition Ready, or one of \"Cordoned\", \"WarmingUp\", \"NodeObjectMissing\" and "+
+			"availability. The value is 1 while the reason applies. The label \"reason\" contains the reason from "+
+			"the node's condition Ready, or one of \"Cordoned\", \"WarmingUp\", \"NodeObjectMissing\" and "+
 			"\"ConditionMissing\".", "aspect", "reason"),
 		pods: desc("podlapse_addon_pods", "Pods of an add-on on this node.", addon...),
-		running: desc("podlapse_addon_pods_running", "Pods in podlapse_addon_pods with the pod phase "+
+		running: desc("podlapse_addon_pods_running", "Pods of an add-on on this node whose pod phase is "+
 			"Running.", addon...),
-		ready: desc("podlapse_addon_pods_ready", "Pods in podlapse_addon_pods_running that are ready.", addon...),
-		podsAvailable: desc("podlapse_addon_pods_available", "Pods in podlapse_addon_pods_ready without a container "+
-			"restart in the last minute.", addon...),
+		ready: desc("podlapse_addon_pods_ready", "Running pods of an add-on on this node that are ready.", addon...),
+		podsAvailable: desc("podlapse_addon_pods_available", "Ready pods of an add-on on this node whose containers "+
+			"did not restart in the last minute.", addon...),
 		restarts: desc("podlapse_addon_restarts_total", "Container restarts of an add-on, by the exit code of the "+
-			"previous run and the reason for its end. Excludes restarts before the agent first saw the pod. The "+
+			"previous run, and by the reason why this run ended. Excludes restarts before the agent first saw the pod. The "+
 			"label \"reason\" has the same values as in podlapse_container_restarts_total.",
 			append(addon, "container", "reason", "exit_code")...),
 		addonsAvailable: desc("podlapse_addons_available", "Whether this node and all pods of its add-ons are "+

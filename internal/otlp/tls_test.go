@@ -51,12 +51,12 @@ func TestInsecureMustAgreeWithTheEndpoint(t *testing.T) {
 			if err == nil && len(test.wrong) == 0 {
 				continue
 			}
-			if err == nil || strings.Count(err.Error(), "contradicts OTEL_EXPORTER_OTLP") != len(test.wrong) {
+			if err == nil || strings.Count(err.Error(), "because the scheme of OTEL_EXPORTER_OTLP") != len(test.wrong) {
 				t.Errorf("%v: %v", variables, err)
 				continue
 			}
 			for _, name := range test.wrong {
-				if !strings.Contains(err.Error(), name+": ") || !strings.Contains(err.Error(), "unset "+name) {
+				if !strings.Contains(err.Error(), name+": invalid value ") {
 					t.Errorf("%v: %v", variables, err)
 				}
 			}

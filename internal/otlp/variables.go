@@ -109,7 +109,7 @@ func isMilliseconds(value string) error {
 
 func isInteger(value string) error {
 	if _, err := strconv.Atoi(value); err != nil {
-		return fmt.Errorf("invalid integer %q", value)
+		return fmt.Errorf("invalid integer %q: must be a whole number, for example 128", value)
 	}
 	return nil
 }
@@ -252,8 +252,7 @@ func (e *environment) checkInsecure(signal string) {
 		return
 	}
 	if clear := strings.EqualFold(insecure, "true"); clear != (u.Scheme == "http") {
-		e.note(fmt.Errorf("%s: %q contradicts %s, whose scheme %s:// determines whether the agent uses TLS: "+
-			"unset %s, or set the variable to %t for this endpoint",
-			name, insecure, address, u.Scheme, name, !clear))
+		e.note(fmt.Errorf("%s: invalid value %q: must be %t or unset, because the scheme of %s is %s://", name,
+			insecure, !clear, address, u.Scheme))
 	}
 }

@@ -67,7 +67,7 @@ func (p Probe) problems() (problems []error) {
 		err = checkRegistry(p.Target)
 	case KindCRI, KindAPIServer:
 		if p.Target != "" {
-			err = fmt.Errorf("must not be set for kind %q", p.Kind)
+			err = fmt.Errorf("must not be set for kind %q: remove the target", p.Kind)
 		}
 	default:
 		wrong("kind", "invalid kind %.40q: must be dns, tcp, http, registry, cri or apiserver", p.Kind)

@@ -71,8 +71,8 @@ func TestReaderRefuses(t *testing.T) {
 		header1 + "[]\n":                          "line 2: json: cannot unmarshal array",
 		header1 + "{\n" + gone:                    "line 2: unexpected end of JSON input",
 		header1 + gone + "{}\n":                   `line 3: observation of unknown kind ""`,
-		header1 + `{"kind":"pod_gone"}` + "\n":    "line 2: the observation has no uid of a pod",
-		header1 + `{"kind":"pod_gone","uid":"u"}`: "line 2: the observation has no arrived_at",
+		header1 + `{"kind":"pod_gone"}` + "\n":    "line 2: the observation has no \"uid\": must be the UID of a pod",
+		header1 + `{"kind":"pod_gone","uid":"u"}`: "line 2: the observation has no \"arrived_at\": must be a time",
 		header1 + strings.Replace(gone, "2026-03-01T12:00:00Z", "yesterday", 1): "line 2: parsing time",
 		header1 + strings.Replace(gone, "2026", "1969", 1): "line 2: invalid year 1969 of an " +
 			"instant: must be 1970 to 2261",

@@ -39,7 +39,7 @@ const Help = " The label \"registry\" contains the host in the image reference. 
 	"of this host."
 
 // ReasonHelp is a suffix for the help of metrics that count failed pulls by reason.
-const ReasonHelp = " reason=\"unconfirmed\": Events report the failure, but the pod's status does not."
+const ReasonHelp = " reason=\"unconfirmed\": Events report the failure, but the pod's status does not confirm it."
 
 // Labels gives the registries with the most pulls their own label value. Pulls that were counted under the label
 // value "other" keep this label value. The caller must delete the series of a registry that loses its label, because

@@ -62,8 +62,8 @@ func (d dir) load(node string, logger *zap.Logger) Contents {
 		return contents
 	}
 	bad := d.file() + badSuffix
-	logger.Warn("cannot use the state file: the earlier observations of start-ups in progress are lost; the agent "+
-		"does not report start-ups that completed while no agent ran, and might report some start-ups twice",
+	logger.Warn("cannot use the state file: the agent lost the earlier observations of start-ups in progress, so the "+
+		"agent can omit some start-ups and report others twice",
 		zap.String("path", d.file()), zap.String("set_aside_as", bad), zap.String("reason", err.Error()))
 	if err := setAside(d.file(), bad); err != nil {
 		// The first save shows whether the agent can replace the file.

@@ -42,7 +42,7 @@ func (d dir) append(lines [][]byte, size int64) error {
 	}
 	info, err := file.Stat()
 	if err == nil && info.Size() != size {
-		err = errors.New("the file has changed")
+		err = errors.New("another program has changed the file")
 	}
 	if err == nil {
 		_, err = file.Write(slices.Concat(lines...))

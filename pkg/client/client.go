@@ -62,14 +62,15 @@ func (r *Refusal) Error() string {
 	case r.Requests == WantsPassword: // an agent that requires a password sends no reason
 		return "the agent requires a valid password"
 	case r.Reason == "":
-		return fmt.Sprintf("unexpected response %d %s: is this a podlapse agent?", r.Status, http.StatusText(r.Status))
+		return fmt.Sprintf("unexpected response %d %s: check that a podlapse agent serves the address", r.Status,
+			http.StatusText(r.Status))
 	}
 	return fmt.Sprintf("the agent says: %q", r.Reason)
 }
 
 // ErrNotAnAgent means that the response does not come from an agent. Errors of this package can wrap ErrNotAnAgent,
 // so compare with errors.Is.
-var ErrNotAnAgent = errors.New("is this a podlapse agent?")
+var ErrNotAnAgent = errors.New("check that a podlapse agent serves the address")
 
 // Node returns the summary of the node.
 func (c Client) Node(ctx context.Context) (api.NodeRecord, error) {

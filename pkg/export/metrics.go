@@ -37,9 +37,9 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 		sli: prometheus.NewHistogram(histogram.Options("podlapse_pod_startup_sli_duration_seconds",
 			"Time from the creation of a pod until all containers of the pod had started for the first time. "+
 				"Excludes image pulls and the run time of init containers, as in the Kubernetes service level "+
-				"indicator. Covers the pods in podlapse_pod_startup_duration_seconds with complete evidence: no time "+
-				"is unexplained, and the evidence separates pulls and init containers from all other steps. The "+
-				"buckets are the same as in kubelet_pod_start_sli_duration_seconds.",
+				"indicator. Covers only those pods in podlapse_pod_startup_duration_seconds whose evidence is complete: "+
+				"no time is unexplained, and the evidence separates pulls and init containers from all other steps. "+
+				"The buckets are the same as in kubelet_pod_start_sli_duration_seconds.",
 			kubeletBuckets)),
 		phase: prometheus.NewHistogramVec(histogram.Options("podlapse_pod_phase_duration_seconds",
 			"Total time that the start-up of one pod spent in one phase. Each phase lasts until the next phase "+
@@ -51,9 +51,9 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 			nil), []string{"phase"}),
 		steps: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_pod_phase_steps_total",
-			Help: "Steps in each phase of the start-ups in podlapse_pod_phase_duration_seconds. For example, a pod " +
-				"with three containers has three steps with phase=\"container_start\", but adds only one observation " +
-				"to podlapse_pod_phase_duration_seconds.",
+			Help: "Steps of the phases in podlapse_pod_phase_duration_seconds. For example, a pod with three containers " +
+				"has three steps with phase=\"container_start\", but adds only one observation to " +
+				"podlapse_pod_phase_duration_seconds.",
 		}, []string{"phase"}),
 		ended: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_pod_startups_total",
@@ -63,7 +63,7 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 		conflicts: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_evidence_conflicts_total",
 			Help: "Conflicts in start-ups. In a conflict, two sources give contradictory times for one milestone of " +
-				"a start-up. The records of the start-ups name these milestones.",
+				"a start-up. The record of the start-up names the milestone.",
 		}),
 		incomplete: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_evidence_incomplete_total",

@@ -22,8 +22,8 @@ func NewStarting(now func() []timeline.Timeline) prometheus.Collector {
 		pods: prometheus.NewDesc("podlapse_pods_starting",
 			"Pods of this node that are starting, by current phase.", phase, nil),
 		oldest: prometheus.NewDesc("podlapse_pods_starting_oldest_age_seconds",
-			"Longest time that a pod in podlapse_pods_starting has been in its current phase. There is no series if "+
-				"no pod is in the phase.",
+			"Longest time that a pod in podlapse_pods_starting has been in its current phase. Absent if no pod "+
+				"is in the phase.",
 			phase, nil),
 	}
 }

@@ -50,7 +50,7 @@ func beside(role string, plan workload.Plan) error {
 		workload.RunHook(plan, log)
 		return nil
 	}
-	return fmt.Errorf("argument %q: must be %q, %q or %q", role, workload.StartupProbe, workload.Probe, workload.Hook)
+	return fmt.Errorf("invalid argument %q: must be %q, %q or %q", role, workload.StartupProbe, workload.Probe, workload.Hook)
 }
 
 func fail(status int, err error) {

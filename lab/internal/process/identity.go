@@ -32,25 +32,25 @@ type stat struct {
 func parseStat(line string) (stat, error) {
 	end := strings.LastIndexByte(line, ')')
 	if end < 0 {
-		return stat{}, fmt.Errorf("parse process stat %q: no command name", line)
+		return stat{}, fmt.Errorf("parse the line %q of /proc/PID/stat: no command name", line)
 	}
 	fields := strings.Fields(line[end+1:])
 	const startField = 22 - 3 // the first field after the command name is field 3
 	if len(fields) <= startField || len(fields[0]) != 1 {
-		return stat{}, fmt.Errorf("parse process stat %q: too few fields", line)
+		return stat{}, fmt.Errorf("parse the line %q of /proc/PID/stat: too few fields", line)
 	}
 	start, err := strconv.ParseUint(fields[startField], 10, 64)
 	if err != nil {
-		return stat{}, fmt.Errorf("parse process stat %q: %w", line, err)
+		return stat{}, fmt.Errorf("parse the line %q of /proc/PID/stat: %w", line, err)
 	}
 	const userField, systemField = 14 - 3, 15 - 3
 	user, err := strconv.ParseUint(fields[userField], 10, 64)
 	if err != nil {
-		return stat{}, fmt.Errorf("parse process stat %q: %w", line, err)
+		return stat{}, fmt.Errorf("parse the line %q of /proc/PID/stat: %w", line, err)
 	}
 	system, err := strconv.ParseUint(fields[systemField], 10, 64)
 	if err != nil {
-		return stat{}, fmt.Errorf("parse process stat %q: %w", line, err)
+		return stat{}, fmt.Errorf("parse the line %q of /proc/PID/stat: %w", line, err)
 	}
 	return stat{state: fields[0][0], start: start, cpu: user + system}, nil
 }

@@ -164,7 +164,7 @@ func fillNode(ctx context.Context, b *bench.Bench, v *Verdict) error {
 				return err
 			}
 			if running < int(count) {
-				return fmt.Errorf("%d pods are running", running)
+				return fmt.Errorf("%d of %d pods are running", running, count)
 			}
 			return nil
 		})

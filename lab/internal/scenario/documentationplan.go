@@ -57,8 +57,8 @@ var (
 // contains a remedy.
 func planDocumented(command markdown.Command, names map[string]string) (documentedRun, error) {
 	fail := func(format string, arguments ...any) (documentedRun, error) {
-		return documentedRun{}, fmt.Errorf("%s:%d: %s: %s", command.File, command.Line, firstLine(command.Text),
-			fmt.Sprintf(format, arguments...))
+		return documentedRun{}, fmt.Errorf("%s:%d: the scenario cannot run the command %s: %s", command.File,
+			command.Line, firstLine(command.Text), fmt.Sprintf(format, arguments...))
 	}
 	const mark = `run it in the scenario documentation, or write "<!-- not run: REASON -->" above its block`
 	for _, call := range command.Calls {

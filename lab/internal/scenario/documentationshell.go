@@ -96,7 +96,7 @@ func (p *documentedProcess) finish() error {
 	}
 	switch {
 	case p.err != nil:
-		return fmt.Errorf("%w: %s", p.err, p.lastLines())
+		return fmt.Errorf("the command failed: %w: %s", p.err, p.lastLines())
 	case p.shows && strings.TrimSpace(p.stdout.String()) == "":
 		return fmt.Errorf("the command printed nothing on standard output: %s", p.lastLines())
 	}

@@ -100,7 +100,7 @@ func (p plugin) proxy(ctx context.Context) (server string, stop func() error, er
 		_ = cmd.Process.Kill() // the process might have exited already
 		var killed *exec.ExitError
 		if err := cmd.Wait(); !errors.As(err, &killed) {
-			return fmt.Errorf("kubectl proxy: %w", err)
+			return fmt.Errorf("stop kubectl proxy: %w", err)
 		}
 		return nil
 	}

@@ -175,7 +175,7 @@ func rewriteProbes(ctx context.Context, b *bench.Bench, v *Verdict, file string)
 			}
 			n, err := metrics.Sum(text, "podlapse_probe_up", `probe="port"`)
 			if err == nil && n != 1 {
-				err = fmt.Errorf("the probe of the previous file has podlapse_probe_up %v, want 1", n)
+				err = fmt.Errorf("podlapse_probe_up is %v for the probe of the previous file, want 1", n)
 			}
 			return err
 		})

@@ -95,11 +95,11 @@ func skewOf(timeline agent.Timeline) (time.Duration, error) {
 	}
 	least, err := agent.Nanoseconds(timeline.ClockSkew.Least)
 	if err != nil {
-		return 0, fmt.Errorf("clock_skew.least_seconds: %w", err)
+		return 0, fmt.Errorf("read clock_skew.least_seconds: %w", err)
 	}
 	most, err := agent.Nanoseconds(timeline.ClockSkew.Most)
 	if err != nil {
-		return 0, fmt.Errorf("clock_skew.most_seconds: %w", err)
+		return 0, fmt.Errorf("read clock_skew.most_seconds: %w", err)
 	}
 	return max(least.Abs(), most.Abs()), nil
 }
@@ -135,10 +135,10 @@ func (s knownSpan) name() string {
 func (s knownSpan) read(timeline agent.Timeline) (measured, stated time.Duration, err error) {
 	if s.phase == "" {
 		if measured, err = agent.Nanoseconds(timeline.TotalSeconds); err != nil {
-			return 0, 0, fmt.Errorf("total_seconds: %w", err)
+			return 0, 0, fmt.Errorf("read total_seconds: %w", err)
 		}
 		if stated, err = agent.Nanoseconds(timeline.TotalError); err != nil {
-			return 0, 0, fmt.Errorf("total_error_seconds: %w", err)
+			return 0, 0, fmt.Errorf("read total_error_seconds: %w", err)
 		}
 		return measured, stated, nil
 	}
@@ -161,7 +161,7 @@ func (s knownSpan) readMerged(holder agent.Phase) (measured, stated time.Duratio
 		stated, err = agent.Nanoseconds(holder.Error)
 	}
 	if err != nil {
-		err = fmt.Errorf("merged phase %s, which contains phase %s: %w", holder.Phase, s.phase, err)
+		err = fmt.Errorf("read the duration of phase %s, which contains phase %s: %w", holder.Phase, s.phase, err)
 	}
 	return measured, stated, err
 }
