@@ -38,8 +38,8 @@ func (c *proxyConfig) table() flags.Table {
 		{
 			Name: "proxy-endpoint", Variable: "PROXY_ENDPOINT", Value: "unix:///PATH",
 			Default: "unix://" + proxySocket,
-			Help: "socket on which the proxy listens. Set the agent's --cri-endpoint to this socket. The socket has mode " +
-				"0660, and belongs to the user and group of the proxy",
+			Help: "socket on which the proxy listens. Set the agent's --cri-endpoint to this socket. The socket has " +
+				"mode 0660, and belongs to the user and group of the proxy",
 			Set: func(value string) error {
 				err := setSocket(&c.listen)(value)
 				if err == nil && c.listen == c.runtime {

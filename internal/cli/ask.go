@@ -115,7 +115,8 @@ func (a agentQuery) noteFallback() {
 		return
 	}
 	if reason := a.cluster.Fallback(); reason != "" {
-		a.note(fmt.Errorf("the command reached agents over port-forwards, because the API server's proxy to pods %s", reason))
+		a.note(fmt.Errorf("the command reached agents over port-forwards, because the API server's proxy to pods %s",
+			reason))
 	}
 }
 

@@ -24,8 +24,8 @@ func (r agentAccess) withRemedy(err error) error {
 	case errors.Is(err, context.Canceled):
 		return err
 	case errors.Is(err, agents.ErrNoAnswer):
-		return fmt.Errorf("%w\nCheck that the API server responds: kubectl get --raw /readyz. For another cluster, set "+
-			"--context or --kubeconfig", err)
+		return fmt.Errorf("%w\nCheck that the API server responds: kubectl get --raw /readyz. For another cluster, "+
+			"set --context or --kubeconfig", err)
 	case refused != nil && (refused.Requests == client.WantsToken || refused.Requests == client.WantsPassword) &&
 		r.cluster != nil:
 		return fmt.Errorf("%w\nThe API server's proxy does not forward credentials. To connect without the proxy, run "+
@@ -63,12 +63,12 @@ func (r agentAccess) serverRemedy(err error) error {
 // pod according to the API server, or empty if the user selected the agent.
 func (a agentQuery) unknownOnNode(err error, pod resource, node string) error {
 	if node != "" {
-		return fmt.Errorf("%w\nAccording to the API server, the pod is on node %s. The agent of this node possibly has "+
+		return fmt.Errorf("%w\nAccording to the API server, the pod is on node %s. The node's agent possibly has "+
 			"not seen the pod yet: repeat the command. If the error remains, check the agent: %s nodes %s", err, node,
 			a.Program.Name, node)
 	}
-	return fmt.Errorf("%w\nAn agent knows only the pods of its own node. Check the pod's name, namespace (-n) and node: "+
-		"kubectl get pod %s -n %s -o wide. %s", err, pod.name, pod.namespace, pod.asWorkload())
+	return fmt.Errorf("%w\nAn agent knows only the pods of its own node. Check the pod's name, namespace (-n) and "+
+		"node: kubectl get pod %s -n %s -o wide. %s", err, pod.name, pod.namespace, pod.asWorkload())
 }
 
 // unknownPod returns the error that none of the agents knows a pod.

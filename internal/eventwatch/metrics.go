@@ -68,9 +68,9 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 		}),
 		unserved: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_requests_unserved_total",
-			Help: "Requests for the Events of a pod that ended without a result after more than 5 seconds. During this " +
-				"time, no Event watch delivered an Event of the pod, or read all existing Events. The timeline of the " +
-				"pod can lack evidence about image pulls.",
+			Help: "Requests for the Events of a pod that ended without a result after more than 5 seconds. During " +
+				"this time, no Event watch delivered an Event of the pod, or read all existing Events. The timeline " +
+				"of the pod can lack evidence about image pulls.",
 		}),
 		unshared: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_watches_unshared_total",

@@ -75,7 +75,8 @@ func (e *Entry) JSON() (record []byte, labels string, err error) {
 	}
 	first, record, ok := bytes.Cut(text, []byte("\n"))
 	if !ok {
-		return nil, "", fmt.Errorf("decompress record of %s/%s: the decompressed text contains no record", e.Namespace, e.Name)
+		return nil, "", fmt.Errorf("decompress record of %s/%s: the decompressed text contains no record", e.Namespace,
+			e.Name)
 	}
 	return record, string(first), nil
 }

@@ -47,14 +47,16 @@ var notSent = map[string]string{
 
 func (h Headers) problems() (problems []error) {
 	if len(h) > maxHeaders {
-		problems = append(problems, fmt.Errorf("%d headers exceed the limit of %d: remove some headers", len(h), maxHeaders))
+		problems = append(problems,
+			fmt.Errorf("%d headers exceed the limit of %d: remove some headers", len(h), maxHeaders))
 	}
 	known := map[string]bool{}
 	for _, given := range slices.Sorted(maps.Keys(h)) {
 		name := http.CanonicalHeaderKey(given)
 		switch why := notSent[name]; {
 		case !httpguts.ValidHeaderFieldName(given):
-			problems = append(problems, fmt.Errorf("invalid header name %.40q: must be a name such as Metadata-Flavor", given))
+			problems = append(problems,
+				fmt.Errorf("invalid header name %.40q: must be a name such as Metadata-Flavor", given))
 		case why != "":
 			problems = append(problems, fmt.Errorf("header %s must not be set: %s", name, why))
 		case known[name]:

@@ -35,11 +35,11 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 				"agent gave up. Also excludes start-ups that ended before the agent saw the pod.",
 			durationBuckets)),
 		sli: prometheus.NewHistogram(histogram.Options("podlapse_pod_startup_sli_duration_seconds",
-			"Time from the creation of a pod until all containers of the pod had started for the first time. "+
-				"Excludes image pulls and the run time of init containers, as in the Kubernetes service level "+
-				"indicator. Covers only those pods in podlapse_pod_startup_duration_seconds whose evidence is complete: "+
-				"no time is unexplained, and the evidence separates pulls and init containers from all other steps. "+
-				"The buckets are the same as in kubelet_pod_start_sli_duration_seconds.",
+			"Time from the creation of a pod until all containers of the pod had started for the first time. Excludes "+
+				"image pulls and the run time of init containers, as in the Kubernetes service level indicator. "+
+				"Covers only those pods in podlapse_pod_startup_duration_seconds whose evidence is complete: no time "+
+				"is unexplained, and the evidence separates pulls and init containers from all other steps. The "+
+				"buckets are the same as in kubelet_pod_start_sli_duration_seconds.",
 			kubeletBuckets)),
 		phase: prometheus.NewHistogramVec(histogram.Options("podlapse_pod_phase_duration_seconds",
 			"Total time that the start-up of one pod spent in one phase. Each phase lasts until the next phase "+
@@ -51,8 +51,8 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 			nil), []string{"phase"}),
 		steps: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_pod_phase_steps_total",
-			Help: "Steps of the phases in podlapse_pod_phase_duration_seconds. For example, a pod with three containers " +
-				"has three steps with phase=\"container_start\", but adds only one observation to " +
+			Help: "Steps of the phases in podlapse_pod_phase_duration_seconds. For example, a pod with three " +
+				"containers has three steps with phase=\"container_start\", but adds only one observation to " +
 				"podlapse_pod_phase_duration_seconds.",
 		}, []string{"phase"}),
 		ended: prometheus.NewCounterVec(prometheus.CounterOpts{

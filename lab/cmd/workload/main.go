@@ -50,7 +50,8 @@ func beside(role string, plan workload.Plan) error {
 		workload.RunHook(plan, log)
 		return nil
 	}
-	return fmt.Errorf("invalid argument %q: must be %q, %q or %q", role, workload.StartupProbe, workload.Probe, workload.Hook)
+	return fmt.Errorf("invalid argument %q: must be %q, %q or %q", role, workload.StartupProbe, workload.Probe,
+		workload.Hook)
 }
 
 func fail(status int, err error) {
