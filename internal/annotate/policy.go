@@ -27,8 +27,8 @@ const (
 
 // errNoPolicy explains why the agent writes no annotations.
 var errNoPolicy = errors.New("no policy limits the agent's permission to patch pods: install the " +
-	"ValidatingAdmissionPolicy and its binding with the Kustomize component annotate (Kubernetes 1.30 or newer), or " +
-	"use --annotate=off; see docs/annotations.md")
+	"ValidatingAdmissionPolicy and the ValidatingAdmissionPolicyBinding of the Kustomize component annotate " +
+	"(Kubernetes 1.30 or newer), or use --annotate=off; see docs/annotations.md")
 
 // The method "limited" tests whether a policy limits the agent. The method sends a dry-run request that the policy must
 // refuse, and returns nil if a policy refused the request. After a refusal, the method sends no request and returns nil

@@ -40,8 +40,8 @@ func TestFailingPulls(t *testing.T) {
 	want := `# HELP podlapse_image_pulls_failing Failing image pulls of starting pods, by the reason in the ` +
 		`runtime's error. A pull is failing if its latest completed attempt failed. The pull still counts while the ` +
 		`next attempt is in progress. reason="unconfirmed": Events report the failure, but the pod's status does ` +
-		`not. The label "registry" contains the host in the image reference. The content can come from a mirror of ` +
-		`this host.
+		`not confirm it. The label "registry" contains the host in the image reference. The content can come from a ` +
+		`mirror of this host.
 # TYPE podlapse_image_pulls_failing gauge
 podlapse_image_pulls_failing{reason="dns",registry="r.example"} 2
 podlapse_image_pulls_failing{reason="other",registry="r.example"} 1

@@ -74,8 +74,8 @@ func TestReaderRefuses(t *testing.T) {
 		header1 + `{"kind":"pod_gone"}` + "\n":    "line 2: the observation has no \"uid\": must be the UID of a pod",
 		header1 + `{"kind":"pod_gone","uid":"u"}`: "line 2: the observation has no \"arrived_at\": must be a time",
 		header1 + strings.Replace(gone, "2026-03-01T12:00:00Z", "yesterday", 1): "line 2: parsing time",
-		header1 + strings.Replace(gone, "2026", "1969", 1): "line 2: invalid year 1969 of an " +
-			"instant: must be 1970 to 2261",
+		header1 + strings.Replace(gone, "2026", "1969", 1): "line 2: invalid year 1969 in a " +
+			"time: must be 1970 to 2261",
 		header1 + strings.Repeat(" ", MaxLine) + gone: "line 2: the line is longer than 1048576 bytes",
 		header1 + `{"kind":"event_seen","uid":"u","count":1e99}`: "line 2: json: cannot unmarshal " +
 			"number 1e99",

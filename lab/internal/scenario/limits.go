@@ -115,8 +115,8 @@ func (r *reading) readPart(timeline agent.Timeline) error {
 		}
 		length, err := agent.Nanoseconds(p.Seconds)
 		if err != nil {
-			return fmt.Errorf("read the duration of phase %s, which can contain a part of phase %s: %w", p.Phase, r.phase,
-				err)
+			return fmt.Errorf("read the duration of phase %s, which can contain a part of phase %s: %w", p.Phase,
+				r.phase, err)
 		}
 		r.mergedIn = p.Phase
 		r.partly += length
