@@ -187,7 +187,7 @@ func isList(value string, isName, isValue func(string) bool) error {
 		case !isName(name):
 			return fmt.Errorf("invalid entry %d: the name is invalid or reserved", i+1)
 		case !isValue(decoded):
-			return fmt.Errorf("invalid entry %d: the decoded value is invalid", i+1)
+			return fmt.Errorf("invalid entry %d: the decoded value contains invalid characters", i+1)
 		}
 	}
 	return nil

@@ -63,9 +63,10 @@ func (m *meeting) join(ctx context.Context, do func() error) error {
 	case <-m.over:
 		return m.err
 	case <-time.After(rowLimit):
-		return errors.New("wait until all rows of the exam reach the same stage: a row did not reach the stage in time")
+		return errors.New("wait until all rows of the blame exam reach the same stage: a row did not reach the stage " +
+			"in time")
 	case <-ctx.Done():
-		return fmt.Errorf("wait until all rows of the exam reach the same stage: %w", ctx.Err())
+		return fmt.Errorf("wait until all rows of the blame exam reach the same stage: %w", ctx.Err())
 	}
 }
 
