@@ -226,7 +226,7 @@ func (k controlPlane) node() finding {
 
 func (k controlPlane) webAuth() finding {
 	return k.may("web auth", "can create TokenReviews and SubjectAccessReviews",
-		"bind the ClusterRole system:auth-delegator to the ServiceAccount, or use --web-auth=none",
+		"give the ServiceAccount the rules of the component metrics-auth, or use --web-auth=none",
 		action{"create", "authentication.k8s.io", "tokenreviews"},
 		action{"create", "authorization.k8s.io", "subjectaccessreviews"})
 }

@@ -116,7 +116,7 @@ var checkTests = map[string]struct {
 		want:  []string{"off      events "},
 	},
 	"no reviews": {allow: plain, flags: "--web-auth=kubernetes", exit: cli.ExitFailed, want: []string{
-		"failed   web auth       RBAC does not allow the verb create on tokenreviews", "system:auth-delegator",
+		"failed   web auth       RBAC does not allow the verb create on tokenreviews", "metrics-auth",
 	}},
 	"reviews": {
 		allow: func(a podwatchtest.Attempt) bool { return plain(a) || a.Verb == "create" },

@@ -69,7 +69,7 @@ func TestAgentServesAuthorizedClients(t *testing.T) {
 	if got := agent.getAs("scrapers-token", "/metrics"); got != http.StatusOK {
 		t.Errorf("with a cached review: %d", got)
 	}
-	agent.poll("/readyz?verbose", "system:auth-delegator")
+	agent.poll("/readyz?verbose", "metrics-auth")
 	agent.mustEndCleanly()
 	for line := range agent.logs {
 		if strings.Contains(line, "-token") {

@@ -21,7 +21,8 @@ const reviewTimeout = 3 * time.Second
 
 // remedyForbidden is the first part of a report about a forbidden review. The API server's message comes last,
 // because the health board cuts long reports.
-const remedyForbidden = "bind ClusterRole system:auth-delegator to the ServiceAccount, or use --web-auth=none: "
+const remedyForbidden = "give the ServiceAccount the rules of the component metrics-auth, or use " +
+	"--web-auth=none: "
 
 // errFlood means that too many tokens or paths are new, so the agent does not send the review to the API server.
 var errFlood = errors.New("too many new tokens or paths at the same time: retry later")

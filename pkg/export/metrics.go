@@ -68,7 +68,8 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 		incomplete: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_evidence_incomplete_total",
 			Help: "Start-ups with missing evidence. The agent could not separate some phases of these start-ups. " +
-				"Lost Events count as missing evidence only if their loss makes the time of a pull unattributed. " +
+				"Lost Events count as missing evidence only if their loss makes the time of a pull unattributed, and " +
+				"if the agent received fewer than 25 Events about the pod, the kubelet's limit. " +
 				"Excludes evidence that the container runtime can never report " +
 				"(podlapse_evidence_unreported_total).",
 		}),

@@ -104,7 +104,7 @@ export class PullsView {
     const waiting = live.filter((p) => p.state === 'queued');
     write(this.#verdict, live.length === 0 ? 'No ' + (this.#filtered() ? 'matching ' : '') + 'pulls in progress.' :
       (live.every((p) => p.state) ? count(live.length - waiting.length, 'image is', 'images are') + ' being pulled' : count(live.length, 'pull is', 'pulls are') + ' in progress') +
-      (waiting.length > 0 ? ', ' + waiting.length + (waiting.length === 1 ? ' waits in the queue, for ' : ' wait in the queue, the longest for ') + running(Math.max(...waiting.map((p) => p.age))) : '') + '.');
+      (waiting.length > 0 ? ', ' + waiting.length + (waiting.length === 1 ? ' waits for the queue or the registry, for ' : ' wait for the queue or the registry, the longest for ') + running(Math.max(...waiting.map((p) => p.age))) : '') + '.');
     this.#now.hidden = live.length === 0;
     sync(this.#now, live, (p, i) => [p.namespace, p.pod, p.container, p.image, i].join(' '), makePulling, (node, p) => {
       const [who, image, bar, much] = node.children;
