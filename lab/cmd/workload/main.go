@@ -33,7 +33,7 @@ func main() {
 	}
 }
 
-// The function beside runs one probe or one hook. The kubelet starts probes and hooks as additional processes in the
+// The function "beside" runs one probe or one hook. The kubelet starts probes and hooks as additional processes in the
 // container.
 func beside(role string, plan workload.Plan) error {
 	log, err := os.OpenFile(workload.MainOutput, os.O_WRONLY|os.O_APPEND, 0)

@@ -74,9 +74,9 @@ func (c *comparison) comparePod() {
 	c.phase("scheduling", "", p.CreationToScheduled)
 }
 
-// The method length checks a duration in a record. If the start and the end of the duration are known and in order, the
-// record must contain the duration. The duration must equal the time between the start and the end. If the start or the
-// end is unknown, or if the end is before the start, the record must omit the duration.
+// The method "length" checks a duration in a record. If the start and the end of the duration are known and in order,
+// the record must contain the duration. The duration must equal the time between the start and the end. If the start or
+// the end is unknown, or if the end is before the start, the record must omit the duration.
 func (c *comparison) length(what string, length json.Number, from, to time.Time) {
 	known := !from.IsZero() && !to.IsZero() && !to.Before(from)
 	if known != (length != "") {
@@ -102,7 +102,7 @@ func (c *comparison) requireAbsent(what string, lengths ...json.Number) {
 	}
 }
 
-// The method phase requires that a duration in a record equals the duration of the same phase in the timeline. The
+// The method "phase" requires that a duration in a record equals the duration of the same phase in the timeline. The
 // method checks nothing if the phase is open, merged or repeated, or if the timeline has conflicts.
 func (c *comparison) phase(phase, container string, length json.Number) {
 	var found []Phase

@@ -32,8 +32,8 @@ func (s span) laterOf(other span) span {
 	return both
 }
 
-// The method instant checks one instant in a record. If the instant is known from the timeline, the record must contain
-// the instant. An instant in the record must lie in the interval from the timeline.
+// The method "instant" checks one instant in a record. If the instant is known from the timeline, the record must
+// contain the instant. An instant in the record must lie in the interval from the timeline.
 func (c *comparison) instant(what string, at time.Time, allowed span) {
 	switch {
 	case at.IsZero() && allowed.known:

@@ -142,7 +142,7 @@ func (l *CallLog) endAll() {
 	}
 }
 
-// The method record processes one line of the log. If the line reports the start of a call, the method adds the call.
+// The method "record" processes one line of the log. If the line reports the start of a call, the method adds the call.
 // If the line reports an end, the method sets the end of the last open call that matches.
 func (l *CallLog) record(uid string, call RuntimeCall, at time.Time, ends, failed bool) *RuntimeCall {
 	if !ends {

@@ -83,7 +83,7 @@ func (w *PullWitness) Attempts(ctx context.Context, reference string) ([]Attempt
 	return attempts, nil
 }
 
-// The function match assigns one call to each attempt. The attempts are in the order in which the kubelet reported
+// The function "match" assigns one call to each attempt. The attempts are in the order in which the kubelet reported
 // their ends. For concurrent calls, containerd's log does not show which start and which end belong together.
 // Therefore, the function assumes that containerd started concurrent calls in the order of the kubelet's requests.
 func match(attempts []Attempt, calls []PullCall) {
@@ -144,8 +144,8 @@ func (w *PullWitness) accesses(ctx context.Context, reference string) ([]registr
 		nil
 }
 
-// The method read adds to the attempt the data of the requests that started during this attempt. A request that started
-// during several attempts counts for each of these attempts.
+// The method "read" adds to the attempt the data of the requests that started during this attempt. A request that
+// started during several attempts counts for each of these attempts.
 func (a *Attempt) read(accesses []registry.Access) {
 	const skew = 2 * time.Millisecond // tolerance between the times in the two logs
 	for _, access := range accesses {

@@ -140,7 +140,7 @@ func (t *Tab) Complaints() []string {
 	return complaints
 }
 
-// The function do runs one step in the browser, and returns an error after the time limit.
+// The function "do" runs one step in the browser, and returns an error after the time limit.
 func do[T any](t *Tab, step chromedp.Action[T]) (T, error) {
 	ctx, cancel := context.WithTimeout(t.context, patience)
 	defer cancel()

@@ -86,7 +86,7 @@ type watcher struct {
 	tail       []string
 }
 
-// The method read reads the output until go build closes this output. With the flag -v, go build prints one line for
+// The method "read" reads the output until go build closes this output. With the flag -v, go build prints one line for
 // each compiled package.
 func (w *watcher) read(output io.Reader) {
 	lines := bufio.NewScanner(output)

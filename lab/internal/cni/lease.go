@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// The type leases stores one file for each address in use. The file's name is the address, and the file contains the
+// The type "leases" stores one file for each address in use. The file's name is the address, and the file contains the
 // container's ID. The plugin creates each file exclusively, so no other lock is necessary.
 type leases struct{ dir string }
 
-// The method take returns the address of a container. If the container has no address yet, the method reserves the
+// The method "take" returns the address of a container. If the container has no address yet, the method reserves the
 // first free address.
 func (l leases) take(id string) (string, error) {
 	if ip := l.find(id); ip != "" {

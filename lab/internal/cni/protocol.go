@@ -108,7 +108,7 @@ func answerFailure(stdout io.Writer, version string, f *failure) int {
 	return 1
 }
 
-// The function arguments parses CNI_ARGS, which contains KEY=VALUE pairs separated by semicolons.
+// The function "arguments" parses CNI_ARGS, which contains KEY=VALUE pairs separated by semicolons.
 func arguments(text string) map[string]string {
 	pairs := make(map[string]string)
 	for _, pair := range strings.Split(text, ";") {

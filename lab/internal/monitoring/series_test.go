@@ -112,7 +112,7 @@ func (c catalog) add(t *testing.T, r rule) {
 	c[r.Record] = metric{labels: made}
 }
 
-// The function everything returns the exposed metrics and the recorded metrics. A rule can use series of later rules.
+// The function "everything" returns the exposed metrics and the recorded metrics. A rule can use series of later rules.
 // Therefore, the function evaluates all rules again until no labels change. The maximum number of evaluations is the
 // number of rules.
 func everything(t *testing.T) catalog {

@@ -35,8 +35,8 @@ const (
 	nativeName     = "prometheus-native"
 )
 
-// The method ensure makes a component run with its current spec. If the process already runs with the current spec, the
-// method keeps the process. If the process runs with another spec, the method replaces the process.
+// The method "ensure" makes a component run with its current spec. If the process already runs with the current spec,
+// the method keeps the process. If the process runs with another spec, the method replaces the process.
 func (n Node) ensure(c component) error {
 	fingerprint, err := c.Fingerprint()
 	if err != nil {
@@ -78,7 +78,7 @@ func (n Node) killStrays(c component) {
 	}
 }
 
-// The method await waits until the component is ready. If the component's process exits first, the method returns an
+// The method "await" waits until the component is ready. If the component's process exits first, the method returns an
 // error with the last lines of the log.
 func (n Node) await(ctx context.Context, c component) error {
 	startedAt := time.Now()

@@ -137,9 +137,9 @@ disabled_plugins = ["io.containerd.nri.v1.nri", "io.containerd.image-verifier.v1
 `)
 }
 
-// The method snapshotter returns the name of containerd's snapshotter. The snapshotter is "overlayfs" if possible. The
-// kernel does not support an overlay on an overlay. Therefore, the snapshotter is "native" if the state directory is on
-// an overlay, for example in a container without a volume.
+// The method "snapshotter" returns the name of containerd's snapshotter. The snapshotter is "overlayfs" if possible.
+// The kernel does not support an overlay on an overlay. Therefore, the snapshotter is "native" if the state directory
+// is on an overlay, for example in a container without a volume.
 func (n Node) snapshotter() string {
 	const overlayMagic = 0x794c7630
 	var fs syscall.Statfs_t

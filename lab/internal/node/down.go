@@ -41,7 +41,7 @@ func (n Node) traces() bool {
 	return len(process.FindMarked(n.Run)) > 0
 }
 
-// The method clean stops all processes, and then removes all remaining files, mounts and cgroups. If possible, the
+// The method "clean" stops all processes, and then removes all remaining files, mounts and cgroups. If possible, the
 // method stops the processes gracefully.
 func (n Node) clean(ctx context.Context) error {
 	// If clean is interrupted after this step, the next command finds an interrupted lab and removes its state.

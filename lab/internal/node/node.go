@@ -74,7 +74,7 @@ func get(ctx context.Context, url string) error {
 	return nil
 }
 
-// The function free returns an error if a process listens on the loopback port. The function retries for a second,
+// The function "free" returns an error if a process listens on the loopback port. The function retries for a second,
 // because a port can remain in use for a moment after its process exits.
 func free(port int) error {
 	const patience, every = time.Second, 20 * time.Millisecond

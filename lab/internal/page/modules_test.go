@@ -7,7 +7,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/browser"
 )
 
-// The function modules opens the page for tests that only call the page's JavaScript modules.
+// The function "modules" opens the page for tests that only call the page's JavaScript modules.
 func modules(t *testing.T) *browser.Tab {
 	t.Helper()
 	s := standIn(t, "--pods=1")
@@ -16,7 +16,7 @@ func modules(t *testing.T) *browser.Tab {
 	return tab
 }
 
-// The function module returns a JavaScript expression for the exports of one of the page's modules.
+// The function "module" returns a JavaScript expression for the exports of one of the page's modules.
 func module(name string) string {
 	return `(await import(document.querySelector('script[type=module]').src.replace('main.js', '` + name + `')))`
 }

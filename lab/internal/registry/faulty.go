@@ -120,8 +120,8 @@ func (f *faulty) fault() error {
 	return errReset
 }
 
-// The method pace waits until the rate limit permits n more bytes. The method measures from the start of the body, not
-// from the last write. Therefore, errors of single sleeps do not add up.
+// The method "pace" waits until the rate limit permits n more bytes. The method measures from the start of the body,
+// not from the last write. Therefore, errors of single sleeps do not add up.
 func (f *faulty) pace(n int64) error {
 	if f.rule.BytesPerSecond == 0 {
 		return nil
@@ -133,7 +133,7 @@ func (f *faulty) pace(n int64) error {
 	return f.sleep(time.Until(f.startAt.Add(due)))
 }
 
-// The method sleep waits for the given duration. If the client disconnects, the method returns earlier.
+// The method "sleep" waits for the given duration. If the client disconnects, the method returns earlier.
 func (f *faulty) sleep(d time.Duration) error {
 	if d <= 0 {
 		return nil

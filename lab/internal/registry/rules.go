@@ -13,8 +13,8 @@ type link struct {
 	free time.Time // time when the last byte has passed and the link is free again
 }
 
-// The method pass adds bytes to the link, and returns the time when the last of these bytes has passed the link at the
-// given rate.
+// The method "pass" adds bytes to the link, and returns the time when the last of these bytes has passed the link at
+// the given rate.
 func (l *link) pass(bytes, bytesPerSecond int64, now time.Time) time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -33,7 +33,7 @@ type rules struct {
 	links   map[Rule]*link
 }
 
-// The method replace activates a new list of rules. If any rule is invalid, the active rules do not change. If a rule
+// The method "replace" activates a new list of rules. If any rule is invalid, the active rules do not change. If a rule
 // was already active, the method does not reset the number of requests to which the rule was applied.
 func (s *rules) replace(next []Rule) error {
 	for i, rule := range next {
@@ -68,7 +68,7 @@ func (s *rules) list() []Rule {
 	return append([]Rule{}, s.current...)
 }
 
-// The method take returns the rule for a request, and counts the use of the rule. If the rule is shared, the method
+// The method "take" returns the rule for a request, and counts the use of the rule. If the rule is shared, the method
 // also returns the link of the rule. If no rule matches, the method returns the zero Rule, which has no effect.
 func (s *rules) take(repository, kind string) (Rule, *link) {
 	s.mu.Lock()

@@ -191,8 +191,8 @@ func fillNode(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return nil
 }
 
-// The function idle measures the agent's CPU time while no pod starts. Like Prometheus, the function scrapes the agent
-// every 15 seconds.
+// The function "idle" measures the agent's CPU time while no pod starts. Like Prometheus, the function scrapes the
+// agent every 15 seconds.
 func idle(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	before, err := usageOf(b)
 	if err != nil {

@@ -48,7 +48,8 @@ func healthy() synthetic.Pace {
 // alarm is an injected fault, with the alert that must fire because of the fault and an alert that must stay silent.
 type alarm struct {
 	what string
-	// The function inject injects the fault. Its argument "slow" contains the names of the images in the slow registry.
+	// The function "inject" injects the fault. Its argument "slow" contains the names of the images in the slow
+	// registry.
 	inject      func(ctx context.Context, b *bench.Bench, slow []string) error
 	fires       string
 	labels      map[string]string
@@ -92,7 +93,7 @@ func alerts(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return nil
 }
 
-// The function sound restarts the agents, starts an empty Prometheus, and injects the fault of one alarm.
+// The function "sound" restarts the agents, starts an empty Prometheus, and injects the fault of one alarm.
 func sound(ctx context.Context, b *bench.Bench, v *Verdict, a alarm) (err error) {
 	if err := b.Node.RestartDeployed(ctx); err != nil {
 		return err

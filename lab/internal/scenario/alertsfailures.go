@@ -17,12 +17,13 @@ import (
 const (
 	registryFailing = "PodlapseRegistryFailing"
 	agentDown       = "PodlapseAgentDown"
-	// The constant refused is the address of a registry that refuses connections: no program of the lab listens on port
-	// 9.
+	// The constant "refused" is the address of a registry that refuses connections: no program of the lab listens on
+	// port 9.
 	refused = "127.0.0.1:9"
 )
 
-// The function failures creates four more situations with the same Prometheus, after the situation with the slow node:
+// The function "failures" creates four more situations with the same Prometheus, after the situation with the slow
+// node:
 //   - All pods of one workload wait for a registry that refuses connections.
 //   - Pods of three workloads on one of two nodes wait for the lab's registry.
 //   - An agent is missing.

@@ -98,7 +98,7 @@ func (w *annotationWitness) judge(ctx context.Context, b *bench.Bench, v *Verdic
 	return nil
 }
 
-// The method owned requires that the API server attributes the annotations, and no other field, to podlapse's field
+// The method "owned" requires that the API server attributes the annotations, and no other field, to podlapse's field
 // manager.
 func (v *Verdict) owned(pod corev1.Pod, taken bool) {
 	v.Compared++

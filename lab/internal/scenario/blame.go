@@ -140,8 +140,8 @@ func (e *exam) play(ctx context.Context, stage examStage, place int) error {
 	return rows.Wait()
 }
 
-// The method judge runs one row and compares the agent's report with the independent logs. Then the method deletes the
-// pod.
+// The method "judge" runs one row and compares the agent's report with the independent logs. Then the method deletes
+// the pod.
 func (e *exam) judge(ctx context.Context, row examRow) (result examResult) {
 	result = examResult{name: row.name, culprit: row.culprit}
 	x := &examPod{exam: e, name: row.name, images: make(map[string]string)}

@@ -192,7 +192,7 @@ func pauseImageMissing(long func() time.Duration) playFunc {
 	}
 }
 
-// The function unpacks returns a playFunc that starts a pod with an image of many files. If bytes is not 0, the image
+// The function "unpacks" returns a playFunc that starts a pod with an image of many files. If bytes is not 0, the image
 // also has a layer of this size, which downloads slowly. The function disturb can slow down the pull, and can be nil.
 func unpacks(files, bytes int, disturb func(dir string) (func() error, error)) playFunc {
 	return func(ctx context.Context, x *examPod) (err error) {

@@ -221,7 +221,7 @@ func drawRows(prefix string, count int, seed uint64) []examRow {
 	return rows
 }
 
-// The function everything returns a row with every fault except the failed pull.
+// The function "everything" returns a row with every fault except the failed pull.
 func everything(long func() time.Duration) examRow {
 	var faults []int
 	for i, fault := range combinedFaults() {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// The function lengths returns another function, which draws the durations of faults: three to six seconds. The
+// The function "lengths" returns another function, which draws the durations of faults: three to six seconds. The
 // returned function is safe for concurrent use.
 func lengths(seed uint64) func() time.Duration {
 	random := rand.New(rand.NewPCG(seed, 1))

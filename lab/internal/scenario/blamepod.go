@@ -47,7 +47,7 @@ func (x *examPod) awaitReady(ctx context.Context) error {
 	return x.wait(func() error { return x.bench().AwaitReady(ctx, x.name, rowLimit) })
 }
 
-// The method wait runs one step of the row. If an earlier step failed, the method skips this step.
+// The method "wait" runs one step of the row. If an earlier step failed, the method skips this step.
 func (x *examPod) wait(until func() error) error {
 	if x.broken {
 		return nil

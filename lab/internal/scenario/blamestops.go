@@ -16,8 +16,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/workload"
 )
 
-// The method freeze stops a component of the node for the given time. For containerd, the method also records the stop
-// for the exam.
+// The method "freeze" stops a component of the node for the given time. For containerd, the method also records the
+// stop for the exam.
 func (e *exam) freeze(ctx context.Context, component string, length time.Duration) error {
 	stopped, err := bench.Dated(func() error {
 		return errors.Join(e.bench.Node.Freeze(component), sleep(ctx, length), e.bench.Node.Thaw())
@@ -48,7 +48,7 @@ type meeting struct {
 
 func newMeeting(rows int) *meeting { return &meeting{wait: rows, over: make(chan struct{})} }
 
-// The method join runs the function if this row is the last row to arrive. If another row is last, the method waits
+// The method "join" runs the function if this row is the last row to arrive. If another row is last, the method waits
 // until the function has returned.
 func (m *meeting) join(ctx context.Context, do func() error) error {
 	m.mu.Lock()

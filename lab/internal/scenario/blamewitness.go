@@ -57,7 +57,7 @@ func (x *examPod) account(ctx context.Context, timeline agent.Timeline) (blame.A
 	return a, x.addPulls(ctx, &a)
 }
 
-// The method call converts a runtime call of the kubelet. If the call creates a sandbox, the method adds the network
+// The method "call" converts a runtime call of the kubelet. If the call creates a sandbox, the method adds the network
 // plugin calls and the pause image download that happened during the call.
 func (x *examPod) call(call bench.RuntimeCall, networks []cni.Entry, pauses []registry.Access) blame.Call {
 	c := blame.Call{Span: blame.Span{From: call.StartAt, To: call.EndAt}, Kind: call.Kind, Container: call.Container,
@@ -88,7 +88,7 @@ func (x *examPod) call(call bench.RuntimeCall, networks []cni.Entry, pauses []re
 	return c
 }
 
-// The method run returns the container run that a call started.
+// The method "run" returns the container run that a call started.
 func (x *examPod) run(call bench.RuntimeCall) (blame.Run, error) {
 	r := blame.Run{Container: call.Container, Attempt: call.Attempt, ExitedAt: call.ExitedAt, HeardAt: call.HeardAt}
 	stated, err := x.bench().WorkloadLogOfRun(x.name, x.uid(), call.Container, call.Attempt)
@@ -166,7 +166,7 @@ func (x *examPod) addPulls(ctx context.Context, a *blame.Account) error {
 // logRounding is the greatest delay of a timestamp in containerd's log.
 const logRounding = 2 * time.Millisecond
 
-// The method accesses returns the node's requests to all registries for the content of a repository.
+// The method "accesses" returns the node's requests to all registries for the content of a repository.
 func (x *examPod) accesses(ctx context.Context, repository string) ([]registry.Access, error) {
 	var all []registry.Access
 	for _, client := range x.exam.registries {

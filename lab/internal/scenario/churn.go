@@ -113,7 +113,7 @@ func (c *churner) run(ctx context.Context, length time.Duration) error {
 	return work.Wait()
 }
 
-// The method repeat makes changes until the end of the scenario. The argument "every" is the minimum time between the
+// The method "repeat" makes changes until the end of the scenario. The argument "every" is the minimum time between the
 // starts of two changes.
 func (c *churner) repeat(ctx context.Context, every time.Duration, change func(context.Context, int) error) error {
 	for i := 0; time.Now().Before(c.until); i++ {

@@ -95,7 +95,7 @@ func (c *churner) awaitDeployed(ctx context.Context, name string) error {
 		})
 }
 
-// The method change merges a change into a Deployment, and waits until all replicas are up to date and available.
+// The method "change" merges a change into a Deployment, and waits until all replicas are up to date and available.
 func (c *churner) change(ctx context.Context, name string, spec map[string]any) error {
 	if err := c.bench.Kube.Merge(ctx, c.path("deployments", name), map[string]any{"spec": spec}); err != nil {
 		return fmt.Errorf("change deployment %s: %w", name, err)
@@ -115,7 +115,7 @@ func (c *churner) roll(ctx context.Context, i int) error {
 		"annotations": map[string]any{"churn": fmt.Sprint(i)}}}})
 }
 
-// The method scale alternately increases and decreases the number of replicas of a Deployment.
+// The method "scale" alternately increases and decreases the number of replicas of a Deployment.
 func (c *churner) scale(ctx context.Context, i int) error {
 	const name = "scaled"
 	if i == 0 {
@@ -186,7 +186,7 @@ func (c *churner) cold(ctx context.Context, i int) error {
 	return c.bench.AwaitGone(ctx, name)
 }
 
-// The method crash deploys a container that crashes before it is ready. After three restarts, the method repairs and
+// The method "crash" deploys a container that crashes before it is ready. After three restarts, the method repairs and
 // then deletes the Deployment.
 func (c *churner) crash(ctx context.Context, i int) error {
 	const restarts = 3
@@ -223,7 +223,7 @@ func (c *churner) crash(ctx context.Context, i int) error {
 	return c.bench.Kube.Delete(ctx, c.path("deployments", name))
 }
 
-// The method elsewhere starts a pod on the other node. For every second pod, the other node must pull the image.
+// The method "elsewhere" starts a pod on the other node. For every second pod, the other node must pull the image.
 func (c *churner) elsewhere(ctx context.Context, i int) error {
 	name := fmt.Sprintf("elsewhere-%d", i+1)
 	_, err := c.other.Start(ctx, c.bench.Namespace, name, []string{c.bench.Reference(name)}, i%2 == 1)

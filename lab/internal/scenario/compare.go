@@ -91,9 +91,9 @@ func compare(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	return judgeRequests(b, v, versions)
 }
 
-// The method prepare creates a separate account for the version, so that the API server's audit log shows which version
-// sent a request. The method also copies the program: the amount of a file that the kernel maps into memory depends on
-// how the file was written and read before.
+// The method "prepare" creates a separate account for the version, so that the API server's audit log shows which
+// version sent a request. The method also copies the program: the amount of a file that the kernel maps into memory
+// depends on how the file was written and read before.
 func (t *version) prepare(ctx context.Context, b *bench.Bench) error {
 	program, err := os.ReadFile(t.program)
 	if err != nil {
@@ -175,7 +175,7 @@ func (c *comparedRound) play(ctx context.Context, round int) (err error) {
 	return nil
 }
 
-// The method start first starts pods with present images at a constant rate, and then pods with missing images one by
+// The method "start" first starts pods with present images at a constant rate, and then pods with missing images one by
 // one. Each pod with missing images requires its own Event watch.
 func (c *comparedRound) start(ctx context.Context, namespace string) error {
 	kubelet := synthetic.Kubelet{Kube: c.bench.Kube, Runtime: c.runtime, Node: costNode, Pace: synthetic.Usual()}

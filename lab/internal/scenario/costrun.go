@@ -29,7 +29,7 @@ type block struct {
 	events       int // number of Events that the synthetic kubelet sent
 }
 
-// The method measure runs the pairs of blocks while the agents and the bare watches run. Then the method checks the
+// The method "measure" runs the pairs of blocks while the agents and the bare watches run. Then the method checks the
 // agents' reports.
 func (c *costRun) measure(ctx context.Context) (err error) {
 	if err := c.bench.Node.StartExtraAgents(ctx, costNode, c.kind.agents); err != nil {
@@ -96,7 +96,7 @@ func (c *costRun) measure(ctx context.Context) (err error) {
 	return c.judgeAgents(agents, after.growthSince(before), events)
 }
 
-// The method play runs one block. Then the method deletes the pods and the Events of the block.
+// The method "play" runs one block. Then the method deletes the pods and the Events of the block.
 func (c *costRun) play(ctx context.Context, name, node string) (l block, err error) {
 	defer func() { err = errors.Join(err, c.clear(context.WithoutCancel(ctx))) }()
 	// The API server might still be deleting the objects of the previous block, and the agents keep a shared Event

@@ -102,7 +102,7 @@ func TestDocumentedCommandsExist(t *testing.T) {
 	}
 }
 
-// The function documents returns the documents whose commands the tests check.
+// The function "documents" returns the documents whose commands the tests check.
 func documents(t *testing.T) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -180,8 +180,8 @@ func (h programHelp) of(program, command string) string {
 
 var helpFlag = regexp.MustCompile(`(?:^|[\s,\[(=])(--?[a-zA-Z][a-z-]*)`)
 
-// The method problem returns a description of the mistake in the arguments of a program. Without a mistake, the method
-// returns an empty string.
+// The method "problem" returns a description of the mistake in the arguments of a program. Without a mistake, the
+// method returns an empty string.
 func (h programHelp) problem(program string, arguments []string) string {
 	if len(arguments) == 0 || strings.HasPrefix(arguments[0], "-") || arguments[0] == "COMMAND" {
 		return "" // a call without a sub-command, such as podlapse-agent --help

@@ -34,9 +34,9 @@ type helmReleases struct {
 	file  string                    // the document of the latest command
 }
 
-// The method apply returns the values that a release has after a call of helm. At the start of each document, only the
-// release of the first documented installation exists, because the documents describe alternatives. Within a document,
-// the method follows Helm's rules. If an upgrade drops values of the release, the method returns an error.
+// The method "apply" returns the values that a release has after a call of helm. At the start of each document, only
+// the release of the first documented installation exists, because the documents describe alternatives. Within a
+// document, the method follows Helm's rules. If an upgrade drops values of the release, the method returns an error.
 func (r *helmReleases) apply(file string, call helmCall) (map[string]any, error) {
 	if r.now == nil || r.file != file {
 		r.file, r.now = file, map[string]map[string]any{}
@@ -88,7 +88,7 @@ func missingValue(after, before map[string]any, prefix string) string {
 	return ""
 }
 
-// The method helm renders the chart with the values that the release has after a documented call of helm. The API
+// The method "helm" renders the chart with the values that the release has after a documented call of helm. The API
 // server then checks each rendered object in a dry run.
 func (s documentedShell) helm(ctx context.Context, file string, call markdown.Call) error {
 	documents, err := s.releases.render(file, call, s.dir)
@@ -102,7 +102,7 @@ func (s documentedShell) helm(ctx context.Context, file string, call markdown.Ca
 	return errors.Join(failures...)
 }
 
-// The method render returns the objects of a release after a documented call of helm. Helm's own engine renders the
+// The method "render" returns the objects of a release after a documented call of helm. Helm's own engine renders the
 // chart. File names in the call are relative to dir.
 func (r *helmReleases) render(file string, call markdown.Call, dir string) ([][]byte, error) {
 	parsed, err := parseHelm(call, dir)
@@ -170,7 +170,7 @@ func parseHelm(call markdown.Call, dir string) (helmCall, error) {
 	return parsed, nil
 }
 
-// The method set applies a flag with its value.
+// The method "set" applies a flag with its value.
 func (c *helmCall) set(flag, value, dir string) error {
 	switch flag {
 	case "-n", "--namespace":

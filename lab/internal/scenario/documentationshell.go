@@ -28,8 +28,8 @@ const (
 	interruptLimit  = 5 * time.Second  // maximum time until a command ends after an interrupt
 )
 
-// The method run runs a command of a document. If the command does not work as documented, the method returns an error.
-// If the command keeps running, the method returns the process.
+// The method "run" runs a command of a document. If the command does not work as documented, the method returns an
+// error. If the command keeps running, the method returns the process.
 func (s documentedShell) run(ctx context.Context, file string, run documentedRun) (*documentedProcess, error) {
 	if run.helm != nil {
 		return nil, s.helm(ctx, file, run.helm)
@@ -83,7 +83,7 @@ func (s documentedShell) start(ctx context.Context, run documentedRun) (*documen
 	return p, nil
 }
 
-// The method finish waits until the command has ended. If the command failed, the method returns an error.
+// The method "finish" waits until the command has ended. If the command failed, the method returns an error.
 func (p *documentedProcess) finish() error {
 	defer p.end()
 	limit := time.NewTimer(documentedLimit)
@@ -124,7 +124,7 @@ func (p *documentedProcess) await() error {
 	return nil
 }
 
-// The method stop interrupts the command like Ctrl-C. The method returns an error if the command ended before the
+// The method "stop" interrupts the command like Ctrl-C. The method returns an error if the command ended before the
 // interrupt. The method also returns an error if the command does not react to the interrupt as documentedRun requires.
 func (p *documentedProcess) stop() error {
 	defer p.end()

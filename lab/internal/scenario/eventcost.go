@@ -45,7 +45,7 @@ func (k costKind) images() string {
 	return "present"
 }
 
-// The method name describes the load for people.
+// The method "name" describes the load for people.
 func (k costKind) name() string {
 	return fmt.Sprintf("%s images, %d starts/s, %d earlier Events", k.images(), k.rate, k.earlier)
 }

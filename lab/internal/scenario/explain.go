@@ -13,7 +13,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// The function explain prints and saves the information that a developer needs to find out why a scenario failed. The
+// The function "explain" prints and saves the information that a developer needs to find out why a scenario failed. The
 // function runs before the namespace is deleted. If a part of the information is not available, the function continues
 // with the next part.
 func explain(ctx context.Context, b *bench.Bench, out io.Writer) {
@@ -46,8 +46,8 @@ func keepTimelines(ctx context.Context, b *bench.Bench, out io.Writer) {
 
 func keptIn(b *bench.Bench) string { return b.Node.In("scenarios", b.Namespace) }
 
-// The function keep writes a timeline to a file. The file still exists after the namespace is deleted, until the lab is
-// deleted.
+// The function "keep" writes a timeline to a file. The file still exists after the namespace is deleted, until the lab
+// is deleted.
 func keep(b *bench.Bench, timeline agent.Timeline) error { return keepAs(b, timeline.Name, timeline) }
 
 func keepAs(b *bench.Bench, name string, timeline agent.Timeline) error {

@@ -164,7 +164,7 @@ func (f *fleet) keepAlive(ctx context.Context) error {
 	return all.Wait()
 }
 
-// The method open opens bare watches at the same time: one watch for each element of the list "into" from the index
+// The method "open" opens bare watches at the same time: one watch for each element of the list "into" from the index
 // "first". Each watch counts its received bytes in its element of the list. If the element is nil, the watch does not
 // count its bytes.
 func (f *fleet) open(ctx context.Context, group *errgroup.Group, into []*byteCount, first int) error {
@@ -246,7 +246,7 @@ func (f *fleet) rollOut(ctx context.Context, group *errgroup.Group, s *fleetSize
 	return bare, err
 }
 
-// The method cost returns the CPU time of the API server and etcd while an action runs.
+// The method "cost" returns the CPU time of the API server and etcd while an action runs.
 func (f *fleet) cost(action func() error) (time.Duration, error) {
 	before, err := f.bench.Node.ControlPlaneCPU()
 	if err != nil {
@@ -286,8 +286,8 @@ func (f *fleet) clear(ctx context.Context) error {
 	return synthetic.ClearEvents(ctx, f.bench.Kube, f.bench.Namespace)
 }
 
-// The method received returns two sums of received bytes. The first sum is for the pod watches of all real agents. The
-// second sum is for the bare watches of the nodes on which a block starts pods.
+// The method "received" returns two sums of received bytes. The first sum is for the pod watches of all real agents.
+// The second sum is for the bare watches of the nodes on which a block starts pods.
 func (f *fleet) received(ctx context.Context, bare []*byteCount) (agents, watches float64, err error) {
 	if bare == nil {
 		return 0, 0, nil

@@ -131,7 +131,7 @@ func (h hostile) sendTokens(ctx context.Context) error {
 	return nil
 }
 
-// The method silence opens more connections than the agent accepts, from three addresses. On each connection, the
+// The method "silence" opens more connections than the agent accepts, from three addresses. On each connection, the
 // method sends as much of a header as the agent accepts, and then sends nothing more.
 func (h hostile) silence(ctx context.Context) (connections, error) {
 	held := connections{begunAt: time.Now()}
@@ -151,7 +151,7 @@ func (h hostile) silence(ctx context.Context) (connections, error) {
 	return held, nil
 }
 
-// The type connections contains connections on which the client sends nothing more.
+// The type "connections" contains connections on which the client sends nothing more.
 type connections struct {
 	begunAt time.Time
 	all     []net.Conn
@@ -194,7 +194,7 @@ func (h hostile) probe(ctx context.Context, when string) {
 	}
 }
 
-// The method memory returns the agent's resident memory in bytes, from the agent's metrics.
+// The method "memory" returns the agent's resident memory in bytes, from the agent's metrics.
 func (h hostile) memory(ctx context.Context, token string) (float64, error) {
 	status, text, err := tokenClient{server: "http://" + h.agent}.ask(ctx, "/metrics", token)
 	if err != nil {

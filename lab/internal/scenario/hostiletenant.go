@@ -89,7 +89,7 @@ func hostileTenant(ctx context.Context, b *bench.Bench, v *Verdict) (err error) 
 	return e.report(ctx, v)
 }
 
-// The method configure restarts the agent with the given flags, if the agent does not have these flags yet. Then the
+// The method "configure" restarts the agent with the given flags, if the agent does not have these flags yet. Then the
 // method waits until the agent has run for five seconds.
 func (r *tenantRun) configure(ctx context.Context, flags ...string) error {
 	if err := r.bench.Node.RestartAgentWith(ctx, node.AgentChange{Flags: flags}); err != nil {

@@ -114,7 +114,7 @@ func (t *tenant) remove(ctx context.Context) error {
 	return t.bench.Kube.DeleteNamespace(ctx, t.bench.Node.Report, t.namespace)
 }
 
-// The method attack tries all attacks in the list, round after round, until ctx ends or roundsAtMost rounds are over.
+// The method "attack" tries all attacks in the list, round after round, until ctx ends or roundsAtMost rounds are over.
 func (t *tenant) attack(ctx context.Context) error {
 	t.mu.Lock()
 	t.rounds = 0
@@ -205,7 +205,7 @@ func (t *tenant) others() []corev1.Pod {
 	return t.victims
 }
 
-// The method images returns the images of the pods that the tenant attacks.
+// The method "images" returns the images of the pods that the tenant attacks.
 func (t *tenant) images() (images []string) {
 	seen := make(map[string]bool)
 	for _, pod := range t.others() {
@@ -247,7 +247,7 @@ func (t *tenant) path(resource string) string {
 	return "/api/v1/namespaces/" + t.namespace + "/" + resource
 }
 
-// The method count counts one request. The method ignores requests that failed because the attack ended.
+// The method "count" counts one request. The method ignores requests that failed because the attack ended.
 func (t *attackRun) count(ctx context.Context, err error) {
 	if err != nil && ctx.Err() != nil {
 		return

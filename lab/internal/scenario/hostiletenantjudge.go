@@ -43,7 +43,7 @@ type memoryWatch struct {
 	err     error    // reason why no more samples are possible: the agent's process has exited
 }
 
-// The method watch takes samples until ctx ends or the agent exits.
+// The method "watch" takes samples until ctx ends or the agent exits.
 func (m *memoryWatch) watch(ctx context.Context, b *bench.Bench) error {
 	*m = memoryWatch{flags: m.flags}
 	begunAt := time.Now()
@@ -242,7 +242,7 @@ func (r *tenantRun) judgeTenantsPods(ctx context.Context, t *tenant, block hones
 	return nil
 }
 
-// The function outlives returns the durations in a timeline that are longer than the pod's age.
+// The function "outlives" returns the durations in a timeline that are longer than the pod's age.
 func outlives(timeline agent.Timeline, now time.Time) (problems []string) {
 	// The control plane truncates the creation time to whole seconds.
 	lived := now.Sub(timeline.CreatedAt) + time.Second

@@ -63,7 +63,7 @@ func nodeImpersonation(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	return tryToken(ctx, b, v, token, true)
 }
 
-// The function check runs the command "podlapse-agent check". The command must succeed and print the given text.
+// The function "check" runs the command "podlapse-agent check". The command must succeed and print the given text.
 func check(ctx context.Context, b *bench.Bench, v *Verdict, flags []string, want string) {
 	output, err := exec.CommandContext(ctx, b.Node.Agent(), append([]string{"check"}, flags...)...).CombinedOutput()
 	v.Compared++

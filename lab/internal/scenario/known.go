@@ -49,7 +49,7 @@ type knownSpan struct {
 	from, to bench.Span
 }
 
-// The type accounts contains the records of each independent source about one pod.
+// The type "accounts" contains the records of each independent source about one pod.
 type accounts struct {
 	takenUpAt time.Time // time of the pickup, from the kubelet's log
 	boundAt   time.Time // time of the binding, from the scheduler's Event
@@ -102,9 +102,9 @@ func (p plan) ask(ctx context.Context, b *bench.Bench, seen bench.Arrival, c cal
 	return k, nil
 }
 
-// The method lengths returns the phases on the node's clock. If a component starts or ends a phase, the component's own
-// log contains the time of this start or end. The log is accurate to one or two milliseconds. If an injected delay ends
-// the phase, the injector's log contains the time of the end:
+// The method "lengths" returns the phases on the node's clock. If a component starts or ends a phase, the component's
+// own log contains the time of this start or end. The log is accurate to one or two milliseconds. If an injected delay
+// ends the phase, the injector's log contains the time of the end:
 //
 //   - volumes, or pod_config while a Secret is missing: from the kubelet's pickup of the pod until the kubelet requests
 //     a sandbox. The creation of the Secret is not the end: the kubelet finds the Secret at its next attempt, after a

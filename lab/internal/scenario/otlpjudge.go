@@ -52,7 +52,7 @@ func (v *Verdict) trace(r otlp.Report, t agent.Timeline) {
 	v.rollout(root, t)
 }
 
-// The method rollout requires that a pod with an owner links to the rollout's trace, and to no other trace.
+// The method "rollout" requires that a pod with an owner links to the rollout's trace, and to no other trace.
 func (v *Verdict) rollout(root otlp.Span, t agent.Timeline) {
 	var links []string
 	if t.Owner.Kind != "" {

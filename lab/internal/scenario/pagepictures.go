@@ -10,7 +10,7 @@ import (
 // documentedView is the view in docs/page.png.
 const documentedView = "pod-light"
 
-// The method pictures saves a picture of every view for developers.
+// The method "pictures" saves a picture of every view for developers.
 func (p *pageRun) pictures(context.Context) error {
 	pod := "#/pods/" + p.bench.Namespace + "/" + p.cold
 	desk, phone := browser.Look{Width: deskWidth, Height: deskHeight},

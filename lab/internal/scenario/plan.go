@@ -40,7 +40,7 @@ const (
 
 func (p plan) completes() bool { return p.runFor > 0 }
 
-// The method outcomes returns the possible final states of the start-up. For a pod that completes, the agent reports
+// The method "outcomes" returns the possible final states of the start-up. For a pod that completes, the agent reports
 // the state ready if the agent observes this state before the pod completes.
 func (p plan) outcomes() []string {
 	if p.completes() {
@@ -94,7 +94,7 @@ func (p plan) spec(base, cold string) corev1.PodSpec {
 	return spec
 }
 
-// The type calls contains the times of the scenario's requests that start or end a phase.
+// The type "calls" contains the times of the scenario's requests that start or end a phase.
 type calls struct{ created, lifted, approved bench.Span }
 
 // startLimit is the time limit of a start-up.

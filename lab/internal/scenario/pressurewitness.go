@@ -77,7 +77,7 @@ func (w *pressureWitness) look() error {
 	return nil
 }
 
-// The method nearest returns the index of the sample nearest to an instant.
+// The method "nearest" returns the index of the sample nearest to an instant.
 func (w *pressureWitness) nearest(at time.Time) (best int) {
 	for i := range w.at {
 		if w.at[i].Sub(at).Abs() < w.at[best].Sub(at).Abs() {
@@ -203,7 +203,7 @@ func (w *pressureWitness) judge(timeline agent.Timeline, v *Verdict, phases ...s
 	}
 }
 
-// The function busy keeps the given number of tasks running until the caller calls rest. Each task is an operating
+// The function "busy" keeps the given number of tasks running until the caller calls rest. Each task is an operating
 // system thread, because the kernel counts only waiting threads.
 func busy(tasks int) (rest func()) {
 	var done atomic.Bool

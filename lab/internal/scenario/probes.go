@@ -292,7 +292,7 @@ func judgeProbeLog(b *bench.Bench, v *Verdict) error {
 	return nil
 }
 
-// The function free returns a loopback address without a listener.
+// The function "free" returns a loopback address without a listener.
 func free() (string, error) {
 	listener, err := net.Listen("tcp", layout.Address(0))
 	if err != nil {

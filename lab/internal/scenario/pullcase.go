@@ -134,7 +134,7 @@ func (p *pullRun) refusedCase(ctx context.Context, name string, status, failures
 		p.bench.Break(ctx, name, registry.Rule{Status: status})
 }
 
-// The method reset returns a case whose download the registry interrupts once in the middle of the layer. After the
+// The method "reset" returns a case whose download the registry interrupts once in the middle of the layer. After the
 // interruption, the runtime gives up the pull.
 func (p *pullRun) reset(ctx context.Context) (pullCase, error) {
 	image, err := p.pushColdImage(ctx, "reset")

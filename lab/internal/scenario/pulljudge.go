@@ -117,7 +117,7 @@ func (j *pullJudge) judgeImage(c pullCase, want wantedPull, truth []bench.Attemp
 	}
 }
 
-// The method inconclusive returns the reason why the case is not conclusive, or an empty string.
+// The method "inconclusive" returns the reason why the case is not conclusive, or an empty string.
 func (w wantedPull) inconclusive(c pullCase, truth []bench.Attempt) string {
 	failures, hit := 0, false
 	for _, a := range truth {

@@ -74,7 +74,7 @@ func (p *pullRun) report(v *Verdict) error {
 	return p.bench.Node.StopExtraAgents()
 }
 
-// The method settled returns the agent's timeline of a pod after the pod has settled.
+// The method "settled" returns the agent's timeline of a pod after the pod has settled.
 func (j *pullJudge) settled(ctx context.Context, pod string) (agent.Timeline, error) {
 	timeline, err := j.agent.AwaitSettled(ctx, pod)
 	if err != nil {

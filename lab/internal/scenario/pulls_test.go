@@ -13,7 +13,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// The function retried returns a pod whose pull failed once, and the correct report of an agent about this pod.
+// The function "retried" returns a pod whose pull failed once, and the correct report of an agent about this pod.
 func retried() (pullCase, []bench.Attempt, agent.Timeline) {
 	const image = "127.0.0.1:25000/ns/retried:1"
 	c := plainCase("retried", image, agent.Downloaded).failsFirst(1, nil, "not_found")

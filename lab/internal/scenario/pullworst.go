@@ -125,7 +125,7 @@ func (s view) worstBackoff(attempts []bench.Attempt, near neighborInstants) (wor
 	return worst
 }
 
-// The method limit returns the largest accepted error of a duration. For an agent with all sources, the largest
+// The method "limit" returns the largest accepted error of a duration. For an agent with all sources, the largest
 // accepted error is the constant "exact". For other agents, the method adds the agent's stated error, which must not
 // exceed the error that the agent's evidence allows.
 func (j *pullJudge) limit(what string, stated json.Number, worst time.Duration) time.Duration {

@@ -172,7 +172,7 @@ func awaitRecords(ctx context.Context, b *bench.Bench, plans []plan) (agent.Reco
 	return b.Records()
 }
 
-// The function missing returns the names of the pods without a record.
+// The function "missing" returns the names of the pods without a record.
 func missing(plans []plan, timelines []agent.Timeline) (names []string) {
 	reported := make(map[string]bool)
 	for _, timeline := range timelines {

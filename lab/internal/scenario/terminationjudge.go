@@ -16,7 +16,7 @@ import (
 // endLimit is the largest accepted error of the agent for steps with a timestamp.
 const endLimit = 50 * time.Millisecond
 
-// The method end compares the record of a termination with the independent sources.
+// The method "end" compares the record of a termination with the independent sources.
 func (v *Verdict) end(p terminatingPod, end agent.End, w endWitness) {
 	reported := end.Termination
 	for _, problem := range reported.Problems() {

@@ -11,7 +11,7 @@ type view struct {
 // allowed to report less, but must not report anything wrong.
 func (s view) isFull() bool { return s.events && s.runtime }
 
-// The method flags returns the flags that limit the agent to the sources of the view.
+// The method "flags" returns the flags that limit the agent to the sources of the view.
 func (s view) flags() (flags []string) {
 	if !s.events {
 		flags = append(flags, "--events=off")

@@ -91,7 +91,7 @@ func watchesPods(r *http.Request) bool {
 	return r.URL.Path == "/api/v1/pods" && (r.URL.Query().Get("watch") == "true" || r.URL.Query().Get("watch") == "1")
 }
 
-// The method change applies the faults to the API server's response if the response belongs to a pod watch.
+// The method "change" applies the faults to the API server's response if the response belongs to a pod watch.
 func (p *Proxy) change(response *http.Response) error {
 	if !watchesPods(response.Request) || response.StatusCode != http.StatusOK {
 		return nil
