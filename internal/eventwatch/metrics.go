@@ -68,14 +68,14 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 		}),
 		unserved: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_requests_unserved_total",
-			Help: "Requests for the Events of a pod that ended without a result after more than 5 seconds. During " +
-				"this time, no Event watch delivered an Event of the pod, or read all existing Events. The timeline " +
-				"of the pod can lack evidence about image pulls.",
+			Help: "Requests for a pod's Events that the agent gave up after more than 5 seconds. During this time, " +
+				"no Event watch delivered an Event of the pod, and no Event watch finished reading the existing " +
+				"Events. The timeline of the pod can lack evidence about image pulls.",
 		}),
 		unshared: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_watches_unshared_total",
-			Help: "Event watches on a namespace that the agent replaced by Event watches on single pods, because the " +
-				"agent did not need most Events of the namespace.",
+			Help: "Replacements of a namespace's Event watch by Event watches on single pods. The agent replaces the " +
+				"watch if it does not need most Events of the namespace.",
 		}),
 		opened: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_watches_opened_total",

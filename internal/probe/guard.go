@@ -42,8 +42,8 @@ func checkAddress(address netip.Addr, loopback bool) error {
 		if loopback {
 			return nil
 		}
-		return fmt.Errorf("%s is a loopback address: add the registry to registries.plain_http, or add a probe for "+
-			"the registry", address)
+		return fmt.Errorf("%s is a loopback address, which the agent does not probe by default: add the registry to "+
+			"registries.plain_http, or add a probe for the registry", address)
 	}
 	for _, prefix := range refused {
 		if prefix.Contains(address) {

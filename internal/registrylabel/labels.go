@@ -1,6 +1,6 @@
 // Package registrylabel limits the number of values of the label registry in metrics. The package is pure. Counters and
-// histograms use Labels, because their series exist as long as the agent runs. Gauges of pulls in progress use
-// OfMoment.
+// histograms use Labels: a series of a counter exists as long as the agent runs, so each registry keeps its label.
+// Gauges of pulls in progress use OfMoment.
 package registrylabel
 
 import (

@@ -109,7 +109,7 @@ func (s *startUp) pull(container string) {
 	s.t.Pulls = append(s.t.Pulls, p)
 }
 
-// Changed returns the start-up with a changed total time, like a start-up after a new observation.
+// Changed returns a copy of the start-up with another total time, as if a new observation had arrived.
 func Changed(t timeline.Timeline, n int) timeline.Timeline {
 	h := fnv.New64a()
 	fmt.Fprint(h, t.UID, n)

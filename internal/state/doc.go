@@ -23,7 +23,7 @@
 // The file consists of sections of lines of JSON:
 //
 //   - a header with the version of the format and the node
-//   - a line for each pod that was reported, or removed after its report
+//   - a line for each reported pod, and a line for each reported pod whose object was removed
 //   - a recording of the start-ups in progress
 //   - an end line with a checksum of all previous lines of the file
 //

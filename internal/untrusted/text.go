@@ -24,7 +24,7 @@ func Cut(text string, limit int) string {
 	return text[:limit]
 }
 
-// Text returns a text as valid UTF-8 of at most limit bytes. Text does not keep the rest of a longer text in
+// Text returns a text as valid UTF-8 of at most limit bytes. If Text cuts a text, the result does not keep the rest in
 // memory.
 func Text(text string, limit int) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")

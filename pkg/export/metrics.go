@@ -32,7 +32,7 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 		startup: prometheus.NewHistogram(histogram.Options("podlapse_pod_startup_duration_seconds",
 			"Time from the creation of a pod until the pod was ready, or until the pod succeeded without becoming "+
 				"ready. Excludes pods that failed, pods that were deleted before they were ready, and pods that the "+
-				"agent gave up. Also excludes start-ups that ended before the agent saw the pod.",
+				"agent no longer follows. Also excludes start-ups that ended before the agent saw the pod.",
 			durationBuckets)),
 		sli: prometheus.NewHistogram(histogram.Options("podlapse_pod_startup_sli_duration_seconds",
 			"Time from the creation of a pod until all containers of the pod had started for the first time. Excludes "+
@@ -68,8 +68,8 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 		incomplete: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_evidence_incomplete_total",
 			Help: "Start-ups with missing evidence. The agent could not separate some phases of these start-ups. " +
-				"Lost Events count as missing evidence only if their loss makes the time of a pull unattributed, and " +
-				"if the agent received fewer than 25 Events about the pod, the kubelet's limit. " +
+				"A lost Event counts as missing evidence if it makes the time of a pull unattributed. If the agent " +
+				"received 25 Events about the pod, the pull does not count, because the kubelet drops further Events. " +
 				"Excludes evidence that the container runtime can never report " +
 				"(podlapse_evidence_unreported_total).",
 		}),

@@ -6,7 +6,8 @@ import (
 )
 
 // imageEvidence holds three answers of the runtime about an image. Often, all three answers are the same. The embedded
-// first answer describes the image before the kubelet's pull. The last answer shows whether a pull brought new content.
+// field holds the runtime's first answer, which describes the image before the kubelet pulled it. The last answer shows
+// whether a pull brought new content.
 // The field "layered" holds the latest complete answer with layers, or else the latest incomplete answer with layers.
 // The field "layered" is nil if no answer has layers.
 type imageEvidence struct {

@@ -88,7 +88,7 @@ func (e *Evidence) obstacleEventsWithRuntime() []obstacleEvent {
 }
 
 // networkDownUntil returns the last time at which the runtime reported that its network was not ready. networkDownUntil
-// ignores reports after the runtime's first report of a ready network, and returns zero if no report remains.
+// ignores all times after the runtime's first report of a ready network, and returns zero if no time remains.
 func (e *Evidence) networkDownUntil() (until instant) {
 	for _, down := range e.networkDowns {
 		if e.networkUp == 0 || down < e.networkUp {

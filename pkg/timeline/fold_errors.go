@@ -124,8 +124,8 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 	case end.milestone == MilestoneSandboxImagePulled && s.Phase == PhaseSandboxImage:
 		return runtimeSlack // the phase includes the time in which the runtime unpacks the image
 	case end.milestone == MilestoneSandboxFailed && (s.Phase == PhaseSandbox || s.Phase == PhaseSandboxImage):
-		// The failed attempt began after the kubelet's wait. The attempt also included the steps before the failed
-		// step.
+		// The duration contains the kubelet's wait before the failed attempt, which lasts at least podRetryLeast. The
+		// rest can contain other steps of the attempt, so it is the error.
 		return max(0, s.Duration()-podRetryLeast)
 	case end.milestone == MilestoneSandboxFailed:
 		return f.kubeletAway(begin) + f.beforeFailedSandbox(end)

@@ -120,7 +120,7 @@ func (e *Evidence) foundPresent(c *Container, image *imageEvidence) bool {
 }
 
 // inBackoff reports whether the time t is within the kubelet's back-off after the latest failed pull of a container's
-// image. Other clients pulled the content that arrived during the back-off. If only a status reports a failure, the
+// image. Content that arrives during the back-off comes from pulls by other clients. If only a status reports a failure, the
 // failure gets its time from the arrival of the status. A live status arrives soon after the failure.
 func (f *fold) inBackoff(index int16, t time.Time) bool {
 	failures := f.pulls[index].failures

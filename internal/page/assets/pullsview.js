@@ -104,7 +104,7 @@ export class PullsView {
     const waiting = live.filter((p) => p.state === 'queued');
     write(this.#verdict, live.length === 0 ? 'No ' + (this.#filtered() ? 'matching ' : '') + 'pulls in progress.' :
       (live.every((p) => p.state) ? count(live.length - waiting.length, 'image is', 'images are') + ' being pulled' : count(live.length, 'pull is', 'pulls are') + ' in progress') +
-      (waiting.length > 0 ? ', ' + waiting.length + (waiting.length === 1 ? ' waits for the queue or the registry, for ' : ' wait for the queue or the registry, the longest for ') + running(Math.max(...waiting.map((p) => p.age))) : '') + '.');
+      (waiting.length > 0 ? ', ' + waiting.length + (waiting.length === 1 ? ' queued, for ' : ' queued, the longest for ') + running(Math.max(...waiting.map((p) => p.age))) : '') + '.');
     this.#now.hidden = live.length === 0;
     sync(this.#now, live, (p, i) => [p.namespace, p.pod, p.container, p.image, i].join(' '), makePulling, (node, p) => {
       const [who, image, bar, much] = node.children;
@@ -175,8 +175,7 @@ function overPull(p) {
 // unclear reports whether a pull might have waited in the queue for an unknown part of its time.
 function unclear(p) { return !p.failed && p.goes !== 'queued' && !Number.isFinite(p.startedAt); }
 
-// livePull lays out a pull in progress. The pull's age starts at the kubelet's request, and no source reports when the pull left the
-// queue.
+// livePull lays out a pull in progress. The age starts at the kubelet's request. No source reports when the pull left the queue.
 function livePull(p, nodeNow) {
   const from = nodeNow - 1000 * p.age;
   return { key: ['live', p.namespace, p.pod, p.container, p.image].join(' '), who: p.pod ? podOf(p) : 'not requested here',

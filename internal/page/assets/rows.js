@@ -2,7 +2,7 @@
 
 import { element, lay, perFrame } from './dom.js';
 
-const BEYOND = 400; // the list also draws items that are at most this number of pixels above or below the window
+const BEYOND = 400; // the list also draws items up to this number of pixels outside the window
 
 export class Rows {
   #host;
@@ -92,7 +92,7 @@ export class Rows {
     let next = shownFrom(this.#host.firstElementChild);
     for (const i of places) {
       const node = this.#shown.get(this.#items[i].key);
-      if (node !== next && next && node === shownFrom(next.nextElementSibling)) next = node; // the element before `node` moves further down
+      if (node !== next && next && node === shownFrom(next.nextElementSibling)) next = node; // that node moves further down
       if (node === next) next = shownFrom(next.nextElementSibling);
       else move(this.#host, node, next);
     }

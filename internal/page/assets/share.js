@@ -27,8 +27,7 @@ export function linkOf({ hostname, href, hash }, node) {
   return (openPage(node) || 'kubectl podlapse page NODE') + "\nThen add this to the address that the command prints: '" + (hash || '#/').replaceAll("'", '%27') + "'";
 }
 
-// filtersOf returns the view's filters. The copied command contains only the filter `owner`, so the page shows the names of the other
-// filters.
+// filtersOf returns the view's filters. The copied command contains only the filter `owner`, so the page names the others.
 export function shareButtons(commandOf, nodeOf, filtersOf = () => ({})) {
   const command = copyButton('Copy command', commandOf);
   const link = copyButton('Copy link', () => linkOf(location, nodeOf()));

@@ -26,7 +26,7 @@ type RuntimeCall struct {
 	Failed    bool
 
 	ExitedAt time.Time // for CallStart: time when the container's process exited; zero while the process runs
-	HeardAt  time.Time // for CallStart: time when containerd learned of the exit
+	HeardAt  time.Time // for CallStart: time when containerd learned that this process exited
 
 	sandbox, container string // the IDs of the sandbox and the container
 }

@@ -40,7 +40,7 @@ func TestPullsInProgress(t *testing.T) {
 		`document.querySelectorAll('.wf-rows > .wf-phase').length > 5`, soon))
 	must(t, tab.Go("http://"+s.address+"/#/pulls"))
 	if verdict := ask[string](t, tab, `document.querySelector('.pulls-view .verdict').textContent`); !strings.HasPrefix(
-		verdict, "3 images are being pulled, 1 waits for the queue or the registry, for ") {
+		verdict, "3 images are being pulled, 1 queued, for ") {
 		t.Errorf("the verdict is %q", verdict)
 	}
 	requireNoComplaints(t, tab)
@@ -119,7 +119,7 @@ func TestPullsWithoutState(t *testing.T) {
 		const facts = view.root.querySelector('.facts').textContent.replace(/.*UTC/, '');
 		const past = await verdict('?to=2026-03-01T12:00:01Z', () => waits().length === 2);
 		return [all, facts, past, ...bars.sort()]; })()`)
-	want := []string{"3 pulls are in progress, 1 waits for the queue or the registry,", ".", "No matching pulls in progress.",
+	want := []string{"3 pulls are in progress, 1 queued,", ".", "No matching pulls in progress.",
 		"known: 1.00 s queued, 2.00 s pull c-pull_queue", "lost: 5.00 s, queue and pull c-unknown",
 		"none: 12.0 s, queued or pulling c-unknown", "pulls: 12.0 s, pulling c-unknown",
 		"waits: 12.0 s queued, still waits c-pull_queue"}
