@@ -101,8 +101,8 @@ func (c *config) table() flags.Table {
 			Name: "events", Variable: "EVENTS", Value: "auto|off|cluster", Default: eventsAuto,
 			Help: "kubelet Events that the agent watches. \"auto\": only Events about pods whose timelines lack " +
 				"evidence, for example about an image pull. \"cluster\": all kubelet Events of the cluster, through " +
-				"one watch, only for small clusters. \"off\": no Events. With \"cluster\" and without --life-traces, the " +
-				"watch is open only while a timeline lacks evidence, and for a minute afterwards",
+				"one watch. The watch is open while a timeline lacks evidence, and for one minute afterwards. With " +
+				"--life-traces, the watch is always open. Use \"cluster\" only in small clusters. \"off\": no Events",
 			Set: flags.Choice(&c.events, eventsAuto, eventsOff, eventsCluster),
 		},
 		{

@@ -121,7 +121,8 @@ func (r *runner) stop() error {
 	for _, in := range r.stages {
 		in.cancel()
 		if !in.ended() {
-			stuck = append(stuck, fmt.Errorf("stop the components of stage %s: some components still run after %s",
+			stuck = append(stuck, fmt.Errorf("cannot stop all components of stage %s: some components still run "+
+				"after %s",
 				in.name, in.limit))
 		}
 	}

@@ -13,9 +13,9 @@ import (
 // partState is the name of the state file on the health board.
 const partState = "state"
 
-// newsFor limits the reports about start-ups that ended while no agent ran. If a start-up ended while no agent ran, the
-// agent reports the start-up only if the pod reached the node at most newsFor before the agent started. One hour is
-// also the time after which the API server deletes Events by default.
+// newsFor limits the reports about start-ups that ended while no agent ran. The agent reports such a start-up only if
+// the pod reached the node within the last newsFor before the agent started. One hour is also the time after which the
+// API server deletes Events by default.
 const newsFor = time.Hour
 
 // savedState is the state that an agent receives from the previous agent and keeps for the next agent. Without

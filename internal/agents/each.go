@@ -37,7 +37,7 @@ func Each[A any](
 }
 
 // EachDone queries all agents like Each, but immediately calls the function "done" for each answer, with the agent's
-// index. Several goroutines call this function at the same time.
+// index. Several goroutines call "done" at the same time.
 func EachDone[A any](
 	ctx context.Context, agents []Agent, limit time.Duration, ask func(context.Context, client.Client) (A, error),
 	done func(i int, answer Answer[A]),

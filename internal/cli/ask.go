@@ -50,8 +50,8 @@ func (a agentQuery) fail(err error) int {
 	return exitOf(err)
 }
 
-// print writes text to standard output, and notes about agents that did not answer to standard error. The exit code is
-// ExitPartial if the list "failed" contains an error.
+// print writes text to standard output. To standard error, print writes notes about the agents that did not answer. The
+// exit code is ExitPartial if the list "failed" contains an error.
 func (a agentQuery) print(text string, failed []error) int {
 	a.noteFailed(failed)
 	a.noteFallback()
@@ -73,8 +73,8 @@ func (a agentQuery) write(text string) int {
 	return ExitOK
 }
 
-// noteFailed writes the errors of agents that did not answer to standard error. noteFailed also writes the number of
-// agents that the command could not query in time, and the number of pods that a list omits.
+// noteFailed writes to standard error the errors of the agents that did not answer. noteFailed also writes the number
+// of agents that the command could not query in time, and the number of pods that a list omits.
 func (a agentQuery) noteFailed(failed []error) {
 	unanswered, late := 0, 0
 	for _, err := range failed {
@@ -120,8 +120,8 @@ func (a agentQuery) noteFallback() {
 	}
 }
 
-// ofAgents queries the agent of the node in --node, or all agents without --node. ofAgents returns the answers, and
-// the errors of the agents that did not answer. If no agent answers, ofAgents fails.
+// With --node, ofAgents queries only the agent of that node. Without --node, ofAgents queries all agents. ofAgents
+// returns the answers, and the errors of the agents that did not answer. If no agent answers, ofAgents fails.
 func ofAgents[A any](ctx context.Context, a agentQuery, ask func(context.Context, client.Client) (A, error)) (
 	[]agents.Answer[A], []error, error) {
 	found, err := a.agents(ctx, a.target.node)

@@ -28,8 +28,9 @@ func (r agentAccess) withRemedy(err error) error {
 			"set --context or --kubeconfig", err)
 	case refused != nil && (refused.Requests == client.WantsToken || refused.Requests == client.WantsPassword) &&
 		r.cluster != nil:
-		return fmt.Errorf("%w\nThe API server's proxy does not forward credentials. To connect without the proxy, run "+
-			"kubectl -n %s port-forward POD 9717, and use --server=%s with --token-file or the password", err,
+		return fmt.Errorf("%w\nThe API server's proxy does not forward credentials. To connect without the proxy, "+
+			"run kubectl -n %s port-forward POD 9717, and use --server=%s. For an agent that requires a token, add "+
+			"--token-file. For an agent that requires a password, write USER:PASSWORD@ before the host in the URL", err,
 			namespace, localServer)
 	case refused != nil && refused.Requests == client.WantsToken:
 		return fmt.Errorf("%w: set --token-file", err)
@@ -73,16 +74,16 @@ func (a agentQuery) unknownOnNode(err error, pod resource, node string) error {
 
 // unknownPod returns the error that none of the agents knows a pod.
 func unknownPod(pod resource, asked int) error {
-	return fmt.Errorf("%w: no agent knows the pod %s/%s (agents asked: %d): check the name and the namespace (-n). %s "+
-		"An agent remembers only the latest pods that were deleted while the agent ran", errUnknownPod, pod.namespace,
+	return fmt.Errorf("%w: no agent knows the pod %s/%s (agents asked: %d): check the name and the namespace (-n). "+
+		"%s An agent keeps only the latest deleted pods, and forgets them when it restarts", errUnknownPod, pod.namespace,
 		pod.name, asked, pod.asWorkload())
 }
 
 // unknownWorkload returns the error that none of the agents knows a pod of a workload.
 func unknownWorkload(r resource) error {
 	return fmt.Errorf("%w: no agent knows a pod of %s: check the name and the namespace (-n). Agents know only pods "+
-		"that are bound to a node: run kubectl get pods -n %s -o wide to see the nodes. An agent remembers only the "+
-		"latest pods that were deleted while the agent ran", errUnknownPod, r, r.namespace)
+		"that are bound to a node: run kubectl get pods -n %s -o wide to see the nodes. An agent keeps only the "+
+		"latest deleted pods, and forgets them when it restarts", errUnknownPod, r, r.namespace)
 }
 
 // asWorkload returns the hint for a user who gave the name of a workload as the name of a pod.

@@ -145,7 +145,8 @@ func (r agentAccess) parseResource(arg string) (resource, error) {
 // withNamespaces adds the current namespace to resources that have no namespace.
 func (r agentAccess) withNamespaces(found []resource) ([]resource, error) {
 	if r.target.selector != "" && slices.ContainsFunc(found, func(f resource) bool { return f.kind != kindNode }) {
-		return nil, errors.New("-l cannot be combined with names: remove -l, or remove the names to list pods")
+		return nil, errors.New("-l cannot be combined with names: remove -l, or use -l without names to list all " +
+			"matching pods")
 	}
 	for i := range found {
 		f := &found[i]

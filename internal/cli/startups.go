@@ -89,9 +89,9 @@ func startUpOrders() []order[api.Record] {
 	}
 }
 
-// longestFirst puts the longer start-up first. If the error of a start-up is at least as large as its total, the length
-// of the start-up is unknown. longestFirst puts start-ups of unknown length last. For example, the length can be
-// unknown if the pod was ready before the agent started.
+// longestFirst puts the longer start-up first. If the error of a start-up's total is at least as large as the total
+// itself, the length of the start-up is unknown. longestFirst puts start-ups of unknown length last. For example, the
+// length can be unknown if the pod was ready before the agent started.
 func longestFirst(x, y api.Record) int {
 	known := func(r api.Record) int {
 		if r.TotalError >= r.Total {

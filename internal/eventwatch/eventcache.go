@@ -57,12 +57,12 @@ func keyOf(event *corev1.Event) eventKey {
 // eventCache holds the latest state of the Events that a shared watch received about this node's pods. The cache
 // includes pods whose Events reconcile has not requested yet, so that a later request gets the pod's earlier Events.
 //
-// At the limit, eventCache forgets pods of the namespace with the most Events or bytes. In this namespace, the pod
-// whose latest Event is the oldest comes first. eventCache records the forgotten pods. So a namespace with many Events
-// does not affect other namespaces.
+// At the limit, eventCache forgets pods of the namespace with the most Events or bytes. In this namespace, eventCache
+// first forgets the pod that has had no new Event for the longest time. eventCache records the forgotten pods. So a
+// namespace with many Events does not affect other namespaces.
 type eventCache struct {
 	namespaces map[string]*share
-	full       bool // the map was full for a new namespace, so Events of absent namespaces can be missing
+	full       bool // true if the map had no room for a namespace; then Events of namespaces outside the map can be missing
 	limit      int  // maximum number of Events
 	events     int
 	bytes      int
@@ -186,7 +186,7 @@ func (p *pastOf) find(name uint64) *pastEvent {
 	return nil
 }
 
-// forgetOldest forgets the pod whose latest Event is the oldest in the namespace.
+// In the namespace, forgetOldest forgets the pod that has had no new Event for the longest time.
 func (c *eventCache) forgetOldest(s *share) {
 	var oldest involved
 	latest := c.added + 1

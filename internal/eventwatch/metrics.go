@@ -68,14 +68,14 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 		}),
 		unserved: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_requests_unserved_total",
-			Help: "Requests for a pod's Events that the agent gave up after more than 5 seconds. During this time, " +
-				"no Event watch delivered an Event of the pod, and no Event watch finished reading the existing " +
-				"Events. The timeline of the pod can lack evidence about image pulls.",
+			Help: "Cases in which the agent waited more than 5 seconds for the Events of a pod, and then gave up. " +
+				"During this wait, no Event watch delivered an Event of the pod, and no Event watch finished reading " +
+				"the existing Events. The timeline of the pod can lack evidence about image pulls.",
 		}),
 		unshared: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_watches_unshared_total",
 			Help: "Replacements of a namespace's Event watch by Event watches on single pods. The agent replaces the " +
-				"watch if it does not need most Events of the namespace.",
+				"watch if the watch delivers many Events and the agent needs only few of them.",
 		}),
 		opened: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_watches_opened_total",

@@ -7,8 +7,9 @@ import (
 
 const (
 	// maxAlone is the maximum number of pods of one namespace that get their own watches. In a wide namespace (isWide),
-	// further pods wait. In a namespace that is not wide, more than maxAlone pods share one watch. Each watch is
-	// expensive: the API server decodes every new Event of the namespace, even Events that the watch does not select.
+	// further pods wait. In other namespaces, if more than maxAlone pods are requested, all these pods share one watch.
+	// Each watch is expensive: the API server decodes every new Event of the namespace, even Events that the watch does
+	// not select.
 	maxAlone = 4
 	// linger is the time for which a shared watch without pods stays open, so that the next pods of a burst can use
 	// the watch.
@@ -165,8 +166,8 @@ func (s *Source) withBothWatches(namespace string) int {
 // the pod. A client that writes many Events in a namespace can make a shared watch forget pods. At most maxAlone pods
 // of a namespace have both watches at a time, so that other namespaces get slots. notEnough takes the lock.
 //
-// If the pod's own watch is older than the shared watch, notEnough opens the pod's own watch again. If the older watch
-// stayed open, the older watch could end before it delivers an Event that is older than the shared watch.
+// If the pod's own watch is older than the shared watch, notEnough opens the pod's own watch again. Otherwise, the
+// older watch could end before it has delivered all Events that are older than the shared watch.
 func (s *Source) notEnough(p *request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -129,8 +129,8 @@ func (s *Source) withoutPosition(ctx context.Context, f *follower) (start, error
 }
 
 // laterClock returns the later of two times by the wall clock. A pod starts before reconcile requests the pod's Events.
-// If the clock was set back after the request, the earlier of the two times would hide the missing Events of the
-// start-up.
+// If the clock was set back after the request, the earlier of the two times would hide that Events of the start-up are
+// missing.
 func laterClock(a, b time.Time) time.Time {
 	if a.Round(0).Before(b.Round(0)) { // Round removes the reading of the monotonic clock
 		return b
@@ -220,7 +220,7 @@ func (s *Source) expired(f *follower, from start, err error) bool {
 	return true
 }
 
-// The method "covers" reports whether a watch delivers all Events about a pod that the agent has not observed before.
+// For one pod, the method "covers" reports whether a watch delivers all Events that the agent has not observed yet.
 func (s *Source) covers(from start, openedAt time.Time, p *request) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -246,7 +246,7 @@ func (s *Source) awaits(p *request) bool {
 
 // reached moves a pod's position forward to a revision, because the watch has observed all Events up to the revision.
 // If history is true, no earlier Event is missing. reached returns the new position. The second result is false if the
-// pod's position expired, because the time from which no Event is missing is then unknown.
+// pod's position expired. The agent then does not know from which time on it has all Events.
 func (s *Source) reached(p *request, revision uint64, history bool) (now position, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,8 +11,8 @@ const (
 	wideSample = 4096
 	// wideWithin is the maximum time in which wideSample Events arrive in a wide namespace.
 	wideWithin = 10 * time.Second
-	// maxUseless is the maximum number of received Events for each Event about a requested pod. In a wide namespace,
-	// the agent receives more Events for each Event about a requested pod.
+	// In a namespace that is not wide, maxUseless is the maximum ratio of received Events to Events about requested
+	// pods. In a wide namespace, the agent receives more Events for each Event about a requested pod.
 	maxUseless = 16
 	// wideFor is the time after which the agent can open a shared watch of a wide namespace again.
 	wideFor = 10 * time.Minute
@@ -107,10 +107,9 @@ func (s *Source) ownSlots(namespace string) (slots, yielding int) {
 	return slots, yielding
 }
 
-// The method "yields" reports whether the watch of a pod must release its slot, because a pod of the same namespace
-// never had a watch and cannot open its watch (blocked). After its first watch, a pod waits until a slot is free. If
-// all pods of the namespace took turns, the API server would decode each Event once for each pod. The caller must hold
-// the lock.
+// The method "yields" reports whether a pod's watch must release its slot for another pod of the same namespace that
+// never had a watch and cannot open one (blocked). After its first watch, a pod waits until a slot is free. If all pods
+// of the namespace took turns, the API server would decode each Event once for each pod. The caller must hold the lock.
 func (s *Source) yields(f *follower) bool {
 	if f.alone == nil || f.yielding {
 		return f.yielding

@@ -118,8 +118,8 @@ func (r *Reviewer) Review(ctx context.Context, request Request) (Verdict, error)
 	return Allowed, nil
 }
 
-// budget returns a function that takes one review from the rate limits for a request. The function returns false if
-// no review is left.
+// budget returns a function that deducts one review from the rate limits that apply to a request. The function returns
+// false if no review is left.
 func (r *Reviewer) budget(who digest, client string) func() bool {
 	now := r.now()
 	if _, ok := r.authorized.Get(who); ok {

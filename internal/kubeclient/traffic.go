@@ -19,8 +19,8 @@ type Traffic struct {
 // or other. The verb is get, list, watch, create or patch.
 type trafficKey struct{ resource, verb string }
 
-// NewTraffic returns a Traffic with all counts at zero. Requests that every agent sends have a series before the first
-// request.
+// NewTraffic returns a Traffic with all counts at zero. The series for the requests that every agent sends exist before
+// the first request.
 func NewTraffic() *Traffic {
 	vec := func(name, help string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "podlapse_apiserver_" + name, Help: help},

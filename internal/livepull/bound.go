@@ -13,9 +13,9 @@ import (
 // 2 s.
 const downloadAge = 3 * time.Second
 
-// Bound divides the open phase of each starting pod whose image is arriving. Without the download, the evidence cannot
-// separate queue, download and unpacking before the pull ends, so the open phase is unattributed. Bound does not change
-// the argument's timelines.
+// Bound divides the open phase of each starting pod whose image is arriving. Without data about the download, the
+// evidence cannot separate the queue, the download and the unpacking before the pull ends, so the open phase is
+// unattributed. Bound does not change the argument's timelines.
 //
 // A timeline stays unchanged if several pods can own its download, or if the download can belong to an earlier attempt.
 func (s Snapshot) Bound(timelines []timeline.Timeline) []timeline.Timeline {
@@ -46,7 +46,7 @@ func Undecided(t timeline.Timeline) bool {
 	return last.Open && mayPull(last)
 }
 
-// isOnlyPod reports whether no other pod that is starting requests the download's repository.
+// isOnlyPod reports whether the owner is the only starting pod that requests the download's repository.
 func isOnlyPod(requested []requestedPull, owner *requestedPull, d imagepull.Download) bool {
 	return owner.uid != "" && !slices.ContainsFunc(requested, func(w requestedPull) bool {
 		return !w.idle && w.uid != owner.uid && d.Of(w.Image)

@@ -93,7 +93,8 @@ func (w requestedPull) mayBe(d imagepull.Download, now time.Time) bool {
 //   - If several pulls request the same image, the oldest request gets the download.
 //   - If several pulls request different images, no pull gets the download, because the right pull is unknown.
 //   - A download is external if no pull matches it, or if it began while the kubelet waited to retry.
-//   - A download with an unknown repository belongs to the only pull without content. If several pulls or
+//   - If exactly one pull has no content yet, a download with an unknown repository belongs to this pull. If
+//     several pulls or
 //     another starting pod can own this download, Records omits the download.
 func (s Snapshot) Records() []api.LivePullRecord {
 	records := []api.LivePullRecord{}
@@ -210,7 +211,7 @@ func (s Snapshot) overLately(d imagepull.Download, p timeline.Pull) bool {
 	return !p.FinishedAt.IsZero() && s.Now.Sub(p.FinishedAt) < downloadAge && !d.StartedAt.After(p.FinishedAt)
 }
 
-// isOver reports whether the pull that caused a download ended a short time ago.
+// isOver reports whether a download can belong to a pull that ended a short time ago.
 func (s Snapshot) isOver(d imagepull.Download) bool {
 	for _, t := range s.Starting {
 		for _, p := range slices.Concat(t.Pulls, t.EphemeralPulls) {
@@ -240,9 +241,9 @@ func (s Snapshot) mayBeOurs(d imagepull.Download) bool {
 
 func oldestFirst(a, b api.LivePullRecord) int { return cmp.Compare(b.Age, a.Age) }
 
-// requested lists the images for which starting pods and ephemeral containers wait. If it is unknown whether the
-// kubelet has requested an image, the image's pull has no outcome and no state. Such a pull is in progress only if it
-// has a download.
+// The method "requested" lists the images for which starting pods and ephemeral containers wait. If it is unknown
+// whether the kubelet has requested an image, the image's pull has no outcome and no state. Such a pull is in progress
+// only if it has a download.
 func (s Snapshot) requested() []requestedPull {
 	var requested []requestedPull
 	for _, t := range s.Starting {

@@ -23,11 +23,11 @@ func newVerification(registerer prometheus.Registerer) *verification {
 	}, []string{"result"})
 	repairs := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "podlapse_pod_cache_repairs_total",
-		Help: "Pods whose state the agent repaired, because the state from the pod watch was wrong. The " +
-			"proof are two lists of the API server, at least five seconds apart, that both differ from this state. " +
+		Help: "Pods whose state the agent repaired, because the state from the pod watch was wrong. Before a repair, " +
+			"two lists from the API server, at least five seconds apart, must both differ from this state. " +
 			"difference=\"missing\": the watch had not reported the pod. difference=\"extra\": the watch had not " +
-			"reported the deletion of the pod. difference=\"stale\": the watch had not reported a change of the " +
-			"pod. Only with --verify-interval.",
+			"reported the deletion of the pod. difference=\"stale\": the watch had not reported a change of the pod. " +
+			"Only with --verify-interval.",
 	}, []string{"difference"})
 	v := &verification{
 		complete: comparisons.WithLabelValues("complete"),
@@ -38,10 +38,9 @@ func newVerification(registerer prometheus.Registerer) *verification {
 		stale:    repairs.WithLabelValues("stale"),
 		verifiedAt: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "podlapse_pod_cache_verified_timestamp_seconds",
-			Help: "Time of the latest complete comparison of the watched pods with a list from the API server. The " +
-				"time is the start of the comparison by this node's clock, in seconds since the Unix epoch. Absent " +
-				"before the first complete comparison. " +
-				"Only with --verify-interval.",
+			Help: "Time at which the latest complete comparison of the watched pods with a list from the API server " +
+				"started, in seconds since the Unix epoch on this node's clock. Absent before the first complete " +
+				"comparison. Only with --verify-interval.",
 		}, nil),
 	}
 	registerer.MustRegister(comparisons, repairs, v.verifiedAt)

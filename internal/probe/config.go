@@ -70,7 +70,7 @@ type Probe struct {
 	Headers Headers `yaml:"headers"` // for http: additional headers
 
 	authorities []byte // content of CAFile
-	followed    bool   // a pod's image names the target, so the list "refused" applies to the target's addresses
+	followed    bool   // true if a pod's image names the target; the list "refused" then applies to its addresses
 }
 
 // Pace configures the interval and the timeout of a probe.

@@ -16,8 +16,8 @@ const (
 	askAgainMax   = time.Minute
 	// askGap is the minimum time after a query before a change of the pod object causes another query. A pod whose
 	// images are present usually needs only two queries: one when the pod arrives, and one when the pod is ready. If
-	// the change reports a new run of a container, the minimum time is askGapRuns, because a pod that is deleted
-	// without a grace period soon disappears from the runtime.
+	// the change reports a new run of a container, the agent waits only askGapRuns: a pod that is deleted without a
+	// grace period soon disappears from the runtime.
 	askGap     = time.Second
 	askGapRuns = 200 * time.Millisecond
 	// askAboutPulls is the minimum time between queries that check whether a pod can already pull. The agent repeats
@@ -270,8 +270,8 @@ func (r *Reconciler) watchEvents(p *pod, object timeline.Pod) {
 }
 
 // settle makes the pod's timeline final and reports it once. The agent does not report a start-up that was complete
-// before the agent first saw the pod, because a previous agent might have reported it. The API still shows a start-up
-// that the agent does not report.
+// before the agent first saw the pod, because a previous agent might have reported it. The agent's API still shows such
+// a start-up.
 func (r *Reconciler) settle(p *pod, now time.Time) {
 	object := p.evidence.Pod()
 	p.requestsEvents = false

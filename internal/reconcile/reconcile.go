@@ -21,8 +21,8 @@ import (
 const (
 	// inboxCapacity is the maximum number of observations that wait. If the inbox is full, the source waits.
 	inboxCapacity = 256
-	// tick is the interval at which Run checks the requests of starting pods that depend on time. Without starting
-	// pods, Run checks nothing.
+	// tick is the interval at which Run checks the time-dependent requests of starting pods. Without starting pods, Run
+	// checks nothing.
 	tick = time.Second
 	// maxGone is the maximum number of remembered static pods whose mirror was removed. At the limit, the
 	// Reconciler forgets the oldest static pod.

@@ -64,7 +64,7 @@ func (r *Reconciler) restore() {
 		switch {
 		case gone[uid]:
 			r.forget(uid, p)
-		case !p.evidence.Settled(scope.ResumedAt): // settled start-ups wait for the first tick, with a known skew
+		case !p.evidence.Settled(scope.ResumedAt): // settled start-ups wait for the first tick, when the skew is known
 			r.advance(p)
 		}
 	}

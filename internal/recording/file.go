@@ -72,7 +72,7 @@ func whereToGoOn(file *os.File) (int64, error) {
 	half := int64(len(tail) - 1 - end)
 	if half > 0 {
 		if err := file.Truncate(size - half); err != nil {
-			return 0, fmt.Errorf("remove the incomplete last line of the file: %w", err)
+			return 0, fmt.Errorf("cannot remove the incomplete last line of the file: %w", err)
 		}
 	}
 	return size - half, nil

@@ -27,7 +27,7 @@ type Reader struct {
 func NewReader(in io.Reader) *Reader {
 	buffer := MaxLine
 	if text, ok := in.(*bytes.Reader); ok {
-		buffer = min(buffer, text.Len()+1) // for many short recordings in memory, as in a state file
+		buffer = min(buffer, text.Len()+1) // saves memory, because a state file contains many short recordings
 	}
 	return &Reader{in: bufio.NewReaderSize(in, buffer)}
 }

@@ -158,8 +158,8 @@ func withoutUser(address string) string {
 }
 
 // userEnd returns the index of the @ after the user of an address, or -1 if the address has no user. The @ before an
-// image digest does not count. Without : or @ before the first slash, the address has no user, and an @ is part of the
-// path.
+// image digest does not count. If the text before the first slash contains neither : nor @, the address has no user. An
+// @ after this slash is then part of the path.
 func userEnd(address string) int {
 	authority := len(address)
 	if slash := strings.IndexAny(address, "/?"); slash >= 0 {

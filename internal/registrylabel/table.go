@@ -11,8 +11,8 @@ type table struct {
 }
 
 type count struct {
-	pulls, tooMany int // count, and the maximum part of this count that belongs to other registries
-	most           int // value of the field "pulls" after the latest pull that counted in full
+	pulls, tooMany int // counted pulls, and the maximum number of these pulls that belong to other registries
+	most           int // the count after the latest pull with full = true; halving does not reduce this value
 	own            bool
 	namespace      string // namespace of the pod that gave an unconfirmed registry its label
 }
@@ -23,8 +23,8 @@ func newTable() *table {
 	return &table{counted: make(map[string]*count, maxCandidates)}
 }
 
-// The method "count" counts one pull. If the argument "full" is false, the pull can only restore a count that halving
-// has reduced. The argument "full" is necessary because a user can cause any number of failed pulls.
+// The method "count" counts one pull. If the argument "full" is false, the pull raises the count only up to its value
+// before the halving. The argument "full" is necessary because a user can cause any number of failed pulls.
 func (t *table) count(registry string, full bool) *count {
 	if t.pulls++; t.pulls == halveAfter {
 		t.pulls = 0

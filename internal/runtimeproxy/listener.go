@@ -33,7 +33,7 @@ func listen(path string) (net.Listener, error) {
 				"choose another path", path)
 		}
 		if err := os.Remove(path); err != nil {
-			return nil, fmt.Errorf("remove the socket of the previous proxy: %w", err)
+			return nil, fmt.Errorf("cannot remove the socket of the previous proxy: %w", err)
 		}
 	}
 	listener, err := net.Listen("unix", path)

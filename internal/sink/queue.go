@@ -72,7 +72,8 @@ func (q *Queue[T]) Len() int { return len(q.items) }
 // Sent adds to the number of delivered items.
 func (q *Queue[T]) Sent(items int) { q.sent.Add(float64(items)) }
 
-// Drop adds to the number of dropped items, for items that the function "deliver" of Run could not deliver.
+// Drop adds to the number of dropped items. The caller uses Drop for items that the function "deliver" could not
+// deliver.
 func (q *Queue[T]) Drop(items int) { q.dropped.Add(float64(items)) }
 
 // Run delivers queued items one at a time until ctx is done, and then the remaining items for at most Drain. Run calls

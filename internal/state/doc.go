@@ -15,8 +15,9 @@
 // # The order
 //
 // The Keeper records a pod as reported only after all sinks have finished the pod's start-up. A sink finishes a
-// start-up when the sink has written or sent the report, or has dropped the report while the agent continues. If the
-// agent crashes earlier, the next agent reports the pod again under the same ID. So a crash never loses a report.
+// start-up when the sink has written or sent the report. A report that the sink drops also counts as finished, unless
+// the agent is stopping. If the agent crashes earlier, the next agent reports the pod again under the same ID. So a
+// crash never loses a report.
 //
 // # The file
 //

@@ -58,7 +58,8 @@ type Contents struct {
 	// InFlight holds the silences of the runtime, followed by the observations of each pod in the order of arrival.
 	InFlight []timeline.Observation
 	Reported []string // UIDs of reported pods, in the order of the reports
-	// Terminations holds observations of reported pods that were being deleted, by pod in the order of arrival.
+	// Terminations holds observations of reported pods that were being deleted. The observations of each pod are in the
+	// order of arrival.
 	Terminations []timeline.Observation
 	// EventsUntil is the time of the latest reported kubelet Event after a start-up. EventsUntil is zero if the agent
 	// has reported no kubelet Event after a start-up.
@@ -140,7 +141,8 @@ func readHeader(line []byte, node string) (h header, err error) {
 }
 
 // cutSection splits the text after the first end line. The result "section" contains the lines before the end line. The
-// argument and the result "sum" are the checksums of the file before the section and after the section.
+// argument "before" is the checksum of the file before the section. The result "sum" is the checksum of the file up to
+// the end of the section.
 func cutSection(text []byte, before uint32) (section, rest []byte, sum uint32, err error) {
 	end := bytes.Index(text, []byte("\n"+endPrefix)) + 1
 	line, rest, complete := bytes.Cut(text[end:], []byte("\n"))
@@ -220,10 +222,10 @@ func (c *contents) observe(reader *recording.Reader) error {
 	}
 }
 
-// outlivesAgent returns false for observations that the next agent must not use. The observation EventsWatched
-// proves the absence of Events, but no watch is open while no agent runs. EventsLost only revokes EventsWatched.
-// The next agent opens its own watch, which begins with all Events that the API server still holds. The next agent
-// also measures clocks and pressure again.
+// outlivesAgent returns false for observations that the next agent must not use. The observation EventsWatched proves
+// the absence of Events, but no watch is open while no agent runs. EventsLost is useless without EventsWatched, because
+// EventsLost only revokes EventsWatched. The next agent opens its own watch, which begins with all Events that the API
+// server still holds. The next agent also measures clocks and pressure again.
 func outlivesAgent(o timeline.Observation) bool {
 	switch o.(type) {
 	case timeline.EventsWatched, timeline.EventsLost, timeline.ClockSeen, timeline.PressureSeen:

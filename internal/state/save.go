@@ -126,8 +126,8 @@ func (k *Keeper) reportLost(lost int) {
 }
 
 // section returns a section with the changes since the last save and the given observations, and the pods of these
-// observations. section omits the observations of pods that were reported or removed after encode. If a section states
-// that a pod was reported or removed, a reader assumes that the section's observations of this pod are later.
+// observations. section omits the observations of pods that were reported or removed after encode. If a section records
+// the report or the removal of a pod, a reader assumes that the pod's observations in this section came afterwards.
 func (k *Keeper) section(observations map[*inFlight][][]byte) (lines [][]byte, pods []*inFlight, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

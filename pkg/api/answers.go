@@ -127,7 +127,7 @@ type PartRecord struct {
 	Detail   string  `json:"detail,omitempty"`
 }
 
-// EvidenceCounts counts start-ups by problems with their evidence.
+// EvidenceCounts contains the number of start-ups for each kind of problem with the evidence.
 type EvidenceCounts struct {
 	Known          int `json:"known"`
 	Reconstructed  int `json:"reconstructed"`

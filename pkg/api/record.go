@@ -89,8 +89,8 @@ type PhaseRecord struct {
 	ImageLoading bool `json:"image_loading,omitempty"`
 }
 
-// PressureRecord holds the shares of a phase in which tasks of the whole node waited for a resource. Each share
-// is from 0 to 1, rounded to a thousandth.
+// PressureRecord holds, for each resource, the share of the phase's duration during which tasks anywhere on the node
+// waited for the resource. Each share is from 0 to 1, rounded to a thousandth.
 type PressureRecord struct {
 	CPU    float64 `json:"cpu"`
 	IO     float64 `json:"io"`
@@ -117,7 +117,7 @@ type PullRecord struct {
 	FinishedAt   Instant  `json:"finished_at,omitzero"`
 	Queue        *Seconds `json:"queue_seconds,omitempty"` // Queue, Pull and Error are nil if unknown
 	Pull         *Seconds `json:"pull_seconds,omitempty"`
-	// For a failed pull, Error is the error of the duration between RequestedAt and FinishedAt.
+	// For a failed pull, Error is the maximum error of the time from RequestedAt to FinishedAt.
 	Error     *Seconds `json:"error_seconds,omitempty"`
 	SizeBytes int64    `json:"size_bytes,omitempty"`
 	// Download and Unpack overlap, because the runtime unpacks one layer while other layers still arrive. Download,

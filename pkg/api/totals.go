@@ -49,9 +49,9 @@ type RegistryTotals struct {
 	InProgress int `json:"in_progress"`
 }
 
-// DurationBucket contains the pulls with similar durations. The buckets have the numbers of the buckets in a Prometheus
-// native histogram with schema 3. Bucket i contains durations above 2^((i-1)/8) s, up to and including 2^(i/8) s. The
-// first bucket also contains all shorter durations, and the last bucket also contains all longer durations.
+// DurationBucket contains the pulls with similar durations. The buckets use the bucket numbers of a Prometheus native
+// histogram with schema 3. Bucket i contains durations above 2^((i-1)/8) s, up to and including 2^(i/8) s. The first
+// bucket also contains all shorter durations, and the last bucket also contains all longer durations.
 type DurationBucket struct {
 	Bucket int     `json:"bucket"`
 	Pulls  int     `json:"pulls"`

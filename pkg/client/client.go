@@ -62,7 +62,7 @@ func (r *Refusal) Error() string {
 	case r.Requests == WantsPassword: // an agent that requires a password sends no reason
 		return "the agent requires a valid password"
 	case r.Reason == "":
-		return fmt.Sprintf("unexpected response %d %s: check that a podlapse agent serves the address", r.Status,
+		return fmt.Sprintf("unexpected response %d %s: check that a podlapse agent listens at this address", r.Status,
 			http.StatusText(r.Status))
 	}
 	return fmt.Sprintf("the agent says: %q", r.Reason)
@@ -70,7 +70,7 @@ func (r *Refusal) Error() string {
 
 // ErrNotAnAgent means that the response does not come from an agent. Errors of this package can wrap ErrNotAnAgent,
 // so compare with errors.Is.
-var ErrNotAnAgent = errors.New("check that a podlapse agent serves the address")
+var ErrNotAnAgent = errors.New("check that a podlapse agent listens at this address")
 
 // Node returns the summary of the node.
 func (c Client) Node(ctx context.Context) (api.NodeRecord, error) {

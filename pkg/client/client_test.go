@@ -153,7 +153,7 @@ func TestCredentials(t *testing.T) {
 		{c.Server, "a-token", "", "{}", "Bearer a-token", "", ""},
 		{withPassword, "", "", "{}", "Basic bWU6c2VjcmV0", "", ""},
 		{withPassword, "a-token", "", "{}", "Bearer a-token", "", ""},
-		{withPassword, "", "", "<html>", "Basic bWU6c2VjcmV0", "", "check that a podlapse agent serves the address"},
+		{withPassword, "", "", "<html>", "Basic bWU6c2VjcmV0", "", "check that a podlapse agent listens at this address"},
 		{c.Server, "", "Bearer", `{"reason":"show a token"}`, "", WantsToken, "show a token"},
 		{c.Server, "a-token", `Bearer error="invalid_token"`, `{"reason":"nobody's"}`, "Bearer a-token", WantsToken,
 			"nobody's"},

@@ -116,7 +116,8 @@ func (a *answerer) stamp(ctx context.Context, listed listing, seen *timeline.Run
 	seen.Sandboxes = make([]timeline.Sandbox, len(listed.sandboxes))
 	seen.Containers = make([]timeline.ContainerRun, len(listed.containers))
 	queries := []func(context.Context) error{func(ctx context.Context) error {
-		// Queries about several sandboxes run in sequence, because the first can answer a question of the next.
+		// Queries about several sandboxes run in sequence, because the result for one sandbox can make a query for the
+		// next sandbox unnecessary.
 		for i, sandbox := range listed.sandboxes {
 			seen.Sandboxes[i] = convertSandbox(sandbox)
 			createdAt, firstContainerAt := fromNanos(sandbox.GetCreatedAt()),

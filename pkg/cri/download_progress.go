@@ -37,7 +37,9 @@ func (l *look) progressOf(
 	}
 	download := imagepull.Download{Digest: image.manifest.String(), Blobs: len(own), Complete: true}
 	known := true
-	var unpackedAt time.Time // when the last layer without a blob was unpacked, after its arrival
+	// unpackedAt is the latest time when a layer was unpacked, among the layers whose blob is absent. The layer arrived
+	// earlier.
+	var unpackedAt time.Time
 	for _, part := range image.parts() {
 		i, runs := own[part.digest]
 		if runs {

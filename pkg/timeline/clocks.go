@@ -30,8 +30,8 @@ func (s Skew) Proven() bool { return s.Least > 0 || s.Most < 0 }
 // if the skew is proven.
 func (s Skew) sameAs(o Skew) bool { return s == o || !s.Proven() && !o.Proven() }
 
-// widen extends the interval of a timestamp from the control plane's clock by a proven skew. The new interval contains
-// the original interval, because the original timestamp can still be right.
+// For a timestamp from the control plane's clock, widen extends the interval by a proven skew. The new interval
+// contains the original interval, because the original timestamp can still be right.
 func (s Skew) widen(c constraint) constraint {
 	if s.Proven() {
 		c.earliest -= instant(max(0, s.Most))

@@ -110,9 +110,9 @@ func (e *Evidence) keepReason(o PodSeen) {
 	}
 }
 
-// readyAtFirst is the maximum time between the timestamps of the kubelet's pickup and of its first Ready condition,
-// which is false. The kubelet writes both timestamps in the same status update, but truncates each timestamp
-// separately.
+// readyAtFirst is the maximum time between two timestamps: the kubelet's pickup of the pod, and the pod's first Ready
+// condition, which has the status False. The kubelet writes both timestamps in the same status update, but truncates
+// each timestamp separately.
 const readyAtFirst = 2 * time.Second
 
 // wasReady reports whether the pod's start-up is over: the pod is or was ready, has succeeded or has failed.

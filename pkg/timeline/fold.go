@@ -292,7 +292,7 @@ func (f *fold) isBeyondEventLimit(k milestoneKey) bool {
 	return false
 }
 
-// missingEvents names each limit of the agent that can have hidden Events about the pod. If the timeline needs no
+// missingEvents returns each limit of the agent that possibly hid Events about the pod. If the timeline needs no
 // further Events, missingEvents returns nil.
 func (f *fold) missingEvents() (limits []string) {
 	if !f.e.requestsEvents(true) && !f.e.requestsSandboxEvents(f.asOf.time()) {

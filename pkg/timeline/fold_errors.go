@@ -185,9 +185,9 @@ func (f *fold) obstacleUncertainty(o obstacleOccurrence) time.Duration {
 	return o.dueBy().sub(o.earliest)
 }
 
-// afterObstacle returns the part of the time between an obstacle and a later milestone that can have another cause.
-// After a failed sandbox, the kubelet waits before its next attempt. If the time until the later milestone is longer
-// than the kubelet's wait, the kubelet can have been stopped.
+// afterObstacle examines the time from an obstacle to a later milestone, and returns the part of this time that can
+// have another cause. After a failed sandbox, the kubelet waits before its next attempt. If the time until the later
+// milestone is longer than the kubelet's wait, the kubelet can have been stopped.
 func afterObstacle(o obstacleOccurrence, next instant) time.Duration {
 	switch {
 	case o.from.row().sandbox:

@@ -150,8 +150,8 @@ func (p pulledEvent) before(request constraint) bool {
 }
 
 // pullConstraints converts the evidence about a container's pulls to constraints. The Events date the end of every
-// failed attempt. An Event and the runtime's timestamps date the end of the successful attempt. The durations in the
-// Event's message date the start of the successful attempt.
+// failed attempt. For the end of the successful attempt, the constraints come from an Event and from the runtime's
+// timestamps. The durations in the Event's message date the start of the successful attempt.
 func pullConstraints(index int16, evidence pullEvidence) []constraint {
 	var constraints []constraint
 	for _, f := range evidence.failures {

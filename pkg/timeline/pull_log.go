@@ -32,15 +32,17 @@ type PullLog struct {
 
 // loggedPull is one completed pull.
 type loggedPull struct {
-	event           eventID
-	image           string // normalized, so that all references to the image are equal
-	uid             string
-	failed          bool
-	imageAbsent     bool // the kubelet had found that the image was absent
-	blocker         Blocker
-	requestedAt     time.Time // when the kubelet requested the pull; zero if unknown
-	from, until     time.Time // when the kubelet asked the runtime, and when the runtime answered
-	startUnknown    bool      // the field "from" is the time of the request; true for every failed pull
+	event       eventID
+	image       string // normalized, so that all references to the image are equal
+	uid         string
+	failed      bool
+	imageAbsent bool // the kubelet had found that the image was absent
+	blocker     Blocker
+	requestedAt time.Time // when the kubelet requested the pull; zero if unknown
+	from, until time.Time // when the kubelet asked the runtime, and when the runtime answered
+	// startUnknown is true if the start is unknown, and the field "from" contains the time of the request instead.
+	// startUnknown is always true for a failed pull.
+	startUnknown    bool
 	error           time.Duration
 	overlappedUntil time.Time // the end of the last certain overlap with another pull; zero if there was no overlap
 	dequeued        bool      // the pull waited long, and began when another pull ended

@@ -39,10 +39,10 @@ func lastOutcome(f *fold, c *Container, index int16) imagepull.Outcome {
 	return imagepull.OutcomeUnknown
 }
 
-// pulledOutcome returns the outcome of a pull that succeeded according to the kubelet. A pull does not prove
-// that the image was absent. With the policy Always, the kubelet asks the registry every time. Since version 1.35, the
-// kubelet also asks the registry with the policy IfNotPresent if the image was pulled with credentials that the pod
-// might not have (pkg/kubelet/images, EnsureImageExists).
+// pulledOutcome returns the outcome of a pull that succeeded according to the kubelet. A pull does not prove that the
+// image was absent. With the policy Always, the kubelet asks the registry every time. With the policy IfNotPresent,
+// kubelet 1.35 or newer also asks the registry if the image was pulled with credentials that the pod might not have
+// (pkg/kubelet/images, EnsureImageExists).
 func (f *fold) pulledOutcome(c *Container, index int16, image *imageEvidence) imagepull.Outcome {
 	pulled, started := f.pulls[index].pulled, milestoneKey{index, f.pulls[index].finalAttempt, MilestonePullStarted}
 	nothingCame := image != nil && pulled.lengths.Timed &&

@@ -8,8 +8,10 @@ import (
 
 // terminationStep is one step of a termination: its phase, and the milestone at its end.
 type terminationStep struct {
-	phase     Phase
-	also      []Phase // further phases of the same cause that the evidence cannot separate within the step
+	phase Phase
+	// The field "also" contains further phases that the step can contain. These phases have the same cause, and the
+	// evidence cannot separate them.
+	also      []Phase
 	container string
 	end       bound
 	known     bool // there is evidence for the end of the step

@@ -32,9 +32,9 @@ func (t Timeline) describeQueue(spans []Span) string {
 	return text
 }
 
-// blockerOf returns the image whose pull caused the longest delay of every waiting pull in the given spans, and the sum
-// of these delays. blockerOf returns an empty text if different images delayed the waiting pulls, or if it is unknown
-// which image delayed one of the waiting pulls.
+// For each waiting pull in the given spans, one image caused the longest delay. If this image is the same for all
+// waiting pulls, blockerOf returns the image and the sum of these delays. blockerOf returns an empty text if different
+// images delayed the waiting pulls, or if it is unknown which image delayed one of the waiting pulls.
 func (t Timeline) blockerOf(spans []Span) (image string, behind time.Duration) {
 	for _, s := range spans {
 		if s.Duration() < leastBlocked {

@@ -117,8 +117,8 @@ func (c *comparison) passedBy(name string) bool {
 	return c.timeline.State == Ready
 }
 
-// checkSince checks a duration whose end is in the records. The start of the duration is not in the records, so the
-// method uses the interval of the start from the timeline.
+// checkSince checks a duration whose end is in the records. The records do not contain the start of the duration, so
+// the method uses the interval that the timeline gives for this start.
 func (c *comparison) checkSince(what string, length json.Number, from span, to time.Time) {
 	if length == "" {
 		if from.known && !to.IsZero() && !from.to.IsZero() && !to.Before(from.to) {

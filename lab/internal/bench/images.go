@@ -69,8 +69,8 @@ func (b *Bench) Elsewhere(reference string) string {
 	return node.OtherRegistry + strings.TrimPrefix(reference, layout.Address(layout.RegistryPort))
 }
 
-// Warm makes the runtime pull an image directly, without the kubelet. The tool crictl and image preloaders also pull
-// images directly. Warm returns the times of the start and the end of the pull.
+// Warm makes the runtime pull an image directly, without the kubelet. The crictl tool and image preloaders also pull
+// images this way. Warm returns the times of the start and the end of the pull.
 func (b *Bench) Warm(ctx context.Context, reference string) (Span, error) {
 	runtime, err := b.Node.Runtime()
 	if err != nil {

@@ -144,7 +144,7 @@ func (w *PullWitness) accesses(ctx context.Context, reference string) ([]registr
 		nil
 }
 
-// The method "read" adds to the attempt the data of the requests that started during this attempt. A request that
+// If a request started during this attempt, the method "read" adds the request's data to the attempt. A request that
 // started during several attempts counts for each of these attempts.
 func (a *Attempt) read(accesses []registry.Access) {
 	const skew = 2 * time.Millisecond // tolerance between the times in the two logs
@@ -171,9 +171,9 @@ func (a *Attempt) read(accesses []registry.Access) {
 	}
 }
 
-// Pull returns the period of the pull. The period is from the runtime's log if the registry received no request, or if
-// the runtime's period exceeds the registry's period by more than the argument "besides". In all other cases, the
-// period is from the registry's log.
+// Pull returns the period of the pull. If the registry received no request, the period is from the runtime's log. The
+// runtime's log also applies if its period is longer than the registry's period by more than the argument "besides". In
+// all other cases, the period is from the registry's log.
 func (a Attempt) Pull(besides time.Duration) (pull Span, byRegistry bool) {
 	if a.Asked.StartAt.IsZero() || a.Call.Length()-a.Asked.Length() > besides {
 		return a.Call.Span, false

@@ -75,7 +75,7 @@ type Run struct {
 }
 
 // Fault is a fault that the scenario injected. The field Causes contains the true causes of the time between From and
-// FixedAt. The field "Then" contains the true causes of the rest of the stretch in which FixedAt lies.
+// FixedAt. The field "Then" contains the true causes from FixedAt until the end of the stretch that contains FixedAt.
 type Fault struct {
 	Causes  []Cause
 	From    time.Time // if zero, the fault starts with the stretch in which FixedAt lies

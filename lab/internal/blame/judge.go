@@ -69,8 +69,8 @@ func Judge(reported []Reported, truth []Stretch) Score {
 	return s
 }
 
-// The method "count" adds to the score the time that a stretch and a phase have in common. The argument "proven" is the
-// part of the common time that lies outside the phase's stated error.
+// The method "count" adds the common time of a stretch and a phase to the score. The argument "proven" is the part of
+// the common time that lies outside the phase's stated error.
 func (s *Score) count(stretch Stretch, t Reported, length, proven time.Duration) {
 	s.Cells.add(stretch.Causes[0], t.blamedCause(stretch), length)
 	misled := t.Cause != Unknown && !slices.Contains(stretch.Causes, t.Cause)

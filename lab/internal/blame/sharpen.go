@@ -6,9 +6,9 @@ import (
 )
 
 // sharpen converts stretches with uncertain ends to stretches with exact ends. The slack is the uncertainty of an end.
-// Within the slack around the boundary of two stretches, the causes of both stretches are right. If an end has no
-// neighboring stretch, the cause within the slack around this end is unknown, and the result omits the slack. A gap
-// between two stretches counts as a boundary if the gap is not longer than the sum of their slacks.
+// Within the slack around the boundary of two stretches, the causes of both stretches are right. At an end without a
+// neighboring stretch, the cause within the slack is unknown, so the result omits this time. A gap between two
+// stretches counts as a boundary if the gap is not longer than the sum of their slacks.
 func sharpen(truth []Stretch) []Stretch {
 	possible := withGaps(truth)
 	var instants []time.Time
@@ -30,8 +30,8 @@ func sharpen(truth []Stretch) []Stretch {
 	return sharp
 }
 
-// withGaps adds a stretch without a cause for each gap between two stretches that is longer than the sum of their
-// slacks.
+// If the gap between two stretches is longer than the sum of their slacks, withGaps fills the gap with a stretch that
+// has no cause.
 func withGaps(truth []Stretch) []Stretch {
 	if len(truth) == 0 {
 		return nil
@@ -59,9 +59,9 @@ func withGaps(truth []Stretch) []Stretch {
 	return append(all, Stretch{Span: Span{last.To, last.To.Add(ever)}, Slack: last.Slack})
 }
 
-// possibleWithin returns the possible causes of a piece of time. No stretch starts or ends within the piece. The first
-// cause in the result is a cause of a stretch that contains the piece. If a possible stretch has no cause, the result
-// "known" is false.
+// possibleWithin returns the possible causes of a piece of time. No stretch starts or ends within the piece. If a
+// stretch contains the piece, the first cause in the result is a cause of this stretch. If a possible stretch has no
+// cause, the result "known" is false.
 func possibleWithin(piece Span, possible []Stretch) (s Stretch, known bool) {
 	for _, candidate := range possible {
 		wide := Span{candidate.From.Add(-candidate.Slack), candidate.To.Add(candidate.Slack)}

@@ -33,7 +33,7 @@ func (b Builder) lock(ctx context.Context) (unlock func(), err error) {
 		select {
 		case <-ctx.Done():
 			_ = file.Close()
-			return nil, fmt.Errorf("wait for another lab that is building into %s: %w", b.Cache, ctx.Err())
+			return nil, fmt.Errorf("another lab is still building into %s: %w", b.Cache, ctx.Err())
 		case <-time.After(200 * time.Millisecond):
 		}
 	}

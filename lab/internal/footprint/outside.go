@@ -58,7 +58,7 @@ func Observe() Before {
 	return before
 }
 
-// Save replaces a file with the state atomically.
+// Save writes the state to a file. If the file already exists, Save replaces it atomically.
 func (b Before) Save(path string) error {
 	data, err := json.Marshal(b)
 	if err != nil {

@@ -99,7 +99,7 @@ func plain(word *syntax.Word) string {
 			default:
 				written, err := source(part)
 				if err != nil {
-					written = "$()" // the part is computed, and the printer cannot print it
+					written = "$()" // the shell computes this part, and the printer cannot print the part
 				}
 				text.WriteString(written)
 			}

@@ -20,7 +20,7 @@ const (
 	tokenKey       = "service-account"
 )
 
-// AgentName is the user name with which agents that run as processes authenticate to the API server.
+// AgentName is the user name that an agent uses for the API server if the agent runs as a process.
 const AgentName = "podlapse-agent"
 
 // writeCertificates creates the node's certificate authority, all certificates, and the kubeconfigs. Kubernetes binds

@@ -10,7 +10,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 )
 
-// FloorCommand is the internal command of the lab's program that follows the pods of a node with a bare reflector.
+// FloorCommand is an internal command of the lab's program. The command uses a bare reflector to follow a node's pods.
 const FloorCommand = "follow-pods"
 
 const floorName = "floor"

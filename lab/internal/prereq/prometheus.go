@@ -14,7 +14,7 @@ import (
 
 // Prometheus returns the directory with the programs prometheus and promtool. If necessary, Prometheus unpacks Debian's
 // package into the cache. The package is not installed, because an installation would add a user and start a server. On
-// a machine without apt-get, Prometheus uses the programs in PATH.
+// a machine without apt-get, the function uses the programs in PATH instead of the package.
 func Prometheus(ctx context.Context, report *progress.Reporter, cache string) (string, error) {
 	dir := filepath.Join(cache, "prometheus")
 	programs := filepath.Join(dir, "usr/bin")

@@ -68,8 +68,8 @@ func (id Identity) peak() (int64, error) {
 	return kibibytes << 10, err
 }
 
-// sleeps returns the number of voluntary context switches of all threads that exist now. The runtime of Go ends
-// threads rarely, so the number hardly misses any.
+// sleeps returns the number of voluntary context switches of all threads that exist now. Go's runtime rarely ends
+// threads, so the number includes almost all voluntary context switches.
 func (id Identity) sleeps() (int64, error) {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", id.PID))
 	if err != nil {

@@ -80,10 +80,10 @@ The lab's ` + "`blame`" + ` scenario writes this page. ` + "`make accuracy-page`
 const pageRules = `
 - **Right**: podlapse reports the actual cause.
 - **Unattributed**: podlapse reports no cause (phase ` + "`unattributed`" +
-	`). Time with a wrong cause also counts as
-  unattributed if this time is within the stated error of its phase.
-- **Wrong**: podlapse reports a wrong cause, or candidates that do not include the actual cause, for a time that is
-  outside the stated error.
+	`). If a cause is wrong, the time
+  within the stated error of the phase also counts as unattributed.
+- **Wrong**: podlapse reports a wrong cause, or candidates without the actual cause. Only the time outside the stated
+  error counts.
 - **Not judged**: the independent evidence does not show the actual cause.
 
 Timestamps in logs are accurate to 50 ms. So in the 50 ms before and after a change of the actual cause, both the
@@ -114,8 +114,8 @@ func (e *exam) writePage(ctx context.Context, path string, sum blame.Score, leng
 	page.WriteString(pageRules)
 	fmt.Fprintf(&page,
 		"\nFor %d phases, the independent evidence shows the exact duration. "+
-			"For %d of these phases, podlapse states the correct duration, within its stated error.\n",
-		lengths, lengths-violations)
+			"podlapse states the correct duration of %d of these %d phases, within its stated error.\n",
+		lengths, lengths-violations, lengths)
 	page.WriteString(
 		"\n## Actual and reported causes\n\n" +
 			"Rows are the actual causes. Columns are the causes that podlapse reports. All values are seconds.\n\n",

@@ -195,7 +195,8 @@ func (f *fleet) play(ctx context.Context, agents bool, s *fleetSize) (block flee
 		}
 		defer func() { err = errors.Join(err, f.bench.Node.StopExtraAgents()) }()
 	}
-	if err := sleep(ctx, 6*time.Second); err != nil { // the API server might still delete the previous block's pods
+	// The API server might still be deleting the previous block's pods.
+	if err := sleep(ctx, 6*time.Second); err != nil {
 		return block, err
 	}
 	if block.idle, err = f.cost(func() error { return sleep(ctx, fleetIdle) }); err != nil {

@@ -63,7 +63,7 @@ type reading struct {
 	begunLater            time.Duration // longest time by which the runtime's start time is later than the true start
 	endedLater            time.Duration // longest time by which the phase can end after its last log line
 	waited                time.Duration // time for which tasks waited for a CPU or the disk near the two ends
-	reported              bench.Span    // ends of the phase according to the agent
+	reported              bench.Span    // start and end of the phase according to the agent
 	measured, stated      time.Duration
 	missing               bool
 	mergedIn              string // name of the phase that contains this phase, completely or partly

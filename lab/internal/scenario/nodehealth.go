@@ -88,7 +88,7 @@ type healthRun struct {
 	verdict *Verdict
 }
 
-// sample is the expected sum of all samples of a metric that have the given labels.
+// sample is an expected sum: the sum of a metric's samples that have the given labels.
 type sample struct {
 	name   string
 	labels []string

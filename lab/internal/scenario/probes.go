@@ -24,7 +24,7 @@ const (
 	// probeConnect is the longest time that a probe needs before the stage that times out. The timeout includes
 	// probeConnect, so the last stage can be shorter than the timeout.
 	probeConnect = 50 * time.Millisecond
-	probeWithin  = 250 * time.Millisecond // largest time in addition to the injected delay, on a busy machine
+	probeWithin  = 250 * time.Millisecond // maximum time that a busy machine adds to the injected delay
 	probeFlavor  = "of-the-scenario"      // value of the header that one target requires
 )
 
@@ -191,7 +191,8 @@ func rewriteProbes(ctx context.Context, b *bench.Bench, v *Verdict, file string)
 			return err
 		}
 		if n != 1 || all != 1 {
-			return fmt.Errorf("%v probes succeed, want 1; %v probes of the new file succeed, want 1", all, n)
+			return fmt.Errorf("the sum of podlapse_probe_up is %v, want 1; the sum for the probe in the new file is "+
+				"%v, want 1", all, n)
 		}
 		if strings.Contains(text, `kind="dns"`) || !strings.Contains(health, "[+]probes ok") {
 			return fmt.Errorf("the agent is unhealthy or still has the previous probes: the agent's health is %s",

@@ -140,7 +140,7 @@ func (j *pullJudge) limit(what string, stated json.Number, worst time.Duration) 
 }
 
 func (j *pullJudge) capped(what string, stated, worst time.Duration) time.Duration {
-	if stated > worst+exact { // the truth can be wrong by up to the constant "exact"
+	if stated > worst+exact { // the error of the true duration in the logs can be as large as the constant "exact"
 		j.verdict.Problem("%s: the agent states an error of %s, but its evidence allows at most %s", what,
 			seconds(stated), seconds(worst))
 		return worst

@@ -213,8 +213,9 @@ func (t *tally) judgePromises(v *Verdict) {
 	t.describe(v)
 }
 
-// judgeShare requires that at most the allowed number of phases on the node's clock are wrong. If more phases are
-// wrong, judgeShare adds these phases as problems. If the number is allowed, judgeShare adds the wrong phases as notes.
+// judgeShare counts the wrong phases among the phases on the node's clock, and requires that their number does not
+// exceed the allowed number. If more phases are wrong, judgeShare adds these phases as problems. If the number is
+// allowed, judgeShare adds the wrong phases as notes.
 func (t *tally) judgeShare(v *Verdict, rule string, allowed int, right func(reading) bool) {
 	var wrong []string
 	for _, r := range t.readings {
