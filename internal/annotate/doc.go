@@ -2,9 +2,9 @@
 // podlapse.dev/startup shows how long each cause delayed the pod's start-up. The annotation "timestamp" contains the
 // time of the write, like the annotation of pod-time-controller.
 //
-// The package keeps no state across a restart. Each state of a pod's object shows the requested and the existing
-// annotations, and the agent does not write existing annotations again. Every write contains the resource version of
-// the pod's object that the agent last saw. The API server rejects a write with an old version.
+// The package keeps no state across a restart. The pod's object shows the requested and the existing annotations, so
+// the agent does not write existing annotations again. Every write contains the resource version of the pod's object
+// that the agent last saw. The API server rejects a write with an old version.
 //
 // Other goroutines call Seen, Gone and Changed, which never block. The goroutine of Run sends requests to the API
 // server.

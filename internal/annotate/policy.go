@@ -31,8 +31,8 @@ var errNoPolicy = errors.New("no policy limits the agent's permission to patch p
 	"(Kubernetes 1.30 or newer), or use --annotate=off; see docs/annotations.md")
 
 // The method "limited" tests whether a policy limits the agent. The method sends a dry-run request that the policy must
-// refuse, and returns nil if a policy refused the request. After a refusal, the method sends no request and returns nil
-// for the duration provenFor.
+// refuse, and returns nil if a policy refused the request. For the time provenFor after a refusal, the method returns
+// nil and sends no request.
 func (a *Annotator) limited(ctx context.Context, p asking) error {
 	now := a.config.Now()
 	if !a.provenAt.IsZero() && now.Sub(a.provenAt) < provenFor {

@@ -108,7 +108,7 @@ func (o *omitted) Error() string {
 	return fmt.Sprintf("%d more pods are not shown: select fewer pods with -n, -l or --node", o.pods)
 }
 
-// noteFallback writes a note to standard error with --verbose, if the command used port-forwards because the API
+// With --verbose, noteFallback writes a note to standard error if the command used port-forwards because the API
 // server's proxy failed. In many clusters, the proxy never reaches pods.
 func (a agentQuery) noteFallback() {
 	if a.cluster == nil || !a.target.verbose {

@@ -9,8 +9,8 @@ import (
 	"github.com/podlapse/podlapse/internal/kubeclient"
 )
 
-// follower keeps one watch open. The watch serves one pod, or the pods of one namespace or of all namespaces share
-// the watch.
+// follower keeps one watch open. The watch serves a single pod, or several pods share the watch: the pods of one
+// namespace, or the pods of all namespaces.
 type follower struct {
 	namespace string   // empty means all namespaces
 	alone     *request // the only pod of the watch; nil for a shared watch

@@ -7,11 +7,11 @@ import (
 )
 
 // proof detects when a watch has delivered all Events that the API server held when the agent opened the watch. The API
-// server does not mark the last existing Event. So the agent assumes that all existing Events have arrived when no
-// further existing Event arrives for the time kubeclient.ProvenAfter.
+// server does not mark the last existing Event. So the agent waits until no further existing Event has arrived for the
+// time kubeclient.ProvenAfter. Then the agent assumes that all existing Events have arrived.
 //
 // Existing Events arrive in the order of their names, from one state of etcd. New Events arrive in the order of their
-// versions. So if an Event has a lower version than an Event that arrived earlier, the Event is an existing Event.
+// versions. So an Event is an existing Event if its version is lower than the version of an earlier arrival.
 type proof struct {
 	timer  *time.Timer
 	at     time.Time
@@ -26,7 +26,7 @@ func newProof(revision uint64) *proof {
 	}
 }
 
-// see processes the version of an Event, and ignores a version that is not a number.
+// The method "see" processes the version of an Event, and ignores a version that is not a number.
 func (p *proof) see(version string) {
 	switch v := revisionOf(version); {
 	case v == 0:

@@ -43,7 +43,7 @@ type request struct {
 	seen       map[uint64]uint64 // hash of an Event's version, by the hash of its name; detects repeated Events
 	heard      bool              // an Event of this node's kubelet has arrived
 	vouching   []*follower       // open watches that have delivered all existing Events; at most two
-	statements *atomic.Int64     // counts the observations about watches of all pods
+	statements *atomic.Int64     // order number of the latest observation about a watch; all pods share this counter
 }
 
 func newRequest(w timeline.EventWatch, statements *atomic.Int64) *request {

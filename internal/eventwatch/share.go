@@ -67,10 +67,10 @@ func (s *Source) join(f *follower, p *request) {
 	p.shared = f
 }
 
-// share starts a shared watch. The pods' own watches that wait for a slot leave the queue, and the shared watch takes
-// the position of the first of these watches. The pods' open watches continue until the shared watch has delivered all
-// existing Events (watchSession.settle), so no Event of these pods is lost. If no slot is free, share stops one of the
-// open watches.
+// The method "share" starts a shared watch. If a pod's own watch waits for a slot, this watch leaves the queue. The
+// shared watch takes the position of the first watch that left the queue. The pods' open watches continue until the
+// shared watch has delivered all existing Events (watchSession.settle), so no Event of these pods is lost. If no slot
+// is free, the method "share" stops one of the open watches.
 func (s *Source) share(scope string) {
 	f := newFollower(scope, nil)
 	s.shared[scope] = f
@@ -114,8 +114,8 @@ func (s *Source) retire(f *follower) bool {
 
 type podState struct {
 	pod *request
-	// deliveredSince is the time at which the pod's own watch was opened. deliveredSince is zero unless the own watch
-	// was opened after the shared watch and has delivered all existing Events.
+	// deliveredSince is the time at which the pod's own watch was opened. deliveredSince is set only if the pod's own
+	// watch was opened after the shared watch and has delivered all existing Events. Otherwise, deliveredSince is zero.
 	deliveredSince time.Time
 }
 
@@ -138,7 +138,7 @@ func (s *Source) podStates(f *follower) []podState {
 }
 
 // enough stops the pod's own watch, because the shared watch covers the pod. Another pod can then get its own watch.
-// enough takes the lock.
+// The method "enough" takes the lock.
 func (s *Source) enough(p *request, f *follower) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

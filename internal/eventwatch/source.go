@@ -54,8 +54,8 @@ type Config struct {
 // revision at which the previous watch ended. Between two leases, the pod is not watched, and EventsLost reports this
 // gap. If a pod waits for longer than unservedAfter, EventsLost with the field Limited reports the wait.
 //
-// A watch begins at a revision of the API server's Events from shortly before the pod's arrival (PodStarting). So the
-// API server does not read older Events.
+// A watch begins at a revision that was current shortly before the pod's arrival (PodStarting). So the API server does
+// not read older Events.
 type Source struct {
 	config Config
 	wake   chan struct{} // signals a change of the queue or of the slots; has capacity 1, senders drop a signal if full
@@ -107,7 +107,8 @@ func New(config Config) *Source {
 
 		revisions: newRevisions(),
 	}
-	s.statements.Store(config.Now().UnixNano()) // exceeds the numbers of an earlier agent in the same recording
+	// Starts above all order numbers of an earlier agent in the same recording.
+	s.statements.Store(config.Now().UnixNano())
 	s.metrics = newMetrics(config.Registerer, s)
 	return s
 }

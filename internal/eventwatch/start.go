@@ -128,9 +128,9 @@ func (s *Source) withoutPosition(ctx context.Context, f *follower) (start, error
 	return start{position: from, gap: true}, nil
 }
 
-// laterClock returns the later of two times by the wall clock. A pod starts before reconcile requests the pod's Events.
-// If the clock was set back after the request, the earlier of the two times would hide that Events of the start-up are
-// missing.
+// laterClock returns the later of two times by the wall clock. A pod starts before the package reconcile requests the
+// pod's Events. If the clock was set back after the request, the earlier of the two times would hide that Events of the
+// start-up are missing.
 func laterClock(a, b time.Time) time.Time {
 	if a.Round(0).Before(b.Round(0)) { // Round removes the reading of the monotonic clock
 		return b
@@ -151,10 +151,10 @@ func (s *Source) sizeOf(ctx context.Context, namespace string) (at position, lar
 	return at, large, err
 }
 
-// count lists one Event of a namespace. The Event can have any size, so only one goroutine at a time requests this
-// list. The timeout of the list is sampleInterval, so a slow namespace does not block other namespaces for long. If the
-// list reaches the timeout but a sample succeeds, the namespace counts as large. If the namespace is already known to
-// be large, count returns no position.
+// The method "count" requests a list with at most one Event of a namespace. The Event can have any size, so only one
+// goroutine at a time requests this list. The timeout of the list is sampleInterval, so a slow namespace does not block
+// other namespaces for long. If the list reaches the timeout but a sample succeeds, the namespace counts as large. If
+// the namespace is already known to be large, count returns no position.
 func (s *Source) count(ctx context.Context, namespace string) (at position, large bool, err error) {
 	select {
 	case s.sizing <- struct{}{}:

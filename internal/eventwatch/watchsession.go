@@ -58,7 +58,7 @@ func (s *Source) begin(ctx context.Context, f *follower, from start) *watchSessi
 	return r
 }
 
-// accept records that the API server delivers Events from the start of the watch.
+// The method "accept" records that the API server delivers Events from the start of the watch.
 func (r *watchSession) accept() {
 	if r.accepted {
 		return
@@ -68,8 +68,8 @@ func (r *watchSession) accept() {
 	r.source.config.Report(true, "watching")
 }
 
-// end ends the session. If the watch has vouched for a pod and no other open watch vouches for the pod, end reports
-// EventsLost.
+// end ends the session. If the watch has vouched for a pod and no other open watch vouches for the pod, the method
+// "end" reports EventsLost.
 func (r *watchSession) end(ctx context.Context) {
 	r.source.closed(r.f)
 	for _, m := range r.members {
@@ -89,7 +89,7 @@ func (r *watchSession) cover() {
 	}
 }
 
-// advance records the revision up to which the agent has observed a pod's Events.
+// The method "advance" records the revision up to which the agent has observed a pod's Events.
 func (r *watchSession) advance(m *member) {
 	if !m.since.IsZero() && (r.proven || !r.from.history) {
 		r.source.reached(m.pod, r.proof.newest, false)

@@ -2,8 +2,8 @@ package eventwatch
 
 import "time"
 
-// Limits on shared watches of wide namespaces. A wide namespace has many new Events, and few of these Events concern
-// pods that need Events on this node. For the API server, a shared watch costs less than two watches on single pods,
+// Limits on shared watches of wide namespaces. A wide namespace has many new Events, but few of these Events concern
+// the requested pods of this node. For the API server, a shared watch costs less than two watches on single pods,
 // because decoding an Event takes more CPU than sending the Event. But the agent must decode every Event of a shared
 // watch.
 const (
@@ -12,7 +12,7 @@ const (
 	// wideWithin is the maximum time in which wideSample Events arrive in a wide namespace.
 	wideWithin = 10 * time.Second
 	// In a namespace that is not wide, maxUseless is the maximum ratio of received Events to Events about requested
-	// pods. In a wide namespace, the agent receives more Events for each Event about a requested pod.
+	// pods. In a wide namespace, this ratio is higher.
 	maxUseless = 16
 	// wideFor is the time after which the agent can open a shared watch of a wide namespace again.
 	wideFor = 10 * time.Minute
@@ -81,9 +81,9 @@ func (s *Source) reshare(f *follower) {
 	s.nudge()
 }
 
-// The method "blocked" reports whether a waiting watch of one pod cannot open because maxAlone watches of single pods
-// already have a slot in the same namespace. In a wide namespace, the waiting watch opens when another pod of the
-// namespace needs no more Events, or releases its slot (yields). The caller must hold the lock.
+// The method "blocked" reports whether a waiting watch of one pod cannot open, because maxAlone single-pod watches of
+// the same namespace already have slots. In a wide namespace, the waiting watch opens when another pod of the namespace
+// needs no more Events, or releases its slot (yields). The caller must hold the lock.
 func (s *Source) blocked(f *follower) bool {
 	if f.alone == nil {
 		return false

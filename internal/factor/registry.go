@@ -120,7 +120,7 @@ func (f *Fleet) compare(n *nodeSums, registry string, p pullSums) (observed, exp
 	reference, observed := all.without(p), p.seconds
 	if reference.pulls < leastPulls {
 		// The registry's past pulls come from all nodes, and other nodes have other disks. Therefore, the comparison
-		// excludes the time of unpacking, as if unpacking never overlapped with the download.
+		// subtracts the whole time of unpacking, even though unpacking can overlap with the download.
 		reference = f.registries[registry].past
 		observed = max(p.seconds-n.work(workUnpack).seconds, 0)
 	}

@@ -82,7 +82,7 @@ type Component struct {
 // APIServer gives the command `check` access to the API server.
 type APIServer struct {
 	Client rest.Interface // client for core/v1, with the agent's own identity
-	// May is a function that reports whether RBAC allows the agent's own identity the verb on the resource.
+	// May is a function that reports whether RBAC allows the agent's own identity to use the verb on the resource.
 	May func(ctx context.Context, verb, group, resource string) (bool, error)
 	// Unanswered returns the finding for a failed request to the API server.
 	Unanswered func(subject string, err error) Finding

@@ -31,7 +31,7 @@ type Flag struct {
 	Suggest func(ctx context.Context, getenv func(string) string) []string
 }
 
-// As copies the flag, and sets the alias of the copy.
+// The method As returns a copy of the flag with the given alias.
 func (f Flag) As(alias string) Flag {
 	f.Alias = alias
 	return f

@@ -35,7 +35,7 @@ const (
 	// othersEvery replaces pullsEvery if no changed pod waits for a pull and the last query found no pulls. The queries
 	// then find, for example, pulls by other clients of the runtime.
 	othersEvery = 10 * time.Second
-	// restFactor times the duration of a flush or a query is the minimum pause after this flush or query. With this
+	// After a flush or a query, the minimum pause is restFactor times the duration of this flush or query. With this
 	// pause, flushes and queries use at most 2 % of a core.
 	restFactor = 50
 	// lingering is the time for which the Hub still logs changes after the last viewer disconnected. A viewer that

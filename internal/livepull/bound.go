@@ -96,7 +96,8 @@ func earlierOf(a, b time.Time) time.Time {
 	return b
 }
 
-// ranSince returns the first instant after the given instant at which the pull certainly ran, or zero if unknown.
+// ranSince returns the earliest known instant, not before the given instant, at which the pull certainly ran. If there
+// is none, ranSince returns zero.
 func (w *requestedPull) ranSince(start time.Time) (since time.Time) {
 	for _, at := range []time.Time{w.download.StartedAt, w.download.ResolvedAt} {
 		if !at.Before(start) && (since.IsZero() || at.Before(since)) {

@@ -51,8 +51,8 @@ func failingBuckets(pulls []waitingPull, labelOf func(registry string) string) m
 	return found
 }
 
-// failingNow lists the pulls of starting pods whose latest completed attempt failed. Other metrics count failed pulls
-// only when the start-up is complete, which is too late during an outage.
+// failingNow lists the failing pulls of starting pods: the latest completed attempt of each of these pulls failed.
+// Other metrics count failed pulls only when the start-up is complete, which is too late during an outage.
 func failingNow(timelines []timeline.Timeline) (all []waitingPull) {
 	for _, t := range timelines {
 		if t.State == timeline.StateStarting {

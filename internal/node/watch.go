@@ -70,8 +70,8 @@ func (w *Watch) options(version string) metav1.ListOptions {
 	}
 }
 
-// follow lists the Node object to learn whether the object exists, and then watches the Node object until a watch fails
-// or ctx is done. The first result reports whether a watch delivered an event.
+// The method "follow" lists the Node object to learn whether the object exists, and then watches the Node object until
+// a watch fails or ctx is done. The first result reports whether a watch delivered an event.
 func (w *Watch) follow(ctx context.Context) (received bool, err error) {
 	answer, err := w.resource.List(ctx, w.options(""))
 	if err != nil {

@@ -19,7 +19,7 @@ var assets embed.FS
 const (
 	directory = "assets"
 	index     = "index.html"
-	// placeholder is the part of the addresses in index.html in which New replaces VERSION with Page.Version.
+	// placeholder is part of the file addresses in index.html. In this part, New replaces VERSION with Page.Version.
 	placeholder = "page/VERSION/"
 )
 

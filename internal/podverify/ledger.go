@@ -25,7 +25,7 @@ func (l *ledger) Older(uid, version string) bool {
 // NewerThan reports whether the known version of a pod is newer than the version of a list.
 func (l *ledger) NewerThan(uid, list string) bool { return isBefore(list, l.versions[uid]) }
 
-// Note sets the known version of a pod: the version in the store.
+// The method Note sets the known version of a pod: the version in the store.
 func (l *ledger) Note(uid, version string) {
 	l.versions[uid] = version
 }
@@ -35,8 +35,8 @@ func (l *ledger) Gone(uid string) {
 	delete(l.versions, uid)
 }
 
-// addTombstone records that a comparison found a pod to be deleted. The pod watch then ignores late events about the
-// pod (Older).
+// addTombstone records that, according to a comparison, a pod no longer exists. The pod watch then ignores late events
+// about the pod (Older).
 func (l *ledger) addTombstone(uid string) {
 	l.tombstones = append(l.tombstones, uid)
 	l.tombstones = l.tombstones[max(0, len(l.tombstones)-maxTombstones):]

@@ -21,8 +21,8 @@ const (
 	// verifyPage is the maximum number of pods in a page of a list. verifyPages is the maximum number of pages in
 	// one comparison. A kubelet runs several hundred pods.
 	verifyPage, verifyPages = 100, 50
-	// verifyPatience is the time for which a comparison waits for the watch to report the changes in a list. A
-	// change that the watch reports later counts as a difference.
+	// verifyPatience is the time for which a comparison waits for the watch to report the changes in a list. If the
+	// watch reports a change only after this time, the change counts as a difference.
 	verifyPatience = 5 * time.Second
 )
 
@@ -98,9 +98,10 @@ func (v *Verifier) verify(ctx context.Context, pods watched) {
 	}
 }
 
-// compare lists the pods and compares the list with the pods in the store. If there are differences, compare waits
-// for the watch. If differences remain, compare lists the pods again. compare repairs and counts each difference that
-// both lists show and that the watch did not report in the meantime.
+// The method "compare" lists the pods and compares the list with the pods in the store. If there are differences, the
+// method "compare" waits for the watch. If differences remain, the method "compare" lists the pods again. The method
+// "compare" then repairs and counts each difference that both lists show, unless the watch has reported it in the
+// meantime.
 func (v *Verifier) compare(ctx context.Context, pods watched) (findings, error) {
 	if !pods.OpenFor(v.patience) {
 		return findings{}, errWatchNotOpen

@@ -133,7 +133,7 @@ func (s *Server) Forget() {
 	s.oldest = s.version
 }
 
-// BreakWatches closes every open watch without an event.
+// BreakWatches closes every open watch and sends no final event.
 func (s *Server) BreakWatches() { s.endWatches(nil) }
 
 // ExpireWatches closes every open watch with status 410, as if the server had dropped the history.

@@ -52,8 +52,8 @@ func (r *Reconciler) observePostStartup(p *pod, o timeline.Observation) {
 }
 
 // reportEvent reports an Event once. The kubelet creates Events sequentially, and the API server sends the Events in
-// the order of their creation. So an Event is new if its time is after the latest reported Event, even if a previous
-// agent reported that Event.
+// the order of their creation. So an Event is new if its time is after the time of the latest reported Event. This rule
+// also works if a previous agent reported the latest Event.
 func (r *Reconciler) reportEvent(p *pod, o timeline.EventSeen) {
 	message, dated := timeline.MessageOf(o)
 	if !r.config.Follow.Events || !dated || !message.At.After(r.eventsUntil) || !message.At.After(p.settled.SettledAt) {

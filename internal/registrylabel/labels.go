@@ -16,15 +16,16 @@ const (
 	// maxConfirmed is the maximum number of labels for registries with a confirmed pull. One label stays
 	// free for a registry without a confirmed pull, for example a registry that has never answered.
 	maxConfirmed = Max - 1
-	// maxUnconfirmed is the maximum number of labels for registries without a confirmed pull. Only pods and Events
-	// name registries without a confirmed pull. Each namespace can have at most one label for such a registry.
+	// maxUnconfirmed is the maximum number of labels for registries without a confirmed pull. The names of registries
+	// without a confirmed pull come only from pods and Events. Each namespace can have at most one label for such a
+	// registry.
 	maxUnconfirmed = Max / 2
 	// maxCandidates is the maximum number of registries whose pulls one table counts. The counts decide which
 	// registries get their own label.
 	maxCandidates = 8 * Max
-	// takeover is a factor. A registry takes the label of the least used registry only if it has more than takeover
-	// times as many pulls. With this factor, registries with similar use do not take the label from each other
-	// repeatedly.
+	// takeover is a factor. A registry can take the label of the least used registry only if its number of pulls is
+	// more than takeover times the number of the other registry. With this factor, registries with similar use do not
+	// take the label from each other repeatedly.
 	takeover = 2
 	// halveAfter is the number of pulls after which all counts are halved. With halved counts, recent use has more
 	// weight than old use.
@@ -88,7 +89,9 @@ func (l *Labels) confirmedLabel(registry string, confirmed bool) (label, lost st
 			return registry, leastUnconfirmed
 		}
 		return registry, ""
-	case had: // all confirmed labels are taken, so the registry loses its unconfirmed label
+	// The registry now counts as confirmed, but no confirmed label is free, so the registry loses its unconfirmed
+	// label.
+	case had:
 		return otherLabel, registry
 	case c.certain() > takeover*l.confirmed.counted[least].pulls:
 		c.own, l.confirmed.counted[least].own = true, false

@@ -49,7 +49,7 @@ func (a axis) bar(from, to time.Time, open bool) string {
 		strings.Repeat(barBlank, a.cells-right)
 }
 
-// edge returns the cell on the axis whose left edge is nearest to t.
+// edge returns the number of the cell whose left edge is nearest to t.
 func (a axis) edge(t time.Time) int {
 	if a.total <= 0 {
 		return 0

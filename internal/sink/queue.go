@@ -80,11 +80,10 @@ func (q *Queue[T]) Drop(items int) { q.dropped.Add(float64(items)) }
 // the function "idle" each time the queue is empty. Run returns nil if it delivered all items. The caller can call Run
 // only once.
 //
-// If the function "deliver" returns nil, this function must report the result of its item with Sent or Drop,
-// immediately or later. If the function returns an error, Run drops this item and all queued items, and returns the
-// error. If the time Drain has passed, Run drops all queued items and returns ErrSlow. The context of the function is
-// done when the time Drain has passed, not when ctx is done. If the function ignores its context, Run waits until the
-// function returns.
+// If the function "deliver" returns nil, it must also report the result of its item with Sent or Drop, immediately or
+// later. If the function returns an error, Run drops this item and all queued items, and returns the error. If the time
+// Drain has passed, Run drops all queued items and returns ErrSlow. The context of the function is done when the time
+// Drain has passed, not when ctx is done. If the function ignores its context, Run waits until the function returns.
 func (q *Queue[T]) Run(ctx context.Context, deliver func(context.Context, T) error, idle func()) error {
 	limit, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()

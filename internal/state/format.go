@@ -160,8 +160,8 @@ func cutSection(text []byte, before uint32) (section, rest []byte, sum uint32, e
 	return text[:end], rest, checksum(sum, text[end:len(text)-len(rest)]), nil
 }
 
-// read adds a section to c. If a pod was reported, its observations in this section and in later sections are about the
-// pod's termination, and read adds them to c.Terminations.
+// read adds a section to c. If a section records a pod as reported, the pod's observations in this section and in later
+// sections are about its termination. read adds these observations to c.Terminations.
 func (c *contents) read(section []byte, node string) error {
 	first, section, _ := bytes.Cut(section, []byte("\n"))
 	h, err := readHeader(first, node)

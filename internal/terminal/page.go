@@ -6,7 +6,7 @@ import "strings"
 type Page struct {
 	Columns int  // width of the page in terminal cells
 	Fit     bool // whether to shorten tables to Columns; otherwise tables are as wide as their content
-	Cut     bool // whether to cut longer rows at Columns, because a screen cannot wrap rows
+	Cut     bool // whether to cut rows that are wider than Columns; for a screen, which cannot wrap rows
 	Color   bool
 }
 

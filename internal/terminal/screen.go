@@ -27,8 +27,8 @@ type Screen struct {
 	drawn    string
 }
 
-// Open takes control of the terminal of out. If the file "in" is also a terminal, the program receives each typed key
-// immediately, including Ctrl-C, and the terminal does not show the keys.
+// Open takes control of the terminal that the file "out" refers to. If the file "in" is also a terminal, the program
+// receives each typed key immediately, including Ctrl-C, and the terminal does not show the keys.
 func Open(in, out *os.File) (*Screen, error) {
 	s := &Screen{out: out, in: in}
 	if term.IsTerminal(int(in.Fd())) {

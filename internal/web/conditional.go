@@ -12,8 +12,8 @@ import (
 const packedSuffix = "-gzip"
 
 // answerJSON writes a response with an ETag, or status 304 if the client already has this response. Clients can store a
-// response with an ETag, but must revalidate the response before each use. Of all other responses, clients can store
-// only the page's files.
+// response with an ETag, but must revalidate the response before each use. Except for these responses and the page's
+// files, clients must not store any response.
 func answerJSON(w http.ResponseWriter, r *http.Request, text []byte) {
 	sum := sha256.Sum256(text)
 	tag := hex.EncodeToString(sum[:12])

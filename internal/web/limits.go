@@ -30,8 +30,8 @@ const (
 )
 
 // maxClients is the number of clients that the limits distinguish. If there are more than maxClients clients, the
-// server forgets the client whose latest request is the oldest. A node has a few hundred pods. Each client takes about
-// 200 bytes.
+// server forgets the client that has sent no request for the longest time. A node has a few hundred pods. Each client
+// takes about 200 bytes.
 const maxClients = 1024
 
 // The type "limits" refuses requests that exceed a limit. The type is safe for concurrent use.

@@ -78,8 +78,8 @@ func (a readAPI) registries(w http.ResponseWriter, r *http.Request) {
 	a.answer(w, r, sums.list())
 }
 
-// The method "pulled" returns records with the pulls of start-ups. The method omits start-ups of deleted pods without
-// pulls. If the method cannot read a record, it writes an error response and returns false.
+// The method "pulled" returns records with the pulls of start-ups. If a pod was deleted and its start-up had no pulls,
+// the method omits this start-up. If the method cannot read a record, it writes an error response and returns false.
 func (a readAPI) pulled(w http.ResponseWriter, r *http.Request) ([]api.Record, bool) {
 	timelines, ok := ask(a, w, r, a.Timelines)
 	if !ok {

@@ -5,8 +5,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Values of LivePullRecord.State. The state is empty if the agent does not know the state, or does not know which of
-// several pulls has the state.
+// Values of LivePullRecord.State. The state is empty if the agent does not know the state, or if the agent cannot
+// assign the state to one of several pulls.
 const (
 	// PullStateQueued means that no content has arrived. The pull waits in the node's queue, or for the registry's
 	// first response.
@@ -30,8 +30,8 @@ type LivePullRecord struct {
 	Image    string            `json:"image"`
 	Registry string            `json:"registry"`
 	Outcome  imagepull.Outcome `json:"outcome"` // "pulling" or "external"
-	// State is absent if the runtime does not report the state, or if the agent does not know which of several pulls
-	// has the state.
+	// State is absent if the runtime does not report the state, or if the agent cannot assign the state to one of
+	// several pulls.
 	State string  `json:"state,omitempty"`
 	Age   Seconds `json:"age_seconds"` // time from the kubelet's request, or from the start of the pull
 	// DoneBytes is the number of bytes that have arrived. TotalBytes is the size of the image. JSON omits a field if

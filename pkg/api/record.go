@@ -48,8 +48,8 @@ type Record struct {
 	// Events contains the earliest 32 of the kubelet's Events during the start-up, in order. The agent receives
 	// Events only while an Event watch is open.
 	Events []EventRecord `json:"events,omitempty"`
-	// ClockSkew is present if the control plane's clock certainly differs from the node's clock. The errors of
-	// control plane timestamps include the skew.
+	// ClockSkew is present if the control plane's clock certainly differs from the node's clock. The agent adds the
+	// skew to the errors of control plane timestamps.
 	ClockSkew *SkewRecord `json:"clock_skew,omitempty"`
 	// Termination describes how the pod ends after the deletion request. Termination is not part of the start-up.
 	// Termination is nil if the agent does not follow terminations.
@@ -128,7 +128,7 @@ type PullRecord struct {
 	// Lazy is true if a snapshotter mounted layers from the registry. The content of these layers arrives while the
 	// container runs.
 	Lazy bool `json:"lazy,omitempty"`
-	// Resumed is true if an interrupted attempt can have downloaded some of the layers.
+	// Resumed is true if an interrupted attempt might have downloaded some of the layers.
 	Resumed bool `json:"resumed,omitempty"`
 	// BlockedBy is another pod's pull: the pull that delayed this pull the longest in the node's queue.
 	BlockedBy *BlockerRecord `json:"blocked_by,omitempty"`
@@ -152,8 +152,8 @@ type DownloadRecord struct {
 	EndAt   Instant `json:"end_at"`
 	Length  Seconds `json:"seconds"`
 	Bytes   int64   `json:"bytes"` // size of the layers in the registry, without shared layers
-	// BytesPerSecond is the download rate. BytesPerSecond is 0 if some bytes can have arrived earlier, or can belong to
-	// another pull.
+	// BytesPerSecond is the download rate. BytesPerSecond is 0 if some bytes might have arrived earlier, or might
+	// belong to another pull.
 	BytesPerSecond int64 `json:"bytes_per_second,omitempty"`
 }
 

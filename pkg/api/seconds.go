@@ -32,7 +32,8 @@ func (s Seconds) text() []byte {
 		return text
 	}
 	end := len(text)
-	text = strconv.AppendUint(text, nanosPerSecond+fraction, 10) // ten digits; the point replaces the first digit
+	// Always ten digits; the next line replaces the leading 1 with the decimal point.
+	text = strconv.AppendUint(text, nanosPerSecond+fraction, 10)
 	text[end] = '.'
 	return bytes.TrimRight(text, "0")
 }

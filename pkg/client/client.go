@@ -183,7 +183,7 @@ func get[A any](ctx context.Context, c Client, query url.Values, path ...string)
 	return answer, nil
 }
 
-// isNone returns the error for a response that no agent sends.
+// isNone returns the error for a response that does not come from an agent.
 func (c Client) isNone(what string) error {
 	return fmt.Errorf("read the answer of %s: %s; %w", c.host(), what, ErrNotAnAgent)
 }

@@ -177,8 +177,9 @@ func ifBroken(err error) error {
 	return nil
 }
 
-// The method "image" queries the status of an image, and at the same time the image in containerd's store. The result is
-// nil if the runtime responds with an error other than NotFound, for example because the reference is invalid.
+// The method "image" makes two queries in parallel: one for the status of an image, and one for the image in
+// containerd's store. The result is nil if the runtime responds with an error other than NotFound, for example because
+// the reference is invalid.
 func (a *answerer) image(ctx context.Context, ref string) (*timeline.Image, error) {
 	var image *timeline.Image
 	var stored *imagesapi.Image
@@ -192,7 +193,7 @@ func (a *answerer) image(ctx context.Context, ref string) (*timeline.Image, erro
 	if err != nil || image == nil || !image.Present {
 		return image, err
 	}
-	if stored == nil { // a pull can have ended between the answers to the two queries
+	if stored == nil { // a pull might have ended between the answers to the two queries
 		if stored, err = a.storedImage(ctx, ref); err != nil {
 			return nil, err
 		}

@@ -99,9 +99,9 @@ func convertImage(ref string, image *runtimeapi.Image) timeline.Image {
 	return converted
 }
 
-// digestFor returns the digest of an image in the repository that an image reference names. The argument repoDigests
-// lists the image's digests in all repositories. digestFor returns an empty string if the list does not contain the
-// repository of the reference.
+// An image can have a different digest in each repository. digestFor returns the digest for the repository in an image
+// reference. The argument repoDigests lists the image's digests in all repositories. digestFor returns an empty string
+// if the list does not contain the repository of the reference.
 func digestFor(ref string, repoDigests []string) string {
 	if len(repoDigests) == 0 {
 		return ""

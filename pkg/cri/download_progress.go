@@ -129,7 +129,8 @@ func (c imageContents) parts() []blob {
 }
 
 // arrivedAt returns the time when a blob was complete, or zero if the blob is not complete. If the blob was complete at
-// the previous query, arrivedAt does not query the blob again, because a running pull removes only unpacked blobs.
+// the previous query, arrivedAt returns the known time and does not query the blob again. During a pull, containerd
+// removes a blob only after it has unpacked the blob, so the known time stays correct.
 func (l *look) arrivedAt(ctx context.Context, blob digest.Digest) (time.Time, error) {
 	for _, known := range []map[digest.Digest]time.Time{l.arrived, l.session.arrived} {
 		if at, ok := known[blob]; ok {

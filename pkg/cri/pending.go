@@ -145,9 +145,9 @@ func (p *pending) nudge() {
 	}
 }
 
-// merge combines a request with an earlier request about the same pod. Each list contains each reference once, the
-// earlier references first, and at most maxImages references. If Images has fewer than maxImages references, every
-// reference in Layers is also in Images.
+// merge combines a request with an earlier request about the same pod. In the result, each list contains each reference
+// only once, and the earlier references come first. Each list contains at most maxImages references. If Images has
+// fewer than maxImages references, every reference in Layers is also in Images.
 func merge(request, earlier timeline.RuntimeRequest) timeline.RuntimeRequest {
 	request.Network = request.Network || earlier.Network
 	request.Runs = request.Runs || earlier.Runs

@@ -15,7 +15,7 @@ type platform struct {
 	Variant      string `json:"variant"`
 }
 
-// forPlatform lists the manifests of an index that containerd can have chosen, the most likely manifest first.
+// forPlatform returns the manifests that containerd might have chosen from an index, the most likely manifest first.
 // Manifests for this machine come first, in containerd's order. Manifests without a platform follow.
 func (d document) forPlatform(machine platforms.MatchComparer) []digest.Digest {
 	var fit, unnamed []descriptor

@@ -11,7 +11,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// pullMetrics counts the pulls of settled start-ups with any result, and the pulls for ephemeral containers.
+// pullMetrics counts the pulls of all settled start-ups, including failed start-ups, and the pulls for ephemeral
+// containers.
 type pullMetrics struct {
 	ended       *prometheus.CounterVec
 	pull, queue *prometheus.HistogramVec

@@ -21,11 +21,12 @@ import (
 type store struct {
 	ctx  context.Context // set by Run, because the reflector's interface has no parameter for a context
 	pods *Pods
-	seen map[string]timeline.Pod // by UID, because two pods can have the same name between two lists
+	seen map[string]timeline.Pod // by UID, because a new pod can replace a pod with the same name between two lists
 	// The field "mirrors" maps the runtime's UID of a static pod to the UID of its mirror in seen.
 	mirrors map[string]string
-	// Until the first list, the field "known" holds the UIDs of pods that a previous agent observed. The store does not
-	// know the last state of a known pod, so the store passes on an observation of every known pod that still exists.
+	// Until the first list, the field "known" holds the UIDs of pods that a previous agent observed. The store knows
+	// only the UIDs of these pods and not their last states, so the store passes on an observation of each of these
+	// pods that still exists.
 	known []string
 	// The field "listed" is true after the first list. After the first list, a pod that appears is new.
 	listed bool

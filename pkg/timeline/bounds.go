@@ -141,7 +141,7 @@ type milestoneConflict struct {
 }
 
 // capAt ends every interval at the instant "now" or earlier, because a reported milestone cannot be in the future.
-// capAt reports whether any interval ended at the instant "now" or later before the call.
+// capAt returns true if, before the call, at least one interval ended at or after the instant "now".
 func (bs bounds) capAt(now instant) (cut bool) {
 	for i := range bs {
 		cut = cut || bs[i].latest >= now
@@ -198,8 +198,9 @@ func intersect(constraints []constraint) (bounds, []milestoneConflict) {
 			conflicts = append(conflicts, d)
 			continue
 		}
-		// The lean of a constraint is the likely end of its interval. The bound gets the lean of the most trusted
-		// constraint whose likely end is also an end of the bound.
+		// The lean of a constraint is the likely end of its interval. If this end is also an end of the bound, the
+		// bound gets the same lean. If several constraints meet this condition, the bound gets the lean of the most
+		// trusted constraint.
 		if b.lean == leanSlack && latest < b.latest || b.lean == leanLatest && b.latest-latest >= liveSlack ||
 			b.lean == leanEarliest && earliest > b.earliest {
 			b.lean = leanNone

@@ -2,10 +2,10 @@ package timeline
 
 import "slices"
 
-// cachedTimeline is the latest folded timeline of evidence that has not changed since the fold. While only the length
-// of the current phase changes, asOf extends this phase and does not fold the timeline again. A fold costs ten times as
-// much as an extension. After the restart of a node with many pods, clients request the current phase of each pod every
-// few seconds.
+// cachedTimeline is the timeline from the latest fold. Since this fold, the evidence has not changed. While only the
+// length of the current phase changes, asOf extends this phase and does not fold the timeline again. A fold costs ten
+// times as much as an extension. After the restart of a node with many pods, clients request the current phase of each
+// pod every few seconds.
 type cachedTimeline struct {
 	timeline Timeline
 	from     instant // the instant of the fold

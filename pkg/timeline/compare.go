@@ -9,8 +9,8 @@ import (
 // evidence keeps only one of two observations with the same timestamp. The order of arrival must not decide which
 // observation the evidence keeps, so each kind of observation has a total order.
 
-// compareSightings orders sightings by time. At equal times, a sighting before the end of the start-up comes
-// first, so that no start-up is missed.
+// compareSightings orders sightings by time. If two sightings have the same time, a sighting of a pod that was still
+// starting comes first, so that no start-up is missed.
 func compareSightings(a, b firstSighting) int {
 	rank := func(s firstSighting) int {
 		switch {

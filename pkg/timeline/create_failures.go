@@ -5,10 +5,9 @@ import (
 	"strings"
 )
 
-// notConfigTexts lists parts of kubelet messages about a container that the kubelet cannot create, although the
-// container's configuration is correct. Either the kubelet has not received ConfigMaps, Secrets or Services from the
-// API server yet, or a volume is wrong. See pkg/kubelet/{configmap,secret,volumemanager} and kubelet_pods.go in
-// Kubernetes.
+// notConfigTexts lists parts of the kubelet's messages about failures to create a container. These failures do not come
+// from the container's configuration. Either the kubelet has not received ConfigMaps, Secrets or Services from the API
+// server yet, or a volume is wrong. See pkg/kubelet/{configmap,secret,volumemanager} and kubelet_pods.go in Kubernetes.
 var notConfigTexts = []string{
 	"failed to sync configmap cache", "failed to sync secret cache", "services have not yet been read at least once",
 	"failed to prepare subPath for volumeMount", "cannot find volume",
@@ -38,15 +37,15 @@ func (e *Evidence) applyCreateFailure(o EventSeen) {
 	}
 }
 
-// alsoNotConfig lists the possible phases of a container's wait, if the container's configuration is not the only
-// possible cause of the wait.
+// alsoNotConfig lists the possible phases of a container's wait if causes other than the container's configuration are
+// also possible.
 var alsoNotConfig = []Phase{PhaseContainerConfig, PhaseAPIServer, PhaseVolumes, PhaseKubeletSync}
 
 // createFailureConstraints dates the first failure to create a container by the time when the container's image was
 // present. The kubelet creates the container immediately after it pulls or finds the image (startContainer in
 // pkg/kubelet/kuberuntime). The kubelet reports the failure in the pod's status only when it processes the pod again.
 // By then, the reason for the failure can be gone. If the status arrives later than the kubelet's next retry, the
-// kubelet was stopped or lacked CPU, so the time of the image does not date the failure.
+// kubelet was stopped or lacked CPU. Then the time when the image was present does not show the time of the failure.
 func (f *fold) createFailureConstraints(index int16) (constraints []constraint) {
 	pulled := f.pulls[index].pulled
 	if !pulled.known() || pulled.present && pulled.origin != originEventName {

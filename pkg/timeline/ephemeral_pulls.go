@@ -6,8 +6,8 @@ import (
 )
 
 // EphemeralEvidence holds the evidence for the image pulls of ephemeral containers, which users add to a pod with
-// kubectl debug. The pod's start-up does not include the pulls of ephemeral containers, and can have ended long before
-// these pulls. EphemeralEvidence is not safe for concurrent use.
+// kubectl debug. The pod's start-up does not include the pulls of ephemeral containers, and might have ended long
+// before these pulls. EphemeralEvidence is not safe for concurrent use.
 type EphemeralEvidence struct {
 	evidence *Evidence
 	reported []string // names of ephemeral containers that need no further report
@@ -81,7 +81,7 @@ func (d *EphemeralEvidence) Settled(now time.Time) bool { return d.evidence.Sett
 // Pod returns the latest pod, reduced to its ephemeral containers.
 func (d *EphemeralEvidence) Pod() Pod { return d.evidence.Pod() }
 
-// Over returns the names of all ephemeral containers that need no report after the current pulls are settled.
+// Over returns the names of the ephemeral containers that need no further report when the current pulls are settled.
 func (d *EphemeralEvidence) Over() []string {
 	over := slices.Clone(d.reported)
 	for _, c := range d.evidence.Pod().Containers {

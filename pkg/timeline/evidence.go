@@ -38,8 +38,8 @@ type Scope struct {
 	// Since is zero, the agent reports only start-ups that it saw in progress.
 	Since time.Time
 	// ResumedAt is the time, on the agent's clock, at which the agent loaded the state of an earlier agent process.
-	// After ResumedAt, the agent waits again for overdue evidence, because no agent requested evidence between the two
-	// processes. If ResumedAt is zero, the agent started without state.
+	// After ResumedAt, the agent waits again for overdue evidence, because nothing requested evidence while no agent
+	// process ran. If ResumedAt is zero, the agent started without state.
 	ResumedAt time.Time
 }
 
@@ -73,7 +73,7 @@ type Evidence struct {
 	watchFirstOpened time.Time  // the time when the first Event watch opened, or zero
 	watchLastOpened  watchPoint // the opening of the latest Event watch, or zero
 	watchLost        watchPoint // the latest loss of an Event watch, or zero
-	watchLimited     watchPoint // the latest EventsLost with the field Limited; zero for never
+	watchLimited     watchPoint // the latest EventsLost whose field Limited is true; zero for never
 	watchSince       instant    // EventsWatched.Since of the latest Event watch; zero if no Events are missing
 	historyLimited   bool       // EventsWatched.Limited of the latest Event watch
 	overflow         bool       // the evidence dropped attempts or names, because the pod exceeded a limit
@@ -136,7 +136,7 @@ type containerEvidence struct {
 	exits        []exit
 	overflow     bool // some attempts of the container were dropped
 	refused      refusals
-	notConfig    bool // the kubelet could not create the container for a reason other than its configuration
+	notConfig    bool // the kubelet failed to create the container, and the cause was not the container's configuration
 }
 
 // refusals holds the first occurrence, the latest occurrence and the count of one Event. The Event reports that the

@@ -31,7 +31,7 @@ type failureEvent struct {
 	why     imagepull.Failure
 }
 
-// window is the interval in which the reported fact of an Event happened, with the origin of the interval.
+// window is the time interval of the occurrence that an Event reports, with the origin of the interval.
 type window struct {
 	origin           origin
 	lean             lean
@@ -193,8 +193,8 @@ func (e *Evidence) keepRepeated(c *containerEvidence, f failureEvent) {
 	keepEarliest(e, &c.failures, f, maxFailures)
 }
 
-// The function "floored" returns the interval of an Event timestamp that is truncated to seconds. The reported fact can
-// have happened up to eventSlack before the second of the timestamp.
+// The function "floored" returns the interval of an Event timestamp that is truncated to seconds. The occurrence can be
+// up to eventSlack earlier than the truncated timestamp.
 func floored(t time.Time) window {
 	c := second(milestoneKey{}, originEventSecond, t)
 	return window{c.origin, leanNone, c.earliest - eventSlack, c.latest}

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Anyone who can create Events in a namespace can forge a kubelet Event. So an Event that the runtime's facts
-// contradict counts as a conflict and changes nothing else.
+// Anyone who can create Events in a namespace can forge a kubelet Event. So if the runtime's facts contradict an Event,
+// the Event counts as a conflict and changes nothing else.
 
 // futureSlack is the maximum time by which an Event's timestamp can be later than its arrival. The kubelet and
 // the agent use the same clock, and truncation only makes a timestamp earlier. But somebody can set the clock

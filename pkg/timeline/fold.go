@@ -54,8 +54,8 @@ func (e *Evidence) Timeline(now time.Time, skew Skew) (Timeline, bool) {
 	return t, true
 }
 
-// fold computes the timeline. If no new evidence arrives, only the length of the current phase changes before the
-// instant in the result "until".
+// fold computes the timeline. The result "until" is an instant. Before this instant, only the length of the current
+// phase changes, unless new evidence arrives.
 func (e *Evidence) fold(now instant, skew Skew) (t Timeline, until instant) {
 	f := newFold(e, now, skew)
 	sequences := f.sequences()

@@ -92,8 +92,8 @@ func (f *fold) slowestStart() time.Duration {
 	return 0
 }
 
-// undatedWork returns the part of a phase that can be work of another party, because the start of this work has no
-// timestamp. The main cases of work whose start has no timestamp are:
+// undatedWork returns the part of a phase that can be another party's work without a start timestamp. The main cases of
+// work whose start has no timestamp are:
 //   - merged work of the kubelet and the runtime
 //   - the creation of a container after the kubelet's wait, or the kubelet's part of the creation
 //   - the runtime's work on a sandbox before and after the work of the network plugin. The runtime's work takes less
@@ -125,7 +125,7 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 		return runtimeSlack // the phase includes the time in which the runtime unpacks the image
 	case end.milestone == MilestoneSandboxFailed && (s.Phase == PhaseSandbox || s.Phase == PhaseSandboxImage):
 		// The duration contains the kubelet's wait before the failed attempt, which lasts at least podRetryLeast. The
-		// rest can contain other steps of the attempt, so it is the error.
+		// rest of the duration can contain other steps of the attempt, so the rest counts as the error.
 		return max(0, s.Duration()-podRetryLeast)
 	case end.milestone == MilestoneSandboxFailed:
 		return f.kubeletAway(begin) + f.beforeFailedSandbox(end)
@@ -155,8 +155,8 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 
 // missedObstacles returns the part of a phase before the sandbox that unknown obstacles can have caused. The agent can
 // have missed Events about obstacles if the Event watch began after the kubelet's pickup. The kubelet doubles its wait
-// after each failure. So the wait after a missed failure is at most the whole time before the failure plus the first
-// wait.
+// after each failure. So the wait after a missed failure is at most the sum of two times: the time before the failure,
+// and the first wait.
 func (f *fold) missedObstacles(s Span, begin milestoneKey) time.Duration {
 	until, from := f.e.eventsMissedUntil(), f.bounds.find(begin)
 	if until == 0 || from == nil || until <= from.earliest {
@@ -257,7 +257,8 @@ func (f *fold) beyondRefusals(begin, end milestoneKey) time.Duration {
 	if refused := f.e.containers[begin.container].refused; refused.count > 1 && refused.last.latest > last &&
 		refused.last.latest <= created.latest {
 		last, beyond = refused.last.latest, refused.last.latest.sub(from.earliest)
-		if refused.first.latest >= from.earliest-instant(firstCheck) { // an older Event includes older failures
+		// The count of an older Event includes failures from before the phase.
+		if refused.first.latest >= from.earliest-instant(firstCheck) {
 			beyond = max(0, beyond-time.Duration(refused.count-1)*podRetryLeast)
 		}
 	}

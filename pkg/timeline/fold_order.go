@@ -6,8 +6,8 @@ import (
 )
 
 // maxTighteningRounds is the maximum number of passes over all sequences. In one pass, a raised lower bound moves
-// forward through a whole sequence. A reduced upper bound moves back by only one milestone in each sequence that
-// contains the milestone. If the fold stops early, intervals are wider than necessary, but never wrong.
+// forward through a whole sequence. But a reduced upper bound affects only the previous milestone in each sequence. If
+// the fold stops early, intervals are wider than necessary, but never wrong.
 const maxTighteningRounds = 8
 
 // sequence lists known milestones in their necessary order.
@@ -31,7 +31,8 @@ func (f *fold) sequences() []sequence {
 		}
 		done := f.firstSuccess(c, steps)
 		gate = slices.Concat(gate, f.along(steps[:done]))
-		if done < len(steps) { // the container ran again with a new sandbox, or because all containers were restarted
+		// The container ran again, because the sandbox was new or because all containers were restarted.
+		if done < len(steps) {
 			all = append(all, f.along(steps))
 		}
 	}

@@ -114,9 +114,9 @@ func (f *fold) pickup() step {
 	return s
 }
 
-// sandboxDelayed reports whether the kubelet began a sandbox later than the mount of local volumes can explain. Local
-// volumes need no component other than the kubelet. The kubelet mounts local volumes immediately, unless the kubelet
-// waits for the API server or lacks CPU time.
+// sandboxDelayed reports whether the kubelet began a sandbox so late that the mount of local volumes cannot explain the
+// delay. Local volumes need no component other than the kubelet. The kubelet mounts local volumes immediately, unless
+// the kubelet waits for the API server or lacks CPU time.
 func (f *fold) sandboxDelayed() bool {
 	begun, acknowledged := f.asOf, f.bounds.find(podMilestone(MilestoneAcknowledged))
 	if b := f.bounds.find(podMilestone(MilestoneSandboxBegun)); b != nil {

@@ -3,8 +3,8 @@ package timeline
 import "time"
 
 // IdleContainer is a container that is not running but that the kubelet can start, usually for another run. A Timeline
-// does not contain the image pulls before later runs. An ephemeral container is never an IdleContainer, because
-// EphemeralEvidence handles ephemeral containers.
+// does not contain the image pulls for runs after the start-up. An ephemeral container is never an IdleContainer,
+// because EphemeralEvidence handles ephemeral containers.
 type IdleContainer struct {
 	Namespace, Pod, Container, Image string
 	Kind                             ContainerKind

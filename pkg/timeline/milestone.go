@@ -12,7 +12,7 @@ const (
 	MilestoneUnschedulable                         // a scheduler reported that no node fits
 	MilestoneHeldUp                                // the kubelet reported an obstacle; the attempt counts the reports
 	MilestoneSandboxFailed                         // creating a sandbox failed; the attempt counts the failures
-	MilestoneRetryDue                              // the kubelet's next attempt after an obstacle was due
+	MilestoneRetryDue                              // after an obstacle, the kubelet's next attempt was due
 	MilestoneSandboxBegun                          // the kubelet asked the runtime for the sandbox that ran
 	MilestoneSandboxImageResolved                  // the manifest of the sandbox image arrived on the node
 	MilestoneSandboxImagePulled                    // the sandbox image was pulled during the creation of the sandbox

@@ -60,7 +60,7 @@ type EventSeen struct {
 	Count    int       `json:"count,omitzero"` // number of occurrences so far, at least 1
 }
 
-// EventsWatched means that the agent has received all kubelet Events about a pod that the API server stored from Since
+// EventsWatched means that the agent has received all of a pod's kubelet Events that the API server stored from Since
 // to OpenedAt. An open watch delivers the Events after OpenedAt. So the absence of an Event is evidence until the next
 // EventsLost.
 type EventsWatched struct {

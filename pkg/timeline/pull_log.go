@@ -212,8 +212,8 @@ func (l *PullLog) endRequest(uid, container string, latest time.Time) {
 	}
 }
 
-// Settle records a final timeline, and assigns the layers that the timeline's pulls downloaded to the timeline's pod.
-// In the pulls of other pods, the assigned layers count as shared.
+// Settle records a final timeline, and assigns to its pod the layers that its pulls downloaded. In the pulls of other
+// pods, the assigned layers count as shared.
 func (l *PullLog) Settle(t Timeline) {
 	for of, request := range l.requests {
 		if podOf(of) == t.UID {
@@ -260,8 +260,8 @@ func (l *PullLog) complete(p *Pull, uid string) {
 		if o.uid == uid {
 			continue
 		}
-		// The other pull o can always change OutcomeDownloaded, but o can change OutcomeUnknown only if the kubelet
-		// found the image absent before o.
+		// If p's outcome is OutcomeDownloaded, any other pull o can change it. If p's outcome is OutcomeUnknown, o can
+		// change it only if the kubelet found the image absent before o.
 		open := p.Outcome == imagepull.OutcomeDownloaded || p.Outcome == imagepull.OutcomeUnknown && o.imageAbsent
 		if open && image == "" {
 			image = normalized(p.Image)

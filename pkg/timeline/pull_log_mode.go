@@ -89,9 +89,9 @@ type pullMode struct {
 // The method "mode" returns the pull settings of the node. The argument p is the pull that the caller examines. The log
 // does not need to contain this pull.
 //
-// A pull that waited, began when another pull ended, and ran alone proves that the node runs one pull at a time. On a
-// node with parallel pulls, other pulls would have continued. The method uses the latest evidence, because the
-// kubelet's configuration can change.
+// If a pull waited, began when another pull ended, and ran alone, the node runs one pull at a time. On a node with
+// parallel pulls, other pulls would have continued. The method uses the latest evidence, because the kubelet's
+// configuration can change.
 func (l *PullLog) mode(p *Pull, uid string) (m pullMode) {
 	own := loggedPull{uid: uid, from: p.StartedAt, until: p.FinishedAt, error: loggedError}
 	if p.QueueTimed {

@@ -20,8 +20,7 @@ type running struct {
 	pull         *loggedPull
 }
 
-// The method "open" returns the pulls of other pods that the kubelet requested before an instant and that have not
-// ended.
+// The method "open" returns other pods' pulls that the kubelet requested before an instant and that have not ended.
 func (l *PullLog) open(before time.Time, uid string) []running {
 	var open []running
 	for of, request := range l.requests {
@@ -36,7 +35,7 @@ func (l *PullLog) open(before time.Time, uid string) []running {
 	return open
 }
 
-// The method "others" returns the pulls of other pods that can have run before an instant, including completed pulls.
+// The method "others" returns other pods' pulls that can have run before an instant, including completed pulls.
 func (l *PullLog) others(before time.Time, uid string) []running {
 	all := l.open(before, uid)
 	for i := range l.pulls {
@@ -129,7 +128,7 @@ func (l *PullLog) explainQueue(p *Pull, uid string, m pullMode) {
 	switch {
 	case m.serial && longest.Waited > 0 && longest.Waited >= unexplained:
 		// If the unexplained part of the wait were longer than longest.Waited, an unknown pull could have delayed p
-		// longer than the known pull.
+		// more than the known pull did.
 		p.Ahead, p.BlockedBy = ahead, &longest
 	case m.parallel && m.queue && ahead > 1 && wait >= leastQueue:
 		p.Ahead = ahead

@@ -121,8 +121,8 @@ func (l *PullLog) requestRefuted(uid string, request pullRequest) bool {
 	return known && latest.Before(since.askedAt) && (since.none || latest.Before(since.begunAt))
 }
 
-// RequestsRuntime reports whether the log contains an open pull request of the pod that the runtime's next answer could
-// refute.
+// RequestsRuntime reports whether the runtime's next answer could refute one of the pod's open pull requests in the
+// log.
 func (l *PullLog) RequestsRuntime(uid string) bool {
 	since, known := l.sandboxes[uid]
 	if known && !since.none || l.sandboxes == nil {

@@ -27,8 +27,8 @@ type Sandbox struct {
 	// containerd sets updated_at for the last time after the start of the sandbox container. RunningAt is meaningful
 	// only if Ready is true.
 	RunningAt time.Time `json:"running_at,omitzero"`
-	// CreatedAt is the field created_at of CRI. CreatedAt is set only if it is unknown whether created_at is closest to
-	// BegunAt, NetworkReadyAt or RunningAt.
+	// CreatedAt is the field created_at of CRI. CreatedAt is set only if it is unknown which of BegunAt, NetworkReadyAt
+	// and RunningAt is closest to created_at.
 	CreatedAt time.Time `json:"created_at,omitzero"`
 	// Unstamped is true if this runtime can never report BegunAt, NetworkReadyAt and RunningAt of the sandbox.
 	// Unstamped is true only if the runtime's name, version or answer proves it (CRI-O, containerd 1.x, the shim of a

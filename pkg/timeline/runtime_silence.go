@@ -108,7 +108,7 @@ func (o RuntimeSilent) appendParts(phases []Span, s Span) []Span {
 	return phases
 }
 
-// needsRuntime returns the phase of the runtime's own work that a phase of another party can include. needsRuntime
+// needsRuntime returns the phase of the runtime's work, if another party's phase s can include such work. needsRuntime
 // returns an empty phase if the span s does not need the runtime, or if the runtime is the cause of s.
 func needsRuntime(s Span) Phase {
 	of := s.Phase

@@ -91,8 +91,9 @@ func (f *terminationFold) goneBy() instant {
 
 // stopBegun returns the bound of the time when the kubelet began to stop the containers, and whether there is evidence
 // for this time. There are three kinds of evidence for the start:
-//   - The first Killing Event contains the time of the start.
-//   - The kubelet writes a status after the start. Since Kubernetes 1.34, this status contains the object's new
+//   - The first Killing Event contains the time when the kubelet began to stop the containers.
+//   - The kubelet writes a status after it begins to stop the containers. Since Kubernetes 1.34, this status
+//     contains the object's new
 //     generation. Because the status is late, the estimate is usually the time of the deletion request.
 //   - If a container was killed at the end of its grace period, the start is not later than the time of the kill minus
 //     the grace period.

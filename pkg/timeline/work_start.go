@@ -40,8 +40,8 @@ func (e *Evidence) workStart(c *Container) instant {
 	return start
 }
 
-// mustPrecede reports whether the kubelet never starts work on the container c before the milestone k of another
-// container.
+// mustPrecede reports whether the milestone k of another container always comes before the kubelet's work on the
+// container c.
 func (e *Evidence) mustPrecede(k milestoneKey, c *Container) bool {
 	if k.milestone != MilestoneRunning && k.milestone != MilestoneFinished {
 		return false

@@ -105,7 +105,8 @@ func (c *comparison) succeeded(name string, reported time.Time) span {
 	return last
 }
 
-// passedBy reports whether the kubelet has started a container after the named container, or the pod is ready.
+// passedBy reports whether the pod is ready, or whether the kubelet has started a container that comes after the named
+// container.
 func (c *comparison) passedBy(name string) bool {
 	after := false
 	for _, known := range c.timeline.containers() {

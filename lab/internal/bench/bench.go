@@ -73,7 +73,7 @@ func Set(ctx context.Context, n node.Node, namespace, purpose string) (*Bench, e
 	}
 	err = b.Kube.CreateNamespace(ctx, n.Report, namespace, purpose)
 	if kube.IsConflict(err) {
-		b.Kube.Close() // without a bench, the caller does not clear a namespace that Set did not create
+		b.Kube.Close() // if Set returned the bench, the caller would clear a namespace that Set did not create
 		return nil, fmt.Errorf("%w: delete the namespace (kubectl delete namespace %s), and run the command again",
 			err, namespace)
 	}

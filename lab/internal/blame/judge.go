@@ -8,8 +8,9 @@ import (
 // Score is the result of the comparison for one or more start-ups. The judged time is the sum of Right, Unattributed
 // and Wrong.
 type Score struct {
-	Right        time.Duration
-	Unattributed time.Duration // time without a reported cause, or with a wrong cause within the stated error
+	Right time.Duration
+	// Time without a reported cause, and time with a wrong cause that lies within the phase's stated error.
+	Unattributed time.Duration
 	Wrong        time.Duration
 	Unjudged     time.Duration // time for which the logs do not show the cause, for example near an inexact end
 
@@ -47,8 +48,8 @@ func (s *Score) Add(other Score) {
 // rules are:
 //
 //   - A phase is right if its cause is a true cause of the stretch.
-//   - The time of an unattributed phase counts as unattributed, unless the phase lists candidates and none of these
-//     candidates is a true cause.
+//   - The time of an unattributed phase counts as unattributed if the phase lists no candidates, or if at least
+//     one candidate is a true cause.
 //   - In all other cases, the time outside the phase's stated error counts as wrong. The time within the stated error
 //     counts as unattributed, so an agent gains nothing from a large error.
 func Judge(reported []Reported, truth []Stretch) Score {

@@ -36,7 +36,7 @@ type panel struct {
 	width   int    // width in Grafana's columns; a row has 24 columns
 	about   string
 	queries []query
-	link    string // label whose value a click selects; empty if a click selects nothing
+	link    string // a click selects the value of this label; empty if a click selects nothing
 }
 
 // section is a row of the dashboard.

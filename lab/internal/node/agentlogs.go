@@ -61,7 +61,7 @@ func (n Node) keepLog(path string) error {
 	return nil
 }
 
-// ForgetAgentLogs removes the kept logs whose original log the kubelet has deleted.
+// ForgetAgentLogs removes each kept log for which the kubelet has deleted the original log.
 func (n Node) ForgetAgentLogs() error {
 	kept, err := n.keptLogs()
 	if err != nil {

@@ -16,7 +16,7 @@ type faulty struct {
 	http.ResponseWriter
 	request *http.Request
 	rule    Rule
-	link    *link // link of a shared rule; otherwise nil
+	link    *link // link of the rule if the rule is shared; otherwise nil
 
 	status  int
 	sent    int64
@@ -28,7 +28,7 @@ type faulty struct {
 }
 
 // chunk returns the maximum size of one write, in bytes. Small writes make the data rate uniform. However, each write
-// reads the clock, so the writes must not be too small for fast streams.
+// reads the clock, so a fast stream needs larger writes.
 func (f *faulty) chunk() int64 {
 	const most = 32 << 10
 	if f.rule.BytesPerSecond == 0 {

@@ -148,7 +148,7 @@ func awaitScraped(ctx context.Context, b *bench.Bench, client prometheus.Client)
 	return time.Now(), err
 }
 
-// join adds the other node and its agent to the cluster. The returned function leave removes the other node and its
+// join adds the other node and its agent to the cluster. The returned function "leave" removes the other node and its
 // agent.
 func join(ctx context.Context, b *bench.Bench) (kubelet synthetic.Kubelet, leave func() error, err error) {
 	runtime := synthetic.NewContainerd()

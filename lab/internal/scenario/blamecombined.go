@@ -164,7 +164,8 @@ func severalAtOnce(prefix string, faults []int, long func() time.Duration) examR
 		"combined faults: " + strings.Join(names, ", "),
 		func(ctx context.Context, x *examPod) error {
 			spec := onePod(x.bench().BaseImage, readySoon)
-			// Faults that replace the container run first, because the new container lacks all earlier changes.
+			// Faults that replace the container or its image come first, because the replacement overwrites earlier
+			// changes.
 			order := slices.Clone(faults)
 			slices.SortStableFunc(order, func(a, b int) int {
 				return replacementKey(all[b].name) - replacementKey(all[a].name)

@@ -13,7 +13,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// configAfterwards returns the possible causes between the creation of the missing object and the kubelet's retry.
+// configAfterwards returns the possible causes of the time between the creation of the missing object and the kubelet's
+// retry.
 func configAfterwards() []blame.Cause {
 	return []blame.Cause{blame.Config, blame.Volumes, blame.Kubelet, blame.Backoff}
 }

@@ -62,8 +62,8 @@ func (x *examPod) start(ctx context.Context, spec corev1.PodSpec) error {
 	return errors.Join(x.create(ctx, spec), x.awaitReady(ctx))
 }
 
-// recordCauses repairs a fault with the function put, and records the fault for the exam. The argument "causes"
-// contains the true causes before the repair. The argument "then" contains the true causes after the repair.
+// recordCauses calls the function "put", which repairs a fault, and records the fault for the exam. The argument
+// "causes" contains the true causes before the repair. The argument "then" contains the true causes after the repair.
 func (x *examPod) recordCauses(causes, then []blame.Cause, put func() error) error {
 	return x.blamesFrom(time.Time{}, causes, then, put)
 }
@@ -80,7 +80,7 @@ func (x *examPod) blamesFrom(from time.Time, causes, then []blame.Cause, put fun
 // giveUp ends the judged time of a start-up that never completes.
 func (x *examPod) giveUp() { x.unfinished, x.until = true, time.Now() }
 
-// pushCold pushes an image that the node does not have yet, for a container.
+// pushCold pushes a container's image, which the node does not have yet.
 func (x *examPod) pushCold(ctx context.Context, container string, size int) (string, error) {
 	reference, err := x.bench().Image(ctx, x.image(container), size)
 	x.images[container] = reference
@@ -153,8 +153,8 @@ func firstStated(events []bench.KubeletEvent, pod, reason, words string) *bench.
 	return &events[i]
 }
 
-// awaitCalls waits until the kubelet has sent at least the given number of calls to the runtime for a container, all of
-// one kind.
+// awaitCalls counts the calls of one kind that the kubelet sends to the runtime for a container. awaitCalls waits until
+// the number of these calls is at least the given number.
 func (x *examPod) awaitCalls(ctx context.Context, kind, container string, times int) error {
 	return x.await(ctx, "call "+kind, func() (bool, error) {
 		calls, err := x.exam.calls.Of(x.uid())

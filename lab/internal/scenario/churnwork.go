@@ -160,8 +160,8 @@ func (c *churner) job(ctx context.Context, i int) error {
 	return err
 }
 
-// Each call of the method cold creates a pod whose image is not on the node, and then deletes the pod. The images come
-// alternately from two registries.
+// Each call of the method "cold" creates a pod whose image is not on the node, and then deletes the pod. The images
+// come alternately from two registries.
 func (c *churner) cold(ctx context.Context, i int) error {
 	const size = 2 << 20
 	name := fmt.Sprintf("cold-%d", i+1)

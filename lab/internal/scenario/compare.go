@@ -92,8 +92,8 @@ func compare(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 }
 
 // The method "prepare" creates a separate account for the version, so that the API server's audit log shows which
-// version sent a request. The method also copies the program: the amount of a file that the kernel maps into memory
-// depends on how the file was written and read before.
+// version sent a request. The method also copies the program, so that both programs' files are written in the same way.
+// How a file was written and read affects how much of the file the kernel maps into memory.
 func (t *version) prepare(ctx context.Context, b *bench.Bench) error {
 	program, err := os.ReadFile(t.program)
 	if err != nil {

@@ -37,15 +37,15 @@ func documentedNames(agentPod string) map[string]string {
 	}
 }
 
-// documentedExamples maps the names of the example cluster in docs/cli.md to names in the lab. Other tests compare the
-// output in docs/cli.md with the output of the commands.
+// documentedExamples maps the names of objects in the example cluster of docs/cli.md to names in the lab. Other tests
+// compare the output in docs/cli.md with the output of the commands.
 func documentedExamples() map[string]string {
 	return map[string]string{"worker-1": layout.NodeName, "worker-2": layout.NodeName, "cart-b": documentedSet + "-0",
 		"deploy/auth": "deploy/" + documentedDeployment, "deploy/web": "deploy/" + documentedDeployment}
 }
 
 var (
-	// example matches an argument that can be a name of the example cluster.
+	// example matches an argument that can be the name of an object in the example cluster.
 	example = regexp.MustCompile(`(^|[\s=])([a-z]+(?:[/-][a-z0-9]+)+)`)
 	// placeholder matches a word in capital letters that is neither a flag nor a shell variable.
 	placeholder = regexp.MustCompile(`(^|[^$A-Za-z0-9_{-])([A-Z][A-Z0-9]*(?:[_-][A-Z0-9]+)*)\b(=?)`)
@@ -108,8 +108,8 @@ func planDocumented(command markdown.Command, names map[string]string) (document
 	return run, nil
 }
 
-// replacePlaceholders replaces the placeholders and the names of the example cluster in a command. If a placeholder has
-// no name in the lab, replacePlaceholders also returns this placeholder.
+// replacePlaceholders replaces the placeholders in a command, and the names of objects in the example cluster. If a
+// placeholder has no name in the lab, replacePlaceholders also returns this placeholder.
 func replacePlaceholders(text string, names map[string]string) (replaced, unknown string) {
 	replaced = placeholder.ReplaceAllStringFunc(text, func(match string) string {
 		parts := placeholder.FindStringSubmatch(match)

@@ -68,7 +68,8 @@ func (k costKind) target() time.Duration {
 }
 
 // agentCount returns the number of agents and bare watches on costNode. A bare watch costs as much as an agent. With
-// cold images, the result does not include the floor program, so the cost of its watch counts as a cost of the agents.
+// cold images, agentCount does not count the floor program, so the scenario attributes the cost of the floor program's
+// watch to the agents.
 func (k costKind) agentCount() int { return k.agents + k.counterparts }
 
 // costKinds returns the loads of a form: "quick" or "whole". The scenario measures each load separately.
@@ -109,9 +110,10 @@ func costKinds(form string) ([]costKind, error) {
 // of the cost has no effect on the result.
 //
 // The agents run during all blocks, so the difference excludes the cost of an idle agent. A kubelet also watches the
-// pods of its node. The API server encodes a change once for all watches with the same parameters. The scenario
-// therefore opens a watch like the kubelet's watch for both nodes. All blocks with the same number of earlier Events
-// use the same namespace. After each block, the scenario deletes the Events of the block.
+// pods of its node. The API server encodes a change once for all watches with the same parameters. Therefore, the
+// scenario opens one watch for each of the two nodes, with the same parameters as a kubelet's watch. All blocks with
+// the same number of earlier Events use the same namespace. After each block, the scenario deletes the Events of the
+// block.
 func eventCost(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	kinds, err := costKinds(os.Getenv(costVariable))
 	if err != nil {

@@ -30,8 +30,8 @@ const (
 	roundEvery    = 2 * time.Second // time between the starts of two rounds
 )
 
-// invention is part of every name that the tenant invents in Events. Real objects and pulls have other names, so the
-// agent must report invented names only for the tenant's own pods.
+// invention is part of every name that the tenant invents in Events. No real object or pull has such a name, so the
+// agent must not report an invented name for any other tenant's pod.
 const invention = "mallory"
 
 // tenant is a client with the built-in role "edit" in one namespace.
@@ -270,8 +270,8 @@ func (t *attackRun) count(ctx context.Context, err error) {
 }
 
 // note adds the numbers of requests to the verdict. The tenant must have tried each attack in the list. The API server
-// must have accepted at least one request of each attack. If the attack's row allows a refusal, the API server is
-// allowed to have refused all requests.
+// must have accepted at least one request of each attack. If the attack's row allows refusals, it is not a problem that
+// the API server refused all requests.
 func (t *tenant) note(v *Verdict) {
 	var sent, refused, troubled int
 	for _, a := range t.attacks {

@@ -28,8 +28,8 @@ type startUp struct {
 // are allowed to differ by the sum of three values: the largest difference between the counterparts, the agent's stated
 // errors, and the tenant's real load.
 //
-// Two kinds of phases are compared only with the independent logs. The first kind is long only during the attack, such
-// as a sandbox on a busy machine. The second kind is the kubelet's wait before a retry.
+// Two kinds of phases are compared only with the independent logs. The first kind is a phase that is long only during
+// the attack, such as the phase "sandbox" on a busy machine. The second kind is the kubelet's wait before a retry.
 func (r *tenantRun) judgeCounterparts() {
 	byFlags := make(map[string][]honestBlock)
 	for _, block := range r.blocks {

@@ -151,8 +151,8 @@ func inventedImage(i int) string {
 	return fmt.Sprintf("registry-%d.%s.example/team/app:1", i, invention)
 }
 
-// pulledOf returns an attack that creates Events about the tenant's own pods. The Events claim that images were pulled
-// at a time relative to the current time.
+// pulledOf returns an attack that creates Events about the tenant's own pods. The Events claim that images were pulled.
+// The time of each Event is the current time plus the argument "from".
 func pulledOf(images func(*tenant) []string, from time.Duration, took string) func(context.Context, *attackRun) {
 	return func(ctx context.Context, t *attackRun) {
 		message := "Successfully pulled image %q in " + took + " (" + took + " including waiting). Image size: 7 bytes."

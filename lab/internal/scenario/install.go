@@ -114,9 +114,9 @@ func runInAgent(ctx context.Context, b *bench.Bench, pod corev1.Pod,
 	return out.String(), failures.String(), err
 }
 
-// judgeManifests applies the objects of every way to install the agent in a dry run, while the agent is not installed.
-// The API server refuses unknown fields and values of the wrong type. For kinds outside Kubernetes, the scenario
-// installs the real definitions.
+// There are several ways to install the agent. For each way, judgeManifests applies the objects in a dry run, while the
+// agent is not installed. The API server refuses unknown fields and values of the wrong type. For kinds outside
+// Kubernetes, the scenario installs the real definitions.
 func judgeManifests(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	variants, err := renderVariants(b.Node)
 	if err != nil {

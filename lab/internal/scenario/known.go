@@ -111,7 +111,8 @@ func (p plan) ask(ctx context.Context, b *bench.Bench, seen bench.Arrival, c cal
 //     back-off.
 //   - network: from the request for a sandbox until the plugin's last log line. The plugin's process exits after its
 //     last log line. The runtime's timestamp of the start lies between the request and the start of the plugin.
-//   - pull, and unpack for the part after the last byte: from the request for the image until the image is complete.
+//   - pull and unpack together (unpack is the part after the last byte): from the request for the image until
+//     the image is complete.
 //     The runtime's log shows the time when the runtime starts to process the request. The kubelet measures the
 //     duration from its call.
 //   - init_run: from the time when the container runs until the process's last log line. The runtime's timestamp for

@@ -35,7 +35,7 @@ func nodeHealth(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 			"karpenter.sh/nodepool": "lab"})); err != nil {
 		return err
 	}
-	defer func() { // the context mend outlives ctx, because an interrupted scenario must also restore the node
+	defer func() { // the context "mend" outlives ctx, so that an interrupted scenario also restores the node
 		mend, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 		defer cancel()
 		err = errors.Join(err, b.Kube.Merge(mend, nodePath,

@@ -126,8 +126,8 @@ func startPlain(ctx context.Context, b *bench.Bench, name, image string) (agent.
 	return b.AwaitSettled(ctx, name)
 }
 
-// sandboxPatience is the longest wait for a sandbox without an Event watch. After sandboxPatience, the agent opens an
-// Event watch to learn the reason, even if all images are present.
+// sandboxPatience is the longest time that the agent waits for a sandbox before the agent opens an Event watch. After
+// sandboxPatience, the agent opens an Event watch to learn the reason, even if all images are present.
 const sandboxPatience = 2 * time.Second
 
 // lateSandbox reports whether a pod possibly waited longer than sandboxPatience for its sandbox. Long waits happen on a

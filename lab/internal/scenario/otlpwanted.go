@@ -123,8 +123,7 @@ func wantedContainers(t agent.Timeline) (all []wantedSpan) {
 	return all
 }
 
-// life describes a container's milestones in a record: the existing milestones, and the intervals that the container's
-// span uses.
+// life describes a container's milestones in a record: which milestones exist, and in which intervals they lie.
 type life struct {
 	created, ready, finished     bool
 	begunIn, readyIn, finishedIn stretch

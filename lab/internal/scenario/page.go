@@ -113,7 +113,7 @@ func (p *pageRun) start(ctx context.Context) error {
 
 func (p *pageRun) pods() []string { return append([]string{cachedPod, stuckPod}, p.shop...) }
 
-// judgeStarting requires that the page shows a row for each starting pod without a reload, and lists the pull in
+// judgeStarting requires that, without a reload, the page shows a row for each starting pod and lists the pull in
 // progress.
 func (p *pageRun) judgeStarting(context.Context) error {
 	for _, pod := range p.pods() {

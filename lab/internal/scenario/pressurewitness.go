@@ -160,9 +160,9 @@ func (w *pressureWitness) reportedShare(p agent.Pressure) float64 {
 	return p.CPU
 }
 
-// For each long phase, the method judge compares the pressure that the agent reports with the measured pressure. At
-// least one phase must have high pressure. If the argument "phases" is not empty, a phase in the list "phases" must
-// have high pressure. The verdict must also mention the pressure.
+// For each long phase, the method "judge" compares the pressure that the agent reports with the measured pressure. At
+// least one phase must have high pressure. If the argument "phases" is not empty, at least one of the phases in this
+// argument must have high pressure. The verdict must also mention the pressure.
 func (w *pressureWitness) judge(timeline agent.Timeline, v *Verdict, phases ...string) {
 	if !w.measured {
 		v.Note("this kernel does not measure pressure")
@@ -223,8 +223,8 @@ func busy(tasks int) (rest func()) {
 	})
 }
 
-// busyDisk starts tasks that continuously read from the disk of a directory without the page cache. The returned
-// function rest stops the tasks and removes the files.
+// busyDisk starts tasks that continuously read a file in a directory. The reads bypass the page cache, so they keep the
+// directory's disk busy. The returned function "rest" stops the tasks and removes the file.
 func busyDisk(dir string, tasks int) (rest func() error, err error) {
 	const piece, pieces = 1 << 20, 16
 	path := filepath.Join(dir, "busy")

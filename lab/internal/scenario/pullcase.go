@@ -59,8 +59,9 @@ const (
 	stalledFor   = 2 * time.Second // duration of the stall in the middle of a layer
 	backoffTries = 3               // failed pulls before the fault ends; the kubelet waits 10, 20 and 40 s
 	backoffLimit = 3 * time.Minute // longest time until the kubelet's fourth attempt
-	// A registry rule counts all matching requests, including the request for the configuration. The request for the
-	// small configuration counts but does not trigger the fault, so a fault in the layer needs a count of two.
+	// A registry rule counts all matching requests, including the request for the configuration. The configuration is
+	// too small to trigger the fault, but the rule counts the request. Therefore, a fault in the layer needs a count of
+	// two.
 	configAndLayer = 2
 	caseLimit      = 90 * time.Second // time limit of a pod with at most one failed pull
 )

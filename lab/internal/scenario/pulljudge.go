@@ -292,7 +292,7 @@ func (j *pullJudge) judgeBackoff(c pullCase, truth []bench.Attempt, near neighbo
 		j.verdict.Problem("%s: phase %s: %v %v", c.pod, phase, err, statedErr)
 		return
 	}
-	limit := time.Duration(len(truth)-1) * exact // each wait adds the error "exact"
+	limit := time.Duration(len(truth)-1) * exact // each wait can have an error of "exact"
 	if !j.view.isFull() {
 		if !there {
 			return

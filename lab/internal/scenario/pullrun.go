@@ -32,7 +32,7 @@ type pullJudge struct {
 }
 
 // watchPulls starts two additional agents. The node's own agent has all sources. One additional agent has no Events,
-// and the other additional agent has no container runtime. The method report stops the additional agents.
+// and the other additional agent has no container runtime. The method "report" stops the additional agents.
 func watchPulls(ctx context.Context, b *bench.Bench) (*pullRun, error) {
 	witness, err := b.WitnessPulls()
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/build"
 )
 
-// judgeRecords validates all records that an agent printed about the scenario's pods against the schemas. judgeRecords
+// judgeRecords uses the schemas to validate all records that an agent printed about the scenario's pods. judgeRecords
 // also compares each transition record with the timeline of its pod.
 func judgeRecords(o bench.Observer, v *Verdict) error {
 	source, err := build.FindSource()

@@ -114,8 +114,8 @@ func restartPlans(count int) []plan {
 }
 
 // dismissReported deletes each pod some time after the agent has reported the pod, because the pod's probes would keep
-// the machine busy. Before the deletion, restarted agents also find the pod, and could report the pod again. Pods that
-// complete are not deleted. dismissReported runs until ctx ends.
+// the machine busy. In the time between the report and the deletion, restarted agents also find the pod, so the
+// scenario can detect a repeated report. Pods that complete are not deleted. dismissReported runs until ctx ends.
 func dismissReported(ctx context.Context, b *bench.Bench, plans []plan) error {
 	const stay = 12 * time.Second
 	leaving := make(map[string]bool)

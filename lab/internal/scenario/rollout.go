@@ -13,7 +13,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// The scenario "rollout" restarts the DaemonSet while pods start, like "kubectl rollout restart". Each pod must be
+// While pods start, the scenario "rollout" restarts the DaemonSet as "kubectl rollout restart" does. Each pod must be
 // reported once. An agent that stops gracefully has time to save the IDs of its records. Therefore, no agent is allowed
 // to repeat a record, not even with the same ID.
 func rollout(ctx context.Context, b *bench.Bench, v *Verdict) error {

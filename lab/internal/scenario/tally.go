@@ -180,8 +180,8 @@ func (t *tally) judgeExactness(v *Verdict) {
 
 // judgePromises requires that every timestamp of the control plane lies within the agent's stated error. The agent must
 // report every phase, or list the phase in the field "merged_with" of another phase. One percent of the durations on
-// the node's clock can be outside their stated errors, because the truth is not more accurate. On a busy machine, other
-// work can delay the log line about an event.
+// the node's clock can be outside their stated errors, because the truth itself is not always accurate. On a busy
+// machine, other work can delay the log line about an event.
 func (t *tally) judgePromises(v *Verdict) {
 	v.Compared += len(t.readings) + t.stamps
 	merged := 0
@@ -214,8 +214,8 @@ func (t *tally) judgePromises(v *Verdict) {
 }
 
 // judgeShare counts the wrong phases among the phases on the node's clock, and requires that their number does not
-// exceed the allowed number. If more phases are wrong, judgeShare adds these phases as problems. If the number is
-// allowed, judgeShare adds the wrong phases as notes.
+// exceed the allowed number. If more phases are wrong, judgeShare adds these phases as problems. If at most the allowed
+// number of phases are wrong, judgeShare adds the wrong phases as notes.
 func (t *tally) judgeShare(v *Verdict, rule string, allowed int, right func(reading) bool) {
 	var wrong []string
 	for _, r := range t.readings {

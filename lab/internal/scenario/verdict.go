@@ -97,7 +97,7 @@ func (v *Verdict) Include(agent string, found *Verdict) {
 	}
 }
 
-// Failed reports whether the verdict contains an error, or no comparison.
+// Failed returns true if the verdict contains an error, or if no value was compared.
 func (v *Verdict) Failed() bool { return len(v.Wrong()) > 0 }
 
 // Wrong returns a line for each error.

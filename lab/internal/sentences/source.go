@@ -24,7 +24,7 @@ func newGoSource() *goSource {
 	return &goSource{files: token.NewFileSet(), helpParameters: map[string]int{"prometheus.NewDesc": 1}}
 }
 
-// helpText is a text that can be a help text. An argument of a call is a help text only if the function's parameter at
+// helpText is a candidate for a help text. An argument of a call is a help text only if the function's parameter at
 // this position has the name "help".
 type helpText struct {
 	Sentence

@@ -21,9 +21,9 @@ type Kubelet struct {
 // Pace contains the durations of the steps of a start-up. There are no pauses between the steps.
 type Pace struct {
 	Pickup  time.Duration // time from the creation until the kubelet acknowledges the pod
-	Volumes time.Duration // time until the kubelet requests a sandbox, after the previous step
-	Network time.Duration // time until the sandbox's network is ready, after the previous step
-	Sandbox time.Duration // time until the sandbox is running, after the previous step
+	Volumes time.Duration // time from the previous step until the kubelet requests a sandbox
+	Network time.Duration // time from the previous step until the sandbox's network is ready
+	Sandbox time.Duration // time from the previous step until the sandbox is running
 	Pull    time.Duration // duration of each pull; images that are present are not pulled
 	Create  time.Duration // duration of the creation of each container
 	Start   time.Duration
