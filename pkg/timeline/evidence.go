@@ -126,6 +126,7 @@ type containerEvidence struct {
 	requested, inspected []window
 	// statusFailure is the first status that reports a failed pull; nil if there was none.
 	statusFailure *failureEvent
+	pullStatuses  []pullStatus // the earliest live statuses that report a failed pull, in order of time
 	// statusReasons lists the reasons of failed pulls in the pod's statuses, without duplicates. Only a few reasons are
 	// possible.
 	statusReasons []imagepull.Failure

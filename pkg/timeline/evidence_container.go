@@ -83,6 +83,10 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 func (e *Evidence) applyWaiting(index int16, evidence *containerEvidence, o PodSeen, c Container) {
 	if c.PullFailure != imagepull.FailureNone {
 		e.applyPullFailure(evidence, o, c.PullFailure)
+		if o.Live {
+			status := pullStatus{at(o.ArrivedAt), c.WaitingReason == imageBackOff, c.PullFailure}
+			keepEarliest(e, &evidence.pullStatuses, status, maxPullStatuses)
+		}
 	}
 	if c.WaitingReason == inspectError && c.Attempt == 0 && c.LastRun == nil {
 		e.constrain(arrivalConstraint(milestoneKey{index, 0, MilestoneInspectFailed}, originArrival, o.ArrivedAt,

@@ -105,6 +105,9 @@ func (f *fold) nextStep(c chain) *phaseCandidates {
 		w.add(s.phase)
 		w.add(s.also...)
 	}
+	if f.mayHaveFailedUnnoticed(c.container, key.milestone) {
+		w.add(PhaseImageBackoff)
+	}
 	return w
 }
 

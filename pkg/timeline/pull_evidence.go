@@ -51,7 +51,10 @@ func (e *Evidence) pullEvidence(index int16) pullEvidence {
 		end = min(end, p.pulled.latest)
 	}
 	p.findRequests(e, index)
-	for _, f := range evidence.failures {
+	for _, f := range e.pullFailures(index, evidence.failures) {
+		if f.origin == originArrival && (f.latest > end || minInstant < pulled.began() && pulled.began() < f.latest) {
+			continue // the pull that succeeded had begun before the status, so the status is late
+		}
 		if e.refutesFailure(index, p.refuter, pulled, f) != "" {
 			p.refuted = true
 			continue
@@ -59,7 +62,7 @@ func (e *Evidence) pullEvidence(index int16) pullEvidence {
 		if f.earliest <= end {
 			attempt := max(p.finalAttempt, f.atLeast)
 			for c := range p.requests {
-				if c.latest < f.earliest {
+				if f.follows(c) {
 					attempt = max(attempt, c.key.attempt) // an earlier attempt failed without an Event
 				}
 			}

@@ -172,7 +172,7 @@ function overPull(p) {
     from: Date.parse(p.requested_at ?? p.started_at ?? ''), startedAt, to: Date.parse(p.finished_at ?? ''), failed: p.outcome === 'failed', goes: '' };
 }
 
-// The function `unclear` reports whether a pull might have waited in the queue for an unknown part of its time.
+// `unclear` is true if a pull might have waited in the queue for some time.
 function unclear(p) { return !p.failed && p.goes !== 'queued' && !Number.isFinite(p.startedAt); }
 
 // livePull lays out a pull in progress. The age starts at the kubelet's request. No source reports when the pull left the queue.
