@@ -175,7 +175,7 @@ function overPull(p) {
 // `unclear` is true if a pull might have waited in the queue for some time.
 function unclear(p) { return !p.failed && p.goes !== 'queued' && !Number.isFinite(p.startedAt); }
 
-// livePull lays out a pull in progress. The age starts at the kubelet's request. No source reports when the pull left the queue.
+// livePull lays out a pull in progress. No source reports when the pull left the queue.
 function livePull(p, nodeNow) {
   const from = nodeNow - 1000 * p.age;
   return { key: ['live', p.namespace, p.pod, p.container, p.image].join(' '), who: p.pod ? podOf(p) : 'not requested here',
