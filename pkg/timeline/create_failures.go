@@ -22,6 +22,7 @@ func (e *Evidence) applyCreateFailure(o EventSeen) {
 	_, c := e.container(o.Container)
 	if c != nil && strings.HasPrefix(o.Message, "Error: ") && o.Message != "Error: ErrImagePull" &&
 		o.Message != "Error: ImagePullBackOff" {
+		keepEarliest(e, &c.refusedAt, firstOccurrence(o), 1)
 		r := refusals{firstOccurrence(o), latestOccurrence(o), o.Count}
 		if later := cmp.Or(cmp.Compare(r.count, c.refused.count), c.refused.last.compare(r.last)); later > 0 {
 			c.refused, e.changed = r, true
@@ -41,15 +42,65 @@ func (e *Evidence) applyCreateFailure(o EventSeen) {
 // also possible.
 var alsoNotConfig = []Phase{PhaseContainerConfig, PhaseAPIServer, PhaseVolumes, PhaseKubeletSync}
 
+// isUndatedRefusal reports whether the evidence only shows that the kubelet refused a container at some time before the
+// agent first listed the pod.
+func (e *Evidence) isUndatedRefusal(k milestoneKey) bool {
+	for _, c := range e.constraints[searchConstraints(e.constraints, k):] {
+		if c.key != k {
+			break
+		}
+		if c.origin == originArrival {
+			return c.lean == leanNone
+		}
+	}
+	return false
+}
+
+// requestsRefusalEvents reports whether only the kubelet's Events can show when the kubelet first refused a container.
+func (e *Evidence) requestsRefusalEvents() bool {
+	if !e.watchFirstOpened.IsZero() {
+		return false // the watch began with the Events that the API server still had
+	}
+	for i := range e.containers {
+		for _, m := range [...]Milestone{MilestoneConfigRefused, MilestoneCreateFailed} {
+			if e.isUndatedRefusal(milestoneKey{int16(i), 0, m}) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// isRefusalReported reports whether an Event shows when the kubelet first refused a container.
+func (f *fold) isRefusalReported(k milestoneKey) bool {
+	at := f.e.containers[k.container].refusedAt
+	return k.attempt == 0 && len(at) > 0 && at[0].latest <= f.bounds.find(k).latest
+}
+
+// refusalConstraints dates the first refusal of a container by the Event about it, if only a list of the pods shows the
+// refusal.
+func (e *Evidence) refusalConstraints(index int16) (constraints []constraint) {
+	at := e.containers[index].refusedAt
+	for _, m := range [...]Milestone{MilestoneConfigRefused, MilestoneCreateFailed} {
+		if k := (milestoneKey{index, 0, m}); len(at) > 0 && e.isUndatedRefusal(k) {
+			if latest, _ := e.latestTime(k); at[0].latest <= latest {
+				constraints = append(constraints, at[0].constraint(k))
+			}
+		}
+	}
+	return constraints
+}
+
 // createFailureConstraints dates the first failure to create a container by the time when the container's image was
 // present. The kubelet creates the container immediately after it pulls or finds the image (startContainer in
 // pkg/kubelet/kuberuntime). The kubelet reports the failure in the pod's status only when it processes the pod again.
 // By then, the reason for the failure can be gone. If the status arrives later than the kubelet's next retry, the
 // kubelet was stopped or lacked CPU. Then the time when the image was present does not show the time of the failure.
 func (f *fold) createFailureConstraints(index int16) (constraints []constraint) {
+	constraints = f.e.refusalConstraints(index)
 	pulled := f.pulls[index].pulled
 	if !pulled.known() || pulled.present && pulled.origin != originEventName {
-		return nil
+		return constraints
 	}
 	by := pulled.latest + eventSlack
 	key := milestoneKey{index, 0, MilestoneConfigRefused}

@@ -137,7 +137,8 @@ type containerEvidence struct {
 	exits        []exit
 	overflow     bool // some attempts of the container were dropped
 	refused      refusals
-	notConfig    bool // the kubelet failed to create the container, and the cause was not the container's configuration
+	refusedAt    []window // the first Event about a failure to create the container; at most one entry
+	notConfig    bool     // the kubelet failed to create the container, and the cause was not the container's configuration
 }
 
 // refusals holds the first occurrence, the latest occurrence and the count of one Event. The Event reports that the

@@ -75,7 +75,11 @@ func (f *fold) containerSteps(c *Container) chain {
 			}
 		}
 		if len(why) > 0 {
-			steps = append(steps, step{key: refused, phase: create.phase, also: create.also})
+			also := create.also
+			if f.e.isUndatedRefusal(refused) && !f.isRefusalReported(refused) {
+				also = slices.Concat(also, why) // the kubelet can have refused the container long before the status arrived
+			}
+			steps = append(steps, step{key: refused, phase: create.phase, also: also})
 			create.phase, create.also = why[0], why[1:]
 		}
 		run := step{key: milestoneKey{index, attempt, MilestoneRunning}, phase: PhaseContainerStart}

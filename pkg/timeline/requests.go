@@ -60,7 +60,7 @@ func (e *Evidence) Requests(now time.Time) Requests {
 	}
 	overdue := now.Sub(e.askedSince()) > runtimePatience || late(runtimeGrace)
 	w.Events = e.scope.Events && !e.beforeAgent() && !late(eventGrace) &&
-		(e.requestsEvents(overdue) || e.requestsSandboxEvents(now))
+		(e.requestsEvents(overdue) || e.requestsSandboxEvents(now) || e.requestsRefusalEvents())
 	return w
 }
 
