@@ -89,3 +89,11 @@ func (f *fold) mayHaveFailedUnnoticed(container string, next Milestone) bool {
 		return c.Name == container && c.PullFailure != imagepull.FailureNone
 	})
 }
+
+// mayPullUnnoticed reports whether the kubelet can have begun its first pull without an Event that the agent received. For example, an agent that has just started first lists the pods, and later receives the Events.
+func (f *fold) mayPullUnnoticed(container string, next milestoneKey) bool {
+	return next.milestone == MilestonePullRequested && next.attempt == 0 && f.e.mayHaveMissedEvents(f.asOf) &&
+		slices.ContainsFunc(f.containers, func(c *Container) bool {
+			return c.Name == container && c.PullPolicy != PullNever && f.e.mayBePulled(*c)
+		})
+}
