@@ -4,6 +4,7 @@ import (
 	"flag"
 	"net/http"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -51,6 +52,40 @@ func TestDocument(t *testing.T) {
 		if !commands[name] {
 			t.Errorf("%s has no example of %s", document, name)
 		}
+	}
+}
+
+// TestRunbooksNameColumns checks that the runbooks describe the output of commands by the names of columns, and that
+// these columns exist. The position of a column or a line changes with the flags and with the pod.
+func TestRunbooksNameColumns(t *testing.T) {
+	server := clusterOf(t, shop())
+	var output string
+	for _, line := range []string{"explain --node worker-2", "explain cart-b -n shop", "nodes"} {
+		output += atNoon(t, server, strings.Fields(line)...).stdout
+	}
+	runbooks, err := filepath.Glob("../../docs/runbooks/*.md")
+	if err != nil || len(runbooks) < 5 {
+		t.Fatalf("%d runbooks, %v", len(runbooks), err)
+	}
+	position := regexp.MustCompile(`(?i)\b(first|last) (column|line|row)\b`)
+	column := regexp.MustCompile(`\bcolumn ([A-Z]+(?: [A-Z]+)*)\b`)
+	named := 0
+	for _, file := range runbooks {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := position.Find(text); found != nil {
+			t.Errorf("%s describes the output by the position %q: name the column", file, found)
+		}
+		for _, found := range column.FindAllSubmatch(text, -1) {
+			if named++; !strings.Contains(output, "  "+string(found[1])) {
+				t.Errorf("%s names the column %s, which no command prints", file, found[1])
+			}
+		}
+	}
+	if named < 2 {
+		t.Errorf("the runbooks name %d columns", named)
 	}
 }
 
