@@ -2,7 +2,7 @@
 
 import { message } from './text.js';
 
-// Refusal is an error response. The message is the reason that the agent states.
+// The message of a Refusal is the reason that the agent states.
 export class Refusal extends Error {
   constructor(status, reason) {
     super(reason);
@@ -40,8 +40,7 @@ export function pause(milliseconds, signal) {
   });
 }
 
-// The class Aggregate requests a response that contains sums. After a change, an Aggregate requests the response again, but only once
-// in a few seconds.
+// An Aggregate requests sums again after a change, but only once in a few seconds.
 export class Aggregate {
   #path; // a path, or a function that returns a path
   #least; // milliseconds between two requests

@@ -17,7 +17,7 @@ export function burstOf(pulls) {
   return burst.sort((a, b) => a.from - b.from || a.to - b.to);
 }
 
-// lanesOf puts pulls into as few lanes as possible. If the node pulls one image at a time, one lane is enough.
+// lanesOf puts pulls into as few lanes as possible.
 export function lanesOf(burst) {
   const lanes = [];
   const pulling = burst.filter((p) => Number.isFinite(p.startedAt)).sort((a, b) => a.startedAt - b.startedAt);

@@ -24,7 +24,7 @@ export function compareCharts(a, b) {
   return { rows, total: Math.max(a.total, b.total), totals: [a.total, b.total] };
 }
 
-// namesOf returns the possible phases of a row. If unattributed time has candidates, its possible phases are the candidates.
+// namesOf returns the possible phases of a row: for unattributed time, its candidates.
 function namesOf(r) {
   const all = r.phase === 'unattributed' && r.merged.length > 0 ? r.merged : [r.phase, ...r.merged];
   return [...new Set(all)];

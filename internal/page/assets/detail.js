@@ -7,7 +7,7 @@ export class Detail {
   #title = element('b');
   #words = element('p');
   #facts = element('dl');
-  #of = null;
+  of = null;
 
   constructor() {
     this.root.id = 'detail';
@@ -17,7 +17,7 @@ export class Detail {
   }
 
   show(anchor, { title, words, facts }) {
-    this.#of = anchor;
+    this.of = anchor;
     write(this.#title, title);
     write(this.#words, words ?? '');
     this.#words.hidden = !words;
@@ -30,11 +30,9 @@ export class Detail {
   }
 
   hide() {
-    this.#of = null;
+    this.of = null;
     this.root.hidden = true;
   }
-
-  get of() { return this.#of; }
 
   #place(anchor) {
     if (window.innerWidth < 800) { // the style sheet puts the box at the bottom

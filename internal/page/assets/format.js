@@ -15,7 +15,7 @@ export function brief(seconds) {
   return Math.floor(whole / 86400) + ' d ' + pad(Math.floor(whole / 3600) % 24) + ' h';
 }
 
-// The function `running` formats a length that grows. `running` omits digits that would change too fast to read.
+// The function `running` omits digits of a growing length that would change too fast to read.
 export function running(seconds) {
   if (!(seconds >= 0)) return '–';
   return seconds < 59.95 ? seconds.toFixed(seconds < 10 ? 1 : 0) + ' s' : brief(seconds);

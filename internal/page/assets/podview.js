@@ -179,7 +179,6 @@ export class PodView {
   }
 }
 
-// waits describes how other pulls delayed a pull.
 function waits(p) {
   return [p.blocker && p.blocker.seconds > 0 ? 'waited ' + exact(p.blocker.seconds) + ' behind ' + p.blocker.image + ' of ' + p.blocker.pod : p.ahead > 1 ? 'behind ' + p.ahead + ' pulls' : '',
     p.beside > 0 ? 'beside ' + count(p.beside, 'other pull', 'other pulls') : ''].filter(Boolean).join(', ');

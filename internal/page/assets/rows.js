@@ -8,7 +8,7 @@ export class Rows {
   #host;
   #make;
   #fill;
-  #items = [];
+  items = [];
   #tops = []; // pixels from the top of the host to each item and to the end
   #shown = new Map(); // key: element
   #spare = new Map(); // kind: elements
@@ -26,15 +26,13 @@ export class Rows {
   }
 
   show(items) {
-    this.#items = items;
+    this.items = items;
     this.#measure();
     this.#draw();
   }
 
-  get items() { return this.#items; }
-
   reveal(key) {
-    const i = this.#items.findIndex((item) => item.key === key);
+    const i = this.items.findIndex((item) => item.key === key);
     if (i < 0) return null;
     const top = this.#host.getBoundingClientRect().top + this.#tops[i];
     const bottom = top + this.#tops[i + 1] - this.#tops[i];
@@ -50,7 +48,7 @@ export class Rows {
     const height = {};
     for (const [kind, property] of Object.entries(this.#heights)) height[kind] = parseFloat(style.getPropertyValue(property)) || 40;
     this.#tops = [0];
-    for (const item of this.#items) this.#tops.push(this.#tops.at(-1) + height[item.kind]);
+    for (const item of this.items) this.#tops.push(this.#tops.at(-1) + height[item.kind]);
     lay(this.#host, 'height', this.#tops.at(-1) + 'px');
   }
 
@@ -61,7 +59,7 @@ export class Rows {
     const from = Math.max(0, this.#at(top));
     const seen = new Set();
     let to = from;
-    for (; to < this.#items.length && this.#tops[to] < bottom; to++) seen.add(this.#items[to].key);
+    for (; to < this.items.length && this.#tops[to] < bottom; to++) seen.add(this.items[to].key);
     for (const [key, node] of this.#shown) {
       // The element with the focus stays, so that the reader does not lose the focus.
       if (seen.has(key) || node.contains(document.activeElement)) continue;
@@ -69,7 +67,7 @@ export class Rows {
       node.hidden = true;
       this.#spares(node.itemKind).push(node);
     }
-    for (let i = from; i < to; i++) this.#put(this.#items[i], i);
+    for (let i = from; i < to; i++) this.#put(this.items[i], i);
     const places = this.#keepFocused(seen);
     for (let i = from; i < to; i++) places.push(i);
     this.#order(places.sort((a, b) => a - b));
@@ -79,9 +77,9 @@ export class Rows {
     const places = [];
     for (const [key, node] of this.#shown) {
       if (seen.has(key)) continue;
-      const i = this.#items.findIndex((item) => item.key === key);
+      const i = this.items.findIndex((item) => item.key === key);
       if (i >= 0) {
-        this.#put(this.#items[i], i);
+        this.#put(this.items[i], i);
         places.push(i);
       } else node.hidden = true;
     }
@@ -91,7 +89,7 @@ export class Rows {
   #order(places) {
     let next = shownFrom(this.#host.firstElementChild);
     for (const i of places) {
-      const node = this.#shown.get(this.#items[i].key);
+      const node = this.#shown.get(this.items[i].key);
       if (node !== next && next && node === shownFrom(next.nextElementSibling)) next = node; // a later pass of the loop moves the skipped node further down
       if (node === next) next = shownFrom(next.nextElementSibling);
       else move(this.#host, node, next);
@@ -123,7 +121,7 @@ export class Rows {
 
   #at(pixels) {
     let low = 0;
-    let high = this.#items.length;
+    let high = this.items.length;
     while (low < high) {
       const middle = (low + high) >> 1;
       if (this.#tops[middle + 1] <= pixels) low = middle + 1;

@@ -24,7 +24,6 @@ export function kept(key) {
   try { return localStorage.getItem(key) ?? ''; } catch { return ''; }
 }
 
-// The function `keep` stores a setting, unless the browser refuses.
 export function keep(key, value) {
   try { localStorage.setItem(key, value); } catch { /* the setting lasts until the page is closed */ }
 }

@@ -1,4 +1,4 @@
-// A start-up for lists. A start-up for lists has fewer fields than its record, because the page can have 1500 start-ups.
+// A start-up for lists has fewer fields than its record, because the page can have 1500 start-ups.
 
 import { visible } from './text.js';
 import { phaseName } from './words.js';
@@ -23,7 +23,7 @@ export function startUpOf(record, seenAt) {
   return s;
 }
 
-// workloadOf names the workload of a start-up. Pods without an owner form one workload in each namespace.
+// Pods without an owner form one workload in each namespace.
 export function workloadOf(record) {
   return visible(record.namespace) + '/' + (record.owner ? visible(record.owner.kind) + '/' + visible(record.owner.name) : '');
 }

@@ -1,4 +1,4 @@
-// Untrusted text. The page limits the length of untrusted text, and shows the codes of control characters, bidirectional controls and
+// The page limits the length of untrusted text, and shows the codes of control characters, bidirectional controls and
 // zero-width characters, which could mislead readers.
 
 const NAMES = 200;

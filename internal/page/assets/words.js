@@ -30,7 +30,6 @@ export function causeName(cause) { return Object.hasOwn(causes, cause) ? causes[
 
 export function shortCause(cause) { return visible(cause).replaceAll('_', ' '); }
 
-// mostCauses returns the three causes with the most time, with their shares.
 export function mostCauses(causes, nameOf) {
   const whole = causes.reduce((sum, { seconds }) => sum + seconds, 0);
   return causes.slice(0, 3).filter(({ seconds }) => seconds > 0).map(({ cause, seconds }) => nameOf(visible(cause)) + ' ' + percent(seconds, whole)).join(', ');

@@ -78,6 +78,34 @@ func TestTheme(t *testing.T) {
 	}
 }
 
+// TestTextIsComplete checks that the view of a start-up cuts no long verdict, no long name of a pod, and no name of a
+// container after a long name of a phase.
+func TestTextIsComplete(t *testing.T) {
+	tab := modules(t)
+	must(t, tab.Await("a row", `document.querySelector('.row')`, soon))
+	for _, width := range []int64{390, 1440} {
+		must(t, tab.Show(browser.Look{Width: width, Height: 800, Phone: width < 800}))
+		cut := ask[[]string](t, tab, `(async () => {
+			const { PodView } = `+module("podview.js")+`, usual = window.fetch;
+			const record = (await (await fetch('api/v1/pods')).json()).items[0];
+			const phase = { ...record.phases.find((p) => p.container), phase: 'unattributed',
+				merged_with: ['volumes', 'network', 'sandbox', 'kubelet_sync', 'pull'] };
+			window.fetch = async () => Response.json({ ...record, name: 'n'.repeat(200), phases: [phase],
+				verdict: 'starting for 9 m (attempt 2) '.repeat(13) });
+			const view = new PodView({ listen() {} }, () => '');
+			document.querySelector('main').replaceChildren(view.root);
+			view.show({ namespace: record.namespace, name: record.name, uid: record.uid });
+			while (view.root.querySelector('.pod-body').hidden) await new Promise((done) => setTimeout(done, 20));
+			window.fetch = usual;
+			return ['.verdict', '.pod-title', '.wf-phase .wf-label'].filter((selector) => {
+				const { scrollHeight, clientHeight, scrollWidth, clientWidth } = view.root.querySelector(selector);
+				return scrollHeight > clientHeight || scrollWidth > clientWidth; }); })()`)
+		if len(cut) > 0 {
+			t.Errorf("a window of %d cuts %q", width, cut)
+		}
+	}
+}
+
 // TestEveryWidth checks that no view is wider than the window, for narrow and wide windows.
 func TestEveryWidth(t *testing.T) {
 	s := standIn(t, "--pods=40", "--changes=4")
