@@ -3,7 +3,7 @@
 import { ofView } from './address.js';
 import { element, write } from './dom.js';
 import { brief, count, percent } from './format.js';
-import { explainNode, shareButtons } from './share.js';
+import { ofNode, shareButtons } from './share.js';
 import { byCause, pulled, starts } from './startup.js';
 import { number, rows, table } from './table.js';
 import { visible } from './text.js';
@@ -23,7 +23,7 @@ export class NodeView {
   constructor(known, nodeOf) {
     this.#known = known;
     this.#nodeOf = nodeOf;
-    this.#share = shareButtons(() => explainNode(nodeOf()), nodeOf);
+    this.#share = shareButtons(() => ofNode('explain node/', nodeOf()), nodeOf);
     this.root.append(this.#verdict, element('div', 'tools', this.#share.root),
       ...[table(['State', '#Start-ups'], this.#states), table(['Cause', '#Time', '#Share'], this.#causes), table(['Registry of pulled images', '#Pods'], this.#registries)].map((t) => element('div', 'panel', t)),
       element('p', 'facts', 'This page shows one node. To list all nodes, run: kubectl podlapse nodes. To open the page of another node, run: kubectl podlapse page NODE.'));

@@ -7,7 +7,7 @@ import { ago, brief, bytes, count, exact, exactError, rate, running } from './fo
 import { ofPod, ofView } from './address.js';
 import { choiceOf, filtersOf, hasRange, within } from './choice.js';
 import { Filters } from './filters.js';
-import { shareButtons } from './share.js';
+import { ofNode, shareButtons } from './share.js';
 import { number, rows, table } from './table.js';
 import { visible } from './text.js';
 import { outcomeText } from './words.js';
@@ -42,7 +42,7 @@ export class PullsView {
     this.#known = known;
     this.#clock = clock;
     this.#filters = new Filters((change) => go(ofView('pulls', filtersOf({ ...this.#choice, ...change }))));
-    this.#share = shareButtons(() => '', nodeOf);
+    this.#share = shareButtons(() => ofNode('pulls --node ', nodeOf()), nodeOf, () => filtersOf(this.#choice));
     this.#ask = new Aggregate(() => (this.#filtered() ? FILTERED : ALL), 3000, (list) => {
       this.#recent = list.recent;
       known.pulling(list.items, performance.now());
@@ -62,7 +62,6 @@ export class PullsView {
     this.#shown = true;
     this.#choice = choiceOf(address.query);
     this.#filters.show(this.#choice);
-    this.#share.draw();
     this.#ask.want();
     this.#draw();
   }
@@ -85,6 +84,7 @@ export class PullsView {
 
   #draw() {
     if (!this.#shown) return;
+    this.#share.draw();
     const { items, seenAt } = this.#known.pulls;
     const grown = (performance.now() - seenAt) / 1000;
     const live = this.#chosen(items.map((p) => ({ ...p, age: p.age_seconds + grown })));

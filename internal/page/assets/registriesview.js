@@ -5,7 +5,7 @@ import { Aggregate } from './ask.js';
 import { element, lay, mark, perFrame, write, sync } from './dom.js';
 import { ago, bytes, count, rate } from './format.js';
 import { imagesOf } from './groups.js';
-import { shareButtons } from './share.js';
+import { ofNode, shareButtons } from './share.js';
 import { pulled } from './startup.js';
 import { visible } from './text.js';
 
@@ -26,7 +26,7 @@ export class RegistriesView {
   constructor(known, clock, fares, nodeOf) {
     this.#known = known;
     this.#clock = clock;
-    this.#share = shareButtons(() => '', nodeOf);
+    this.#share = shareButtons(() => ofNode('registries --node ', nodeOf()), nodeOf, () => ({ registry: this.#chosen }));
     this.#all.href = ofView('registries');
     this.#ask = new Aggregate('api/v1/registries', 5000, (list) => { this.#items = list.items; this.changed(); }, fares);
     known.listen((change) => { if (this.#shown && (change.kind !== 'list' || change.whole)) this.#ask.want(); });
@@ -38,7 +38,6 @@ export class RegistriesView {
     this.#shown = true;
     this.#chosen = address.query.get('registry') ?? '';
     this.#all.hidden = !this.#chosen;
-    this.#share.draw();
     this.#ask.want();
     this.#draw();
   }
@@ -51,6 +50,7 @@ export class RegistriesView {
   tick() { this.changed(); }
 
   #draw() {
+    this.#share.draw();
     if (!this.#shown || !this.#items) return;
     const items = this.#items.filter((r) => !this.#chosen || visible(r.registry) === this.#chosen);
     const fastest = Math.max(...this.#items.map(speed), 0);

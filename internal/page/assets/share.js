@@ -1,5 +1,3 @@
-// Buttons that copy a command or a link.
-
 import { element, mark, write } from './dom.js';
 
 const kinds = { Deployment: 'deploy', StatefulSet: 'sts', DaemonSet: 'ds', ReplicaSet: 'rs', Job: 'job', CronJob: 'cronjob' };
@@ -16,15 +14,13 @@ export function explainWorkload(workload, node) {
   return legal.test(namespace) && legal.test(name ?? '') && Object.hasOwn(kinds, kind) ? 'kubectl podlapse explain ' + kinds[kind] + '/' + name + ' -n ' + namespace + (legal.test(node) ? ' --node ' + node : '') : '';
 }
 
-export function explainNode(node) { return legal.test(node) ? 'kubectl podlapse explain node/' + node : ''; }
-
-export function openPage(node) { return legal.test(node) ? 'kubectl podlapse page ' + node : ''; }
+export function ofNode(command, node) { return legal.test(node) ? 'kubectl podlapse ' + command + node : ''; }
 
 // linkOf returns a text that opens the same view on another computer. A loopback address works only on this computer. Instead of such
 // an address, linkOf returns the command that opens the page, and the part of the address that selects the view, in quotes for a shell.
 export function linkOf({ hostname, href, hash }, node) {
   if (!/^(localhost|.*\.localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)) return href;
-  return (openPage(node) || 'kubectl podlapse page NODE') + "\nThen add this to the address that the command prints: '" + (hash || '#/').replaceAll("'", '%27') + "'";
+  return (ofNode('page ', node) || 'kubectl podlapse page NODE') + "\nThen add this to the address that the command prints: '" + (hash || '#/').replaceAll("'", '%27') + "'";
 }
 
 // filtersOf returns the view's filters. The copied command contains only the filter `owner`, so the page names the others.

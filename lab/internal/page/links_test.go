@@ -275,6 +275,25 @@ func TestCommandNamesMissingFilters(t *testing.T) {
 		document.querySelector('main .share small').textContent === 'without the filters: cause'`, soon))
 }
 
+// TestCommandsOfNode checks the commands that the views of pulls and registries copy. The commands have no filters.
+func TestCommandsOfNode(t *testing.T) {
+	tab := modules(t)
+	for hash, want := range map[string]string{
+		"#/pulls": "kubectl podlapse pulls --node standin | ",
+		"#/pulls?registry=r.example:5000&last=1h": "kubectl podlapse pulls --node standin | " +
+			"without the filters: registry, last",
+		"#/registries": "kubectl podlapse registries --node standin | ",
+		"#/registries?registry=r.example:5000": "kubectl podlapse registries --node standin | " +
+			"without the filters: registry",
+	} {
+		ask[int](t, tab, `(location.hash = `+quoted(hash)+`, 0)`)
+		must(t, tab.Await(hash, `(() => { const share = document.querySelector('main .share');
+			return location.hash === `+quoted(hash)+` && share.querySelector('button').checkVisibility() &&
+				share.querySelector('button').title + ' | ' + share.querySelector('small').textContent; })() === `+
+			quoted(want), soon))
+	}
+}
+
 // TestUnpackRowsDiffer checks that the phase "unpack" and the total unpacking time have different names.
 func TestUnpackRowsDiffer(t *testing.T) {
 	tab := modules(t)
