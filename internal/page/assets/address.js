@@ -4,7 +4,7 @@ const views = ['startups', 'workloads', 'images', 'pulls', 'registries', 'node',
 
 const renamed = { evidence: 'quality' };
 
-// parse reads a fragment. parse ignores unknown parts, so that a link from a later version still opens a view.
+// parse reads a fragment. An unknown view, for example of a later version, opens the start-ups. `ignored` is its name.
 export function parse(fragment) {
   const text = fragment.replace(/^#\/?/, '');
   const cut = text.indexOf('?');
@@ -14,14 +14,15 @@ export function parse(fragment) {
     return { view: 'pod', namespace: path[1], name: path[2], uid: query.get('uid') ?? '' };
   }
   const view = Object.hasOwn(renamed, path[0]) ? renamed[path[0]] : path[0];
-  return { view: views.includes(view) ? view : 'startups', query };
+  const known = views.includes(view);
+  return { view: known ? view : 'startups', query, ignored: known ? '' : path.join('/') };
 }
 
 export function ofPod(namespace, name, uid) { return '#/pods/' + podPath({ namespace, name, uid }); }
 
 export function podPath({ namespace, name, uid }) { return encodeURIComponent(namespace) + '/' + encodeURIComponent(name) + (uid ? '?uid=' + encodeURIComponent(uid) : ''); }
 
-// ofView returns the address of a view with all settings that are not empty.
+// ofView omits empty settings.
 export function ofView(view, settings = {}) {
   const query = new URLSearchParams();
   for (const [name, value] of Object.entries(settings)) if (value) query.set(name, value);
@@ -29,7 +30,6 @@ export function ofView(view, settings = {}) {
   return '#/' + (view === 'startups' ? '' : view) + (text ? '?' + text : '');
 }
 
-// ofComparison returns the address of a comparison. Each start-up has a namespace, a name and a UID.
 export function ofComparison(a, b) { return ofView('compare', { a: a && idOf(a), b: b && idOf(b) }); }
 
 export function idOf({ namespace, name, uid }) { return [namespace, name, uid ?? ''].map(encodeURIComponent).join('/'); }

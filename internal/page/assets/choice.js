@@ -86,6 +86,13 @@ export function rangeOf(query) {
   return { last, from: last ? NaN : Date.parse(query.get('from') ?? ''), to: last ? NaN : Date.parse(query.get('to') ?? '') };
 }
 
+// ignoredIn returns the parameter that rangeOf ignores.
+export function ignoredIn(query) {
+  const range = rangeSettings(rangeOf(query));
+  const name = Object.keys(range).find((n) => query.get(n) && !range[n]);
+  return name ? name + '=' + query.get(name) : '';
+}
+
 export function rangeSettings({ last, from, to }) { return { last, from: instant(from), to: instant(to) }; }
 
 export function hasRange({ last, from, to }) { return last !== '' || Number.isFinite(from) || Number.isFinite(to); }

@@ -1,6 +1,7 @@
 // Connects the known start-ups, the views, and the address that selects the view.
 
 import { parse } from './address.js';
+import { ignoredIn } from './choice.js';
 import { CompareView } from './compareview.js';
 import { mark, restyle, write } from './dom.js';
 import { Feed } from './feed.js';
@@ -65,13 +66,13 @@ function follow() {
     at('main').append(next.root);
     view = next;
     trouble = '';
-    drawHealth();
   }
   view.show(address);
   if (next !== was) window.scrollTo(0, scrolled.get(next) ?? 0);
   const tabOf = ['pod', 'compare'].includes(shown) ? 'startups' : shown;
   for (const tab of at('views').children) mark(tab, 'aria-current', tab.dataset.view === tabOf ? 'page' : 'false');
-  drawTitle();
+  ignored = address.ignored || address.query && ignoredIn(address.query);
+  drawHealth();
 }
 
 // scrolled is the scroll position of each view, which the page restores.
@@ -91,13 +92,14 @@ function drawHealth() {
   }
   drawTitle();
   const missing = health.complaint();
-  const words = refused || trouble || (missing && 'A data source of the agent fails: ' + missing + ' is down. Start-ups are less precise.');
+  const words = refused || trouble || (ignored && 'The page ignores a part of the address: ' + visible(ignored) + '.') || (missing && 'A data source of the agent fails: ' + missing + ' is down. Start-ups are less precise.');
   at('alert').hidden = !words;
   write(at('alert'), words);
 }
 
 let refused = ''; // why the stream is closed
 let trouble = ''; // why the request of a view failed
+let ignored = ''; // the part of the address that the page does not understand
 let connection = '';
 
 function connected(state, why) {

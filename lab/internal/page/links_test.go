@@ -312,15 +312,6 @@ func TestUnpackRowsDiffer(t *testing.T) {
 	}
 }
 
-// TestOldAddresses checks that URLs of earlier versions open the current views.
-func TestOldAddresses(t *testing.T) {
-	tab := modules(t)
-	ask[int](t, tab, `(location.hash = '#/evidence', 0)`)
-	must(t, tab.Await("data quality", `document.querySelector('.quality-view')`, soon))
-	ask[int](t, tab, `(location.hash = '#/?sort=blame', 0)`)
-	must(t, tab.Await("the order by cause", `document.querySelector('.head-cause').dataset.sorted === 'yes'`, soon))
-}
-
 // comparisonOf returns the URL of the comparison of a start-up with itself.
 func comparisonOf(t *testing.T, link string) string {
 	t.Helper()
