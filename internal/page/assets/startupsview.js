@@ -32,6 +32,7 @@ export class StartUpsView {
   #heads = element('div', 'heads');
   #empty = element('p', 'empty');
   #shown = false;
+  #left; // the UID of the row that had the focus when the reader left the view
   changed = perFrame(() => this.#draw());
 
   constructor(known, clock, go, nodeOf) {
@@ -54,9 +55,14 @@ export class StartUpsView {
     this.#filters.show(this.#choice);
     this.#share.draw();
     this.#draw();
+    if (document.activeElement === document.body) this.#rows.reveal(this.#left)?.focus({ preventScroll: true });
+    this.#left = '';
   }
 
-  hide() { this.#shown = false; }
+  hide() {
+    this.#shown = false;
+    this.#left = document.activeElement?.dataset.uid;
+  }
 
   tick() { this.changed(); }
 

@@ -55,6 +55,7 @@ func TestKeyboardNavigation(t *testing.T) {
 	press(kb.Escape)
 	must(t, tab.Await("the unchanged list",
 		`location.hash === '#/?q=team-3' && document.querySelector('.tools input')?.value === 'team-3'`, soon))
+	must(t, tab.Await("the row of the pod in focus", `document.activeElement.dataset.uid === `+quoted(second), soon))
 	requireNoComplaints(t, tab)
 }
 
