@@ -16,6 +16,7 @@ export function workloadsOf(all, now) {
     // The median excludes start-ups in progress, because their length still grows.
     g.median = median(g.members.filter((s) => !starts(s)).map((s) => s.total));
     g.longest = most(g.members, (s) => age(s, now));
+    g.grows = starts(g.longest);
     g.slowest = age(g.longest, now);
     g.seconds = g.members.reduce((sum, s) => sum + age(s, now), 0);
     g.causes = byCause(g.members.flatMap((s) => s.causes));
@@ -23,7 +24,6 @@ export function workloadsOf(all, now) {
   return [...groups.values()];
 }
 
-// imagesOf groups the images of start-ups.
 export function imagesOf(all, registry = '', image = '') {
   const groups = new Map();
   for (const s of all) {

@@ -23,7 +23,7 @@ const workloads = {
   facts: 'The median covers completed start-ups. The slowest start-up can still be in progress.',
 };
 const images = {
-  // In this view, the words of the search select images. In other views, the words of the search select start-ups.
+  // The words of the search select images. In other views, they select start-ups.
   group: (all, c) => imagesOf(all, c.registry, c.image).filter((g) => c.words.toLowerCase().split(/\s+/).every((w) => g.name.toLowerCase().includes(w))),
   startUps: (c) => ({ ...c, words: '' }),
   columns: [['Image', 'name', (g, list) => ({ text: g.name, link: list({ image: g.key }) })], ['Registry', '', (g) => ({ text: g.registry, link: ofView('registries', { registry: g.registry }) })],
@@ -107,5 +107,5 @@ export class GroupsView {
 
 function verdict(groups, view) {
   const top = sorted([...groups], 'slowest')[0];
-  return count(groups.length, view.slice(0, -1), view) + '. ' + (Number.isFinite(top.slowest) ? 'The slowest took ' + brief(top.slowest) + ': ' + (top.of ? top.of + '/' : '') + top.name + '.' : '');
+  return count(groups.length, view.slice(0, -1), view) + '. ' + (Number.isFinite(top.slowest) ? 'The slowest ' + (top.grows ? 'has taken ' : 'took ') + brief(top.slowest) + (top.grows ? ' so far: ' : ': ') + (top.of ? top.of + '/' : '') + top.name + '.' : '');
 }

@@ -30,6 +30,27 @@ func TestStartUpInProgressGrows(t *testing.T) {
 	}
 }
 
+// TestSlowestWorkloadInProgress checks that the heading of the workloads does not state that a start-up in progress is
+// over.
+func TestSlowestWorkloadInProgress(t *testing.T) {
+	tab := modules(t)
+	got := ask[[]string](t, tab, `(async () => {
+		const { Known } = `+module("known.js")+`, { parse } = `+module("address.js")+`,
+			{ GroupsView } = `+module("groupsview.js")+`;
+		const record = (await (await fetch('api/v1/pods')).json()).items[0];
+		return ['starting', 'ready'].map((state) => {
+			const known = new Known(), view = new GroupsView('workloads', known, () => 0, () => {}, () => '');
+			known.update({ ...record, namespace: 'shop', owner: { kind: 'Job', name: 'x' }, state,
+				total_seconds: 540 }, performance.now());
+			view.show(parse('#/workloads'));
+			return view.root.querySelector('.verdict').textContent; }); })()`)
+	want := []string{"1 workload. The slowest has taken 9 m 00 s so far: shop/Job/x.",
+		"1 workload. The slowest took 9 m 00 s: shop/Job/x."}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // TestPodDeletedDuringList deletes a pod while the agent sends the list of start-ups. The page must mark the pod as
 // gone.
 func TestPodDeletedDuringList(t *testing.T) {
