@@ -27,7 +27,9 @@ const (
 	obstacleSandboxImage   // the sandbox image could not be pulled
 	obstacleSandboxConfig  // the node does not have the runtime that the pod requests
 	obstacleSandboxTimeout // the runtime did not answer in time, for an unknown reason
-	obstacleSandbox        // any other failure to create a sandbox
+	obstacleSandbox        // any other failure of the runtime to create a sandbox
+	obstacleSandboxKubelet // the kubelet failed before it asked the runtime for a sandbox
+	obstacleSandboxUnknown // the kubelet or the runtime failed to create a sandbox; the text does not show which one
 )
 
 // obstacleRow describes how an obstacle explains the time before and after its Event.
@@ -36,7 +38,7 @@ type obstacleRow struct {
 	// The field "before" lists the possible phases between the kubelet's pickup and the first Event about this
 	// obstacle. An object that was missing at the kubelet's first check was also missing earlier.
 	before []Phase
-	// The field "sandbox" is true if the runtime failed to create a sandbox.
+	// The field "sandbox" is true if an attempt to create a sandbox failed.
 	sandbox bool
 	// retry returns the longest time to the kubelet's next attempt. The argument of retry is the number of Events about
 	// this obstacle. retry is nil if only the kubelet's next Event or status shows the time of the next attempt.
@@ -87,6 +89,13 @@ var obstacleTable = [...]obstacleRow{
 		sandbox: true, retry: afterSandbox},
 	obstacleSandbox: {
 		phases: []Phase{PhaseSandbox}, before: []Phase{PhaseVolumes, PhaseNetwork, PhaseSandboxImage, PhaseSandbox},
+		sandbox: true, retry: afterSandbox},
+	obstacleSandboxKubelet: {
+		phases: []Phase{PhaseKubeletSync}, before: []Phase{PhaseVolumes, PhaseKubeletSync}, sandbox: true,
+		retry: afterSandbox},
+	obstacleSandboxUnknown: {
+		phases:  []Phase{PhaseKubeletSync, PhasePodConfig, PhaseSandbox},
+		before:  []Phase{PhaseVolumes, PhaseKubeletSync, PhasePodConfig, PhaseNetwork, PhaseSandboxImage, PhaseSandbox},
 		sandbox: true, retry: afterSandbox},
 }
 
@@ -158,6 +167,13 @@ var sandboxTexts = []struct {
 	{"name is reserved", obstacleSandboxTimeout}, // CRI-O
 }
 
+// kubeletSandboxTexts lists the first words of errors that occur in the kubelet before it asks the runtime for a sandbox:
+// in the preparation of the log directory, of the DNS settings and of the user namespace (createPodSandbox in
+// pkg/kubelet/kuberuntime).
+var kubeletSandboxTexts = []string{
+	"mkdir ", "open ", "encountered error while parsing resolv conf file", "create user namespace: ", "user namespace: ",
+}
+
 // rootCA is the message about the ConfigMap that kube-controller-manager creates in every namespace. The pod is
 // not responsible if this ConfigMap is missing.
 const rootCA = `configmap "kube-root-ca.crt" not found`
@@ -215,16 +231,32 @@ func obstacleOf(reason, message string) (o obstacle, ok bool) {
 		}
 		return obstacleMount, true
 	case "FailedCreatePodSandBox":
-		text := strings.ToLower(imagepull.WithoutQuotes(message))
-		for _, row := range sandboxTexts {
-			if strings.Contains(text, row.text) {
-				return row.obstacle, true
-			}
-		}
-		return obstacleSandbox, true
+		return sandboxObstacleOf(message), true
 	}
 	if strings.HasPrefix(reason, "Failed") && reason != "Failed" {
 		return obstacleOther, true
 	}
 	return 0, false
+}
+
+// sandboxObstacleOf returns the obstacle that prevented a sandbox. An error of the runtime is a gRPC status, which the
+// kubelet writes into the Event without a change (SyncPod in pkg/kubelet/kuberuntime). An unknown error without a gRPC
+// status does not show which party failed.
+func sandboxObstacleOf(message string) obstacle {
+	text := strings.ToLower(imagepull.WithoutQuotes(message))
+	text = strings.TrimPrefix(text, "failed to create pod sandbox: ")
+	for _, words := range kubeletSandboxTexts {
+		if strings.HasPrefix(text, words) {
+			return obstacleSandboxKubelet
+		}
+	}
+	for _, row := range sandboxTexts {
+		if strings.Contains(text, row.text) {
+			return row.obstacle
+		}
+	}
+	if strings.Contains(text, "rpc error: ") {
+		return obstacleSandbox
+	}
+	return obstacleSandboxUnknown
 }

@@ -153,9 +153,9 @@ func (l *simulatedPod) draw() {
 // The method "sandbox" simulates the time until the sandbox runs, possibly after failed sandboxes. The time between a
 // failed sandbox and the next attempt belongs to the phase of the failure.
 func (l *simulatedPod) sandbox() {
-	phase, message := PhaseNetwork, `failed to setup network for sandbox "%d"`
+	phase, message := PhaseNetwork, `rpc error: failed to setup network for sandbox "%d"`
 	if l.chance(0.3) {
-		phase, message = PhaseSandbox, `failed to start sandbox "%d"`
+		phase, message = PhaseSandbox, `rpc error: failed to start sandbox "%d"`
 	}
 	wait, longest := PhaseVolumes, 8*time.Second
 	for i := range l.random.IntN(3) * l.random.IntN(2) * l.random.IntN(2) {
