@@ -21,6 +21,9 @@ const (
 	// KindInspectFailed means that the runtime did not report whether it has the image. The kubelet has not
 	// requested a pull.
 	KindInspectFailed Kind = "inspect_failed"
+	// KindInvalidName means that the kubelet could not parse the image's name. The kubelet never requests a pull of
+	// such an image (EnsureImageExists in pkg/kubelet/images).
+	KindInvalidName Kind = "invalid_name"
 )
 
 // Message holds the facts of one kubelet Event about a pull. A field is zero if the Event does not contain the value.
@@ -67,7 +70,7 @@ var messagePatterns = []struct {
 	{"Pulled", "Container image ", " already present on machine", KindAlreadyPresent},
 	{"Failed", "Failed to pull image ", "", KindPullFailed},
 	{"InspectFailed", "Failed to inspect image ", "", KindInspectFailed}, // the reference can be empty
-	{"InspectFailed", "Failed to apply default image tag ", "", KindPullFailed},
+	{"InspectFailed", "Failed to apply default image tag ", "", KindInvalidName},
 }
 
 // ParseMessage parses a kubelet Event's reason and message. An unknown message has the kind KindOther.

@@ -202,7 +202,7 @@ func convertContainer(
 // contains the runtime's error. During back-off, the message contains the error only with kubelet 1.31 or newer.
 func pullFailure(waiting *corev1.ContainerStateWaiting) imagepull.Failure {
 	switch waiting.Reason {
-	case "ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "SignatureValidationFailed", "InvalidImageName":
+	case "ErrImagePull", "ImagePullBackOff", "RegistryUnavailable", "SignatureValidationFailed":
 		return imagepull.ClassifyFailure(waiting.Reason + ": " + untrusted.Message(waiting.Message))
 	}
 	return imagepull.FailureNone

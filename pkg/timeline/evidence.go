@@ -121,9 +121,10 @@ type containerEvidence struct {
 	laterPulled []pulledEvent
 	failures    []failureEvent
 	// The list "requested" holds the times of the kubelet's first pull request, according to Events. The list
-	// "inspected" holds the times at which the runtime could not report whether the image is present. Both lists are in
-	// order of time. A list has more than one entry only if the kubelet restarted or somebody forged Events.
-	requested, inspected []window
+	// "misnamed" holds the times at which the kubelet could not parse the image's name. The list "inspected" holds the
+	// times at which the runtime could not report whether the image is present. All lists are in order of time. A list
+	// has more than one entry only if the kubelet restarted or somebody forged Events.
+	requested, misnamed, inspected []window
 	// statusFailure is the first status that reports a failed pull; nil if there was none.
 	statusFailure *failureEvent
 	pullStatuses  []pullStatus // the earliest live statuses that report a failed pull, in order of time

@@ -81,16 +81,15 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 
 // applyWaiting adds the facts from the reason why a container waits.
 func (e *Evidence) applyWaiting(index int16, evidence *containerEvidence, o PodSeen, c Container) {
-	if c.PullFailure != imagepull.FailureNone {
+	if c.PullFailure != imagepull.FailureNone && c.WaitingReason != invalidName {
 		e.applyPullFailure(evidence, o, c.PullFailure)
 		if o.Live {
 			status := pullStatus{at(o.ArrivedAt), c.WaitingReason == imageBackOff, c.PullFailure}
 			keepEarliest(e, &evidence.pullStatuses, status, maxPullStatuses)
 		}
 	}
-	if c.WaitingReason == inspectError && c.Attempt == 0 && c.LastRun == nil {
-		e.constrain(arrivalConstraint(milestoneKey{index, 0, MilestoneInspectFailed}, originArrival, o.ArrivedAt,
-			o.Live))
+	if m, refused := imageMilestones[c.WaitingReason]; refused && c.Attempt == 0 && c.LastRun == nil {
+		e.constrain(arrivalConstraint(milestoneKey{index, 0, m}, originArrival, o.ArrivedAt, o.Live))
 	}
 	if m, refused := createFailureMilestones[c.WaitingReason]; refused {
 		next := c.Attempt
@@ -101,9 +100,15 @@ func (e *Evidence) applyWaiting(index int16, evidence *containerEvidence, o PodS
 	}
 }
 
-// inspectError is the kubelet's reason if the runtime does not report whether it has an image. The registry is not
-// involved in this failure.
-const inspectError = "ImageInspectError"
+// invalidName is the kubelet's reason if it cannot parse the name of an image. The kubelet does not pull such an image.
+const invalidName = "InvalidImageName"
+
+// imageMilestones maps the kubelet's reasons for failures before the first pull to milestones. The registry is not
+// involved in these failures.
+var imageMilestones = map[string]Milestone{
+	invalidName:         MilestoneNameRefused,
+	"ImageInspectError": MilestoneInspectFailed, // the runtime does not report whether it has the image
+}
 
 // createFailureMilestones maps the kubelet's reasons for a failed container creation to milestones. Each milestone gets
 // its time from the first status whose reason maps to the milestone. The kubelet retries until it can create the

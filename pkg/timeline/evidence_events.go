@@ -59,6 +59,10 @@ func (e *Evidence) applyEvent(o EventSeen) {
 	name := o.Container
 	switch message.Kind {
 	case imagepull.KindPulling, imagepull.KindPulled, imagepull.KindAlreadyPresent, imagepull.KindPullFailed:
+	case imagepull.KindInvalidName:
+		if message.Combined {
+			return // an earlier Event reported the same name
+		}
 	case imagepull.KindInspectFailed:
 		if name == "" || message.Combined {
 			return // the container is unknown, and the message often names no image
@@ -82,6 +86,8 @@ func (e *Evidence) applyEvent(o EventSeen) {
 	switch message.Kind {
 	case imagepull.KindPulling:
 		e.applyPulling(index, evidence, o)
+	case imagepull.KindInvalidName:
+		keepEarliest(e, &evidence.misnamed, firstOccurrence(o), maxRequests)
 	case imagepull.KindInspectFailed:
 		keepEarliest(e, &evidence.inspected, firstOccurrence(o), maxRequests)
 	case imagepull.KindPullFailed:

@@ -237,6 +237,7 @@ func (f *fold) refutations(index int16) []milestoneConflict {
 		}
 	}
 	early(f.e.containers[index].requested, MilestonePullRequested)
+	early(f.e.containers[index].misnamed, MilestoneNameRefused)
 	early(f.e.containers[index].inspected, MilestoneInspectFailed)
 	for _, p := range refuted {
 		c := p.constraint(milestoneKey{index, 0, MilestonePullFinished})

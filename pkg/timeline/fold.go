@@ -96,7 +96,8 @@ func (f *fold) gather() {
 		if c.key.milestone == MilestonePullRequested {
 			continue // pullEvidence.requests contains this request
 		}
-		if c.key.milestone == MilestoneInspectFailed && c.latest > f.imageCheckedBy(c.key.container) {
+		if (c.key.milestone == MilestoneInspectFailed || c.key.milestone == MilestoneNameRefused) &&
+			c.latest > f.imageCheckedBy(c.key.container) {
 			continue // this failure belongs to the back-off after a pull, or to a restart
 		}
 		if c.origin == originControlPlane {
@@ -111,7 +112,7 @@ func (f *fold) gather() {
 				f.add(c)
 			}
 		}
-		f.add(f.inspectConstraints(int16(i))...)
+		f.add(f.beforePullConstraints(int16(i))...)
 		f.add(pullConstraints(int16(i), f.pulls[i])...)
 		f.add(f.createFailureConstraints(int16(i))...)
 	}

@@ -105,6 +105,8 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 		return 0
 	case slices.ContainsFunc(s.MergedWith, mixed):
 		return s.Duration()
+	case begin.milestone == MilestoneNameRefused:
+		return f.beyondRefusals(begin, end)
 	case s.Phase == PhaseCrashBackoff || s.Phase == PhaseImageBackoff:
 		longer := max(0, s.Duration()-maxBackoff(s.Phase, s.Attempt))
 		if end.milestone == MilestoneContainerCreated {

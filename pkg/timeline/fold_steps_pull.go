@@ -17,6 +17,11 @@ func (f *fold) waitForWork(c *Container) step {
 func (f *fold) pullSteps(c *Container) []step {
 	index, attempts, wait := f.index(c.Name), f.attemptsOf(c), f.waitForWork(c)
 	steps := make([]step, 0, 4*len(attempts)+4) // the capacity includes the steps of a run
+	if refused := (milestoneKey{index, 0, MilestoneNameRefused}); f.bounds.find(refused) != nil {
+		wait.key = refused
+		steps = append(steps, wait)
+		wait = step{phase: PhaseContainerConfig} // the kubelet requests no pull until somebody changes the name
+	}
 	if inspected := (milestoneKey{index, 0, MilestoneInspectFailed}); f.bounds.find(inspected) != nil {
 		wait.key = inspected
 		steps = append(steps, wait)
@@ -30,7 +35,7 @@ func (f *fold) pullSteps(c *Container) []step {
 		if i > 0 {
 			wait = step{phase: PhaseImageBackoff}
 			if attempts[i-1].failure == imagepull.FailureInvalidReference {
-				wait.phase = PhaseContainerConfig // the image name stays invalid, so no attempt can succeed
+				wait.phase = PhaseContainerConfig // the runtime refused the image's name, so no attempt can succeed
 			}
 		}
 		if a.outcome == imagepull.OutcomePresent {
@@ -39,7 +44,6 @@ func (f *fold) pullSteps(c *Container) []step {
 			continue
 		}
 		wait.key = milestoneKey{index, a.attempt, MilestonePullRequested}
-		wait.optional = a.failure == imagepull.FailureInvalidReference // the kubelet cannot request an invalid name
 		resolved := f.startedBy(index, a.attempt)
 		steps = append(steps, wait, step{
 			key: milestoneKey{index, a.attempt, MilestonePullStarted}, phase: PhasePullQueue, undated: resolved,

@@ -25,6 +25,8 @@ const (
 	MilestoneFailed          // the pod failed, was rejected, or was evicted
 	MilestoneDeleted         // a client requested the deletion, or the object was gone
 
+	// MilestoneNameRefused is the first time that the kubelet could not parse the image's name, before any pull.
+	MilestoneNameRefused
 	// MilestoneInspectFailed is the first time that the runtime could not report whether it has the image, before any
 	// pull.
 	MilestoneInspectFailed
@@ -48,8 +50,8 @@ var milestoneNames = [...]string{
 	"created", "scheduled", "acknowledged", "unschedulable", "held_up", "sandbox_failed", "retry_due", "sandbox_begun",
 	"sandbox_image_resolved", "sandbox_image_pulled", "network_ready", "sandbox_running",
 	"containers_ready", "ready", "succeeded", "failed", "deleted",
-	"inspect_failed", "pull_requested", "pull_started", "pull_resolved", "pull_downloaded", "pull_finished",
-	"pull_failed",
+	"name_refused", "inspect_failed", "pull_requested", "pull_started", "pull_resolved", "pull_downloaded",
+	"pull_finished", "pull_failed",
 	"config_refused", "create_failed", "container_created", "running", "finished", "post_started", "started",
 	"container_ready",
 }

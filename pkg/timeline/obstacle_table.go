@@ -167,11 +167,12 @@ var sandboxTexts = []struct {
 	{"name is reserved", obstacleSandboxTimeout}, // CRI-O
 }
 
-// kubeletSandboxTexts lists the first words of errors that occur in the kubelet before it asks the runtime for a sandbox:
-// in the preparation of the log directory, of the DNS settings and of the user namespace (createPodSandbox in
+// kubeletSandboxTexts lists the first words of errors that occur in the kubelet before it asks the runtime for a
+// sandbox: while it prepares the log directory, the DNS settings and the user namespace (createPodSandbox in
 // pkg/kubelet/kuberuntime).
 var kubeletSandboxTexts = []string{
-	"mkdir ", "open ", "encountered error while parsing resolv conf file", "create user namespace: ", "user namespace: ",
+	"mkdir ", "open ", "encountered error while parsing resolv conf file",
+	"create user namespace: ", "user namespace: ",
 }
 
 // rootCA is the message about the ConfigMap that kube-controller-manager creates in every namespace. The pod is

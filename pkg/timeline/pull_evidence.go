@@ -180,9 +180,8 @@ func pullConstraints(index int16, evidence pullEvidence) []constraint {
 	return constraints
 }
 
-// maxRequests limits the lists containerEvidence.requested and containerEvidence.inspected. The two lists hold a
-// container's first pull requests, and the times at which the runtime could not report whether it has the image. Each
-// list keeps the earliest Events.
+// maxRequests limits the lists containerEvidence.requested, containerEvidence.misnamed and containerEvidence.inspected.
+// Each list keeps the earliest Events.
 const maxRequests = 16
 
 // findRequests finds the requests for a container's image. The first Event that is not refuted shows the time of the
@@ -197,7 +196,7 @@ func (p *pullEvidence) findRequests(e *Evidence, index int16) {
 			p.firstRequest = w.constraint(key)
 		}
 	}
-	for _, w := range own.inspected {
+	for _, w := range slices.Concat(own.misnamed, own.inspected) {
 		p.refuted = p.refuted || p.tooEarly(w.latest) != ""
 	}
 	first := searchConstraints(e.constraints, key)
@@ -217,13 +216,19 @@ func (p *pullEvidence) requests(yield func(constraint) bool) {
 	}
 }
 
-// inspectConstraints dates the first time that the runtime could not report whether it has a container's image.
-// inspectConstraints uses only times before the first pull.
-func (f *fold) inspectConstraints(index int16) []constraint {
-	for _, w := range f.e.containers[index].inspected {
-		if w.latest <= f.imageCheckedBy(index) && f.pulls[index].tooEarly(w.latest) == "" {
-			return []constraint{w.constraint(milestoneKey{index, 0, MilestoneInspectFailed})}
+// beforePullConstraints dates the first time that the kubelet could not parse the name of a container's image, and the
+// first time that the runtime could not report whether it has the image. beforePullConstraints uses only times before
+// the first pull.
+func (f *fold) beforePullConstraints(index int16) (constraints []constraint) {
+	first := func(windows []window, m Milestone) {
+		for _, w := range windows {
+			if w.latest <= f.imageCheckedBy(index) && f.pulls[index].tooEarly(w.latest) == "" {
+				constraints = append(constraints, w.constraint(milestoneKey{index, 0, m}))
+				return
+			}
 		}
 	}
-	return nil
+	first(f.e.containers[index].misnamed, MilestoneNameRefused)
+	first(f.e.containers[index].inspected, MilestoneInspectFailed)
+	return constraints
 }

@@ -133,6 +133,8 @@ func containerChange(c *Container, words []string) error {
 			c.Started = true
 		case w == "ready":
 			c.Ready = true
+		case name == "image":
+			c.Image = value
 		case name == "attempt":
 			c.Attempt, err = strconv.Atoi(value)
 		case name == "exit":

@@ -144,11 +144,16 @@ func (t Timeline) describePlain(phase Phase, spans []Span) string {
 	}
 	switch row.about {
 	case aboutRegistry:
-		text := fmt.Sprintf(row.text, t.registryOf(container))
-		if n := t.imagesOf(spans); n > 1 {
-			text = fmt.Sprintf(severalImages, n, t.registryOf(container))
+		registry, n := t.registryOf(container), t.imagesOf(spans)
+		switch {
+		case registry == "" && n > 1:
+			return fmt.Sprintf("pulling %d images", n)
+		case registry == "":
+			return "pulling the image"
+		case n > 1:
+			return fmt.Sprintf(severalImages, n, registry)
 		}
-		return text
+		return fmt.Sprintf(row.text, registry)
 	case aboutContainer:
 		return fmt.Sprintf(row.text, cmp.Or(container, "the last container"))
 	}

@@ -172,15 +172,13 @@ func (p Pull) rated() bool {
 	return dated && own && p.Bytes() > 0
 }
 
-// registryOf returns the source of a container's image. The image reference names the registry's host. The runtime can
-// have asked a mirror or a pull-through cache instead, but the runtime does not report its source.
+// registryOf returns the source of a container's image, or an empty text if the registry is unknown. The image
+// reference names the registry's host. The runtime can have asked a mirror or a pull-through cache instead, but the
+// runtime does not report its source.
 func (t Timeline) registryOf(container string) string {
-	registry := "its registry"
-	for _, p := range t.Pulls {
-		if p.Container == container {
-			registry = p.Registry
-			break
-		}
+	i := slices.IndexFunc(t.Pulls, func(p Pull) bool { return p.Container == container })
+	if i < 0 || t.Pulls[i].Registry == "" || t.Pulls[i].Registry == imagepull.UnknownRegistry {
+		return ""
 	}
-	return registry + " or its mirror"
+	return t.Pulls[i].Registry + " or its mirror"
 }

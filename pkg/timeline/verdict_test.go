@@ -70,6 +70,16 @@ func TestVerdict(t *testing.T) {
 			Phases: []Span{span(PhasePullQueue, "a", 8*time.Second), span(PhasePull, "a", 4*time.Second),
 				span(PhasePullQueue, "b", 0), span(PhasePull, "b", 5*time.Second), span(PhasePull, "c", 3*time.Second)},
 		},
+		"3.0 s to ready: 2.0 s pulling the image, " +
+			"1.0 s unattributed (in the node's pull queue or pulling the image); ±0.0 s": {
+			State: StateReady, Total: 3 * time.Second, Pulls: []Pull{{Container: "a", Registry: "unknown"}},
+			Phases: []Span{span(PhasePull, "a", 2*time.Second), {Phase: PhaseUnattributed, Container: "a",
+				StartAt: base, EndAt: base.Add(time.Second), MergedWith: []Phase{PhasePullQueue, PhasePull}}},
+		},
+		"3.0 s to ready: 3.0 s pulling 2 images; ±0.0 s": {
+			State: StateReady, Total: 3 * time.Second,
+			Phases: []Span{span(PhasePull, "a", 2*time.Second), span(PhasePull, "b", time.Second)},
+		},
 		// The number of bytes of a failed attempt is unknown, so the verdict contains no rate for the two attempts.
 		"14.0 s to ready: 14.0 s pulling from ghcr.io or its mirror; ±0.0 s": {
 			State: StateReady, Total: 14 * time.Second,
