@@ -39,8 +39,8 @@ var formatTests = []struct {
 			DeletionObserved: true, Finalizers: true, Disruption: "PreemptionByScheduler", Phase: "Pending",
 			Reason:     "Evicted",
 			Conditions: []timeline.Condition{{Type: "Ready", True: true, TransitionAt: noon}}, ReadinessGates: true,
-			Generation: 2, KubeletGeneration: 1, UnschedulableAt: noon, FieldsManaged: true, HostNetwork: true,
-			ResourceClaims: true, VolumeClaims: true, RemoteVolumes: true,
+			Generation: 2, KubeletGeneration: 1, UnschedulableAt: noon, FieldsManaged: true, FailedBy: noon,
+			HostNetwork: true, ResourceClaims: true, VolumeClaims: true, RemoteVolumes: true,
 			Containers: []timeline.Container{
 				{
 					Name: "app", Kind: timeline.KindMain, Image: "web:2", PullPolicy: timeline.PullAlways,
@@ -64,6 +64,7 @@ var formatTests = []struct {
 			`"phase":"Pending","reason":"Evicted","conditions":[{"type":"Ready","true":true,` +
 			`"transition_at":"2026-03-01T12:00:00Z"}],"readiness_gates":true,"generation":2,` +
 			`"kubelet_generation":1,"unschedulable_at":"2026-03-01T12:00:00Z","fields_managed":true,` +
+			`"failed_by":"2026-03-01T12:00:00Z",` +
 			`"host_network":true,"resource_claims":true,"volume_claims":true,"remote_volumes":true,` +
 			`"revision":"7d4b","trace_parent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",` +
 			`"containers":[{"name":"app","kind":"main","image":"web:2","pull_policy":"Always",` +

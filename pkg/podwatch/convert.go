@@ -63,6 +63,9 @@ func convertPod(pod *corev1.Pod) timeline.Pod {
 	if parent := pod.Annotations[traceParentAnnotation]; len(parent) <= maxTraceParent {
 		converted.TraceParent = strings.Clone(parent) // the clone lets the garbage collector free the object
 	}
+	if pod.Status.Phase == corev1.PodFailed {
+		converted.FailedBy = failedBy(pod.ManagedFields)
+	}
 	if pod.Status.StartTime != nil {
 		converted.AcknowledgedAt = untrusted.Time(*pod.Status.StartTime)
 	}

@@ -24,6 +24,22 @@ func givesReason(fields []byte) bool {
 	return bytes.Contains(condition, []byte(`"f:reason"`))
 }
 
+// failedBy returns the latest time at which the writer of status.phase changed a pod's status, or zero if unknown. The
+// API server updates the time of an entry whenever the writer changes a field of the entry.
+func failedBy(fields []metav1.ManagedFieldsEntry) (at time.Time) {
+	for i := range fields {
+		entry := &fields[i]
+		if entry.Subresource != "status" || entry.Time == nil || entry.FieldsV1 == nil ||
+			!bytes.Contains(entry.FieldsV1.GetRawBytes(), []byte(`"f:phase":`)) {
+			continue
+		}
+		if stamp := untrusted.Time(*entry.Time); stamp.After(at) {
+			at = stamp
+		}
+	}
+	return at
+}
+
 // unschedulableAt returns the time when a scheduler last changed the condition PodScheduled of a bound pod, or zero if
 // no scheduler changed the condition. The binding sets the condition to true without an entry in the managed fields
 // (registry/core/pod/storage). So an entry proves that a scheduler had set the condition to false.

@@ -64,3 +64,38 @@ func TestUnschedulableAt(t *testing.T) {
 		}
 	}
 }
+
+func TestFailedBy(t *testing.T) {
+	entry := func(second int, subresource, fields string) metav1.ManagedFieldsEntry {
+		return metav1.ManagedFieldsEntry{
+			Manager: "kubelet", Operation: metav1.ManagedFieldsOperationUpdate, Subresource: subresource,
+			Time: new(stamp(second)), FieldsV1: metav1.NewFieldsV1(fields),
+		}
+	}
+	const phase, conditions = `{"f:status":{"f:phase":{},"f:podIP":{}}}`, `{"f:status":{"f:conditions":{}}}`
+	noTime := entry(3, "status", phase)
+	noTime.Time = nil
+	tests := []struct {
+		name   string
+		phase  corev1.PodPhase
+		fields []metav1.ManagedFieldsEntry
+		want   time.Time
+	}{
+		{"the kubelet", corev1.PodFailed, []metav1.ManagedFieldsEntry{entry(3, "status", phase)}, at(3)},
+		{"another writer of conditions, later", corev1.PodFailed,
+			[]metav1.ManagedFieldsEntry{entry(3, "status", phase), entry(5, "status", conditions)}, at(3)},
+		{"two writers of the phase", corev1.PodFailed,
+			[]metav1.ManagedFieldsEntry{entry(5, "status", phase), entry(3, "status", phase)}, at(5)},
+		{"a label with this name", corev1.PodFailed,
+			[]metav1.ManagedFieldsEntry{entry(3, "", `{"f:metadata":{"f:labels":{"f:phase":{}}}}`)}, time.Time{}},
+		{"no time", corev1.PodFailed, []metav1.ManagedFieldsEntry{noTime}, time.Time{}},
+		{"not failed", corev1.PodRunning, []metav1.ManagedFieldsEntry{entry(3, "status", phase)}, time.Time{}},
+	}
+	for _, test := range tests {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{ManagedFields: test.fields}}
+		pod.Status.Phase = test.phase
+		if got := convertPod(pod).FailedBy; !got.Equal(test.want) {
+			t.Errorf("%s: %s, want %s", test.name, got, test.want)
+		}
+	}
+}

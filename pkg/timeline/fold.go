@@ -119,6 +119,7 @@ func (f *fold) gather() {
 	for i := range f.e.pod.Containers {
 		f.add(f.layerConstraints(&f.e.pod.Containers[i])...)
 	}
+	f.add(f.failureConstraints()...)
 	f.obstacles = f.obstacleOccurrences()
 	f.add(f.obstacleConstraints()...)
 }

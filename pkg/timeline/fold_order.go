@@ -123,6 +123,25 @@ func (f *fold) firstSuccess(c *Container, steps []step) int {
 	return len(steps)
 }
 
+// failureConstraints limits the time of the pod's failure by the time of the write that reported the failure. The time
+// of the write matters only if the agent did not see the write live. The time is on the control plane's clock, so
+// failureConstraints ignores a time before the end of a run.
+func (f *fold) failureConstraints() []constraint {
+	key := podMilestone(MilestoneFailed)
+	i, found := slices.BinarySearchFunc(f.constraints, constraint{key: key, origin: originArrival}, compareConstraints)
+	if !found || f.constraints[i].lean == leanLatest || f.e.pod.FailedBy.IsZero() {
+		return nil
+	}
+	by := f.skew.widen(second(key, originControlPlane, f.e.pod.FailedBy))
+	by.earliest = minInstant
+	if by.latest >= f.constraints[i].latest || slices.ContainsFunc(f.constraints, func(c constraint) bool {
+		return c.key.milestone == MilestoneFinished && c.earliest > by.latest
+	}) {
+		return nil
+	}
+	return []constraint{by}
+}
+
 // endsBeforeFailure orders the end of each container before the pod's failure. The kubelet reports a pod as failed when
 // all its containers have ended. Kubelets before 1.27 reported an evicted pod as failed before its containers had
 // ended. If the timestamps show that a container ended after the pod's failure, endsBeforeFailure returns no order for

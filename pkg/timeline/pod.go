@@ -58,6 +58,10 @@ type Pod struct {
 	// FieldsManaged is true if the object had managed fields. An absent UnschedulableAt is evidence only if
 	// FieldsManaged is true.
 	FieldsManaged bool `json:"fields_managed,omitzero"`
+	// FailedBy is the latest time at which the writer of status.phase changed the status of a failed pod
+	// (metadata.managedFields). So the phase became Failed at this time or earlier. FailedBy is on the control plane's
+	// clock and truncated to seconds. FailedBy is zero for other phases and without managed fields.
+	FailedBy time.Time `json:"failed_by,omitzero"`
 	// HostNetwork is true if the pod uses the node's network. For a pod on the node's network, the runtime calls no
 	// network plugin.
 	HostNetwork bool `json:"host_network,omitzero"`

@@ -137,6 +137,9 @@ func (r randomValues) pod(arrivedAt time.Time) PodSeen {
 	if r.IntN(3) == 0 {
 		pod.UnschedulableAt = r.second()
 	}
+	if pod.Phase == "Failed" && r.flip() {
+		pod.FailedBy = r.second()
+	}
 	if r.IntN(5) == 0 {
 		pod.CreatedAt = r.second()
 	}

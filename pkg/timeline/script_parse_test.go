@@ -93,6 +93,8 @@ func (s *script) podLine(at time.Time, rest string) error {
 				return err
 			}
 			switch name {
+			case "failedby":
+				s.pod.FailedBy = stamp
 			case "unready":
 				s.pod.Conditions = append(slices.Clone(s.pod.Conditions),
 					Condition{"ContainersReady", false, stamp}, Condition{"Ready", false, stamp})
