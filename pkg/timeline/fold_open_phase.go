@@ -108,7 +108,7 @@ func (f *fold) nextStep(c chain) *phaseCandidates {
 	if f.mayHaveFailedUnnoticed(c.container, key.milestone) {
 		w.add(PhaseImageBackoff)
 	}
-	if f.mayPullUnnoticed(c.container, key) {
+	if c.steps[next].phase == PhaseKubeletSync && f.mayPullUnnoticed(c.container, key) {
 		w.add(PhasePullQueue, PhasePull, PhaseUnpack)
 	}
 	return w
