@@ -124,6 +124,7 @@ func pulls(nodes bool) view[listedPull] {
 		{title: "POD", shorten: terminal.ClipStart, cell: listedPull.pod},
 		{title: "CONTAINER", shorten: terminal.Clip, cell: listedPull.container},
 		{title: "STATE", shorten: terminal.Clip, cell: listedPull.state, style: listedPull.style},
+		{title: "AGE", right: true, cell: listedPull.age},
 		{title: "QUEUE", right: true, cell: func(p listedPull) string { return p.texts().Queue }},
 		{title: "PULL", right: true, cell: func(p listedPull) string { return p.texts().Pull }},
 		{title: "ACCURACY", right: true, cell: func(p listedPull) string { return p.texts().Accuracy }},
@@ -223,10 +224,18 @@ func (p listedPull) container() string {
 
 func (p listedPull) texts() render.PullTexts {
 	if p.live != nil {
-		return render.PullTexts{State: render.LivePullText(*p.live), Queue: "-",
-			Pull: render.LengthText(p.live.Age.Duration()), Accuracy: "-"}
+		return render.PullTexts{State: render.LivePullText(*p.live), Queue: "-", Pull: "-", Accuracy: "-"}
 	}
 	return render.PullTextsOf(p.recent.PullRecord)
+}
+
+// age returns the time since the kubelet requested a pull in progress. The age belongs to neither QUEUE nor PULL,
+// because a pull without content either waits in the node's queue or waits for the registry's first answer.
+func (p listedPull) age() string {
+	if p.live == nil {
+		return "-"
+	}
+	return render.LengthText(p.live.Age.Duration())
 }
 
 func (p listedPull) state() string { return p.texts().State }
