@@ -46,7 +46,7 @@ func startUpCommands() []Command {
 			Examples: []Example{
 				{"Watch the start-ups of all nodes", "top"},
 				{"Watch the pods of one namespace with a label", "top -n shop -l app=web"},
-				{"Print one table, sorted by phase", "top --once --sort-by phase"},
+				{"Print one table, the pods with the longest time in their phase first", "top --once --sort-by for"},
 				{"Print a row whenever a start-up changes, without a full-screen display", "top -w | cat"},
 			},
 			Flags: func() flags.Table { return new(topConfig).table() },

@@ -158,11 +158,16 @@ func (a agentQuery) records(ctx context.Context, filters ...client.Filter) ([]ap
 	for _, answer := range answers {
 		records = append(records, answer.Value...)
 	}
-	if more := len(records) - maxListed; more > 0 {
-		records = records[:maxListed]
-		failed = append(failed, &omitted{pods: more})
-	}
+	records, failed = cutList(records, failed)
 	return records, failed, nil
+}
+
+// cutList removes the items of a list beyond maxListed. For removed items, cutList adds a note to the errors.
+func cutList[T any](items []T, failed []error) ([]T, []error) {
+	if more := len(items) - maxListed; more > 0 {
+		return items[:maxListed], append(failed, &omitted{pods: more})
+	}
+	return items, failed
 }
 
 // The function "all" reads all pages of one agent's list of start-ups.

@@ -34,7 +34,7 @@ func (c *topConfig) table() flags.Table {
 			Help: "also show start-ups that completed in the past DURATION, at most 168h",
 			Set:  flags.Duration(&c.since, maxSince, "at most 168h, for example 10m"),
 		},
-	}, c.podTable(), c.listOutput.table(orderNames(startUpOrders())), c.target.table())
+	}, c.podTable(), c.listOutput.table(orderNames(topOrders())), c.target.table())
 }
 
 func (c *topConfig) check() error {
@@ -70,12 +70,17 @@ func runTop(ctx context.Context, call Call) int {
 	if _, isTerminal := terminal.Width(file); isTerminal && !c.once && text {
 		return agentQuery.liveTop(ctx, c, file)
 	}
-	if c.watch || !text {
-		return show(ctx, agentQuery,
-			startUps(agentQuery.manyNodes(), "no pods are starting, and none started recently", agentQuery.Now),
-			c.listOutput, c.limit, func(ctx context.Context) ([]api.Record, []error, error) {
+	switch {
+	case !text:
+		v := startUps(agentQuery.manyNodes(), "", agentQuery.Now)
+		v.orders = topOrders()
+		return show(ctx, agentQuery, v, c.listOutput, c.limit,
+			func(ctx context.Context) ([]api.Record, []error, error) {
 				return agentQuery.records(ctx, c.filterAt(agentQuery.Now()))
 			})
+	case c.watch:
+		return show(ctx, agentQuery, topRows(agentQuery.manyNodes(), agentQuery.Now), c.listOutput, c.limit,
+			func(ctx context.Context) ([]topRow, []error, error) { return agentQuery.topRows(ctx, c) })
 	}
 	ctx, stop := context.WithTimeout(ctx, c.limit)
 	defer stop()

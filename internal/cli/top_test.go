@@ -1,16 +1,21 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/podlapse/podlapse/internal/agents"
 	"github.com/podlapse/podlapse/internal/agents/agentstest"
+	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/client"
+	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
 // TestTopForgetsDeletedAgent has an agent that refuses a stream permanently before top searches for agents again. The
@@ -68,4 +73,51 @@ func TestTopOfNamespace(t *testing.T) {
 		must(t, ExitOK, "started recently, 3 pulls in progress", "")
 	runs(t, AgentProgram, environment{}, "explain", "--server", agent.URL, "-n", "shop").
 		must(t, ExitOK, "no known pods in namespace shop", "")
+}
+
+// interrupting is standard output that interrupts the command after the first write, in the same way as Ctrl-C.
+type interrupting struct {
+	text      bytes.Buffer
+	interrupt context.CancelFunc
+}
+
+func (i *interrupting) Write(text []byte) (int, error) {
+	defer i.interrupt()
+	return i.text.Write(text)
+}
+
+// TestTopWatch checks that top -w prints the columns of top: for a pod that is starting, its current phase, the time in
+// this phase and its pull; for a completed start-up, its duration and its verdict.
+func TestTopWatch(t *testing.T) {
+	server := clusterOf(t, shop())
+	ctx, interrupt := context.WithCancel(t.Context())
+	defer interrupt()
+	stdout := interrupting{interrupt: interrupt}
+	var stderr bytes.Buffer
+	env := environment{"KUBECONFIG": agentstest.Kubeconfig(t, server.URL)}
+	code := programOf(PluginProgram).Run(ctx, strings.Fields("top -w --node worker-3 --sort-by for"), env.get, &stdout,
+		&stderr)
+	var rows []string
+	for line := range strings.Lines(stdout.text.String()) {
+		rows = append(rows, strings.Join(strings.Fields(line), " "))
+	}
+	want := []string{
+		"POD STATE AGE PHASE FOR CAUSE WHERE TOOK VERDICT",
+		"shop/cart-1 starting 1m34s pull 1m34s registry app, 31.0 of 118.0 MiB (26 %) from quay.example - -",
+		"shop/web-7d4b9-x2x8c ready - - - - - 4.9 s 4.9 s to ready; ±0.9 s",
+	}
+	if code != ExitOK || len(rows) < len(want) || strings.Join(rows[:len(want)], "\n") != strings.Join(want, "\n") {
+		t.Errorf("exit %d\n%s%s\nwant\n%s", code, stdout.text.String(), stderr.String(), strings.Join(want, "\n"))
+	}
+}
+
+// TestTopSortsRecords checks the key "for" in the output of records.
+func TestTopSortsRecords(t *testing.T) {
+	agent := &fakeAgent{node: "worker-1", records: []api.Record{
+		startUp("over", "worker-1", "", time.Minute, phase{timeline.PhasePull, 900}),
+		startUp("old", "worker-1", "", 0, phase{timeline.PhaseVolumes, 500}, phase{timeline.PhaseNetwork, 17}),
+		startUp("stuck", "worker-1", "", 0, phase{timeline.PhaseVolumes, 40}, phase{timeline.PhasePull, 185}),
+	}}
+	got := atNoon(t, clusterOf(t, []*fakeAgent{agent}), "top", "-o", "name", "--sort-by=for")
+	got.must(t, ExitOK, "pod/stuck\npod/old\npod/over\n", "")
 }

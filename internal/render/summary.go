@@ -2,6 +2,8 @@ package render
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/podlapse/podlapse/internal/terminal"
 	"github.com/podlapse/podlapse/pkg/api"
@@ -18,6 +20,27 @@ func LongestPhase(record api.Record) (api.PhaseRecord, bool) {
 		}
 	}
 	return longest, found
+}
+
+// OpenPhase returns the current phase of a start-up in progress.
+func OpenPhase(record api.Record) (open api.PhaseRecord, found bool) {
+	for _, phase := range record.Phases {
+		if phase.Open {
+			open, found = phase, true
+		}
+	}
+	return open, found
+}
+
+// WhereText returns the container in which a start-up waits, the progress of the container's pull, and the reason why
+// the pod waits. WhereText omits unknown parts. If all parts are unknown, the text is empty. The arguments "progress"
+// and "reason" must be clean.
+func WhereText(container string, attempt int, progress, reason string) string {
+	parts := []string{progress, reason}
+	if container != "" {
+		parts = append([]string{AttemptText(container, attempt)}, parts...)
+	}
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ", ")
 }
 
 // PhaseText returns the name of a phase and of the phase's container.

@@ -170,12 +170,9 @@ func newRow(record api.Record, now time.Time) row {
 	if longest, ok := render.LongestPhase(record); ok && !r.starting() {
 		r.phase, r.cause, r.inPhase = longest.Phase, longest.Cause, longest.Length.Duration()
 	}
-	for _, phase := range record.Phases {
-		if phase.Open {
-			r.phase, r.cause, r.container, r.attempt = phase.Phase, phase.Cause, terminal.Clean(phase.Container),
-				phase.Attempt
-			r.inPhase = phase.Length.Duration()
-		}
+	if open, ok := render.OpenPhase(record); ok {
+		r.phase, r.cause, r.container, r.attempt = open.Phase, open.Cause, terminal.Clean(open.Container), open.Attempt
+		r.inPhase = open.Length.Duration()
 	}
 	return r
 }

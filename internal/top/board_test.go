@@ -163,6 +163,23 @@ func TestDisconnectedAgentIsShownAsOld(t *testing.T) {
 	}
 }
 
+// TestLongestInPhaseFirst has an old pod that has just entered its phase, and a younger pod that has been in a phase
+// with a later name for a long time.
+func TestLongestInPhaseFirst(t *testing.T) {
+	b := NewBoard(time.Hour, Layout{SortBy: "for", NoHeaders: true})
+	open(b, "a", "node-a", starting("node-a", "old", 9*time.Minute, timeline.PhaseCrashBackoff, "app", 17*time.Second),
+		starting("node-a", "stuck", 4*time.Minute, timeline.PhaseVolumes, "", 185*time.Second),
+		over("node-a", "earlier", timeline.StateReady, time.Hour, noon.Add(-time.Minute), ""),
+		over("node-a", "latest", timeline.StateReady, time.Second, noon, ""))
+	var got []string
+	for _, line := range b.View(noon, terminal.Page{}, 0) {
+		got = append(got, strings.Fields(line)[0])
+	}
+	if want := "shop/stuck shop/old shop/latest shop/earlier"; strings.Join(got, " ") != want {
+		t.Errorf("got %q, want %s", got, want)
+	}
+}
+
 // TestOldStartUpsAreNotShown expects that a completed start-up disappears from the board after the duration "since".
 func TestOldStartUpsAreNotShown(t *testing.T) {
 	b := NewBoard(10*time.Minute, Layout{})

@@ -71,6 +71,11 @@ func (b *Board) compare(x, y row, now time.Time) int {
 	switch b.layout.SortBy {
 	case "duration":
 		return cmp.Compare(y.age(now), x.age(now))
+	case "for":
+		if !x.starting() {
+			return 0 // the table of completed start-ups has no column FOR
+		}
+		return cmp.Compare(y.grown(y.inPhase, now), x.grown(x.inPhase, now))
 	case "phase":
 		return cmp.Or(cmp.Compare(x.phase, y.phase), cmp.Compare(y.grown(y.inPhase, now), x.grown(x.inPhase, now)))
 	case "cause":
@@ -124,12 +129,20 @@ func (b *Board) headline(starting, over int) string {
 		crowded = crowded || a.crowded
 	}
 	if pulls > 0 {
-		text += fmt.Sprintf(", %d pulls in progress", pulls)
+		text += fmt.Sprintf(", %d %s in progress", pulls, plural(pulls, "pull"))
 	}
 	if crowded {
 		text += fmt.Sprintf("; more than %d are starting, not all are shown", maxStarting)
 	}
 	return text
+}
+
+// plural returns the plural of a word, unless the number is 1.
+func plural(number int, word string) string {
+	if number == 1 {
+		return word
+	}
+	return word + "s"
 }
 
 // pullsOf counts the pulls of an agent.
@@ -242,18 +255,9 @@ func (r row) where(pulls map[string]map[puller]string, now time.Time) string {
 	if !r.lostAt.IsZero() {
 		parts = append(parts, "as of "+render.LengthText(now.Sub(r.lostAt))+" ago")
 	}
-	if r.container != "" {
-		container := r.container
-		if r.attempt > 0 {
-			container += fmt.Sprintf(" #%d", r.attempt+1)
-		}
-		parts = append(parts, container)
-	}
-	if progress, ok := pulls[r.node][puller{r.namespace, r.name, r.container}]; ok {
-		parts = append(parts, progress)
-	}
-	if r.reason != "" {
-		parts = append(parts, r.reason)
+	progress := pulls[r.node][puller{r.namespace, r.name, r.container}]
+	if where := render.WhereText(r.container, r.attempt, progress, r.reason); where != "" {
+		parts = append(parts, where)
 	}
 	return cmp.Or(strings.Join(parts, ", "), "-")
 }

@@ -1,0 +1,112 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/podlapse/podlapse/internal/render"
+	"github.com/podlapse/podlapse/internal/terminal"
+	"github.com/podlapse/podlapse/pkg/api"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// topRow is a row of the command top with -w: a start-up, and the progress of the pull that the start-up waits for.
+type topRow struct {
+	api.Record
+	progress string // empty without a pull in progress
+}
+
+// starting reports whether the start-up is in progress.
+func (r topRow) starting() bool { return r.State == timeline.StateStarting }
+
+// open returns the current phase. The current phase of a completed start-up is empty.
+func (r topRow) open() api.PhaseRecord {
+	phase, _ := render.OpenPhase(r.Record)
+	return phase
+}
+
+// topOrders returns the values of --sort-by for the command top.
+func topOrders() []order[api.Record] {
+	longestInPhase := order[api.Record]{"for", bySize(func(r api.Record) api.Seconds {
+		phase, _ := render.OpenPhase(r)
+		return phase.Length
+	})}
+	return slices.Insert(startUpOrders(), 1, longestInPhase)
+}
+
+// topRows returns the view of the command top with -w. The columns are the columns of both tables of top, because one
+// list contains the start-ups in progress and the completed start-ups.
+func topRows(nodes bool, now func() time.Time) view[topRow] {
+	list := startUps(nodes, "", now)
+	// The function "only" replaces the cells of the other start-ups with "-".
+	only := func(starting bool, cell func(topRow) string) func(topRow) string {
+		return func(r topRow) string {
+			if r.starting() != starting {
+				return "-"
+			}
+			return cmp.Or(cell(r), "-")
+		}
+	}
+	total := func(r topRow) string { return render.LengthText(r.Total.Duration()) }
+	causeStyle := func(r topRow) terminal.Style { return render.CauseStyle(r.open().Cause) }
+	columns := []column[topRow]{
+		{title: "NODE", shorten: terminal.Clip, cell: func(r topRow) string { return nodeOf(r.Record) }},
+		{title: "POD", shorten: terminal.ClipStart, cell: func(r topRow) string { return podOf(r.Record) }},
+		{title: "STATE", cell: func(r topRow) string { return stateText(r.Record) },
+			style: func(r topRow) terminal.Style { return stateStyle(r.Record) }},
+		{title: "AGE", right: true, cell: only(true, total)},
+		{title: "PHASE", shorten: terminal.Clip, style: causeStyle,
+			cell: only(true, func(r topRow) string { return terminal.Clean(string(r.open().Phase)) })},
+		{title: "FOR", right: true,
+			cell: only(true, func(r topRow) string { return render.LengthText(r.open().Length.Duration()) })},
+		{title: "CAUSE", shorten: terminal.Clip, style: causeStyle,
+			cell: only(true, func(r topRow) string { return terminal.Clean(string(r.open().Cause)) })},
+		{title: "WHERE", shorten: terminal.Clip, cell: only(true, func(r topRow) string {
+			return render.WhereText(r.open().Container, r.open().Attempt, r.progress, terminal.Clean(r.Reason))
+		})},
+		{title: "TOOK", right: true, cell: only(false, total)},
+		{title: "VERDICT", shorten: terminal.Clip,
+			cell: only(false, func(r topRow) string { return terminal.Clean(r.Verdict) })},
+		{title: "ACCURACY", wide: true, right: true,
+			cell: func(r topRow) string { return render.AccuracyText(r.TotalError.Duration()) }},
+		{title: "OWNER", wide: true, shorten: terminal.Clip, cell: func(r topRow) string { return ownerOf(r.Record) }},
+	}
+	if !nodes {
+		columns = columns[1:]
+	}
+	v := view[topRow]{
+		columns: columns,
+		id:      func(r topRow) string { return list.id(r.Record) },
+		state:   func(r topRow) string { return list.state(r.Record) },
+	}
+	for _, o := range topOrders() {
+		v.orders = append(v.orders, order[topRow]{o.name,
+			func(x, y topRow) int { return o.compare(x.Record, y.Record) }})
+	}
+	return v
+}
+
+// The method "topRows" queries the agents for start-ups and pulls in progress.
+func (a agentQuery) topRows(ctx context.Context, c topConfig) ([]topRow, []error, error) {
+	answers, failed, err := ofAgents(ctx, a, c.snapshotOf(a.Now()))
+	if err != nil {
+		return nil, nil, err
+	}
+	var rows []topRow
+	for _, answer := range answers {
+		type puller struct{ namespace, pod, container string }
+		progress := map[puller]string{}
+		for _, p := range answer.Value.pulls {
+			progress[puller{p.Namespace, p.Pod, p.Container}] = render.LivePullFromText(p)
+		}
+		for _, record := range answer.Value.records {
+			row := topRow{Record: record}
+			row.progress = progress[puller{record.Namespace, record.Name, row.open().Container}]
+			rows = append(rows, row)
+		}
+	}
+	rows, failed = cutList(rows, failed)
+	return rows, failed, nil
+}
