@@ -51,17 +51,12 @@ func commitOf(settings []debug.BuildSetting) string {
 }
 
 func runVersion(_ context.Context, call cli.Call) int {
-	// the kubectl plugin is the same program, so the plugin prints the same name
-	call.Program.Name = cli.AgentProgram
-	if len(call.Args) == 1 && call.Args[0] == "--help" {
-		fmt.Fprintf(call.Stdout, "Usage: %s version\n", call.Program.Name)
-		return cli.ExitOK
-	}
-	if len(call.Args) > 0 {
-		return call.FailUsage(fmt.Errorf("unexpected argument %q: remove the argument", call.Args[0]))
+	if _, code, ok := call.Parse(nil, call.Command, 0); !ok {
+		return code
 	}
 	build := thisBuild()
-	fmt.Fprintf(call.Stdout, "%s %s (revision %s, %s)\n", call.Program.Name, build.version, build.revision,
+	// the kubectl plugin is the same program, so both print the same name
+	fmt.Fprintf(call.Stdout, "%s %s (revision %s, %s)\n", cli.AgentProgram, build.version, build.revision,
 		build.goVersion)
 	return cli.ExitOK
 }
