@@ -121,8 +121,8 @@ func TestChooseAgents(t *testing.T) {
 	if strings.Contains(got.stderr, "secret") {
 		t.Errorf("prints the password: %s", got.stderr)
 	}
-	runs(t, PluginProgram, config, "top", "--since=forever").must(t, ExitUsage, "", "must be at most 168h")
-	runs(t, PluginProgram, config, "top", "--since=60", "--timeout=1").must(t, ExitUsage, "", "unit s, m or h")
+	runs(t, PluginProgram, config, "top", "--since=forever").must(t, ExitUsage, "", "must be at most 7d")
+	runs(t, PluginProgram, config, "top", "--since=60", "--timeout=1").must(t, ExitUsage, "", "unit s, m, h or d")
 	runs(t, PluginProgram, config, "pulls", "--timeout=0s", "-o", "xml", "--color=red").
 		must(t, ExitUsage, "", "3 problems")
 	runs(t, PluginProgram, config, "none").must(t, ExitUsage, "", `unknown command "none"`)

@@ -31,8 +31,8 @@ func (c *topConfig) table() flags.Table {
 			"print one table and exit. Without a terminal, top always prints one table"),
 		{
 			Name: "since", Value: "DURATION", Default: "10m",
-			Help: "also show start-ups that completed in the past DURATION, at most 168h",
-			Set:  flags.Duration(&c.since, maxSince, "at most 168h, for example 10m"),
+			Help: "also show start-ups that completed in the past DURATION, at most 7d. Units: s, m, h, d",
+			Set:  flags.Duration(&c.since, maxSince, "at most 7d, for example 10m or 2d"),
 		},
 	}, c.podTable(), c.listOutput.table(orderNames(topOrders())), c.target.table())
 }

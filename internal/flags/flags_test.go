@@ -116,3 +116,22 @@ func TestDuration(t *testing.T) {
 		}
 	}
 }
+
+// TestDurationInDays checks that a flag with a limit of at least a day accepts days, but only whole days.
+func TestDurationInDays(t *testing.T) {
+	var got time.Duration
+	set := Duration(&got, 7*24*time.Hour, "at most 7d")
+	for value, want := range map[string]time.Duration{"1d": 24 * time.Hour, "7d": 7 * 24 * time.Hour,
+		"36h": 36 * time.Hour} {
+		if err := set(value); err != nil || got != want {
+			t.Errorf("%s: %s, %v", value, got, err)
+		}
+	}
+	for _, value := range []string{"8d", "0d", "-1d", "1.5d", "1d12h", "d", "99999999999999999999d"} {
+		want := fmt.Sprintf("invalid duration %q: must be a number with the unit s, m, h or d, and must be at most 7d",
+			value)
+		if err := set(value); err == nil || err.Error() != want {
+			t.Errorf("%q: %v, want %s", value, err, want)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package flags
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -53,13 +54,23 @@ func switchValue(value string) (set, ok bool) {
 }
 
 // Duration returns a function for Flag.Set that accepts a duration above zero, up to the argument "most", and stores
-// the duration in the argument "target". The error contains the argument "valid", which states the limit and an
-// example.
+// the duration in the argument "target". If "most" is at least a day, the duration can also be a number of days, such
+// as 2d. The error contains the argument "valid", which states the limit and an example.
 func Duration(target *time.Duration, most time.Duration, valid string) func(string) error {
+	const day = 24 * time.Hour
+	units := "s, m or h"
+	if most >= day {
+		units = "s, m, h or d"
+	}
 	return func(value string) error {
 		duration, err := time.ParseDuration(value)
+		if days, ok := strings.CutSuffix(value, "d"); ok && most >= day {
+			var number uint64
+			number, err = strconv.ParseUint(days, 10, 16)
+			duration = time.Duration(number) * day
+		}
 		if err != nil || duration <= 0 || duration > most {
-			return fmt.Errorf("invalid duration %q: must be a number with the unit s, m or h, and must be %s", value,
+			return fmt.Errorf("invalid duration %q: must be a number with the unit %s, and must be %s", value, units,
 				valid)
 		}
 		*target = duration
