@@ -29,12 +29,14 @@ type order[T any] struct {
 
 // view describes how a command prints a list of items. The functions for cells must return clean text.
 type view[T any] struct {
-	columns  []column[T]
-	orders   []order[T]
-	resource func(T) string // name of the item in the form TYPE/NAME, for -o name
-	object   func(T) any    // data of the item, for -o json and -o yaml
-	whole    func([]T) any  // data of all items in one object, for -o json and -o yaml without -w
-	empty    string         // text instead of an empty table
+	columns []column[T]
+	orders  []order[T]
+	// resource returns the resource of the item in the form TYPE/NAME, for -o name. For an item without a resource, the
+	// name is empty.
+	resource func(T) (namespace, name string)
+	object   func(T) any   // data of the item, for -o json and -o yaml
+	whole    func([]T) any // data of all items in one object, for -o json and -o yaml without -w
+	empty    string        // text instead of an empty table
 	// With -w, the command prints a row again if the state of the row's item has changed. To compare the results of two
 	// queries, the command identifies each item by the function "id". The result of the function "state" must not
 	// contain durations that grow with time, because the command would then print every row after each query.
@@ -79,13 +81,16 @@ func (v view[T]) text(items []T, o listOutput, page terminal.Page) (string, erro
 	return v.table(items, o, page, !o.noHeaders), nil
 }
 
+// names lists the resources of the items. Two resources can have the same name in different namespaces, as in kubectl.
 func (v view[T]) names(items []T) string {
 	var out strings.Builder
-	last := ""
+	type key struct{ namespace, name string }
+	printed := map[key]bool{}
 	for _, item := range items {
-		if name := terminal.Clean(v.resource(item)); name != last {
-			out.WriteString(name + "\n")
-			last = name
+		namespace, name := v.resource(item)
+		if k := (key{namespace, name}); name != "" && !printed[k] {
+			printed[k] = true
+			out.WriteString(terminal.Clean(name) + "\n")
 		}
 	}
 	return out.String()

@@ -151,7 +151,7 @@ func nodesView() view[listedNode] {
 			},
 		},
 		orders: nodeOrders(), empty: "no nodes",
-		resource: func(n listedNode) string { return "node/" + n.node.Node },
+		resource: func(n listedNode) (namespace, name string) { return "", "node/" + n.node.Node },
 		object:   func(n listedNode) any { return n.item() },
 		whole: func(nodes []listedNode) any {
 			items := []nodeItem{}

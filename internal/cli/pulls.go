@@ -137,9 +137,11 @@ func pulls(nodes bool) view[listedPull] {
 	}
 	return view[listedPull]{
 		columns: columns, orders: pullOrders(), empty: "no pulls in progress, and no completed pulls",
-		resource: func(p listedPull) string {
-			_, name := p.names()
-			return "pod/" + cmp.Or(name, "-")
+		resource: func(p listedPull) (namespace, name string) {
+			if namespace, name = p.names(); name != "" { // no pod of the node requested the pull
+				name = "pod/" + name
+			}
+			return namespace, name
 		},
 		object: func(p listedPull) any {
 			if p.live != nil {

@@ -34,3 +34,18 @@ func TestAgeOfPullIsNeitherQueueNorPull(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got.stdout, strings.Join(want, "\n"))
 	}
 }
+
+// TestNamesAreUnique has pulls of two containers of a pod, mixed with the pull of a pod that has the same name in
+// another namespace, and a pull for no pod. -o name must print each pod once.
+func TestNamesAreUnique(t *testing.T) {
+	pull := func(namespace, pod, container string) api.LivePullRecord {
+		return api.LivePullRecord{Namespace: namespace, Pod: pod, Container: container, Image: "a/b",
+			Outcome: imagepull.OutcomePulling}
+	}
+	agent := &fakeAgent{node: "worker-1", pulls: api.PullList{Items: []api.LivePullRecord{pull("shop", "web-0", "app"),
+		pull("bank", "web-0", "app"), pull("", "", ""), pull("shop", "web-1", "app"), pull("shop", "web-0", "proxy")}}}
+	got := atNoon(t, clusterOf(t, []*fakeAgent{agent}), "pulls", "-o", "name")
+	if want := "pod/web-0\npod/web-0\npod/web-1\n"; got.stdout != want {
+		t.Errorf("got %q, want %q: %s", got.stdout, want, got.stderr)
+	}
+}

@@ -115,7 +115,7 @@ func registriesView() view[factor.Registry] {
 			{title: "NOTE", shorten: terminal.Clip, cell: func(r registry) string { return terminal.Clean(r.Why) }},
 		},
 		orders: registryOrders(), empty: "no pulls in the past hour",
-		resource: func(r registry) string { return "registry/" + r.Registry },
+		resource: func(r registry) (namespace, name string) { return "", "registry/" + r.Registry },
 		object:   func(r registry) any { return registryItemOf(r) },
 		whole: func(registries []registry) any {
 			items := []registryItem{}

@@ -53,7 +53,7 @@ func startUps(nodes bool, empty string, now func() time.Time) view[api.Record] {
 	}
 	return view[api.Record]{
 		columns: columns, orders: startUpOrders(), empty: empty,
-		resource: func(r api.Record) string { return "pod/" + r.Name },
+		resource: func(r api.Record) (namespace, name string) { return r.Namespace, "pod/" + r.Name },
 		object:   func(r api.Record) any { return r },
 		whole: func(records []api.Record) any {
 			return api.PodList{Items: append([]api.Record{}, records...)}
