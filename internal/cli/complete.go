@@ -90,6 +90,9 @@ func typed(cmd *cobra.Command) []string {
 
 func addFlags(cmd *cobra.Command, newTable func() flags.Table, call Call) {
 	for _, f := range newTable() {
+		if f.Hidden {
+			continue
+		}
 		long, short := f.Name, f.Alias
 		if len(long) < len(short) {
 			long, short = short, long

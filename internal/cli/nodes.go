@@ -25,7 +25,7 @@ type nodesConfig struct {
 }
 
 func (c *nodesConfig) table() flags.Table {
-	return slices.Concat(flags.Table{c.noNamespaces()}, c.listOutput.table(orderNames(nodeOrders())), c.target.table())
+	return slices.Concat(c.noNamespaces("nodes"), c.listOutput.table(orderNames(nodeOrders())), c.target.table())
 }
 
 func (c *nodesConfig) check() error { return errors.Join(c.target.check(), c.listOutput.check()) }

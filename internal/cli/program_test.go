@@ -50,6 +50,25 @@ func TestNodeArguments(t *testing.T) {
 	atNoon(t, server, "nodes", "node/").must(t, ExitUsage, "", "must be the name of one node")
 	atNoon(t, server, "nodes", "worker-1", "worker-2").must(t, ExitUsage, "", "must be the name of one node")
 	atNoon(t, server, "nodes", "worker-1", "--node=worker-2").must(t, ExitUsage, "", "remove one of them")
-	atNoon(t, server, "nodes", "worker-9").must(t, ExitUnreachable, "", `on node "worker-9": check the name`)
+	atNoon(t, server, "nodes", "worker-9").must(t, ExitUnreachable, "", `no agent found on node "worker-9": `)
 	atNoon(t, server, "registries", "-A").must(t, ExitOK, "quay.example", "")
+}
+
+// TestRowsWithoutNamespace expects one error, and not the error of an unknown flag and of an unexpected argument.
+func TestRowsWithoutNamespace(t *testing.T) {
+	server := clusterOf(t, shop())
+	for _, command := range []string{"nodes", "registries"} {
+		for _, flag := range []string{"-n shop", "--namespace=shop"} {
+			name, _, _ := strings.Cut(strings.ReplaceAll(flag, "=", " "), " ")
+			want := "kubectl podlapse " + command + ": " + name + ": " + command +
+				" do not belong to a namespace: remove this flag\n"
+			got := atNoon(t, server, append([]string{command}, strings.Fields(flag)...)...)
+			if got.code != ExitUsage || !strings.HasPrefix(got.stderr, want) {
+				t.Errorf("%s %s: exit %d, %q, want %q", command, flag, got.code, got.stderr, want)
+			}
+		}
+		if help := atNoon(t, server, command, "--help"); strings.Contains(help.stdout, "--namespace") {
+			t.Errorf("the help lists a flag that is always an error:\n%s", help.stdout)
+		}
+	}
 }

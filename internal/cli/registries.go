@@ -25,7 +25,7 @@ type registriesConfig struct {
 }
 
 func (c *registriesConfig) table() flags.Table {
-	return slices.Concat(flags.Table{c.noNamespaces()}, c.listOutput.table(orderNames(registryOrders())),
+	return slices.Concat(c.noNamespaces("registries"), c.listOutput.table(orderNames(registryOrders())),
 		c.target.table())
 }
 

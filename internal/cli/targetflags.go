@@ -103,11 +103,20 @@ func (t *target) podTable() flags.Table {
 	}
 }
 
-// noNamespaces returns the flag -A of a command whose rows have no namespace. kubectl also accepts -A for resources
-// without a namespace.
-func (t *target) noNamespaces() flags.Flag {
-	return flags.Switch("all-namespaces", "", &t.allNamespaces,
-		"no effect: the rows always include the pods of all namespaces").As("A")
+// noNamespaces returns the namespace flags of a command whose rows have no namespace. kubectl also accepts -A for
+// resources without a namespace. The flag -n is an error, because the command cannot limit its rows to a namespace. The
+// argument "rows" contains the plural of the rows' resource.
+func (t *target) noNamespaces(rows string) flags.Table {
+	return flags.Table{
+		flags.Switch("all-namespaces", "", &t.allNamespaces,
+			"no effect: the rows always include the pods of all namespaces").As("A"),
+		{Name: "namespace", Alias: "n", Hidden: true, Set: func(value string) error {
+			if value != "" {
+				return fmt.Errorf("%s do not belong to a namespace: remove this flag", rows)
+			}
+			return nil
+		}},
+	}
 }
 
 // setSelector validates and stores a label selector. With this early validation, the user sees an error before the

@@ -20,6 +20,7 @@ type Flag struct {
 	Default  string
 	Help     string
 	Required bool
+	Hidden   bool // the help and the completion omit the flag
 	Switch   bool // the value is "on" or "off", and a flag without a value means "on" (see the function Switch)
 	// Many is true if a user can give the flag several times. The function Set then receives all values, one per
 	// line.
@@ -196,6 +197,9 @@ func list(problems []error) error {
 func (t Table) PrintHelp(out io.Writer, program, usage string) {
 	fmt.Fprintf(out, "Usage: %s %s\n", program, usage)
 	for _, f := range t {
+		if f.Hidden {
+			continue
+		}
 		names := withDashes(f.Name)
 		if f.Alias != "" {
 			names += ", " + withDashes(f.Alias)
