@@ -24,6 +24,14 @@ const defaultPort = 9717
 // ErrNoAgent means that the search found no pod of an agent.
 var ErrNoAgent = errors.New("no agent found")
 
+// ErrNoAgentOnNode is ErrNoAgent for a search on one node.
+var ErrNoAgentOnNode = fmt.Errorf("%w on node", ErrNoAgent)
+
+// NoAgentOn returns the error that a node has no agent in a namespace. The error is ErrNoAgentOnNode.
+func NoAgentOn(node, namespace string) error {
+	return fmt.Errorf("%w %q: no pod of podlapse runs on this node in namespace %s", ErrNoAgentOnNode, node, namespace)
+}
+
 // Agent is an agent that the method Agents found in a cluster, or an agent whose address the user gave.
 type Agent struct {
 	client.Client
@@ -101,6 +109,7 @@ type container struct {
 
 // Agents returns one agent for each node, sorted by the nodes' names. If the argument "node" is not empty, the result
 // contains only the agent of this node. If the result would be empty, the error is ErrNoAgent.
+// If the argument "node" is not empty, this error is also ErrNoAgentOnNode.
 func (c *Cluster) Agents(ctx context.Context, node string) ([]Agent, error) {
 	query := firstPage()
 	query.Set("labelSelector", labels)
@@ -132,8 +141,7 @@ func (c *Cluster) Agents(ctx context.Context, node string) ([]Agent, error) {
 	}
 	if len(best) == 0 {
 		if node != "" {
-			return nil, fmt.Errorf("%w on node %q: no pod of podlapse runs on this node in namespace %s",
-				ErrNoAgent, node, c.namespace)
+			return nil, NoAgentOn(node, c.namespace)
 		}
 		return nil, fmt.Errorf("%w: no pod in namespace %s with the labels %s", ErrNoAgent, c.namespace, labels)
 	}

@@ -111,7 +111,7 @@ func (a agentQuery) nodes(ctx context.Context) ([]listedNode, []error, error) {
 				return nil, nil, err
 			}
 		}
-		return nil, nil, fmt.Errorf("%w on node %q: check the name", agents.ErrNoAgent, a.target.node)
+		return nil, nil, agents.NoAgentOn(a.target.node, a.target.agentNamespace)
 	}
 	results := map[string]factor.Node{}
 	for _, result := range fleet.Nodes() {

@@ -72,3 +72,18 @@ func TestRowsWithoutNamespace(t *testing.T) {
 		}
 	}
 }
+
+// TestUnknownNode expects the same error and the same remedy from all commands that accept the name of a node.
+func TestUnknownNode(t *testing.T) {
+	server := clusterOf(t, shop())
+	for _, args := range []string{"nodes nope", "page nope", "explain node/nope", "top --node=nope"} {
+		words := strings.Fields(args)
+		want := "kubectl podlapse " + words[0] + `: no agent found on node "nope": no pod of podlapse runs on this ` +
+			"node in namespace podlapse\nCheck the name: kubectl get nodes. If the node exists, check that an agent " +
+			"runs on it: kubectl -n podlapse get pods -o wide. If the agents are in another namespace, set " +
+			"--agent-namespace\n"
+		if got := atNoon(t, server, words...); got.code != ExitUnreachable || got.stderr != want {
+			t.Errorf("%s: exit %d, %q, want %q", args, got.code, got.stderr, want)
+		}
+	}
+}

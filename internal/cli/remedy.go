@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/podlapse/podlapse/internal/agents"
 	"github.com/podlapse/podlapse/pkg/client"
@@ -17,6 +18,10 @@ func (r agentAccess) withRemedy(err error) error {
 	var unreached *agents.Unreached
 	namespace := r.target.agentNamespace
 	switch {
+	case toKubelet(err):
+		return fmt.Errorf("%w\nThe API server cannot connect to the kubelet of the agent's node. So kubectl logs, "+
+			"exec and port-forward also fail for pods of this node. Repair this connection, or set --server to an "+
+			"address at which you can reach the agent without the API server", err)
 	case errors.As(err, &unreached):
 		return unreachedRemedy(err, unreached, namespace)
 	case errors.As(err, &refused) && refused.Kubernetes:
@@ -36,6 +41,10 @@ func (r agentAccess) withRemedy(err error) error {
 		return fmt.Errorf("%w: set --token-file", err)
 	case refused != nil && refused.Requests == client.WantsPassword:
 		return fmt.Errorf("%w: use --server=%s://USER:PASSWORD@%s", err, r.target.server.Scheme, r.target.server.Host)
+	case errors.Is(err, agents.ErrNoAgentOnNode):
+		return fmt.Errorf("%w\nCheck the name: kubectl get nodes. If the node exists, check that an agent runs on it: "+
+			"kubectl -n %s get pods -o wide. If the agents are in another namespace, set --agent-namespace", err,
+			namespace)
 	case errors.Is(err, agents.ErrNoAgent):
 		return fmt.Errorf("%w\nCheck that the DaemonSet runs: kubectl -n %s get pods -o wide. If the agents are in "+
 			"another namespace, set --agent-namespace", err, namespace)
@@ -44,6 +53,17 @@ func (r agentAccess) withRemedy(err error) error {
 		return err
 	}
 	return r.serverRemedy(err)
+}
+
+// toKubelet reports whether a port-forward failed because the API server cannot connect to the kubelet. The API server
+// begins the reason with fixed words: see the function "dial" in k8s.io/apimachinery/pkg/util/proxy.
+func toKubelet(err error) bool {
+	var unreached *agents.Unreached
+	if errors.As(err, &unreached) {
+		err = unreached.Forward
+	}
+	var refused *client.Refusal
+	return errors.As(err, &refused) && refused.Kubernetes && strings.Contains(refused.Reason, "error dialing backend")
 }
 
 // serverRemedy adds a remedy to the error of a query to the agent in --server. The address in the remedy contains no

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"errors"
+	"fmt"
 	"io"
 	"log"
 	"net/http"
@@ -8,7 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/podlapse/podlapse/internal/agents"
 	"github.com/podlapse/podlapse/internal/agents/agentstest"
+	"github.com/podlapse/podlapse/pkg/client"
 )
 
 // TestErrorsNameTheRemedy expects the failure, its reason and a remedy in each error.
@@ -83,5 +87,32 @@ func TestKnownPodsArePrinted(t *testing.T) {
 	if got.code != ExitUnreachable || !strings.Contains(got.stdout, "cart-a") ||
 		strings.Contains(got.stderr, "no agent knows") {
 		t.Errorf("exit %d\n%s%s", got.code, got.stdout, got.stderr)
+	}
+}
+
+// TestUnreachableKubelet has an API server that cannot resolve the name of the agent's node. The remedy must not be a
+// port-forward, because the API server also needs the kubelet for port-forwards.
+func TestUnreachableKubelet(t *testing.T) {
+	refused := func(reason string) error {
+		return fmt.Errorf("port-forward to pod podlapse/agent-x: %w",
+			&client.Refusal{Status: http.StatusInternalServerError, Kubernetes: true, Reason: reason})
+	}
+	proxy := &client.Refusal{Status: http.StatusForbidden, Reason: "over loopback only"}
+	const unknown = "error dialing backend: dial tcp: lookup node-1: no such host"
+	access := agentAccess{target: target{agentNamespace: "podlapse"}, cluster: &agents.Cluster{}}
+	for name, test := range map[string]struct {
+		err        error
+		want, hide string
+	}{
+		"lists":         {&agents.Unreached{Proxy: proxy, Forward: refused(unknown)}, "set --server", "POD 9717"},
+		"page":          {refused(unknown), "set --server", "is overloaded"},
+		"another error": {&agents.Unreached{Proxy: proxy, Forward: refused("x")}, "POD 9717", "the kubelet"},
+		"the proxy": {&agents.Unreached{Proxy: refused(unknown), Forward: errors.New("x")}, "POD 9717",
+			"cannot connect to the kubelet"},
+	} {
+		text := access.withRemedy(test.err).Error()
+		if !strings.Contains(text, test.want) || strings.Contains(text, test.hide) {
+			t.Errorf("%s: want %q without %q, got %s", name, test.want, test.hide, text)
+		}
 	}
 }
