@@ -108,3 +108,21 @@ func TestCheckAgent(t *testing.T) {
 		t.Errorf("got %s, %v", path, err)
 	}
 }
+
+// TestHostsFileHasName checks which hosts files need no further line for the node.
+func TestHostsFileHasName(t *testing.T) {
+	for hosts, want := range map[string]bool{
+		"":                                 false,
+		"127.0.0.1 localhost\n":            false,
+		"127.0.0.1 localhost node-10\n":    false,
+		"#127.0.0.1 node-1\n":              false,
+		"127.0.0.1 localhost # node-1\n":   false,
+		"node-1 other":                     false,
+		"127.0.0.1 node-1":                 true,
+		"::1 a\n127.0.0.1\tb node-1 # lab": true,
+	} {
+		if got := hasName(hosts, "node-1"); got != want {
+			t.Errorf("%q: %t, want %t", hosts, got, want)
+		}
+	}
+}

@@ -4,7 +4,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"text/tabwriter"
 
@@ -128,6 +131,10 @@ func (n Node) Addresses(out io.Writer) {
 	if n.Programs.Tools != "" {
 		fmt.Fprintf(table, "kubectl\t%s\n", n.Programs.Tool("kubectl"))
 	}
+	if hosts, err := os.ReadFile("/etc/hosts"); err != nil || !hasName(string(hosts), layout.NodeName) {
+		fmt.Fprintf(table, "hosts file\techo '%s %s' >>/etc/hosts   # required for kubectl logs, exec and "+
+			"port-forward, and for kubectl podlapse without --server\n", layout.Loopback, layout.NodeName)
+	}
 	fmt.Fprintf(table, "CRI\tunix://%s\n", n.ContainerdSocket())
 	fmt.Fprintf(table, "images\t%s\n", layout.Address(layout.RegistryPort))
 	if n.Agent() != "" {
@@ -140,6 +147,19 @@ func (n Node) Addresses(out io.Writer) {
 		fmt.Fprintf(table, "Prometheus\thttp://%s\n", layout.Address(layout.PrometheusPort))
 	}
 	fmt.Fprintf(table, "logs\t%s\n", n.Logs())
+}
+
+// hasName reports whether the content of a hosts file assigns an address to a name. The API server connects to the
+// kubelet by the node's name, because the kubelet listens only on loopback and does not accept a loopback address as
+// the address of its node. The lab does not change the hosts file, because the file belongs to the machine.
+func hasName(hosts, name string) bool {
+	for line := range strings.Lines(hosts) {
+		entry, _, _ := strings.Cut(line, "#")
+		if fields := strings.Fields(entry); len(fields) > 1 && slices.Contains(fields[1:], name) {
+			return true
+		}
+	}
+	return false
 }
 
 // whereRecordsAre returns the path of the file with the agent's records. If the agent runs in a container, the file
