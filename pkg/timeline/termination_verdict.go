@@ -52,15 +52,14 @@ func terminationSpanText(s Span) string {
 		}
 		return terminationTexts[phase]
 	}
-	if s.Phase != PhaseUnattributed || len(s.MergedWith) == 0 {
+	if s.Phase != PhaseUnattributed {
 		return one(s.Phase)
 	}
 	may := make([]string, 0, len(s.MergedWith))
 	for _, phase := range s.MergedWith {
 		may = append(may, one(phase))
 	}
-	last := len(may) - 1
-	return fmt.Sprintf("unattributed (%s or %s)", strings.Join(may[:last], ", "), may[last])
+	return unattributedText(may)
 }
 
 // badStop describes the container that stopped last, if that container did not stop as requested.

@@ -109,7 +109,7 @@ func (t Timeline) outcome() string {
 // taken the time.
 func (t Timeline) describe(spans []Span) string {
 	first := spans[0]
-	if first.Phase != PhaseUnattributed || len(first.MergedWith) == 0 {
+	if first.Phase != PhaseUnattributed {
 		text := t.describePhase(first.Phase, spans)
 		if first.Phase == PhasePull {
 			text += t.rateOf(spans) + t.concurrencyOf(spans) + t.lazilyOf(spans)
@@ -120,8 +120,20 @@ func (t Timeline) describe(spans []Span) string {
 	for _, phase := range first.MergedWith {
 		may = append(may, t.describePhase(phase, spans))
 	}
-	last := len(may) - 1
-	return fmt.Sprintf("unattributed (%s or %s)", strings.Join(may[:last], ", "), may[last])
+	return unattributedText(may)
+}
+
+// unattributedText describes a part without a known cause. The argument contains the texts of all phases that can have
+// taken the time.
+func unattributedText(may []string) string {
+	switch last := len(may) - 1; last {
+	case -1:
+		return "unattributed"
+	case 0:
+		return fmt.Sprintf("unattributed (possibly %s)", may[0])
+	default:
+		return fmt.Sprintf("unattributed (%s or %s)", strings.Join(may[:last], ", "), may[last])
+	}
 }
 
 func (t Timeline) describePhase(phase Phase, spans []Span) string {

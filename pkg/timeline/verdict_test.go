@@ -144,3 +144,32 @@ func TestEveryPhaseHasVerdictText(t *testing.T) {
 		}
 	}
 }
+
+// TestVerdictOfUnattributedTime checks the texts for every number of candidates.
+func TestVerdictOfUnattributedTime(t *testing.T) {
+	span := Span{Phase: PhaseUnattributed, Container: "app", StartAt: base, EndAt: base.Add(5 * time.Second)}
+	for _, test := range []struct {
+		startUp, termination []Phase
+		want                 string
+		wantTermination      string
+	}{
+		{nil, nil, "unattributed", "unattributed"},
+		{[]Phase{PhaseStartupProbe}, []Phase{PhaseGrace}, "unattributed (possibly until app had started)",
+			"unattributed (possibly until app stopped)"},
+		{[]Phase{PhaseVolumes, PhaseNetwork}, []Phase{PhaseGrace, PhaseSandboxStop},
+			"unattributed (volumes or network)", "unattributed (until app stopped or stopping the sandbox)"},
+		{[]Phase{PhaseVolumes, PhaseNetwork, PhaseSandbox}, []Phase{PhaseGrace, PhaseKill, PhaseSandboxStop},
+			"unattributed (volumes, network or sandbox)",
+			"unattributed (until app stopped, killing app or stopping the sandbox)"},
+	} {
+		startUp := Timeline{State: StateReady, Total: 5 * time.Second, Phases: []Span{merged(span, test.startUp...)}}
+		if got, want := startUp.Verdict(), "5.0 s to ready: 5.0 s "+test.want+"; ±0.0 s"; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		end := Termination{Total: 5 * time.Second, GoneAt: base.Add(5 * time.Second),
+			Phases: []Span{merged(span, test.termination...)}}
+		if got, want := end.Verdict(), "gone after 5.0 s: 5.0 s "+test.wantTermination+"; ±0.0 s"; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
