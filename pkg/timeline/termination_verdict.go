@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 )
 
 // terminationTexts contains the text for each phase of a termination. The verb %s represents the name of the container.
@@ -17,7 +16,8 @@ var terminationTexts = map[Phase]string{
 }
 
 // Verdict returns one sentence about a termination. The sentence contains the total, the problem of the
-// container that stopped last, the longest phases, and the error of the total.
+// container that stopped last, the longest phases, and the error of the total. The sentence also contains the error of a
+// phase whose length is uncertain.
 func (t Termination) Verdict() string {
 	text := "gone after " + seconds(t.Total)
 	if t.GoneAt.IsZero() {
@@ -32,12 +32,11 @@ func (t Termination) Verdict() string {
 		named = append(named, bad.text)
 	}
 	parts := slices.DeleteFunc(slices.Clone(t.Phases), func(s Span) bool {
-		// A shorter phase would print as 0.0 s.
-		return s.Duration() < 50*time.Millisecond || bad.container != "" && s.Container == bad.container
+		return s.Duration() < leastNamed || bad.container != "" && s.Container == bad.container
 	})
 	slices.SortStableFunc(parts, func(a, b Span) int { return cmp.Compare(b.Duration(), a.Duration()) })
 	for _, s := range parts[:min(len(parts), verdictParts-len(named))] {
-		named = append(named, seconds(s.Duration())+" "+terminationSpanText(s))
+		named = append(named, partLength(s.Duration(), s.Error, t.TotalError)+" "+terminationSpanText(s))
 	}
 	if len(named) > 0 {
 		text += ": " + strings.Join(named, ", ")

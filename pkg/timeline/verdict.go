@@ -11,6 +11,9 @@ import (
 // verdictParts is the maximum number of parts that a verdict names.
 const verdictParts = 3
 
+// leastNamed is the shortest duration that a verdict names. A shorter duration would print as 0.0 s.
+const leastNamed = 50 * time.Millisecond
+
 // severalImages is the text for pulls of several images. The text contains the number of images and the registry.
 const severalImages = "pulling %d images from %s"
 
@@ -19,18 +22,21 @@ type part struct {
 	key      string // identifies the work; all phases with the same work have the same key
 	spans    []Span
 	length   time.Duration
-	pressure Pressure // sum of the pressures of the phases, each multiplied by the length of its phase
+	error    time.Duration // maximum of |length − truth|
+	pressure Pressure      // sum of the pressures of the phases, each multiplied by the length of its phase
 }
 
 // Verdict returns one sentence about a start-up. The sentence contains the total, the longest parts in
-// descending order, and the error of the total.
+// descending order, and the error of the total. The sentence also contains the error of a part whose length is
+// uncertain.
 func (t Timeline) Verdict() string {
 	parts := t.mergedParts()
 	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(b.length, a.length) })
 	var named []string
 	for _, p := range parts[:min(len(parts), verdictParts)] {
-		if p.length >= 50*time.Millisecond { // a shorter part would print as 0.0 s
-			named = append(named, seconds(p.length)+" "+t.describe(p.spans)+p.pressure.describe(p.length))
+		if p.length >= leastNamed {
+			length := partLength(p.length, p.error, t.TotalError)
+			named = append(named, length+" "+t.describe(p.spans)+p.pressure.describe(p.length))
 		}
 	}
 	text := t.outcome()
@@ -53,6 +59,7 @@ func (t Timeline) mergedParts() []part {
 		}
 		parts[i].spans = append(parts[i].spans, s)
 		parts[i].length += s.Duration()
+		parts[i].error += s.Error
 		parts[i].pressure.add(s)
 	}
 	return parts
@@ -170,6 +177,16 @@ func (t Timeline) describePlain(phase Phase, spans []Span) string {
 		return fmt.Sprintf(row.text, cmp.Or(container, "the last container"))
 	}
 	return row.text
+}
+
+// partLength returns the length of a part as text. If the part's error is greater than half of its length, the length is
+// uncertain, so the text contains the error. The verdict contains the total's error, so the text contains only errors
+// that are visibly greater than the total's error.
+func partLength(length, error, totalError time.Duration) string {
+	if 2*error <= length || error < totalError+leastNamed {
+		return seconds(length)
+	}
+	return seconds(length) + " ±" + seconds(error)
 }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }

@@ -173,3 +173,44 @@ func TestVerdictOfUnattributedTime(t *testing.T) {
 		}
 	}
 }
+
+// TestVerdictContainsErrorOfUncertainPart checks that a verdict contains the error of a part whose length is uncertain.
+func TestVerdictContainsErrorOfUncertainPart(t *testing.T) {
+	const s = time.Second
+	for _, test := range []struct {
+		length, error, total time.Duration
+		want                 string
+	}{
+		{5 * s, 0, 0, "5.0 s"},
+		{5 * s, 2500 * time.Millisecond, s, "5.0 s"},
+		{5 * s, 2600 * time.Millisecond, s, "5.0 s ±2.6 s"},
+		{5 * s, 5 * s, 400 * time.Millisecond, "5.0 s ±5.0 s"},
+		{5 * s, 5 * s, 5 * s, "5.0 s"}, // the total's error says the same
+		{5 * s, 5020 * time.Millisecond, 5 * s, "5.0 s"},
+		{60 * time.Millisecond, 40 * time.Millisecond, 0, "0.1 s"}, // the error would print as 0.0 s
+	} {
+		span := func(phase Phase, from, length, error time.Duration) Span {
+			return Span{Phase: phase, Container: "app", StartAt: base.Add(from), EndAt: base.Add(from + length),
+				Error: error}
+		}
+		startUp := Timeline{State: StateReady, Total: test.length, TotalError: test.total,
+			Phases: []Span{span(PhaseStartupProbe, 0, test.length, test.error)}}
+		want := seconds(test.length) + " to ready: " + test.want + " until app had started; ±" + seconds(test.total)
+		if got := startUp.Verdict(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		end := Termination{Total: test.length, TotalError: test.total, GoneAt: base.Add(test.length),
+			Phases: []Span{span(PhaseGrace, 0, test.length, test.error)}}
+		want = "gone after " + seconds(test.length) + ": " + test.want + " until app stopped; ±" + seconds(test.total)
+		if got := end.Verdict(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	// The error of a part is the sum of the errors of its phases.
+	two := Timeline{State: StateReady, Total: 4 * s, Phases: []Span{
+		{Phase: PhaseFailedRun, Container: "app", StartAt: base, EndAt: base.Add(s), Error: s},
+		{Phase: PhaseFailedRun, Container: "app", Attempt: 1, StartAt: base.Add(s), EndAt: base.Add(4 * s), Error: 2 * s}}}
+	if got, want := two.Verdict(), "4.0 s to ready: 4.0 s ±3.0 s in failed runs of app; ±0.0 s"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

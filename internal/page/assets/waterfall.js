@@ -168,7 +168,7 @@ function explain(about, chart) {
       facts: [span, ['busy', exact(about.seconds)], ['bytes', about.kind === 'download' ? bytes(about.pull.bytes) : ''], ['speed', about.kind === 'download' ? rate(about.pull.speed, 1) : '']] };
   }
   return { title: nameOf(about).replaceAll('_', ' ') + ', cause: ' + causeName(about.cause), words: about.merged.length > 0 ?
-    'The evidence cannot separate these phases: ' + [about.phase, ...about.merged].filter((n) => n !== 'unattributed').map(phaseName).join(', ') + '.' : phaseMeans(about.phase),
+    'The time can belong to these phases: ' + [about.phase, ...about.merged].filter((n) => n !== 'unattributed').map(phaseName).join(', ') + '.' : phaseMeans(about.phase),
   facts: [['image', about.loading ? 'its content might still be loading' : ''], span, ['took', exact(about.seconds) + ' ' + exactError(about.error) + ' · ' + percent(about.seconds, chart.total) + ' of the start-up' + (about.open ? ' so far' : '')],
     ['container', about.container], ['attempt', about.attempt > 0 ? String(about.attempt + 1) : ''], ['known from', about.sources.join(', ').replaceAll('_', ' ')],
     ['node waited', about.pressure ? ['cpu', 'io', 'memory'].map((resource) => percent(about.pressure[resource], 1) + ' for ' + resource).join(', ') : ''], ...pullFacts(about.pull)] };
