@@ -156,6 +156,23 @@ func TestVerdictNamesParallelPulls(t *testing.T) {
 	}
 }
 
+// TestVerdictOfReplicas checks two pods with the same image. On a node that pulls one image at a time, the second pod
+// waits until the pull of the first pod ends.
+func TestVerdictOfReplicas(t *testing.T) {
+	log := nodeLog(map[string]nodePull{"r.example/web:1": {0, 0.01, 12}})
+	tl := nodePull{1, 12, 12.1}.of("second")
+	tl.Pulls[0].Image = "r.example/web:1"
+	tl.State, tl.Total = StateReady, 12*time.Second
+	tl.Phases = []Span{{Phase: PhasePullQueue, Container: "app", StartAt: base.Add(time.Second),
+		EndAt: base.Add(12 * time.Second)}}
+	log.Complete(tl)
+	const want = "12.0 s to ready: 11.0 s waiting for an image that another pod was already pulling from r.example or " +
+		"its mirror; ±0.0 s"
+	if got := tl.Verdict(); got != want {
+		t.Errorf("verdict %q, want %q", got, want)
+	}
+}
+
 // TestRateExcludesEarlierContent checks that content from an earlier pull does not count for the rate of this
 // pull.
 func TestRateExcludesEarlierContent(t *testing.T) {

@@ -11,43 +11,61 @@ import (
 )
 
 // describeQueue describes the wait in the node's pull queue in the given spans. The text is empty if the evidence names
-// no other pull. If several pulls were ahead, the text does not blame a single pull for the whole wait.
+// no other pull. If several pulls were ahead, the text does not blame a single pull for the whole wait. If the other
+// pull was a pull of the same image, the text names the registry, because a parallel pull would wait for the same
+// download.
 func (t Timeline) describeQueue(spans []Span) string {
-	image, behind := t.blockerOf(spans)
+	by := t.blockerOf(spans)
 	ahead := t.aheadOf(spans)
 	var wait time.Duration
 	for _, s := range spans {
 		wait += s.Duration()
 	}
-	if image != "" && wait-behind < max(leastBlocked, wait/10) {
-		return "queued behind " + image + " on this node"
+	if by.image != "" && wait-by.waited < max(leastBlocked, wait/10) {
+		if by.same {
+			return "waiting for an image that another pod was already pulling from " + by.registry
+		}
+		return "queued behind " + by.image + " on this node"
 	}
 	text := ""
 	if ahead > 1 {
 		text = fmt.Sprintf("queued behind %d pulls on this node", ahead)
 	}
-	if image != "" {
-		text = cmp.Or(text, "queued on this node") + fmt.Sprintf(" (%s behind %s)", seconds(behind), image)
+	if by.image != "" {
+		what := by.image
+		if by.same {
+			what = "another pod's pull of the same image from " + by.registry
+		}
+		text = cmp.Or(text, "queued on this node") + fmt.Sprintf(" (%s behind %s)", seconds(by.waited), what)
 	}
 	return text
 }
 
-// For each waiting pull in the given spans, one image caused the longest delay. If this image is the same for all
-// waiting pulls, blockerOf returns the image and the sum of these delays. blockerOf returns an empty text if different
-// images delayed the waiting pulls, or if it is unknown which image delayed one of the waiting pulls.
-func (t Timeline) blockerOf(spans []Span) (image string, behind time.Duration) {
+// queueDelay describes the longest delay of each waiting pull in some spans.
+type queueDelay struct {
+	image    string        // the other pull's image; empty if it is unknown, or if several images caused the delays
+	waited   time.Duration // sum of the longest delays
+	same     bool          // every waiting pull was itself a pull of the image
+	registry string        // the source of the image, if "same" is true
+}
+
+// blockerOf returns the longest delays of the pulls in the given spans.
+func (t Timeline) blockerOf(spans []Span) queueDelay {
+	by := queueDelay{same: true}
 	for _, s := range spans {
 		if s.Duration() < leastBlocked {
 			continue
 		}
 		i := slices.IndexFunc(t.Pulls, s.belongsTo)
-		if i < 0 || t.Pulls[i].BlockedBy == nil || image != "" && t.Pulls[i].BlockedBy.Image != image {
-			return "", 0
+		if i < 0 || t.Pulls[i].BlockedBy == nil || by.image != "" && t.Pulls[i].BlockedBy.Image != by.image {
+			return queueDelay{}
 		}
-		image = t.Pulls[i].BlockedBy.Image
-		behind += t.Pulls[i].BlockedBy.Waited
+		by.image = t.Pulls[i].BlockedBy.Image
+		by.waited += t.Pulls[i].BlockedBy.Waited
+		by.same = by.same && normalized(by.image) == normalized(t.Pulls[i].Image)
+		by.registry = t.registryOf(s.Container)
 	}
-	return image, behind
+	return by
 }
 
 // aheadOf returns the number of pulls that were ahead in the node's queue. aheadOf returns 0 if more than one pull in

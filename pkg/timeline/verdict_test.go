@@ -107,23 +107,51 @@ func TestVerdict(t *testing.T) {
 }
 
 // TestVerdictOfWaitBehindPulls checks that the verdict does not blame one pull for a wait that the pull explains only
-// in part.
+// in part, and that the verdict names the registry if the other pull is of the same image.
 func TestVerdictOfWaitBehindPulls(t *testing.T) {
-	const wait = 17100 * time.Millisecond
-	for want, ahead := range map[string]int{
-		"queued behind 2 pulls on this node (8.3 s behind ghcr.io/a/b)": 2,
-		"queued on this node (8.3 s behind ghcr.io/a/b)":                1,
+	const wait, part = 17100 * time.Millisecond, 8300 * time.Millisecond
+	for _, test := range []struct {
+		image  string // of the other pull
+		waited time.Duration
+		ahead  int
+		want   string
+	}{
+		{"ghcr.io/a/b", part, 2, "queued behind 2 pulls on this node (8.3 s behind ghcr.io/a/b)"},
+		{"ghcr.io/a/b", part, 1, "queued on this node (8.3 s behind ghcr.io/a/b)"},
+		{"ghcr.io/a/b", wait, 1, "queued behind ghcr.io/a/b on this node"},
+		{"ghcr.io/app", wait, 1, "waiting for an image that another pod was already pulling from ghcr.io or its mirror"},
+		{"ghcr.io/app:latest", wait, 1, // another reference to the same image
+			"waiting for an image that another pod was already pulling from ghcr.io or its mirror"},
+		{"ghcr.io/app:2", wait, 1, "queued behind ghcr.io/app:2 on this node"},
+		{"ghcr.io/app", part, 2, "queued behind 2 pulls on this node " +
+			"(8.3 s behind another pod's pull of the same image from ghcr.io or its mirror)"},
 	} {
 		pull := pullOf("app", "ghcr.io", time.Second)
-		pull.BlockedBy, pull.Ahead = &Blocker{Image: "ghcr.io/a/b", Waited: 8300 * time.Millisecond}, ahead
+		pull.BlockedBy, pull.Ahead = &Blocker{Image: test.image, Waited: test.waited}, test.ahead
 		waiting := Timeline{
-			State: StateReady, Total: wait, Pulls: []Pull{pull},
-			Phases: []Span{{Phase: PhasePullQueue, Container: "app", StartAt: base, EndAt: base.Add(wait)}},
+			State: StateReady, Total: wait, Pulls: []Pull{pullOf("init", "quay.io", time.Second), pull},
+			Phases: []Span{{Phase: PhasePullQueue, Container: "init", StartAt: base, EndAt: base},
+				{Phase: PhasePullQueue, Container: "app", StartAt: base, EndAt: base.Add(wait)}},
 		}
-		want = "17.1 s to ready: 17.1 s " + want + "; ±0.0 s"
+		want := "17.1 s to ready: 17.1 s " + test.want + "; ±0.0 s"
 		if got := waiting.Verdict(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
+	}
+}
+
+// TestVerdictOfPodThatWaitsTwiceForOneImage checks two containers that waited for the same pull of another pod. Only one
+// of the two containers has this image, so the verdict names the image and not the registry.
+func TestVerdictOfPodThatWaitsTwiceForOneImage(t *testing.T) {
+	a, b := pullOf("a", "ghcr.io", time.Second), pullOf("b", "quay.io", time.Second)
+	a.BlockedBy = &Blocker{Image: "ghcr.io/a", Waited: 3 * time.Second}
+	b.BlockedBy = &Blocker{Image: "ghcr.io/a", Waited: 2 * time.Second}
+	waiting := Timeline{State: StateReady, Total: 5 * time.Second, Pulls: []Pull{a, b}, Phases: []Span{
+		{Phase: PhasePullQueue, Container: "a", StartAt: base, EndAt: base.Add(3 * time.Second)},
+		{Phase: PhasePullQueue, Container: "b", StartAt: base.Add(3 * time.Second), EndAt: base.Add(5 * time.Second)}}}
+	const want = "5.0 s to ready: 5.0 s queued behind ghcr.io/a on this node; ±0.0 s"
+	if got := waiting.Verdict(); got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
