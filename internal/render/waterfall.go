@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -35,7 +36,7 @@ func Waterfall(record api.Record, page terminal.Page) string {
 	}
 	writeDoubts(&out, record.Conflicts, record.Missing, page)
 	if len(record.Unreported) > 0 {
-		out.WriteString("\nNOT REPORTED BY THIS CONTAINER RUNTIME\n  " + page.Wrap(listed(record.Unreported)) + "\n")
+		out.WriteString("\nNOT REPORTED BY THIS CONTAINER RUNTIME\n  " + page.Wrap(milestones(record.Unreported)) + "\n")
 	}
 	if len(record.LostEvents) > 0 {
 		out.WriteString("\nLOST KUBELET EVENTS\n  " + page.Wrap(listed(record.LostEvents)) + "\n")
@@ -59,7 +60,7 @@ func writeDoubts(out *strings.Builder, conflicts []api.ConflictRecord, missing [
 		out.WriteString("  " + page.Wrap(at+": "+terminal.Clean(conflict.Detail)) + "\n")
 	}
 	if len(missing) > 0 {
-		out.WriteString("\nNO EVIDENCE FOR\n  " + page.Wrap(listed(missing)) + "\n")
+		out.WriteString("\nNO EVIDENCE FOR\n  " + page.Wrap(milestones(missing)) + "\n")
 	}
 }
 
@@ -189,6 +190,19 @@ func SizeText(bytes int64) string {
 		return "-"
 	}
 	return fmt.Sprintf("%.1f MiB", float64(bytes)/mebibyte)
+}
+
+// milestones lists milestones of the form milestone[/container][#attempt]. The result counts attempts from 1, as
+// AttemptText does, but records count attempts from 0.
+func milestones(entries []string) string {
+	texts := slices.Clone(entries)
+	for i, entry := range texts {
+		name, number, _ := strings.Cut(entry, "#")
+		if attempt, err := strconv.ParseUint(number, 10, 16); err == nil {
+			texts[i] = AttemptText(name, int(attempt))
+		}
+	}
+	return listed(texts)
 }
 
 // listed cleans the texts for a terminal and joins them with commas.

@@ -37,6 +37,21 @@ func TestWaterfallFitsWidth(t *testing.T) {
 	}
 }
 
+// TestAttemptsAreCountedFromOne checks that the list of missing evidence counts attempts as the tables do.
+func TestAttemptsAreCountedFromOne(t *testing.T) {
+	text := Waterfall(api.Record{
+		Phases:     []api.PhaseRecord{{Phase: timeline.PhaseFailedRun, Container: "app", Attempt: 3}},
+		Missing:    []string{"created/app", "created/app#3", "attempts beyond those kept", "started/app#x"},
+		Unreported: []string{"network_ready", "network_ready#1"},
+	}, page110)
+	for _, want := range []string{"failed_run  app #4", "\n  network_ready, network_ready #2\n",
+		"\n  created/app, created/app #4, attempts beyond those kept, started/app#x\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+}
+
 // A record can come from any server that a user queries with explain.
 func TestWaterfallOfHostileRecords(t *testing.T) {
 	evil := "a\x1b[31m\u202eb\u200d\n\r\u2028c\xff"

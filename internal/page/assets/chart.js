@@ -1,7 +1,7 @@
 // The rows of a waterfall. Instants are in seconds since the creation of the pod. All functions are pure.
 
 import { message, visible } from './text.js';
-import { outcomeText } from './words.js';
+import { outcomeText, waitsOf } from './words.js';
 
 // chartOf lays out a record. `grown` is the number of seconds since the record arrived. `open` reports whether a row shows its layers.
 export function chartOf(record, grown, open) {
@@ -40,10 +40,9 @@ function pull(p, since) {
   return {
     container: visible(p.container), kind: visible(p.kind), image: visible(p.image, 400), registry: visible(p.registry), digest: visible(p.digest),
     outcome: outcomeText(p), attempt: p.attempt, queue: p.queue_seconds, pull: p.pull_seconds, error: p.error_seconds,
-    size: p.size_bytes ?? 0, bytes: p.download?.bytes ?? 0, speed: p.download?.bytes_per_second, lazy: p.lazy === true, resumed: p.resumed === true, ahead: p.pulls_ahead ?? 0, beside: p.pulls_beside ?? 0, downloadSeconds: p.download?.seconds, unpackSeconds: p.unpack?.seconds,
+    size: p.size_bytes ?? 0, bytes: p.download?.bytes ?? 0, speed: p.download?.bytes_per_second, lazy: p.lazy === true, resumed: p.resumed === true, waits: waitsOf(p), downloadSeconds: p.download?.seconds, unpackSeconds: p.unpack?.seconds,
     download: p.download && { from: since(p.download.start_at), to: since(p.download.end_at) },
     unpack: p.unpack && { from: since(p.unpack.start_at), to: since(p.unpack.end_at) },
-    blocker: p.blocked_by && { pod: visible(p.blocked_by.namespace) + '/' + visible(p.blocked_by.pod), image: visible(p.blocked_by.image, 400), seconds: p.blocked_by.seconds },
     layers: (p.layers ?? []).map((l) => ({
       digest: visible(l.digest), size: l.size_bytes ?? 0, from: since(p.started_at), downloaded: since(l.downloaded_at), unpacked: since(l.unpacked_at), shared: l.shared === true,
     })),

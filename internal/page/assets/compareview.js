@@ -10,7 +10,7 @@ import { Source } from './source.js';
 import { workloadOf } from './startup.js';
 import { number, rows, table } from './table.js';
 import { visible } from './text.js';
-import { causeName, causeStyle, phaseName, shortCause } from './words.js';
+import { attemptText, causeName, causeStyle, phaseName, shortCause } from './words.js';
 import { stamp } from './zone.js';
 
 export class CompareView {
@@ -61,7 +61,7 @@ export class CompareView {
     this.#drawVerdict(compared);
     const error = this.#sides.reduce((sum, { record }) => sum + record.total_error_seconds, 0);
     rows(this.#rows, [...compared.rows.map((r) => ({ key: r.key, cells: [
-      { text: r.names.map(phaseName).join(' + '), note: [r.container + (r.attempt > 0 ? ' #' + (r.attempt + 1) : ''), r.causes.map(shortCause).join(' or ')].filter(Boolean).join(' · ') },
+      { text: r.names.map(phaseName).join(' + '), note: [attemptText(r.container, r.attempt), r.causes.map(shortCause).join(' or ')].filter(Boolean).join(' · ') },
       ...r.sides.map((side) => ({ text: side ? exact(side.seconds) : '–', bars: (side?.bars ?? []).map((b) => ({ style: 'c-' + causeStyle(b.cause), from: b.from / compared.total, to: b.to / compared.total })) })),
       difference(r.difference, r.accuracy)] })),
     { key: 'total', cells: ['total', ...compared.totals.map(exact), difference(compared.totals[1] - compared.totals[0], error)] }]);

@@ -5,14 +5,14 @@ import { chartOf } from './chart.js';
 import { Detail } from './detail.js';
 import { element, lay, mark, perFrame, restyle, write, sync } from './dom.js';
 import { Termination } from './termination.js';
-import { brief, bytes, count, exact, exactError, percent, rate, running } from './format.js';
+import { brief, bytes, exact, exactError, percent, rate, running } from './format.js';
 import { explainPod, shareButtons } from './share.js';
 import { Source } from './source.js';
 import { byCause, startUpOf, stuckIn, stuckText, workloadOf } from './startup.js';
 import { number, rows, table } from './table.js';
 import { message, visible } from './text.js';
 import { Waterfall } from './waterfall.js';
-import { causeName, causeStyle, stateName, stateSign, stateStyle } from './words.js';
+import { attemptText, causeName, causeStyle, milestoneText, phaseName, stateName, stateSign, stateStyle } from './words.js';
 import { clockZone, stamp } from './zone.js';
 
 export class PodView {
@@ -147,8 +147,8 @@ export class PodView {
     this.#images.closest('.section').hidden = pulls.length === 0;
     rows(this.#images, pulls.map((p) => ({
       key: p.container + ' ' + p.attempt + ' ' + p.image,
-      cells: [p.container + (p.attempt > 0 ? ' #' + (p.attempt + 1) : '') + (p.kind && p.kind !== 'main' ? ' (' + p.kind.replaceAll('_', ' ') + ')' : ''),
-        { text: p.image, link: ofView('startups', { image: p.image }), note: waits(p) }, { text: p.registry || 'unknown', link: ofView('registries', { registry: p.registry || 'unknown' }) },
+      cells: [attemptText(p.container, p.attempt) + (p.kind && p.kind !== 'main' ? ' (' + phaseName(p.kind) + ')' : ''),
+        { text: p.image, link: ofView('startups', { image: p.image }), note: p.waits }, { text: p.registry || 'unknown', link: ofView('registries', { registry: p.registry || 'unknown' }) },
         p.outcome, number(exact(p.queue)), number(exact(p.pull)),
         number(exactError(p.error)), number(bytes(p.size)), number(rate(p.speed, 1))],
     })));
@@ -168,20 +168,15 @@ export class PodView {
 
   #drawEvidence(r, chart) {
     fill(this.#gaps, [...r.conflicts.map((c) => 'Conflict about ' + visible(c.milestone) + (c.container ? ' of ' + visible(c.container) : '') + ': ' + message(c.detail)),
-      ...r.missing.map((m) => 'No evidence for ' + visible(m)), ...(r.lost_events ?? []).map((e) => 'Lost kubelet Event: ' + visible(e))]);
-    fill(this.#unreported, (r.unreported ?? []).map((m) => visible(m)));
+      ...r.missing.map((m) => 'No evidence for ' + milestoneText(m)), ...(r.lost_events ?? []).map((e) => 'Lost kubelet Event: ' + visible(e))]);
+    fill(this.#unreported, (r.unreported ?? []).map(milestoneText));
     const since = (at) => (at ? '+' + exact((Date.parse(at) - chart.createdAt) / 1000) : '–');
     rows(this.#milestones, r.milestones.map((m) => ({
       key: m.milestone + ' ' + (m.container ?? '') + ' ' + (m.attempt ?? 0),
-      cells: [visible(m.milestone).replaceAll('_', ' ') + (m.attempt > 0 ? ' #' + (m.attempt + 1) : ''), visible(m.container), number(since(m.earliest)), number(since(m.latest)),
-        number(m.earliest && m.latest ? exact((Date.parse(m.latest) - Date.parse(m.earliest)) / 1000) : '–'), m.sources.map((s) => visible(s).replaceAll('_', ' ')).join(', ')],
+      cells: [attemptText(phaseName(visible(m.milestone)), m.attempt), visible(m.container), number(since(m.earliest)), number(since(m.latest)),
+        number(m.earliest && m.latest ? exact((Date.parse(m.latest) - Date.parse(m.earliest)) / 1000) : '–'), m.sources.map((s) => phaseName(visible(s))).join(', ')],
     })));
   }
-}
-
-function waits(p) {
-  return [p.blocker && p.blocker.seconds > 0 ? 'waited ' + exact(p.blocker.seconds) + ' behind ' + p.blocker.image + ' of ' + p.blocker.pod : p.ahead > 1 ? 'behind ' + p.ahead + ' pulls' : '',
-    p.beside > 0 ? 'beside ' + count(p.beside, 'other pull', 'other pulls') : ''].filter(Boolean).join(', ');
 }
 
 function link(text) {

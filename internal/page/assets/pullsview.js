@@ -10,7 +10,7 @@ import { Filters } from './filters.js';
 import { ofNode, shareButtons } from './share.js';
 import { number, rows, table } from './table.js';
 import { visible } from './text.js';
-import { outcomeText } from './words.js';
+import { outcomeText, waitsOf } from './words.js';
 import { clock, clockZone } from './zone.js';
 
 const MOST_LANES = 8;
@@ -93,7 +93,7 @@ export class PullsView {
     rows(this.#table, this.#chosen(this.#recent).filter((p) => Number.isFinite(endedAt(p))).map((p) => ({
       key: p.uid + ' ' + p.container + ' ' + p.attempt,
       cells: [{ text: podOf(p), link: ofPod(p.namespace, p.pod, p.uid) },
-        { text: imageOf(p), link: ofView('startups', { image: imageOf(p) }), note: besides(p) },
+        { text: imageOf(p), link: ofView('startups', { image: imageOf(p) }), note: waitsOf(p) },
         { text: registryOf(p), link: ofView('registries', { registry: registryOf(p) }) }, outcomeText(p), number(exact(p.queue_seconds)), number(exact(p.pull_seconds)),
         number(exactError(p.error_seconds)), number(bytes(p.size_bytes)), number(rate(p.download?.bytes_per_second, 1)),
         number(ago((this.#clock() - endedAt(p)) / 1000), { note: clockZone(endedAt(p)) })],
@@ -180,9 +180,4 @@ function livePull(p, nodeNow) {
   const from = nodeNow - 1000 * p.age;
   return { key: ['live', p.namespace, p.pod, p.container, p.image].join(' '), who: p.pod ? podOf(p) : 'not requested here',
     image: imageOf(p), from, startedAt: p.pod ? NaN : from, to: nodeNow, failed: false, goes: p.state ?? LIVE };
-}
-
-function besides(p) {
-  return [p.blocked_by ? 'behind ' + visible(p.blocked_by.image, 400) : p.pulls_ahead > 1 ? 'behind ' + count(p.pulls_ahead, 'pull', 'pulls') : '',
-    p.pulls_beside > 0 ? 'beside ' + count(p.pulls_beside, 'other pull', 'other pulls') : ''].filter(Boolean).join(', ');
 }

@@ -1,8 +1,8 @@
 // The waterfall of one start-up: the kubelet's Events, and a row for each phase on one axis.
 
 import { element, lay, mark, place, restyle, write, sync } from './dom.js';
-import { bytes, count, exact, exactError, percent, rate } from './format.js';
-import { causeName, causeStyle, phaseMeans, phaseName, shortCause } from './words.js';
+import { bytes, exact, exactError, percent, rate } from './format.js';
+import { attemptText, causeName, causeStyle, phaseMeans, phaseName, shortCause } from './words.js';
 import { clockZone } from './zone.js';
 
 export class Waterfall {
@@ -124,7 +124,7 @@ function fillRow(node, r, total, open) {
   if (canOpen) mark(node, 'aria-expanded', String(open));
   write(p.sign, canOpen ? (open ? '▾' : '▸') : '');
   write(p.name, nameOf(r));
-  write(p.of, phase ? r.container + (r.attempt > 0 ? ' #' + (r.attempt + 1) : '') : '');
+  write(p.of, phase ? attemptText(r.container, r.attempt) : '');
   write(p.when, remark(r));
   write(p.length, Number.isFinite(r.seconds) ? exact(r.seconds) : '–');
   write(p.error, phase ? exactError(r.error) : '');
@@ -177,8 +177,8 @@ function explain(about, chart) {
 function pullFacts(p) {
   if (!p) return [];
   return [['image', p.image], ['outcome', p.outcome], ['size', p.size > 0 ? bytes(p.size) : ''],
-    ['speed', p.speed > 0 ? rate(p.speed, 1) : p.resumed ? 'unknown: the pull resumed an interrupted attempt' : ''], ['lazy', p.lazy ? 'content might still load while the container runs' : ''], ['beside', p.beside > 0 ? count(p.beside, 'other pull', 'other pulls') + ' of this node' : ''],
-    ['waited behind', p.blocker ? p.blocker.pod + ', ' + exact(p.blocker.seconds) : p.ahead > 1 ? p.ahead + ' pulls' : '']];
+    ['speed', p.speed > 0 ? rate(p.speed, 1) : p.resumed ? 'unknown: the pull resumed an interrupted attempt' : ''], ['lazy', p.lazy ? 'content might still load while the container runs' : ''],
+    ['other pulls', p.waits]];
 }
 
 function percentOf(at, total) { return (100 * Math.min(Math.max(total > 0 ? at / total : 0, 0), 1)).toFixed(3) + '%'; }

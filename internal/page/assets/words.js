@@ -1,6 +1,6 @@
 // Texts and styles for the words in records. The page shows an unknown word, for example from a later agent, unchanged.
 
-import { percent } from './format.js';
+import { count, exact, percent } from './format.js';
 import { phases } from './phases.js';
 import { visible } from './text.js';
 
@@ -41,6 +41,18 @@ export function phaseMeans(phase) { return Object.hasOwn(phases, phase) ? phases
 
 export function phaseName(phase) { return String(phase).replaceAll('_', ' '); }
 
+export function attemptText(name, attempt) { return name + (attempt > 0 ? ' #' + (attempt + 1) : ''); }
+
+// milestoneText counts attempts from 1. Records count from 0.
+export function milestoneText(text) { return visible(text).replace(/#(\d{1,5})$/, (_, n) => ' #' + (+n + 1)); }
+
+// waitsOf describes how other pulls delayed a pull.
+export function waitsOf(p) {
+  const by = p.blocked_by;
+  return [by?.seconds > 0 ? 'waited ' + exact(by.seconds) + ' behind ' + (by.image === p.image ? 'the same image' : visible(by.image, 400)) + ' of ' + visible(by.namespace) + '/' + visible(by.pod) :
+    p.pulls_ahead > 1 ? 'behind ' + p.pulls_ahead + ' pulls' : '', p.pulls_beside > 0 ? 'beside ' + count(p.pulls_beside, 'other pull', 'other pulls') : ''].filter(Boolean).join(', ');
+}
+
 export function outcomeText(p) { return visible(p.outcome) + (p.failure ? ': ' + phaseName(visible(p.failure)) : ''); }
 
 const states = {
@@ -58,4 +70,4 @@ export function stateSign(state) { return Object.hasOwn(states, state) ? states[
 
 export function stateStyle(state) { return Object.hasOwn(states, state) ? state : 'other'; }
 
-export function stateName(state) { return String(state).replaceAll('_', ' '); }
+export { phaseName as stateName };

@@ -80,6 +80,7 @@ func TestTermination(t *testing.T) {
 }
 
 // TestUnreported checks that the page distinguishes missing evidence from milestones that the runtime can never report.
+// The page counts attempts from 1, and the record counts from 0.
 func TestUnreported(t *testing.T) {
 	tab := modules(t)
 	shown := ask[[][]string](t, tab, `(async () => {
@@ -97,11 +98,11 @@ func TestUnreported(t *testing.T) {
 			return [...view.root.querySelectorAll('.section')].filter((s) => !s.hidden && s.querySelector('.gaps'))
 				.map((s) => s.innerText.replaceAll(/\s+/g, ' ').trim().toLowerCase());
 		};
-		return [await sections(['scheduled'], undefined), await sections([], ['network_ready', 'sandbox_created']),
-			await sections(['scheduled'], ['network_ready']), await sections([], undefined)]; })()`)
+		return [await sections(['scheduled'], undefined), await sections([], ['network_ready', 'network_ready#1']),
+			await sections(['created/app#3'], ['network_ready']), await sections([], undefined)]; })()`)
 	const missing, unreported = "missing evidence no evidence for scheduled", "this container runtime cannot report "
-	want := [][]string{{missing}, {unreported + "network_ready sandbox_created"},
-		{missing, unreported + "network_ready"}, {}}
+	want := [][]string{{missing}, {unreported + "network_ready network_ready #2"},
+		{"missing evidence no evidence for created/app #4", unreported + "network_ready"}, {}}
 	if !slices.EqualFunc(shown, want, slices.Equal) {
 		t.Errorf("the sections are %q, want %q", shown, want)
 	}

@@ -46,6 +46,22 @@ func TestPullsInProgress(t *testing.T) {
 	requireNoComplaints(t, tab)
 }
 
+// TestTextOfOtherPulls tests the text about the other pulls that delayed a pull.
+func TestTextOfOtherPulls(t *testing.T) {
+	tab := modules(t)
+	got := ask[[]string](t, tab, `(async () => {
+		const { waitsOf } = `+module("words.js")+`;
+		const behind = (image) => ({ image: 'web:1', pulls_ahead: 2,
+			blocked_by: { namespace: 'shop', pod: 'a', image, seconds: 11 } });
+		return [behind('web:1'), behind('db:1'), { image: 'web:1', pulls_ahead: 3, pulls_beside: 1 },
+			{ image: 'web:1', pulls_ahead: 1 }].map(waitsOf); })()`)
+	want := []string{"waited 11.000 s behind the same image of shop/a", "waited 11.000 s behind db:1 of shop/a",
+		"behind 3 pulls, beside 1 other pull", ""}
+	if !slices.Equal(got, want) {
+		t.Errorf("the texts are %q, want %q", got, want)
+	}
+}
+
 // TestBursts tests the module that groups pulls and counts concurrent pulls.
 func TestBursts(t *testing.T) {
 	tab := modules(t)
