@@ -36,7 +36,8 @@ func Waterfall(record api.Record, page terminal.Page) string {
 	}
 	writeDoubts(&out, record.Conflicts, record.Missing, page)
 	if len(record.Unreported) > 0 {
-		out.WriteString("\nNOT REPORTED BY THIS CONTAINER RUNTIME\n  " + page.Wrap(milestones(record.Unreported)) + "\n")
+		unreported := page.Wrap(milestones(record.Unreported))
+		out.WriteString("\nNOT REPORTED BY THIS CONTAINER RUNTIME\n  " + unreported + "\n")
 	}
 	if len(record.LostEvents) > 0 {
 		out.WriteString("\nLOST KUBELET EVENTS\n  " + page.Wrap(listed(record.LostEvents)) + "\n")

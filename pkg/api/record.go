@@ -130,8 +130,8 @@ type PullRecord struct {
 	Lazy bool `json:"lazy,omitempty"`
 	// Resumed is true if an interrupted attempt might have downloaded some of the layers.
 	Resumed bool `json:"resumed,omitempty"`
-	// BlockedBy is another pod's pull: the pull that delayed this pull the longest in the node's queue. It can be a pull
-	// of the same image.
+	// BlockedBy is another pod's pull: the pull that delayed this pull the longest in the node's queue. It can be a
+	// pull of the same image.
 	BlockedBy *BlockerRecord `json:"blocked_by,omitempty"`
 	// PullsAhead is the number of pulls that were ahead of this pull in the node's queue. PullsBeside is the largest
 	// number of other pulls that ran in parallel with this pull. See timeline.Pull.

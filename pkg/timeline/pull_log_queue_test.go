@@ -166,8 +166,8 @@ func TestVerdictOfReplicas(t *testing.T) {
 	tl.Phases = []Span{{Phase: PhasePullQueue, Container: "app", StartAt: base.Add(time.Second),
 		EndAt: base.Add(12 * time.Second)}}
 	log.Complete(tl)
-	const want = "12.0 s to ready: 11.0 s waiting for an image that another pod was already pulling from r.example or " +
-		"its mirror; ±0.0 s"
+	const want = "12.0 s to ready: 11.0 s waiting for an image that another pod was already pulling from r.example " +
+		"or its mirror; ±0.0 s"
 	if got := tl.Verdict(); got != want {
 		t.Errorf("verdict %q, want %q", got, want)
 	}

@@ -179,14 +179,15 @@ func (t Timeline) describePlain(phase Phase, spans []Span) string {
 	return row.text
 }
 
-// partLength returns the length of a part as text. If the part's error is greater than half of its length, the length is
-// uncertain, so the text contains the error. The verdict contains the total's error, so the text contains only errors
-// that are visibly greater than the total's error.
-func partLength(length, error, totalError time.Duration) string {
-	if 2*error <= length || error < totalError+leastNamed {
+// partLength returns the length of a part as text. The arguments "bound" and "total" are the errors of the part and of
+// the total. If the part's error is greater than half of its length, the length is uncertain, so the text contains the
+// error. The verdict contains the total's error, so the text contains only errors that are visibly greater than the
+// total's error.
+func partLength(length, bound, total time.Duration) string {
+	if 2*bound <= length || bound < total+leastNamed {
 		return seconds(length)
 	}
-	return seconds(length) + " ±" + seconds(error)
+	return seconds(length) + " ±" + seconds(bound)
 }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }

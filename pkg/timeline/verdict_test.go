@@ -119,7 +119,8 @@ func TestVerdictOfWaitBehindPulls(t *testing.T) {
 		{"ghcr.io/a/b", part, 2, "queued behind 2 pulls on this node (8.3 s behind ghcr.io/a/b)"},
 		{"ghcr.io/a/b", part, 1, "queued on this node (8.3 s behind ghcr.io/a/b)"},
 		{"ghcr.io/a/b", wait, 1, "queued behind ghcr.io/a/b on this node"},
-		{"ghcr.io/app", wait, 1, "waiting for an image that another pod was already pulling from ghcr.io or its mirror"},
+		{"ghcr.io/app", wait, 1,
+			"waiting for an image that another pod was already pulling from ghcr.io or its mirror"},
 		{"ghcr.io/app:latest", wait, 1, // another reference to the same image
 			"waiting for an image that another pod was already pulling from ghcr.io or its mirror"},
 		{"ghcr.io/app:2", wait, 1, "queued behind ghcr.io/app:2 on this node"},
@@ -140,8 +141,8 @@ func TestVerdictOfWaitBehindPulls(t *testing.T) {
 	}
 }
 
-// TestVerdictOfPodThatWaitsTwiceForOneImage checks two containers that waited for the same pull of another pod. Only one
-// of the two containers has this image, so the verdict names the image and not the registry.
+// TestVerdictOfPodThatWaitsTwiceForOneImage checks two containers that waited for the same pull of another pod. Only
+// one of the two containers has this image, so the verdict names the image and not the registry.
 func TestVerdictOfPodThatWaitsTwiceForOneImage(t *testing.T) {
 	a, b := pullOf("a", "ghcr.io", time.Second), pullOf("b", "quay.io", time.Second)
 	a.BlockedBy = &Blocker{Image: "ghcr.io/a", Waited: 3 * time.Second}
@@ -237,7 +238,8 @@ func TestVerdictContainsErrorOfUncertainPart(t *testing.T) {
 	// The error of a part is the sum of the errors of its phases.
 	two := Timeline{State: StateReady, Total: 4 * s, Phases: []Span{
 		{Phase: PhaseFailedRun, Container: "app", StartAt: base, EndAt: base.Add(s), Error: s},
-		{Phase: PhaseFailedRun, Container: "app", Attempt: 1, StartAt: base.Add(s), EndAt: base.Add(4 * s), Error: 2 * s}}}
+		{Phase: PhaseFailedRun, Container: "app", Attempt: 1, StartAt: base.Add(s), EndAt: base.Add(4 * s),
+			Error: 2 * s}}}
 	if got, want := two.Verdict(), "4.0 s to ready: 4.0 s ±3.0 s in failed runs of app; ±0.0 s"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
