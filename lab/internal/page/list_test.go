@@ -105,7 +105,10 @@ func TestPodDeletedWhileStarting(t *testing.T) {
 			source.dispatchEvent(new MessageEvent('gone', { lastEventId: '1-1', data:
 				JSON.stringify({ namespace: record.namespace, name: record.name, uid }) }));
 		}
-		await new Promise((done) => setTimeout(done, 200));
+		const shown = (uid) => [...known.startUps.values()].find((s) => s.uid === uid);
+		for (let i = 0; i < 1000 && (shown('forgotten') || !shown('kept').gone); i++) {
+			await new Promise((done) => setTimeout(done, 20));
+		}
 		return [asked.length + ' requests', ...[...known.startUps.values()].map((s) =>
 			s.uid + ' ' + s.state + ' ' + s.gone)]; })()`)
 	if want := []string{"2 requests", "kept deleted true", "ready ready true"}; !slices.Equal(got, want) {
