@@ -42,12 +42,8 @@ func (f *fold) appendPulls(pulls []Pull, c *Container) []Pull {
 	registry := f.e.containers[index].registryOf(c.Image)
 	attempts := f.attemptsOf(c)
 	last := attempts[len(attempts)-1]
-	named := f.bounds.find(milestoneKey{index, 0, MilestoneNameRefused}) == nil
-	if (last.attempt > 0 || !named) && last.outcome == imagepull.OutcomeUnknown && f.e.usedBy(index) == maxInstant {
+	if last.attempt > 0 && last.outcome == imagepull.OutcomeUnknown && f.e.usedBy(index) == maxInstant {
 		attempts = attempts[:len(attempts)-1] // the last attempt has not begun
-	}
-	if len(attempts) == 0 {
-		return pulls
 	}
 	for _, a := range attempts {
 		pulls = append(pulls, f.pull(c, registry, a))
