@@ -96,6 +96,7 @@ func pullRecord(p timeline.Pull) PullRecord {
 		Attempt:      p.Attempt,
 		Lazy:         p.Lazy,
 		Resumed:      p.Resumed,
+		Sized:        p.Sized(),
 		PullsAhead:   p.Ahead,
 		PullsBeside:  p.Beside,
 	}

@@ -130,6 +130,9 @@ type PullRecord struct {
 	Lazy bool `json:"lazy,omitempty"`
 	// Resumed is true if an interrupted attempt might have downloaded some of the layers.
 	Resumed bool `json:"resumed,omitempty"`
+	// Sized is true if Pull and Download.Bytes describe the same content, so that their ratio shows the speed of the
+	// registry. See timeline.Pull.Sized.
+	Sized bool `json:"sized,omitempty"`
 	// BlockedBy is another pod's pull: the pull that delayed this pull the longest in the node's queue. It can be a
 	// pull of the same image.
 	BlockedBy *BlockerRecord `json:"blocked_by,omitempty"`

@@ -160,6 +160,21 @@ func (p Pull) Bytes() (sum int64) {
 	return sum
 }
 
+// Sized reports whether the duration of a pull can be compared with its bytes. A sized pull downloaded content, its
+// duration is known, and all bytes that it downloaded are known and belong to this pull alone.
+func (p Pull) Sized() bool {
+	return p.Outcome == imagepull.OutcomeDownloaded && p.Timed && p.ownBytes()
+}
+
+// ownBytes reports whether Bytes contains exactly the bytes that the runtime received for the pull. If the runtime
+// cannot date a layer that the pull possibly downloaded, Layers is empty and the bytes are unknown.
+func (p Pull) ownBytes() bool {
+	dated := !p.StartedAt.IsZero() && p.DownloadedAt.After(p.StartedAt)
+	own := !p.early && !p.Resumed && !p.Lazy && !slices.Contains(p.Shared, true)
+	unknown := slices.ContainsFunc(p.Layers, func(l Layer) bool { return l.SizeBytes <= 0 })
+	return dated && own && !unknown && p.Bytes() > 0
+}
+
 func (p Pull) shared(layer int) bool { return layer < len(p.Shared) && p.Shared[layer] }
 
 // Unpacking returns the start and the end of the unpacking of the pull's layers, and the time that the runtime spent on

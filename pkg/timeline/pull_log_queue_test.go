@@ -203,8 +203,8 @@ func TestRateExcludesEarlierContent(t *testing.T) {
 			}
 			tl := me.of("me", test.layers...)
 			log.Complete(tl)
-			if got := tl.Pulls[0].rated(); got != test.rated {
-				t.Errorf("rated %t, want %t: %+v", got, test.rated, tl.Pulls[0])
+			if p := tl.Pulls[0]; p.rated() != test.rated || p.Sized() != test.rated {
+				t.Errorf("rated %t, sized %t, want %t: %+v", p.rated(), p.Sized(), test.rated, p)
 			}
 		})
 	}

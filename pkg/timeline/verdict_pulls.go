@@ -184,11 +184,7 @@ func (p Pull) Rate() float64 {
 func (s Span) belongsTo(p Pull) bool { return p.Container == s.Container && p.Attempt == s.Attempt }
 
 // The method "rated" reports whether all bytes of a pull certainly arrived between StartedAt and DownloadedAt.
-func (p Pull) rated() bool {
-	dated := !p.StartedAt.IsZero() && p.DownloadedAt.After(p.StartedAt)
-	own := !p.early && !p.Resumed && !p.Lazy && p.Credentials <= durationSlack && !slices.Contains(p.Shared, true)
-	return dated && own && p.Bytes() > 0
-}
+func (p Pull) rated() bool { return p.ownBytes() && p.Credentials <= durationSlack }
 
 // registryOf returns the source of a container's image, or an empty text if the registry is unknown. The image
 // reference names the registry's host. The runtime can have asked a mirror or a pull-through cache instead, but the
