@@ -177,6 +177,7 @@ func pulled(r api.Record, registry string, seconds float64, size int64) api.Reco
 		Container: "app", Kind: timeline.KindMain, Image: registry + "/shop/web:2", Registry: registry,
 		Outcome: imagepull.OutcomeDownloaded, Pull: &length, Error: new(api.Seconds(time.Millisecond)),
 		FinishedAt: api.InstantOf(finished), SizeBytes: size << 20, Download: &api.DownloadRecord{Bytes: size << 20},
+		Sized: true,
 	})
 	return r
 }

@@ -82,6 +82,30 @@ func fleets() map[string]nodes {
 				func(i int) timeline.Timeline { return startUp(fmt.Sprint("b", i), recent, normal(), two(i, 2)...) },
 			),
 		},
+		"two equal registries, one with bytes for half of its pulls": {
+			"a": times(8, func(i int) timeline.Timeline {
+				half := download("half.example", 20000, 1000, 200)
+				if i%2 == 0 {
+					half = undated(half)
+				}
+				return startUp(fmt.Sprint("a", i), recent, normal(), download("hub.example", 20000, 1000, 200), half)
+			}),
+		},
+		"a slow registry, and another registry with bytes for a quarter of its pulls": {
+			"a": times(16, func(i int) timeline.Timeline {
+				hub := download("hub.example", 2000, 100, 20)
+				if i%4 != 0 {
+					hub = undated(hub)
+				}
+				return startUp(fmt.Sprint("a", i), recent, normal(), download("slow.example", 10000, 100, 20), hub)
+			}),
+		},
+		"no pull has bytes": {
+			"a": times(8, func(i int) timeline.Timeline {
+				return startUp(fmt.Sprint("a", i), recent, normal(), undated(download("slow.example", 90000, 100, 20)),
+					undated(download("hub.example", 2000, 100, 20)))
+			}),
+		},
 		"a registry slower than the day before": {
 			"a": slices.Concat(
 				times(4, func(i int) timeline.Timeline {
@@ -228,8 +252,10 @@ func metricsOf(t *testing.T, startUps []timeline.Timeline, recent bool) map[stri
 				if !strings.HasPrefix(name, "podlapse_pod_phase") && !strings.HasPrefix(name, "podlapse_image_unpack") {
 					series[name+"_count"+labels(m)] = float64(m.GetHistogram().GetSampleCount())
 				}
-			case "podlapse_pod_phase_steps_total", "podlapse_image_pull_bytes_total",
-				"podlapse_evidence_unreported_total", "podlapse_pod_startups_total":
+			case "podlapse_pod_phase_steps_total", "podlapse_image_pulls_sized_total",
+				"podlapse_image_pull_sized_seconds_total", "podlapse_image_pull_sized_bytes_total",
+				"podlapse_image_pull_sized_unpack_seconds_total", "podlapse_evidence_unreported_total",
+				"podlapse_pod_startups_total":
 				series[name+labels(m)] = m.GetCounter().GetValue()
 			}
 		}
@@ -294,6 +320,26 @@ func TestFactorExcludesMergedWork(t *testing.T) {
 	n := fleetOf(fleets()["a runtime that does not answer"]).Nodes()[0]
 	if n.Factor == nil || n.Why != "the evidence does not separate volumes, network, sandbox" {
 		t.Errorf("%+v", n)
+	}
+}
+
+// TestRegistryFactorsUseOnlySizedPulls compares the factors with values computed by hand. A pull of 200 MiB takes 20 s
+// from two registries. Half of the pulls from one of them have no bytes.
+func TestRegistryFactorsUseOnlySizedPulls(t *testing.T) {
+	equal := fleetOf(fleets()["two equal registries, one with bytes for half of its pulls"]).Registries()
+	for _, r := range equal {
+		if r.Factor == nil || math.Abs(*r.Factor-1) > 1e-9 || r.Pulls != 8 {
+			t.Errorf("%s: factor %v of %d pulls, want 1 of 8: %s", r.Registry, r.Factor, r.Pulls, r.Why)
+		}
+	}
+	slow := fleetOf(fleets()["a slow registry, and another registry with bytes for a quarter of its pulls"])
+	if r := slow.Registries()[1]; r.Registry != "slow.example" || r.Factor == nil || math.Abs(*r.Factor-5) > 1e-9 {
+		t.Errorf("%+v, want the factor 5", r)
+	}
+	for _, r := range fleetOf(fleets()["no pull has bytes"]).Registries() {
+		if r.Factor != nil || r.Pulls != 8 || r.Why != "the bytes of all pulls are unknown or incomplete" {
+			t.Errorf("%+v, want no factor", r)
+		}
 	}
 }
 

@@ -34,7 +34,7 @@ type nodeSums struct {
 // workSums contains the totals of one kind of work.
 type workSums struct{ seconds, units float64 }
 
-// pullSums contains the totals of pulls that downloaded content.
+// pullSums contains the totals of sized pulls (api.PullRecord.Sized).
 type pullSums struct{ seconds, pulls, bytes float64 }
 
 func (p *pullSums) add(q pullSums) {
@@ -86,12 +86,10 @@ func (f *Fleet) Add(node string, totals api.TotalsRecord) {
 	}
 	for _, r := range totals.Registries {
 		f.registry(r.Registry).add(r)
-		if r.Unpack > 0 || r.Bytes > 0 {
-			unpack := n.work(workUnpack)
-			unpack.seconds += r.Unpack.Duration().Seconds()
-			unpack.units += float64(r.Bytes) / unpackUnit
-		}
 		if content := contentOf(r); content != (pullSums{}) {
+			unpack := n.work(workUnpack)
+			unpack.seconds += r.Sized.Unpack.Duration().Seconds()
+			unpack.units += content.bytes / unpackUnit
 			sums := n.pulls[r.Registry]
 			if sums == nil {
 				sums = &pullSums{}
@@ -110,5 +108,5 @@ func (f *Fleet) AddPast(totals api.TotalsRecord) {
 }
 
 func contentOf(r api.RegistryTotals) pullSums {
-	return pullSums{r.Length.Duration().Seconds(), float64(r.Pulls), float64(r.Bytes)}
+	return pullSums{r.Sized.Length.Duration().Seconds(), float64(r.Sized.Pulls), float64(r.Sized.Bytes)}
 }

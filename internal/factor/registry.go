@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// leastPulls is the minimum number of other pulls that a comparison requires.
+	// leastPulls is the minimum number of other sized pulls that a comparison requires.
 	leastPulls = 3
 	// pullOverhead is the part of a pull's time that does not depend on the number of bytes, in seconds.
 	pullOverhead = 0.5
@@ -20,7 +20,8 @@ const (
 
 // registrySums contains the totals of the pulls from one registry on all nodes.
 type registrySums struct {
-	past       pullSums  // pulls in the day before the window
+	past       pullSums  // sized pulls in the day before the window
+	sized      int       // number of sized pulls in the window
 	durations  durations // durations of completed pulls in the window
 	nodes      int       // number of nodes that used the registry in the window
 	pulls      int
@@ -32,6 +33,7 @@ type registrySums struct {
 func (r *registrySums) add(totals api.RegistryTotals) {
 	r.nodes++
 	r.pulls += totals.Pulls
+	r.sized += totals.Sized.Pulls
 	r.bytes += totals.Bytes
 	r.failures += totals.Failures
 	r.inProgress += totals.InProgress
@@ -49,8 +51,8 @@ type Registry struct {
 	InProgress int
 	Bytes      int64
 	P50, P90   time.Duration // quantiles of the pulls' durations (see durations.quantile); 0 without pulls
-	// Factor is the time of the registry's pulls, divided by the expected time for the same number of bytes. If no
-	// comparison is possible, Factor is nil and Why contains the reason.
+	// Factor is the time of the registry's sized pulls, divided by the expected time for the same number of bytes. If
+	// no comparison is possible, Factor is nil and Why contains the reason.
 	Factor *float64
 	Why    string
 }
@@ -105,8 +107,10 @@ func (f *Fleet) Registries() []Registry {
 			result.Factor = new(observed[name] / expected[name])
 		case result.Pulls == 0:
 			result.Why = "no measured download in the past hour"
+		case r.sized == 0:
+			result.Why = "the bytes of all pulls are unknown or incomplete"
 		default:
-			result.Why = "too few other pulls to compare with"
+			result.Why = "too few other pulls with known bytes to compare with"
 		}
 		results = append(results, result)
 	}

@@ -42,6 +42,12 @@ func download(registry string, length, unpack, size int) timeline.Pull {
 	}
 }
 
+// undated returns the pull as it looks if the runtime cannot date a layer: without layers and bytes.
+func undated(pull timeline.Pull) timeline.Pull {
+	pull.Layers, pull.DownloadedAt = nil, time.Time{}
+	return pull
+}
+
 // normal returns the phases of a normal start-up.
 func normal() map[timeline.Phase]int {
 	return map[timeline.Phase]int{

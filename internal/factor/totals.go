@@ -97,8 +97,8 @@ func (t *Totals) addPhase(phase api.PhaseRecord) {
 }
 
 // addContent adds the values that a pull contributes to the metrics
-// podlapse_image_pull_duration_seconds{outcome="downloaded"}, podlapse_image_pull_bytes_total and
-// podlapse_image_unpack_duration_seconds.
+// podlapse_image_pull_duration_seconds{outcome="downloaded"}, podlapse_image_pull_bytes_total,
+// podlapse_image_unpack_duration_seconds and the metrics of sized pulls.
 func (t *Totals) addContent(pull api.PullRecord) {
 	r := t.registry(pull.Registry)
 	if pull.Unpack != nil {
@@ -110,10 +110,22 @@ func (t *Totals) addContent(pull api.PullRecord) {
 	if pull.Download != nil && pull.Download.Bytes > 0 {
 		r.Bytes += pull.Download.Bytes
 	}
+	if pull.Sized && pull.Pull != nil && pull.Download != nil {
+		r.addSized(pull)
+	}
 	if pull.Outcome == imagepull.OutcomeDownloaded && pull.Pull != nil {
 		r.Pulls++
 		r.Length += *pull.Pull
 		r.durations.add(pull.Pull.Duration())
+	}
+}
+
+func (r *registryTotals) addSized(pull api.PullRecord) {
+	r.Sized.Pulls++
+	r.Sized.Length += *pull.Pull
+	r.Sized.Bytes += pull.Download.Bytes
+	if pull.Unpack != nil {
+		r.Sized.Unpack += pull.Unpack.Busy
 	}
 }
 
@@ -172,6 +184,10 @@ func (r *registryTotals) merge(from *registryTotals) {
 	r.Length += from.Length
 	r.Bytes += from.Bytes
 	r.Unpack += from.Unpack
+	r.Sized.Pulls += from.Sized.Pulls
+	r.Sized.Length += from.Sized.Length
+	r.Sized.Bytes += from.Sized.Bytes
+	r.Sized.Unpack += from.Sized.Unpack
 	r.Failures += from.Failures
 	r.InProgress += from.InProgress
 	for _, b := range from.durations {

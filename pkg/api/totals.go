@@ -44,9 +44,20 @@ type RegistryTotals struct {
 	Durations []DurationBucket `json:"durations"` // sorted by Bucket
 	Bytes     int64            `json:"bytes"`
 	Unpack    Seconds          `json:"unpack_seconds"`
-	Failures  int              `json:"failures"`
+	// Sized contains the totals of the sized pulls. The factors use only these pulls, because the other totals cover
+	// different pulls: the bytes of some pulls are unknown.
+	Sized    SizedTotals `json:"sized"`
+	Failures int         `json:"failures"`
 	// InProgress is the number of pulls in progress. InProgress is 0 if the request sets an end of the window.
 	InProgress int `json:"in_progress"`
+}
+
+// SizedTotals contains the totals of sized pulls (PullRecord.Sized). All fields cover the same pulls.
+type SizedTotals struct {
+	Pulls  int     `json:"pulls"`
+	Length Seconds `json:"seconds"`
+	Bytes  int64   `json:"bytes"`
+	Unpack Seconds `json:"unpack_seconds"`
 }
 
 // DurationBucket contains the pulls with similar durations. The buckets use the bucket numbers of a Prometheus native

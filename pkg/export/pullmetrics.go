@@ -18,6 +18,7 @@ type pullMetrics struct {
 	pull, queue *prometheus.HistogramVec
 	unpack      prometheus.Histogram
 	bytes       *prometheus.CounterVec
+	sized       sizedMetrics
 	busy        prometheus.Counter
 	busyTime    busyTime
 	failures    *prometheus.CounterVec
@@ -71,6 +72,7 @@ func newPullMetrics(registerer prometheus.Registerer) *pullMetrics {
 				"the start-up proves that the kubelet created these Events. A kubelet that creates many Events about " +
 				"one pod drops some of them.",
 		}, []string{"reason"}),
+		sized:      newSizedMetrics(registerer),
 		registries: registrylabel.New(),
 	}
 	for _, kind := range timeline.ContainerKinds() {
@@ -112,6 +114,9 @@ func (m *pullMetrics) observePull(t timeline.Timeline, p timeline.Pull, trace Tr
 			m.busy.Add(m.busyTime.add(p.StartedAt, p.DownloadedAt).Seconds())
 		}
 	}
+	if p.Sized() {
+		m.sized.observe(registry, p)
+	}
 	if _, _, busy := p.Unpacking(); busy > 0 {
 		trace.observe(m.unpack, t, busy)
 	}
@@ -133,6 +138,7 @@ func (m *pullMetrics) label(namespace string, p timeline.Pull) string {
 		m.pull.DeletePartialMatch(series)
 		m.queue.DeletePartialMatch(series)
 		m.bytes.DeletePartialMatch(series)
+		m.sized.forget(series)
 		m.failures.DeletePartialMatch(series)
 	}
 	return label

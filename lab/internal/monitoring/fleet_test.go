@@ -165,10 +165,12 @@ func (a *target) startUps(n float64, p pace) {
 	if p.pull+p.unpack <= 5 {
 		within = n
 	}
-	a.count("podlapse_image_pull_duration_seconds_sum", of, n*(p.pull+p.unpack))
 	a.count("podlapse_image_pull_duration_seconds_count", of, n)
 	a.count("podlapse_image_pull_duration_seconds_bucket", of+`,le="5"`, within)
-	a.count("podlapse_image_pull_bytes_total", registry, n*p.bytes)
+	a.count("podlapse_image_pulls_sized_total", registry, n)
+	a.count("podlapse_image_pull_sized_seconds_total", registry, n*(p.pull+p.unpack))
+	a.count("podlapse_image_pull_sized_bytes_total", registry, n*p.bytes)
+	a.count("podlapse_image_pull_sized_unpack_seconds_total", registry, n*p.unpack)
 	a.count("podlapse_image_unpack_duration_seconds_sum", "", n*p.unpack)
 }
 

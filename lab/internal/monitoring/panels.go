@@ -98,7 +98,8 @@ var sections = []section{
 			{`registry:podlapse_registry_lost_seconds:mean1h`, "lost per pull", "s"},
 			{`registry:podlapse_registry_slow_nodes:ratio1h`, "affected nodes", "percentunit"},
 			{`registry:podlapse_image_pull_bytes_per_second:mean1h`, "rate", "binBps"},
-			{`registry:podlapse_image_pulls:increase1h`, "pulls", "none"}}, "registry"},
+			{`registry:podlapse_image_pulls:increase1h`, "pulls", "none"},
+			{`registry:podlapse_image_pulls_sized:increase1h`, "pulls with known bytes", "none"}}, "registry"},
 	}},
 	{"Node $node", []panel{
 		{graph, "Node factor", "none", 8, "Time for the same work relative to the other nodes, in the past hour. " +

@@ -3,7 +3,8 @@ package monitoring
 // registryPanels are the panels about the selected registries.
 var registryPanels = []panel{
 	{graph, "Registry factor", "none", 8, "Pull time relative to other registries on the same nodes, in the past " +
-		"hour. PodlapseRegistrySlow requires more than 3.", []query{
+		"hour. Includes only pulls whose downloaded bytes are completely known. PodlapseRegistrySlow requires more " +
+		"than 3.", []query{
 		{expr: worst(`registry:podlapse_registry_factor:ratio1h{registry=~"$registry"}`, "cluster, registry"),
 			name: "{{registry}}"}}, "registry"},
 	{graph, "Registry factor on each node", "none", 8,
@@ -11,10 +12,12 @@ var registryPanels = []panel{
 			{expr: worst(`node_registry:podlapse_registry_factor:ratio1h{registry=~"$registry", node=~"$node"}`,
 				"cluster, node, registry"), name: "{{registry}} on {{node}}"}}, "node"},
 	{graph, "Slowest pull rates by node and registry", "binBps", 8,
-		"Data of the past hour. If a node is slow for all registries, its network or disk is slow.", []query{
+		"Data of the past hour. If a node is slow for all registries, its network or disk is slow. Includes only " +
+			"pulls whose downloaded bytes are completely known.", []query{
 			{expr: `bottomk($top, ` +
-				`node_registry:podlapse_image_pull_bytes:increase1h{registry=~"$registry", node=~"$node"} / ` +
-				`(node_registry:podlapse_image_pull_seconds:increase1h{registry=~"$registry", node=~"$node"} > 0))`,
+				`node_registry:podlapse_image_pull_sized_bytes:increase1h{registry=~"$registry", node=~"$node"} / ` +
+				`(node_registry:podlapse_image_pull_sized_seconds:increase1h{registry=~"$registry", ` +
+				`node=~"$node"} > 0))`,
 				name: "{{registry}} on {{node}}"}}, "node"},
 	{graph, "Duration of pulls with content", "s", 8,
 		"Data of the past hour, excluding the wait in the pull queue.", []query{

@@ -1,0 +1,50 @@
+package export
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/podlapse/podlapse/internal/registrylabel"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// sizedMetrics counts the sized pulls (timeline.Pull.Sized). All its counters cover the same pulls, so their ratios
+// compare registries and disks correctly even if the bytes of other pulls are unknown.
+type sizedMetrics struct {
+	pulls, seconds, bytes, unpack *prometheus.CounterVec
+}
+
+func newSizedMetrics(registerer prometheus.Registerer) sizedMetrics {
+	byRegistry := func(name, help string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help + registrylabel.Help},
+			[]string{"registry"})
+	}
+	m := sizedMetrics{
+		pulls: byRegistry("podlapse_image_pulls_sized_total",
+			"Sized pulls. A sized pull downloaded content, its duration is known, and all bytes that it downloaded "+
+				"are known and belong to this pull alone."),
+		seconds: byRegistry("podlapse_image_pull_sized_seconds_total",
+			"Duration of the pulls in podlapse_image_pulls_sized_total."),
+		bytes: byRegistry("podlapse_image_pull_sized_bytes_total",
+			"Compressed bytes of the image layers that the pulls in podlapse_image_pulls_sized_total downloaded."),
+		unpack: byRegistry("podlapse_image_pull_sized_unpack_seconds_total",
+			"Time in which the runtime unpacked the layers of the pulls in podlapse_image_pulls_sized_total."),
+	}
+	registerer.MustRegister(m.pulls, m.seconds, m.bytes, m.unpack)
+	return m
+}
+
+func (m sizedMetrics) observe(registry string, p timeline.Pull) {
+	m.pulls.WithLabelValues(registry).Inc()
+	m.seconds.WithLabelValues(registry).Add(p.Pull.Seconds())
+	m.bytes.WithLabelValues(registry).Add(float64(p.Bytes()))
+	_, _, busy := p.Unpacking()
+	m.unpack.WithLabelValues(registry).Add(busy.Seconds())
+}
+
+// The method "forget" deletes the series with the given labels.
+func (m sizedMetrics) forget(series prometheus.Labels) {
+	m.pulls.DeletePartialMatch(series)
+	m.seconds.DeletePartialMatch(series)
+	m.bytes.DeletePartialMatch(series)
+	m.unpack.DeletePartialMatch(series)
+}
