@@ -26,101 +26,6 @@ var update = flag.Bool("update", false, "rewrite the test of the rules; read the
 
 var now = time.Date(2026, time.March, 2, 12, 0, 0, 0, time.UTC)
 
-// fleets returns the situations in which the rules and this package must agree.
-func fleets() map[string]nodes {
-	const recent, earlier = 20 * time.Minute, 110 * time.Minute
-	two := func(i int, slowDown int) []timeline.Pull {
-		return []timeline.Pull{download("big.example", 4000*slowDown, 600, 40+i),
-			download("small.example", 700*slowDown, 100, 2)}
-	}
-	return map[string]nodes{
-		"a slow node": {
-			"a": times(
-				6,
-				func(i int) timeline.Timeline { return startUp(fmt.Sprint("a", i), recent, slow(), two(i, 1)...) },
-			),
-			"b": times(
-				7,
-				func(i int) timeline.Timeline { return startUp(fmt.Sprint("b", i), recent, normal(), two(i, 1)...) },
-			),
-			"c": times(3, func(i int) timeline.Timeline { return startUp(fmt.Sprint("c", i), recent, normal()) }),
-		},
-		"too little work elsewhere": {
-			"a": times(6, func(i int) timeline.Timeline { return startUp(fmt.Sprint("a", i), recent, normal()) }),
-			"b": times(2, func(i int) timeline.Timeline { return startUp(fmt.Sprint("b", i), recent, slow()) }),
-			"c": nil,
-		},
-		"a single node": {
-			"a": times(
-				6,
-				func(i int) timeline.Timeline { return startUp(fmt.Sprint("a", i), recent, slow(), two(i, 1)...) },
-			),
-		},
-		"a runtime with one timestamp": {
-			"a": times(6, func(i int) timeline.Timeline {
-				return merged(fmt.Sprint("a", i), recent, "network_ready", "sandbox_begun")
-			}),
-			"b": times(6, func(i int) timeline.Timeline { return startUp(fmt.Sprint("b", i), recent, normal()) }),
-		},
-		"a runtime that does not answer": {
-			"a": times(6, func(i int) timeline.Timeline { return merged(fmt.Sprint("a", i), recent) }),
-			"b": times(6, func(i int) timeline.Timeline { return startUp(fmt.Sprint("b", i), recent, normal()) }),
-		},
-		"a runtime after an upgrade": {
-			"a": append(
-				times(9, func(i int) timeline.Timeline { return startUp(fmt.Sprint("a", i), recent, normal()) }),
-				merged("old0", recent, "network_ready"), merged("old1", recent, "network_ready")),
-			"b": times(6, func(i int) timeline.Timeline { return startUp(fmt.Sprint("b", i), recent, normal()) }),
-		},
-		"a slow registry": {
-			"a": times(5, func(i int) timeline.Timeline {
-				return startUp(fmt.Sprint("a", i), recent, normal(),
-					append(two(i, 1), download("slow.example", 30000, 500, 30))...)
-			}),
-			"b": times(
-				4,
-				func(i int) timeline.Timeline { return startUp(fmt.Sprint("b", i), recent, normal(), two(i, 2)...) },
-			),
-		},
-		"two equal registries, one with bytes for half of its pulls": {
-			"a": times(8, func(i int) timeline.Timeline {
-				half := download("half.example", 20000, 1000, 200)
-				if i%2 == 0 {
-					half = undated(half)
-				}
-				return startUp(fmt.Sprint("a", i), recent, normal(), download("hub.example", 20000, 1000, 200), half)
-			}),
-		},
-		"a slow registry, and another registry with bytes for a quarter of its pulls": {
-			"a": times(16, func(i int) timeline.Timeline {
-				hub := download("hub.example", 2000, 100, 20)
-				if i%4 != 0 {
-					hub = undated(hub)
-				}
-				return startUp(fmt.Sprint("a", i), recent, normal(), download("slow.example", 10000, 100, 20), hub)
-			}),
-		},
-		"no pull has bytes": {
-			"a": times(8, func(i int) timeline.Timeline {
-				return startUp(fmt.Sprint("a", i), recent, normal(), undated(download("slow.example", 90000, 100, 20)),
-					undated(download("hub.example", 2000, 100, 20)))
-			}),
-		},
-		"a registry slower than the day before": {
-			"a": slices.Concat(
-				times(4, func(i int) timeline.Timeline {
-					return startUp(fmt.Sprint("p", i), earlier, normal(), download("only.example", 2000, 400, 20))
-				}),
-				times(5, func(i int) timeline.Timeline {
-					return startUp(fmt.Sprint("a", i), recent, normal(), download("only.example", 9000, 500, 21))
-				})),
-			"b": times(2, func(i int) timeline.Timeline {
-				return startUp(fmt.Sprint("b", i), recent, normal(), download("only.example", 3000, 400, 10))
-			}),
-		},
-	}
-}
-
 func fleetOf(all nodes) *factor.Fleet {
 	fleet := factor.NewFleet()
 	for node, startUps := range all {
@@ -320,26 +225,6 @@ func TestFactorExcludesMergedWork(t *testing.T) {
 	n := fleetOf(fleets()["a runtime that does not answer"]).Nodes()[0]
 	if n.Factor == nil || n.Why != "the evidence does not separate volumes, network, sandbox" {
 		t.Errorf("%+v", n)
-	}
-}
-
-// TestRegistryFactorsUseOnlySizedPulls compares the factors with values computed by hand. A pull of 200 MiB takes 20 s
-// from two registries. Half of the pulls from one of them have no bytes.
-func TestRegistryFactorsUseOnlySizedPulls(t *testing.T) {
-	equal := fleetOf(fleets()["two equal registries, one with bytes for half of its pulls"]).Registries()
-	for _, r := range equal {
-		if r.Factor == nil || math.Abs(*r.Factor-1) > 1e-9 || r.Pulls != 8 {
-			t.Errorf("%s: factor %v of %d pulls, want 1 of 8: %s", r.Registry, r.Factor, r.Pulls, r.Why)
-		}
-	}
-	slow := fleetOf(fleets()["a slow registry, and another registry with bytes for a quarter of its pulls"])
-	if r := slow.Registries()[1]; r.Registry != "slow.example" || r.Factor == nil || math.Abs(*r.Factor-5) > 1e-9 {
-		t.Errorf("%+v, want the factor 5", r)
-	}
-	for _, r := range fleetOf(fleets()["no pull has bytes"]).Registries() {
-		if r.Factor != nil || r.Pulls != 8 || r.Why != "the bytes of all pulls are unknown or incomplete" {
-			t.Errorf("%+v, want no factor", r)
-		}
 	}
 }
 

@@ -98,6 +98,10 @@ func (f *Fleet) Add(node string, totals api.TotalsRecord) {
 			sums.add(content)
 		}
 	}
+	if unpack := n.works[workUnpack]; unpack != nil && unpack.seconds == 0 {
+		// The runtime does not report when it unpacked layers. Bytes without seconds would make other nodes look slow.
+		delete(n.works, workUnpack)
+	}
 }
 
 // AddPast adds the totals of a node in the time before the window.
