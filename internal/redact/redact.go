@@ -82,23 +82,27 @@ var (
 		`KEY-----|$)`)
 )
 
-// rules lists the rules in the order of their use. If a text contains no hint of a rule, Text skips the rule's
-// slow search.
+// keyParts lists parts of names. Every name that the expression "keys" matches contains one of these parts.
+var keyParts = []string{"pass", "pwd", "secret", "token", "sig", "credential", "auth", "api", "access", "private"}
+
+// rules lists the rules in the order of their use. If a text lacks the hints of a rule, Text skips the rule's slow
+// search. Most texts are names of images, which often contain a hyphen but seldom a part of a key.
 var rules = []struct {
 	hints  []string // every matching text contains one of the hints, in lower case
+	keyed  bool     // every matching text also contains one of keyParts
 	redact func(string) string
 }{
-	{[]string{"private key-----"}, replacing(privateKey, Marker)},
-	{[]string{"//"}, func(text string) string { return addressPattern.ReplaceAllStringFunc(text, withoutUser) }},
-	{[]string{"authorization", "cookie", "x-"}, replacing(headerPattern, "${1}${2}${3}"+Marker)},
-	{[]string{"bearer", "basic"}, func(text string) string {
+	{[]string{"private key-----"}, false, replacing(privateKey, Marker)},
+	{[]string{"//"}, false, func(text string) string { return addressPattern.ReplaceAllStringFunc(text, withoutUser) }},
+	{[]string{"authorization", "cookie", "x-"}, false, replacing(headerPattern, "${1}${2}${3}"+Marker)},
+	{[]string{"bearer", "basic"}, false, func(text string) string {
 		return schemePattern.ReplaceAllStringFunc(text,
 			withoutToken)
 	}},
-	{[]string{`":`, `" :`}, replacing(memberPattern, "${1}"+Marker)},
-	{[]string{"="}, replacing(assignmentPattern, "${1}${2}${3}"+Marker)},
-	{[]string{"-"}, replacing(optionPattern, "${1}"+Marker)},
-	{[]string{"eyj", "gh", "glpat-", "xox", "npm_", "dckr_"}, replacing(known, Marker)},
+	{[]string{`":`, `" :`}, true, replacing(memberPattern, "${1}"+Marker)},
+	{[]string{"="}, true, replacing(assignmentPattern, "${1}${2}${3}"+Marker)},
+	{[]string{"-"}, true, replacing(optionPattern, "${1}"+Marker)},
+	{[]string{"eyj", "gh", "glpat-", "xox", "npm_", "dckr_"}, false, replacing(known, Marker)},
 }
 
 func replacing(pattern *regexp.Regexp, by string) func(string) string {
@@ -109,11 +113,12 @@ func replacing(pattern *regexp.Regexp, by string) func(string) string {
 // the words around the credentials. If a text is longer than maxText, Text removes its middle.
 func Text(text string) string {
 	text = shorten(text)
-	lower := strings.ToLower(text)
+	// Regular expressions that ignore case also match the long s (U+017F) as an s.
+	lower := strings.ReplaceAll(strings.ToLower(text), "\u017f", "s")
+	contains := func(part string) bool { return strings.Contains(lower, part) }
+	keyed := slices.ContainsFunc(keyParts, contains)
 	for _, rule := range rules {
-		if slices.ContainsFunc(rule.hints, func(hint string) bool {
-			return strings.Contains(lower, hint)
-		}) {
+		if (keyed || !rule.keyed) && slices.ContainsFunc(rule.hints, contains) {
 			text = rule.redact(text)
 		}
 	}

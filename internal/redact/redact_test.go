@@ -140,10 +140,27 @@ func TestFailureWordsAreKept(t *testing.T) {
 	}
 }
 
+// Text must find every key, although Text skips the slow search of texts without a part of a key.
+func TestEveryKeyHasAPart(t *testing.T) {
+	for _, key := range []string{"password", "passwd", "passphrase", "pwd", "secret", "client_secret", "clientsecret",
+		"access_token", "refreshtoken", "id_token", "auth_token", "apitoken", "session_token", "token", "sig",
+		"signature", "X-Amz-Signature", "credential", "credentials", "auth", "authorization", "api-key", "apikey",
+		"access_key_id", "accesskeyid", "AWSAccessKeyId", "secret-access-key", "private_key", "GoogleAccessId",
+		"pa\u017fsword", "\u017fig",
+	} {
+		for _, text := range []string{key + "=hunter22", "--" + key + " hunter22", `"` + key + `":"hunter22"`} {
+			if got := Text(text); strings.Contains(got, "hunter22") {
+				t.Errorf("%q became %q", text, got)
+			}
+		}
+	}
+}
+
 func BenchmarkText(b *testing.B) {
 	for name, text := range map[string]string{
 		"pulled": `Successfully pulled image "registry.example/team/app:1.2" in 5.277s (21.038s including waiting). ` +
 			`Image size: 20848778 bytes.`,
+		"image": "registry.example/my-team/my-app-server:v1.2.3-beta",
 		"failed": `Failed to pull image "r.example/a:1": failed to resolve reference "r.example/a:1": Head ` +
 			`"https://r.example/v2/a/manifests/1": EOF`,
 		"most": strings.Repeat(`x-a: b "c": d=e --f https://u:p@h/i?j bearer basic gh `, 1<<15),
