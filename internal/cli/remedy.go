@@ -95,7 +95,8 @@ func (a agentQuery) unknownOnNode(err error, pod resource, node string) error {
 // unknownPod returns the error that none of the agents knows a pod.
 func unknownPod(pod resource, asked int) error {
 	return fmt.Errorf("%w: no agent knows the pod %s/%s (agents asked: %d): check the name and the namespace (-n). "+
-		"%s An agent keeps only the latest deleted pods, and forgets them when it restarts", errUnknownPod, pod.namespace,
+		"%s An agent keeps only the latest deleted pods, and forgets them when it restarts",
+		errUnknownPod, pod.namespace,
 		pod.name, asked, pod.asWorkload())
 }
 

@@ -62,12 +62,14 @@ func keyOf(event *corev1.Event) eventKey {
 // namespace with many Events does not affect other namespaces.
 type eventCache struct {
 	namespaces map[string]*share
-	full       bool // true if the map had no room for a namespace; then Events of namespaces outside the map can be missing
-	limit      int  // maximum number of Events
-	events     int
-	bytes      int
-	forgotten  int
-	added      uint64 // number of added Events so far
+	// The field "full" is true if the map had no room for a namespace. Then Events of namespaces outside the map can be
+	// missing.
+	full      bool
+	limit     int // maximum number of Events
+	events    int
+	bytes     int
+	forgotten int
+	added     uint64 // number of added Events so far
 }
 
 // share holds the remembered Events of one namespace.

@@ -32,7 +32,7 @@ type Flag struct {
 	Suggest func(ctx context.Context, getenv func(string) string) []string
 }
 
-// The method As returns a copy of the flag with the given alias.
+// As returns a copy of the flag with the given alias.
 func (f Flag) As(alias string) Flag {
 	f.Alias = alias
 	return f

@@ -43,7 +43,8 @@ func checkAddress(address netip.Addr, loopback bool) error {
 			return nil
 		}
 		return fmt.Errorf("%s is a loopback address, which the agent does not probe by default: if the registry uses "+
-			"HTTP, add it to registries.plain_http; if the registry uses HTTPS, add a probe for it under probes", address)
+			"HTTP, add it to registries.plain_http; if the registry uses HTTPS, add a probe for it under probes",
+			address)
 	}
 	for _, prefix := range refused {
 		if prefix.Contains(address) {

@@ -120,7 +120,8 @@ func (o *outlet) follow(ctx context.Context, viewer *live.Viewer, f filter.Filte
 	}
 }
 
-// The method "next" returns the next events. If no events arrive until a heartbeat is due, the method returns no events.
+// The method "next" returns the next events. If no events arrive until a heartbeat is due, the method returns no
+// events.
 func (o *outlet) next(ctx context.Context, viewer *live.Viewer) ([]*live.Event, error) {
 	beat, cancel := context.WithDeadline(ctx, o.writtenAt.Add(heartbeat))
 	defer cancel()

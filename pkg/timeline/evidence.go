@@ -139,7 +139,8 @@ type containerEvidence struct {
 	overflow     bool // some attempts of the container were dropped
 	refused      refusals
 	refusedAt    []window // the first Event about a failure to create the container; at most one entry
-	notConfig    bool     // the kubelet failed to create the container, and the cause was not the container's configuration
+	// notConfig is true if the kubelet failed to create the container, and the configuration was not the cause.
+	notConfig bool
 }
 
 // refusals holds the first occurrence, the latest occurrence and the count of one Event. The Event reports that the

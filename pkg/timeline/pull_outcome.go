@@ -120,8 +120,8 @@ func (e *Evidence) foundPresent(c *Container, image *imageEvidence) bool {
 }
 
 // inBackoff reports whether the time t is within the kubelet's back-off after the latest failed pull of a container's
-// image. Content that arrives during the back-off comes from pulls by other clients. If only a status reports a failure, the
-// failure gets its time from the arrival of the status. A live status arrives soon after the failure.
+// image. Content that arrives during the back-off comes from pulls by other clients. If only a status reports a
+// failure, the failure gets its time from the arrival of the status. A live status arrives soon after the failure.
 func (f *fold) inBackoff(index int16, t time.Time) bool {
 	failures := f.pulls[index].failures
 	if len(failures) == 0 || t.IsZero() {

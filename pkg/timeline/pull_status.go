@@ -27,6 +27,7 @@ type pullStatus struct {
 	why     imagepull.Failure
 }
 
+//nolint:unused // keepEarliest calls this method
 func (s pullStatus) compare(o pullStatus) int {
 	return cmp.Or(cmp.Compare(s.at, o.at), compareBools(s.backOff, o.backOff), cmp.Compare(s.why, o.why))
 }
@@ -90,7 +91,8 @@ func (f *fold) mayHaveFailedUnnoticed(container string, next Milestone) bool {
 	})
 }
 
-// mayPullUnnoticed reports whether the kubelet can have begun its first pull without an Event that the agent received. For example, an agent that has just started first lists the pods, and later receives the Events.
+// mayPullUnnoticed reports whether the kubelet can have begun its first pull without an Event that the agent received.
+// For example, an agent that has just started first lists the pods, and later receives the Events.
 func (f *fold) mayPullUnnoticed(container string, next milestoneKey) bool {
 	return next.milestone == MilestonePullRequested && next.attempt == 0 && f.e.mayHaveMissedEvents(f.asOf) &&
 		slices.ContainsFunc(f.containers, func(c *Container) bool {

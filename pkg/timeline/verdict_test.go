@@ -70,16 +70,6 @@ func TestVerdict(t *testing.T) {
 			Phases: []Span{span(PhasePullQueue, "a", 8*time.Second), span(PhasePull, "a", 4*time.Second),
 				span(PhasePullQueue, "b", 0), span(PhasePull, "b", 5*time.Second), span(PhasePull, "c", 3*time.Second)},
 		},
-		"3.0 s to ready: 2.0 s pulling the image, " +
-			"1.0 s unattributed (in the node's pull queue or pulling the image); ±0.0 s": {
-			State: StateReady, Total: 3 * time.Second, Pulls: []Pull{{Container: "a", Registry: "unknown"}},
-			Phases: []Span{span(PhasePull, "a", 2*time.Second), {Phase: PhaseUnattributed, Container: "a",
-				StartAt: base, EndAt: base.Add(time.Second), MergedWith: []Phase{PhasePullQueue, PhasePull}}},
-		},
-		"3.0 s to ready: 3.0 s pulling 2 images; ±0.0 s": {
-			State: StateReady, Total: 3 * time.Second,
-			Phases: []Span{span(PhasePull, "a", 2*time.Second), span(PhasePull, "b", time.Second)},
-		},
 		// The number of bytes of a failed attempt is unknown, so the verdict contains no rate for the two attempts.
 		"14.0 s to ready: 14.0 s pulling from ghcr.io or its mirror; ±0.0 s": {
 			State: StateReady, Total: 14 * time.Second,
@@ -99,6 +89,31 @@ func TestVerdict(t *testing.T) {
 				merged(span(PhaseUnattributed, "b", 3*time.Second), PhasePullQueue, PhasePull)},
 		},
 		"starting for 0.0 s; ±1.0 s": {State: StateStarting, TotalError: time.Second},
+	} {
+		if got := timeline.Verdict(); got != want {
+			t.Errorf("verdict %q, want %q", got, want)
+		}
+	}
+}
+
+// TestVerdictWithoutRegistry checks that the verdict names no registry if the registry is unknown.
+func TestVerdictWithoutRegistry(t *testing.T) {
+	at := base
+	span := func(p Phase, container string, d time.Duration) Span {
+		at = at.Add(d)
+		return Span{Phase: p, Container: container, StartAt: at.Add(-d), EndAt: at}
+	}
+	for want, timeline := range map[string]Timeline{
+		"3.0 s to ready: 2.0 s pulling the image, " +
+			"1.0 s unattributed (in the node's pull queue or pulling the image); ±0.0 s": {
+			State: StateReady, Total: 3 * time.Second, Pulls: []Pull{{Container: "a", Registry: "unknown"}},
+			Phases: []Span{span(PhasePull, "a", 2*time.Second), {Phase: PhaseUnattributed, Container: "a",
+				StartAt: base, EndAt: base.Add(time.Second), MergedWith: []Phase{PhasePullQueue, PhasePull}}},
+		},
+		"3.0 s to ready: 3.0 s pulling 2 images; ±0.0 s": {
+			State: StateReady, Total: 3 * time.Second,
+			Phases: []Span{span(PhasePull, "a", 2*time.Second), span(PhasePull, "b", time.Second)},
+		},
 	} {
 		if got := timeline.Verdict(); got != want {
 			t.Errorf("verdict %q, want %q", got, want)
