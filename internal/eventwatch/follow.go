@@ -132,7 +132,7 @@ func (s *Source) read(ctx, lease context.Context, f *follower, from start, w wat
 // failed handles an error that ended a watch. If the revision expired and no newer Event has arrived, the pods lose
 // their position. If the revision expired before the method "accept" was called, failed returns true, because an
 // expired revision is not a failure of the API server. In all other cases, failed returns false. A slow API server can
-// also report the expired revision after the call of the method "accept".
+// report that the revision expired even after the call of the method "accept".
 func (s *Source) failed(lease context.Context, r *watchSession, err error) bool {
 	if r.accepted && r.proof.newest > r.from.revision {
 		return false

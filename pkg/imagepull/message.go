@@ -39,9 +39,9 @@ type Message struct {
 	// true (kubelet ≥ 1.25).
 	Pull  time.Duration
 	Timed bool
-	// Waiting is the time from the Pulling Event to the runtime's response. Waiting includes the time in the node's
-	// pull queue, and Pull. Waiting is known only if WaitingTimed is true. Kubelets up to 1.24 print Waiting but not
-	// Pull.
+	// Waiting is the time from the Pulling Event to the runtime's response. Waiting is the sum of the time in the
+	// node's pull queue and the duration in the field Pull. Waiting is known only if WaitingTimed is true. Kubelets up
+	// to 1.24 print Waiting but not Pull.
 	Waiting      time.Duration
 	WaitingTimed bool
 	// Unit is the resolution to which the kubelet truncated the durations. The true value is at least the printed
