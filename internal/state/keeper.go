@@ -267,7 +267,7 @@ func (k *Keeper) Kept(uid string) bool {
 	return p != nil && p.saved && !k.failing
 }
 
-// EventsUntil records the time of the latest reported kubelet Event after a start-up.
+// EventsUntil records the time of the latest kubelet Event that the agent reported in PostStartup reports.
 func (k *Keeper) EventsUntil(until time.Time) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

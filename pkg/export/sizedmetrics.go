@@ -20,8 +20,8 @@ func newSizedMetrics(registerer prometheus.Registerer) sizedMetrics {
 	}
 	m := sizedMetrics{
 		pulls: byRegistry("podlapse_image_pulls_sized_total",
-			"Sized pulls. A sized pull downloaded content, its duration is known, and all bytes that it downloaded "+
-				"are known and belong to this pull alone."),
+			"Sized pulls. A pull is sized if it downloaded content, if its duration is known, and if all bytes that "+
+				"it downloaded are known and belong to this pull alone."),
 		seconds: byRegistry("podlapse_image_pull_sized_seconds_total",
 			"Duration of the pulls in podlapse_image_pulls_sized_total."),
 		bytes: byRegistry("podlapse_image_pull_sized_bytes_total",

@@ -108,8 +108,8 @@ func (o RuntimeSilent) appendParts(phases []Span, s Span) []Span {
 	return phases
 }
 
-// needsRuntime returns the phase of the runtime's work, if another party's phase s can include such work. needsRuntime
-// returns an empty phase if the span s does not need the runtime, or if the runtime is the cause of s.
+// The phases of some other causes, such as the kubelet, can include work of the runtime. For a span with such a phase,
+// needsRuntime returns the runtime's phase. For other spans, needsRuntime returns an empty phase.
 func needsRuntime(s Span) Phase {
 	of := s.Phase
 	if of == PhaseUnattributed && len(s.MergedWith) > 0 {
