@@ -2,6 +2,7 @@ package cri
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	imagesapi "github.com/containerd/containerd/api/services/images/v1"
@@ -60,6 +61,18 @@ func (a *answerer) answer(ctx context.Context, request timeline.RuntimeRequest) 
 	if err := together(ctx, queries...); err != nil {
 		return timeline.RuntimeSeen{}, err
 	}
+	// If a container was created during the queries, the image can have arrived after its query.
+	if createdSince(listed.containers, seen.AskedAt) {
+		for i, ref := range request.Images {
+			if images[i] == nil || images[i].Present {
+				continue
+			}
+			var err error
+			if images[i], err = a.image(ctx, ref); err != nil {
+				return timeline.RuntimeSeen{}, err
+			}
+		}
+	}
 	if err := a.stamp(ctx, listed, &seen); err != nil {
 		return timeline.RuntimeSeen{}, err
 	}
@@ -81,6 +94,13 @@ func (a *answerer) answer(ctx context.Context, request timeline.RuntimeRequest) 
 	seen.ArrivedAt = a.now()
 	sortAnswer(&seen)
 	return seen, nil
+}
+
+// createdSince reports whether a container was created at the given time or later.
+func createdSince(containers []*runtimeapi.Container, since time.Time) bool {
+	return slices.ContainsFunc(containers, func(c *runtimeapi.Container) bool {
+		return c.GetCreatedAt() >= since.UnixNano()
+	})
 }
 
 // listing contains the sandboxes and containers of one pod.

@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 )
 
@@ -20,9 +21,9 @@ func (e *Evidence) applyCreateFailure(o EventSeen) {
 		return
 	}
 	_, c := e.container(o.Container)
-	if c != nil && strings.HasPrefix(o.Message, "Error: ") && o.Message != "Error: ErrImagePull" &&
-		o.Message != "Error: ImagePullBackOff" {
+	if text, ok := strings.CutPrefix(o.Message, "Error: "); c != nil && ok && !isImageFailure(text) {
 		keepEarliest(e, &c.refusedAt, firstOccurrence(o), 1)
+		e.keepRefusal(c, text)
 		r := refusals{firstOccurrence(o), latestOccurrence(o), o.Count}
 		if later := cmp.Or(cmp.Compare(r.count, c.refused.count), c.refused.last.compare(r.last)); later > 0 {
 			c.refused, e.changed = r, true
@@ -35,6 +36,32 @@ func (e *Evidence) applyCreateFailure(o EventSeen) {
 		if c != nil && !c.notConfig {
 			c.notConfig, e.changed = true, true
 		}
+	}
+}
+
+// imageFailures lists the errors of the kubelet that concern a container's image (pkg/kubelet/images/types.go and
+// cri-api's pkg/errors in Kubernetes). After such an error, the kubelet does not create the container.
+var imageFailures = []string{
+	"ErrImagePull", "ImagePullBackOff", "ImageInspectError", "InvalidImageName", "RegistryUnavailable",
+	"SignatureValidationFailed",
+}
+
+// isImageFailure reports whether the error in an Event concerns a container's image. ErrImageNeverPull is no image
+// failure, because the kubelet found that it must not start the container.
+func isImageFailure(text string) bool {
+	return slices.ContainsFunc(imageFailures, func(failure string) bool {
+		rest, ok := strings.CutPrefix(text, failure)
+		return ok && (rest == "" || rest[0] == ':')
+	})
+}
+
+// keepRefusal records the error in an Event about a failure to create a container, or that the errors differ.
+func (e *Evidence) keepRefusal(c *containerEvidence, text string) {
+	switch hash := textHash(text); {
+	case c.refusal == 0:
+		c.refusal, e.changed = hash, true
+	case c.refusal != hash && !c.refusalsDiffer:
+		c.refusalsDiffer, e.changed = true, true
 	}
 }
 
@@ -56,16 +83,21 @@ func (e *Evidence) isUndatedRefusal(k milestoneKey) bool {
 	return false
 }
 
+// createFailureUndated reports whether the evidence only shows that the kubelet failed to create a container at some
+// time before the agent first listed the pod.
+func (e *Evidence) createFailureUndated(index int16) bool {
+	return e.isUndatedRefusal(milestoneKey{index, 0, MilestoneConfigRefused}) ||
+		e.isUndatedRefusal(milestoneKey{index, 0, MilestoneCreateFailed})
+}
+
 // requestsRefusalEvents reports whether only the kubelet's Events can show when the kubelet first refused a container.
 func (e *Evidence) requestsRefusalEvents() bool {
 	if !e.watchFirstOpened.IsZero() {
 		return false // the watch began with the Events that the API server still had
 	}
 	for i := range e.containers {
-		for _, m := range [...]Milestone{MilestoneConfigRefused, MilestoneCreateFailed} {
-			if e.isUndatedRefusal(milestoneKey{int16(i), 0, m}) {
-				return true
-			}
+		if e.createFailureUndated(int16(i)) {
+			return true
 		}
 	}
 	return false
@@ -73,18 +105,54 @@ func (e *Evidence) requestsRefusalEvents() bool {
 
 // isRefusalReported reports whether an Event shows when the kubelet first refused a container.
 func (f *fold) isRefusalReported(k milestoneKey) bool {
-	at := f.e.containers[k.container].refusedAt
-	return k.attempt == 0 && len(at) > 0 && at[0].latest <= f.bounds.find(k).latest
+	at, known := f.refusedAt(k.container)
+	return k.attempt == 0 && known && at.latest <= f.bounds.find(k).latest
+}
+
+// refusedAt returns the time when the kubelet first refused a container, according to the Events. The time is unknown
+// if the Events report several errors, because only one of them is the reason in the pod's status. The time is also
+// unknown if the Event can be about a later attempt.
+func (f *fold) refusedAt(index int16) (at window, known bool) {
+	c := &f.e.containers[index]
+	if len(c.refusedAt) == 0 || c.refusalsDiffer {
+		return window{}, false
+	}
+	at = c.refusedAt[0]
+	if pulled := f.pulls[index].pulled; pulled.known() {
+		return at, follows(pulled.earliest, at)
+	}
+	return at, f.isFirstAttempt(index, at)
+}
+
+// isFirstAttempt reports whether an Event about a container is certainly about the kubelet's first attempt to create
+// it. The Event is about the first attempt if it immediately follows the start of the sandbox or of the previous
+// container. Otherwise, the Event can be about a later attempt, because the first Event can have expired.
+func (f *fold) isFirstAttempt(index int16, event window) bool {
+	before := f.before(f.e.containers[index].name)
+	return slices.ContainsFunc(f.e.constraints, func(c constraint) bool {
+		begins := before == nil && c.key.milestone == MilestoneSandboxRunning
+		if before != nil && c.key.container == f.index(before.Name) {
+			begins = c.key.milestone == MilestoneRunning && c.key.attempt == 0 && before.Kind != KindInit ||
+				c.key.milestone == MilestoneFinished && before.Kind == KindInit
+		}
+		return begins && follows(c.earliest, event)
+	})
+}
+
+// The function "follows" reports whether an Event comes so soon after the beginning of an attempt that the kubelet
+// cannot have failed and tried again.
+func follows(begun instant, event window) bool {
+	return begun <= event.latest && event.earliest-instant(podRetryLeast) < begun
 }
 
 // refusalConstraints dates the first refusal of a container by the Event about it, if only a list of the pods shows the
 // refusal.
-func (e *Evidence) refusalConstraints(index int16) (constraints []constraint) {
-	at := e.containers[index].refusedAt
+func (f *fold) refusalConstraints(index int16) (constraints []constraint) {
+	at, known := f.refusedAt(index)
 	for _, m := range [...]Milestone{MilestoneConfigRefused, MilestoneCreateFailed} {
-		if k := (milestoneKey{index, 0, m}); len(at) > 0 && e.isUndatedRefusal(k) {
-			if latest, _ := e.latestTime(k); at[0].latest <= latest {
-				constraints = append(constraints, at[0].constraint(k))
+		if k := (milestoneKey{index, 0, m}); known && f.e.isUndatedRefusal(k) {
+			if latest, _ := f.e.latestTime(k); at.latest <= latest {
+				constraints = append(constraints, at.constraint(k))
 			}
 		}
 	}
@@ -97,7 +165,7 @@ func (e *Evidence) refusalConstraints(index int16) (constraints []constraint) {
 // By then, the reason for the failure can be gone. If the status arrives later than the kubelet's next retry, the
 // kubelet was stopped or lacked CPU. Then the time when the image was present does not show the time of the failure.
 func (f *fold) createFailureConstraints(index int16) (constraints []constraint) {
-	constraints = f.e.refusalConstraints(index)
+	constraints = f.refusalConstraints(index)
 	pulled := f.pulls[index].pulled
 	if !pulled.known() || pulled.present && pulled.origin != originEventName {
 		return constraints

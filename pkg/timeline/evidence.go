@@ -139,6 +139,9 @@ type containerEvidence struct {
 	overflow     bool // some attempts of the container were dropped
 	refused      refusals
 	refusedAt    []window // the first Event about a failure to create the container; at most one entry
+	refusal      uint64   // textHash of the error in such an Event; zero if there was none
+	// refusalsDiffer is true if such Events report several errors.
+	refusalsDiffer bool
 	// notConfig is true if the kubelet failed to create the container, and the configuration was not the cause.
 	notConfig bool
 }

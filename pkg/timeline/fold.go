@@ -70,10 +70,10 @@ func (e *Evidence) fold(now instant, skew Skew) (t Timeline, until instant) {
 // newFold combines the constraints of each milestone and builds the chains of steps.
 func newFold(e *Evidence, asOf instant, skew Skew) *fold {
 	f := &fold{e: e, asOf: asOf, skew: skew}
+	f.containers = f.inOrder()
 	f.gather()
 	f.bounds, f.milestoneConflicts = intersect(f.constraints)
 
-	f.containers = f.inOrder()
 	f.chains = make([]chain, 0, len(f.containers))
 	f.pod = f.podSteps()
 	f.sandboxes = f.laterSandboxes()
@@ -89,22 +89,27 @@ func newFold(e *Evidence, asOf instant, skew Skew) *fold {
 func (f *fold) gather() {
 	f.pulls = make([]pullEvidence, len(f.e.containers))
 	for i := range f.pulls {
-		f.pulls[i] = f.e.pullEvidence(int16(i))
+		f.pulls[i] = f.pullEvidence(int16(i))
 	}
 	f.constraints = make([]constraint, 0, len(f.e.constraints)+4*len(f.pulls))
+	var checks []constraint
 	for _, c := range f.e.constraints {
 		if c.key.milestone == MilestonePullRequested {
 			continue // pullEvidence.requests contains this request
 		}
-		if (c.key.milestone == MilestoneInspectFailed || c.key.milestone == MilestoneNameRefused) &&
-			c.latest > f.imageCheckedBy(c.key.container) {
-			continue // this failure belongs to the back-off after a pull, or to a restart
+		if c.key.milestone == MilestoneInspectFailed || c.key.milestone == MilestoneNameRefused {
+			if attempt, known := f.attemptOfCheck(c.key.container, c.latest); known {
+				c.key.attempt = attempt
+				checks = append(checks, c)
+			}
+			continue
 		}
 		if c.origin == originControlPlane {
 			c = f.skew.widen(c)
 		}
 		f.constraints = append(f.constraints, c)
 	}
+	f.add(checks...)
 	for i := range f.pulls {
 		f.pulls[i].runtimeEnd = f.pullEnd(int16(i))
 		for c := range f.pulls[i].requests {
@@ -112,7 +117,7 @@ func (f *fold) gather() {
 				f.add(c)
 			}
 		}
-		f.add(f.beforePullConstraints(int16(i))...)
+		f.add(f.checkConstraints(int16(i))...)
 		f.add(pullConstraints(int16(i), f.pulls[i])...)
 		f.add(f.createFailureConstraints(int16(i))...)
 	}

@@ -134,7 +134,7 @@ func (f *fold) unreportedObstacles() []Phase {
 	for _, h := range f.obstacleEvents {
 		made += h.count
 	}
-	if made < spamLimit {
+	if made < spamLimit && !f.e.eventLimitReached() {
 		return nil
 	}
 	return possibleObstacles

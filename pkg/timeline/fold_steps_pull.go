@@ -17,16 +17,7 @@ func (f *fold) waitForWork(c *Container) step {
 func (f *fold) pullSteps(c *Container) []step {
 	index, attempts, wait := f.index(c.Name), f.attemptsOf(c), f.waitForWork(c)
 	steps := make([]step, 0, 4*len(attempts)+4) // the capacity includes the steps of a run
-	if refused := (milestoneKey{index, 0, MilestoneNameRefused}); f.bounds.find(refused) != nil {
-		wait.key = refused
-		steps = append(steps, wait)
-		wait = step{phase: PhaseContainerConfig} // the kubelet requests no pull until somebody changes the name
-	}
-	if inspected := (milestoneKey{index, 0, MilestoneInspectFailed}); f.bounds.find(inspected) != nil {
-		wait.key = inspected
-		steps = append(steps, wait)
-		wait = step{phase: PhaseContainerCreate} // the kubelet asks the runtime again until the runtime answers
-	}
+	steps, wait = f.appendChecks(steps, wait, index, 0)
 	if c.PullPolicy == PullNever {
 		wait.key, wait.optional = milestoneKey{index, 0, MilestonePullRequested}, true
 		return append(steps, wait)
@@ -37,6 +28,7 @@ func (f *fold) pullSteps(c *Container) []step {
 			if attempts[i-1].failure == imagepull.FailureInvalidReference {
 				wait.phase = PhaseContainerConfig // the runtime refused the image's name, so no attempt can succeed
 			}
+			steps, wait = f.appendChecks(steps, wait, index, a.attempt)
 		}
 		if a.outcome == imagepull.OutcomePresent {
 			wait.key, wait.optional = milestoneKey{index, a.attempt, MilestonePullFinished}, true
@@ -63,4 +55,34 @@ func (f *fold) pullSteps(c *Container) []step {
 		steps = append(steps, end)
 	}
 	return steps
+}
+
+// appendChecks appends the failed checks of the kubelet before a pull attempt, and returns the step after them.
+func (f *fold) appendChecks(steps []step, wait step, index int16, attempt uint16) ([]step, step) {
+	if refused := (milestoneKey{index, attempt, MilestoneNameRefused}); f.bounds.find(refused) != nil {
+		wait.key = refused
+		steps = append(steps, wait)
+		wait = step{phase: PhaseContainerConfig} // the kubelet requests no pull until somebody changes the name
+	}
+	if inspected := (milestoneKey{index, attempt, MilestoneInspectFailed}); f.bounds.find(inspected) != nil &&
+		!f.isPunctual(index, attempt) {
+		wait.key = inspected
+		steps = append(steps, wait)
+		wait = step{phase: PhaseContainerCreate} // the kubelet asks the runtime again until the runtime answers
+		if attempt > 0 {
+			wait.also = []Phase{PhaseImageBackoff}
+		}
+	}
+	return steps, wait
+}
+
+// isPunctual reports whether the kubelet requested the image again as soon as the back-off allowed it.
+func (f *fold) isPunctual(index int16, attempt uint16) bool {
+	if attempt == 0 {
+		return false
+	}
+	failed := f.bounds.find(milestoneKey{index, attempt - 1, MilestonePullFailed})
+	requested := f.bounds.find(milestoneKey{index, attempt, MilestonePullRequested})
+	return failed != nil && requested != nil &&
+		requested.latest.sub(failed.earliest) <= maxBackoff(PhaseImageBackoff, int(attempt))
 }

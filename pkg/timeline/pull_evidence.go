@@ -34,7 +34,9 @@ type failedPull struct {
 	why     imagepull.Failure
 }
 
-func (e *Evidence) pullEvidence(index int16) pullEvidence {
+// pullEvidence returns the facts about the pulls before a container's first run.
+func (f *fold) pullEvidence(index int16) pullEvidence {
+	e := f.e
 	evidence := e.pullEventsOf(index)
 	end := e.usedBy(index)
 	p := pullEvidence{refuter: e.refuter(index)}
@@ -44,6 +46,8 @@ func (e *Evidence) pullEvidence(index int16) pullEvidence {
 	case pulled.earliest > end:
 	case e.mayBeOfRestart(index, pulled):
 		p.maybeRestart = true
+	case pulled.present && e.createFailureUndated(index) && !f.isFirstAttempt(index, pulled.window):
+		// The Event can be about a later attempt to create the container. The first Event can have expired.
 	default:
 		p.pulled = pulled
 	}
@@ -51,27 +55,28 @@ func (e *Evidence) pullEvidence(index int16) pullEvidence {
 		end = min(end, p.pulled.latest)
 	}
 	p.findRequests(e, index)
-	for _, f := range e.pullFailures(index, evidence.failures) {
-		if f.origin == originArrival && (f.latest > end || minInstant < pulled.began() && pulled.began() < f.latest) {
+	for _, failed := range e.pullFailures(index, evidence.failures) {
+		if failed.origin == originArrival &&
+			(failed.latest > end || minInstant < pulled.began() && pulled.began() < failed.latest) {
 			continue // the pull that succeeded had begun before the status, so the status is late
 		}
-		if e.refutesFailure(index, p.refuter, pulled, f) != "" {
+		if e.refutesFailure(index, p.refuter, pulled, failed) != "" {
 			p.refuted = true
 			continue
 		}
-		if f.earliest <= end {
-			attempt := max(p.finalAttempt, f.atLeast)
+		if failed.earliest <= end {
+			attempt := max(p.finalAttempt, failed.atLeast)
 			for c := range p.requests {
-				if f.follows(c) {
+				if failed.follows(c) {
 					attempt = max(attempt, c.key.attempt) // an earlier attempt failed without an Event
 				}
 			}
-			p.failures = append(p.failures, failedPull{f.window, attempt, f.why})
+			p.failures = append(p.failures, failedPull{failed.window, attempt, failed.why})
 			p.finalAttempt = attempt + 1
 		}
 	}
-	if f := e.containers[index].statusFailure; len(p.failures) == 0 && f != nil && f.latest <= end {
-		p.failures = append(p.failures, failedPull{f.window, 0, f.why})
+	if failed := e.containers[index].statusFailure; len(p.failures) == 0 && failed != nil && failed.latest <= end {
+		p.failures = append(p.failures, failedPull{failed.window, 0, failed.why})
 		p.finalAttempt = 1
 	}
 	for c := range p.requests {
@@ -216,15 +221,41 @@ func (p *pullEvidence) requests(yield func(constraint) bool) {
 	}
 }
 
-// beforePullConstraints dates the first time that the kubelet could not parse the name of a container's image, and the
-// first time that the runtime could not report whether it has the image. beforePullConstraints uses only times before
-// the first pull.
-func (f *fold) beforePullConstraints(index int16) (constraints []constraint) {
+// attemptOfCheck returns the pull attempt before which the kubelet could not parse the image's name, or the runtime
+// could not report whether it has the image. The argument "by" is the latest possible time of this failed check. The
+// attempt is unknown if the check is later than the container's creation or a successful pull, because the check
+// belongs to a restart then.
+func (f *fold) attemptOfCheck(index int16, by instant) (attempt uint16, known bool) {
+	if by <= f.imageCheckedBy(index) {
+		return 0, true
+	}
+	p := &f.pulls[index]
+	if by > f.e.usedBy(index) || p.pulled.known() && by > p.pulled.latest {
+		return 0, false
+	}
+	for _, failed := range p.failures {
+		if failed.latest < by {
+			attempt, known = max(attempt, failed.attempt+1), true
+		}
+	}
+	for c := range p.requests {
+		if c.key.attempt >= attempt && c.latest < by {
+			return 0, false // no evidence shows the end of this attempt
+		}
+	}
+	return attempt, known
+}
+
+// checkConstraints dates the first time before each pull attempt that the kubelet could not parse the name of a
+// container's image, and the first time that the runtime could not report whether it has the image.
+func (f *fold) checkConstraints(index int16) (constraints []constraint) {
 	first := func(windows []window, m Milestone) {
+		next := uint16(0)
 		for _, w := range windows {
-			if w.latest <= f.imageCheckedBy(index) && f.pulls[index].tooEarly(w.latest) == "" {
-				constraints = append(constraints, w.constraint(milestoneKey{index, 0, m}))
-				return
+			attempt, known := f.attemptOfCheck(index, w.latest)
+			if known && attempt >= next && f.pulls[index].tooEarly(w.latest) == "" {
+				constraints = append(constraints, w.constraint(milestoneKey{index, attempt, m}))
+				next = attempt + 1
 			}
 		}
 	}

@@ -23,7 +23,7 @@ func (t Timeline) describeQueue(spans []Span) string {
 	}
 	if by.image != "" && wait-by.waited < max(leastBlocked, wait/10) {
 		if by.same {
-			return "waiting for an image that another pod was already pulling from " + by.registry
+			return "waiting for an image that another pod was already pulling" + by.source()
 		}
 		return "queued behind " + by.image + " on this node"
 	}
@@ -34,7 +34,7 @@ func (t Timeline) describeQueue(spans []Span) string {
 	if by.image != "" {
 		what := by.image
 		if by.same {
-			what = "another pod's pull of the same image from " + by.registry
+			what = "another pod's pull of the same image" + by.source()
 		}
 		text = cmp.Or(text, "queued on this node") + fmt.Sprintf(" (%s behind %s)", seconds(by.waited), what)
 	}
@@ -47,6 +47,14 @@ type queueDelay struct {
 	waited   time.Duration // sum of the longest delays
 	same     bool          // every waiting pull was itself a pull of the image
 	registry string        // the source of the image, if "same" is true
+}
+
+// source returns the words about the registry of the image, or an empty text if the registry is unknown.
+func (q queueDelay) source() string {
+	if q.registry == "" {
+		return ""
+	}
+	return " from " + q.registry
 }
 
 // blockerOf returns the longest delays of the pulls in the given spans.
