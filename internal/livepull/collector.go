@@ -46,8 +46,9 @@ func NewCollector(now func() Snapshot) prometheus.Collector {
 		workloads: prometheus.NewDesc("podlapse_image_pulls_failing_workloads",
 			"Groups of workloads in which at least one workload has a pull in podlapse_image_pulls_failing. "+
 				"The value is always 1. A workload is an owner of pods, or a pod without an owner. A hash assigns "+
-				"each workload to one of 64 groups. All nodes assign a workload to the same group. So if N "+
-				"different groups have a series in the cluster, at least N workloads are affected."+
+				"each workload to one of 64 groups. The group of a workload is the same on all nodes. Two workloads "+
+				"can share a group. So if N different groups have a series in the cluster, at least N workloads "+
+				"are affected."+
 				registrylabel.ReasonHelp+registrylabel.Help,
 			[]string{"registry", "reason", "group"}, nil),
 	}

@@ -34,7 +34,7 @@ func TestPods(t *testing.T) {
 			h.runPods(server.URL())
 			h.nextPod("a", false)
 			h.Until(true, "1 pods")
-			kubeclienttest.Eventually(t, "watching", func() bool { return server.Watches() == 1 })
+			h.untilOpen()
 
 			// The first events of a watch can report changes from before the watch opened.
 			server.Put(pod("b", "2"))
@@ -88,7 +88,7 @@ func TestPodsAfterALostWatch(t *testing.T) {
 	for range 3 {
 		h.Next() // the order of the pods does not matter
 	}
-	kubeclienttest.Eventually(t, "watching", func() bool { return server.Watches() == 1 })
+	h.untilOpen()
 	h.Clock.Advance(time.Hour)
 
 	// The API server is unavailable, pods change, and the history of the API server is too short to resume the
@@ -133,7 +133,7 @@ func TestPodsCatchUpWithoutAList(t *testing.T) {
 	h := newHarness(t)
 	h.runPods(server.URL())
 	h.nextPod("a", false)
-	kubeclienttest.Eventually(t, "watching", func() bool { return server.Watches() == 1 })
+	h.untilOpen()
 	h.Clock.Advance(time.Hour)
 	server.Put(pod("b", "2"))
 	h.nextPod("b", true)
@@ -171,7 +171,7 @@ func TestPodsKnownFromBefore(t *testing.T) {
 	h.nextGone("2", false)
 	h.nextPod("a", false) // the last state of the pod is unknown
 	h.Until(true, "1 pods")
-	kubeclienttest.Eventually(t, "watching", func() bool { return server.Watches() == 1 })
+	h.untilOpen()
 	server.Delete(pod("a", "1"))
 	h.nextGone("1", false)
 	server.Forget()

@@ -21,16 +21,24 @@ const nodeName = "node-a"
 // harness runs a source and collects its observations.
 type harness struct {
 	*kubeclienttest.Source
-	t *testing.T
+	t    *testing.T
+	pods *Pods
 }
 
-func newHarness(t *testing.T) *harness { return &harness{kubeclienttest.NewSource(t), t} }
+func newHarness(t *testing.T) *harness { return &harness{Source: kubeclienttest.NewSource(t), t: t} }
 
 func (h *harness) runPods(url string, known ...string) {
-	h.Run(NewPods(Config{
+	h.pods = NewPods(Config{
 		Client: clientFor(h.t, url), NodeName: nodeName,
 		Observe: h.Observe, Report: h.Report, Now: h.Clock.Now, Known: known,
-	}).Run)
+	})
+	h.Run(h.pods.Run)
+}
+
+// untilOpen waits until the source has opened its watch and has read the clock.
+func (h *harness) untilOpen() {
+	h.t.Helper()
+	kubeclienttest.Eventually(h.t, "watching", func() bool { return h.pods.OpenFor(0) })
 }
 
 func (h *harness) nextPod(name string, live bool) timeline.Pod {

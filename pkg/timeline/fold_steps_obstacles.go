@@ -6,8 +6,8 @@ import (
 )
 
 // obstacleSteps returns the steps from the kubelet's pickup to the sandbox that ran, if Events report obstacles.
-// Between two obstacles, the pod waited for the resource that one of the two obstacles names. The pod can also have
-// waited for a volume that the kubelet had not tried to mount again yet.
+// Between two obstacles, the pod waited for the resource of the first obstacle or for the resource of the second
+// obstacle. The pod can also have waited for a volume that the kubelet had not tried to mount again yet.
 func (f *fold) obstacleSteps(begun step) []step {
 	steps := make([]step, 0, len(f.obstacles)+2)
 	phases := f.phasesBeforeFirst(begun)

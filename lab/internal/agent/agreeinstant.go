@@ -17,7 +17,7 @@ func (s span) holds(at time.Time) bool {
 	return (s.known || s.doubtful) && !at.Before(s.from) && (s.to.IsZero() || !at.After(s.to))
 }
 
-// laterOf returns the interval of the later of two instants.
+// laterOf returns the interval in which the later of two instants must lie.
 func (s span) laterOf(other span) span {
 	both := span{from: s.from, to: s.to, doubtful: s.doubtful || other.doubtful}
 	both.known = s.known && other.known && !both.doubtful
