@@ -229,6 +229,8 @@ func applyStatus(c *timeline.Container, status *corev1.ContainerStatus) {
 		c.State = timeline.StateWaiting
 		c.WaitingReason = untrusted.Reason(state.Waiting.Reason)
 		c.PullFailure = pullFailure(state.Waiting)
+		c.Misconfigured = c.WaitingReason == "ErrImageNeverPull" ||
+			c.WaitingReason == "CreateContainerConfigError" && timeline.IsConfigError(state.Waiting.Message)
 	}
 	if last := status.LastTerminationState.Terminated; last != nil {
 		c.LastRun = &timeline.Run{

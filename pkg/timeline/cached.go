@@ -55,6 +55,9 @@ func (f *fold) changesFrom(t *Timeline) instant {
 	if last.Phase == PhaseCrashBackoff || last.Phase == PhaseImageBackoff {
 		from = at(last.StartAt) + instant(maxBackoff(last.Phase, last.Attempt))
 	}
+	if f.open != nil && isRefusal(f.open.key.milestone) {
+		from = min(from, f.refusalDue(f.open))
+	}
 	if acknowledged := f.bounds.find(podMilestone(MilestoneAcknowledged)); acknowledged != nil &&
 		f.bounds.find(podMilestone(MilestoneSandboxBegun)) == nil {
 		if slow := acknowledged.latest + firstCheck + 1; slow > f.asOf {

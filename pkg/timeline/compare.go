@@ -69,6 +69,7 @@ func compareConditions(a, b Condition) int {
 func compareContainers(a, b Container) int {
 	return cmp.Or(
 		cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(a.State, b.State), cmp.Compare(a.WaitingReason, b.WaitingReason),
+		compareBools(a.Misconfigured, b.Misconfigured),
 		cmp.Compare(a.PullFailure, b.PullFailure), a.StartedAt.Compare(b.StartedAt), a.FinishedAt.Compare(b.FinishedAt),
 		cmp.Compare(a.ExitCode, b.ExitCode), compareBools(a.Started, b.Started), compareBools(a.Ready, b.Ready),
 		compareRuns(a.LastRun, b.LastRun),

@@ -2,40 +2,62 @@ package timeline
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 )
 
-// notConfigTexts lists parts of the kubelet's messages about failures to create a container. These failures do not come
-// from the container's configuration. Either the kubelet has not received ConfigMaps, Secrets or Services from the API
-// server yet, or a volume is wrong. See pkg/kubelet/{configmap,secret,volumemanager} and kubelet_pods.go in Kubernetes.
-var notConfigTexts = []string{
-	"failed to sync configmap cache", "failed to sync secret cache", "services have not yet been read at least once",
-	"failed to prepare subPath for volumeMount", "cannot find volume",
+// configErrors lists parts of the kubelet's messages about errors in a container's configuration. The kubelet uses the
+// reason CreateContainerConfigError also for other errors: a volume can be wrong, a device plugin or the API server can
+// fail, and the node's disk can be full. See generateContainerConfig in pkg/kubelet/kuberuntime,
+// makeEnvironmentVariables in pkg/kubelet and security_context.go in Kubernetes.
+var configErrors = []*regexp.Regexp{
+	regexp.MustCompile(`\b(secret|configmap)s? "[^"]*" not found`),
+	regexp.MustCompile(`couldn't find key .* in (Secret|ConfigMap) `),
+	regexp.MustCompile(`container has runAsNonRoot and `),
+	regexp.MustCompile(`container's runAsUser breaks non-root policy`),
+	regexp.MustCompile(`^ErrImageNeverPull\b`),
 }
 
-// applyCreateFailure records the latest failure to create a container. If the kubelet's message shows that the
-// container's configuration did not cause the failure, applyCreateFailure records this fact too.
+// IsConfigError reports whether the kubelet's error about a failure to create a container proves that the container's
+// configuration is wrong, or refers to an object that does not exist.
+func IsConfigError(text string) bool {
+	return slices.ContainsFunc(configErrors, func(e *regexp.Regexp) bool { return e.MatchString(text) })
+}
+
+// applyCreateFailure records the latest failure to create a container, and whether the container's configuration caused
+// the failure.
 func (e *Evidence) applyCreateFailure(o EventSeen) {
 	if o.Reason != "Failed" || o.Container == "" {
 		return
 	}
 	_, c := e.container(o.Container)
-	if text, ok := strings.CutPrefix(o.Message, "Error: "); c != nil && ok && !isImageFailure(text) {
-		keepEarliest(e, &c.refusedAt, firstOccurrence(o), 1)
-		e.keepRefusal(c, text)
-		r := refusals{firstOccurrence(o), latestOccurrence(o), o.Count}
-		if later := cmp.Or(cmp.Compare(r.count, c.refused.count), c.refused.last.compare(r.last)); later > 0 {
-			c.refused, e.changed = r, true
-		}
+	text, ok := strings.CutPrefix(o.Message, "Error: ")
+	if c == nil || !ok || isImageFailure(text) {
+		return
 	}
-	for _, text := range notConfigTexts {
-		if !strings.Contains(o.Message, text) {
-			continue
-		}
-		if c != nil && !c.notConfig {
-			c.notConfig, e.changed = true, true
-		}
+	keepEarliest(e, &c.refusedAt, firstOccurrence(o), 1)
+	e.keepRefusal(c, text)
+	e.keepRefusalCause(c, IsConfigError(text))
+	e.keepMost(&c.refused, o)
+}
+
+// keepMost keeps the Event with the highest count. If several Events have this count, keepMost keeps the earliest.
+func (e *Evidence) keepMost(known *refusals, o EventSeen) {
+	r := refusals{firstOccurrence(o), latestOccurrence(o), o.Count}
+	if later := cmp.Or(cmp.Compare(r.count, known.count), known.last.compare(r.last)); later > 0 {
+		*known, e.changed = r, true
+	}
+}
+
+// keepRefusalCause records whether the kubelet's error about a container proves that the configuration is wrong.
+func (e *Evidence) keepRefusalCause(c *containerEvidence, config bool) {
+	known := &c.otherRefusal
+	if config {
+		known = &c.misconfigured
+	}
+	if !*known {
+		*known, e.changed = true, true
 	}
 }
 
@@ -67,7 +89,9 @@ func (e *Evidence) keepRefusal(c *containerEvidence, text string) {
 
 // alsoNotConfig lists the possible phases of a container's wait if causes other than the container's configuration are
 // also possible.
-var alsoNotConfig = []Phase{PhaseContainerConfig, PhaseAPIServer, PhaseVolumes, PhaseKubeletSync}
+var alsoNotConfig = []Phase{
+	PhaseContainerConfig, PhaseAPIServer, PhaseVolumes, PhaseDevice, PhaseContainerCreate, PhaseKubeletSync,
+}
 
 // isUndatedRefusal reports whether the evidence only shows that the kubelet refused a container at some time before the
 // agent first listed the pod.
@@ -83,6 +107,15 @@ func (e *Evidence) isUndatedRefusal(k milestoneKey) bool {
 	return false
 }
 
+// isRefusal reports whether the milestone is a failure of the kubelet to create a container or to check its image.
+func isRefusal(m Milestone) bool {
+	switch m {
+	case MilestoneConfigRefused, MilestoneCreateFailed, MilestoneNameRefused, MilestoneInspectFailed:
+		return true
+	}
+	return false
+}
+
 // createFailureUndated reports whether the evidence only shows that the kubelet failed to create a container at some
 // time before the agent first listed the pod.
 func (e *Evidence) createFailureUndated(index int16) bool {
@@ -90,13 +123,20 @@ func (e *Evidence) createFailureUndated(index int16) bool {
 		e.isUndatedRefusal(milestoneKey{index, 0, MilestoneCreateFailed})
 }
 
-// requestsRefusalEvents reports whether only the kubelet's Events can show when the kubelet first refused a container.
+// requestsRefusalEvents reports whether the kubelet's Events about failures to create a container are needed. While the
+// kubelet refuses a container, only the Events show that the kubelet still tries. If the first refusal has no time, only
+// the Events can show the time. For this purpose, a watch needs to open only once, because a watch begins with the
+// Events that the API server still has.
 func (e *Evidence) requestsRefusalEvents() bool {
-	if !e.watchFirstOpened.IsZero() {
-		return false // the watch began with the Events that the API server still had
-	}
 	for i := range e.containers {
-		if e.createFailureUndated(int16(i)) {
+		if c := e.specOf(int16(i)); c != nil && c.State == StateWaiting && c.Kind != KindEphemeral {
+			_, config := createFailureMilestones[c.WaitingReason]
+			_, image := imageMilestones[c.WaitingReason]
+			if config || image {
+				return true
+			}
+		}
+		if e.watchFirstOpened.IsZero() && e.createFailureUndated(int16(i)) {
 			return true
 		}
 	}
@@ -124,19 +164,59 @@ func (f *fold) refusedAt(index int16) (at window, known bool) {
 	return at, f.isFirstAttempt(index, at)
 }
 
-// isFirstAttempt reports whether an Event about a container is certainly about the kubelet's first attempt to create
-// it. The Event is about the first attempt if it immediately follows the start of the sandbox or of the previous
-// container. Otherwise, the Event can be about a later attempt, because the first Event can have expired.
+// isFirstAttempt reports whether an Event about a container is certainly about the kubelet's first attempt to create it.
+// The Event is about the first attempt if the kubelet could only begin shortly before the Event: the first sandbox had
+// just started, an init container had just ended, or an earlier container had just started. Otherwise, the Event can be
+// about a later attempt, because the first Event can have expired.
 func (f *fold) isFirstAttempt(index int16, event window) bool {
-	before := f.before(f.e.containers[index].name)
-	return slices.ContainsFunc(f.e.constraints, func(c constraint) bool {
-		begins := before == nil && c.key.milestone == MilestoneSandboxRunning
-		if before != nil && c.key.container == f.index(before.Name) {
-			begins = c.key.milestone == MilestoneRunning && c.key.attempt == 0 && before.Kind != KindInit ||
-				c.key.milestone == MilestoneFinished && before.Kind == KindInit
+	c := f.e.specOf(index)
+	if c == nil {
+		return false
+	}
+	sandboxes := f.e.lastSandbox()
+	return slices.ContainsFunc(f.e.constraints, func(k constraint) bool {
+		if k.key.container == podWide {
+			return k.key == milestoneKey{podWide, 0, MilestoneSandboxRunning} && follows(k.earliest, event)
 		}
-		return begins && follows(c.earliest, event)
+		before := f.e.predecessor(f.e.containers[k.key.container].name, c)
+		switch {
+		case before == nil || sandboxes > 0:
+			return false
+		case before.Kind == KindInit:
+			return k.key.milestone == MilestoneFinished && follows(k.earliest, event)
+		}
+		return k.key.milestone == MilestoneRunning && k.key.attempt == 0 && !f.e.createFailed(k.key.container) &&
+			follows(k.earliest, event)
 	})
+}
+
+// lastSandbox returns the highest known attempt of a running sandbox.
+func (e *Evidence) lastSandbox() (attempt uint16) {
+	for _, c := range e.constraints {
+		if c.key.container == podWide && c.key.milestone == MilestoneSandboxRunning {
+			attempt = max(attempt, c.key.attempt)
+		}
+	}
+	return attempt
+}
+
+// missedAttempts lists the possible phases of earlier attempts to create a container about which the agent missed the
+// Events.
+var missedAttempts = []Phase{
+	PhaseContainerConfig, PhasePullQueue, PhasePull, PhaseImageBackoff, PhaseContainerCreate,
+}
+
+// withMissedAttempts adds the phases of missed attempts to the first step of a container if the Event at the end of the
+// step can be about a later attempt. Earlier Events can be missing if the agent first saw the pod in a list, or if no
+// Event watch covered the time since the kubelet's pickup.
+func (f *fold) withMissedAttempts(index int16, s step) step {
+	b := f.bounds.find(s.key)
+	if b == nil || f.e.firstSeen.live && f.e.eventsMissedUntil() == 0 ||
+		f.isFirstAttempt(index, window{earliest: b.earliest, latest: b.latest}) {
+		return s
+	}
+	s.also = union(s.also, missedAttempts)
+	return s
 }
 
 // The function "follows" reports whether an Event comes so soon after the beginning of an attempt that the kubelet

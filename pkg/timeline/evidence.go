@@ -142,8 +142,10 @@ type containerEvidence struct {
 	refusal      uint64   // textHash of the error in such an Event; zero if there was none
 	// refusalsDiffer is true if such Events report several errors.
 	refusalsDiffer bool
-	// notConfig is true if the kubelet failed to create the container, and the configuration was not the cause.
-	notConfig bool
+	// misconfigured is true if an error of the kubelet proves that the container's configuration is wrong. otherRefusal
+	// is true if the kubelet refused the container because of an error that does not prove this.
+	misconfigured, otherRefusal bool
+	failedChecks                refusals // Events about failed checks of the image, before a pull
 }
 
 // refusals holds the first occurrence, the latest occurrence and the count of one Event. The Event reports that the

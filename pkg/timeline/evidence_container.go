@@ -92,6 +92,9 @@ func (e *Evidence) applyWaiting(index int16, evidence *containerEvidence, o PodS
 		e.constrain(arrivalConstraint(milestoneKey{index, 0, m}, originArrival, o.ArrivedAt, o.Live))
 	}
 	if m, refused := createFailureMilestones[c.WaitingReason]; refused {
+		if m == MilestoneConfigRefused {
+			e.keepRefusalCause(evidence, c.Misconfigured)
+		}
 		next := c.Attempt
 		if c.LastRun != nil {
 			next++ // in back-off, the kubelet reports the current run as the last run

@@ -88,8 +88,10 @@ func (e *Evidence) applyEvent(o EventSeen) {
 		e.applyPulling(index, evidence, o)
 	case imagepull.KindInvalidName:
 		keepEarliest(e, &evidence.misnamed, firstOccurrence(o), maxRequests)
+		e.keepMost(&evidence.failedChecks, o)
 	case imagepull.KindInspectFailed:
 		keepEarliest(e, &evidence.inspected, firstOccurrence(o), maxRequests)
+		e.keepMost(&evidence.failedChecks, o)
 	case imagepull.KindPullFailed:
 		keepEarliest(e, &evidence.failures, failureEvent{firstOccurrence(o), 0, message.Failure}, maxFailures)
 		if o.Count > 1 {

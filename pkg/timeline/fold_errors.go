@@ -105,17 +105,19 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 		return 0
 	case slices.ContainsFunc(s.MergedWith, mixed):
 		return s.Duration()
-	case begin.milestone == MilestoneNameRefused:
-		return f.beyondRefusals(begin, end)
+	case begin.milestone == MilestoneNameRefused || begin.milestone == MilestoneInspectFailed:
+		return max(f.beyondRefusals(s, begin, end), f.slowest)
 	case s.Phase == PhaseCrashBackoff || s.Phase == PhaseImageBackoff:
 		longer := max(0, s.Duration()-maxBackoff(s.Phase, s.Attempt))
 		if end.milestone == MilestoneContainerCreated {
 			longer = max(longer, runtimeSlack, f.slowest)
 		}
 		return longer
-	case end.milestone == MilestoneContainerCreated &&
-		(begin.milestone == MilestoneConfigRefused || begin.milestone == MilestoneCreateFailed):
-		return max(runtimeSlack, f.slowest, f.beyondRefusals(begin, end))
+	case begin.milestone == MilestoneConfigRefused || begin.milestone == MilestoneCreateFailed:
+		if end.milestone != MilestoneContainerCreated {
+			return f.beyondRefusals(s, begin, end)
+		}
+		return max(runtimeSlack, f.slowest, f.beyondRefusals(s, begin, end))
 	case end.milestone == MilestoneContainerCreated:
 		return max(runtimeSlack, f.slowest)
 	case s.Phase == PhaseKubeletSync &&
@@ -247,22 +249,49 @@ func (f *fold) beyondWaits(h *obstacleEvent) time.Duration {
 	return max(0, beyond)
 }
 
-// beyondRefusals returns the time in which the kubelet could not create a container, minus the kubelet's
-// shortest waits between its attempts. The result includes the time between the attempts that Events report, and the
-// time after the last known attempt.
-func (f *fold) beyondRefusals(begin, end milestoneKey) time.Duration {
+// beyondRefusals returns the time in which the kubelet could not create a container or check its image, minus the
+// kubelet's shortest waits between its attempts. The result includes the time between the attempts that Events report,
+// and the time after the last known attempt. If the phase is open or ended for another reason, the result includes only
+// the time in which the kubelet should have reported a further attempt.
+func (f *fold) beyondRefusals(s Span, begin, end milestoneKey) time.Duration {
 	from, created := f.bounds.find(begin), f.bounds.find(end)
-	if from == nil || created == nil {
+	if from == nil {
 		return 0
 	}
-	last, beyond := from.latest, time.Duration(0)
-	if refused := f.e.containers[begin.container].refused; refused.count > 1 && refused.last.latest > last &&
-		refused.last.latest <= created.latest {
-		last, beyond = refused.last.latest, refused.last.latest.sub(from.earliest)
-		// The count of an older Event includes failures from before the phase.
-		if refused.first.latest >= from.earliest-instant(firstCheck) {
-			beyond = max(0, beyond-time.Duration(refused.count-1)*podRetryLeast)
-		}
+	if created == nil || end.container != begin.container {
+		return max(0, at(s.EndAt).sub(f.refusalDue(from)))
 	}
+	last, beyond := f.lastRefusal(from, created.latest)
 	return beyond + max(0, created.latest.sub(last)-podRetryLeast)
+}
+
+// refusalDue returns the latest time at which the kubelet should have reported a further attempt to create a container
+// or to check its image. refusalDue returns maxInstant if the kubelet or its client can have left out this Event, or if
+// the agent can have missed it.
+func (f *fold) refusalDue(from *bound) instant {
+	opened := f.e.watchFirstOpened
+	if opened.IsZero() || at(opened) > from.latest || f.e.mayHaveMissedEvents(f.asOf) || f.e.eventLimitReached() {
+		return maxInstant
+	}
+	last, _ := f.lastRefusal(from, f.asOf)
+	return last + instant(podRetry+retrySlack)
+}
+
+// lastRefusal returns the time of the latest reported attempt between the first refusal and the instant "by". The result
+// "beyond" is the time until this attempt, minus the kubelet's shortest waits between its attempts.
+func (f *fold) lastRefusal(from *bound, by instant) (last instant, beyond time.Duration) {
+	c := &f.e.containers[from.key.container]
+	refused := c.refused
+	if from.key.milestone == MilestoneNameRefused || from.key.milestone == MilestoneInspectFailed {
+		refused = c.failedChecks
+	}
+	if refused.count < 2 || refused.last.latest <= from.latest || refused.last.latest > by {
+		return from.latest, 0
+	}
+	last, beyond = refused.last.latest, refused.last.latest.sub(from.earliest)
+	// The count of an older Event includes failures from before the phase.
+	if refused.first.latest >= from.earliest-instant(firstCheck) {
+		beyond = max(0, beyond-time.Duration(refused.count-1)*podRetryLeast)
+	}
+	return last, beyond
 }

@@ -15,6 +15,13 @@ func (f *fold) waitForWork(c *Container) step {
 // when the kubelet found the image. If the pull policy forbids a pull, the kubelet can refuse the container first, and
 // find the image in a later attempt.
 func (f *fold) pullSteps(c *Container) []step {
+	steps := f.stepsOfPulls(c)
+	steps[0] = f.withMissedAttempts(f.index(c.Name), steps[0])
+	return steps
+}
+
+// stepsOfPulls returns the steps if the first known attempt was the first attempt.
+func (f *fold) stepsOfPulls(c *Container) []step {
 	index, attempts, wait := f.index(c.Name), f.attemptsOf(c), f.waitForWork(c)
 	steps := make([]step, 0, 4*len(attempts)+4) // the capacity includes the steps of a run
 	steps, wait = f.appendChecks(steps, wait, index, 0)
@@ -59,28 +66,43 @@ func (f *fold) pullSteps(c *Container) []step {
 
 // appendChecks appends the failed checks of the kubelet before a pull attempt, and returns the step after them.
 func (f *fold) appendChecks(steps []step, wait step, index int16, attempt uint16) ([]step, step) {
-	if refused := (milestoneKey{index, attempt, MilestoneNameRefused}); f.bounds.find(refused) != nil {
-		wait.key = refused
-		steps = append(steps, wait)
-		wait = step{phase: PhaseContainerConfig} // the kubelet requests no pull until somebody changes the name
+	named := f.bounds.find(milestoneKey{index, attempt, MilestoneNameRefused})
+	inspected := f.bounds.find(milestoneKey{index, attempt, MilestoneInspectFailed})
+	// The kubelet requests no pull until somebody changes the name.
+	afterNamed := step{phase: PhaseContainerConfig}
+	// The kubelet asks the runtime again until the runtime answers.
+	afterInspected := step{phase: PhaseContainerCreate}
+	if attempt > 0 && inspected != nil && f.isInBackoff(inspected) {
+		if f.isPunctual(index, attempt) {
+			inspected = nil
+		}
+		afterInspected.also = []Phase{PhaseImageBackoff}
 	}
-	if inspected := (milestoneKey{index, attempt, MilestoneInspectFailed}); f.bounds.find(inspected) != nil &&
-		!f.isPunctual(index, attempt) {
-		wait.key = inspected
-		steps = append(steps, wait)
-		wait = step{phase: PhaseContainerCreate} // the kubelet asks the runtime again until the runtime answers
-		if attempt > 0 {
-			wait.also = []Phase{PhaseImageBackoff}
+	fail := func(check *bound, after step) {
+		if check != nil {
+			wait.key = check.key
+			steps = append(steps, wait)
+			wait = after
 		}
 	}
+	if named != nil && inspected != nil && inspected.latest < named.latest {
+		fail(inspected, afterInspected)
+		inspected = nil
+	}
+	fail(named, afterNamed)
+	fail(inspected, afterInspected)
 	return steps, wait
+}
+
+// isInBackoff reports whether a failed check of an image can have happened during the back-off after a failed pull. The
+// kubelet checks the image before it checks whether the back-off is over.
+func (f *fold) isInBackoff(check *bound) bool {
+	failed := f.bounds.find(milestoneKey{check.key.container, check.key.attempt - 1, MilestonePullFailed})
+	return failed == nil || check.earliest.sub(failed.latest) < imagepull.Backoff(int(check.key.attempt))
 }
 
 // isPunctual reports whether the kubelet requested the image again as soon as the back-off allowed it.
 func (f *fold) isPunctual(index int16, attempt uint16) bool {
-	if attempt == 0 {
-		return false
-	}
 	failed := f.bounds.find(milestoneKey{index, attempt - 1, MilestonePullFailed})
 	requested := f.bounds.find(milestoneKey{index, attempt, MilestonePullRequested})
 	return failed != nil && requested != nil &&

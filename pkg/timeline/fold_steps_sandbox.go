@@ -95,6 +95,9 @@ func (f *fold) sandboxSteps() []step {
 		return f.obstacleSteps(begun)
 	}
 	switch {
+	case f.firstSandbox() > 0 && !f.e.firstSeen.live:
+		// An earlier sandbox failed, or ran until the node rebooted. The kubelet has removed the earlier sandbox.
+		begun.also = union(begun.also, possibleObstacles, []Phase{PhaseKubeletSync, PhaseSandboxLost}, missedAttempts)
 	case f.e.sandboxMayHaveFailed(f.bounds.find(begun.key)):
 		begun.also = union(begun.also, possibleObstacles, []Phase{PhaseKubeletSync})
 	case !f.e.pod.RemoteVolumes && f.sandboxDelayed():

@@ -169,6 +169,9 @@ type Container struct {
 	// WaitingReason is the reason why the container waits, for example ContainerCreating, ImagePullBackOff or
 	// CrashLoopBackOff.
 	WaitingReason string `json:"waiting_reason,omitzero"`
+	// Misconfigured is true if the container waits, and the kubelet's message says that a value in the container's
+	// configuration is wrong or refers to an object that does not exist. See IsConfigError.
+	Misconfigured bool `json:"misconfigured,omitzero"`
 	// PullFailure is the reason why the latest pull failed, if the container waits because of that failure.
 	PullFailure imagepull.Failure `json:"pull_failure,omitzero"`
 	// Attempt is the number of the current run, from 0 (restartCount in the container's status).

@@ -126,7 +126,7 @@ func containerChange(c *Container, words []string) error {
 		case w == "waiting":
 			c.State, c.StartedAt, c.FinishedAt, c.Started, c.Ready = StateWaiting, time.Time{}, time.Time{}, false,
 				false
-			c.WaitingReason, c.PullFailure = "", ""
+			c.WaitingReason, c.Misconfigured, c.PullFailure = "", false, ""
 		case w == "lost": // the kubelet writes this status for a container that it does not find
 			c.State, c.StartedAt, c.FinishedAt, c.ExitCode, c.EndReason = StateTerminated, time.Time{}, time.Time{},
 				137,
@@ -145,6 +145,9 @@ func containerChange(c *Container, words []string) error {
 			c.EndReason = value
 		case name == "reason":
 			c.WaitingReason = value
+			c.Misconfigured = value == "CreateContainerConfigError" || value == "ErrImageNeverPull"
+		case w == "unexplained": // the kubelet's message is not about the configuration
+			c.Misconfigured = false
 		case name == "pullfailure":
 			c.PullFailure = imagepull.Failure(value)
 		case name == "last":
@@ -154,10 +157,10 @@ func containerChange(c *Container, words []string) error {
 				c.LastRun.FinishedAt, err = moment(to)
 			}
 		case strings.HasPrefix(w, "running@"):
-			c.State, c.WaitingReason, c.PullFailure = StateRunning, "", ""
+			c.State, c.WaitingReason, c.Misconfigured, c.PullFailure = StateRunning, "", false, ""
 			_, c.StartedAt, err = stamped(w)
 		case strings.HasPrefix(w, "terminated@"):
-			c.State, c.WaitingReason, c.PullFailure = StateTerminated, "", ""
+			c.State, c.WaitingReason, c.Misconfigured, c.PullFailure = StateTerminated, "", false, ""
 			from, to, _ := strings.Cut(strings.TrimPrefix(w, "terminated@"), "-")
 			if c.StartedAt, err = moment(from); err == nil {
 				c.FinishedAt, err = moment(to)

@@ -102,6 +102,9 @@ func podWords(o PodSeen) []string {
 		if c.WaitingReason != "" {
 			words = append(words, "reason="+c.WaitingReason)
 		}
+		if !c.Misconfigured && createFailureMilestones[c.WaitingReason] == MilestoneConfigRefused {
+			words = append(words, "unexplained")
+		}
 		if c.PullFailure != "" {
 			words = append(words, "pullfailure="+string(c.PullFailure))
 		}
