@@ -124,8 +124,8 @@ func (e *Evidence) createFailureUndated(index int16) bool {
 }
 
 // requestsRefusalEvents reports whether the kubelet's Events about failures to create a container are needed. While the
-// kubelet refuses a container, only the Events show that the kubelet still tries. If the first refusal has no time, only
-// the Events can show the time. For this purpose, a watch needs to open only once, because a watch begins with the
+// kubelet refuses a container, only the Events show that the kubelet still tries. If the first refusal has no time,
+// only the Events can show the time. For this purpose, a watch needs to open only once, because a watch begins with the
 // Events that the API server still has.
 func (e *Evidence) requestsRefusalEvents() bool {
 	for i := range e.containers {
@@ -164,10 +164,10 @@ func (f *fold) refusedAt(index int16) (at window, known bool) {
 	return at, f.isFirstAttempt(index, at)
 }
 
-// isFirstAttempt reports whether an Event about a container is certainly about the kubelet's first attempt to create it.
-// The Event is about the first attempt if the kubelet could only begin shortly before the Event: the first sandbox had
-// just started, an init container had just ended, or an earlier container had just started. Otherwise, the Event can be
-// about a later attempt, because the first Event can have expired.
+// isFirstAttempt reports whether an Event about a container is certainly about the kubelet's first attempt to create
+// it. The Event is about the first attempt if the kubelet could only begin shortly before the Event: the first sandbox
+// had just started, an init container had just ended, or an earlier container had just started. Otherwise, the Event
+// can be about a later attempt, because the first Event can have expired.
 func (f *fold) isFirstAttempt(index int16, event window) bool {
 	c := f.e.specOf(index)
 	if c == nil {
@@ -176,6 +176,10 @@ func (f *fold) isFirstAttempt(index int16, event window) bool {
 	sandboxes := f.e.lastSandbox()
 	return slices.ContainsFunc(f.e.constraints, func(k constraint) bool {
 		if k.key.container == podWide {
+			switch k.key.milestone {
+			case MilestoneCreated, MilestoneScheduled, MilestoneAcknowledged:
+				return follows(k.earliest, event)
+			}
 			return k.key == milestoneKey{podWide, 0, MilestoneSandboxRunning} && follows(k.earliest, event)
 		}
 		before := f.e.predecessor(f.e.containers[k.key.container].name, c)
@@ -206,17 +210,31 @@ var missedAttempts = []Phase{
 	PhaseContainerConfig, PhasePullQueue, PhasePull, PhaseImageBackoff, PhaseContainerCreate,
 }
 
-// withMissedAttempts adds the phases of missed attempts to the first step of a container if the Event at the end of the
-// step can be about a later attempt. Earlier Events can be missing if the agent first saw the pod in a list, or if no
-// Event watch covered the time since the kubelet's pickup.
+// withMissedAttempts adds the phases of missed attempts to the first step of a container if the end of the step can
+// belong to a later attempt. Earlier Events can be missing if the agent first saw the pod in a list, or if no Event
+// watch covered the time since the kubelet's pickup.
 func (f *fold) withMissedAttempts(index int16, s step) step {
-	b := f.bounds.find(s.key)
-	if b == nil || f.e.firstSeen.live && f.e.eventsMissedUntil() == 0 ||
-		f.isFirstAttempt(index, window{earliest: b.earliest, latest: b.latest}) {
+	if first, known := f.firstWork(index, s.key); f.e.firstSeen.live && f.e.eventsMissedUntil() == 0 ||
+		known && f.isFirstAttempt(index, first) {
 		return s
 	}
 	s.also = union(s.also, missedAttempts)
 	return s
+}
+
+// firstWork returns the interval of the kubelet's first known work on a container: the given milestone, a refusal, the
+// creation or the start.
+func (f *fold) firstWork(index int16, k milestoneKey) (first window, known bool) {
+	first.latest = maxInstant
+	for _, k := range [...]milestoneKey{
+		k, {index, 0, MilestoneConfigRefused}, {index, 0, MilestoneCreateFailed}, {index, 0, MilestoneContainerCreated},
+		{index, 0, MilestoneRunning},
+	} {
+		if b := f.bounds.find(k); b != nil && b.latest < first.latest {
+			first, known = window{earliest: b.earliest, latest: b.latest}, true
+		}
+	}
+	return first, known
 }
 
 // The function "follows" reports whether an Event comes so soon after the beginning of an attempt that the kubelet

@@ -127,7 +127,7 @@ type containerEvidence struct {
 	requested, misnamed, inspected []window
 	// statusFailure is the first status that reports a failed pull; nil if there was none.
 	statusFailure *failureEvent
-	pullStatuses  []pullStatus // the earliest live statuses that report a failed pull, in order of time
+	pullStatuses  []pullStatus // the earliest entries, in order of time
 	// statusReasons lists the reasons of failed pulls in the pod's statuses, without duplicates. Only a few reasons are
 	// possible.
 	statusReasons []imagepull.Failure

@@ -83,8 +83,9 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 func (e *Evidence) applyWaiting(index int16, evidence *containerEvidence, o PodSeen, c Container) {
 	if c.PullFailure != imagepull.FailureNone && c.WaitingReason != invalidName {
 		e.applyPullFailure(evidence, o, c.PullFailure)
-		if o.Live {
-			status := pullStatus{at(o.ArrivedAt), c.WaitingReason == imageBackOff, c.PullFailure}
+		// A back-off in a list is also current. A failure in a list can be old.
+		status := pullStatus{at(o.ArrivedAt), c.WaitingReason == imageBackOff, c.PullFailure}
+		if o.Live || status.backOff {
 			keepEarliest(e, &evidence.pullStatuses, status, maxPullStatuses)
 		}
 	}

@@ -277,8 +277,8 @@ func (f *fold) refusalDue(from *bound) instant {
 	return last + instant(podRetry+retrySlack)
 }
 
-// lastRefusal returns the time of the latest reported attempt between the first refusal and the instant "by". The result
-// "beyond" is the time until this attempt, minus the kubelet's shortest waits between its attempts.
+// lastRefusal returns the time of the latest reported attempt between the first refusal and the instant "by". The
+// result "beyond" is the time until this attempt, minus the kubelet's shortest waits between its attempts.
 func (f *fold) lastRefusal(from *bound, by instant) (last instant, beyond time.Duration) {
 	c := &f.e.containers[from.key.container]
 	refused := c.refused

@@ -19,7 +19,12 @@ type phaseCandidates struct {
 // treats a run as running if the run ended after the instant "until".
 func (f *fold) openPhase(until instant) phaseCandidates {
 	if f.nothingStarted() {
-		return *f.nextStep(f.pod)
+		next := *f.nextStep(f.pod)
+		if ended := f.failed() || !f.e.pod.DeletedAt.IsZero(); ended && !f.e.firstSeen.live {
+			// The kubelet can have removed the sandbox before the agent first saw the pod.
+			next.phases = union(next.phases, missedAttempts)
+		}
+		return next
 	}
 	var again *phaseCandidates
 	for i, c := range f.containers {

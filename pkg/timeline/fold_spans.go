@@ -102,6 +102,9 @@ func (f *fold) runsMissing(from, next milestoneKey) bool {
 }
 
 func (f *fold) span(from, to *bound, until instant, w phaseCandidates) Span {
+	if w.phases[0] == PhaseImageBackoff && f.mayHidePulls(until.sub(from.estimate()), int(w.attempt)) {
+		w.phases = union(w.phases, []Phase{PhasePullQueue, PhasePull})
+	}
 	phase, merged := charge(w.phases)
 	s := Span{
 		Phase: phase, Cause: CauseOf(phase), MergedWith: merged, Container: w.container,
@@ -115,10 +118,31 @@ func (f *fold) span(from, to *bound, until instant, w phaseCandidates) Span {
 		// No evidence shows when the phase ended, for example because the pod became unready again before the agent
 		// first saw the pod. If no evidence shows the end of a phase, the estimate is only the middle of a long
 		// interval.
-		s.Phase, s.Cause, s.MergedWith = PhaseUnattributed, CauseOf(PhaseUnattributed), w.phases
+		s.Phase, s.Cause = PhaseUnattributed, CauseOf(PhaseUnattributed)
+		s.MergedWith = f.possiblePhases(from.key, w.phases)
 	}
 	s.Sources = (from.origins | to.origins).sources()
 	return s
+}
+
+// possiblePhases returns the phases that a period without evidence of its end can contain. If the period begins with
+// the start of a container, the phases include hooks, probes and readiness gates.
+func (f *fold) possiblePhases(from milestoneKey, phases []Phase) []Phase {
+	if from.milestone != MilestoneRunning {
+		return phases
+	}
+	add := func(wanted bool, p Phase) {
+		if wanted {
+			phases = union(phases, []Phase{p})
+		}
+	}
+	for _, c := range f.containers {
+		add(c.PostStartHook, PhasePostStartHook)
+		add(c.StartupProbe, PhaseStartupProbe)
+		add(c.ReadinessProbe, PhaseReadinessProbe)
+	}
+	add(f.e.pod.ReadinessGates, PhaseReadinessGates)
+	return phases
 }
 
 // failedAfterRun reports whether a pod failed because a run ended. When a pod fails because a run ended, the kubelet

@@ -20,7 +20,7 @@ const imageBackOff = "ImagePullBackOff"
 // failure in the status: usually 10 to 15 s (pod_workers.go, completeWork).
 const nextSyncLeast = 5 * time.Second
 
-// pullStatus is a live status that reports a failed pull.
+// pullStatus is a status that reports a failed pull: a live status, or a back-off in a list.
 type pullStatus struct {
 	at      instant // arrival of the status
 	backOff bool    // true if the kubelet waits before the next attempt
@@ -98,4 +98,12 @@ func (f *fold) mayPullUnnoticed(container string, next milestoneKey) bool {
 		slices.ContainsFunc(f.containers, func(c *Container) bool {
 			return c.Name == container && c.PullPolicy != PullNever && f.e.mayBePulled(*c)
 		})
+}
+
+// mayHidePulls reports whether a back-off of the given length can contain failed pulls about which the agent received
+// no Event and no status.
+func (f *fold) mayHidePulls(backOff time.Duration, failures int) bool {
+	complete := f.e.firstSeen.live && f.e.eventsMissedUntil() == 0 && !f.e.mayHaveMissedEvents(f.asOf) &&
+		!f.e.eventLimitReached()
+	return !complete && backOff > maxBackoff(PhaseImageBackoff, failures)
 }
