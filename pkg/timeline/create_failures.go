@@ -14,6 +14,7 @@ import (
 var configErrors = []*regexp.Regexp{
 	regexp.MustCompile(`\b(secret|configmap)s? "[^"]*" not found`),
 	regexp.MustCompile(`couldn't find key .* in (Secret|ConfigMap) `),
+	regexp.MustCompile(`environment variable key "[^"]*" not found in file `),
 	regexp.MustCompile(`container has runAsNonRoot and `),
 	regexp.MustCompile(`container's runAsUser breaks non-root policy`),
 	regexp.MustCompile(`^ErrImageNeverPull\b`),
