@@ -89,17 +89,15 @@ func startUpOrders() []order[api.Record] {
 	}
 }
 
-// longestFirst puts the longer start-up first. If the error of a start-up's total is at least as large as the total
-// itself, the length of the start-up is unknown. longestFirst puts start-ups of unknown length last. For example, the
-// length can be unknown if the pod was ready before the agent started.
+// longestFirst puts the longer start-up first, and start-ups of unknown length last.
 func longestFirst(x, y api.Record) int {
-	known := func(r api.Record) int {
-		if r.TotalError >= r.Total {
+	unknown := func(r api.Record) int {
+		if render.LengthKnown(r.Total.Duration(), r.TotalError.Duration()) {
 			return 0
 		}
 		return 1
 	}
-	return cmp.Or(cmp.Compare(known(y), known(x)), cmp.Compare(y.Total, x.Total))
+	return cmp.Or(cmp.Compare(unknown(x), unknown(y)), cmp.Compare(y.Total, x.Total))
 }
 
 func nodeOf(r api.Record) string { return terminal.Clean(r.Node) }

@@ -180,6 +180,29 @@ func TestLongestInPhaseFirst(t *testing.T) {
 	}
 }
 
+// TestUnknownLengthsAreLast sorts both tables by duration. A pod that was ready before the agent started can have an
+// error that is larger than its duration.
+func TestUnknownLengthsAreLast(t *testing.T) {
+	b := NewBoard(time.Hour, Layout{SortBy: "duration", NoHeaders: true})
+	imprecise := func(e client.Event, accuracy time.Duration) client.Event {
+		e.Record.TotalError = api.Seconds(accuracy)
+		return e
+	}
+	open(b, "a", "node-a",
+		imprecise(starting("node-a", "late", time.Hour, timeline.PhaseVolumes, "", time.Second), 2*time.Hour),
+		starting("node-a", "young", time.Second, timeline.PhaseVolumes, "", time.Second),
+		imprecise(over("node-a", "before", timeline.StateReady, 317*time.Second, noon, ""), 318*time.Second),
+		over("node-a", "fast", timeline.StateReady, time.Second, noon, ""),
+		imprecise(over("node-a", "slow", timeline.StateReady, 9*time.Second, noon, ""), time.Second))
+	var got []string
+	for _, line := range b.View(noon, terminal.Page{}, 0) {
+		got = append(got, strings.Fields(line)[0])
+	}
+	if want := "shop/young shop/late shop/slow shop/fast shop/before"; strings.Join(got, " ") != want {
+		t.Errorf("got %q, want %s", got, want)
+	}
+}
+
 // TestOldStartUpsAreNotShown expects that a completed start-up disappears from the board after the duration "since".
 func TestOldStartUpsAreNotShown(t *testing.T) {
 	b := NewBoard(10*time.Minute, Layout{})

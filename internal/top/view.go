@@ -70,7 +70,7 @@ func (b *Board) View(now time.Time, page terminal.Page, lines int) []string {
 func (b *Board) compare(x, y row, now time.Time) int {
 	switch b.layout.SortBy {
 	case "duration":
-		return cmp.Compare(y.age(now), x.age(now))
+		return cmp.Or(cmp.Compare(x.unknownLength(now), y.unknownLength(now)), cmp.Compare(y.age(now), x.age(now)))
 	case "for":
 		if !x.starting() {
 			return 0 // the table of completed start-ups has no column FOR
@@ -94,6 +94,14 @@ func (b *Board) compare(x, y row, now time.Time) int {
 		return cmp.Or(cmp.Compare(x.namespace, y.namespace), cmp.Compare(x.name, y.name))
 	}
 	return 0
+}
+
+// unknownLength returns 1 for a start-up of unknown length, and 0 for other start-ups.
+func (r row) unknownLength(now time.Time) int {
+	if render.LengthKnown(r.age(now), r.accuracy) {
+		return 0
+	}
+	return 1
 }
 
 func (r row) compareName(other row) int {
