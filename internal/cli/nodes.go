@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/podlapse/podlapse/internal/agents"
@@ -169,7 +170,7 @@ func nodesView() view[listedNode] {
 				phase = string(n.node.Starting[0].Phase)
 			}
 			return strings.Join(
-				[]string{factorText(n.factor.Factor), fmt.Sprint(n.starting()), phase, n.quality()},
+				[]string{factorState(n.factor.Factor), fmt.Sprint(n.starting()), phase, n.quality()},
 				"|",
 			)
 		},
@@ -265,7 +266,19 @@ const (
 	slowRegistry = 3
 )
 
+// factorText formats a factor with one decimal. A factor below 1 has two significant digits.
 func factorText(factor *float64) string {
+	if factor == nil {
+		return "-"
+	}
+	if *factor > 0 && *factor < 0.995 { // for example a registry that is 20 times as fast as the others
+		return strconv.FormatFloat(*factor, 'g', 2, 64)
+	}
+	return factorState(factor)
+}
+
+// factorState returns a factor for the state of a row. Only changes of the factor's tenths print the row again.
+func factorState(factor *float64) string {
 	if factor == nil {
 		return "-"
 	}

@@ -128,7 +128,7 @@ func registriesView() view[factor.Registry] {
 		},
 		id: registryName,
 		state: func(r registry) string {
-			return strings.Join([]string{factorText(r.Factor), fmt.Sprint(r.Pulls, r.Failures, r.InProgress)}, "|")
+			return strings.Join([]string{factorState(r.Factor), fmt.Sprint(r.Pulls, r.Failures, r.InProgress)}, "|")
 		},
 	}
 }
