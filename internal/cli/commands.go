@@ -52,7 +52,7 @@ func startUpCommands() []Command {
 			Flags: func() flags.Table { return new(topConfig).table() },
 		},
 		{
-			Name: "pulls", Group: groupStartUps, Run: runPulls,
+			Name: "pulls", Group: groupStartUps, Run: runPulls, Similar: []string{"pull"},
 			Summary: "list image pulls in progress and completed image pulls",
 			Usage:   "[flags]",
 			Description: "Lists the pulls in progress (the longest first), and then the completed pulls (the latest " +
@@ -70,7 +70,7 @@ func startUpCommands() []Command {
 func fleetCommands() []Command {
 	return []Command{
 		{
-			Name: "nodes", Group: groupFleet, Run: runNodes,
+			Name: "nodes", Group: groupFleet, Run: runNodes, Similar: []string{"node"},
 			Arguments: suggestNodeNames(func() (flags.Table, *target) {
 				c := new(nodesConfig)
 				return c.table(), &c.target
@@ -87,7 +87,7 @@ func fleetCommands() []Command {
 			Flags: func() flags.Table { return new(nodesConfig).table() },
 		},
 		{
-			Name: "registries", Group: groupFleet, Run: runRegistries,
+			Name: "registries", Group: groupFleet, Run: runRegistries, Similar: []string{"registry"},
 			Summary: "list the registries with their registry factor, pulls, failures and durations",
 			Usage:   "[flags]",
 			Description: "The registry factor is the time of a registry's pulls in the past hour, divided by the " +

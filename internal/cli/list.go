@@ -150,7 +150,9 @@ func (o *listOutput) table(orders []string) flags.Table {
 					return nil
 				}
 				// kubectl writes a sort key as {.KEY}
-				value = strings.TrimPrefix(strings.Trim(value, "{}"), ".")
+				if key := strings.TrimPrefix(strings.Trim(value, "{}"), "."); slices.Contains(orders, key) {
+					value = key
+				}
 				return flags.Choice(&o.sortBy, orders...)(value)
 			},
 		},

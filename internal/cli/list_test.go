@@ -157,8 +157,9 @@ func TestResourcesAreRefused(t *testing.T) {
 		"svc/web -n shop": "resources of type svc have no start-ups: use one of pod, deploy",
 		"service.v1./web": "resources of type service.v1. have no start-ups: use one of pod, deploy",
 		"deployment.apps": "a name is required after the type deployment.apps",
-		"deploy -n shop": "the type deploy: use deploy/NAME. If deploy is the name of a pod, " +
-			"use pod/deploy",
+		"ns/shop":         "and node. To list the pods of namespace shop, use -n shop\n",
+		"deploy -n shop": "the type deploy: use deploy/NAME, or use pods to list all pods. If deploy is the name of " +
+			"a pod, use pod/deploy",
 		"deploy a/b":                        "use either TYPE NAME... or TYPE/NAME",
 		"a/b/c":                             "must be POD, TYPE/NAME or NAMESPACE/POD",
 		"web-0 -A":                          "is required: replace -A with -n NAMESPACE",
@@ -167,6 +168,7 @@ func TestResourcesAreRefused(t *testing.T) {
 		"-l a==b==c":                        "invalid label selector",
 		"--as-group=g":                      "--as-group requires --as",
 		"--sort-by color":                   "must be duration, phase, cause",
+		"--sort-by={.spec}":                 `invalid value "{.spec}": must be duration`,
 		"-o json --no-headers":              "--no-headers requires -o table or -o wide",
 		"-o xml":                            "must be table, wide, json, yaml or name",
 		"web-0 --as jane --server=http://x": "--as cannot be combined with --server",

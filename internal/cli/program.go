@@ -60,6 +60,8 @@ type Command struct {
 	// that pass their own help to Call.Parse leave Usage, Description and Examples empty.
 	Usage, Description string
 	Examples           []Example
+	// Similar contains words that users type instead of the command's name. Errors about these words suggest the command.
+	Similar []string
 	// Run runs the command and returns the exit code. All goroutines of the command have ended when Run returns.
 	Run func(ctx context.Context, call Call) int
 	// Flags creates the command's table of flags. Each completion calls Flags again. If the command has no flags,
@@ -200,9 +202,23 @@ func (c Call) Parse(table flags.Table, usage string, maxArguments int) (rest []s
 		table.PrintHelp(c.Stdout, c.Program.Name, usage)
 		return nil, ExitOK, false
 	case err != nil:
-		return nil, c.FailUsage(err), false
+		return nil, c.FailUsage(c.withCommand(err, rest, maxArguments)), false
 	}
 	return rest, ExitOK, true
+}
+
+// withCommand adds a hint to the error if the first unexpected argument means another command, as in "top nodes".
+func (c Call) withCommand(err error, rest []string, maxArguments int) error {
+	if len(rest) <= maxArguments {
+		return err
+	}
+	word := rest[maxArguments]
+	for _, command := range c.Program.Commands {
+		if command.Name == word || slices.Contains(command.Similar, word) {
+			return fmt.Errorf("%w\nThe command for %s is: %s %s", err, word, c.Program.Name, command.Name)
+		}
+	}
+	return err
 }
 
 // Fail prints the error of the command, and returns the exit code.

@@ -11,6 +11,7 @@ func TestUnknownCommand(t *testing.T) {
 	for command, want := range map[string]string{
 		"expain":    `unknown command "expain": did you mean explain?`,
 		"regist":    `unknown command "regist": did you mean registries?`,
+		"registry":  `unknown command "registry": did you mean registries?`,
 		"p":         `unknown command "p": did you mean top, pulls or page?`,
 		"unrelated": `unknown command "unrelated"`,
 		"\x1b[2J":   `unknown command "\x1b[2J"`,
@@ -19,6 +20,17 @@ func TestUnknownCommand(t *testing.T) {
 		if want = "kubectl podlapse: " + want + hint; got.code != ExitUsage || got.stdout != "" || got.stderr != want {
 			t.Errorf("%q: exit %d, %q and %q, want %q", command, got.code, got.stdout, got.stderr, want)
 		}
+	}
+}
+
+// TestCommandAsArgument expects the name of the command that the argument means.
+func TestCommandAsArgument(t *testing.T) {
+	for args, want := range map[string]string{
+		"top nodes": "unexpected argument \"nodes\"\nThe command for nodes is: kubectl podlapse nodes\n",
+		"top node":  "\nThe command for node is: kubectl podlapse nodes\n",
+		"top shop":  "unexpected argument \"shop\"\nRun",
+	} {
+		runs(t, PluginProgram, environment{}, strings.Fields(args)...).must(t, ExitUsage, "", want)
 	}
 }
 

@@ -38,12 +38,15 @@ var resourceTypes = []resourceType{
 // apiVersion matches the version of an API group, such as v1 or v1beta1.
 var apiVersion = regexp.MustCompile(`^v[1-9][0-9]*((alpha|beta)[1-9][0-9]*)?$`)
 
+// namespaceType lists kubectl's names of the type Namespace.
+var namespaceType = []string{"namespace", "namespaces", "ns"}
+
 // otherTypes lists kubectl's names of common resources that have no start-ups. An argument such as svc/web is an error
 // and does not mean NAMESPACE/POD, because namespaces rarely have names of resource types.
 var otherTypes = []string{
 	"service", "services", "svc", "ingress", "ingresses", "ing", "configmap", "configmaps", "cm", "secret", "secrets",
 	"persistentvolumeclaim", "persistentvolumeclaims", "pvc", "persistentvolume", "persistentvolumes", "pv",
-	"namespace", "namespaces", "ns", "event", "events", "endpoints", "ep", "serviceaccount", "serviceaccounts", "sa",
+	"event", "events", "endpoints", "ep", "serviceaccount", "serviceaccounts", "sa",
 	"horizontalpodautoscaler", "horizontalpodautoscalers", "hpa", "poddisruptionbudget", "pdb", "networkpolicy",
 	"netpol",
 }
@@ -92,8 +95,8 @@ func (r agentAccess) resources(args []string) ([]resource, error) {
 	case isType && len(args) == 1 && kind == kindPod:
 		return nil, nil
 	case isType && len(args) == 1:
-		return nil, fmt.Errorf("a name is required after the type %s: use %s/NAME. If %s is the name of a pod, "+
-			"use pod/%s", args[0], args[0], args[0], args[0])
+		return nil, fmt.Errorf("a name is required after the type %s: use %s/NAME, or use pods to list all pods. "+
+			"If %s is the name of a pod, use pod/%s", args[0], args[0], args[0], args[0])
 	case isType:
 		for _, name := range args[1:] {
 			if strings.Contains(name, "/") {
@@ -127,9 +130,12 @@ func (r agentAccess) parseResource(arg string) (resource, error) {
 		return resource{kind: kind, name: name}, nil
 	}
 	dotted := strings.Contains(first, ".") // the name of a namespace contains no dot
-	if dotted || slices.Contains(otherTypes, strings.ToLower(first)) {
+	if dotted || slices.Contains(slices.Concat(otherTypes, namespaceType), strings.ToLower(first)) {
 		text := fmt.Sprintf("resources of type %s have no start-ups: use one of %s", first, knownTypes)
-		if !dotted {
+		switch {
+		case slices.Contains(namespaceType, strings.ToLower(first)):
+			text += fmt.Sprintf(". To list the pods of namespace %s, use -n %s", name, name)
+		case !dotted:
 			text += fmt.Sprintf(". If %s is a namespace, use -n %s %s", first, first, name)
 		}
 		return resource{}, errors.New(text)
