@@ -106,14 +106,21 @@ func ClipStart(text string, cells int) string {
 	return ellipsis
 }
 
-// Wrap breaks a clean text between words, so that each line fits into the columns. If a word is longer than a line,
-// Wrap breaks the word at the end of the line. Wrap indents all lines except the first line.
+// Wrap breaks a clean text between words, so that each line fits into the columns. Wrap does not break the text between
+// a number and its unit. If a word is longer than a line, Wrap breaks the word at the end of the line. Wrap indents all
+// lines except the first line.
 func Wrap(text string, columns int) string {
 	const indent = "  "
 	columns = max(columns, 20)
 	var out strings.Builder
 	used := 0
-	for word := range strings.FieldsSeq(text) {
+	words := strings.Fields(text)
+	for i := 0; i < len(words); i++ {
+		word := words[i]
+		if i+1 < len(words) && isQuantity(word, words[i+1]) {
+			i++
+			word += " " + words[i]
+		}
 		switch {
 		case used == 0:
 		case used+1+Cells(word) > columns:
@@ -133,4 +140,13 @@ func Wrap(text string, columns int) string {
 		}
 	}
 	return out.String()
+}
+
+// isQuantity reports whether two words are a number and its unit, as in "7.7 MiB/s," or "±0.9 s".
+func isQuantity(number, unit string) bool {
+	switch strings.TrimRight(unit, ".,:;)") {
+	case "s", "%", "B", "KiB", "MiB", "GiB", "KiB/s", "MiB/s", "GiB/s":
+		return unicode.IsDigit(rune(number[len(number)-1]))
+	}
+	return false
 }

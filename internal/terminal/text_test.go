@@ -54,6 +54,10 @@ func TestWrap(t *testing.T) {
 	if got := Wrap("one two three four five sixsixsixsixsixsixsixsix", 20); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
+	const quantities = "one two three fo\n  0.2 s pod and\n  7.7 MiB/s, two\n  80 %"
+	if got := Wrap("one two three fo 0.2 s pod and 7.7 MiB/s, two 80 %", 20); got != quantities {
+		t.Errorf("got\n%s\nwant\n%s", got, quantities)
+	}
 }
 
 func TestTable(t *testing.T) {
