@@ -266,11 +266,17 @@ func TestAnnotateRequiresAdmissionPolicy(t *testing.T) {
 
 func TestChartNotes(t *testing.T) {
 	for values, want := range map[string][]string{
-		"": {"pod-security.kubernetes.io/enforce=privileged", "nodeImpersonation.enabled limits", "metricsAuth.enabled",
+		"": {"podlapse runs on every Linux node of the cluster, in namespace podlapse:\n" +
+			"  image: ghcr.io/podlapse/podlapse:v0.1.0\n\nThe agent's pod", "pod-security.kubernetes.io/enforce=privileged", "nodeImpersonation.enabled limits", "metricsAuth.enabled",
 			"explain", "Timelines are available only over loopback", "--set kubePrometheusStack.release=RELEASE"},
 		"openAPI: {enabled: true}\nnodeImpersonation: {enabled: true}": {"can read metrics and timelines"},
 		"kubePrometheusStack: {release: kps}\nnodeImpersonation: {enabled: true}": {"label release=kps.",
-			"count(podlapse_build_info)"},
+			"count(podlapse_build_info)", "count(podlapse:phase_cause:info)"},
+		"nodeImpersonation: {enabled: true}\nimage: {tag: v9}\nnodeSelector: {stage: first}": {
+			"podlapse runs on the Linux nodes that these values select, in namespace podlapse:\n" +
+				"  image: ghcr.io/podlapse/podlapse:v9\n  nodeSelector: {\"stage\":\"first\"}\n\n"},
+		"nodeImpersonation: {enabled: true}\naffinity: {podAffinity: {}}": {
+			"that these values select", "  affinity: {\"podAffinity\":{}}\n\n"},
 		"tls: {enabled: true}\nnodeImpersonation: {enabled: true}": {
 			"explain --server=https://127.0.0.1:9717 --insecure-skip-tls-verify\n"},
 		"metricsAuth: {enabled: true}\nnodeImpersonation: {enabled: true}\nnamespace: {create: true}": {
