@@ -14,10 +14,12 @@ export function workloadsOf(all, now) {
     g.going = g.members.filter(starts).length;
     g.failed = g.members.filter((s) => s.state === 'failed' || s.state === 'given_up').length;
     // The median excludes start-ups in progress, because their length still grows.
-    g.median = median(g.members.filter((s) => !starts(s)).map((s) => s.total));
-    g.longest = most(g.members, (s) => age(s, now));
-    g.grows = starts(g.longest);
-    g.slowest = age(g.longest, now);
+    const measured = g.members.filter((s) => !(s.error >= age(s, now))); // without start-ups of unknown length
+    g.median = median(measured.filter((s) => !starts(s)).map((s) => s.total));
+    g.longest = most(measured, (s) => age(s, now));
+    g.grows = g.longest !== null && starts(g.longest);
+    g.slowest = g.longest ? age(g.longest, now) : NaN;
+    g.subject = g.of + '/' + (g.longest?.owner === '' ? g.longest.shownName : g.name);
     g.seconds = g.members.reduce((sum, s) => sum + age(s, now), 0);
     g.causes = byCause(g.members.flatMap((s) => s.causes));
   }
@@ -59,7 +61,7 @@ export function median(numbers) {
   return all.length % 2 === 1 ? all[middle] : (all[middle - 1] + all[middle]) / 2;
 }
 
-function most(items, value) { return items.reduce((a, b) => (value(b) > value(a) ? b : a)); }
+function most(items, value) { return items.reduce((a, b) => (a && value(b) <= value(a) ? a : b), null); }
 
 function at(map, key, make) {
   if (!map.has(key)) map.set(key, make());

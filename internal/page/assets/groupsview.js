@@ -20,7 +20,7 @@ const workloads = {
   columns: [['Workload', 'name', (g, list) => ({ text: g.name, link: list({ owner: g.key }) })], ['Namespace', '', (g) => g.of], ['#Start-ups', 'count', (g) => number(g.count)],
     ['#Starting', 'going', (g) => number(g.going || '')], ['#Failed', 'failed', (g) => number(g.failed || '')],
     ['#Median', 'median', (g) => number(brief(g.median))], ['#Slowest', 'slowest', slowest], ['Causes of most of the time', '', (g) => mostCauses(g.causes, shortCause)]],
-  facts: 'The median covers completed start-ups. The slowest start-up can still be in progress.',
+  facts: 'The median covers completed start-ups. The slowest start-up can still be in progress. Start-ups of unknown length do not count.',
 };
 const images = {
   // The words of the search select images. In other views, they select start-ups.
@@ -107,5 +107,5 @@ export class GroupsView {
 
 function verdict(groups, view) {
   const top = sorted([...groups], 'slowest')[0];
-  return count(groups.length, view.slice(0, -1), view) + '. ' + (Number.isFinite(top.slowest) ? 'The slowest ' + (top.grows ? 'has taken ' : 'took ') + brief(top.slowest) + (top.grows ? ' so far: ' : ': ') + (top.of ? top.of + '/' : '') + top.name + '.' : '');
+  return count(groups.length, view.slice(0, -1), view) + '. ' + (Number.isFinite(top.slowest) ? 'The slowest ' + (top.grows ? 'has taken ' : 'took ') + brief(top.slowest) + (top.grows ? ' so far: ' : ': ') + (top.subject ?? top.name) + '.' : '');
 }

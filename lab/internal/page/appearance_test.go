@@ -79,7 +79,7 @@ func TestTheme(t *testing.T) {
 }
 
 // TestTextIsComplete checks that the view of a start-up cuts no long verdict, no long name of a pod, and no name of a
-// container after a long name of a phase.
+// container after a long name of a phase. The lines of a long name of a phase must be aligned.
 func TestTextIsComplete(t *testing.T) {
 	tab := modules(t)
 	must(t, tab.Await("a row", `document.querySelector('.row')`, soon))
@@ -97,9 +97,12 @@ func TestTextIsComplete(t *testing.T) {
 			view.show({ namespace: record.namespace, name: record.name, uid: record.uid });
 			while (view.root.querySelector('.pod-body').hidden) await new Promise((done) => setTimeout(done, 20));
 			window.fetch = usual;
+			const name = view.root.querySelector('.wf-phase .wf-label span');
+			const starts = [...name.getClientRects()].map((line) => line.left);
 			return ['.verdict', '.pod-title', '.wf-phase .wf-label'].filter((selector) => {
 				const { scrollHeight, clientHeight, scrollWidth, clientWidth } = view.root.querySelector(selector);
-				return scrollHeight > clientHeight || scrollWidth > clientWidth; }); })()`)
+				return scrollHeight > clientHeight || scrollWidth > clientWidth;
+			}).concat(starts.some((left) => left < starts[0]) ? ['the indent of the names of phases'] : []); })()`)
 		if len(cut) > 0 {
 			t.Errorf("a window of %d cuts %q", width, cut)
 		}

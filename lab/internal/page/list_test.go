@@ -51,6 +51,31 @@ func TestSlowestWorkloadInProgress(t *testing.T) {
 	}
 }
 
+// TestSlowestWorkload checks that start-ups of unknown length do not count, and that the heading names a pod without an
+// owner.
+func TestSlowestWorkload(t *testing.T) {
+	tab := modules(t)
+	got := ask[[]string](t, tab, `(async () => {
+		const { Known } = `+module("known.js")+`, { parse } = `+module("address.js")+`,
+			{ GroupsView } = `+module("groupsview.js")+`;
+		const record = (await (await fetch('api/v1/pods')).json()).items[0];
+		const known = new Known(), view = new GroupsView('workloads', known, () => 0, () => {}, () => '');
+		const add = (name, seconds, error, owner) => known.update({ ...record, namespace: 'shop', name, uid: name,
+			owner, state: 'ready', total_seconds: seconds, total_error_seconds: error }, performance.now());
+		add('bare', 9, 1);
+		add('early', 27, 28, { kind: 'DaemonSet', name: 'agent' });
+		add('late', 2, 1, { kind: 'DaemonSet', name: 'agent' });
+		add('old', 300, 301, { kind: 'Job', name: 'x' });
+		view.show(parse('#/workloads'));
+		return [view.root.querySelector('.verdict').textContent, ...[...view.root.querySelectorAll('tbody tr')].map(
+			(row) => [0, 5, 6].map((i) => row.cells[i].textContent).join(' '))]; })()`)
+	want := []string{"3 workloads. The slowest took 9.00 s: shop/bare.", "no owner 9.00 s 9.00 s",
+		"DaemonSet/agent 2.00 s 2.00 s", "Job/x – –"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // TestPodDeletedDuringList deletes a pod while the agent sends the list of start-ups. The page must mark the pod as
 // gone.
 func TestPodDeletedDuringList(t *testing.T) {
