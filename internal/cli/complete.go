@@ -33,7 +33,8 @@ func completions(call Call) *cobra.Command {
 	}
 	for _, c := range call.Program.Commands {
 		sub := &cobra.Command{
-			Use: c.Name, Short: c.Summary, SuggestFor: c.Similar, Run: func(*cobra.Command, []string) {}, DisableFlagsInUseLine: true,
+			Use: c.Name, Short: c.Summary, SuggestFor: c.Similar, DisableFlagsInUseLine: true,
+			Run: func(*cobra.Command, []string) {},
 			ValidArgsFunction: func(cmd *cobra.Command, args []string, beginning string) (
 				[]string, cobra.ShellCompDirective) {
 				switch {

@@ -60,7 +60,8 @@ type Command struct {
 	// that pass their own help to Call.Parse leave Usage, Description and Examples empty.
 	Usage, Description string
 	Examples           []Example
-	// Similar contains words that users type instead of the command's name. Errors about these words suggest the command.
+	// Similar contains words that users type instead of the command's name. Errors about these words suggest the
+	// command.
 	Similar []string
 	// Run runs the command and returns the exit code. All goroutines of the command have ended when Run returns.
 	Run func(ctx context.Context, call Call) int
