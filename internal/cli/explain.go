@@ -14,6 +14,7 @@ import (
 	"github.com/podlapse/podlapse/internal/terminal"
 	"github.com/podlapse/podlapse/pkg/api"
 	"github.com/podlapse/podlapse/pkg/client"
+	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
 // explainConfig selects start-ups and the format of their output.
@@ -77,7 +78,7 @@ func (a agentQuery) explain(ctx context.Context, c explainConfig, wanted []resou
 	records, failed, none := a.recordsOf(ctx, wanted)
 	code := ExitOK
 	if len(records) > 0 {
-		if code = a.printStartUps(c, wanted, records, failed); code == ExitFailed {
+		if code = a.printStartUps(ctx, c, wanted, records, failed); code == ExitFailed {
 			return code
 		}
 	}
@@ -89,7 +90,9 @@ func (a agentQuery) explain(ctx context.Context, c explainConfig, wanted []resou
 
 // printStartUps prints the waterfall of each named pod. For a workload or a node with several pods, printStartUps
 // prints a list, and then the waterfall of the slowest start-up.
-func (a agentQuery) printStartUps(c explainConfig, wanted []resource, records []api.Record, failed []error) int {
+func (a agentQuery) printStartUps(
+	ctx context.Context, c explainConfig, wanted []resource, records []api.Record, failed []error,
+) int {
 	pods := !slices.ContainsFunc(wanted, func(r resource) bool { return r.kind != kindPod })
 	v := startUps(a.manyNodes(), "", a.Now)
 	page := c.page(a.Stdout, a.Getenv)
@@ -101,7 +104,7 @@ func (a agentQuery) printStartUps(c explainConfig, wanted []resource, records []
 	case c.format == outputTable && (pods || len(records) == 1):
 		var texts []string
 		for _, record := range v.sorted(records, c.sortBy) {
-			texts = append(texts, render.Waterfall(record, page))
+			texts = append(texts, render.Waterfall(record, page, a.livePulls(ctx, record)...))
 		}
 		return a.print(strings.Join(texts, "\n"), failed)
 	case c.format == outputTable:
@@ -110,13 +113,30 @@ func (a agentQuery) printStartUps(c explainConfig, wanted []resource, records []
 			return a.fail(err)
 		}
 		slowest := slices.MinFunc(records, longestFirst)
-		return a.print(text+"\n"+render.Waterfall(slowest, page), failed)
+		return a.print(text+"\n"+render.Waterfall(slowest, page, a.livePulls(ctx, slowest)...), failed)
 	}
 	text, err := v.text(v.sorted(records, c.sortBy), c.listOutput, page)
 	if err != nil {
 		return a.fail(err)
 	}
 	return a.print(text, failed)
+}
+
+// livePulls returns the pulls in progress on the pod's node, in the pod's namespace. The list is empty if the pod waits
+// for no pull, or if the agent does not answer. The record then shows only that a pull is in progress.
+func (a agentQuery) livePulls(ctx context.Context, record api.Record) []api.LivePullRecord {
+	inProgress := func(p api.PullRecord) bool { return p.Outcome == imagepull.OutcomePulling }
+	if !slices.ContainsFunc(record.Pulls, inProgress) {
+		return nil
+	}
+	found, err := a.agents(ctx, record.Node)
+	if err != nil || len(found) == 0 {
+		return nil
+	}
+	ask := func(ctx context.Context, c client.Client) (api.PullList, error) {
+		return c.Pulls(ctx, record.Namespace)
+	}
+	return agents.Each(ctx, found[:1], agentLimit, ask)[0].Value.Items
 }
 
 // recordsOf returns the start-ups of the resources, the errors of agents that did not answer, and the errors of

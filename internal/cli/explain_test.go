@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/podlapse/podlapse/pkg/api"
 )
 
 const answerRecord = `{"namespace":"shop","name":"web-0","uid":"1","node":"node-a","state":"ready",` +
@@ -152,4 +154,21 @@ func TestExplainShowsChallenge(t *testing.T) {
 	if code := run(context.Background(), args, environment{}.get, &stdout, &stderr); code != ExitUsage {
 		t.Errorf("an empty token file: exit %d, %s", code, stderr.String())
 	}
+}
+
+// TestExplainShowsStateOfPull expects the word that the command pulls shows for the same pull.
+func TestExplainShowsStateOfPull(t *testing.T) {
+	cluster := shop()
+	server := clusterOf(t, cluster)
+	live := &cluster[2].pulls.Items[0]
+	for state, want := range map[string]string{
+		api.PullStateQueued: "queued", api.PullStateUnpacking: "unpacking", "": "queued or pulling",
+	} {
+		live.State = state
+		atNoon(t, server, "explain", "cart-1", "-n", "shop").must(t, ExitOK, "\napp       "+want+"  ", "")
+		atNoon(t, server, "explain", "sts/cart", "-n", "shop").must(t, ExitOK, "\napp       "+want+"  ", "")
+		atNoon(t, server, "pulls", "-n", "shop").must(t, ExitOK, "  "+want+"  ", "")
+	}
+	cluster[2].pulls.Items = nil // the agent's answer is invalid
+	atNoon(t, server, "explain", "cart-1", "-n", "shop").must(t, ExitOK, "\napp       pulling  ", "")
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/podlapse/podlapse/internal/terminal"
 	"github.com/podlapse/podlapse/pkg/api"
+	"github.com/podlapse/podlapse/pkg/imagepull"
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
@@ -17,8 +18,9 @@ import (
 const minBar = 12
 
 // Waterfall draws a record: the verdict, a bar for each phase on a common time axis, the pulls, and the missing
-// evidence. The record can be untrusted. Waterfall removes characters that could control the terminal.
-func Waterfall(record api.Record, page terminal.Page) string {
+// evidence. The argument "live" contains the known pulls in progress, including pulls of other pods. The record and the
+// pulls can be untrusted. Waterfall removes characters that could control the terminal.
+func Waterfall(record api.Record, page terminal.Page, live ...api.LivePullRecord) string {
 	var out strings.Builder
 	name := terminal.Clean(record.Namespace + "/" + record.Name)
 	verdict := terminal.Wrap(name+": "+terminal.Clean(record.Verdict), page.Columns)
@@ -32,7 +34,7 @@ func Waterfall(record api.Record, page terminal.Page) string {
 	writePhases(&out, record.Phases, record.CreatedAt.Time, record.Total.Duration(), page)
 	if len(record.Pulls) > 0 {
 		out.WriteString("\n")
-		writePulls(&out, record.Pulls, page)
+		writePulls(&out, record, live, page)
 	}
 	writeDoubts(&out, record.Conflicts, record.Missing, page)
 	if len(record.Unreported) > 0 {
@@ -131,15 +133,21 @@ func writePhases(
 	layout.Write(out, page)
 }
 
-func writePulls(out *strings.Builder, pulls []api.PullRecord, page terminal.Page) {
+func writePulls(out *strings.Builder, record api.Record, live []api.LivePullRecord, page terminal.Page) {
 	layout := terminal.Table{Columns: []terminal.Column{
 		{Shorten: terminal.Clip}, {}, {Right: true}, {Right: true}, {Right: true}, {Right: true},
 		{Shorten: terminal.ClipStart},
 	}}
 	layout.Add("IMAGE OF", "OUTCOME", "QUEUE", "PULL", "ACCURACY", "SIZE", "IMAGE")
 	layout.StyleRow(0, terminal.Dim)
-	for _, pull := range pulls {
+	for _, pull := range record.Pulls {
 		texts := PullTextsOf(pull)
+		i := slices.IndexFunc(live, func(p api.LivePullRecord) bool {
+			return p.Namespace == record.Namespace && p.Pod == record.Name && p.Container == pull.Container
+		})
+		if i >= 0 && pull.Outcome == imagepull.OutcomePulling {
+			texts.State = LivePullText(live[i])
+		}
 		layout.Add(AttemptText(pull.Container, pull.Attempt), texts.State, texts.Queue, texts.Pull, texts.Accuracy,
 			SizeText(pull.SizeBytes), terminal.Clean(pull.Image))
 	}
