@@ -267,8 +267,9 @@ func TestAnnotateRequiresAdmissionPolicy(t *testing.T) {
 func TestChartNotes(t *testing.T) {
 	for values, want := range map[string][]string{
 		"": {"podlapse runs on every Linux node of the cluster, in namespace podlapse:\n" +
-			"  image: ghcr.io/podlapse/podlapse:v0.1.0\n\nThe agent's pod", "pod-security.kubernetes.io/enforce=privileged",
-			"nodeImpersonation.enabled limits", "metricsAuth.enabled", "explain", "Timelines are available only over loopback", "--set kubePrometheusStack.release=RELEASE"},
+			"  image: ghcr.io/podlapse/podlapse:v0.1.0\n\nThe agent's pod",
+			"pod-security.kubernetes.io/enforce=privileged", "nodeImpersonation.enabled limits", "metricsAuth.enabled",
+			"explain", "Timelines are available only over loopback", "--set kubePrometheusStack.release=RELEASE"},
 		"openAPI: {enabled: true}\nnodeImpersonation: {enabled: true}": {"can read metrics and timelines"},
 		"kubePrometheusStack: {release: kps}\nnodeImpersonation: {enabled: true}": {"label release=kps.",
 			"count(podlapse_build_info)", "count(podlapse:phase_cause:info)"},
