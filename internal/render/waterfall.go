@@ -32,6 +32,7 @@ func Waterfall(record api.Record, page terminal.Page, live ...api.LivePullRecord
 	}
 	out.WriteString("\n" + page.Wrap(origin(record)) + "\n\n")
 	writePhases(&out, record.Phases, record.CreatedAt.Time, record.Total.Duration(), page)
+	writeMerged(&out, record.Phases, page)
 	if len(record.Pulls) > 0 {
 		out.WriteString("\n")
 		writePulls(&out, record, live, page)
@@ -96,10 +97,6 @@ func writePhases(
 		{Right: true}, {Right: true}, {}, {}}}
 	layout.Add("PHASE", "CONTAINER", "TIME", "ACCURACY", "", "CAUSE")
 	for _, phase := range phases {
-		names := string(phase.Phase)
-		for _, merged := range phase.MergedWith {
-			names += "+" + string(merged)
-		}
 		cause := terminal.Clean(string(phase.Cause))
 		if phase.Open {
 			cause += ", in progress"
@@ -111,7 +108,7 @@ func writePhases(
 			cause += fmt.Sprintf(", %s pressure %.0f %%", resource, 100*min(share, 1)) // a server can send any number
 		}
 		layout.Add(
-			terminal.Clean(names),
+			phaseNames(phase),
 			AttemptText(phase.Container, phase.Attempt),
 			SecondsText(phase.Length.Duration()), AccuracyText(phase.Error.Duration()), "", cause,
 		)
@@ -131,6 +128,41 @@ func writePhases(
 		layout.Style(i+1, causeColumn, CauseStyle(phase.Cause))
 	}
 	layout.Write(out, page)
+}
+
+// maxMerged is the maximum number of merged phases in a row. A section below the table shows longer lists.
+const maxMerged = 3
+
+// phaseNames returns the name of a phase and the phases that can be part of it.
+func phaseNames(phase api.PhaseRecord) string {
+	if len(phase.MergedWith) > maxMerged {
+		return fmt.Sprintf("%s+%d candidates", terminal.Clean(string(phase.Phase)), len(phase.MergedWith))
+	}
+	names := string(phase.Phase)
+	for _, merged := range phase.MergedWith {
+		names += "+" + string(merged)
+	}
+	return terminal.Clean(names)
+}
+
+// writeMerged lists the phases that can be part of another phase, if they do not fit in the row of this phase.
+func writeMerged(out *strings.Builder, phases []api.PhaseRecord, page terminal.Page) {
+	heading := "\nCANDIDATES\n"
+	for _, phase := range phases {
+		if len(phase.MergedWith) <= maxMerged {
+			continue
+		}
+		of := phaseNames(phase)
+		if phase.Container != "" {
+			of += " of " + AttemptText(phase.Container, phase.Attempt)
+		}
+		names := make([]string, 0, len(phase.MergedWith))
+		for _, merged := range phase.MergedWith {
+			names = append(names, terminal.Clean(string(merged)))
+		}
+		out.WriteString(heading + "  " + page.Wrap(of+": "+strings.Join(names, ", ")) + "\n")
+		heading = ""
+	}
 }
 
 func writePulls(out *strings.Builder, record api.Record, live []api.LivePullRecord, page terminal.Page) {

@@ -37,6 +37,20 @@ func TestWaterfallFitsWidth(t *testing.T) {
 	}
 }
 
+// TestManyCandidates checks that many candidates do not make the row of a phase wide.
+func TestManyCandidates(t *testing.T) {
+	text := Waterfall(api.Record{Phases: []api.PhaseRecord{{
+		Phase: timeline.PhaseUnattributed, Container: "app", Attempt: 1, MergedWith: []timeline.Phase{
+			timeline.PhasePullQueue, timeline.PhasePull, timeline.PhaseUnpack, timeline.PhaseContainerCreate},
+	}}}, page110)
+	for _, want := range []string{"\nunattributed+4 candidates  app #2  ",
+		"\nCANDIDATES\n  unattributed+4 candidates of app #2: pull_queue, pull, unpack, container_create\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+}
+
 // TestAttemptsAreCountedFromOne checks that the list of missing evidence counts attempts as the tables do.
 func TestAttemptsAreCountedFromOne(t *testing.T) {
 	text := Waterfall(api.Record{
