@@ -92,6 +92,7 @@ type Stop struct {
 	StoppedAt time.Time // zero while the container runs, or if unknown
 	// Used is the part of the grace period that the container used: StoppedAt minus the kubelet's pickup of the
 	// deletion. Used is known only if Timed is true. If Timed is true, Used differs from the truth by at most Error.
+	// Timed is false if the kubelet's first stop request does not explain the end: see stoppedLate.
 	Used, Error time.Duration
 	Timed       bool
 	Exited      bool // ExitCode is known

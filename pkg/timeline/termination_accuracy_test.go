@@ -10,6 +10,7 @@ import (
 type terminationTruth struct {
 	requested, begun, finished, down, gone time.Time
 	killed                                 bool
+	again                                  time.Time // the second request to stop, by a restarted kubelet; or begun
 }
 
 func randomTermination(random *rand.Rand, grace time.Duration) terminationTruth {
@@ -17,10 +18,14 @@ func randomTermination(random *rand.Rand, grace time.Duration) terminationTruth 
 	var e terminationTruth
 	e.requested = base.Add(10*time.Second + some(3*time.Second))
 	e.begun = e.requested.Add(some(700 * time.Millisecond))
+	e.again = e.begun
+	if random.IntN(4) == 0 { // the kubelet restarts within the grace period
+		e.again = e.begun.Add(1500*time.Millisecond + some(2*grace))
+	}
 	if e.killed = random.IntN(2) == 0; e.killed {
-		e.finished = e.begun.Add(grace + some(50*time.Millisecond))
+		e.finished = e.again.Add(grace + some(50*time.Millisecond))
 	} else {
-		e.finished = e.begun.Add(some(grace))
+		e.finished = e.again.Add(some(grace))
 	}
 	e.down = e.finished.Add(some(300 * time.Millisecond))
 	e.gone = e.down.Add(some(2 * time.Second))
@@ -47,8 +52,11 @@ func (e terminationTruth) observed(random *rand.Rand, grace time.Duration) (all 
 	if random.IntN(3) == 0 {
 		named := e.begun.Add(time.Duration(random.Int64N(int64(eventSlack))))
 		all = append(all, EventSeen{UID: "uid-1", ArrivedAt: late(named), Live: true, Container: "app",
-			Reason:  "Killing",
-			NamedAt: named, Count: 1})
+			Reason: "Killing", NamedAt: named, Count: 1})
+		if e.again != e.begun {
+			all = append(all, EventSeen{UID: "uid-1", ArrivedAt: late(e.again), Live: true, Container: "app",
+				Reason: "Killing", NamedAt: e.again, Count: 1})
+		}
 	}
 	code := 0
 	if e.killed {
@@ -112,13 +120,13 @@ func TestTerminationErrorsContainTruth(t *testing.T) {
 				continue
 			}
 			named++
-			due := truth.begun.Add(grace)
+			due := truth.again.Add(grace)
 			switch p.Phase {
 			case PhaseKubeletPickup:
 				within("pickup", p.Duration(), truth.begun.Sub(truth.requested), p.Error)
 			case PhaseGrace:
 				if truth.killed {
-					within("grace", p.Duration(), due.Sub(truth.begun), p.Error)
+					within("grace", p.Duration(), grace, p.Error)
 				} else {
 					within("grace", p.Duration(), truth.finished.Sub(truth.begun), p.Error)
 				}

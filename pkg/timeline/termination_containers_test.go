@@ -9,6 +9,7 @@ import (
 // containersTruth is the true termination of a simulated pod with several containers, on one clock.
 type containersTruth struct {
 	requested, begun, mainsOver, over, down, gone time.Time
+	again                                         time.Time // the last request to stop: begun, or after a restart
 	members                                       []containerTruth
 }
 
@@ -26,14 +27,18 @@ func randomContainers(random *rand.Rand, grace time.Duration) (f containersTruth
 	if random.IntN(6) == 0 { // the kubelet is busy or stopped
 		f.begun = f.requested.Add(some(20 * time.Second))
 	}
-	f.mainsOver = f.begun
+	f.again = f.begun
+	if random.IntN(5) == 0 { // the kubelet restarts within the grace period
+		f.again = f.begun.Add(1500*time.Millisecond + some(3*grace))
+	}
+	f.mainsOver = f.again
 	running := Container{Kind: KindMain, State: StateRunning, StartedAt: base.Add(time.Second)}
 	for i := range 1 + random.IntN(3) {
-		m := containerTruth{Container: running, finished: f.begun.Add(some(grace))}
+		m := containerTruth{Container: running, finished: f.again.Add(some(grace))}
 		m.Name = string(rune('a' + i))
 		switch random.IntN(4) {
 		case 0:
-			m.finished, m.code = f.begun.Add(grace+some(50*time.Millisecond)), codeKilled
+			m.finished, m.code = f.again.Add(grace+some(50*time.Millisecond)), codeKilled
 		case 1:
 			m.PreStopHook = true
 		case 2:
@@ -51,7 +56,7 @@ func randomContainers(random *rand.Rand, grace time.Duration) (f containersTruth
 		m := containerTruth{Container: running, finished: f.mainsOver.Add(some(2 * time.Second))}
 		m.Name, m.Kind = "proxy", KindSidecar
 		if random.IntN(3) == 0 { // killed after the remaining grace period in seconds
-			left := max(grace-f.mainsOver.Sub(f.begun).Truncate(time.Second), leastGrace)
+			left := max(grace-f.mainsOver.Sub(f.again).Truncate(time.Second), leastGrace)
 			m.finished, m.code = f.mainsOver.Add(left+some(50*time.Millisecond)), codeKilled
 		}
 		f.members, f.over = append(f.members, m), m.finished
@@ -166,7 +171,7 @@ func TestContainerTerminationErrorsContainTruth(t *testing.T) {
 			case PhaseKubeletPickup:
 				within("pickup", p.Duration(), truth.begun.Sub(truth.requested), p.Error)
 			case PhaseKill:
-				within("kill", p.Duration(), m.finished.Sub(truth.begun.Add(grace)), p.Error)
+				within("kill", p.Duration(), m.finished.Sub(truth.again.Add(grace)), p.Error)
 			case PhaseSandboxStop:
 				within("sandbox", p.Duration(), truth.down.Sub(truth.over), p.Error)
 			case PhaseObjectDeletion:

@@ -32,6 +32,8 @@ type TerminationEvidence struct {
 	releasedAt    instant
 	hadFinalizers bool          // an object with grace 0 had finalizers
 	grace         time.Duration // the shortest grace period above 0; 0 if there is none
+	longest       time.Duration // the longest grace period above 0; 0 if there is none
+	shortestAt    instant       // the arrival of the first pod object with the shortest grace period; zero for never
 	shortened     bool          // the grace period changed, so its end is unknown
 	stops         []stopEvidence
 	overflow      bool
@@ -48,7 +50,8 @@ type stopEvidence struct {
 	name        string
 	attempt     int
 	seenRunning instant // the latest request to the runtime whose answer showed the container running; zero for never
-	killingAt   instant // the time in the name of the kubelet's Killing Event; zero without such an Event
+	killingAt   instant // the earliest time of the kubelet's Killing Events; zero without such an Event
+	killingLast instant // the latest time of the kubelet's Killing Events; zero without such an Event
 
 	finished instant // the runtime's timestamp of the end; zero if there is none
 	code     int
@@ -119,10 +122,15 @@ func (e *TerminationEvidence) applyPod(o PodSeen) (changed bool) {
 	}
 	switch grace := min(o.Pod.DeletionGrace, maxGrace); {
 	case grace > 0 && e.grace == 0:
-		e.grace, changed = grace, true
+		e.grace, e.longest, e.shortestAt, changed = grace, grace, at(o.ArrivedAt), true
 	case grace > 0 && grace != e.grace:
-		changed = grace < e.grace || !e.shortened
-		e.grace, e.shortened = min(grace, e.grace), true
+		changed = changed || grace < e.grace || grace > e.longest || !e.shortened
+		if grace < e.grace {
+			e.shortestAt = at(o.ArrivedAt)
+		}
+		e.grace, e.longest, e.shortened = min(grace, e.grace), max(grace, e.longest), true
+	case grace > 0 && at(o.ArrivedAt) < e.shortestAt:
+		e.shortestAt, changed = at(o.ArrivedAt), true
 	case grace <= 0:
 		var live bool
 		changed = e.keepEarlier(&e.releasedAt, &live, o.ArrivedAt, o.Live) || changed || o.Pod.Finalizers &&
@@ -161,7 +169,7 @@ func (s *stopEvidence) acceptsRun(attempt int) bool {
 	case s == nil || attempt < s.attempt:
 		return false
 	case attempt > s.attempt:
-		*s = stopEvidence{name: s.name, attempt: attempt, killingAt: s.killingAt}
+		*s = stopEvidence{name: s.name, attempt: attempt, killingAt: s.killingAt, killingLast: s.killingLast}
 	}
 	return true
 }
@@ -231,18 +239,27 @@ func (e *TerminationEvidence) applyRuntime(o RuntimeSeen) (changed bool) {
 // applyEvent reads the time when the kubelet began to stop a container from a Killing Event. The kubelet creates the
 // Killing Event immediately before it runs the pre-stop hook and asks the runtime to stop the container (kubelet:
 // kuberuntime/kuberuntime_container.go, killContainer). An Event from before the deletion request belongs to an earlier
-// stop.
+// stop. If the kubelet repeats a stop, it counts the repetition in the same Event, or creates another Event after a
+// restart.
 func (e *TerminationEvidence) applyEvent(o EventSeen) bool {
 	if o.Reason != "Killing" || o.NamedAt.IsZero() || o.NamedAt.Before(e.requestSecond.time()) ||
 		!e.pod.has(o.Container) {
 		return false
 	}
 	s := e.stop(o.Container)
-	if named := at(o.NamedAt); s != nil && (s.killingAt == 0 || named < s.killingAt) {
-		s.killingAt = named
-		return true
+	if s == nil {
+		return false
 	}
-	return false
+	before := *s
+	named := at(o.NamedAt)
+	if s.killingAt == 0 || named < s.killingAt {
+		s.killingAt = named
+	}
+	s.killingLast = max(s.killingLast, named)
+	if o.Count > 1 && !o.LastAt.IsZero() {
+		s.killingLast = max(s.killingLast, at(o.LastAt))
+	}
+	return *s != before
 }
 
 // Pod returns the latest pod object.

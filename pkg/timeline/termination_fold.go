@@ -96,7 +96,8 @@ func (f *terminationFold) goneBy() instant {
 //     contains the object's new
 //     generation. Because the status is late, the estimate is usually the time of the deletion request.
 //   - If a container was killed at the end of its grace period, the start is not later than the time of the kill minus
-//     the grace period.
+//     the grace period. If this time is much later than the request, the kubelet may have begun late, or the kill may
+//     have come late, so the start is unknown.
 func (f *terminationFold) stopBegun() (bound, bool) {
 	b := bound{earliest: f.requested.earliest, latest: f.gone.latest}
 	known := false
@@ -126,6 +127,8 @@ func (f *terminationFold) stopBegun() (bound, bool) {
 			b.earliest = named - eventSlack
 		}
 	}
+	stated, statedKnown := b.latest, known
+	var onTime bool // a kill fits a start immediately after the request
 	for _, s := range f.TerminationEvidence.stops {
 		end, code, reason, o := s.end()
 		killed := code == codeKilled && reason != reasonOutOfMemory && end.latest != maxInstant
@@ -138,8 +141,10 @@ func (f *terminationFold) stopBegun() (bound, bool) {
 				l = leanLatest
 			}
 			before(begun, o, l)
+			onTime = onTime || begun-instant(f.extraGrace(s.name))-f.requested.estimate() <= restartTakes
 		}
 	}
+	known = onTime || statedKnown && stated-b.latest <= restartTakes
 	if f.observedAt != 0 && named == 0 {
 		b.notAfter = f.requested.estimate()
 		if f.observedLive {

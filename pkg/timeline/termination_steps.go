@@ -70,7 +70,9 @@ func (f *terminationFold) steps() []terminationStep {
 
 // stopSteps appends the steps of a container until it stopped. The end of the container's grace period is known only if
 // the container has the pod's grace period and no client shortened this period. After a change, the grace period starts
-// again. If there were too many containers to follow, another container can have stopped last.
+// again. If there were too many containers to follow, another container can have stopped last. If the container stopped
+// late, the kubelet or the runtime was down for a time, or the kill took long. A killed container used one full grace
+// period of this time in any case.
 func (f *terminationFold) stopSteps(steps []terminationStep, s stopBound) []terminationStep {
 	stop := f.t.Stops[s.index]
 	step := terminationStep{
@@ -78,9 +80,9 @@ func (f *terminationFold) stopSteps(steps []terminationStep, s stopBound) []term
 	}
 	if stop.PreStopHook {
 		step.phase, step.also = PhasePreStopHook, []Phase{PhaseGrace}
-		return append(steps, step)
 	}
-	if stop.How == HowKilled && f.begunKnown && !f.shortened && !f.overflow && f.killedOnTime(stop.Container) {
+	if stop.How == HowKilled && f.begunKnown && !f.shortened && !f.overflow && !f.graceUnknown() &&
+		f.killedOnTime(stop.Container) {
 		due := f.begun
 		due.earliest, due.latest = due.earliest+instant(f.killAfter()), due.latest+instant(f.killAfter())
 		if due.notAfter != 0 {
@@ -92,6 +94,12 @@ func (f *terminationFold) stopSteps(steps []terminationStep, s stopBound) []term
 		steps = append(steps, step)
 		step = terminationStep{phase: PhaseKill, container: stop.Container, end: s.bound, known: true,
 			milestone: "stopped"}
+	}
+	if s.late {
+		step.phase, step.also = PhaseKubeletPickup, []Phase{PhaseGrace, PhaseKill}
+		if stop.PreStopHook {
+			step.also = []Phase{PhasePreStopHook, PhaseGrace, PhaseKill}
+		}
 	}
 	return append(steps, step)
 }

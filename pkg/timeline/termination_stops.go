@@ -11,7 +11,8 @@ import (
 type stopBound struct {
 	bound
 	known bool
-	index int // the index in Termination.Stops
+	late  bool // see stoppedLate
+	index int  // the index in Termination.Stops
 }
 
 // The method "end" returns the bound of the time when a container ended, from the container's own evidence. Without
@@ -86,7 +87,7 @@ func (f *terminationFold) stopContainer(c Container, s *stopEvidence) {
 		stop.StoppedAt = end.estimate().time()
 		stop.setCode(code, reason)
 		stop.How = f.howStopped(stop, end)
-		if f.begunKnown {
+		if f.begunKnown && !f.stoppedLate(s, end) {
 			from := f.begun
 			stop.Used, stop.Timed = end.estimate().sub(from.estimate()), true
 			if stop.Used < 0 {
@@ -95,7 +96,7 @@ func (f *terminationFold) stopContainer(c Container, s *stopEvidence) {
 			stop.Error = lengthError(from, end)
 		}
 	}
-	f.stopped = append(f.stopped, stopBound{end, known, len(f.t.Stops)})
+	f.stopped = append(f.stopped, stopBound{end, known, f.stoppedLate(s, end), len(f.t.Stops)})
 	f.t.Stops = append(f.t.Stops, stop)
 }
 

@@ -32,7 +32,8 @@ func (t Termination) Verdict() string {
 		named = append(named, bad.text)
 	}
 	parts := slices.DeleteFunc(slices.Clone(t.Phases), func(s Span) bool {
-		return s.Duration() < leastNamed || bad.container != "" && s.Container == bad.container
+		return s.Duration() < leastNamed ||
+			bad.container != "" && s.Container == bad.container && s.Phase != PhaseUnattributed
 	})
 	slices.SortStableFunc(parts, func(a, b Span) int { return cmp.Compare(b.Duration(), a.Duration()) })
 	for _, s := range parts[:min(len(parts), verdictParts-len(named))] {
@@ -72,15 +73,15 @@ func (t Termination) badStop() (w struct{ container, text string }) {
 	if last == nil {
 		return w
 	}
-	used := " for its grace period of " + seconds(max(t.Grace, leastGrace))
-	if last.Timed {
-		used = " for " + seconds(last.Used)
-	}
 	switch last.How {
 	case HowKilled:
-		w.text = last.Container + " ignored its stop signal" + used + ", then was killed"
+		if t.killUnexplained(last) {
+			w.text = last.Container + " was killed"
+			break
+		}
+		w.text = last.Container + " ignored its stop signal for " + t.ran(last) + ", then was killed"
 		if last.PreStopHook {
-			w.text = last.Container + " ran" + used + " after its pre-stop hook began, then was killed"
+			w.text = last.Container + " ran for " + t.ran(last) + " after its pre-stop hook began, then was killed"
 		}
 	case HowKilledEarly:
 		w.text = last.Container + " was killed before its grace period of " + seconds(max(t.Grace, leastGrace)) +
@@ -94,4 +95,32 @@ func (t Termination) badStop() (w struct{ container, text string }) {
 		w.container = last.Container
 	}
 	return w
+}
+
+// killUnexplained reports whether the container was killed later than the kubelet's first request to stop it explains,
+// and no part of this time is known to be the container's grace period. In this case, it is possible that the
+// container got no stop signal before its kill.
+func (t Termination) killUnexplained(s *Stop) bool {
+	unexplained, found := false, false
+	for _, p := range t.Phases {
+		if p.Container != s.Container {
+			continue
+		}
+		if p.Phase != PhaseUnattributed {
+			return false
+		}
+		unexplained, found = unexplained || slices.Contains(p.MergedWith, PhaseKill), true
+	}
+	return unexplained || !found && !s.Timed
+}
+
+// ran returns the time that a killed container ran after the kubelet began to stop it, as text.
+func (t Termination) ran(s *Stop) string {
+	switch {
+	case t.Grace == 0 && t.Listed: // the requested grace period is unknown
+		return "at least " + seconds(leastGrace)
+	case s.Timed:
+		return seconds(s.Used)
+	}
+	return "at least its grace period of " + seconds(max(t.Grace, leastGrace))
 }

@@ -1,0 +1,47 @@
+package timeline
+
+import "time"
+
+// restartTakes is a lower limit for the time from the kubelet's first request to stop a container to the request that a
+// restarted kubelet sends. After its start, the kubelet waits for at least 1 s before it lists its pods (kubelet:
+// config/apiserver.go, WaitForAPIServerSyncPeriod). A killed process usually ends within 0.1 s. So a delay of up to
+// 1 s after the end of the grace period belongs to the kill.
+const restartTakes = instant(time.Second)
+
+// stopsBy returns the time by which the kubelet kills a container, if the kubelet requests the stop once, at the time
+// "begun". If a client shortens the grace period, the latest end counts. A container with a pre-stop hook and a sidecar
+// get leastGrace after their grace period.
+func (f *terminationFold) stopsBy(name string, begun instant) instant {
+	by := begun + instant(max(f.longest, leastGrace))
+	if f.shortened {
+		by = max(by, f.shortestAt+instant(f.killAfter()))
+	}
+	return by + instant(f.extraGrace(name))
+}
+
+// extraGrace returns the time that a container can have in addition to its grace period.
+func (f *terminationFold) extraGrace(name string) time.Duration {
+	if f.killedOnTime(name) {
+		return 0
+	}
+	return leastGrace
+}
+
+// stoppedLate reports whether the kubelet's first request to stop a container does not explain its end. If the request
+// succeeds, the runtime kills the container at the end of the grace period. The request fails if the kubelet or the
+// runtime restarts: the runtime then sends no SIGKILL, because the request was canceled (containerd: container_stop.go,
+// stopContainer). The kubelet sends another request, with the full grace period.
+func (f *terminationFold) stoppedLate(s *stopEvidence, end bound) bool {
+	if again := s.killingLast; s.killingAt != 0 && again-s.killingAt > restartTakes && again <= end.latest {
+		return true
+	}
+	begun := f.requested.estimate()
+	if f.begunKnown {
+		begun = f.begun.estimate()
+	}
+	return !f.graceUnknown() && end.estimate()-f.stopsBy(s.name, begun) > restartTakes
+}
+
+// graceUnknown reports whether the agent saw the object only after the kubelet had released it. The release changes the
+// grace period to 0.
+func (f *terminationFold) graceUnknown() bool { return f.grace == 0 && !f.learnedLive }
