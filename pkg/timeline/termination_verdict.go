@@ -79,7 +79,7 @@ func (t Termination) badStop() (w struct{ container, text string }) {
 			w.text = last.Container + " was killed"
 			break
 		}
-		w.text = last.Container + " ignored its stop signal for " + t.ran(last) + ", then was killed"
+		w.text = last.Container + " ignored its stop signal for " + t.ignored(last) + ", then was killed"
 		if last.PreStopHook {
 			w.text = last.Container + " ran for " + t.ran(last) + " after its pre-stop hook began, then was killed"
 		}
@@ -123,4 +123,19 @@ func (t Termination) ran(s *Stop) string {
 		return seconds(s.Used)
 	}
 	return "at least its grace period of " + seconds(max(t.Grace, leastGrace))
+}
+
+// ignored returns the time for which a killed container ignored its stop signal, as text. A sidecar gets the signal
+// when the containers that it serves have stopped, or leastGrace before its kill.
+func (t Termination) ignored(s *Stop) string {
+	if s.Kind != KindSidecar {
+		return t.ran(s)
+	}
+	used := leastGrace
+	for _, p := range t.Phases {
+		if p.Phase == PhaseGrace && p.Container == s.Container && len(p.MergedWith) == 0 {
+			used = max(used, p.Duration())
+		}
+	}
+	return "at least " + seconds(used)
 }
