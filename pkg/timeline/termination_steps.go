@@ -54,7 +54,8 @@ func (f *terminationFold) steps() []terminationStep {
 		down.origins = origins(0).with(originRuntime)
 	}
 	down.earliest = min(down.earliest, down.latest)
-	steps = append(steps, terminationStep{phase: PhaseSandboxStop, end: down, known: f.sandboxDown != 0,
+	lost := slices.ContainsFunc(f.stopped, func(s stopBound) bool { return s.lost })
+	steps = append(steps, terminationStep{phase: PhaseSandboxStop, end: down, known: f.sandboxDown != 0 && !lost,
 		milestone: "sandbox_stopped"})
 	gone := f.gone
 	gone.earliest = min(max(gone.earliest, down.earliest, f.sandboxReady), gone.latest)
@@ -100,6 +101,9 @@ func (f *terminationFold) stopSteps(steps []terminationStep, s stopBound) []term
 		if stop.PreStopHook {
 			step.also = []Phase{PhasePreStopHook, PhaseGrace, PhaseKill}
 		}
+	}
+	if s.lost {
+		step.also, step.known = append(step.also, PhaseKill, PhaseSandboxStop, PhaseObjectDeletion), false
 	}
 	return append(steps, step)
 }

@@ -11,12 +11,14 @@ import (
 type stopBound struct {
 	bound
 	known bool
+	lost  bool // the runtime lost the container, so the exit code and the time of the end are not those of the process
 	late  bool // see stoppedLate
 	index int  // the index in Termination.Stops
 }
 
 // The method "end" returns the bound of the time when a container ended, from the container's own evidence. Without
-// evidence, the field "latest" of the bound is maxInstant.
+// evidence, the field "latest" of the bound is maxInstant. If the runtime lost the container, its timestamp is the time
+// when the runtime noticed the loss.
 func (s *stopEvidence) end() (b bound, code int, reason string, o origin) {
 	b = bound{earliest: s.seenRunning, latest: maxInstant}
 	if s.statusAt != 0 {
@@ -31,6 +33,9 @@ func (s *stopEvidence) end() (b bound, code int, reason string, o origin) {
 	if s.finished != 0 {
 		b = bound{earliest: s.finished, latest: s.finished, origins: origins(0).with(originRuntime)}
 		code, reason, o = s.code, cmp.Or(s.reason, reason), originRuntime
+	}
+	if lostRun(reason, code) {
+		b.earliest = min(s.seenRunning, b.latest)
 	}
 	return b, code, reason, o
 }
@@ -55,6 +60,7 @@ func (f *terminationFold) stopContainer(c Container, s *stopEvidence) {
 	end, code, reason, _ := s.end()
 	stop := Stop{Container: c.Name, Kind: c.Kind, PreStopHook: c.PreStopHook, Sources: end.origins.sources()}
 	known := end.latest != maxInstant
+	lost := lostRun(reason, code)
 	if s.finished != 0 && s.statusSecond != 0 &&
 		(s.finished < s.statusSecond || s.finished >= s.statusSecond+instant(time.Second)) {
 		f.conflict("stopped", c.Name,
@@ -96,7 +102,7 @@ func (f *terminationFold) stopContainer(c Container, s *stopEvidence) {
 			stop.Error = lengthError(from, end)
 		}
 	}
-	f.stopped = append(f.stopped, stopBound{end, known, f.stoppedLate(s, end), len(f.t.Stops)})
+	f.stopped = append(f.stopped, stopBound{end, known, lost, f.stoppedLate(s, end), len(f.t.Stops)})
 	f.t.Stops = append(f.t.Stops, stop)
 }
 
@@ -125,6 +131,8 @@ func signalOf(code int) int {
 // before the end of the grace period.
 func (f *terminationFold) howStopped(s Stop, end bound) How {
 	switch {
+	case lostRun(s.Reason, s.ExitCode):
+		return HowUnknown
 	case s.Reason == reasonOutOfMemory:
 		return HowOutOfMemory
 	case s.Signal == signalKill && end.latest.sub(f.requested.earliest) < f.killAfter():
