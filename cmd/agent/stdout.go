@@ -24,8 +24,8 @@ func watchReader(out io.Writer, every time.Duration) func(ctx context.Context) e
 		defer looks.Stop()
 		for {
 			if file, ok := out.(*os.File); ok && readerGone(file) {
-				return fmt.Errorf("cannot write records: no process reads standard output any more: restart the "+
-					"agent: %w", unix.EPIPE)
+				return fmt.Errorf("cannot write records: no process reads standard output any more: %w: restart the "+
+					"agent", unix.EPIPE)
 			}
 			select {
 			case <-looks.C:

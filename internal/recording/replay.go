@@ -12,7 +12,7 @@ import (
 type replayed struct {
 	evidence *timeline.Evidence // evidence of the start-up; nil after the start-up is settled
 	settled  timeline.Timeline
-	again    bool // true if another mirror of the static pod represents this start-up
+	again    bool // true if an earlier mirror pod represents the same start-up of a static pod
 
 	termination *timeline.TerminationEvidence // evidence of the termination; nil until a client requests the deletion
 }
