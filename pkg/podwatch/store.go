@@ -22,8 +22,8 @@ type store struct {
 	ctx  context.Context // set by Run, because the reflector's interface has no parameter for a context
 	pods *Pods
 	seen map[string]timeline.Pod // by UID, because a new pod can replace a pod with the same name between two lists
-	// The field "mirrors" maps the runtime's UID of a static pod to the UID of its mirror pod. The field "seen" uses the
-	// UID of the mirror pod as the key.
+	// The field "mirrors" maps the runtime's UID of a static pod to the UID of its mirror pod. The field "seen" uses
+	// the UID of the mirror pod as the key.
 	mirrors map[string]string
 	// Until the first list, the field "known" holds the UIDs of pods that a previous agent observed. The store knows
 	// only the UIDs of these pods and not their last states, so the store passes on an observation of each of these

@@ -14,6 +14,7 @@ import (
 var configErrors = []*regexp.Regexp{
 	regexp.MustCompile(`\b(secret|configmap)s? "[^"]*" not found`),
 	regexp.MustCompile(`couldn't find key .* in (Secret|ConfigMap) `),
+	regexp.MustCompile(`^missing value for `), // an expression in a subPath
 	regexp.MustCompile(`environment variable key "[^"]*" not found in file `),
 	regexp.MustCompile(`container has runAsNonRoot and `),
 	regexp.MustCompile(`container's runAsUser breaks non-root policy`),
@@ -39,27 +40,35 @@ func (e *Evidence) applyCreateFailure(o EventSeen) {
 	}
 	keepEarliest(e, &c.refusedAt, firstOccurrence(o), 1)
 	e.keepRefusal(c, text)
-	e.keepRefusalCause(c, IsConfigError(text))
+	e.keepRefusalCause(c, IsConfigError(text), latestOccurrence(o).latest)
 	e.keepMost(&c.refused, o)
 }
 
 // keepMost keeps the Event with the highest count. If several Events have this count, keepMost keeps the earliest.
 func (e *Evidence) keepMost(known *refusals, o EventSeen) {
 	r := refusals{firstOccurrence(o), latestOccurrence(o), o.Count}
-	if later := cmp.Or(cmp.Compare(r.count, known.count), known.last.compare(r.last)); later > 0 {
+	if later := cmp.Or(cmp.Compare(r.count, known.count), known.last.compare(r.last),
+		known.first.compare(r.first)); later > 0 {
 		*known, e.changed = r, true
 	}
 }
 
-// keepRefusalCause records whether the kubelet's error about a container proves that the configuration is wrong.
-func (e *Evidence) keepRefusalCause(c *containerEvidence, config bool) {
-	known := &c.otherRefusal
+// keepRefusalCause records when the kubelet refused a container, and whether the error proves that the configuration is
+// wrong.
+func (e *Evidence) keepRefusalCause(c *containerEvidence, config bool, by instant) {
+	known := &c.otherRefusalAt
 	if config {
-		known = &c.misconfigured
+		known = &c.misconfiguredAt
 	}
-	if !*known {
-		*known, e.changed = true, true
+	if by > *known {
+		*known, e.changed = by, true
 	}
+}
+
+// isMisconfigured reports whether the latest known refusal of a container proves that the container's configuration is
+// wrong.
+func (c *containerEvidence) isMisconfigured() bool {
+	return c.misconfiguredAt != 0 && c.misconfiguredAt > c.otherRefusalAt
 }
 
 // imageFailures lists the errors of the kubelet that concern a container's image (pkg/kubelet/images/types.go and
@@ -159,6 +168,9 @@ func (f *fold) refusedAt(index int16) (at window, known bool) {
 		return window{}, false
 	}
 	at = c.refusedAt[0]
+	if !f.e.mayMissFirstEvents() {
+		return at, true
+	}
 	if pulled := f.pulls[index].pulled; pulled.known() {
 		return at, follows(pulled.earliest, at)
 	}
@@ -215,8 +227,11 @@ var missedAttempts = []Phase{
 // belong to a later attempt. Earlier Events can be missing if the agent first saw the pod in a list, or if no Event
 // watch covered the time since the kubelet's pickup.
 func (f *fold) withMissedAttempts(index int16, s step) step {
-	if first, known := f.firstWork(index, s.key); f.e.firstSeen.live && f.e.eventsMissedUntil() == 0 ||
-		known && f.isFirstAttempt(index, first) {
+	first, known := f.firstWork(index, s.key)
+	switch {
+	case known && (!f.e.mayMissFirstEvents() || f.isFirstAttempt(index, first)):
+		return s
+	case !known && f.e.firstSeen.live && !f.e.mayMissFirstEvents():
 		return s
 	}
 	s.also = union(s.also, missedAttempts)

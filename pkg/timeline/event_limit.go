@@ -1,10 +1,17 @@
 package timeline
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // spamLimit is the number of Events about one pod after which the kubelet's client drops further Events. After this
-// limit, the client sends only one Event every five minutes (client-go, tools/record, defaultSpamBurst).
-const spamLimit = 25
+// limit, the client sends only one Event in each spamInterval (client-go, tools/record, defaultSpamBurst and
+// defaultSpamQPS).
+const (
+	spamLimit    = 25
+	spamInterval = 5 * time.Minute
+)
 
 // countedEvent is one Event about the pod, with its number of occurrences. The reason and the time of the first
 // occurrence identify the Event.
@@ -14,8 +21,12 @@ type countedEvent struct {
 	count   int
 }
 
-// countEvent counts the Events that the kubelet's client sent about the pod, up to spamLimit.
+// countEvent counts the Events that the kubelet's client sent about the pod, up to spamLimit, and keeps the time of the
+// latest Event.
 func (e *Evidence) countEvent(o EventSeen) {
+	if last := latestOccurrence(o).latest; last > e.lastEventAt {
+		e.lastEventAt, e.changed = last, true
+	}
 	if e.eventLimitReached() {
 		return
 	}

@@ -71,6 +71,8 @@ type Evidence struct {
 	kubelet133       bool       // the kubelet has version 1.33 or later
 	generation       int64      // the lowest observed generation of the spec; 0 if unknown
 	watchFirstOpened time.Time  // the time when the first Event watch opened, or zero
+	lastEventAt      instant    // the latest possible time of the latest Event
+	watchFirstSince  instant    // before this instant, the first Event watch can lack Events; zero if it lacks none
 	watchLastOpened  watchPoint // the opening of the latest Event watch, or zero
 	watchLost        watchPoint // the latest loss of an Event watch, or zero
 	watchLimited     watchPoint // the latest EventsLost whose field Limited is true; zero for never
@@ -142,10 +144,11 @@ type containerEvidence struct {
 	refusal      uint64   // textHash of the error in such an Event; zero if there was none
 	// refusalsDiffer is true if such Events report several errors.
 	refusalsDiffer bool
-	// misconfigured is true if an error of the kubelet proves that the container's configuration is wrong. otherRefusal
-	// is true if the kubelet refused the container because of an error that does not prove this.
-	misconfigured, otherRefusal bool
-	failedChecks                refusals // Events about failed checks of the image, before a pull
+	// misconfiguredAt is the latest time of an error that proves that the container's configuration is wrong.
+	// otherRefusalAt is the latest time of another error because of which the kubelet refused the container. Zero means
+	// that there was no such error.
+	misconfiguredAt, otherRefusalAt instant
+	failedChecks                    refusals // Events about failed checks of the image, before a pull
 }
 
 // refusals holds the first occurrence, the latest occurrence and the count of one Event. The Event reports that the

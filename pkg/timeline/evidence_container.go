@@ -83,9 +83,8 @@ func (e *Evidence) applyStatus(o PodSeen, c Container) {
 func (e *Evidence) applyWaiting(index int16, evidence *containerEvidence, o PodSeen, c Container) {
 	if c.PullFailure != imagepull.FailureNone && c.WaitingReason != invalidName {
 		e.applyPullFailure(evidence, o, c.PullFailure)
-		// A back-off in a list is also current. A failure in a list can be old.
-		status := pullStatus{at(o.ArrivedAt), c.WaitingReason == imageBackOff, c.PullFailure}
-		if o.Live || status.backOff {
+		if o.Live {
+			status := pullStatus{at(o.ArrivedAt), c.WaitingReason == imageBackOff, c.PullFailure}
 			keepEarliest(e, &evidence.pullStatuses, status, maxPullStatuses)
 		}
 	}
@@ -94,7 +93,7 @@ func (e *Evidence) applyWaiting(index int16, evidence *containerEvidence, o PodS
 	}
 	if m, refused := createFailureMilestones[c.WaitingReason]; refused {
 		if m == MilestoneConfigRefused {
-			e.keepRefusalCause(evidence, c.Misconfigured)
+			e.keepRefusalCause(evidence, c.Misconfigured, at(o.ArrivedAt))
 		}
 		next := c.Attempt
 		if c.LastRun != nil {

@@ -1,5 +1,7 @@
 package timeline
 
+import "time"
+
 // watchPoint holds the time and the field Order of an observation about a pod's Event watches.
 type watchPoint struct {
 	order int64 // EventsWatched.Order or EventsLost.Order
@@ -18,12 +20,13 @@ func (p watchPoint) after(o watchPoint) bool {
 // applyWatched records the period that an Event watch covers. The latest watch decides which Events can be missing.
 // The field Since of the latest watch also covers earlier watches if no Events are missing between the watches.
 func (e *Evidence) applyWatched(o EventsWatched) {
-	if e.watchFirstOpened.IsZero() || o.OpenedAt.Before(e.watchFirstOpened) {
-		e.watchFirstOpened, e.changed = o.OpenedAt, true
-	}
 	var since instant
 	if !o.Since.IsZero() {
 		since = at(o.Since)
+	}
+	if first := e.watchFirstOpened; first.IsZero() || o.OpenedAt.Before(first) ||
+		o.OpenedAt.Equal(first) && since < e.watchFirstSince {
+		e.watchFirstOpened, e.watchFirstSince, e.changed = o.OpenedAt, since, true
 	}
 	switch opened := (watchPoint{o.Order, at(o.OpenedAt)}); {
 	case opened.after(e.watchLastOpened):
@@ -71,4 +74,21 @@ func (e *Evidence) eventsMissedUntil() instant {
 func (e *Evidence) watchesLimited() bool {
 	return e.watchLimited.after(e.watchLastOpened) ||
 		e.watchLimited.at != 0 && e.eventsMissedUntil() > e.watchLimited.at
+}
+
+// eventLifetime is less than the time after which the API server usually deletes an Event (--event-ttl, 1 h by
+// default).
+const eventLifetime = 50 * time.Minute
+
+// mayMissFirstEvents reports whether the agent can have missed the kubelet's first Events about the pod. If the first
+// Event watch covers the time since the kubelet's pickup, only an agent that starts late can miss the first Events,
+// because Events expire.
+func (e *Evidence) mayMissFirstEvents() bool {
+	switch {
+	case e.watchFirstOpened.IsZero():
+		return !e.firstSeen.live
+	case e.watchFirstSince > e.acknowledgedSince():
+		return true
+	}
+	return !e.firstSeen.live && e.watchFirstOpened.Sub(e.pod.reachedNodeAt()) > eventLifetime
 }

@@ -98,7 +98,7 @@ func (f *fold) gather() {
 			continue // pullEvidence.requests contains this request
 		}
 		if c.key.milestone == MilestoneInspectFailed || c.key.milestone == MilestoneNameRefused {
-			if attempt, known := f.attemptOfCheck(c.key.container, c.latest); known {
+			if attempt, known := f.attemptOfCheck(c.key.container, c.origin, c.latest); known {
 				c.key.attempt = attempt
 				checks = append(checks, c)
 			}

@@ -114,10 +114,11 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 		}
 		return longer
 	case begin.milestone == MilestoneConfigRefused || begin.milestone == MilestoneCreateFailed:
+		beyond := max(f.beyondRefusals(s, begin, end), f.otherRefusals(begin))
 		if end.milestone != MilestoneContainerCreated {
-			return f.beyondRefusals(s, begin, end)
+			return beyond
 		}
-		return max(runtimeSlack, f.slowest, f.beyondRefusals(s, begin, end))
+		return max(runtimeSlack, f.slowest, beyond)
 	case end.milestone == MilestoneContainerCreated:
 		return max(runtimeSlack, f.slowest)
 	case s.Phase == PhaseKubeletSync &&
@@ -265,16 +266,31 @@ func (f *fold) beyondRefusals(s Span, begin, end milestoneKey) time.Duration {
 	return beyond + max(0, created.latest.sub(last)-podRetryLeast)
 }
 
+// otherRefusals returns the time in which an error that does not concern the container's configuration can have delayed
+// the container.
+func (f *fold) otherRefusals(begin milestoneKey) time.Duration {
+	other, from := f.e.containers[begin.container].otherRefusalAt, f.bounds.find(begin)
+	if other == 0 || from == nil || begin.milestone != MilestoneConfigRefused {
+		return 0
+	}
+	return max(0, other.sub(from.earliest)) + podRetry + retrySlack
+}
+
 // refusalDue returns the latest time at which the kubelet should have reported a further attempt to create a container
-// or to check its image. refusalDue returns maxInstant if the kubelet or its client can have left out this Event, or if
-// the agent can have missed it.
+// or to check its image. After the limit of Events, the kubelet's client sends only one Event in five minutes, about
+// any part of the pod. refusalDue returns maxInstant if no Event watch shows the kubelet's attempts.
 func (f *fold) refusalDue(from *bound) instant {
-	opened := f.e.watchFirstOpened
-	if opened.IsZero() || at(opened) > from.latest || f.e.mayHaveMissedEvents(f.asOf) || f.e.eventLimitReached() {
+	if f.e.mayHaveMissedEvents(f.asOf) {
 		return maxInstant
 	}
 	last, _ := f.lastRefusal(from, f.asOf)
-	return last + instant(podRetry+retrySlack)
+	last = max(last, at(f.e.watchFirstOpened), f.e.watchSince)
+	due := podRetry + retrySlack
+	if f.e.eventLimitReached() {
+		last = max(last, f.e.lastEventAt)
+		due += spamInterval
+	}
+	return last + instant(due)
 }
 
 // lastRefusal returns the time of the latest reported attempt between the first refusal and the instant "by". The

@@ -29,7 +29,7 @@ func (f *fold) openPhase(until instant) phaseCandidates {
 	var again *phaseCandidates
 	for i, c := range f.containers {
 		if next := f.nextStep(f.chains[i]); next != nil {
-			return *next
+			return f.withLaterWork(i, *next)
 		}
 		if next := f.nextRun(c, until); next != nil && c.Kind == KindInit {
 			return *next
@@ -56,6 +56,36 @@ func (f *fold) openPhase(until instant) phaseCandidates {
 		return phaseCandidates{phases: []Phase{PhaseReadinessGates}}
 	}
 	return phaseCandidates{phases: []Phase{PhaseKubeletSync}}
+}
+
+// withLaterWork returns the possible phases if the kubelet works on a later main container. The kubelet starts main
+// containers one after the other. So if the creation of a container has no evidence, but the kubelet has begun the work
+// on a later container, the kubelet has created the container or has refused it.
+func (f *fold) withLaterWork(i int, next phaseCandidates) phaseCandidates {
+	c := f.containers[i]
+	index := f.index(c.Name)
+	if c.Kind != KindMain || f.lastAttempt(index, MilestoneContainerCreated, MilestoneRunning) > 0 ||
+		f.createdOrRefused(index) || next.phases[0] != PhaseContainerCreate {
+		return next
+	}
+	for j := i + 1; j < len(f.containers); j++ {
+		later := f.nextStep(f.chains[j])
+		if later == nil || len(f.bounds.ofContainer(f.index(f.containers[j].Name))) == 0 {
+			continue
+		}
+		if len(f.e.containers[index].refusedAt) > 0 || f.e.mayHaveMissedEvents(f.asOf) {
+			later.phases = union(later.phases, next.phases, []Phase{PhaseContainerConfig})
+		}
+		return *later
+	}
+	return next
+}
+
+// createdOrRefused reports whether there is evidence of a container's creation or refusal.
+func (f *fold) createdOrRefused(index int16) bool {
+	return slices.ContainsFunc([]Milestone{
+		MilestoneConfigRefused, MilestoneCreateFailed, MilestoneContainerCreated, MilestoneRunning,
+	}, func(m Milestone) bool { return f.bounds.find(milestoneKey{index, 0, m}) != nil })
 }
 
 // nextRun returns the phase of the wait for a container's next run. nextRun returns nil if the kubelet will not start

@@ -118,7 +118,7 @@ func (f *fold) createFailure(index int16, attempt uint16) (first milestoneKey, w
 	switch {
 	case c == nil && r == nil:
 		return first, nil
-	case r == nil && (f.e.containers[index].otherRefusal || !f.e.containers[index].misconfigured):
+	case r == nil && !f.e.containers[index].isMisconfigured():
 		return config, alsoNotConfig
 	case r == nil:
 		return config, []Phase{PhaseContainerConfig}

@@ -73,7 +73,7 @@ func (f *fold) appendChecks(steps []step, wait step, index int16, attempt uint16
 	// The kubelet asks the runtime again until the runtime answers.
 	afterInspected := step{phase: PhaseContainerCreate}
 	if attempt > 0 && inspected != nil && f.isInBackoff(inspected) {
-		if f.isPunctual(index, attempt) {
+		if f.isPunctual(index, attempt) || f.e.containers[index].backsOffAfter(inspected.latest) {
 			inspected = nil
 		}
 		afterInspected.also = []Phase{PhaseImageBackoff}
@@ -98,7 +98,8 @@ func (f *fold) appendChecks(steps []step, wait step, index int16, attempt uint16
 // kubelet checks the image before it checks whether the back-off is over.
 func (f *fold) isInBackoff(check *bound) bool {
 	failed := f.bounds.find(milestoneKey{check.key.container, check.key.attempt - 1, MilestonePullFailed})
-	return failed == nil || check.earliest.sub(failed.latest) < imagepull.Backoff(int(check.key.attempt))
+	return failed == nil || !f.knowsAllEvents() || // another pull can have failed
+		check.earliest.sub(failed.latest) < imagepull.Backoff(int(check.key.attempt))
 }
 
 // isPunctual reports whether the kubelet requested the image again as soon as the back-off allowed it.

@@ -46,7 +46,8 @@ func (f *fold) pullEvidence(index int16) pullEvidence {
 	case pulled.earliest > end:
 	case e.mayBeOfRestart(index, pulled):
 		p.maybeRestart = true
-	case pulled.present && e.createFailureUndated(index) && !f.isFirstAttempt(index, pulled.window):
+	case pulled.present && e.createFailureUndated(index) && e.mayMissFirstEvents() &&
+		!f.isFirstAttempt(index, pulled.window):
 		// The Event can be about a later attempt to create the container. The first Event can have expired.
 	default:
 		p.pulled = pulled
@@ -222,10 +223,10 @@ func (p *pullEvidence) requests(yield func(constraint) bool) {
 }
 
 // attemptOfCheck returns the pull attempt before which the kubelet could not parse the image's name, or the runtime
-// could not report whether it has the image. The argument "by" is the latest possible time of this failed check. The
-// attempt is unknown if the check is later than the container's creation or a successful pull, because the check
-// belongs to a restart then.
-func (f *fold) attemptOfCheck(index int16, by instant) (attempt uint16, known bool) {
+// could not report whether it has the image. The argument "o" is the origin of the evidence. The argument "by" is the
+// latest possible time of this failed check. The attempt is unknown if the check is later than the container's creation
+// or a successful pull, because the check belongs to a restart then.
+func (f *fold) attemptOfCheck(index int16, o origin, by instant) (attempt uint16, known bool) {
 	if by <= f.imageCheckedBy(index) {
 		return 0, true
 	}
@@ -234,7 +235,11 @@ func (f *fold) attemptOfCheck(index int16, by instant) (attempt uint16, known bo
 		return 0, false
 	}
 	for _, failed := range p.failures {
-		if failed.latest < by {
+		after := failed.latest
+		if o == originArrival {
+			after += instant(nextSyncLeast) // the status can be about a check before this attempt
+		}
+		if after < by {
 			attempt, known = max(attempt, failed.attempt+1), true
 		}
 	}
@@ -252,7 +257,7 @@ func (f *fold) checkConstraints(index int16) (constraints []constraint) {
 	first := func(windows []window, m Milestone) {
 		next := uint16(0)
 		for _, w := range windows {
-			attempt, known := f.attemptOfCheck(index, w.latest)
+			attempt, known := f.attemptOfCheck(index, w.origin, w.latest)
 			if known && attempt >= next && f.pulls[index].tooEarly(w.latest) == "" {
 				constraints = append(constraints, w.constraint(milestoneKey{index, attempt, m}))
 				next = attempt + 1

@@ -20,7 +20,7 @@ const imageBackOff = "ImagePullBackOff"
 // failure in the status: usually 10 to 15 s (pod_workers.go, completeWork).
 const nextSyncLeast = 5 * time.Second
 
-// pullStatus is a status that reports a failed pull: a live status, or a back-off in a list.
+// pullStatus is a live status that reports a failed pull. A list can show a status that is one attempt old.
 type pullStatus struct {
 	at      instant // arrival of the status
 	backOff bool    // true if the kubelet waits before the next attempt
@@ -103,7 +103,17 @@ func (f *fold) mayPullUnnoticed(container string, next milestoneKey) bool {
 // mayHidePulls reports whether a back-off of the given length can contain failed pulls about which the agent received
 // no Event and no status.
 func (f *fold) mayHidePulls(backOff time.Duration, failures int) bool {
-	complete := f.e.firstSeen.live && f.e.eventsMissedUntil() == 0 && !f.e.mayHaveMissedEvents(f.asOf) &&
+	return !f.knowsAllEvents() && backOff > maxBackoff(PhaseImageBackoff, failures)
+}
+
+// knowsAllEvents reports whether the agent received all Events that the kubelet created for the pod.
+func (f *fold) knowsAllEvents() bool {
+	return f.e.firstSeen.live && f.e.eventsMissedUntil() == 0 && !f.e.mayHaveMissedEvents(f.asOf) &&
 		!f.e.eventLimitReached()
-	return !complete && backOff > maxBackoff(PhaseImageBackoff, failures)
+}
+
+// backsOffAfter reports whether a status after the given instant shows that the kubelet waits for the end of a
+// back-off.
+func (c *containerEvidence) backsOffAfter(after instant) bool {
+	return slices.ContainsFunc(c.pullStatuses, func(s pullStatus) bool { return s.backOff && s.at > after })
 }

@@ -22,8 +22,8 @@ const (
 	costContainers = 4
 )
 
-// costVariable is the name of the environment variable that selects the short form ("quick") or the whole form ("whole")
-// of the scenario "event-cost".
+// costVariable is the name of the environment variable that selects the short form ("quick") or the whole form
+// ("whole") of the scenario "event-cost".
 const costVariable = "PODLAPSE_EVENT_COST"
 
 // costKind is a kind of load, with the parameters of its measurement.
