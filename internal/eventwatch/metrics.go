@@ -99,7 +99,7 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 		m.unserved,
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "podlapse_event_watch_open_seconds_total",
-			Help: "Sum of the open times of all Event watches. A watch that several pods share counts once.",
+			Help: "Total time that Event watches were open. A watch that several pods share counts once.",
 		}, func() float64 { return s.openFor().Seconds() }),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "podlapse_event_watch_waiting_pods",

@@ -49,8 +49,8 @@ func NewMetrics(config MetricsConfig) prometheus.Collector {
 			"1 if the node meets the requirement, 0 if not. aspect=\"ready\": the node's condition Ready is true. "+
 			"aspect=\"schedulable\": the node is not cordoned. aspect=\"warmed_up\": the Node object is at least as "+
 			"old as --node-warm-up.", "aspect"),
-		unavailable: desc("podlapse_node_unavailable", "Reasons why this node does not meet a requirement for its "+
-			"availability. The value is 1 while the reason applies. The label \"reason\" contains the reason from "+
+		unavailable: desc("podlapse_node_unavailable", "Reasons why this node is not available. "+
+			"The value is 1 while the reason applies. The label \"reason\" contains the reason from "+
 			"the node's condition Ready, or one of \"Cordoned\", \"WarmingUp\", \"NodeObjectMissing\" and "+
 			"\"ConditionMissing\".", "aspect", "reason"),
 		pods: desc("podlapse_addon_pods", "Pods of an add-on on this node.", addon...),

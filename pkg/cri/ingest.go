@@ -27,7 +27,7 @@ const (
 	abandonedAfter = 10 * time.Minute
 	maxIngests     = 1024 // maximum number of ingests; containerd downloads three layers of an image in parallel
 	maxDownloads   = 64   // maximum number of manifests of pulls in progress
-	// maxUnlabelled limits the number of manifests without layer labels that the agent reads.
+	// The agent reads at most maxUnlabelled manifests that have no layer labels.
 	maxUnlabelled = 8
 )
 

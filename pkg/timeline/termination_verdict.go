@@ -16,8 +16,8 @@ var terminationTexts = map[Phase]string{
 }
 
 // Verdict returns one sentence about a termination. The sentence contains the total, the problem of the
-// container that stopped last, the longest phases, and the error of the total. The sentence also contains the error of
-// a phase whose length is uncertain.
+// container that stopped last, the longest phases, and the error bound (±) of the total. The sentence also contains the
+// error bound of a phase whose length is uncertain.
 func (t Termination) Verdict() string {
 	text := "gone after " + seconds(t.Total)
 	if t.GoneAt.IsZero() {

@@ -26,8 +26,8 @@ type part struct {
 	pressure Pressure      // sum of the pressures of the phases, each multiplied by the length of its phase
 }
 
-// Verdict returns one sentence about a start-up. The sentence contains the total, the longest parts in
-// descending order, and the error of the total. The sentence also contains the error of a part whose length is
+// Verdict returns one sentence about a start-up. The sentence contains the total, the longest parts in descending
+// order, and the error bound (±) of the total. The sentence also contains the error bound of a part whose length is
 // uncertain.
 func (t Timeline) Verdict() string {
 	parts := t.mergedParts()

@@ -244,7 +244,7 @@ func (r *tenantRun) judgeTenantsPods(ctx context.Context, t *tenant, block hones
 
 // The function "outlives" returns the durations in a timeline that are longer than the pod's age.
 func outlives(timeline agent.Timeline, now time.Time) (problems []string) {
-	// The control plane truncates the creation time to whole seconds.
+	// The agent's estimate of the creation can be up to a second late, because the control plane truncates the time.
 	lived := now.Sub(timeline.CreatedAt) + time.Second
 	longer := func(what string, reported json.Number) {
 		length, err := agent.Nanoseconds(reported)
