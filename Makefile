@@ -18,7 +18,7 @@ RACE    := $(if $(shell command -v gcc),-race)
 # A real node needs Linux and root.
 NODE    := $(shell [ "$$(uname -s)" = Linux ] && [ "$$(id -u)" = 0 ] && echo yes)
 # The number of inputs that `make fuzz` gives to each fuzz target. FUZZTIME is a number of inputs and not a duration.
-# Before Go 1.27, a run that reaches its duration can fail with "context deadline exceeded" (golang/go#75804).
+# Before Go 1.27, a fuzz run with a duration can fail at its end with "context deadline exceeded" (golang/go#75804).
 FUZZTIME ?= 10000x
 # The scenarios that `make test` runs on the real node. The first scenarios run the agent as a DaemonSet, and all later
 # scenarios run the agent as a process. With this order, the lab changes the agent's form only once.
@@ -44,7 +44,7 @@ build: ## Build bin/podlapse-agent.
 image: bin/.image ## Build the image for amd64 and arm64 as an OCI archive, bin/podlapse-image.tar.
 	./image.sh $(IMAGE):$(VERSION) $(VERSION) $(REVISION) $(ARCHIVE)
 
-# Make builds the image again only if the files of the image or its name have changed.
+# Make builds the image again only if a file of the image or the image's name has changed.
 $(ARCHIVE) $(LOCAL_ARCHIVE): Dockerfile .dockerignore image.sh go.mod go.sum $(shell find cmd pkg internal docs -type f -not -name '*_test.go' -not -name '*.md') bin/.image
 	./image.sh $(IMAGE):$(VERSION) $(VERSION) $(REVISION) $@
 $(LOCAL_ARCHIVE): export PLATFORMS = linux/$(shell go env GOHOSTARCH)

@@ -11,8 +11,8 @@ import (
 )
 
 // Only this file imports the compatibility features, which only users of an earlier tool need. To remove a
-// compatibility feature, delete the feature's directory, and the feature's import and line in this file. The table
-// "Core and compatibility" in docs/architecture.md lists the compatibility features.
+// compatibility feature, delete its directory, and delete its import and its line in this file. The table "Core and
+// compatibility" in docs/architecture.md lists the compatibility features.
 
 func (c *config) compatibility() []feature.Feature {
 	return []feature.Feature{

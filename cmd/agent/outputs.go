@@ -48,7 +48,7 @@ func newOutputs(ctx context.Context, d deps, records io.Writer,
 	return out, err
 }
 
-// report passes a report to the outputs that use this kind of report.
+// The method "report" passes a report to the outputs that use this kind of report.
 func (out outputs) report(r reconcile.Report) {
 	switch r.Kind {
 	case reconcile.Settled:

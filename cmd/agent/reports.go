@@ -39,8 +39,8 @@ func (r *reports) through(t timeline.Timeline) {
 	}
 }
 
-// The method "last" records that one more sink has finished a pod's start-up. The result is true for the pod's last
-// sink.
+// The method "last" records that one more sink has finished a pod's start-up. The result is true if all sinks have now
+// finished the pod's start-up.
 func (r *reports) last(uid string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

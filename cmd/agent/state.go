@@ -14,8 +14,8 @@ import (
 const partState = "state"
 
 // newsFor limits the reports about start-ups that ended while no agent ran. The agent reports such a start-up only if
-// the pod reached the node within the last newsFor before the agent started. One hour is also the time after which the
-// API server deletes Events by default.
+// the pod reached the node at most newsFor before the agent started. One hour is also the time after which the API
+// server deletes Events by default.
 const newsFor = time.Hour
 
 // savedState is the state that an agent receives from the previous agent and keeps for the next agent. Without

@@ -3,7 +3,7 @@
 // are one program, so client-go's typed clients would increase the memory of every agent.
 //
 // Two ways lead to an agent. The API server's proxy to pods needs one request on an existing connection, and requires
-// only the verb get of pods/proxy. A port-forward also reaches agents that accept only loopback clients, and pods
+// only the verb "get" on pods/proxy. A port-forward also reaches agents that accept only loopback clients, and pods
 // that the API server cannot reach over the network. The first request to an agent decides which way later requests
 // use.
 //

@@ -23,8 +23,8 @@ const (
 	perSecond, burst = 5, 10
 	firstRetry       = 100 * time.Millisecond
 	maxRetry         = time.Minute
-	// refusedRetry is the wait after the API server refused an annotation. An administrator can change a role or a
-	// policy, but the pod itself rarely changes.
+	// refusedRetry is the wait after the API server refused an annotation. The agent must retry even if the pod does
+	// not change, because an administrator can change a role or a policy.
 	refusedRetry = 5 * time.Minute
 	// changesWithin is the wait after a change of a timeline. All changes of a pod during this wait cause only one
 	// write attempt. A starting pod changes often, but completes only once.
@@ -136,7 +136,7 @@ func (a *Annotator) waiting() int {
 	return len(a.pods)
 }
 
-// pod returns the annotations that a pod requests, and the earliest time of the next request.
+// The method "pod" returns the annotations that a pod requests, and the earliest time of the next request.
 func (a *Annotator) pod(uid string) (asking, time.Time, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

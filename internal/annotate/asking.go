@@ -13,7 +13,7 @@ const (
 	// AskStartUp with the value "true" requests StartUp. The agent writes StartUp after the start-up.
 	AskStartUp = "podlapse.dev/annotate"
 	StartUp    = "podlapse.dev/startup"
-	AskTime    = "addtime" // requests Time, with any value; the agent writes Time immediately
+	AskTime    = "addtime" // any value requests Time; the agent writes Time immediately
 	Time       = "timestamp"
 )
 

@@ -60,8 +60,8 @@ type follower struct{ *Annotator }
 // Restarted implements podwatch.Follower. Restarted does nothing, because the annotator ignores restarts.
 func (follower) Restarted(*corev1.Pod, podwatch.Restart) {}
 
-// check tests whether the agent can patch pods, and whether the API server supports policies that limit this
-// permission. The function "check" does not test that a policy exists, because reading policies requires another
+// The function "check" tests whether the agent can patch pods, and whether the API server supports policies that limit
+// this permission. The function "check" does not test that a policy exists, because reading policies requires another
 // permission. The annotator tests the policy before the first write.
 func check(ctx context.Context, api feature.APIServer) feature.Finding {
 	f := feature.Finding{

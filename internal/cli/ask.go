@@ -25,8 +25,8 @@ type agentQuery struct {
 	agentAccess
 }
 
-// begin reads the arguments and prepares the queries. If the result "ok" is false, the command must exit with the
-// result "code" as its exit code. If "ok" is true, the caller must call the function in the agentQuery's field "close".
+// begin reads the arguments and prepares the queries. If the result "ok" is false, the command must exit with the exit
+// code in the result "code". If "ok" is true, the caller must call the function in the agentQuery's field "close".
 func begin(call Call, table flags.Table, t *target, check func() error, maxArguments int) (
 	a agentQuery, rest []string, code int, ok bool) {
 	rest, code, ok = call.Parse(table, call.help(), maxArguments)
@@ -50,8 +50,8 @@ func (a agentQuery) fail(err error) int {
 	return exitOf(err)
 }
 
-// print writes text to standard output. To standard error, print writes notes about the agents that did not answer. The
-// exit code is ExitPartial if the list "failed" contains an error.
+// The method "print" writes text to standard output. The method also writes notes to standard error about the agents
+// that did not answer. The exit code is ExitPartial if the list "failed" contains an error.
 func (a agentQuery) print(text string, failed []error) int {
 	a.noteFailed(failed)
 	a.noteFallback()

@@ -14,8 +14,9 @@ import (
 )
 
 const (
-	// maxStreams is the maximum number of streams that top opens. The API server forwards each stream for hours,
-	// often over a separate connection. If a cluster has more agents than maxStreams, top polls the agents instead.
+	// maxStreams is the maximum number of streams that the command `top` opens. The API server forwards each stream for
+	// hours, often over a separate connection. If a cluster has more agents than maxStreams, the command `top` polls
+	// the agents instead.
 	maxStreams = 100
 	// redraw is the time between two updates of the screen. Regular updates are necessary because ages grow and the
 	// size of a terminal can change.
@@ -89,7 +90,7 @@ func newFollowers(a agentQuery, c topConfig) *followers {
 	}
 }
 
-// look searches for the agents for the first time, and follows the found agents.
+// The method "look" searches for the agents for the first time, and follows the found agents.
 func (f *followers) look(ctx context.Context, limit time.Duration) error {
 	asked, stop := context.WithTimeout(ctx, limit)
 	defer stop()
@@ -101,7 +102,7 @@ func (f *followers) look(ctx context.Context, limit time.Duration) error {
 }
 
 // follow opens streams to new agents, and closes the streams of deleted agents. If the cluster has more than maxStreams
-// agents, follow closes all streams, and then the method "show" polls the agents.
+// agents, the method "follow" closes all streams, and then the method "show" polls the agents.
 func (f *followers) follow(ctx context.Context, there []agents.Agent) {
 	gone := map[string]bool{}
 	for _, name := range f.board.Agents() { // includes agents whose streams have ended
@@ -147,7 +148,7 @@ func (f *followers) stream(ctx context.Context, agent agents.Agent) {
 	}()
 }
 
-// end removes a stream that has ended. If the next search finds the agent again, top opens a new stream.
+// end removes a stream that has ended. If the next search finds the agent again, the command `top` opens a new stream.
 func (f *followers) end(e streamEnd) {
 	f.running[e.from]()
 	delete(f.running, e.from)
@@ -165,7 +166,7 @@ func (f *followers) wait() {
 	}
 }
 
-// canvas is a screen that top draws repeatedly.
+// canvas is a screen that the command `top` draws repeatedly.
 type canvas interface {
 	Size() (columns, lines int)
 	Draw(lines []string) error

@@ -52,7 +52,7 @@ func orderNames[T any](orders []order[T]) []string {
 	return names
 }
 
-// sorted sorts items by the value of --sort-by. If the value is empty, the items keep their order.
+// The method "sorted" sorts items by the value of --sort-by. If the value is empty, the items keep their order.
 func (v view[T]) sorted(items []T, by string) []T {
 	for _, o := range v.orders {
 		if o.name == by {
@@ -62,7 +62,7 @@ func (v view[T]) sorted(items []T, by string) []T {
 	return items
 }
 
-// text formats items in the output format of the flag -o.
+// The method "text" formats items in the output format of the flag -o.
 func (v view[T]) text(items []T, o listOutput, page terminal.Page) (string, error) {
 	switch o.format {
 	case outputJSON:
@@ -81,7 +81,8 @@ func (v view[T]) text(items []T, o listOutput, page terminal.Page) (string, erro
 	return v.table(items, o, page, !o.noHeaders), nil
 }
 
-// names lists the resources of the items. Two resources can have the same name in different namespaces, as in kubectl.
+// The method "names" lists the resources of the items. Two resources can have the same name in different namespaces, as
+// in kubectl.
 func (v view[T]) names(items []T) string {
 	var out strings.Builder
 	type key struct{ namespace, name string }

@@ -277,7 +277,8 @@ func factorText(factor *float64) string {
 	return factorState(factor)
 }
 
-// factorState returns a factor for the state of a row. Only changes of the factor's tenths print the row again.
+// factorState returns a factor for the state of a row. With -w, the command prints the row again for a changed factor
+// only if the factor, rounded to one decimal, is different.
 func factorState(factor *float64) string {
 	if factor == nil {
 		return "-"

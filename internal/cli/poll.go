@@ -8,13 +8,13 @@ import (
 	"github.com/podlapse/podlapse/internal/agents"
 )
 
-// pollEvery is the minimum time between the starts of two rounds. In each round, top queries all agents, at most
-// agents.AtOnce at a time.
+// pollEvery is the minimum time between the starts of two rounds. In each round, the command `top` queries all agents,
+// at most agents.AtOnce at a time.
 const pollEvery = 5 * time.Second
 
 // poller queries agents in rounds. The goroutine that uses the board starts and ends the rounds.
 type poller struct {
-	agents  []agents.Agent               // empty while top uses streams
+	agents  []agents.Agent               // empty while the command `top` uses streams
 	answers chan agents.Answer[snapshot] // has no capacity: each answer waits until the board has taken the answer
 	done    chan struct{}                // has capacity 1, because only one round runs at a time
 	running sync.WaitGroup
@@ -27,7 +27,7 @@ func newPoller() poller {
 	return poller{answers: make(chan agents.Answer[snapshot]), done: make(chan struct{}, 1)}
 }
 
-// startPoll starts a round if top polls agents and the previous round started at least pollEvery ago.
+// startPoll starts a round if the command `top` polls agents and the previous round started at least pollEvery ago.
 func (f *followers) startPoll(ctx context.Context, now time.Time) {
 	p := &f.polling
 	if len(p.agents) == 0 || p.busy || !p.began.IsZero() && now.Sub(p.began) < pollEvery {
@@ -49,7 +49,7 @@ func (f *followers) startPoll(ctx context.Context, now time.Time) {
 // takeAnswer adds the answer of one agent to the board.
 func (f *followers) takeAnswer(answer agents.Answer[snapshot]) {
 	if len(f.polling.agents) == 0 {
-		return // top has changed back to streams
+		return // the command `top` has changed back to streams
 	}
 	now := time.Now()
 	if answer.Err != nil {

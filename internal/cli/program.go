@@ -60,8 +60,8 @@ type Command struct {
 	// that pass their own help to Call.Parse leave Usage, Description and Examples empty.
 	Usage, Description string
 	Examples           []Example
-	// Similar contains words that users type instead of the command's name. Errors about these words suggest the
-	// command.
+	// Similar contains words that users type instead of the command's name. If a user types one of these words, the
+	// error suggests the command.
 	Similar []string
 	// Run runs the command and returns the exit code. All goroutines of the command have ended when Run returns.
 	Run func(ctx context.Context, call Call) int
@@ -195,7 +195,7 @@ func Help() Command {
 }
 
 // Parse reads the flags and at most maxArguments other arguments. If the result "ok" is false, Parse has printed the
-// help or the error, and the command must exit with the result "code" as its exit code.
+// help or the error, and the command must exit with the exit code in the result "code".
 func (c Call) Parse(table flags.Table, usage string, maxArguments int) (rest []string, code int, ok bool) {
 	rest, err := table.Parse(c.Args, c.Getenv, maxArguments)
 	switch {

@@ -55,9 +55,9 @@ func runRegistries(ctx context.Context, call Call) int {
 	return show(ctx, agentQuery, registriesView(), c.listOutput, c.limit, agentQuery.registries)
 }
 
-// The method "registries" queries the totals of the past hour. If a registry has too few other pulls to compare with,
-// the method also queries the totals of the day before. The second query excludes agents that did not answer the first
-// query, so the command waits only once for each of these agents.
+// The method "registries" queries the totals of the past hour. If a node has too few pulls from other registries for a
+// comparison, the method also queries the totals of the day before. The second query excludes agents that did not
+// answer the first query, so the command waits only once for each of these agents.
 func (a agentQuery) registries(ctx context.Context) ([]factor.Registry, []error, error) {
 	found, err := a.agents(ctx, a.target.node)
 	if err != nil {

@@ -89,8 +89,8 @@ type agentAccess struct {
 	close     func()
 }
 
-// open prepares the queries, but does not connect. With --server, open selects the agent at the URL in --server.
-// Without --server, open selects the cluster of the kubeconfig. Without a kubeconfig, and without the flags
+// open prepares the queries, but does not connect. With --server, the method selects the agent at the URL in --server.
+// Without --server, the method selects the cluster of the kubeconfig. Without a kubeconfig, and without the flags
 // --kubeconfig, --context, --node and --as, the program podlapse-agent selects the agent on this machine.
 func (t target) open(program string, getenv func(string) string) (agentAccess, error) {
 	files := t.kubeconfigs(getenv)

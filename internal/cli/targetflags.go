@@ -105,7 +105,7 @@ func (t *target) podTable() flags.Table {
 
 // noNamespaces returns the namespace flags of a command whose rows have no namespace. kubectl also accepts -A for
 // resources without a namespace. The flag -n is an error, because the command cannot limit its rows to a namespace. The
-// argument "rows" contains the plural of the rows' resource.
+// argument "rows" is the plural name of the resource in the rows, for example "nodes".
 func (t *target) noNamespaces(rows string) flags.Table {
 	return flags.Table{
 		flags.Switch("all-namespaces", "", &t.allNamespaces,

@@ -145,7 +145,8 @@ func (a agentQuery) liveTop(ctx context.Context, c topConfig, file *os.File) int
 			return page
 		})
 	}
-	if err != nil && !errors.Is(err, context.Canceled) { // the user stops top with q or SIGINT, which is not an error
+	// If the user stops the command `top` with q or SIGINT, this is not an error.
+	if err != nil && !errors.Is(err, context.Canceled) {
 		return a.fail(err)
 	}
 	a.noteFallback()

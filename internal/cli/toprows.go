@@ -36,11 +36,12 @@ func topOrders() []order[api.Record] {
 	return slices.Insert(startUpOrders(), 1, longestInPhase)
 }
 
-// topRows returns the view of the command top with -w. The columns are the columns of both tables of top, because one
-// list contains the start-ups in progress and the completed start-ups.
+// topRows returns the view of the command top with -w. The view has the columns of both tables of the command `top`,
+// because one list contains the start-ups in progress and the completed start-ups.
 func topRows(nodes bool, now func() time.Time) view[topRow] {
 	list := startUps(nodes, "", now)
-	// The function "only" replaces the cells of the other start-ups with "-".
+	// If the state of a start-up does not match the argument "starting", the function "only" replaces the cell with
+	// "-".
 	only := func(starting bool, cell func(topRow) string) func(topRow) string {
 		return func(r topRow) string {
 			if r.starting() != starting {

@@ -150,8 +150,8 @@ func (c *eventCache) add(pod involved, key eventKey, seen timeline.EventSeen) {
 	}
 }
 
-// share returns the share of a namespace. For a new namespace, share creates the share, or returns nil if the number
-// of namespaces has reached its limit.
+// The method "share" returns the share of a namespace. For a new namespace, the method creates the share, or returns
+// nil if the number of namespaces has reached its limit.
 func (c *eventCache) share(namespace string) *share {
 	s := c.namespaces[namespace]
 	if s == nil && len(c.namespaces) < maxNamespaces {

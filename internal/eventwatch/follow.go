@@ -26,7 +26,7 @@ const remedy = "allow the ServiceAccount to list and watch events, or use --even
 var errClosedAtOnce = errors.New("the API server closed the watch immediately")
 
 // follow keeps a watch open until the lease ends or other watches need the slot. The observations use ctx, because ctx
-// ends later than lease, and an interrupted observation would lose the Event.
+// ends later than the context "lease", and an interrupted observation would lose the Event.
 func (s *Source) follow(ctx, lease context.Context, f *follower) {
 	for lease.Err() == nil {
 		if !s.watchOnce(ctx, lease, f) {
@@ -68,8 +68,8 @@ func (s *Source) refused(lease context.Context, err error) {
 	}
 }
 
-// read processes the messages of a watch until the watch or its lease ends, and reports whether the watch ended
-// without an error.
+// The method "read" processes the messages of a watch until the watch or its lease ends, and reports whether the watch
+// ended without an error.
 func (s *Source) read(ctx, lease context.Context, f *follower, from start, w watch.Interface) bool {
 	r := s.begin(ctx, f, from)
 	defer r.end(ctx)
@@ -123,16 +123,16 @@ func (s *Source) read(ctx, lease context.Context, f *follower, from start, w wat
 				r.unshare()
 			}
 			if lease.Err() != nil {
-				return true // if unshare ended the lease, the pods have their own watches
+				return true // if the method "unshare" ended the lease, the pods have their own watches
 			}
 		}
 	}
 }
 
-// failed handles an error that ended a watch. If the revision expired and no newer Event has arrived, the pods lose
-// their position. If the revision expired before the method "accept" was called, failed returns true, because an
-// expired revision is not a failure of the API server. In all other cases, failed returns false. A slow API server can
-// report that the revision expired even after the call of the method "accept".
+// The method "failed" handles an error that ended a watch. If the revision expired and no newer Event has arrived, the
+// pods lose their position. If the revision expired before the method "accept" was called, the method "failed" returns
+// true, because an expired revision is not a failure of the API server. In all other cases, the method "failed" returns
+// false. A slow API server can report that the revision expired even after the call of the method "accept".
 func (s *Source) failed(lease context.Context, r *watchSession, err error) bool {
 	if r.accepted && r.proof.newest > r.from.revision {
 		return false

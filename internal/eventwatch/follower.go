@@ -29,7 +29,7 @@ type follower struct {
 
 	// Only the goroutine of Source.follow uses the fields below.
 	failures int // consecutive failures
-	expiries int // expired revisions (status 410) since the last watch that proved its revision valid
+	expiries int // number of expired revisions (status 410) since a watch last proved that its revision was valid
 }
 
 func newFollower(namespace string, alone *request) *follower {

@@ -57,7 +57,7 @@ func (s *Source) admit(ctx context.Context) (*follower, context.Context) {
 	return f, ctx
 }
 
-// leave releases the slot of a watch. If pods still need the watch, leave adds the watch to the queue again.
+// leave releases the slot of a watch. If pods still need the watch, the method adds the watch to the queue again.
 func (s *Source) leave(f *follower) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -90,9 +90,9 @@ func (s *Source) othersWait(f *follower) bool {
 	return s.successor() != nil || s.yields(f)
 }
 
-// isOver reports whether an open watch must release its slot. After leaseTime, the watch releases the slot for any
-// waiting watch that can open, or for a pod of the same namespace that never had a watch (yields). Before leaseTime, a
-// watch releases the slot only if it has delivered all existing Events, and only for a watch that never had a slot.
+// isOver reports whether an open watch must release its slot. After leaseTime, the watch releases the slot if a waiting
+// watch can then open, or if a waiting pod of the same namespace never had a watch (yields). Before leaseTime, a watch
+// releases the slot only if it has delivered all existing Events, and only for a watch that never had a slot.
 func (s *Source) isOver(r *watchSession) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -19,7 +19,7 @@ type request struct {
 	watch       timeline.EventWatch
 	requestedAt time.Time
 	withdrawn   atomic.Bool
-	// served is true if a watch has delivered the pod's first Event, or has delivered all existing Events.
+	// The field "served" is true if a watch has delivered the pod's first Event, or has delivered all existing Events.
 	served atomic.Bool
 
 	// The lock of Source guards position and arrivedAt. While position is nil, the point at which a watch must begin
@@ -29,8 +29,8 @@ type request struct {
 
 	own, shared *follower // watches of the request, or nil; guarded by the lock of Source
 
-	// The lock of Source guards waitsSince and declared. waitsSince is the time from which no watch of the pod has a
-	// slot, or zero. declared is true if EventsLost has reported that the pod waits for a slot.
+	// The lock of Source guards waitsSince and declared. waitsSince is zero, or the time since which no watch of the
+	// pod has had a slot. The field "declared" is true if EventsLost has reported that the pod waits for a slot.
 	waitsSince time.Time
 	declared   bool
 

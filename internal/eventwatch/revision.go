@@ -18,9 +18,9 @@ const (
 	// sampleInterval is the minimum time between two samples. If a pod arrives less than sampleInterval after a sample,
 	// the pod causes no further sample.
 	sampleInterval = 5 * time.Second
-	// settled is a minimum age. If a sample has reached the age "settled" when a pod arrives, the sample counts as
-	// older than all Events of the pod. The kubelet's timestamps have a resolution of one second, and the pod can
-	// arrive late.
+	// The constant "settled" is the minimum age of a sample. If a sample has reached the age "settled" when a pod
+	// arrives, the sample counts as older than all Events of the pod. The kubelet's timestamps have a resolution of one
+	// second, and the pod can arrive late.
 	settled = 2 * time.Second
 	// maxBefore is the maximum age that a sample can have when a pod arrives and uses the sample. For a watch that
 	// begins at an older revision, etcd must read more revisions.
@@ -28,7 +28,7 @@ const (
 	// maxAfter is the maximum time from the arrival of a pod to a sample that the pod can use. The kubelet needs some
 	// tenths of a second until it creates the pod's first Event.
 	maxAfter = time.Second
-	// likelyFor is the time for which one request for Events makes further requests likely. On a node where no
+	// likelyFor is how long the agent expects further requests for Events after one request. On a node where no
 	// start-up needs Events, for example because all images are present, the agent takes no samples.
 	likelyFor = 5 * time.Minute
 	// maxSampleAge is less than the interval at which the API server compacts etcd (--etcd-compaction-interval).
@@ -50,8 +50,8 @@ var errNoRevision = errors.New("the API server's response has no resource versio
 type position struct {
 	revision uint64
 	since    time.Time // time by the agent's clock; zero if no earlier Event is missing
-	// limited is true if the agent did not read the Events from before the time `since`, because the namespace is
-	// large.
+	// The field "limited" is true if the agent did not read the Events from before the time `since`, because the
+	// namespace is large.
 	limited bool
 }
 
@@ -69,8 +69,8 @@ func newRevisions() revisions {
 	return revisions{changed: make(chan struct{}), wake: make(chan struct{}, 1), urgent: make(chan struct{}, 1)}
 }
 
-// before returns the sample from which a watch must begin for a pod that arrived at arrivedAt. The best sample is old
-// enough to precede all Events about the pod, but not older than necessary.
+// The method "before" returns the sample from which a watch must begin for a pod that arrived at arrivedAt. The best
+// sample is old enough to precede all Events about the pod, but not older than necessary.
 func (r *revisions) before(arrivedAt time.Time) (position, bool) {
 	var best position
 	for _, sample := range r.samples {
@@ -120,7 +120,7 @@ func (s *Source) requestSample(urgent bool) {
 	}
 }
 
-// sample takes the requested samples until ctx is done.
+// The method "sample" takes the requested samples until ctx is done.
 func (s *Source) sample(ctx context.Context) {
 	for {
 		select {

@@ -137,8 +137,8 @@ func (s *Source) podStates(f *follower) []podState {
 	return list
 }
 
-// enough stops the pod's own watch, because the shared watch covers the pod. Another pod can then get its own watch.
-// The method "enough" takes the lock.
+// The method "enough" stops the pod's own watch, because the shared watch covers the pod. Another pod can then get its
+// own watch. The method "enough" takes the lock.
 func (s *Source) enough(p *request, f *follower) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,8 +166,8 @@ func (s *Source) withBothWatches(namespace string) int {
 // the pod. A client that writes many Events in a namespace can make a shared watch forget pods. At most maxAlone pods
 // of a namespace have both watches at a time, so that other namespaces get slots. notEnough takes the lock.
 //
-// If the pod's own watch is older than the shared watch, notEnough opens the pod's own watch again. Otherwise, the
-// older watch could end before it has delivered all Events that are older than the shared watch.
+// If the pod's own watch is older than the shared watch, notEnough opens the pod's own watch again. If notEnough did
+// not do this, the older watch could end before it has delivered all Events that are older than the shared watch.
 func (s *Source) notEnough(p *request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

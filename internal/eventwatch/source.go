@@ -59,7 +59,7 @@ type Config struct {
 type Source struct {
 	config Config
 	wake   chan struct{} // signals a change of the queue or of the slots; has capacity 1, senders drop a signal if full
-	// remember is the maximum number of Events that a shared watch remembers. Tests lower this limit.
+	// The field "remember" is the maximum number of Events that a shared watch remembers. Tests lower this limit.
 	remember int
 	jitter   time.Duration // maximum random wait: maxJitter, or less in tests
 	// The field wideSample equals the constant wideSample, except in tests.
@@ -79,7 +79,7 @@ type Source struct {
 	queue       watchQueue
 	times       openTimes
 	requestedAt time.Time // time of the latest call of Watch that added a request
-	// revisions provides the positions from which watches begin.
+	// The field "revisions" provides the positions from which watches begin.
 	revisions revisions
 }
 
@@ -107,7 +107,7 @@ func New(config Config) *Source {
 
 		revisions: newRevisions(),
 	}
-	// Starts above all order numbers of an earlier agent in the same recording.
+	// The counter starts above all order numbers of an earlier agent in the same recording.
 	s.statements.Store(config.Now().UnixNano())
 	s.metrics = newMetrics(config.Registerer, s)
 	return s

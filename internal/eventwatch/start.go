@@ -31,13 +31,14 @@ const maxJitter = 2 * time.Second
 // start is the point at which a watch begins.
 type start struct {
 	position
-	// history is true if the watch begins with all Events that the API server holds.
+	// The field "history" is true if the watch begins with all Events that the API server holds.
 	history bool
-	// gap is true if the pods' earlier Events are missing, because the API server would have to read too many Events.
+	// The field "gap" is true if the pods' earlier Events are missing, because the API server would have to read too
+	// many Events.
 	gap bool
 }
 
-// options returns the options of a watch that begins at the start b.
+// The method "options" returns the list options of a watch that begins at the point b.
 func (b start) options(selector string) metav1.ListOptions {
 	options := metav1.ListOptions{FieldSelector: selector}
 	if !b.history {
@@ -154,7 +155,7 @@ func (s *Source) sizeOf(ctx context.Context, namespace string) (at position, lar
 // The method "count" requests a list with at most one Event of a namespace. The Event can have any size, so only one
 // goroutine at a time requests this list. The timeout of the list is sampleInterval, so a slow namespace does not block
 // other namespaces for long. If the list reaches the timeout but a sample succeeds, the namespace counts as large. If
-// the namespace is already known to be large, count returns no position.
+// the namespace is already known to be large, the method returns no position.
 func (s *Source) count(ctx context.Context, namespace string) (at position, large bool, err error) {
 	select {
 	case s.sizing <- struct{}{}:
@@ -201,9 +202,9 @@ func (s *Source) markLarge(namespace string) {
 	s.large[namespace] = s.config.Now().Add(largeFor)
 }
 
-// expired handles a revision that the API server no longer holds. The pods that needed the expired revision lose their
-// position, and the watch begins again without the expired revision. If the error has another cause, expired returns
-// false.
+// The method "expired" handles a revision that the API server no longer holds. The pods that needed the expired
+// revision lose their position, and the watch begins again without the expired revision. If the error has another
+// cause, the method returns false.
 func (s *Source) expired(f *follower, from start, err error) bool {
 	if from.history || !apierrors.IsResourceExpired(err) && !apierrors.IsGone(err) {
 		return false
@@ -244,9 +245,9 @@ func (s *Source) awaits(p *request) bool {
 	return true
 }
 
-// reached moves a pod's position forward to a revision, because the watch has observed all Events up to the revision.
-// If history is true, no earlier Event is missing. reached returns the new position. The second result is false if the
-// pod's position expired. The agent then does not know from which time on it has all Events.
+// The method "reached" moves a pod's position forward to a revision, because the watch has observed all Events up to
+// the revision. If history is true, no earlier Event is missing. The method returns the new position. The second result
+// is false if the pod's position expired. The agent then does not know from which time on it has all Events.
 func (s *Source) reached(p *request, revision uint64, history bool) (now position, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -25,19 +25,19 @@ type watchSession struct {
 	accepted bool // true after the first event, or after a time without an error
 	proven   bool // the watch has delivered all existing Events
 
-	// named is true after an Event about a requested pod had this node's name as its host. renamed is true after an
-	// Event about a requested pod had another host.
+	// The field "named" is true after an Event about a requested pod had this node's name as its host. The field
+	// "renamed" is true after an Event about a requested pod had another host.
 	named, renamed bool
 }
 
 // member is a pod that an open watch serves.
 type member struct {
 	pod *request
-	// since is the time from which the watches of the pod have delivered all Events of the pod. since is zero if
-	// Events are missing.
+	// The field "since" is the time from which the watches of the pod have delivered all Events of the pod. The field
+	// is zero if Events are missing.
 	since   time.Time
 	vouched bool
-	// whole is true if the agent has observed all Events about the pod that the watch has received so far.
+	// The field "whole" is true if the agent has observed all Events about the pod that the watch has received so far.
 	whole bool
 }
 
@@ -68,8 +68,8 @@ func (r *watchSession) accept() {
 	r.source.config.Report(true, "watching")
 }
 
-// end ends the session. If the watch has vouched for a pod and no other open watch vouches for the pod, the method
-// "end" reports EventsLost.
+// The method "end" ends the session. If the watch has vouched for a pod and no other open watch vouches for the pod,
+// the method "end" reports EventsLost.
 func (r *watchSession) end(ctx context.Context) {
 	r.source.closed(r.f)
 	for _, m := range r.members {
@@ -124,8 +124,8 @@ func (r *watchSession) unshare() {
 	r.source.unshare(r.f)
 }
 
-// meet updates the list of pods that a shared watch serves, and the state of the pods' own watches. A new pod gets
-// the Events that the shared watch has received about the pod.
+// The method "meet" updates the list of pods that a shared watch serves, and the state of the pods' own watches. A new
+// pod gets the Events that the shared watch has received about the pod.
 func (r *watchSession) meet() {
 	known := make(map[*request]*member, len(r.members))
 	for _, m := range r.members {
@@ -188,7 +188,7 @@ func (r *watchSession) settle() {
 }
 
 // hand calls the function "over", which passes on observations and can take a long time. Existing Events can still
-// arrive while the function "over" runs, so hand postpones the proof.
+// arrive while the function "over" runs, so the method "hand" postpones the proof.
 func (r *watchSession) hand(over func()) {
 	began := time.Now()
 	over()
@@ -207,8 +207,8 @@ func (r *watchSession) knowsKubelet() bool { return r.named || !r.renamed }
 // bookmarks, because they contain no Event. take also ignores the watch event DELETED, which means that the Event's
 // time to live ended.
 //
-// A client that can create Events in a namespace chooses all fields of these Events. So take refuses an Event that is
-// longer than any Event of the kubelet. take also refuses an Event that has a requested pod's UID but concerns
+// A client that can create Events in a namespace chooses all fields of these Events. So the method refuses an Event
+// that is longer than any Event of the kubelet. take also refuses an Event that has a requested pod's UID but concerns
 // another object.
 func (r *watchSession) take(event watch.Event) {
 	object, ok := event.Object.(*corev1.Event)
@@ -253,8 +253,8 @@ func (r *watchSession) take(event watch.Event) {
 	}
 }
 
-// late reports the delay of an Event that is newer than the watch. An older Event can be a repetition, so its delay
-// could be wrong.
+// The method "late" reports the delay of an Event that is newer than the watch. An older Event can be a repetition, so
+// its delay could be wrong.
 func (r *watchSession) late(seen timeline.EventSeen) {
 	if delay := r.source.config.Delay; delay != nil && seen.NamedAt.After(r.openedAt) {
 		delay(max(0, seen.ArrivedAt.Sub(seen.NamedAt)))

@@ -9,12 +9,12 @@ import (
 )
 
 const (
-	// leastPulls is the minimum number of other sized pulls that a comparison requires.
+	// leastPulls is the minimum number of sized pulls that a registry's pulls are compared with.
 	leastPulls = 3
 	// pullOverhead is the part of a pull's time that does not depend on the number of bytes, in seconds.
 	pullOverhead = 0.5
-	// leastByBytes is a share from 0 to 1. At least this share of the other pulls' time counts as time that depends on
-	// the number of bytes.
+	// leastByBytes is a share, from 0 to 1, of the time of the pulls that a registry's pulls are compared with. At
+	// least this share of the time counts as time that depends on the number of bytes.
 	leastByBytes = 0.1
 )
 

@@ -157,8 +157,8 @@ func (t *Totals) Record() api.TotalsRecord {
 	return sums
 }
 
-// bounded returns the totals of each registry, sorted by name. If there are too many registries, one entry contains the
-// sum of the registries with the fewest pulls.
+// The method "bounded" returns the totals of each registry, sorted by name. If there are too many registries, one entry
+// contains the sum of the registries with the fewest pulls.
 func (t *Totals) bounded() []*registryTotals {
 	all := slices.Collect(maps.Values(t.registries))
 	slices.SortFunc(all, func(x, y *registryTotals) int {

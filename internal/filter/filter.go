@@ -20,7 +20,7 @@ type Filter struct {
 	Labels     labels.Selector // nil matches all labels
 	States     []timeline.State
 	Phases     []timeline.Phase
-	SlowerThan time.Duration // minimum total, or minimum sum of the durations of Phases if Phases is set
+	SlowerThan time.Duration // minimum total; if Phases is set, the minimum sum of the durations of these phases
 	Since      time.Time
 	Gone       *bool
 }

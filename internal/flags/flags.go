@@ -50,8 +50,8 @@ type givenValue struct {
 }
 
 // Parse sets every flag from the arguments. For a missing flag, Parse uses the environment variable, and then the
-// default. Parse returns the arguments that are not flags. If the arguments request help, the error is ErrHelp.
-// Any other error reports every problem with the name of the flag.
+// default. Parse returns the arguments that are not flags. If the arguments request help, the error is ErrHelp. Any
+// other error lists all problems, and names the flag of each problem.
 func (t Table) Parse(args []string, getenv func(string) string, maxArguments int) ([]string, error) {
 	parsed, rest, problems := t.parse(args, maxArguments > 0)
 	for _, problem := range problems {

@@ -129,8 +129,8 @@ func (r *Reviewer) budget(who digest, client string) func() bool {
 	return func() bool { return own.AllowN(now, 1) || r.unknownRate.AllowN(now, 1) }
 }
 
-// ask returns a cached answer. Without a cached answer, ask queries the API server and caches the answer. ask does
-// not cache errors.
+// ask returns a cached answer. Without a cached answer, the function "ask" queries the API server and caches the
+// answer. ask does not cache errors.
 func ask[A any](
 	r *Reviewer, ctx context.Context, pay func() bool, cached answerCache[A], key digest,
 	review func() (A, bool, error),

@@ -29,8 +29,8 @@ const (
 	// flushEvery is the minimum time between two flushes. With this limit, viewers receive each pod at most twice per
 	// second.
 	flushEvery = 500 * time.Millisecond
-	// pullsEvery is the minimum time between two queries of the pulls in progress if a changed pod waits for a pull, or
-	// if the last query found pulls.
+	// pullsEvery is the minimum time between two queries of the pulls in progress. pullsEvery applies if a changed pod
+	// waits for a pull, or if the last query found pulls.
 	pullsEvery = 2 * time.Second
 	// othersEvery replaces pullsEvery if no changed pod waits for a pull and the last query found no pulls. The queries
 	// then find, for example, pulls by other clients of the runtime.
@@ -143,7 +143,7 @@ func (h *Hub) Follow(lastID string) (*Viewer, error) {
 	return v, nil
 }
 
-// Refused adds 1 to the number of viewers that the API's handler of the stream refused.
+// Refused counts a viewer that the API's stream handler refused.
 func (h *Hub) Refused() { h.metrics.refused.Inc() }
 
 // position parses the ID of an event. The second result is true only if the log contains all later events.
@@ -180,8 +180,8 @@ func (h *Hub) Run(ctx context.Context) error {
 	}
 }
 
-// isWatched reports whether a viewer is connected or was connected within the time lingering. If no viewer was
-// connected within this time, isWatched drops the log.
+// isWatched reports whether a viewer is connected, or was connected within the time that the constant "lingering" sets.
+// If no viewer was connected within this time, isWatched drops the log.
 func (h *Hub) isWatched() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -5,7 +5,7 @@ import "container/list"
 // log holds the last event of each subject in the order of arrival. The size of the log is at most maxBytes.
 type log struct {
 	order  *list.List               // list of *Event, oldest first
-	latest map[string]*list.Element // elements of order, by subject
+	latest map[string]*list.Element // elements of the list "order", by subject
 	bytes  int
 	last   uint64 // number of the last event
 	floor  uint64 // number of the last dropped event; a viewer that missed this event must list again

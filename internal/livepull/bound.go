@@ -14,7 +14,7 @@ import (
 const downloadAge = 3 * time.Second
 
 // Bound divides the open phase of each starting pod whose image is arriving. Without data about the download, the
-// evidence cannot separate the queue, the download and the unpacking before the pull ends, so the open phase is
+// evidence cannot separate the queue, the download and the unpacking until the pull ends. The open phase is then
 // unattributed. Bound does not change the argument's timelines.
 //
 // A timeline stays unchanged if several pods can own its download, or if the download can belong to an earlier attempt.
@@ -96,8 +96,8 @@ func earlierOf(a, b time.Time) time.Time {
 	return b
 }
 
-// ranSince returns the earliest known instant, not before the given instant, at which the pull certainly ran. If there
-// is none, ranSince returns zero.
+// ranSince returns the earliest known instant at which the pull certainly ran, but ignores instants before the given
+// instant. If no such instant is known, ranSince returns the zero time.
 func (w *requestedPull) ranSince(start time.Time) (since time.Time) {
 	for _, at := range []time.Time{w.download.StartedAt, w.download.ResolvedAt} {
 		if !at.Before(start) && (since.IsZero() || at.Before(since)) {

@@ -9,7 +9,7 @@ import (
 
 // failingPull is the key by which the collector counts failing pulls.
 type failingPull struct {
-	registry string // value of the label registry
+	registry string // value of the label "registry"
 	why      imagepull.Failure
 }
 

@@ -14,7 +14,7 @@ type Addon struct {
 	Controller    string // kind of the pods' owner, for example Deployment; "Node" for a static pod
 }
 
-// unnamedAddon is the name of an add-on without a name from an annotation, a label or an owner.
+// unnamedAddon is the name of an add-on if no annotation, label or owner provides a name.
 const unnamedAddon = "unnamed"
 
 // GKE writes the names and versions of its components into these annotations. GKE's own gke-prober reads only these

@@ -179,8 +179,8 @@ func (l *Latest) Health() Health {
 	return Health{}
 }
 
-// maxText is the maximum length in bytes of an object's text that becomes a label value. The API server limits most
-// of these texts to the same length.
+// maxText is the maximum length, in bytes, of the texts that become label values. These texts come from Kubernetes
+// objects. The API server limits most of these texts to the same length.
 const maxText = 63
 
 // text returns a copy of s that is a valid label value of at most maxText bytes. One invalid value would make the

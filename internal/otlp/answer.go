@@ -62,9 +62,9 @@ func isRefused(err error) bool {
 	})
 }
 
-// warningOf returns the warning of a collector that accepted all data. A response with a warning is a partial
-// success without rejected items and without other errors. The warning can contain any text, so warningOf reads the
-// number of rejected items at the end of the message, where its position is fixed.
+// warningOf returns the warning of a collector that accepted all data. A response with a warning is a partial success
+// without rejected items and without other errors. The warning can contain any text. Therefore, warningOf reads the
+// number of rejected items only at the end of the message, where the number has a fixed position.
 func warningOf(err error) (words string, ok bool) {
 	leaf := err
 	for leaf != nil {

@@ -53,7 +53,7 @@ const (
 	keySignal       = "podlapse.signal"
 )
 
-// The node's pressure during a phase, as shares of the phase from 0 to 1.
+// The node's pressure during a phase, as a fraction of the phase's duration (0 to 1).
 const (
 	keyCPUPressure    = "podlapse.pressure.cpu"
 	keyIOPressure     = "podlapse.pressure.io"

@@ -40,7 +40,7 @@ func withNaming(ctx context.Context, n naming) context.Context {
 	return context.WithValue(ctx, namingKey{}, n)
 }
 
-// generator derives IDs from the naming in the context. generator implements sdktrace.IDGenerator.
+// generator derives IDs from the value of type "naming" in the context. generator implements sdktrace.IDGenerator.
 type generator struct{}
 
 // NewIDs returns the IDs of a trace and of its root span.

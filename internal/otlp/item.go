@@ -4,7 +4,7 @@ import "github.com/podlapse/podlapse/pkg/timeline"
 
 // item is the data that one call of an Offer method adds to the trace of a pod.
 type item struct {
-	timeline.Timeline // the pod's start-up; its field Termination is set for the kind termination
+	timeline.Timeline // the pod's start-up; the field Termination is set if the kind is "termination"
 	kind              kind
 	event             timeline.PostStartup // later event of the pod; only set for the kind postStartup
 }

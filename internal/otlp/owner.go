@@ -42,11 +42,12 @@ func ownerOf(t timeline.Timeline) []attribute.KeyValue {
 	return attributes
 }
 
-// rolloutOf returns the span context that the pods of one version of an owner share. By default, each pod's trace links
-// to the shared span context, and the agent sends no span that has the shared span context. With --rollout-traces, the
-// agent sends a span that has the shared span context, as the parent of the pods' traces. rolloutOf returns an invalid
-// span context for pods without an owner and for static pods. The owner of a static pod's mirror is the node (kubelet:
-// pod/mirror_client.go, CreateMirrorPod), but the static pods of a node are not a rollout.
+// rolloutOf returns the shared span context of a rollout. All pods that belong to the same version of an owner have
+// this span context in common. By default, each pod's trace links to the shared span context, and the agent sends no
+// span that has the shared span context. With --rollout-traces, the agent sends a span that has the shared span
+// context, as the parent of the pods' traces. rolloutOf returns an invalid span context for pods without an owner and
+// for static pods. The owner of a static pod's mirror is the node (kubelet: pod/mirror_client.go, CreateMirrorPod), but
+// the static pods of a node are not a rollout.
 func rolloutOf(t timeline.Timeline) trace.SpanContext {
 	if t.Owner.Kind == "" || t.Owner.Kind == "Node" {
 		return trace.SpanContext{}

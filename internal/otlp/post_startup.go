@@ -11,7 +11,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// postStartupOf returns the spans that one event after a pod's start-up adds to the pod's trace.
+// postStartupOf returns the spans for one event that occurred after a pod's start-up. These spans become part of the
+// pod's trace.
 func postStartupOf(t timeline.Timeline, event timeline.PostStartup) []span {
 	if event.Run != nil {
 		return []span{runOf(t, *event.Run)}

@@ -10,7 +10,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// rootOf returns the span of the whole start-up, from creation to settled, with the kubelet's Events.
+// rootOf returns the span of the whole start-up, with the kubelet's Events. The span begins with the pod's creation and
+// ends when the start-up is settled.
 func rootOf(t timeline.Timeline) span {
 	attributes := append(podOf(t),
 		attribute.String(keyKind, kindStartup),

@@ -119,7 +119,7 @@ func (e *environment) note(problem error) {
 }
 
 // The method "duration" returns the duration in a checked variable, whose unit is milliseconds. If the variable is not
-// set, the method returns its fallback, the argument "otherwise".
+// set, the method returns the argument "otherwise".
 func (e *environment) duration(otherwise time.Duration, name string) time.Duration {
 	if n, err := strconv.Atoi(e.value(name)); err == nil {
 		return time.Duration(n) * time.Millisecond

@@ -57,8 +57,8 @@ func appendList[S ~string](attributes []attribute.KeyValue, key string, list []S
 	return append(attributes, attribute.StringSlice(key, slices.Concat(texts, more)))
 }
 
-// Sizes in bytes of a span and of its parts in a request, without their texts. The sizes include IDs, times, and
-// the overhead of protobuf.
+// Sizes of a span and of the span's parts in a request, in bytes. The sizes exclude all texts. The sizes include IDs,
+// times, and the overhead of protobuf.
 const (
 	spanBytes      = 160
 	eventBytes     = 32

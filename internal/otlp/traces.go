@@ -43,7 +43,7 @@ type TracesConfig struct {
 	// Done is called once for each start-up, after one of these events:
 	//   - the collector accepted or permanently rejected the trace
 	//   - the sampler dropped the trace
-	//   - Traces dropped the start-up while the agent was not stopping
+	//   - the type Traces dropped the start-up while the agent was not stopping
 	//
 	// While the agent is stopping, Done is not called for dropped start-ups, so that the next agent can send their
 	// traces. Done is not called for terminations and later events. Done must not block. Offer and Run call Done.
@@ -113,7 +113,7 @@ func (s *Traces) OfferTermination(t timeline.Timeline) {
 	_ = s.queue.Offer(item{Timeline: t, kind: termination}) // the queue counts a drop
 }
 
-// OfferPostStartup queues an event after a pod's start-up, like Offer.
+// OfferPostStartup queues an event that occurred after a pod's start-up. OfferPostStartup works like Offer.
 func (s *Traces) OfferPostStartup(t timeline.Timeline, event timeline.PostStartup) {
 	_ = s.queue.Offer(item{Timeline: t, kind: postStartup, event: event}) // the queue counts a drop
 }

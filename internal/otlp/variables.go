@@ -45,7 +45,8 @@ var traceVariables = []variable{
 	{"OTEL_LINK_ATTRIBUTE_COUNT_LIMIT", isInteger},
 }
 
-// Variable that selects the format of histograms, and its values. By default, histograms have explicit buckets.
+// The variable that selects the format of histograms, and the possible values of this variable. By default, histograms
+// have explicit buckets.
 const (
 	histogramAggregation = "OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION"
 	bucketHistogram      = "explicit_bucket_histogram"
@@ -88,7 +89,7 @@ func isEndpoint(value string) error {
 	return nil
 }
 
-// isTarget checks whether gRPC can use a valid endpoint. With gRPC, an endpoint has no path.
+// isTarget checks whether gRPC can use an endpoint that isEndpoint accepts. With gRPC, an endpoint has no path.
 func isTarget(value string) error {
 	if isEndpoint(value) != nil {
 		return nil

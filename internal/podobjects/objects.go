@@ -14,9 +14,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// Objects keeps the pod objects of the node that the watch delivered, without fields that can contain secrets. Objects
-// compresses each object in the API server's encoding, and decompresses the object on request. Objects is safe for
-// concurrent use. Objects implements podwatch.Keeper.
+// Objects keeps the node's pod objects that the watch delivered, without fields that can contain secrets. Objects
+// encodes each object in protobuf and compresses the result. Objects decompresses an object on request. Objects is safe
+// for concurrent use. Objects implements podwatch.Keeper.
 type Objects struct {
 	now func() time.Time
 

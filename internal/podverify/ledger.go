@@ -36,7 +36,7 @@ func (l *ledger) Gone(uid string) {
 }
 
 // addTombstone records that, according to a comparison, a pod no longer exists. The pod watch then ignores late events
-// about the pod (Older).
+// about the pod, because the method Older returns true for a pod with a tombstone.
 func (l *ledger) addTombstone(uid string) {
 	l.tombstones = append(l.tombstones, uid)
 	l.tombstones = l.tombstones[max(0, len(l.tombstones)-maxTombstones):]

@@ -50,8 +50,8 @@ func (s *Server) WithoutPolicies() {
 	s.noPolicy = true
 }
 
-// servePolicies answers a discovery request for the kinds of the API group of policies. Every account can send this
-// request.
+// servePolicies answers a discovery request for the kinds in the API group "admissionregistration.k8s.io". Every
+// account can send this request.
 func (s *Server) servePolicies(w http.ResponseWriter) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -81,9 +81,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// The method "list" answers a list request. If the request has a limit, list returns one page. The next page starts at
-// an offset into the current objects. Therefore, a later page shows changes since the first page. On a real API server,
-// all pages show the objects at the time of the first page.
+// The method "list" answers a list request. If the request has a limit, the method "list" returns one page. The next
+// page starts at an offset into the current objects. Therefore, a later page shows changes since the first page. On a
+// real API server, all pages show the objects at the time of the first page.
 func (s *Server) list(w http.ResponseWriter, q query, limit, from string) {
 	s.mu.Lock()
 	items := s.selectObjects(q)
@@ -164,7 +164,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, q query, from str
 	}
 	for {
 		news, changed, lost, expired := s.newsAfter(&version, q)
-		if expired { // Forget dropped the history before this watch sent it
+		if expired { // the method Forget dropped the history before this watch sent all changes
 			send("ERROR", failure(http.StatusGone, metav1.StatusReasonExpired, "too old resource version"))
 			return
 		}
@@ -190,9 +190,9 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request, q query, from str
 	}
 }
 
-// newsAfter returns the changes after a version, a channel that is closed at the next change, and the function that
-// Lose set. newsAfter then sets the version to the latest version. The result "expired" is true if the server no longer
-// has some of these changes.
+// newsAfter returns the changes after a version, and a channel that is closed at the next change. newsAfter also
+// returns the function from the last call of the method Lose. newsAfter then sets the version to the latest version.
+// The result "expired" is true if the server no longer has some of these changes.
 func (s *Server) newsAfter(version *int, q query) (news []change, changed <-chan struct{},
 	lost func(string, metav1.Object) bool, expired bool) {
 	s.mu.Lock()
@@ -207,7 +207,7 @@ func (s *Server) newsAfter(version *int, q query) (news []change, changed <-chan
 	return news, s.changed, s.lost, expired
 }
 
-// withKind returns a copy of an object that contains its kind, as responses require.
+// withKind returns a copy of an object. The copy contains the object's kind, as responses require.
 func withKind(o object) object {
 	o = o.DeepCopyObject().(object)
 	switch o := o.(type) {

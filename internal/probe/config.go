@@ -56,7 +56,7 @@ func (c Config) String() string {
 
 // Probe is a target that the agent probes at an interval.
 type Probe struct {
-	Name   string `yaml:"name"` // value of the label probe
+	Name   string `yaml:"name"` // value of the label "probe"
 	Kind   Kind   `yaml:"kind"`
 	Target string `yaml:"target"` // empty for cri and apiserver; Kind determines the form
 	Pace   `yaml:",inline"`

@@ -29,7 +29,7 @@ func Results() []Result {
 		ResultBadStatus, ResultError}
 }
 
-// Stage is a part of an attempt. The set is closed.
+// Stage is a part of an attempt. Only the constants of this type are possible stages.
 type Stage string
 
 // Stages of an attempt, and the total. The stage StageFirstByte starts when the connection is open.

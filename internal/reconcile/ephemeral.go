@@ -7,8 +7,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// maxEphemeralPulls is the maximum number of kept pulls for ephemeral containers of one pod. If users debug a pod, the
-// pod typically has one or two pulls for ephemeral containers.
+// maxEphemeralPulls is the maximum number of pulls that the agent keeps for one pod's ephemeral containers. If users
+// debug a pod, the pod typically has one or two pulls for ephemeral containers.
 const maxEphemeralPulls = 16
 
 // observeEphemeral follows the pulls of a pod's ephemeral containers, during and after its start-up.

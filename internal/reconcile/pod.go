@@ -14,15 +14,15 @@ import (
 const (
 	askAgainFirst = time.Second
 	askAgainMax   = time.Minute
-	// askGap is the minimum time between a query and the next query that a change of the pod object causes. A pod whose
+	// askGap is the minimum time between two queries if a change of the pod object causes the second query. A pod whose
 	// images are present usually needs only two queries: one when the pod arrives, and one when the pod is ready. If
 	// the change reports a new run of a container, the agent waits only askGapRuns: a pod that is deleted without a
 	// grace period soon disappears from the runtime.
 	askGap     = time.Second
 	askGapRuns = 200 * time.Millisecond
 	// askAboutPulls is the minimum time between queries that check whether a pod can already pull. The agent repeats
-	// this query without back-off, because until the runtime refutes a forged Event, the Event can hide the image that
-	// other pods wait for. Only the runtime's answer refutes a forged Event.
+	// this query without back-off, because a forged Event can hide the image that other pods wait for. Only the
+	// runtime's answer refutes a forged Event.
 	askAboutPulls = 2 * time.Second
 )
 

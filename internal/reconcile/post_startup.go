@@ -36,7 +36,7 @@ func (r *Reconciler) endPostStartup(p *pod) {
 	}
 }
 
-// observePostStartup reports events after a pod's start-up.
+// observePostStartup reports events that occur after a pod's start-up.
 func (r *Reconciler) observePostStartup(p *pod, o timeline.Observation) {
 	if p.postStartup == nil {
 		return

@@ -13,8 +13,8 @@ func (r *Reconciler) reportChanged(uid string) {
 	r.config.Report(Report{Kind: Changed, Timeline: timeline.Timeline{UID: uid}})
 }
 
-// reportProgress reports the progress of a start-up if the start-up has changed and will later have a report of kind
-// Settled.
+// reportProgress reports the progress of a start-up that has changed. reportProgress skips start-ups that will have no
+// report of kind Settled.
 func (r *Reconciler) reportProgress(p *pod) {
 	if !r.config.Follow.Partial || p.evidence == nil || !p.changed || p.reported || p.evidence.Reconstructed() {
 		return

@@ -37,7 +37,8 @@ type Config struct {
 	Sources Sources
 	Follow  Follow
 	// Report receives every report. The reports about one pod have this order: Partial, Settled, PostStartup,
-	// Terminated, Forgotten. Changed and EphemeralPulled can come at any time before Forgotten.
+	// Terminated, Forgotten. Reports of kind Changed or EphemeralPulled can come at any time before the report
+	// Forgotten.
 	Report func(Report)
 	// Restored is the state that a previous agent saved. Keeper saves the state for the next agent, and is optional.
 	Restored Restored
@@ -94,7 +95,8 @@ type ReportKind uint8
 // Kinds of reports.
 const (
 	// Changed means that the pod changed, so the method Some would return a different timeline. The passage of time
-	// alone is not a change. Only the UID of the timeline is set. Changed is frequent, so its handling must be cheap.
+	// alone is not a change. Only the UID of the timeline is set. Reports of kind Changed are frequent, so the receiver
+	// must handle them at low cost.
 	Changed ReportKind = iota
 	// Partial means that a start-up in progress changed. Each pod has at most one Partial report per second. If a pod
 	// changes several times within a second, one report at the end of the second covers all changes.

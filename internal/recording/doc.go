@@ -8,9 +8,9 @@
 //
 // # What a recording contains
 //
-// A recording contains exactly the fields of timeline's observations: names, images, states, times, and the
-// kubelet's messages about pulls and failures from its Events. Observations contain a pod's labels and the annotation
-// traceparent. Observations never contain a pod's environment, commands, other annotations, volumes or credentials.
+// A recording contains exactly the fields of timeline's observations: names, images, states, times, and the messages of
+// kubelet Events about pulls and failures. Observations contain a pod's labels and the annotation traceparent.
+// Observations never contain a pod's environment, commands, other annotations, volumes or credentials.
 //
 // # Promise
 //

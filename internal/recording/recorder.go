@@ -84,8 +84,8 @@ func (r *Recorder) Run(ctx context.Context) error {
 	return nil
 }
 
-// record encodes an observation. Without a file, record counts the observation as sent. With a file, record counts the
-// observation as sent only after the file has received the line.
+// record encodes an observation. Without a file, the method "record" counts the observation as sent. With a file, the
+// method "record" counts the observation as sent only after the file has received the line.
 func (r *Recorder) record(o timeline.Observation) {
 	line, err := Encode(o)
 	if err != nil { // one invalid observation must not stop the recording

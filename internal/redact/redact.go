@@ -46,8 +46,8 @@ func Message(reason, message string) string {
 	return text
 }
 
-// keys is an expression for the names of secret values. The expression matches a whole name, or the last part of a
-// longer name such as X-Amz-Signature.
+// The constant "keys" is a regular expression for the names of secret values. The expression matches a whole name, or
+// the last part of a longer name such as X-Amz-Signature.
 const keys = `(?:[a-z0-9_.-]*[_.-])?(?:pass(?:word|wd|phrase)|pwd|secret|client_?secret|` +
 	`(?:access|refresh|id|auth|api|session)?_?token|sig|signature|credentials?|auth|authorization|` +
 	`api[_-]?key|access[_-]?key(?:[_-]?id)?|accesskeyid|awsaccesskeyid|secret[_-]?access[_-]?key|` +

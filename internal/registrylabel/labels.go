@@ -1,5 +1,5 @@
-// Package registrylabel limits the number of values of the label registry in metrics. The package is pure. Counters and
-// histograms use Labels: a series of a counter exists as long as the agent runs, so each registry keeps its label.
+// Package registrylabel limits the number of values of the label "registry" in metrics. The package is pure. Counters
+// and histograms use Labels: a series of a counter exists as long as the agent runs, so each registry keeps its label.
 // Gauges of pulls in progress use OfMoment.
 package registrylabel
 
@@ -23,9 +23,9 @@ const (
 	// maxCandidates is the maximum number of registries whose pulls one table counts. The counts decide which
 	// registries get their own label.
 	maxCandidates = 8 * Max
-	// takeover is a factor. A registry can take the label of the least used registry only if its number of pulls is
-	// more than takeover times the number of the other registry. With this factor, registries with similar use do not
-	// take the label from each other repeatedly.
+	// takeover is a factor. A registry can take the label of the least used registry only if it has more than takeover
+	// times as many pulls as the least used registry. With this factor, registries with similar use do not take the
+	// label from each other repeatedly.
 	takeover = 2
 	// halveAfter is the number of pulls after which all counts are halved. With halved counts, recent use has more
 	// weight than old use.
@@ -58,9 +58,9 @@ func New() *Labels {
 	return &Labels{confirmed: newTable(), unconfirmed: newTable()}
 }
 
-// Label returns the label for one pull from a registry for a pod of a namespace. The second result is the registry that
-// loses its label because of this pull, possibly the pull's own registry. If no registry loses its label, the second
-// result is empty.
+// Label returns the label value for one pull. The arguments describe the pull: its registry, the namespace of its pod,
+// and whether the pull is confirmed. The second result is the registry that loses its label because of this pull,
+// possibly the pull's own registry. If no registry loses its label, the second result is empty.
 func (l *Labels) Label(registry, namespace string, confirmed bool) (label, lost string) {
 	registry = strings.ToValidUTF8(registry, "") // label values must be valid UTF-8
 	switch {

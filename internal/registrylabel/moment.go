@@ -9,7 +9,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/imagepull"
 )
 
-// Pull is a pull in progress from a registry for a pod of a namespace.
+// Pull is a pull in progress: the namespace of the pod, and the registry.
 type Pull struct{ Namespace, Registry string }
 
 // OfMoment assigns labels for the pulls at one moment. OfMoment first gives labels to the most frequent registry of

@@ -4,7 +4,8 @@ import "cmp"
 
 // table counts pulls by registry in bounded memory, with the space-saving algorithm (Metwally et al., 2005). A new
 // registry replaces the registry with the fewest pulls. The count of the new registry starts at the count of the
-// replaced registry. Therefore, the new count can be too large by the replaced count.
+// replaced registry. Therefore, the count of the new registry can be too high, by at most the count of the replaced
+// registry.
 type table struct {
 	counted map[string]*count
 	pulls   int // pulls since the counts were halved

@@ -145,7 +145,7 @@ func phaseNames(phase api.PhaseRecord) string {
 	return terminal.Clean(names)
 }
 
-// writeMerged lists the phases that can be part of another phase, if they do not fit in the row of this phase.
+// writeMerged writes the lists of merged phases that are too long for a row of the table.
 func writeMerged(out *strings.Builder, phases []api.PhaseRecord, page terminal.Page) {
 	heading := "\nCANDIDATES\n"
 	for _, phase := range phases {

@@ -19,7 +19,7 @@ var (
 
 // Config configures a Queue. Every field is required.
 type Config struct {
-	Name     string // value of the label sink; must not change while the agent runs
+	Name     string // value of the label "sink"; must not change while the agent runs
 	Capacity int    // maximum number of queued items
 	// Drain is the time for which Run still delivers queued items after its context is done.
 	Drain      time.Duration
@@ -81,9 +81,10 @@ func (q *Queue[T]) Drop(items int) { q.dropped.Add(float64(items)) }
 // only once.
 //
 // If the function "deliver" returns nil, it must also report the result of its item with Sent or Drop, immediately or
-// later. If the function returns an error, Run drops this item and all queued items, and returns the error. If the time
-// Drain has passed, Run drops all queued items and returns ErrSlow. The context of the function is done when the time
-// Drain has passed, not when ctx is done. If the function ignores its context, Run waits until the function returns.
+// later. If the function returns an error, Run drops this item and all queued items, and returns the error. The time
+// limit Drain starts when ctx is done. If items remain after this time limit, Run drops all queued items and returns
+// ErrSlow. The context of the function is done when the time limit Drain ends, not when ctx is done. If the function
+// ignores its context, Run waits until the function returns.
 func (q *Queue[T]) Run(ctx context.Context, deliver func(context.Context, T) error, idle func()) error {
 	limit, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()

@@ -114,7 +114,7 @@ func parse(text []byte, node string) (Contents, error) {
 	return c.Contents, nil
 }
 
-// contents is the content of the sections that parse has read.
+// contents is the content of the sections that the function "parse" has read.
 type contents struct {
 	Contents
 	reported map[string]bool // the UIDs in Contents.Reported

@@ -32,8 +32,8 @@ type inFlight struct {
 	saved       bool // true if the file contains data of the pod, so the next agent can continue
 
 	lines  [][]byte
-	latest []byte // latest pod object, unless it is already in lines
-	bytes  int    // total size of the fields lines and latest, in bytes
+	latest []byte // latest pod object, unless the field "lines" already contains the object
+	bytes  int    // total size of the fields "lines" and "latest", in bytes
 }
 
 // freshObservation is an observation that is not encoded yet.

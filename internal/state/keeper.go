@@ -152,9 +152,9 @@ func (d *Dir) Keeper(config Config) (*Keeper, error) {
 	return k, nil
 }
 
-// Keep receives an observation of a start-up that the agent must report, and whether the observation was new. Keep
-// stores new observations. Keep stores a pod object until the next pod object replaces it. Keep stores a silence of
-// the runtime while the Keeper has data of any pod.
+// Keep receives an observation of a start-up that the agent must report. The argument "news" tells whether the
+// observation was new. Keep stores new observations. Keep stores a pod object until the next pod object replaces it.
+// Keep also stores silences of the runtime. The Keeper holds a silence while it has data of any pod.
 func (k *Keeper) Keep(o timeline.Observation, news bool) {
 	_, seen := o.(timeline.PodSeen)
 	if !outlivesAgent(o) || !news && !seen {
@@ -183,8 +183,8 @@ func (k *Keeper) Keep(o timeline.Observation, news bool) {
 	k.nudge()
 }
 
-// KeepEnd receives an observation of a pod's termination, and whether the observation was new. KeepEnd keeps the
-// observation if the pod's start-up was reported or is in progress.
+// KeepEnd receives an observation of a pod's termination. The argument "news" tells whether the observation was new.
+// KeepEnd keeps the observation if the pod's start-up was reported or is in progress.
 func (k *Keeper) KeepEnd(o timeline.Observation, news bool) {
 	if !outlivesAgent(o) || !news {
 		return
@@ -210,7 +210,7 @@ func (k *Keeper) KeepEnd(o timeline.Observation, news bool) {
 	k.nudge()
 }
 
-// Reported tells the Keeper that all sinks have finished the pod's start-up. The start-up is then no longer in
+// Reported tells the Keeper that all sinks are done with the pod's start-up. The start-up is then no longer in
 // progress.
 func (k *Keeper) Reported(uid string) {
 	k.mu.Lock()

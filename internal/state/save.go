@@ -126,9 +126,9 @@ func (k *Keeper) reportLost(lost int) {
 }
 
 // section returns a section with the given observations and with the changes since the last save. section also returns
-// the pods of these observations. section omits the observations of pods that were reported or removed after encode. If
-// a section records the report or the removal of a pod, a reader assumes that the pod's observations in this section
-// came afterwards.
+// the pods of these observations. section omits the observations of pods that were reported or removed after the call
+// of encode. If a section records that a pod was reported or removed, a reader assumes that the pod's observations in
+// the same section are later than the report or the removal.
 func (k *Keeper) section(observations map[*inFlight][][]byte) (lines [][]byte, pods []*inFlight, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()

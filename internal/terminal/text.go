@@ -7,7 +7,7 @@ import (
 	"golang.org/x/text/width"
 )
 
-// MaxText is the maximum number of bytes to print of one untrusted text. A message of the kubelet can contain a
+// MaxText is the maximum length of an untrusted text in the output, in bytes. A message of the kubelet can contain a
 // megabyte.
 const MaxText = 4 << 10
 
@@ -40,7 +40,7 @@ func Clean(text string) string {
 	return text
 }
 
-// CleanLines cleans a text of several lines like Clean. CleanLines keeps at most atMost lines.
+// CleanLines cleans each line of a text in the same way as Clean. CleanLines keeps at most atMost lines.
 func CleanLines(text string, atMost int) string {
 	var lines []string
 	for line := range strings.SplitSeq(text, "\n") {

@@ -111,8 +111,8 @@ func (b *Board) Leave(name string) {
 	}
 }
 
-// Lose marks an agent from which no data arrives, and stores the error that is the reason. The agent's data stays on
-// the board, and the board shows the age of the data.
+// Lose marks an agent from which no data arrives, and stores the error that explains why. The agent's data stays on the
+// board, and the board shows the age of the data.
 func (b *Board) Lose(name string, err error, now time.Time) {
 	a := b.agents[name]
 	if a == nil {

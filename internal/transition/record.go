@@ -79,7 +79,7 @@ type Container struct {
 	PreviousToRunning    *api.Seconds `json:"previous_to_running_seconds,omitempty"`
 	InitializedToRunning *api.Seconds `json:"initialized_to_running_seconds,omitempty"` // absent for init containers
 	RunningAt            api.Instant  `json:"running_timestamp,omitzero"`
-	// StartedAt and all durations from the start are absent for init containers.
+	// StartedAt and the durations before and after StartedAt are absent for init containers.
 	StartedAt        api.Instant  `json:"started_timestamp,omitzero"`
 	RunningToStarted *api.Seconds `json:"running_to_started_seconds,omitempty"`
 	// An init container that is not a sidecar counts as ready when it has exited with code 0.

@@ -30,8 +30,8 @@ func allChanges() []change {
 	return []change{changeBound, changeModified, changeDeleting, changeDeleted}
 }
 
-// kubeletsConditions are the conditions that the kubelet sets by the node's clock (kubelet: pkg/kubelet/types,
-// PodConditionByKubelet). The control plane sets PodScheduled. Any client can set readiness gates.
+// kubeletsConditions are the conditions that the kubelet sets, with timestamps from the node's clock (kubelet:
+// pkg/kubelet/types, PodConditionByKubelet). The control plane sets PodScheduled. Any client can set readiness gates.
 var kubeletsConditions = map[string]bool{
 	string(corev1.PodInitialized): true, string(corev1.ContainersReady): true, string(corev1.PodReady): true,
 	string(corev1.PodReadyToStartContainers): true,

@@ -23,8 +23,8 @@ const (
 
 const (
 	// stalledAfter is the time without progress after which a response counts as stalled. Another response can then
-	// take the memory of the stalled response. In the time stalledAfter, a network with 300 KB/s transfers one part of
-	// a response (writtenAtOnce).
+	// take the memory of the stalled response. stalledAfter is about the time that a network with 300 KB/s needs for
+	// one part of a response (writtenAtOnce).
 	stalledAfter = 50 * time.Millisecond
 	// stalledReader replaces stalledAfter for a client that has read earlier responses. stalledReader is longer than
 	// stalledAfter, because a node without free CPU sometimes delays a client by a second.
@@ -62,8 +62,8 @@ func newAnswers(dropped counters) *answers {
 // off a response. readAt is the last time that the client read a whole response.
 type reader struct{ cutAt, readAt atomic.Int64 }
 
-// isReader reports whether a client read a response recently, and the agent cut off no response to this client
-// recently. The server reserves a slot for clients that read their responses.
+// isReader returns true if a client recently read a response, and if the agent has not recently cut off a response to
+// this client. The server reserves a slot for clients that read their responses.
 func (a *answers) isReader(client netip.Prefix) bool {
 	r, now := a.readers.Of(client), time.Now().UnixNano()
 	return now-r.readAt.Load() < int64(rememberedReader) && now-r.cutAt.Load() >= int64(rememberedReader)

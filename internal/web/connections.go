@@ -110,8 +110,8 @@ func (l *fairListener) enter(conn net.Conn) (taken, yielded *counted) {
 // yieldsTo returns a function that selects the connections that can yield to c. The argument "have" is the current
 // number of connections of c's client. While c's client is below its guaranteed number, every connection can yield,
 // except for reserved connections (reservedForNearby). takeRate limits how many connections a client from elsewhere can
-// take from other clients. In all other cases, a connection can yield only if its client has at least two connections
-// more than c's client.
+// take from other clients. In all other cases, a connection can yield only if its client has at least two more
+// connections than c's client.
 func (l *fairListener) yieldsTo(c *counted, have int) func(*counted) bool {
 	sure, near := guaranteedPerClient, 0
 	if c.near {

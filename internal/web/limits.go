@@ -12,7 +12,8 @@ import (
 )
 
 // Limits on requests. A rate is a number of requests per second, and a burst is a number of requests at the same time.
-// The page and kubectl podlapse explain send a few requests, and a scraper sends less than one request per second.
+// The page and the command `kubectl podlapse explain` each send a few requests, and a scraper sends less than one
+// request per second.
 const (
 	serverRate, serverBurst = 100, 500
 	clientRate, clientBurst = 20, 200

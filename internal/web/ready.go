@@ -15,8 +15,8 @@ import (
 func livez(w http.ResponseWriter, _ *http.Request) { writeText(w, http.StatusOK, "ok\n") }
 
 // readiness serves /readyz. The status is 200 while every required part is up, and 503 at all other times. If an
-// optional part is down, the agent still works, but is less precise or writes no records. The response lists all parts
-// if the check fails or the request has the parameter verbose, as in Kubernetes.
+// optional part is down, the agent still works, but is less precise or writes no records. As in Kubernetes, the
+// response lists all parts if the check fails, or if the request has the parameter "verbose".
 type readiness struct {
 	statuses func() []health.Status
 	required []string

@@ -175,7 +175,8 @@ func (r *reply) deliver() {
 	}
 }
 
-// cut stops the writing of the response. The caller holds answers.mu, so the request cannot end before cut returns.
+// cut stops the writing of the response. The caller holds answers.mu, so the request cannot end until the method "cut"
+// returns.
 func (r *reply) cut() {
 	// A writer without deadlines has no connection, so its error does not matter.
 	_ = http.NewResponseController(r.ResponseWriter).SetWriteDeadline(time.Unix(1, 0))

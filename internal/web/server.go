@@ -43,8 +43,8 @@ type Config struct {
 	// With LocalOnly, only clients on loopback can read data with the names of pods. Metrics and probes stay open to
 	// every client. LocalOnly has no effect if Access is set.
 	LocalOnly bool
-	// Hosts are additional host names for requests over loopback, for example through a proxy in the same pod. The
-	// host localhost and IP addresses are always valid.
+	// Hosts are additional host names for requests over loopback, for example through a proxy in the same pod. IP
+	// addresses and the host name "localhost" are always valid.
 	Hosts []string
 	// Timelines returns the timelines of the pods that exist at the time of the call. Timelines can block until ctx is
 	// done. Many goroutines call Timelines at the same time.

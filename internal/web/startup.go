@@ -24,7 +24,7 @@ type startUp struct {
 	gone  *history.Entry     // entry of a deleted pod; nil if the pod is present
 }
 
-// startUps returns the start-ups for which the function "accept" returns true, in the order of lists. If startUps
+// startUps returns the start-ups for which the function "accept" returns true, sorted by their positions. If startUps
 // cannot read the timelines, startUps writes an error response and returns false.
 func (a readAPI) startUps(w http.ResponseWriter, r *http.Request,
 	accept func(k filter.Key, uid string) bool) ([]startUp, bool) {

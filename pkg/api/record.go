@@ -89,8 +89,8 @@ type PhaseRecord struct {
 	ImageLoading bool `json:"image_loading,omitempty"`
 }
 
-// PressureRecord holds, for each resource, the share of the phase's duration during which tasks anywhere on the node
-// waited for the resource. Each share is from 0 to 1, rounded to a thousandth.
+// PressureRecord holds one share for each resource: the share of the phase's duration in which tasks on the node waited
+// for the resource. Each share is from 0 to 1, rounded to a thousandth.
 type PressureRecord struct {
 	CPU    float64 `json:"cpu"`
 	IO     float64 `json:"io"`

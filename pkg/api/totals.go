@@ -13,7 +13,7 @@ type TotalsRecord struct {
 	Started int `json:"started"`
 	// Unreported is the number of milestones that the container runtime can never report, in all ended start-ups.
 	Unreported int `json:"unreported_milestones"`
-	// Phases contains the phases of the start-ups that Started counts, sorted by name.
+	// Phases contains the phases, sorted by name, of the start-ups that became ready or succeeded.
 	Phases []PhaseTotals `json:"phases"`
 	// Merged lists the phases that the evidence could not separate from another phase, sorted by name.
 	Merged []timeline.Phase `json:"merged"`
@@ -44,8 +44,8 @@ type RegistryTotals struct {
 	Durations []DurationBucket `json:"durations"` // sorted by Bucket
 	Bytes     int64            `json:"bytes"`
 	Unpack    Seconds          `json:"unpack_seconds"`
-	// Sized contains the totals of the sized pulls. The factors use only these pulls, because the other totals cover
-	// different pulls: the bytes of some pulls are unknown.
+	// Sized contains the totals of the sized pulls. The factors use only the sized pulls. The other totals do not all
+	// cover the same pulls, because the bytes of some pulls are unknown.
 	Sized    SizedTotals `json:"sized"`
 	Failures int         `json:"failures"`
 	// InProgress is the number of pulls in progress. InProgress is 0 if the request sets an end of the window.

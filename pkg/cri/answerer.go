@@ -61,7 +61,7 @@ func (a *answerer) answer(ctx context.Context, request timeline.RuntimeRequest) 
 	if err := together(ctx, queries...); err != nil {
 		return timeline.RuntimeSeen{}, err
 	}
-	// If a container was created during the queries, the image can have arrived after its query.
+	// If a container was created during the queries, its image might have arrived after the query about the image.
 	if createdSince(listed.containers, seen.AskedAt) {
 		for i, ref := range request.Images {
 			if images[i] == nil || images[i].Present {
@@ -222,7 +222,8 @@ func (a *answerer) image(ctx context.Context, ref string) (*timeline.Image, erro
 	return image, nil
 }
 
-// imageStatus queries the status of an image with CRI. See the method "image" for the result nil.
+// imageStatus queries the status of an image with CRI. The comment of the method "image" explains when the result is
+// nil.
 func (a *answerer) imageStatus(ctx context.Context, ref string) (*timeline.Image, error) {
 	answer, err := a.client.imageStatus(ctx, ref)
 	switch status.Code(err) {

@@ -13,8 +13,9 @@ import (
 )
 
 // The method "look" assigns each blob that containerd is downloading to the manifests that name the blob. If the
-// argument "since" is not zero, the method also adds each image whose pull began after this time and is not over, even
-// if containerd is downloading no blob of the image. Callers must not call the method concurrently.
+// argument "since" is not zero, the method also adds each image with a pull that began after this time and is still in
+// progress. The method adds such an image even if containerd is downloading no blob of the image. Callers must not call
+// the method concurrently.
 func (s *session) look(ctx context.Context, since time.Time) ([]imagepull.Download, error) {
 	content := &s.answerer.stores.content
 	statuses, err := s.client.ingests(ctx)
@@ -76,7 +77,7 @@ func (s *session) match(
 }
 
 // unmatchedDownloads returns downloads for the blobs that belong to no known image. Each manifest is a separate
-// download, because its contents are not known yet. All blobs that are not manifests together form one download.
+// download, because its contents are not known yet. One download combines all blobs that are not manifests.
 func unmatchedDownloads(running map[digest.Digest]ingest, matched map[digest.Digest]bool) []imagepull.Download {
 	var found []imagepull.Download
 	var rest imagepull.Download

@@ -37,8 +37,7 @@ func (l *look) progressOf(
 	}
 	download := imagepull.Download{Digest: image.manifest.String(), Blobs: len(own), Complete: true}
 	known := true
-	// unpackedAt is the latest time when a layer was unpacked, among the layers whose blob is absent. The layer arrived
-	// earlier.
+	// unpackedAt is the latest time when a layer with an absent blob was unpacked. The layer arrived before unpackedAt.
 	var unpackedAt time.Time
 	for _, part := range image.parts() {
 		i, runs := own[part.digest]

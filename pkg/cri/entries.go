@@ -11,8 +11,8 @@ import (
 // that many layers.
 const maxEntries = 1024
 
-// entries is an array of at most maxEntries. The limit bounds the size of a parsed array, because two bytes of JSON
-// can become a hundred bytes in memory.
+// entries is an array of at most maxEntries elements. The limit bounds the size of a parsed array, because two bytes of
+// JSON can become a hundred bytes in memory.
 type entries[T any] []T
 
 // UnmarshalJSON implements json.Unmarshaler.

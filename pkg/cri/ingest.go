@@ -26,7 +26,7 @@ const (
 	// If containerd is killed, its ingests remain for a day.
 	abandonedAfter = 10 * time.Minute
 	maxIngests     = 1024 // maximum number of ingests; containerd downloads three layers of an image in parallel
-	maxDownloads   = 64   // maximum number of manifests of pulls in progress
+	maxDownloads   = 64   // maximum number of manifests that belong to pulls in progress
 	// The agent reads at most maxUnlabelled manifests that have no layer labels.
 	maxUnlabelled = 8
 )
@@ -85,8 +85,8 @@ func believable(size int64) int64 {
 type manifestsOf struct {
 	running    map[digest.Digest]ingest
 	since      time.Time        // zero if the caller needs only pulls that are downloading a blob
-	named      []listedManifest // manifests of which containerd is downloading at least one child blob
-	begun      []listedManifest // manifests without a child blob in download, but with a pull that began after "since"
+	named      []listedManifest // manifests with at least one child blob that containerd is downloading
+	begun      []listedManifest // other manifests with a pull that began after "since"
 	unlabelled []listedManifest // manifests without labels that name the layers; the latest manifest first
 }
 

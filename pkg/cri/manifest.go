@@ -11,7 +11,8 @@ import (
 	"github.com/opencontainers/image-spec/identity"
 )
 
-// maxSize is the largest plausible size in bytes. The sum of maxEntries sizes does not overflow an int64.
+// maxSize is the largest plausible size in bytes. If a manifest has maxEntries sizes, their sum still fits into an
+// int64.
 const maxSize = 1 << 50
 
 // document holds the fields of an index or a manifest that the agent reads. An index has only Manifests. A manifest

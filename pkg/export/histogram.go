@@ -24,7 +24,8 @@ func (of TraceOf) observe(h prometheus.Observer, t timeline.Timeline, length tim
 	h.Observe(length.Seconds())
 }
 
-// durationBuckets cover 25 ms to 10 min, from the start of a container to the pull of a large image.
+// durationBuckets cover durations from 25 ms, such as the start of a container, to 10 min, such as the pull of a large
+// image.
 var durationBuckets = []float64{
 	0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 30, 60, 120, 300, 600,
 }

@@ -16,9 +16,9 @@ type Download struct {
 	// Digest is the digest of the manifest for this machine, for example sha256:…. Digest is never the digest of an
 	// index. Digest is empty for the Download that combines all blobs without a known manifest.
 	Digest string
-	// DoneBytes is the number of bytes of the layers and the config that are on the node, including incomplete blobs.
-	// TotalBytes is the total size of the layers and the config, or 0 if unknown. A blob that two images share counts
-	// for both images.
+	// DoneBytes is the number of bytes on the node that belong to the layers and the config, including the bytes of
+	// incomplete blobs. TotalBytes is the total size of the layers and the config, or 0 if unknown. A blob that two
+	// images share counts for both images.
 	DoneBytes, TotalBytes int64
 	// StartedAt is the start of the oldest blob download in progress, on the node's clock. A resumed download keeps the
 	// start of its first attempt. If no blob is being downloaded, StartedAt is the time when the manifest arrived in

@@ -25,8 +25,8 @@ func addDeletion(converted *timeline.Pod, pod *corev1.Pod) {
 	converted.Disruption = disruption(pod.Status.Conditions)
 }
 
-// The function "disruption" returns the reason of the condition DisruptionTarget, for example of an eviction. Without
-// this condition, the function returns an empty text.
+// The function "disruption" returns the reason in the condition DisruptionTarget. For example, an eviction sets this
+// condition. Without this condition, the function returns an empty text.
 func disruption(conditions []corev1.PodCondition) string {
 	for _, c := range conditions {
 		if c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue {

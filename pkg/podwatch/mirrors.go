@@ -42,7 +42,7 @@ func readAt(mirror *corev1.Pod) time.Time {
 	return at.UTC()
 }
 
-// isMirror reports whether the runtime uses a different UID for a pod than the API server.
+// isMirror reports whether the runtime and the API server use different UIDs for a pod.
 func isMirror(pod timeline.Pod) bool { return pod.RuntimeUID != pod.UID }
 
 // ownUID returns a copy of a mirror as an ordinary pod, whose RuntimeUID equals the UID.

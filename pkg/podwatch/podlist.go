@@ -176,9 +176,9 @@ func decodePodsProtobuf(
 	return list, err
 }
 
-// eachField reads the fields of a message until its end. eachField passes each field of bytes to the function "read",
-// and then skips the bytes that the function did not read. eachField skips numbers, because Unknown and PodList contain
-// no numbers.
+// eachField reads the fields of a message until its end. eachField passes each length-delimited field to the function
+// "read", and then skips the bytes that the function did not read. eachField does not pass numbers to the function
+// "read", because Unknown and PodList have no fields with numbers.
 func eachField(message *bufio.Reader, read func(field uint64, size int64, value *bufio.Reader) error) error {
 	for {
 		tag, err := binary.ReadUvarint(message)

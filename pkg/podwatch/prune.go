@@ -82,9 +82,9 @@ func pruneEncoded(encoded []byte, write bool) ([]byte, error) {
 	return encoded[:len(protobufMagic)+len(pruned)], nil
 }
 
-// readFields lists the fields of a message that the agent reads. For a field of bytes, the value lists the fields of
-// the inner message that the agent keeps. The value nil keeps the whole inner message, and noFields keeps an empty
-// message. Numbers and booleans are always kept.
+// readFields lists the fields of a message that the agent reads. For a length-delimited field, the value lists the
+// fields of the inner message that the agent keeps. The value nil keeps the whole inner message, and noFields keeps an
+// empty message. Numbers and booleans are always kept.
 type readFields map[protowire.Number]readFields
 
 // maxElements limits the elements of each list in a pod, because a small element needs much more memory after
@@ -163,9 +163,9 @@ func (f readFields) prune(message []byte, write bool) ([]byte, error) {
 	})
 }
 
-// rewrite replaces each field of bytes in a message by the result of the function "edit". If the result is nil, rewrite
-// omits the field. rewrite works in place, so the result must not be longer than the field. If the argument "write" is
-// false, rewrite only checks the message and returns the message unchanged.
+// rewrite replaces each length-delimited field of a message with the result of the function "edit". If the result is
+// nil, rewrite omits the field. rewrite works in place, so the result must not be longer than the field. If the
+// argument "write" is false, rewrite only checks the message and returns the message unchanged.
 func rewrite(
 	message []byte, write bool, edit func(field protowire.Number, value []byte) ([]byte, error),
 ) ([]byte, error) {

@@ -26,8 +26,8 @@ type store struct {
 	// the UID of the mirror pod as the key.
 	mirrors map[string]string
 	// Until the first list, the field "known" holds the UIDs of pods that a previous agent observed. The store knows
-	// only the UIDs of these pods and not their last states, so the store passes on an observation of each of these
-	// pods that still exists.
+	// only the UIDs of these pods, not their last states. Therefore, if such a pod still exists, the store passes on an
+	// observation of the pod.
 	known []string
 	// The field "listed" is true after the first list. After the first list, a pod that appears is new.
 	listed bool
@@ -157,7 +157,8 @@ func (s *store) observe(pod *arrival, now time.Time, live bool) {
 		return
 	}
 	if pod.packing != nil {
-		s.pods.config.Report(true, pod.packing.Error()) // continue, because the pod's timeline is more important
+		// Continue without a kept object, because the pod's timeline is more important.
+		s.pods.config.Report(true, pod.packing.Error())
 	} else {
 		pod.keep()
 	}

@@ -198,9 +198,9 @@ func intersect(constraints []constraint) (bounds, []milestoneConflict) {
 			conflicts = append(conflicts, d)
 			continue
 		}
-		// The lean of a constraint is the likely end of its interval. If this end is also an end of the bound, the
-		// bound gets the same lean. If several constraints meet this condition, the bound gets the lean of the most
-		// trusted constraint.
+		// The lean of a constraint says near which end of its interval the true instant probably is. If this end is
+		// also an end of the bound, the bound gets the same lean. If several constraints meet this condition, the bound
+		// gets the lean of the most trusted constraint.
 		if b.lean == leanSlack && latest < b.latest || b.lean == leanLatest && b.latest-latest >= liveSlack ||
 			b.lean == leanEarliest && earliest > b.earliest {
 			b.lean = leanNone

@@ -78,8 +78,8 @@ var imageFailures = []string{
 	"SignatureValidationFailed",
 }
 
-// isImageFailure reports whether the error in an Event concerns a container's image. ErrImageNeverPull is no image
-// failure, because the kubelet found that it must not start the container.
+// isImageFailure reports whether the error in an Event concerns a container's image. ErrImageNeverPull does not count
+// as an image failure, because it counts as a refusal of the container: the pull policy forbids the pull.
 func isImageFailure(text string) bool {
 	return slices.ContainsFunc(imageFailures, func(failure string) bool {
 		rest, ok := strings.CutPrefix(text, failure)
@@ -87,7 +87,8 @@ func isImageFailure(text string) bool {
 	})
 }
 
-// keepRefusal records the error in an Event about a failure to create a container, or that the errors differ.
+// keepRefusal records the error from an Event about a failure to create a container. If a different error is already
+// recorded, keepRefusal records that the errors differ.
 func (e *Evidence) keepRefusal(c *containerEvidence, text string) {
 	switch hash := textHash(text); {
 	case c.refusal == 0:
@@ -97,8 +98,8 @@ func (e *Evidence) keepRefusal(c *containerEvidence, text string) {
 	}
 }
 
-// alsoNotConfig lists the possible phases of a container's wait if causes other than the container's configuration are
-// also possible.
+// alsoNotConfig lists the phases in which a container can wait if the cause is possibly not the container's
+// configuration.
 var alsoNotConfig = []Phase{
 	PhaseContainerConfig, PhaseAPIServer, PhaseVolumes, PhaseDevice, PhaseContainerCreate, PhaseKubeletSync,
 }
@@ -217,15 +218,15 @@ func (e *Evidence) lastSandbox() (attempt uint16) {
 	return attempt
 }
 
-// missedAttempts lists the possible phases of earlier attempts to create a container about which the agent missed the
-// Events.
+// missedAttempts lists the phases that earlier attempts to create a container can have had if the agent missed the
+// Events about these attempts.
 var missedAttempts = []Phase{
 	PhaseContainerConfig, PhasePullQueue, PhasePull, PhaseImageBackoff, PhaseContainerCreate,
 }
 
-// withMissedAttempts adds the phases of missed attempts to the first step of a container if the end of the step can
-// belong to a later attempt. Earlier Events can be missing if the agent first saw the pod in a list, or if no Event
-// watch covered the time since the kubelet's pickup.
+// withMissedAttempts handles the first step of a container. If the end of the step can belong to a later attempt,
+// withMissedAttempts adds the phases of the missed earlier attempts. Earlier Events can be missing if the agent first
+// saw the pod in a list, or if no Event watch covered the time since the kubelet's pickup.
 func (f *fold) withMissedAttempts(index int16, s step) step {
 	first, known := f.firstWork(index, s.key)
 	switch {
@@ -259,7 +260,7 @@ func follows(begun instant, event window) bool {
 	return begun <= event.latest && event.earliest-instant(podRetryLeast) < begun
 }
 
-// refusalConstraints dates the first refusal of a container by the Event about it, if only a list of the pods shows the
+// refusalConstraints takes the time of a container's first refusal from an Event, if only a list of the pods shows the
 // refusal.
 func (f *fold) refusalConstraints(index int16) (constraints []constraint) {
 	at, known := f.refusedAt(index)
@@ -273,11 +274,12 @@ func (f *fold) refusalConstraints(index int16) (constraints []constraint) {
 	return constraints
 }
 
-// createFailureConstraints dates the first failure to create a container by the time when the container's image was
-// present. The kubelet creates the container immediately after it pulls or finds the image (startContainer in
-// pkg/kubelet/kuberuntime). The kubelet reports the failure in the pod's status only when it processes the pod again.
-// By then, the reason for the failure can be gone. If the status arrives later than the kubelet's next retry, the
-// kubelet was stopped or lacked CPU. Then the time when the image was present does not show the time of the failure.
+// createFailureConstraints derives the time of the first failure to create a container from the time when the
+// container's image was present. The kubelet creates the container immediately after it pulls or finds the image
+// (startContainer in pkg/kubelet/kuberuntime). The kubelet reports the failure in the pod's status only when it
+// processes the pod again. By then, the reason for the failure can be gone. If the status arrives later than the
+// kubelet's next retry, the kubelet was stopped or lacked CPU. Then the time when the image was present does not show
+// the time of the failure.
 func (f *fold) createFailureConstraints(index int16) (constraints []constraint) {
 	constraints = f.refusalConstraints(index)
 	pulled := f.pulls[index].pulled

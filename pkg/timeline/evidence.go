@@ -75,7 +75,7 @@ type Evidence struct {
 	watchFirstSince  instant    // before this instant, the first Event watch can lack Events; zero if it lacks none
 	watchLastOpened  watchPoint // the opening of the latest Event watch, or zero
 	watchLost        watchPoint // the latest loss of an Event watch, or zero
-	watchLimited     watchPoint // the latest EventsLost whose field Limited is true; zero for never
+	watchLimited     watchPoint // the latest EventsLost whose field Limited is true; zero if there was none
 	watchSince       instant    // EventsWatched.Since of the latest Event watch; zero if no Events are missing
 	historyLimited   bool       // EventsWatched.Limited of the latest Event watch
 	overflow         bool       // the evidence dropped attempts or names, because the pod exceeded a limit

@@ -103,7 +103,8 @@ func (e *Evidence) applyWaiting(index int16, evidence *containerEvidence, o PodS
 	}
 }
 
-// invalidName is the kubelet's reason if it cannot parse the name of an image. The kubelet does not pull such an image.
+// invalidName is the waiting reason that the kubelet reports if the kubelet cannot parse the name of an image. The
+// kubelet does not pull such an image.
 const invalidName = "InvalidImageName"
 
 // imageMilestones maps the kubelet's reasons for failures before the first pull to milestones. The registry is not

@@ -88,7 +88,8 @@ func (e *Evidence) obstacleEventsWithRuntime() []obstacleEvent {
 }
 
 // networkDownUntil returns the last time at which the runtime reported that its network was not ready. networkDownUntil
-// ignores all times after the runtime's first report of a ready network, and returns zero if no time remains.
+// ignores all times after the runtime's first report of a ready network. If all times are ignored or there are none,
+// networkDownUntil returns zero.
 func (e *Evidence) networkDownUntil() (until instant) {
 	for _, down := range e.networkDowns {
 		if e.networkUp == 0 || down < e.networkUp {

@@ -17,8 +17,9 @@ func (p watchPoint) after(o watchPoint) bool {
 	return p.at > o.at
 }
 
-// applyWatched records the period that an Event watch covers. The latest watch decides which Events can be missing.
-// The field Since of the latest watch also covers earlier watches if no Events are missing between the watches.
+// applyWatched records the period that an Event watch covers. The latest watch decides which Events can be missing. If
+// no Events are missing between the watches, the period since the latest watch's Since includes the periods of the
+// earlier watches.
 func (e *Evidence) applyWatched(o EventsWatched) {
 	var since instant
 	if !o.Since.IsZero() {
@@ -47,9 +48,9 @@ func (e *Evidence) applyEventsLost(o EventsLost) {
 	}
 }
 
-// mayHaveMissedEvents reports whether the agent can have missed Events until an instant. The agent can have missed
-// Events if no watch was ever open, or if the agent lost a watch and did not reopen it. eventsMissedUntil handles
-// missed Events from before the latest watch. If the agent's clock was set back while the watch was open,
+// mayHaveMissedEvents reports whether the agent can have missed Events before the instant "by". The agent can have
+// missed Events if no watch was ever open, or if the agent lost a watch and did not reopen it. eventsMissedUntil
+// handles missed Events from before the latest watch. If the agent's clock was set back while the watch was open,
 // mayHaveMissedEvents ignores the time of the loss.
 func (e *Evidence) mayHaveMissedEvents(by instant) bool {
 	if e.watchFirstOpened.IsZero() {
@@ -81,8 +82,8 @@ func (e *Evidence) watchesLimited() bool {
 const eventLifetime = 50 * time.Minute
 
 // mayMissFirstEvents reports whether the agent can have missed the kubelet's first Events about the pod. If the first
-// Event watch covers the time since the kubelet's pickup, only an agent that starts late can miss the first Events,
-// because Events expire.
+// Event watch covers the time since the kubelet's pickup, the agent can have missed the first Events only if it started
+// so late that the API server had already deleted them.
 func (e *Evidence) mayMissFirstEvents() bool {
 	switch {
 	case e.watchFirstOpened.IsZero():

@@ -54,8 +54,8 @@ func (e *Evidence) Timeline(now time.Time, skew Skew) (Timeline, bool) {
 	return t, true
 }
 
-// fold computes the timeline. The result "until" is an instant. Before this instant, only the length of the current
-// phase changes, unless new evidence arrives.
+// fold computes the timeline. The result "until" is the instant from which the timeline must be folded again. Before
+// this instant, only the length of the current phase changes, unless new evidence arrives.
 func (e *Evidence) fold(now instant, skew Skew) (t Timeline, until instant) {
 	f := newFold(e, now, skew)
 	sequences := f.sequences()
@@ -290,7 +290,8 @@ func (f *fold) missingMilestones() (missing, unreported []string) {
 }
 
 // isBeyondEventLimit reports whether only an Event shows a milestone, and the kubelet's client can have dropped the
-// Event. This is usual for a pod that recovers from an outage of a registry. LostEvents lists such an Event.
+// Event. This loss of an Event is usual for a pod that recovers from an outage of a registry. LostEvents lists such an
+// Event.
 func (f *fold) isBeyondEventLimit(k milestoneKey) bool {
 	switch k.milestone {
 	case MilestonePullRequested, MilestonePullStarted, MilestonePullFinished, MilestonePullFailed:
@@ -299,8 +300,8 @@ func (f *fold) isBeyondEventLimit(k milestoneKey) bool {
 	return false
 }
 
-// missingEvents returns each limit of the agent that possibly hid Events about the pod. If the timeline needs no
-// further Events, missingEvents returns nil.
+// missingEvents returns the agent's own limits that possibly hid Events about the pod. If the timeline needs no further
+// Events, missingEvents returns nil.
 func (f *fold) missingEvents() (limits []string) {
 	if !f.e.requestsEvents(true) && !f.e.requestsSandboxEvents(f.asOf.time()) {
 		return nil

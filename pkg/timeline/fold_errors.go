@@ -65,7 +65,8 @@ const runtimeSlack = 500 * time.Millisecond
 
 // busySlack is the usual maximum for each of three delays on a busy node:
 //   - the time from the runtime's timestamp of a running sandbox or container to the runtime's answer
-//   - the time from the runtime's answer that a container was created to the kubelet's request to start the container
+//   - the time from the runtime's answer about a created container until the kubelet requests the start of this
+//     container
 //   - the time from the last byte of a layer to the runtime's timestamp of the layer's download
 const busySlack = 100 * time.Millisecond
 
@@ -92,8 +93,8 @@ func (f *fold) slowestStart() time.Duration {
 	return 0
 }
 
-// undatedWork returns the part of a phase that can be another party's work without a start timestamp. The main cases of
-// work whose start has no timestamp are:
+// undatedWork returns the part of a phase that can belong to another party, because the start of that party's work has
+// no timestamp. The main cases of work whose start has no timestamp are:
 //   - merged work of the kubelet and the runtime
 //   - the creation of a container after the kubelet's wait, or the kubelet's part of the creation
 //   - the runtime's work on a sandbox before and after the work of the network plugin. The runtime's work takes less
@@ -158,10 +159,10 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 	return 0
 }
 
-// missedObstacles returns the part of a phase before the sandbox that unknown obstacles can have caused. The agent can
-// have missed Events about obstacles if the Event watch began after the kubelet's pickup. The kubelet doubles its wait
-// after each failure. So the wait after a missed failure is at most the sum of two times: the time before the failure,
-// and the first wait.
+// missedObstacles examines a phase before the sandbox, and returns the part of this phase that unknown obstacles can
+// have caused. The agent can have missed Events about obstacles if the Event watch began after the kubelet's pickup.
+// The kubelet doubles its wait after each failure. So the wait after a missed failure is at most the sum of two times:
+// the time before the failure, and the first wait.
 func (f *fold) missedObstacles(s Span, begin milestoneKey) time.Duration {
 	until, from := f.e.eventsMissedUntil(), f.bounds.find(begin)
 	if until == 0 || from == nil || until <= from.earliest {
@@ -252,8 +253,8 @@ func (f *fold) beyondWaits(h *obstacleEvent) time.Duration {
 
 // beyondRefusals returns the time in which the kubelet could not create a container or check its image, minus the
 // kubelet's shortest waits between its attempts. The result includes the time between the attempts that Events report,
-// and the time after the last known attempt. If the phase is open or ended for another reason, the result includes only
-// the time in which the kubelet should have reported a further attempt.
+// and the time after the last known attempt. If the phase is still open, or if no milestone of this container ended the
+// phase, the result is only the time after the kubelet should have reported a further attempt.
 func (f *fold) beyondRefusals(s Span, begin, end milestoneKey) time.Duration {
 	from, created := f.bounds.find(begin), f.bounds.find(end)
 	if from == nil {
@@ -277,8 +278,9 @@ func (f *fold) otherRefusals(begin milestoneKey) time.Duration {
 }
 
 // refusalDue returns the latest time at which the kubelet should have reported a further attempt to create a container
-// or to check its image. After the limit of Events, the kubelet's client sends only one Event in five minutes, about
-// any part of the pod. refusalDue returns maxInstant if no Event watch shows the kubelet's attempts.
+// or to check its image. When a pod has reached the limit of Events, the kubelet's client sends only one Event every
+// five minutes, and this Event can be about any part of the pod. refusalDue returns maxInstant if no Event watch shows
+// the kubelet's attempts.
 func (f *fold) refusalDue(from *bound) instant {
 	if f.e.mayHaveMissedEvents(f.asOf) {
 		return maxInstant

@@ -15,8 +15,8 @@ type phaseCandidates struct {
 
 // openPhase returns the possible phases of the time after the last known milestone. The result contains the phases
 // after the last known step in the chain of the first unfinished container. If one container waits for its next run and
-// the kubelet works on a main container, openPhase returns the phases of the work, like the method "path". openPhase
-// treats a run as running if the run ended after the instant "until".
+// the kubelet works on a main container, openPhase returns the phases of the kubelet's work, as the method "path" does.
+// openPhase treats a run as running if the run ended after the instant "until".
 func (f *fold) openPhase(until instant) phaseCandidates {
 	if f.nothingStarted() {
 		next := *f.nextStep(f.pod)
@@ -59,8 +59,8 @@ func (f *fold) openPhase(until instant) phaseCandidates {
 }
 
 // withLaterWork returns the possible phases if the kubelet works on a later main container. The kubelet starts main
-// containers one after the other. So if the creation of a container has no evidence, but the kubelet has begun the work
-// on a later container, the kubelet has created the container or has refused it.
+// containers one after the other. So if the kubelet has begun the work on a later container, it has created or refused
+// the earlier container, even if no evidence shows this.
 func (f *fold) withLaterWork(i int, next phaseCandidates) phaseCandidates {
 	c := f.containers[i]
 	index := f.index(c.Name)

@@ -105,8 +105,8 @@ func (f *fold) along(steps []step) sequence {
 }
 
 // firstSuccess returns the number of an init container's steps up to its first success. After this success, the kubelet
-// continues with the next container. firstSuccess returns the number of all steps for other containers, and for an init
-// container that never succeeded.
+// continues with the next container. For other containers, and for an init container that never succeeded, firstSuccess
+// returns the number of all steps.
 func (f *fold) firstSuccess(c *Container, steps []step) int {
 	if c.Kind != KindInit {
 		return len(steps)
@@ -123,8 +123,8 @@ func (f *fold) firstSuccess(c *Container, steps []step) int {
 	return len(steps)
 }
 
-// failureConstraints limits the time of the pod's failure by the time of the write that reported the failure. The time
-// of the write matters only if the agent did not see the write live. The time is on the control plane's clock, so
+// failureConstraints sets an upper limit for the time of the pod's failure: the write that reported the failure. The
+// time of the write matters only if the agent did not see the write live. The time is on the control plane's clock, so
 // failureConstraints ignores a time before the end of a run.
 func (f *fold) failureConstraints() []constraint {
 	key := podMilestone(MilestoneFailed)
@@ -180,9 +180,10 @@ func tighten(sequences []sequence) []milestoneConflict {
 	return broken
 }
 
-// relaxControlPlane handles a control plane timestamp that is later than a following milestone on the node. This
-// contradiction shows that the clocks differ. relaxControlPlane replaces the timestamp's interval. The new interval
-// ends at the node's milestone, and its length is the difference between the two times.
+// relaxControlPlane handles a control plane timestamp that is later than a milestone on the node, although the
+// milestone must come after the timestamp. This contradiction shows that the clocks differ. relaxControlPlane replaces
+// the timestamp's interval. The new interval ends at the node's milestone, and its length is the difference between the
+// two times.
 func relaxControlPlane(sequences []sequence) (broken []milestoneConflict) {
 	for _, s := range sequences {
 		for i, b := range s {

@@ -20,7 +20,7 @@ func (f *fold) pullSteps(c *Container) []step {
 	return steps
 }
 
-// stepsOfPulls returns the steps if the first known attempt was the first attempt.
+// stepsOfPulls returns the same steps as pullSteps, but without the phases of attempts that the agent can have missed.
 func (f *fold) stepsOfPulls(c *Container) []step {
 	index, attempts, wait := f.index(c.Name), f.attemptsOf(c), f.waitForWork(c)
 	steps := make([]step, 0, 4*len(attempts)+4) // the capacity includes the steps of a run

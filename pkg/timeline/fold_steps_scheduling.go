@@ -105,7 +105,7 @@ func (f *fold) boundAfter(begun *bound, slack instant) bool {
 	return begun != nil && bound != nil && bound.earliest-begun.latest > slack
 }
 
-// refusedBeforeBound reports whether the scheduler's report that no node fits comes before the pod's binding.
+// refusedBeforeBound reports whether the scheduler's report "no node fits" is earlier than the pod's binding.
 // refusedBeforeBound also returns true if the report and the binding have the same timestamp.
 func (p *Pod) refusedBeforeBound() bool {
 	for _, c := range p.Conditions {

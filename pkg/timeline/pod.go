@@ -60,7 +60,8 @@ type Pod struct {
 	FieldsManaged bool `json:"fields_managed,omitzero"`
 	// FailedBy is the latest time at which the writer of status.phase changed the status of a failed pod
 	// (metadata.managedFields). So the phase became Failed at this time or earlier. FailedBy is on the control plane's
-	// clock and truncated to seconds. FailedBy is zero for other phases and without managed fields.
+	// clock and truncated to seconds. FailedBy is zero if the phase is not Failed, or if the object has no managed
+	// fields.
 	FailedBy time.Time `json:"failed_by,omitzero"`
 	// HostNetwork is true if the pod uses the node's network. For a pod on the node's network, the runtime calls no
 	// network plugin.

@@ -160,8 +160,8 @@ func (p Pull) Bytes() (sum int64) {
 	return sum
 }
 
-// Sized reports whether the duration of a pull can be compared with its bytes. A sized pull downloaded content, its
-// duration is known, and all bytes that it downloaded are known and belong to this pull alone.
+// Sized reports whether the duration of a pull can be compared with its bytes. A pull is sized if it downloaded
+// content, if its duration is known, and if all its downloaded bytes are known and belong to this pull alone.
 func (p Pull) Sized() bool {
 	return p.Outcome == imagepull.OutcomeDownloaded && p.Timed && p.ownBytes()
 }

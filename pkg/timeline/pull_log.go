@@ -212,8 +212,8 @@ func (l *PullLog) endRequest(uid, container string, latest time.Time) {
 	}
 }
 
-// Settle records a final timeline, and assigns to its pod the layers that its pulls downloaded. In the pulls of other
-// pods, the assigned layers count as shared.
+// Settle records a final timeline, and assigns the layers that the timeline's pulls downloaded to the timeline's pod.
+// In the pulls of other pods, the assigned layers count as shared.
 func (l *PullLog) Settle(t Timeline) {
 	for of, request := range l.requests {
 		if podOf(of) == t.UID {
@@ -261,7 +261,7 @@ func (l *PullLog) complete(p *Pull, uid string) {
 			continue
 		}
 		// If p's outcome is OutcomeDownloaded, any other pull o can change it. If p's outcome is OutcomeUnknown, o can
-		// change it only if the kubelet found the image absent before o.
+		// change the outcome only if the kubelet had found that the image was absent before o began.
 		open := p.Outcome == imagepull.OutcomeDownloaded || p.Outcome == imagepull.OutcomeUnknown && o.imageAbsent
 		if open && image == "" {
 			image = normalized(p.Image)

@@ -60,8 +60,8 @@ func (l *recentLayers) sharedBy(layers []Layer, uid string) []bool {
 	return shared
 }
 
-// The method "share" marks the layers of the pull p that arrived before the pull o of the same image ended. The bytes
-// of the marked layers count for the pull o.
+// The method "share" marks each layer of the pull p that arrived before the end of o, which is another pull of the same
+// image. The bytes of the marked layers count for the pull o.
 func (p *Pull) share(o *loggedPull) {
 	for i, layer := range p.Layers {
 		if layer.DownloadedAt.After(o.until) {

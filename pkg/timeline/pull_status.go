@@ -70,7 +70,7 @@ func (e *Evidence) pullFailures(index int16, reported []failureEvent) []failureE
 	return all
 }
 
-// follows reports whether an attempt certainly failed after a request for the image.
+// The method "follows" reports whether an attempt certainly failed after a request for the image.
 func (f failureEvent) follows(request constraint) bool {
 	if f.origin == originArrival {
 		return request.latest+instant(nextSyncLeast) < f.latest
@@ -91,8 +91,8 @@ func (f *fold) mayHaveFailedUnnoticed(container string, next Milestone) bool {
 	})
 }
 
-// mayPullUnnoticed reports whether the kubelet can have begun its first pull without an Event that the agent received.
-// For example, an agent that has just started first lists the pods, and later receives the Events.
+// mayPullUnnoticed reports whether the kubelet can have begun its first pull although the agent received no Event about
+// the pull. For example, an agent that has just started first lists the pods, and later receives the Events.
 func (f *fold) mayPullUnnoticed(container string, next milestoneKey) bool {
 	return next.milestone == MilestonePullRequested && next.attempt == 0 && f.e.mayHaveMissedEvents(f.asOf) &&
 		slices.ContainsFunc(f.containers, func(c *Container) bool {

@@ -64,9 +64,9 @@ func (e *Evidence) Requests(now time.Time) Requests {
 	return w
 }
 
-// requestedImages returns the image references whose presence decides whether the kubelet pulls. The agent requests
-// each reference once, and again after a pull. The second result lists the references whose layers the agent also
-// requests.
+// requestedImages returns the image references whose presence decides whether the kubelet pulls. The agent asks the
+// runtime about each reference once, and again after a pull. The second result lists the references whose layers the
+// agent also requests.
 func (e *Evidence) requestedImages(now time.Time) (refs, layers []string) {
 	for _, c := range e.pod.Containers {
 		image := e.image(c.Image)

@@ -31,8 +31,8 @@ type Sandbox struct {
 	// and RunningAt is closest to created_at.
 	CreatedAt time.Time `json:"created_at,omitzero"`
 	// Unstamped is true if this runtime can never report BegunAt, NetworkReadyAt and RunningAt of the sandbox.
-	// Unstamped is true only if the runtime's name, version or answer proves it (CRI-O, containerd 1.x, the shim of a
-	// virtual machine).
+	// Unstamped is true only if the runtime's name, version or answer proves that the runtime cannot report these times
+	// (CRI-O, containerd 1.x, the shim of a virtual machine).
 	Unstamped bool `json:"unstamped,omitzero"`
 }
 

@@ -38,8 +38,8 @@ type TerminationEvidence struct {
 	stops         []stopEvidence
 	overflow      bool
 
-	sandboxReady instant // the latest request to the runtime whose answer contained a ready sandbox; zero for never
-	sandboxDown  instant // the first answer without a ready sandbox after sandboxReady; zero for never
+	sandboxReady instant // the latest runtime request whose answer contained a ready sandbox; zero for never
+	sandboxDown  instant // the first answer after sandboxReady that contained no ready sandbox; zero for never
 
 	gone     instant // when the agent learned that the object was gone; zero while the object exists
 	goneLive bool
@@ -49,7 +49,7 @@ type TerminationEvidence struct {
 type stopEvidence struct {
 	name        string
 	attempt     int
-	seenRunning instant // the latest request to the runtime whose answer showed the container running; zero for never
+	seenRunning instant // the latest runtime request whose answer showed that the container was running; or zero
 	killingAt   instant // the earliest time of the kubelet's Killing Events; zero without such an Event
 	killingLast instant // the latest time of the kubelet's Killing Events; zero without such an Event
 
@@ -236,11 +236,11 @@ func (e *TerminationEvidence) applyRuntime(o RuntimeSeen) (changed bool) {
 	return changed
 }
 
-// applyEvent reads the time when the kubelet began to stop a container from a Killing Event. The kubelet creates the
+// applyEvent reads a Killing Event, which shows when the kubelet began to stop a container. The kubelet creates the
 // Killing Event immediately before it runs the pre-stop hook and asks the runtime to stop the container (kubelet:
 // kuberuntime/kuberuntime_container.go, killContainer). An Event from before the deletion request belongs to an earlier
-// stop. If the kubelet repeats a stop, it counts the repetition in the same Event, or creates another Event after a
-// restart.
+// stop. If the kubelet repeats a stop, it increases the count of the same Event. A restarted kubelet can create another
+// Event instead.
 func (e *TerminationEvidence) applyEvent(o EventSeen) bool {
 	if o.Reason != "Killing" || o.NamedAt.IsZero() || o.NamedAt.Before(e.requestSecond.time()) ||
 		!e.pod.has(o.Container) {

@@ -95,8 +95,9 @@ func (f *terminationFold) goneBy() instant {
 //   - The kubelet writes a status after it begins to stop the containers. Since Kubernetes 1.34, this status
 //     contains the object's new
 //     generation. Because the status is late, the estimate is usually the time of the deletion request.
-//   - If a container was killed at the end of its grace period, the start is not later than the time of the kill minus
-//     the grace period. If this time is much later than the request, the kubelet may have begun late, or the kill may
+//   - If a container was killed at the end of its grace period, the kubelet began the stop at the time of the
+//     kill minus the grace period, or earlier. If this time is much later than the request, the kubelet may
+//     have begun late, or the kill may
 //     have come late, so the start is unknown.
 func (f *terminationFold) stopBegun() (bound, bool) {
 	b := bound{earliest: f.requested.earliest, latest: f.gone.latest}
@@ -128,7 +129,7 @@ func (f *terminationFold) stopBegun() (bound, bool) {
 		}
 	}
 	stated, statedKnown := b.latest, known
-	var onTime bool // a kill fits a start immediately after the request
+	var onTime bool // the time of a kill is consistent with a stop that began immediately after the request
 	for _, s := range f.TerminationEvidence.stops {
 		end, code, reason, o := s.end()
 		killed := code == codeKilled && reason != reasonOutOfMemory && end.latest != maxInstant

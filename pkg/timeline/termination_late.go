@@ -2,15 +2,15 @@ package timeline
 
 import "time"
 
-// restartTakes is a lower limit for the time from the kubelet's first request to stop a container to the request that a
-// restarted kubelet sends. After its start, the kubelet waits for at least 1 s before it lists its pods (kubelet:
-// config/apiserver.go, WaitForAPIServerSyncPeriod). A killed process usually ends within 0.1 s. So a delay of up to
-// 1 s after the end of the grace period belongs to the kill.
+// restartTakes is the shortest time between two requests to stop a container: the kubelet's first request, and the
+// request that the kubelet sends after a restart. After its start, the kubelet waits for at least 1 s before it lists
+// its pods (kubelet: config/apiserver.go, WaitForAPIServerSyncPeriod). A killed process usually ends within 0.1 s. So a
+// delay of up to 1 s after the end of the grace period belongs to the kill.
 const restartTakes = instant(time.Second)
 
 // stopsBy returns the time by which the kubelet kills a container, if the kubelet requests the stop once, at the time
-// "begun". If a client shortens the grace period, the latest end counts. A container with a pre-stop hook and a sidecar
-// get leastGrace after their grace period.
+// "begun". If a client shortens the grace period, the latest end counts. A container with a pre-stop hook gets
+// leastGrace after its grace period, and so does a sidecar.
 func (f *terminationFold) stopsBy(name string, begun instant) instant {
 	by := begun + instant(max(f.longest, leastGrace))
 	if f.shortened {

@@ -97,9 +97,9 @@ func (t Termination) badStop() (w struct{ container, text string }) {
 	return w
 }
 
-// killUnexplained reports whether the container was killed later than the kubelet's first request to stop it explains,
-// and no part of this time is known to be the container's grace period. In this case, it is possible that the
-// container got no stop signal before its kill.
+// killUnexplained reports whether the container was killed so late that the kubelet's first stop request does not
+// explain the kill, and no part of the time before the kill is known to be the container's grace period. In this case,
+// it is possible that the container got no stop signal before its kill.
 func (t Termination) killUnexplained(s *Stop) bool {
 	unexplained, found := false, false
 	for _, p := range t.Phases {
@@ -114,7 +114,7 @@ func (t Termination) killUnexplained(s *Stop) bool {
 	return unexplained || !found && !s.Timed
 }
 
-// ran returns the time that a killed container ran after the kubelet began to stop it, as text.
+// The method "ran" returns, as text, how long a killed container ran after the kubelet began to stop it.
 func (t Termination) ran(s *Stop) string {
 	switch {
 	case t.Grace == 0 && t.Listed: // the requested grace period is unknown
@@ -125,7 +125,7 @@ func (t Termination) ran(s *Stop) string {
 	return "at least its grace period of " + seconds(max(t.Grace, leastGrace))
 }
 
-// ignored returns the time for which a killed container ignored its stop signal, as text. A sidecar gets the signal
+// The method "ignored" returns, as text, how long a killed container ignored its stop signal. A sidecar gets the signal
 // when the containers that it serves have stopped, or leastGrace before its kill.
 func (t Termination) ignored(s *Stop) string {
 	if s.Kind != KindSidecar {

@@ -112,8 +112,8 @@ func (t Timeline) outcome() string {
 	}
 }
 
-// describe describes the spans of one part. If no single party is responsible, the text names every phase that can have
-// taken the time.
+// The method "describe" returns a text about the spans of one part. If no single party is responsible, the text names
+// every phase that can have taken the time.
 func (t Timeline) describe(spans []Span) string {
 	first := spans[0]
 	if first.Phase != PhaseUnattributed {
@@ -205,8 +205,8 @@ func (p *Pressure) add(s Span) {
 	}
 }
 
-// describe returns a text about the highest pressure, or an empty text if no pressure was high. The receiver p must
-// hold the pressure multiplied by the argument "length".
+// The method "describe" returns a text about the highest pressure, or an empty text if no pressure was high. The
+// receiver p must hold the pressure multiplied by the argument "length".
 func (p *Pressure) describe(length time.Duration) string {
 	l := float64(length)
 	resource, share := (&Pressure{p.CPU / l, p.IO / l, p.Memory / l}).High()

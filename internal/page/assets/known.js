@@ -2,7 +2,7 @@
 
 import { startUpOf } from './startup.js';
 
-// The page keeps as many deleted pods as the agent, so that the page's memory is bounded.
+// The page keeps as many deleted pods as the agent keeps, so that the page's memory is bounded.
 const MOST_GONE = 1000;
 
 export class Known {
@@ -12,8 +12,8 @@ export class Known {
   #listeners = new Set();
   #fresh = null; // UIDs that arrived after the request for a list
 
-  // A change has the kind 'startup', 'pulls' or 'list'. A change of kind 'startup' has the UID and, unless the pod is gone, the record.
-  // After the last page of a list, the change has whole: true.
+  // A change has the kind 'startup', 'pulls' or 'list'. A change of kind 'startup' has the UID and, unless the pod is
+  // gone, the record. After the last page of a list, the change contains `whole: true`.
   listen(listener) { this.#listeners.add(listener); }
 
   // expectList starts to record the UIDs that the stream reports, because the next list can be older than the stream.

@@ -17,7 +17,7 @@ export class Termination {
       table(['Container', 'Ended', 'Exit code', 'Grace used', 'Accuracy'], this.#containers));
   }
 
-  // draw shows nothing if no client deleted the pod, or if the agent does not follow terminations.
+  // The method `draw` shows nothing if no client deleted the pod, or if the agent does not follow terminations.
   draw(termination) {
     this.root.hidden = !termination;
     if (!termination) return;

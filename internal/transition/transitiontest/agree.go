@@ -79,8 +79,8 @@ func (a *agreement) checkPod() {
 	a.phase(timeline.PhaseScheduling, "", p.CreationToScheduled)
 }
 
-// checkContainers checks the containers and their order: first, in spec order, the containers that run before the main
-// containers, and then the main containers.
+// checkContainers checks the containers and their order: the containers that run before the main containers come first,
+// in spec order, and the main containers follow.
 func (a *agreement) checkContainers() {
 	var known []timeline.ContainerReached
 	for _, c := range a.want.Containers {

@@ -76,7 +76,7 @@ type Phase struct {
 	Pressure   *Pressure   `json:"pressure"` // absent if the agent did not measure the pressure
 }
 
-// Pressure contains the share of a phase in which tasks of the node waited, for each resource.
+// Pressure contains, for each resource, the share of a phase during which tasks on the node waited for the resource.
 type Pressure struct {
 	CPU    float64 `json:"cpu"`
 	IO     float64 `json:"io"`
@@ -114,7 +114,7 @@ func (t Timeline) In(phase, container string) (sum time.Duration, ok bool, err e
 	return t.sum(phase, container, func(p Phase) json.Number { return p.Seconds })
 }
 
-// Stated returns the sum of the stated errors of the phases with the given name and container.
+// Stated adds up the stated errors of all phases with the given name and container.
 func (t Timeline) Stated(phase, container string) (time.Duration, error) {
 	sum, _, err := t.sum(phase, container, func(p Phase) json.Number { return p.Error })
 	return sum, err

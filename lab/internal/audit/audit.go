@@ -62,7 +62,7 @@ func Of(path, pod string) (Use, error) {
 	return Use{slices.Sorted(maps.Keys(rights)), slices.Sorted(maps.Keys(refused))}, nil
 }
 
-// Requests returns the numbers of an account's requests, including failed requests. The keys have the form "VERB
+// Requests counts the requests of an account by kind, including failed requests. The keys have the form "VERB
 // RESOURCE", or "VERB PATH" if the path is not a resource.
 func Requests(path, user string) (map[string]int, error) {
 	seen, counts := map[string]bool{}, map[string]int{}

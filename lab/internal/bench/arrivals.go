@@ -26,7 +26,8 @@ type Arrivals struct {
 	pods map[string]Arrival
 }
 
-// Watch watches the bench's pods until the caller calls stop. If the watch has failed, stop returns the error.
+// Watch watches the bench's pods until the caller calls the function "stop". If the watch has failed, the function
+// "stop" returns the error.
 func (b *Bench) Watch(ctx context.Context) (arrivals *Arrivals, stop func() error) {
 	ctx, cancel := context.WithCancel(ctx)
 	arrivals = &Arrivals{pods: make(map[string]Arrival)}

@@ -55,8 +55,8 @@ func Open(n node.Node, namespace string) (*Bench, error) {
 }
 
 // Set creates a bench and a namespace for the bench's pods, and ends all injected faults. If Set fails, the returned
-// bench is incomplete or nil. The caller must clear every bench that is not nil, with Clear or later with ClearAll.
-// ClearAll finds the namespace by its purpose.
+// bench is incomplete or nil. If the returned bench is not nil, the caller must clear the bench with Clear, or later
+// with ClearAll. ClearAll finds the namespace by its purpose.
 func Set(ctx context.Context, n node.Node, namespace, purpose string) (*Bench, error) {
 	b, err := Open(n, namespace)
 	if err != nil {

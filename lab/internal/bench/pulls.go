@@ -54,8 +54,8 @@ func (b *Bench) WitnessPulls() (*PullWitness, error) {
 // Events returns the Events that the kubelet has created about the bench's pods.
 func (w *PullWitness) Events() ([]KubeletEvent, error) { return w.kubelet.All() }
 
-// Attempts returns the completed attempts of all pods to pull an image, in the order of their ends. The runtime's log
-// does not contain the pod of a pull. The kubelet's Event about the end of the pull contains the pod.
+// Attempts returns, for all pods, the completed attempts to pull an image, in the order in which the attempts ended.
+// The runtime's log does not contain the pod of a pull. The kubelet's Event about the end of the pull contains the pod.
 func (w *PullWitness) Attempts(ctx context.Context, reference string) ([]Attempt, error) {
 	events, err := w.kubelet.All()
 	if err != nil {
@@ -172,8 +172,8 @@ func (a *Attempt) read(accesses []registry.Access) {
 }
 
 // Pull returns the period of the pull. If the registry received no request, the period is from the runtime's log. The
-// runtime's log also applies if its period is longer than the registry's period by more than the argument "besides". In
-// all other cases, the period is from the registry's log.
+// period is also from the runtime's log if the period in this log exceeds the registry's period by more than the
+// argument "besides". In all other cases, the period is from the registry's log.
 func (a Attempt) Pull(besides time.Duration) (pull Span, byRegistry bool) {
 	if a.Asked.StartAt.IsZero() || a.Call.Length()-a.Asked.Length() > besides {
 		return a.Call.Span, false

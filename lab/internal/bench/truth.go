@@ -86,8 +86,8 @@ func (b *Bench) StopBegunAt(ctx context.Context, pod string) (time.Time, error) 
 	return b.eventNamedAt(ctx, pod, "Killing")
 }
 
-// eventNamedAt returns the time of the kubelet's first Event with the given reason about a pod. The name of an Event
-// contains the time of the Event on the kubelet's clock.
+// eventNamedAt returns the time of the kubelet's first Event that concerns the pod and has the given reason. The name
+// of an Event contains the time of the Event on the kubelet's clock.
 func (b *Bench) eventNamedAt(ctx context.Context, pod, reason string) (first time.Time, err error) {
 	events, err := b.Kube.Events(ctx, b.Namespace)
 	if err != nil {

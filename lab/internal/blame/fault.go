@@ -3,8 +3,8 @@ package blame
 import "slices"
 
 // blameRuntime makes the runtime the cause of each period in which containerd was stopped and the start-up needed
-// containerd. If the cause of a stretch is the registry or the back-off, this cause stays right while containerd is
-// stopped, and the runtime is a second right cause.
+// containerd. If the cause of a stretch is the registry or the back-off, this cause still counts as right while
+// containerd is stopped, and the runtime also counts as right.
 func (a Account) blameRuntime(laid []Stretch) []Stretch {
 	all := slices.Clone(laid)
 	for _, away := range a.Stopped {

@@ -9,7 +9,7 @@ import (
 // and Wrong.
 type Score struct {
 	Right time.Duration
-	// Time without a reported cause, and time with a wrong cause that lies within the phase's stated error.
+	// Time without a reported cause, and time within a phase's stated error for which the reported cause is wrong.
 	Unattributed time.Duration
 	Wrong        time.Duration
 	Unjudged     time.Duration // time for which the logs do not show the cause, for example near an inexact end

@@ -19,7 +19,7 @@ import (
 // build's work.
 const compilerFlags = "-gcflags=all=-dwarf=false"
 
-// compile runs go build for one group of programs, and reports the progress.
+// compile runs the command `go build` for one group of programs, and reports the progress.
 func (b Builder) compile(ctx context.Context, dir string, g group) error {
 	flags, err := g.linkerFlags(b.Source)
 	if err != nil {
@@ -35,8 +35,8 @@ func (b Builder) compile(ctx context.Context, dir string, g group) error {
 	// A workspace or the build flags of the user would change the programs, and the cache key does not contain these
 	// settings.
 	cmd.Env = append(os.Environ(), "CGO_ENABLED="+g.cgo, "GOWORK=off", "GOFLAGS=")
-	// The kernel kills go build when the parent thread ends. LockOSThread keeps the parent thread alive during the
-	// build. If the lab's process ends for any reason, the build therefore also ends.
+	// The kernel kills the process of `go build` when the parent thread ends. LockOSThread keeps the parent thread
+	// alive during the build. If the lab's process ends for any reason, the build therefore also ends.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -86,8 +86,8 @@ type watcher struct {
 	tail       []string
 }
 
-// The method "read" reads the output until go build closes this output. With the flag -v, go build prints one line for
-// each compiled package.
+// The method "read" reads the output until the command `go build` closes the output. With the flag -v, go build prints
+// one line for each compiled package.
 func (w *watcher) read(output io.Reader) {
 	lines := bufio.NewScanner(output)
 	lines.Buffer(nil, 1<<20)

@@ -66,8 +66,8 @@ func kubernetesStamps() []string {
 	return stamps
 }
 
-// output returns the file name that go build gives to the program. The file name is the last element of the package
-// path that is not a major version.
+// output returns the file name that the command `go build` gives to the program. The file name is the last element of
+// the package path that is not a major version.
 func (p program) output() string {
 	elements := strings.Split(p.pkg, "/")
 	last := elements[len(elements)-1]

@@ -124,7 +124,7 @@ func (b Before) Restore(state, network string) error {
 	return errors.Join(failures...)
 }
 
-// removeLinks removes the symbolic links in one directory that point into another directory.
+// removeLinks removes the symbolic links that are in the directory "dir" and point into the directory "target".
 func removeLinks(dir, target string) {
 	entries, _ := os.ReadDir(dir)
 	for _, entry := range entries {

@@ -16,7 +16,7 @@ import (
 // the module.
 type definition struct{ module, version, file string }
 
-// definitions returns the locations for all kinds in the manifests that are not part of Kubernetes.
+// definitions returns the locations for all kinds that the manifests use and that are not part of Kubernetes.
 func definitions() []definition {
 	const (
 		operator        = "github.com/prometheus-operator/prometheus-operator"
@@ -33,8 +33,8 @@ func definitions() []definition {
 	}
 }
 
-// Definitions returns the CustomResourceDefinitions for all kinds in the manifests that are not part of Kubernetes.
-// Definitions downloads the modules that are missing from Go's module cache.
+// Definitions returns the CustomResourceDefinitions for all kinds that the manifests use and that are not part of
+// Kubernetes. Definitions downloads the modules that are missing from Go's module cache.
 func Definitions(ctx context.Context) ([][]byte, error) {
 	all := definitions()
 	arguments := []string{"mod", "download", "-json"}

@@ -22,8 +22,8 @@ type Command struct {
 // redirections. If the shell computes an argument, the element is the shell source of the argument.
 type Call []string
 
-// Commands returns the commands in the shell blocks of a document. The first argument is the document's name, which
-// errors and results contain.
+// Commands returns the commands in the shell blocks of a document. The first argument is the name of the document.
+// Errors and results contain this name.
 func Commands(file, text string) ([]Command, error) {
 	blocks, err := Blocks(text)
 	if err != nil {

@@ -240,15 +240,16 @@ func labelNode(ctx context.Context, client *kube.Client, value any) error {
 	return nil
 }
 
-// RestartDeployed restarts the DaemonSet's pod as kubectl rollout restart does, and waits until the new pod is ready.
+// RestartDeployed restarts the DaemonSet's pod, like the command `kubectl rollout restart`, and waits until the new pod
+// is ready.
 func (n Node) RestartDeployed(ctx context.Context) error {
 	client, err := n.Kube()
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	// kubectl rollout restart writes a time in whole seconds. With whole seconds, two restarts within one second would
-	// count as one restart.
+	// The command `kubectl rollout restart` writes a time in whole seconds. With whole seconds, two restarts within one
+	// second would count as one restart.
 	now := time.Now().Format(time.RFC3339Nano)
 	change := map[string]any{"spec": map[string]any{"template": map[string]any{"metadata": map[string]any{
 		"annotations": map[string]any{"kubectl.kubernetes.io/restartedAt": now}}}}}

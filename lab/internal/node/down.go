@@ -44,20 +44,22 @@ func (n Node) traces() bool {
 // The method "clean" stops all processes, and then removes all remaining files, mounts and cgroups. If possible, the
 // method stops the processes gracefully.
 func (n Node) clean(ctx context.Context) error {
-	// If clean is interrupted after this step, the next command finds an interrupted lab and removes its state.
+	// If the method "clean" is interrupted after this step, the next command finds an interrupted lab and removes its
+	// state.
 	if err := os.Remove(n.readyFile()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove lab state: %w", err)
 	}
-	// The kubelet must stop first, because a running kubelet would restart the containers that clean stops later.
+	// The kubelet must stop first, because a running kubelet would restart the containers that the method "clean" stops
+	// later.
 	gently := n.stop(5*time.Second, agentProcess, kubeletName, schedulerName, controllerName)
 	containers := footprint.Containers(n.ContainerdState(), n.RuncRoot())
 	n.removePods(ctx)
-	// The remaining components do not have to stop gracefully, because clean deletes their data.
+	// The remaining components do not have to stop gracefully, because the method "clean" deletes their data.
 	quickly := errors.Join(n.stop(2*time.Second, containerdName, registryName, receiverName, prometheusName,
 		nativeName), n.stop(0, apiServerName, etcdName))
 	n.Report.Say("all processes stopped, removing mounts, cgroups and files")
-	// clean removes the containers before the shims, because a running shim reaps killed processes immediately. Without
-	// the shim, the init process would reap these processes later.
+	// The method "clean" removes the containers before the shims, because a running shim reaps killed processes
+	// immediately. Without the shim, the init process would reap these processes later.
 	if err := errors.Join(gently, quickly, footprint.RemoveContainers(containers), n.endMarkedProcesses()); err != nil {
 		return err
 	}

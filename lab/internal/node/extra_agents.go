@@ -83,7 +83,7 @@ func (n Node) startExtraAgents(ctx context.Context, agents []ExtraAgent) error {
 	if len(agents) > maxExtraAgents {
 		return fmt.Errorf("start %d extra agents: the number must be at most %d", len(agents), maxExtraAgents)
 	}
-	if err := n.StopExtraAgents(); err != nil { // a scenario that was killed did not stop its extra agents
+	if err := n.StopExtraAgents(); err != nil { // a killed scenario leaves its extra agents running
 		return err
 	}
 	for extra, agent := range agents {

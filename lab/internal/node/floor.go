@@ -18,7 +18,7 @@ const floorName = "floor"
 // StartFloor starts a program that only follows the pods of a node, and waits until the program has listed the pods.
 func (n Node) StartFloor(ctx context.Context, nodeName string) error {
 	self, ready := n.In("bin", "lab"), n.In("floor-ready")
-	if err := n.StopFloor(); err != nil { // a scenario that was killed did not stop the program
+	if err := n.StopFloor(); err != nil { // a killed scenario leaves the program running
 		return err
 	}
 	if err := os.Remove(ready); err != nil && !errors.Is(err, fs.ErrNotExist) {

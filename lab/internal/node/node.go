@@ -55,7 +55,7 @@ func (n Node) Registry() registry.Client {
 // Runtime returns a client of containerd's CRI.
 func (n Node) Runtime() (*cri.Client, error) { return cri.Dial(n.ContainerdSocket()) }
 
-// get returns nil if a GET request to a URL returns status 200.
+// The function "get" returns nil if a GET request to a URL returns status 200.
 func get(ctx context.Context, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()

@@ -33,7 +33,7 @@ scrape_configs:
 // histograms, Debian's version 2.42 stores only one kind of bucket: the classic buckets or, with a feature flag, the
 // native buckets. The lab therefore runs one server for each kind.
 func (n Node) StartPrometheus(ctx context.Context) error {
-	if err := n.StopPrometheus(); err != nil { // a scenario that was killed did not stop its servers
+	if err := n.StopPrometheus(); err != nil { // a killed scenario leaves its servers running
 		return err
 	}
 	programs, err := prereq.Prometheus(ctx, n.Report, n.Cache)

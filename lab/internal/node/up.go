@@ -76,13 +76,13 @@ func (n Node) reset(ctx context.Context) error {
 	return nil
 }
 
-// start starts all components that do not run yet, in the order of their dependencies. Components that do not depend on
-// each other start concurrently.
+// The method "start" starts all components that do not run yet, in the order of their dependencies. Components that do
+// not depend on each other start concurrently.
 func (n Node) start(ctx context.Context, agent Agent) error {
 	if err := n.Create(); err != nil { // a repair also creates missing directories
 		return err
 	}
-	if err := n.Thaw(); err != nil { // a scenario that was killed did not continue its frozen components
+	if err := n.Thaw(); err != nil { // a killed scenario leaves components frozen
 		return err
 	}
 	base, err := n.BaseImage()

@@ -35,7 +35,8 @@ type Event struct {
 	Attributes map[string]string
 }
 
-// Report contains the spans of one pod's start-up in one request, in the order of the request.
+// Report contains the spans of one pod's start-up that arrived in one request. The spans have the same order as in the
+// request.
 type Report struct {
 	Namespace, Pod, UID string
 	Spans               []Span
@@ -57,7 +58,7 @@ func ReadTraces(path string) ([]Report, error) {
 	return reports, err
 }
 
-// byPod returns one report for each pod in the spans of a request.
+// byPod groups the spans of a request by pod, and returns one report for each pod.
 func byPod(spans []Span) (reports []Report) {
 	of := make(map[string]int)
 	for _, span := range spans {

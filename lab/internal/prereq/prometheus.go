@@ -50,7 +50,8 @@ func onPath() (string, error) {
 	return filepath.Dir(server), nil
 }
 
-// unpack downloads a package to dir, and unpacks its files to dir/root. unpack does not run the package's scripts.
+// The function "unpack" downloads a package to dir, and unpacks its files to dir/root. unpack does not run the
+// package's scripts.
 func unpack(ctx context.Context, pkg, dir string) error {
 	if _, err := apt(ctx, dir, "download", pkg); err != nil { // the machine's package lists can be missing or old
 		if out, err := apt(ctx, dir, "update"); err != nil {

@@ -1,9 +1,9 @@
 // Package process starts, records and stops the lab's background processes.
 //
 // The lab identifies a process by its PID and its start time in clock ticks. Therefore, a new process with a reused PID
-// never receives a signal. Every process also has an environment variable that identifies its lab. With the environment
-// variable, the lab finds two kinds of processes without a record: processes that an interrupted lab started, and
-// containerd's shims.
+// never receives a signal. Every process also has an environment variable that identifies its lab. The lab has no
+// record of two kinds of processes: processes that an interrupted lab started, and containerd's shims. The environment
+// variable lets the lab find these processes.
 package process
 
 import (

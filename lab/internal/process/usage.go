@@ -16,7 +16,7 @@ import (
 type Usage struct {
 	CPU    time.Duration // user time plus system time of all threads
 	Memory int64         // resident memory in bytes
-	Own    int64         // resident memory in bytes, without pages of files such as the program
+	Own    int64         // resident memory in bytes, without file-backed pages, such as the pages of the program file
 	Peak   int64         // maximum of the resident memory, in bytes
 	Sleeps int64         // number of times that a thread slept; each sleep ends with a wake-up, which costs CPU time
 }
@@ -68,8 +68,8 @@ func (id Identity) peak() (int64, error) {
 	return kibibytes << 10, err
 }
 
-// sleeps returns the number of voluntary context switches of all threads that exist now. Go's runtime rarely ends
-// threads, so the number includes almost all voluntary context switches.
+// The method "sleeps" returns the number of voluntary context switches of all threads that exist now. Go's runtime
+// rarely ends threads, so the number includes almost all voluntary context switches.
 func (id Identity) sleeps() (int64, error) {
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", id.PID))
 	if err != nil {
@@ -78,7 +78,8 @@ func (id Identity) sleeps() (int64, error) {
 	total := int64(0)
 	for _, path := range threads {
 		n, err := statusNumber(path, "voluntary_ctxt_switches")
-		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ESRCH) { // the thread has ended
+		// A thread that has ended is not an error.
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ESRCH) {
 			return 0, err
 		}
 		total += n

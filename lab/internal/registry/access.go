@@ -46,7 +46,8 @@ func (l *accessLog) add(a Access) {
 	l.entries = append(l.entries, a)
 }
 
-// list returns the requests for repositories that match the pattern, in the order in which the requests ended.
+// The method "list" returns the requests for repositories that match the pattern. The request that ended first comes
+// first.
 func (l *accessLog) list(pattern string) []Access {
 	l.mu.Lock()
 	defer l.mu.Unlock()

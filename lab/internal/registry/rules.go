@@ -25,7 +25,7 @@ func (l *link) pass(bytes, bytesPerSecond int64, now time.Time) time.Time {
 	return l.free
 }
 
-// rules contains the active rules. rules is safe for concurrent use.
+// The type "rules" contains the active rules. The type "rules" is safe for concurrent use.
 type rules struct {
 	mu      sync.Mutex
 	current []Rule

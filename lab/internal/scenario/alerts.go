@@ -29,16 +29,16 @@ const (
 	timesFaster   = 30
 	alertInterval = time.Second
 	alertPatience = 10 * time.Second // time for which each alert is pending before it fires
-	// timesFastest is the acceleration of the rules for an alert that fires only after a fault of 45 minutes. With
-	// timesFastest, an hour is one minute.
+	// timesFastest is the factor by which the rules run faster for an alert that fires only after a fault of 45
+	// minutes. With timesFastest, an hour is one minute.
 	timesFastest = 60
 )
 
 // otherNode is a synthetic node without a fault. The extra agent, which is a real agent, watches otherNode.
 const otherNode = "node-2"
 
-// healthy returns the durations of the start-up steps on a node without faults. The durations are similar to the
-// durations on the lab's own node.
+// The function "healthy" returns the durations of the start-up steps on a node without faults. The durations are
+// similar to the durations on the lab's own node.
 func healthy() synthetic.Pace {
 	const ms = time.Millisecond
 	return synthetic.Pace{Pickup: 50 * ms, Volumes: 300 * ms, Network: 20 * ms, Sandbox: 120 * ms, Pull: 400 * ms,

@@ -47,8 +47,8 @@ func (w *annotationWitness) see(pod corev1.Pod, _ bool, _ time.Time) {
 	w.last[pod.Name] = pod
 }
 
-// judge requires that each requested annotation is absent first, and then has one value that never changes. A forced
-// apply by another client is the only exception.
+// The method "judge" requires that each requested annotation is absent first, and then has one value that never
+// changes. A forced apply by another client is the only exception.
 func (w *annotationWitness) judge(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -65,8 +65,8 @@ type examResult struct {
 	compared             int // number of phases with a known true duration
 }
 
-// blameExam runs every row on the real node. For each second, blameExam compares the cause that the agent reports with
-// the true cause.
+// blameExam runs every row on the real node. For each second, blameExam compares the agent's reported cause with the
+// true cause.
 func blameExam(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	v.Note("durations and combinations of faults were drawn with --seed %d", b.Seed)
 	return playExam(ctx, b, v, examStages(b.Seed))

@@ -193,7 +193,7 @@ func pauseImageMissing(long func() time.Duration) playFunc {
 }
 
 // The function "unpacks" returns a playFunc that starts a pod with an image of many files. If bytes is not 0, the image
-// also has a layer of this size, which downloads slowly. The function disturb can slow down the pull, and can be nil.
+// also has a layer of this size, which downloads slowly. The function "disturb" can slow down the pull, and can be nil.
 func unpacks(files, bytes int, disturb func(dir string) (func() error, error)) playFunc {
 	return func(ctx context.Context, x *examPod) (err error) {
 		many, err := image.ManyFiles(files)
@@ -225,7 +225,8 @@ func unpacks(files, bytes int, disturb func(dir string) (func() error, error)) p
 	}
 }
 
-// syncDisk keeps the disk of a directory busy with small synchronous writes until the caller calls rest.
+// syncDisk keeps the disk of a directory busy with small synchronous writes. The returned function "rest" ends the
+// writes.
 func syncDisk(dir string) (rest func() error, err error) {
 	path := filepath.Join(dir, "synced")
 	file, err := os.Create(path)

@@ -101,7 +101,7 @@ func (x *examPod) awaitExits(ctx context.Context, container string, ends int) er
 	return err
 }
 
-// crash makes a container fail a given time after its start.
+// The function "crash" makes a container fail when the given time after its start has passed.
 func crash(c *corev1.Container, after time.Duration) {
 	c.Env = append(c.Env, corev1.EnvVar{Name: workload.CrashAfter, Value: after.String()},
 		corev1.EnvVar{Name: workload.ExitCode, Value: strconv.Itoa(1)})

@@ -136,8 +136,8 @@ func invalidImage(long func() time.Duration) playFunc {
 	}
 }
 
-// failingSandbox runs a pod with a runtime handler that cannot create sandboxes. Later, the function mend makes the
-// runtime handler work.
+// failingSandbox runs a pod with a runtime handler that cannot create sandboxes. Later, the function "mend" repairs the
+// runtime handler.
 func failingSandbox(long func() time.Duration, handler string, culprit blame.Cause,
 	mend func(context.Context, *examPod) error,
 ) playFunc {

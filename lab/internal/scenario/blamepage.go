@@ -80,8 +80,8 @@ The lab's ` + "`blame`" + ` scenario writes this page. ` + "`make accuracy-page`
 const pageRules = `
 - **Right**: podlapse reports the actual cause.
 - **Unattributed**: podlapse reports no cause (phase ` + "`unattributed`" +
-	`). If a cause is wrong, the time
-  within the stated error of the phase also counts as unattributed.
+	`). If podlapse reports a wrong cause, the part of this time
+  that is within the stated error of the phase also counts as unattributed.
 - **Wrong**: podlapse reports a wrong cause, or candidates without the actual cause. Only the time outside the stated
   error counts.
 - **Not judged**: the independent evidence does not show the actual cause.

@@ -57,8 +57,8 @@ func (x *examPod) account(ctx context.Context, timeline agent.Timeline) (blame.A
 	return a, x.addPulls(ctx, &a)
 }
 
-// The method "call" converts a runtime call of the kubelet. If the call creates a sandbox, the method adds the network
-// plugin calls and the pause image download that happened during the call.
+// The method "call" converts a runtime call of the kubelet to a blame.Call. If the call creates a sandbox, the method
+// adds the network plugin calls and the pause image download that happened during the call.
 func (x *examPod) call(call bench.RuntimeCall, networks []cni.Entry, pauses []registry.Access) blame.Call {
 	c := blame.Call{Span: blame.Span{From: call.StartAt, To: call.EndAt}, Kind: call.Kind, Container: call.Container,
 		Attempt: call.Attempt, Failed: call.Failed}
@@ -181,7 +181,7 @@ func (x *examPod) accesses(ctx context.Context, repository string) ([]registry.A
 	}), nil
 }
 
-// repository returns an image reference without its registry, tag and digest.
+// The function "repository" returns an image reference without its registry, tag and digest.
 func repository(reference string) string {
 	_, rest, _ := strings.Cut(reference, "/")
 	if end := strings.IndexAny(rest, ":@"); end >= 0 {

@@ -93,7 +93,7 @@ func churn(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 	return judgeChurn(ctx, client, v, time.Since(startedAt), c.done)
 }
 
-// run changes the workloads until the end of the scenario. Each kind of change has its own goroutine.
+// The method "run" changes the workloads until the end of the scenario. Each kind of change has its own goroutine.
 func (c *churner) run(ctx context.Context, length time.Duration) error {
 	work, together := errgroup.WithContext(ctx)
 	for _, change := range []struct {

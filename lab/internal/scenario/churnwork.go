@@ -66,12 +66,12 @@ func (c *churner) path(plural, name string) string {
 	return "/apis/apps/v1/namespaces/" + c.bench.Namespace + "/" + plural + "/" + name
 }
 
-// container returns a container with an image that is already on the node.
+// The method "container" returns a container with an image that is already on the node.
 func (c *churner) container() corev1.Container {
 	return bench.MainContainer(mainName, c.bench.BaseImage, churnReadyAfter)
 }
 
-// deploy creates a Deployment. The pods are not necessarily ready when deploy returns.
+// The method "deploy" creates a Deployment. When the method returns, the pods are not necessarily ready.
 func (c *churner) deploy(ctx context.Context, name string, replicas int32, container corev1.Container) error {
 	_, err := c.bench.CreateDeployment(ctx, name, replicas, corev1.PodSpec{Containers: []corev1.Container{container}})
 	return err
@@ -103,8 +103,8 @@ func (c *churner) change(ctx context.Context, name string, spec map[string]any) 
 	return c.awaitDeployed(ctx, name)
 }
 
-// Each call of roll restarts all pods of a Deployment, like "kubectl rollout restart". The first call only creates the
-// Deployment.
+// Each call of the method "roll" restarts all pods of a Deployment, like "kubectl rollout restart". The first call only
+// creates the Deployment.
 func (c *churner) roll(ctx context.Context, i int) error {
 	const name = "rolled"
 	if i == 0 {
@@ -125,7 +125,7 @@ func (c *churner) scale(ctx context.Context, i int) error {
 	return c.change(ctx, name, map[string]any{"replicas": 1 + 4*(i%2)})
 }
 
-// job runs a Job with one pod. Every fifth Job fails.
+// The method "job" runs a Job with one pod. Every fifth Job fails.
 func (c *churner) job(ctx context.Context, i int) error {
 	name, fails := fmt.Sprintf("job-%d", i+1), i%5 == 4
 	container := bench.InitContainer(mainName, c.bench.BaseImage, 2*time.Second)

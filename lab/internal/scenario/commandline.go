@@ -116,7 +116,7 @@ type kubectlAnswer struct {
 	stdout, stderr string
 }
 
-// run runs kubectl with a kubeconfig.
+// The method "run" runs kubectl with a kubeconfig.
 func (p plugin) run(ctx context.Context, kubeconfig string, arguments ...string) (kubectlAnswer, error) {
 	cmd := exec.CommandContext(ctx, p.b.Node.Programs.Tool("kubectl"), arguments...)
 	cmd.Env = []string{"PATH=" + p.dir, "KUBECONFIG=" + kubeconfig, "HOME=" + p.dir}
@@ -133,7 +133,7 @@ func (p plugin) run(ctx context.Context, kubeconfig string, arguments ...string)
 	return kubectlAnswer{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}, nil
 }
 
-// podlapse runs the plugin with the administrator's kubeconfig.
+// The method "podlapse" runs the plugin with the administrator's kubeconfig.
 func (p plugin) podlapse(ctx context.Context, arguments ...string) (kubectlAnswer, error) {
 	return p.run(ctx, p.b.Node.AdminKubeconfig(), append([]string{"podlapse"}, arguments...)...)
 }

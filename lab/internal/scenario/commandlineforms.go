@@ -66,7 +66,7 @@ func (p plugin) judgeForms(ctx context.Context, v *Verdict) error {
 }
 
 // judgeFallback runs the plugin with an account that has no permission for the API server's proxy. The plugin must
-// reach the agent over a port-forward, and with -v must report the port-forward once.
+// reach the agent over a port-forward. With -v, the plugin must report the port-forward once.
 func (p plugin) judgeFallback(ctx context.Context, v *Verdict) error {
 	err := p.b.CreateAccount(ctx, "forwarder", []rbacv1.PolicyRule{
 		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list"}},

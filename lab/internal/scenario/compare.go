@@ -93,7 +93,7 @@ func compare(ctx context.Context, b *bench.Bench, v *Verdict) (err error) {
 
 // The method "prepare" creates a separate account for the version, so that the API server's audit log shows which
 // version sent a request. The method also copies the program, so that both programs' files are written in the same way.
-// How a file was written and read affects how much of the file the kernel maps into memory.
+// The kernel maps more or less of a file into memory, depending on how the file was written and read.
 func (t *version) prepare(ctx context.Context, b *bench.Bench) error {
 	program, err := os.ReadFile(t.program)
 	if err != nil {

@@ -140,7 +140,7 @@ func (c *costRun) play(ctx context.Context, name, node string) (l block, err err
 	return l, err
 }
 
-// clear deletes the pods and the Events of a block.
+// The method "clear" deletes the pods and the Events of a block.
 func (c *costRun) clear(ctx context.Context) error {
 	if err := c.bench.Kube.DeletePods(ctx, c.bench.Node.Report, c.namespace); err != nil {
 		return err

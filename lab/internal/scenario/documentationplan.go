@@ -45,9 +45,9 @@ func documentedExamples() map[string]string {
 }
 
 var (
-	// example matches an argument that can be the name of an object in the example cluster.
+	// The pattern "example" matches an argument that can be the name of an object in the example cluster.
 	example = regexp.MustCompile(`(^|[\s=])([a-z]+(?:[/-][a-z0-9]+)+)`)
-	// placeholder matches a word in capital letters that is neither a flag nor a shell variable.
+	// The pattern "placeholder" matches a word in capital letters that is neither a flag nor a shell variable.
 	placeholder = regexp.MustCompile(`(^|[^$A-Za-z0-9_{-])([A-Z][A-Z0-9]*(?:[_-][A-Z0-9]+)*)\b(=?)`)
 	agentPort   = regexp.MustCompile(`( port-forward \S+(?: -n \S+)?) (?:9717:)?9717\b`)
 	inAgents    = regexp.MustCompile(`(-n|--namespace)[ =]` + node.AgentNamespace + `\b`)

@@ -57,11 +57,11 @@ type documentedProcess struct {
 	cmd            *exec.Cmd
 	stdout, stderr *documentedOutput
 	ended          chan struct{} // closed when the command has ended
-	err            error         // result of the command; read err only after ended is closed
+	err            error         // result of the command; valid only after the channel "ended" is closed
 	end            context.CancelFunc
 }
 
-// start starts a command in a separate process group, because the shell does not forward signals.
+// The method "start" starts a command in a separate process group, because the shell does not forward signals.
 func (s documentedShell) start(ctx context.Context, run documentedRun) (*documentedProcess, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	cmd := exec.CommandContext(ctx, "bash", "-o", "pipefail", "-c", run.text)

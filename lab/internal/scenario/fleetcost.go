@@ -21,7 +21,7 @@ const (
 	fleetPodsPerNode = 5
 	fleetRate        = 10  // starts per second, on all nodes together
 	fleetStarts      = 100 // number of starts in a block, one on each node
-	fleetPairs       = 4   // number of pairs of blocks of starts, and of pairs of idle periods
+	fleetPairs       = 4   // number of measured pairs; a pair has two blocks of starts and two idle periods
 	fleetIdle        = 20 * time.Second
 	fleetAgents      = 4 // number of nodes with a real agent
 )
@@ -94,7 +94,7 @@ func (f *fleet) grow(ctx context.Context) error {
 	return all.Wait()
 }
 
-// start starts one pod with a present image.
+// The method "start" starts one pod with a present image.
 func (f *fleet) start(ctx context.Context, name string, node int) error {
 	kubelet := synthetic.Kubelet{Kube: f.bench.Kube, Runtime: f.runtime, Node: fleetNode(node), Pace: synthetic.Usual()}
 	const image = "images.invalid/fleet:1"
@@ -103,7 +103,7 @@ func (f *fleet) start(ctx context.Context, name string, node int) error {
 	return err
 }
 
-// remove removes the nodes. The caller of the scenario removes the pods.
+// The method "remove" removes the nodes. The caller of the scenario removes the pods.
 func (f *fleet) remove(ctx context.Context) error {
 	var failures []error
 	for i := range f.nodes {
@@ -112,7 +112,7 @@ func (f *fleet) remove(ctx context.Context) error {
 	return errors.Join(failures...)
 }
 
-// measure measures the costs of the given number of agents.
+// The method "measure" measures the costs of the given number of agents.
 func (f *fleet) measure(ctx context.Context, agents int) (s fleetSize, err error) {
 	s.agents, f.agents = agents, agents
 	living, end := context.WithCancel(ctx)
@@ -260,7 +260,7 @@ func (f *fleet) cost(action func() error) (time.Duration, error) {
 	return after - before, err
 }
 
-// load starts pods at a constant rate, and starts each pod on the next node.
+// The method "load" starts pods at a constant rate, and starts each pod on the next node.
 func (f *fleet) load(ctx context.Context) error {
 	all, together := errgroup.WithContext(ctx)
 	for i := range fleetStarts {

@@ -24,8 +24,8 @@ type fleetSize struct {
 	startBytes  []float64       // bytes that one agent's pod watch receives for one start
 }
 
-// regression is a straight line through measured points, value = base + slope*agents, with the variance of the points
-// around the line.
+// regression is the straight line "value = base + slope*agents" through measured points, with the variance of the
+// points around the line.
 type regression struct {
 	base, slope      float64
 	variance         float64

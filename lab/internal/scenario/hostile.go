@@ -163,7 +163,8 @@ func (c connections) close() {
 	}
 }
 
-// judge requires that the agent closes all connections within a few seconds after their headers are overdue.
+// The method "judge" requires that the agent closes all connections within a few seconds after their headers are
+// overdue.
 func (c connections) judge(v *Verdict) {
 	const late = 3 * time.Second
 	open := 0
@@ -181,7 +182,7 @@ func (c connections) judge(v *Verdict) {
 	v.Note("%d slow connections closed within %s", len(c.all)-open, time.Since(c.begunAt).Round(100*time.Millisecond))
 }
 
-// probe requires that the agent answers within the time limit of a kubelet probe.
+// The method "probe" requires that the agent answers within the time limit of a kubelet probe.
 func (h hostile) probe(ctx context.Context, when string) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()

@@ -51,7 +51,7 @@ type tenant struct {
 // hostileAttack is an action that a tenant repeats.
 type hostileAttack struct {
 	name    string
-	rounds  int  // number of rounds in a block that try the attack; 0 means every round
+	rounds  int  // in each block, the attack runs in this number of rounds; 0 means every round
 	refused bool // true if the API server is allowed to refuse all requests of the attack
 	try     func(ctx context.Context, t *attackRun)
 }
@@ -106,7 +106,7 @@ func newTenant(ctx context.Context, b *bench.Bench) (*tenant, error) {
 // rbacRoot is the API server's path of RBAC objects.
 const rbacRoot = "/apis/rbac.authorization.k8s.io/v1"
 
-// remove deletes all objects of the tenant with the administrator's permissions.
+// The method "remove" uses the administrator's permissions to delete all objects of the tenant.
 func (t *tenant) remove(ctx context.Context) error {
 	if t.kube != nil {
 		t.kube.Close()
@@ -171,7 +171,8 @@ func (t *tenant) awaitRounds(ctx context.Context) error {
 		"slow: the scenario is not conclusive")
 }
 
-// look lists the tenant's own pods with the tenant's token, and the other pods with the administrator's permissions.
+// The method "look" uses the tenant's token to list the tenant's own pods, and the administrator's permissions to list
+// the other pods.
 func (t *tenant) look(ctx context.Context) error {
 	own, err := t.kube.Pods(ctx, t.namespace)
 	if err != nil {
@@ -218,8 +219,8 @@ func (t *tenant) images() (images []string) {
 	return images
 }
 
-// event returns an Event in the tenant's namespace that looks like the kubelet's Event about a pod. The pod can be in
-// any namespace.
+// The method "event" returns an Event in the tenant's namespace that looks like the kubelet's Event about a pod. The
+// pod can be in any namespace.
 func (t *tenant) event(pod corev1.Pod, reason, message string) corev1.Event {
 	now := metav1.Now()
 	return corev1.Event{
@@ -242,7 +243,7 @@ func (t *attackRun) create(ctx context.Context, name string, annotations, labels
 	t.count(ctx, t.kube.Create(ctx, t.path("pods"), corev1.Pod{ObjectMeta: meta, Spec: spec}))
 }
 
-// path returns the API server's path of the tenant's objects.
+// The method "path" returns the API server's path of the tenant's objects.
 func (t *tenant) path(resource string) string {
 	return "/api/v1/namespaces/" + t.namespace + "/" + resource
 }
@@ -269,9 +270,9 @@ func (t *attackRun) count(ctx context.Context, err error) {
 	}
 }
 
-// note adds the numbers of requests to the verdict. The tenant must have tried each attack in the list. The API server
-// must have accepted at least one request of each attack. If the attack's row allows refusals, it is not a problem that
-// the API server refused all requests.
+// The method "note" adds the numbers of requests to the verdict. The tenant must have tried each attack in the list.
+// The API server must have accepted at least one request of each attack. If the attack's row allows refusals, it is not
+// a problem that the API server refused all requests.
 func (t *tenant) note(v *Verdict) {
 	var sent, refused, troubled int
 	for _, a := range t.attacks {

@@ -150,7 +150,7 @@ func (r *tenantRun) counterpartsOf(block string) map[string]startUp {
 	return counterparts
 }
 
-// counterpartOf converts a timeline, and removes the name of the block from all texts.
+// counterpartOf converts a timeline to a startUp, and removes the name of the block from all texts.
 func counterpartOf(timeline agent.Timeline, block string) (startUp, error) {
 	counterpart := startUp{causes: make(map[string]string), lengths: make(map[string]time.Duration),
 		errors: make(map[string]time.Duration), truth: make(map[string]time.Duration)}

@@ -66,8 +66,8 @@ func newerAPI(ctx context.Context, t *attackRun) {
 	}
 }
 
-// kubeletEvents returns the names of Events in the tenant's namespace that the kubelet itself created. In the tenant's
-// namespace, only the kubelet creates Events whose message contains "never-comes".
+// kubeletEvents returns the names of the Events that the kubelet itself created in the tenant's namespace. In the
+// tenant's namespace, only the kubelet creates Events whose message contains "never-comes".
 func (t *attackRun) kubeletEvents(ctx context.Context, most int) []string {
 	var list corev1.EventList
 	if err := t.kube.Get(ctx, t.path("events")+"?limit=300&fieldSelector=reason%3DFailedMount", &list); err != nil {

@@ -25,7 +25,7 @@ import (
 )
 
 // The scenario "install" makes the API server validate every way to install the agent. For several ways to install the
-// agent, the scenario compares the permissions that the agent has with the permissions that the agent uses.
+// agent, the scenario compares the agent's permissions with the permissions that the agent uses.
 func install(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := judgeManifests(ctx, b, v); err != nil {
 		return err

@@ -64,8 +64,8 @@ type accounts struct {
 	heardReadyAt time.Time // time at which the kubelet logs the passed readiness probe; zero without a probe
 }
 
-// ask collects the true times of a started pod. The pod must still exist, because the kubelet deletes the pod's log
-// with the pod.
+// The method "ask" collects the true times of a started pod. The pod must still exist, because the kubelet deletes the
+// pod's log with the pod.
 func (p plan) ask(ctx context.Context, b *bench.Bench, seen bench.Arrival, c calls) (knownStartUp, error) {
 	a := accounts{seen: seen, calls: c, stated: make(map[string]map[string]time.Time)}
 	var err error

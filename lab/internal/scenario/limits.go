@@ -59,9 +59,9 @@ type reading struct {
 	then                  string
 	injected              time.Duration
 	happened              bench.Span    // true times
-	begunEarlier          time.Duration // longest time by which the phase can start before its first log line
-	begunLater            time.Duration // longest time by which the runtime's start time is later than the true start
-	endedLater            time.Duration // longest time by which the phase can end after its last log line
+	begunEarlier          time.Duration // maximum time from the start of the phase to its first log line
+	begunLater            time.Duration // maximum time from the true start to the runtime's start time
+	endedLater            time.Duration // maximum time from the last log line of the phase to its end
 	waited                time.Duration // time for which tasks waited for a CPU or the disk near the two ends
 	reported              bench.Span    // start and end of the phase according to the agent
 	measured, stated      time.Duration

@@ -103,7 +103,7 @@ func (v *Verdict) allRun(ctx context.Context, b *bench.Bench, want int) error {
 	return nil
 }
 
-// runningPods returns the number of pods in the scenario's namespace that run.
+// runningPods returns the number of running pods in the scenario's namespace.
 func runningPods(ctx context.Context, b *bench.Bench) (running int, err error) {
 	pods, err := b.Kube.Pods(ctx, b.Namespace)
 	for _, pod := range pods {

@@ -39,7 +39,7 @@ func timelineIn(r otlp.Report) agent.Timeline {
 	return t
 }
 
-// trace checks the form of a start-up's trace, and compares the trace with the start-up's record.
+// The method "trace" checks the form of a start-up's trace, and compares the trace with the start-up's record.
 func (v *Verdict) trace(r otlp.Report, t agent.Timeline) {
 	v.Compared++
 	v.tree(r)
@@ -72,8 +72,8 @@ var rightUnder = map[string][]string{
 	"layer": {"pull"},
 }
 
-// tree requires one root span, and a parent for every other span. The parent of phases, containers and pulls is the
-// root. The parts of a pull have the pull as their parent.
+// The method "tree" requires one root span, and a parent for every other span. The parent of phases, containers and
+// pulls is the root. The parts of a pull have the pull as their parent.
 func (v *Verdict) tree(r otlp.Report) {
 	root := rootOf(r)
 	if root.SpanID == "" {

@@ -179,7 +179,7 @@ func (p *pageRun) judgeComplaints(when string) {
 	}
 }
 
-// picture saves a picture of the tab in the directory of the scenario's files.
+// The method "picture" saves a picture of the tab in the directory of the scenario's files.
 func (p *pageRun) picture(name string) error { return p.keep(p.tab, name, false) }
 
 func (p *pageRun) keep(tab *browser.Tab, name string, whole bool) error {

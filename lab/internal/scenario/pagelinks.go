@@ -51,7 +51,7 @@ func (p *pageRun) judgeLinks(context.Context) error {
 		page.HasRow(p.cold, agent.Ready), soon)
 }
 
-// click waits until the first element that matches a selector is visible, and clicks this element.
+// The method "click" waits until the first element that matches a selector is visible, and clicks this element.
 func (p *pageRun) click(what, selector string) error {
 	element := fmt.Sprintf("document.querySelector(%q)", selector)
 	if err := p.tab.Await(what, element+"?.checkVisibility()", soon); err != nil {

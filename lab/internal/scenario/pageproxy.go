@@ -84,7 +84,7 @@ func (p plugin) judgePage(ctx context.Context, v *Verdict) (err error) {
 	return nil
 }
 
-// proxy runs kubectl proxy and returns the proxy's address.
+// The method "proxy" runs "kubectl proxy" and returns the proxy's address.
 func (p plugin) proxy(ctx context.Context) (server string, stop func() error, err error) {
 	cmd := exec.CommandContext(ctx, p.b.Node.Programs.Tool("kubectl"), "proxy", "--port=0")
 	cmd.Env = []string{"KUBECONFIG=" + p.b.Node.AdminKubeconfig(), "HOME=" + p.dir}

@@ -100,8 +100,8 @@ type calls struct{ created, lifted, approved bench.Span }
 // startLimit is the time limit of a start-up.
 const startLimit = time.Minute
 
-// carryOut creates the pod and injects the faults of the plan at the right times. carryOut returns when the pod's
-// status is ready, or succeeded for a pod that completes.
+// carryOut creates the pod and injects the faults of the plan at the right times. carryOut returns when the pod is
+// ready. For a pod that completes, carryOut returns when the pod has succeeded.
 func (p plan) carryOut(ctx context.Context, b *bench.Bench, arrivals *bench.Arrivals, image string) (calls, error) {
 	var c calls
 	var err error

@@ -130,8 +130,8 @@ func (all waitObservers) stop() {
 	}
 }
 
-// longestWait is the longest waiting time of tasks that a comparison allows near the ends of a phase. The limit also
-// applies on a continuously busy machine.
+// longestWait limits the waiting time of tasks near the ends of a phase. A comparison does not allow more waiting time.
+// The limit also applies on a continuously busy machine.
 const longestWait = 150 * time.Millisecond
 
 // waitedNear returns the time for which tasks waited near the ends of an interval, at most longestWait.
@@ -160,9 +160,9 @@ func (w *pressureWitness) reportedShare(p agent.Pressure) float64 {
 	return p.CPU
 }
 
-// For each long phase, the method "judge" compares the pressure that the agent reports with the measured pressure. At
-// least one phase must have high pressure. If the argument "phases" is not empty, at least one of the phases in this
-// argument must have high pressure. The verdict must also mention the pressure.
+// For each long phase, the method "judge" compares the agent's reported pressure with the measured pressure. At least
+// one phase must have high pressure. If the argument "phases" is not empty, at least one of the phases in this argument
+// must have high pressure. The verdict must also mention the pressure.
 func (w *pressureWitness) judge(timeline agent.Timeline, v *Verdict, phases ...string) {
 	if !w.measured {
 		v.Note("this kernel does not measure pressure")
@@ -203,8 +203,8 @@ func (w *pressureWitness) judge(timeline agent.Timeline, v *Verdict, phases ...s
 	}
 }
 
-// The function "busy" keeps the given number of tasks running until the caller calls rest. Each task is an operating
-// system thread, because the kernel counts only waiting threads.
+// The function "busy" keeps the given number of tasks running until the caller calls the returned function "rest". Each
+// task is an operating system thread, because the kernel counts only waiting threads.
 func busy(tasks int) (rest func()) {
 	var done atomic.Bool
 	usual := runtime.GOMAXPROCS(0)

@@ -229,7 +229,8 @@ func probesFile(b *bench.Bench, all []askedOf, plain string) (string, error) {
 	return filepath.Abs(path)
 }
 
-// judge requires that every attempt has the expected result, in the expected stage, after the expected time.
+// The method "judge" requires that every attempt has the expected result, in the expected stage, after the expected
+// time.
 func (p askedOf) judge(text string, v *Verdict) {
 	sum := func(name string, labels ...string) float64 {
 		n, err := metrics.Sum(text, name, append([]string{`probe="` + p.name + `"`, `kind="` + p.kind + `"`},

@@ -73,9 +73,9 @@ func answerName(conn net.PacketConn, to net.Addr, question dnsmessage.Message, l
 	}
 }
 
-// probeTargets contains the addresses of four HTTP servers. One server is a slow proxy of the lab's registry, one
-// server never responds, one server refuses all requests to a registry, and one server requires a header. The fifth
-// address has no listener.
+// probeTargets contains five addresses. Four of the addresses belong to HTTP servers. One server is a slow proxy of the
+// lab's registry, one server never responds, one server refuses all requests to a registry, and one server requires a
+// header. The fifth address has no listener.
 type probeTargets struct {
 	slow, silent, refuses, flavored, dead string
 	stop                                  func()

@@ -85,7 +85,7 @@ func (p *promRun) value(ctx context.Context, client prometheus.Client, expressio
 	return samples[0].Value, nil
 }
 
-// expect compares the only sample of an expression with a number.
+// The method "expect" compares the only sample of an expression with a number.
 func (p *promRun) expect(ctx context.Context, client prometheus.Client, expression string, want, within float64) error {
 	got, err := p.value(ctx, client, expression)
 	if err != nil {

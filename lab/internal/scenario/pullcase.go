@@ -21,8 +21,8 @@ type pullCase struct {
 	pod   string
 	spec  corev1.PodSpec
 	wants []wantedPull
-	// The field "failures" is the number of failed pulls before the function mend ends the fault. Zero means that no
-	// pull fails. If failures is positive and mend is nil, every pull of the image fails.
+	// The field "failures" is the number of failed pulls before the function "mend" ends the fault. Zero means that no
+	// pull fails. If the field "failures" is positive and the field "mend" is nil, every pull of the image fails.
 	failures int
 	mend     func(context.Context) error
 	// If cutOff is true, the fault interrupts a download, and the registry's log must contain this interruption. After

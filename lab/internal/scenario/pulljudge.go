@@ -25,7 +25,8 @@ type unseenPull struct {
 // error.
 const seenByRegistry = exact / 2
 
-// judge compares the agent's report about a pod's pulls with the logs of the kubelet, containerd and the registry.
+// The method "judge" compares the agent's report about a pod's pulls with the logs of the kubelet, containerd and the
+// registry.
 func (j *pullJudge) judge(ctx context.Context, c pullCase, timeline agent.Timeline) error {
 	truths := make([][]bench.Attempt, len(c.wants))
 	for i, want := range c.wants {
@@ -217,7 +218,7 @@ func (j *pullJudge) judgeFailed(what string, truth bench.Attempt, pull agent.Pul
 	}
 }
 
-// length compares one duration. An agent that lacks a source is allowed to omit the duration.
+// The method "length" compares one duration. An agent that lacks a source is allowed to omit the duration.
 func (j *pullJudge) length(what string, truth time.Duration, reported json.Number, limit time.Duration) {
 	measured, err := agent.Nanoseconds(reported)
 	if err != nil && reported == "" && !j.view.isFull() {

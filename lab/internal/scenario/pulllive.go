@@ -25,7 +25,8 @@ type realPull struct {
 type liveAnswer struct {
 	asked bench.Span
 	items []agent.Live
-	// starting contains the timelines of the starting pods, which the agent returned at the time startingAt.
+	// The field "starting" contains the timelines of the starting pods. The agent returned these timelines at the time
+	// in the field "startingAt".
 	starting   []agent.Timeline
 	startingAt bench.Span
 }
@@ -34,7 +35,7 @@ type liveAnswer struct {
 type liveWatch struct {
 	cancel  context.CancelFunc
 	ended   chan error
-	answers []liveAnswer // valid only after stop has returned
+	answers []liveAnswer // valid only after the method "stop" has returned
 }
 
 // liveWatches contains the watches of several agents.
@@ -84,7 +85,7 @@ func watchLivePulls(ctx context.Context, client agent.Client) *liveWatch {
 	return w
 }
 
-// stop ends the queries. The caller must call stop exactly once.
+// The method "stop" ends the queries. The caller must call the method exactly once.
 func (w *liveWatch) stop() error { w.cancel(); return <-w.ended }
 
 // judgeLive requires that each response contains only pulls in progress. The agent must also report each slow pull
@@ -194,7 +195,7 @@ func (j *pullJudge) findRealPull(item agent.Live, about bench.Span) (realPull, b
 }
 
 // isImage reports whether the name refers to the pulled image. For pulls of other clients, containerd logs only the
-// host, without its port, and the repository.
+// host (without the port) and the repository.
 func isImage(truth realPull, named string) bool {
 	if truth.outcome != agent.External || truth.image == named {
 		return truth.image == named

@@ -60,8 +60,8 @@ func (p *pullRun) watchedBy(o bench.Observer, s view) {
 // settle waits until all agents have run for five seconds.
 func (p *pullRun) settle(ctx context.Context) error { return settle(ctx, time.Since(p.startedAt)) }
 
-// report adds the results for each agent to the verdict, and stops the additional agents. Another function checks the
-// records of the node's own agent.
+// The method "report" adds the results for each agent to the verdict, and stops the additional agents. Another function
+// checks the records of the node's own agent.
 func (p *pullRun) report(v *Verdict) error {
 	for i, j := range p.judges {
 		if i > 0 {
@@ -83,7 +83,7 @@ func (j *pullJudge) settled(ctx context.Context, pod string) (agent.Timeline, er
 	return timeline, j.keep(timeline)
 }
 
-// keep saves a timeline for developers.
+// The method "keep" saves a timeline for developers.
 func (j *pullJudge) keep(timeline agent.Timeline) error {
 	return keepAs(j.bench, timeline.Name+j.view.suffix(), timeline)
 }

@@ -178,7 +178,8 @@ func Play(ctx context.Context, n node.Node, s Scenario, choice Choice, out io.Wr
 	return fmt.Errorf("scenario %s: %w:\n  %s", s.Name, ErrDisagree, strings.Join(verdict.Wrong(), "\n  "))
 }
 
-// clear removes the faults and the namespace. The context is new, because clear must also run after an interrupt.
+// The function "clear" removes the faults and the namespace. The context is new, because the function must also run
+// after an interrupt.
 func clear(b *bench.Bench) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()

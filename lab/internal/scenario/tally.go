@@ -29,7 +29,7 @@ const (
 	widestSpan      = 2 * time.Second
 )
 
-// add compares one timeline with the truth about the pod.
+// The method "add" compares one timeline with the truth about the pod.
 func (t *tally) add(timeline agent.Timeline, k knownStartUp) {
 	under := "" // the phase into which the timeline merges the next phase; empty if there is no such phase
 	for i, length := range k.lengths {
@@ -113,7 +113,7 @@ func (t *tally) problem(pod string, err error) {
 // meetsRule is the rule for milestones: the true interval and the agent's interval must overlap. The true interval is
 // the interval of a call, or lies between a cause and a consequence. The true interval is usually some milliseconds
 // long. If the agent's interval does not overlap the true interval, the agent is therefore wrong. If the two intervals
-// overlap, the agent is right within some milliseconds.
+// overlap, the agent's error is at most some milliseconds.
 func meetsRule(held bench.Span, reported agent.Milestone) bool {
 	return (reported.Earliest.IsZero() || !reported.Earliest.After(held.EndAt)) &&
 		(reported.Latest.IsZero() || !reported.Latest.Before(held.StartAt))
@@ -166,8 +166,8 @@ func (s knownSpan) readMerged(holder agent.Phase) (measured, stated time.Duratio
 	return measured, stated, err
 }
 
-// judgeExactness requires that 99 % of the phases are accurate, and that the true durations are within the stated
-// errors.
+// judgeExactness requires that 99 % of the phases are accurate, and that the agent's durations differ from the true
+// durations by at most the stated errors.
 func (t *tally) judgeExactness(v *Verdict) {
 	t.judgeShare(v, fmt.Sprintf("within %s of the truth", exact), len(t.readings)/100, reading.isAccurate)
 	for _, r := range t.readings {
@@ -178,10 +178,11 @@ func (t *tally) judgeExactness(v *Verdict) {
 	t.judgePromises(v)
 }
 
-// judgePromises requires that every timestamp of the control plane lies within the agent's stated error. The agent must
-// report every phase, or list the phase in the field "merged_with" of another phase. One percent of the durations on
-// the node's clock can be outside their stated errors, because the truth itself is not always accurate. On a busy
-// machine, other work can delay the log line about an event.
+// judgePromises requires that every timestamp of the control plane agrees with the agent's value, plus or minus the
+// agent's stated error. The agent must report every phase, or list the phase in the field "merged_with" of another
+// phase. For one percent of the durations on the node's clock, the difference from the truth can exceed the stated
+// error, because the truth itself is not always accurate. On a busy machine, other work can delay the log line about an
+// event.
 func (t *tally) judgePromises(v *Verdict) {
 	v.Compared += len(t.readings) + t.stamps
 	merged := 0
@@ -214,8 +215,8 @@ func (t *tally) judgePromises(v *Verdict) {
 }
 
 // judgeShare counts the wrong phases among the phases on the node's clock, and requires that their number does not
-// exceed the allowed number. If more phases are wrong, judgeShare adds these phases as problems. If at most the allowed
-// number of phases are wrong, judgeShare adds the wrong phases as notes.
+// exceed the allowed number. If more phases than the allowed number are wrong, judgeShare adds the wrong phases as
+// problems. If at most the allowed number of phases are wrong, judgeShare adds the wrong phases as notes.
 func (t *tally) judgeShare(v *Verdict, rule string, allowed int, right func(reading) bool) {
 	var wrong []string
 	for _, r := range t.readings {
@@ -233,7 +234,7 @@ func (t *tally) judgeShare(v *Verdict, rule string, allowed int, right func(read
 	v.Problems = append(v.Problems, wrong...)
 }
 
-// describe adds a note for each kind of phase about the differences from the truth.
+// describe adds one note for each kind of phase. The note shows how much the agent's durations differ from the truth.
 func (t *tally) describe(v *Verdict) {
 	offs := make(map[string][]time.Duration)
 	var phases []string

@@ -24,7 +24,7 @@ type expectedStop struct {
 
 func (e expectedStop) never() bool { return e.how == "" }
 
-// terminatingPod is a pod that is deleted, with its expected termination.
+// terminatingPod describes a pod that the scenario deletes, and the pod's expected termination.
 type terminatingPod struct {
 	name    string
 	grace   int64 // grace period in seconds

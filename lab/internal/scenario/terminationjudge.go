@@ -39,8 +39,9 @@ func (v *Verdict) end(p terminatingPod, end agent.End, w endWitness) {
 	instant := func(what string, truth, measured time.Time, limit time.Duration) {
 		v.Compare(p.name+" "+what, 0, since(truth), since(measured), !measured.IsZero() && !truth.IsZero(), limit)
 	}
-	// For the request and the start of the stop, the sources have no timestamps in milliseconds. On a busy node, the
-	// kubelet receives the request late. The agent states the resulting error.
+	// The sources have no timestamps in milliseconds for the deletion request, or for the time when the kubelet starts
+	// to stop the containers. On a busy node, the kubelet receives the request late. The agent states the resulting
+	// error.
 	pickup := phaseOf(reported.Phases, "kubelet_pickup")
 	late, err := agent.Nanoseconds(pickup.Error)
 	if err != nil {

@@ -23,7 +23,7 @@ const (
 	downloadRate   = 512 << 10   // bytes per second
 	diskCause      = "disk"
 	registryCause  = "registry"
-	mostlyUnpacked = 500 * time.Millisecond // longest time for unpacking the last, small layer after its last byte
+	mostlyUnpacked = 500 * time.Millisecond // longest time from the last byte until the small last layer is unpacked
 )
 
 // The scenario "unpack" pulls three images. The first image downloads slowly, and the second image unpacks slowly. For

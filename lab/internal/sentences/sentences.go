@@ -85,7 +85,8 @@ func isSkipped(directory string) bool {
 	return directory == "bin" || directory == "testdata" || strings.HasPrefix(directory, ".") && directory != "."
 }
 
-// unique removes repeated sentences. unique keeps the first sentence with each text.
+// unique removes repeated sentences. If several sentences have the same text, unique keeps only the first of these
+// sentences.
 func unique(all []Sentence) []Sentence {
 	seen := make(map[string]bool, len(all))
 	return slices.DeleteFunc(all, func(s Sentence) bool {
