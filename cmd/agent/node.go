@@ -43,7 +43,7 @@ func (c *config) nodeTable() flags.Table {
 			Set: func(value string) (err error) { c.node.addons, err = node.ParseSelector(value); return err },
 		},
 		flags.Switch("pressure", "PRESSURE", &c.node.pressure,
-			"report for each phase the share of the time in which tasks on the node waited for CPU, I/O or memory. "+
+			"for each phase, report the share of the time in which tasks on the node waited for CPU, I/O or memory. "+
 				"While pods start, the agent reads /proc/pressure"),
 	}
 }

@@ -27,9 +27,9 @@ func Feature() feature.Feature {
 	return feature.Feature{
 		Flags: flags.Table{flags.Switch("annotate", "ANNOTATE", &on,
 			"annotate the pods that request annotations. A pod with the annotation podlapse.dev/annotate: \"true\" "+
-				"gets the annotation podlapse.dev/startup after its start-up. A pod with an annotation \"addtime\" "+
-				"(any value) gets an annotation \"timestamp\" with the current time immediately. Requires a "+
-				"ServiceAccount that can patch pods")},
+				"gets the annotation podlapse.dev/startup after its start-up. A pod with the annotation \"addtime\" "+
+				"(any value) immediately gets the annotation \"timestamp\", which contains the current time. Requires "+
+				"a ServiceAccount that can patch pods")},
 		CheckAPI: func(ctx context.Context, api feature.APIServer) []feature.Finding {
 			if !on {
 				return nil

@@ -27,7 +27,7 @@ const (
 
 // errNoPolicy explains why the agent writes no annotations.
 var errNoPolicy = errors.New("no policy limits the agent's permission to patch pods: install the " +
-	"ValidatingAdmissionPolicy and the ValidatingAdmissionPolicyBinding of the Kustomize component annotate " +
+	"ValidatingAdmissionPolicy and the ValidatingAdmissionPolicyBinding of the Kustomize component \"annotate\" " +
 	"(Kubernetes 1.30 or newer), or use --annotate=off; see docs/annotations.md")
 
 // The method "limited" tests whether a policy limits the agent. The method sends a dry-run request that the policy must

@@ -115,14 +115,14 @@ func (r resource) asWorkload() string {
 func apiServerRemedy(err error, refused *client.Refusal, namespace string) error {
 	switch {
 	case refused.Status == http.StatusUnauthorized:
-		return fmt.Errorf("%w\nThe API server rejects the kubeconfig's credentials: check the credentials: "+
+		return fmt.Errorf("%w\nThe API server rejects the kubeconfig's credentials. Check the credentials: "+
 			"kubectl auth whoami", err)
 	case refused.Status == http.StatusForbidden:
 		return fmt.Errorf("%w\nIn namespace %s, the command requires these permissions: list pods, get pods/proxy, "+
 			"get pods/portforward and create pods/portforward. In the namespace of the queried pod, the command "+
-			"requires the permission get pods", err, namespace)
+			"requires permission to get pods", err, namespace)
 	case refused.Status >= http.StatusInternalServerError:
-		return fmt.Errorf("%w\nThe API server failed or is overloaded: check the server: kubectl get --raw "+
+		return fmt.Errorf("%w\nThe API server failed or is overloaded. Check the server: kubectl get --raw "+
 			"/readyz", err)
 	}
 	return err

@@ -38,7 +38,7 @@ func NewMetrics(config MetricsConfig) prometheus.Collector {
 	return &metrics{
 		config: config,
 		info: desc("podlapse_node_info", "Well-known labels of this node, as labels of this metric. The value is "+
-			"always 1. If the node does not have a label, the label of this metric is empty.",
+			"always 1. If the node lacks a well-known label, the corresponding label of this metric is empty.",
 			"node_pool", "zone", "region", "instance_type"),
 		condition: desc("podlapse_node_condition", "Status of each condition of this node. The value is 1 for the "+
 			"current status, and 0 for the other statuses. The statuses are \"true\", \"false\" and \"unknown\".",
@@ -54,11 +54,11 @@ func NewMetrics(config MetricsConfig) prometheus.Collector {
 			"the node's condition Ready, or one of \"Cordoned\", \"WarmingUp\", \"NodeObjectMissing\" and "+
 			"\"ConditionMissing\".", "aspect", "reason"),
 		pods: desc("podlapse_addon_pods", "Pods of an add-on on this node.", addon...),
-		running: desc("podlapse_addon_pods_running", "Pods of an add-on on this node whose pod phase is "+
-			"Running.", addon...),
+		running: desc("podlapse_addon_pods_running", "Running pods of an add-on on this node (pod phase Running).",
+			addon...),
 		ready: desc("podlapse_addon_pods_ready", "Running pods of an add-on on this node that are ready.", addon...),
-		podsAvailable: desc("podlapse_addon_pods_available", "Ready pods of an add-on on this node whose containers "+
-			"did not restart in the last minute.", addon...),
+		podsAvailable: desc("podlapse_addon_pods_available", "Ready pods of an add-on on this node, without a "+
+			"container restart in the last minute.", addon...),
 		restarts: desc("podlapse_addon_restarts_total", "Container restarts of an add-on, by the exit code of the "+
 			"previous run, and by the reason why this run ended. Excludes restarts before the agent first saw the "+
 			"pod. The label \"reason\" has the same values as in podlapse_container_restarts_total.",

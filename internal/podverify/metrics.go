@@ -38,9 +38,9 @@ func newVerification(registerer prometheus.Registerer) *verification {
 		stale:    repairs.WithLabelValues("stale"),
 		verifiedAt: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "podlapse_pod_cache_verified_timestamp_seconds",
-			Help: "Time at which the latest complete comparison of the watched pods with a list from the API server " +
-				"started, in seconds since the Unix epoch on this node's clock. Absent before the first complete " +
-				"comparison. Only with --verify-interval.",
+			Help: "Start time of the latest complete comparison of the watched pods with a list from the API server, " +
+				"in seconds since the Unix epoch on this node's clock. Absent before the first complete comparison. " +
+				"Only with --verify-interval.",
 		}, nil),
 	}
 	registerer.MustRegister(comparisons, repairs, v.verifiedAt)

@@ -42,8 +42,9 @@ func checkAddress(address netip.Addr, loopback bool) error {
 		if loopback {
 			return nil
 		}
-		return fmt.Errorf("%s is a loopback address, which the agent does not probe by default: if the registry uses "+
-			"HTTP, add it to registries.plain_http; if the registry uses HTTPS, add a probe for it under probes",
+		return fmt.Errorf("%s is a loopback address, and by default, the agent does not probe registries at loopback "+
+			"addresses: for an HTTP registry, add the registry to registries.plain_http; for an HTTPS registry, add "+
+			"a probe to the list \"probes\"",
 			address)
 	}
 	for _, prefix := range refused {

@@ -59,7 +59,7 @@ func (r *refusedCalls) sum() {
 	defer r.mu.Unlock()
 	if len(r.methods) > 0 {
 		r.logger.Warn(
-			"refused calls to the container runtime",
+			"the proxy refused calls to the container runtime",
 			zap.Any("calls", r.methods),
 			zap.Uint64("others", r.others),
 		)

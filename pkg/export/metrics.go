@@ -68,9 +68,9 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 		incomplete: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_evidence_incomplete_total",
 			Help: "Start-ups with missing evidence. The agent could not separate some phases of these start-ups. A " +
-				"lost Event counts if the agent therefore cannot attribute the time of a pull to a cause. After 25 " +
-				"Events about a pod, the kubelet drops further Events by design, so these Events do not count. " +
-				"Excludes evidence that the container runtime can never report " +
+				"lost Event counts only if, without this Event, the agent cannot attribute the time of a pull to a " +
+				"cause. After 25 Events about a pod, the kubelet drops further Events by design, so these Events do " +
+				"not count. Excludes evidence that the container runtime can never report " +
 				"(podlapse_evidence_unreported_total).",
 		}),
 		unreported: prometheus.NewCounter(prometheus.CounterOpts{

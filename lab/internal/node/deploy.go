@@ -290,7 +290,7 @@ func (n Node) whyNoAgent(ctx context.Context, client *kube.Client) error {
 		pod := pods[0]
 		for _, status := range pod.Status.ContainerStatuses {
 			if waiting := status.State.Waiting; waiting != nil {
-				return fmt.Errorf("a container of pod %s waits: %s %s", pod.Name, waiting.Reason, waiting.Message)
+				return fmt.Errorf("a container of pod %s is waiting: %s %s", pod.Name, waiting.Reason, waiting.Message)
 			}
 		}
 		return fmt.Errorf("pod %s is in phase %s", pod.Name, pod.Status.Phase)

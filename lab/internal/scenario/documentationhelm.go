@@ -162,7 +162,8 @@ func parseHelm(call markdown.Call, dir string) (helmCall, error) {
 		}
 	}
 	if len(words) != 3 || !slices.Contains([]string{"install", "upgrade", "template"}, words[0]) {
-		return helmCall{}, fmt.Errorf("the scenario only runs helm install, upgrade or template RELEASE CHART, got %q",
+		return helmCall{}, fmt.Errorf("the scenario runs only \"helm install RELEASE CHART\", \"helm upgrade RELEASE "+
+			"CHART\" and \"helm template RELEASE CHART\", got %q",
 			words)
 	}
 	parsed.installs, parsed.renders = parsed.installs || words[0] == "install", words[0] == "template"

@@ -98,7 +98,7 @@ func runInAgent(ctx context.Context, b *bench.Bench, pod corev1.Pod,
 	args ...string) (stdout, stderr string, err error) {
 	pipes, err := os.MkdirTemp(b.Node.Run, "exec-")
 	if err != nil {
-		return "", "", fmt.Errorf("run in the agent's pod: %w", err)
+		return "", "", fmt.Errorf("run podlapse-agent in the agent's pod: %w", err)
 	}
 	defer os.RemoveAll(pipes)
 	container, err := node.ContainerID(pod, "agent")
