@@ -103,10 +103,10 @@ func parse[O timeline.Observation](line []byte) (timeline.Observation, error) {
 		return nil, err
 	}
 	if o.PodUID() == "" && !ofNoPod(o) {
-		return nil, errors.New("the observation has no \"uid\": must be the UID of a pod")
+		return nil, errors.New("the observation has no \"uid\": set \"uid\" to the UID of a pod")
 	}
 	if o.Arrived().IsZero() {
-		return nil, errors.New("the observation has no \"arrived_at\": must be a time")
+		return nil, errors.New("the observation has no \"arrived_at\": set \"arrived_at\" to a time")
 	}
 	return redacted(o), nil
 }

@@ -68,11 +68,13 @@ func TestReaderRefuses(t *testing.T) {
 			"podlapse-agent version that made this recording, or a newer version",
 		header1 + gone + `{"kind":"node_seen"}` +
 			"\n": `line 3: observation of unknown kind "node_seen": use the podlapse-agent`,
-		header1 + "[]\n":                          "line 2: json: cannot unmarshal array",
-		header1 + "{\n" + gone:                    "line 2: unexpected end of JSON input",
-		header1 + gone + "{}\n":                   `line 3: observation of unknown kind ""`,
-		header1 + `{"kind":"pod_gone"}` + "\n":    "line 2: the observation has no \"uid\": must be the UID of a pod",
-		header1 + `{"kind":"pod_gone","uid":"u"}`: "line 2: the observation has no \"arrived_at\": must be a time",
+		header1 + "[]\n":        "line 2: json: cannot unmarshal array",
+		header1 + "{\n" + gone:  "line 2: unexpected end of JSON input",
+		header1 + gone + "{}\n": `line 3: observation of unknown kind ""`,
+		header1 + `{"kind":"pod_gone"}` + "\n": "line 2: the observation has no \"uid\": set \"uid\" to " +
+			"the UID of a pod",
+		header1 + `{"kind":"pod_gone","uid":"u"}`: "line 2: the observation has no \"arrived_at\": set " +
+			"\"arrived_at\" to a time",
 		header1 + strings.Replace(gone, "2026-03-01T12:00:00Z", "yesterday", 1): "line 2: parsing time",
 		header1 + strings.Replace(gone, "2026", "1969", 1): "line 2: invalid year 1969 in a " +
 			"time: must be 1970 to 2261",

@@ -75,7 +75,7 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 		}),
 		unreported: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_evidence_unreported_total",
-			Help: "Milestones of start-ups that the node's container runtime can never report. For example, CRI-O " +
+			Help: "Start-up milestones that the node's container runtime can never report. For example, CRI-O " +
 				"and containerd 1.x never report the end of the network setup. podlapse_evidence_incomplete_total " +
 				"does not count these milestones.",
 		}),

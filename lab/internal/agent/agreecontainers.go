@@ -60,8 +60,8 @@ func (c *comparison) compareMain(name string, r *ContainerTransition) {
 	c.requireAbsent(name+" previous to running", r.PreviousToRunning)
 }
 
-// compareInit compares the record of the last container in the argument "containers". The last container must be an
-// init container or a sidecar.
+// compareInit compares the record r with the timeline of the last container in "containers". The last container must be
+// an init container or a sidecar.
 func (c *comparison) compareInit(containers []container, r *ContainerTransition) {
 	last := len(containers) - 1
 	name := containers[last].Name
