@@ -88,7 +88,7 @@ func (e *Evidence) mayMissFirstEvents() bool {
 	switch {
 	case e.watchFirstOpened.IsZero():
 		return !e.firstSeen.live
-	case e.watchFirstSince > e.acknowledgedSince():
+	case e.watchFirstSince != 0 && e.watchFirstSince > e.acknowledgedSince():
 		return true
 	}
 	return !e.firstSeen.live && e.watchFirstOpened.Sub(e.pod.reachedNodeAt()) > eventLifetime
