@@ -145,7 +145,7 @@ type containerEvidence struct {
 	// refusalsDiffer is true if such Events report several errors.
 	refusalsDiffer bool
 	// misconfiguredAt is the latest time of an error that proves that the container's configuration is wrong.
-	// otherRefusalAt is the latest time of another error because of which the kubelet refused the container. Zero means
+	// otherRefusalAt is the latest time of another error that made the kubelet refuse the container. Zero means
 	// that there was no such error.
 	misconfiguredAt, otherRefusalAt instant
 	failedChecks                    refusals // Events about failed checks of the image, before a pull
