@@ -36,7 +36,7 @@ func (c *Clock) Run(ctx context.Context, observe func(context.Context, timeline.
 	}
 }
 
-// The method Waiting removes and returns the readings that Run has not observed yet. The method does not block.
+// Waiting removes and returns the readings that Run has not observed yet. Waiting does not block.
 func (c *Clock) Waiting() []timeline.ClockSeen {
 	var readings []timeline.ClockSeen
 	for {

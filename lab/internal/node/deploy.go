@@ -240,8 +240,7 @@ func labelNode(ctx context.Context, client *kube.Client, value any) error {
 	return nil
 }
 
-// RestartDeployed restarts the DaemonSet's pod, like the command `kubectl rollout restart`, and waits until the new pod
-// is ready.
+// RestartDeployed restarts the DaemonSet's pod like `kubectl rollout restart`, and waits until the new pod is ready.
 func (n Node) RestartDeployed(ctx context.Context) error {
 	client, err := n.Kube()
 	if err != nil {
