@@ -32,7 +32,7 @@ type TerminationEvidence struct {
 	releasedAt    instant
 	hadFinalizers bool          // an object with grace 0 had finalizers
 	grace         time.Duration // the shortest grace period above 0; 0 if there is none
-	longest       time.Duration // the longest grace period above 0; 0 if there is none
+	longest       time.Duration // the longest grace period; zero if all grace periods are zero
 	shortestAt    instant       // the arrival of the first pod object with the shortest grace period; zero for never
 	shortened     bool          // the grace period changed, so its end is unknown
 	stops         []stopEvidence
