@@ -119,8 +119,9 @@ func TestPodDeletedWhileStarting(t *testing.T) {
 		const record = { ...(await (await fetch('api/v1/pods')).json()).items[0], state: 'starting' };
 		let source;
 		window.EventSource = class extends EventTarget { constructor() { super(); source = this; } close() {} };
-		const asked = [];
-		window.fetch = async (path) => (asked.push(path), path.endsWith('?uid=kept') ?
+		const asked = [], usual = window.fetch;
+		window.fetch = async (path, options) => !path.startsWith('api/v1/pods/') ? usual(path, options) :
+			(asked.push(path), path.endsWith('?uid=kept') ?
 			Response.json({ ...record, uid: 'kept', state: 'deleted', gone_at: record.created_at }) :
 			Response.json({ reason: 'not found' }, { status: 404 }));
 		const known = new Known();
