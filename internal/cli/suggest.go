@@ -51,7 +51,7 @@ func suggestResources(ctx context.Context, call Call, beginning string) []string
 }
 
 // suggestNodeNames returns a function that lists the nodes with an agent. The function "newTable" creates the command's
-// flags, and the target that the flags set.
+// flags and the target whose fields these flags set.
 func suggestNodeNames(newTable func() (flags.Table, *target)) func(context.Context, Call, string) []string {
 	return func(ctx context.Context, call Call, _ string) []string {
 		table, t := newTable()

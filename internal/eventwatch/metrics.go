@@ -74,8 +74,8 @@ func newMetrics(registerer prometheus.Registerer, s *Source) metrics {
 		}),
 		unshared: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_watches_unshared_total",
-			Help: "Replacements of a namespace's Event watch by Event watches on single pods. The agent replaces the " +
-				"watch if the watch delivers many Events and the agent needs only few of them.",
+			Help: "Times that the agent replaced the Event watch on a namespace with Event watches on single pods. " +
+				"The agent does this if it needs only a few of the many Events in the namespace.",
 		}),
 		opened: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_event_watches_opened_total",

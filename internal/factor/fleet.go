@@ -99,7 +99,7 @@ func (f *Fleet) Add(node string, totals api.TotalsRecord) {
 		}
 	}
 	if unpack := n.works[workUnpack]; unpack != nil && unpack.seconds == 0 {
-		// The runtime does not report when it unpacked layers. Bytes without seconds would make other nodes look slow.
+		// The runtime does not report how long unpacking took. Bytes without seconds would make other nodes look slow.
 		delete(n.works, workUnpack)
 	}
 }

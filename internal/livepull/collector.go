@@ -44,11 +44,10 @@ func NewCollector(now func() Snapshot) prometheus.Collector {
 				registrylabel.ReasonHelp+registrylabel.Help,
 			[]string{"registry", "reason"}, nil),
 		workloads: prometheus.NewDesc("podlapse_image_pulls_failing_workloads",
-			"Groups of workloads in which at least one workload has a pull in podlapse_image_pulls_failing. "+
-				"The value is always 1. A workload is an owner of pods, or a pod without an owner. A hash assigns "+
-				"each workload to one of 64 groups. The group of a workload is the same on all nodes. Two workloads "+
-				"can share a group. So if N different groups have a series in the cluster, at least N workloads "+
-				"are affected."+
+			"One series with the value 1 for each group of workloads in which a workload has a pull in "+
+				"podlapse_image_pulls_failing. A workload is an owner of pods, or a pod without an owner. A hash "+
+				"assigns each workload to one of 64 groups, the same on all nodes. Two workloads can share a group. "+
+				"So the number of different groups in the cluster is the minimum number of affected workloads."+
 				registrylabel.ReasonHelp+registrylabel.Help,
 			[]string{"registry", "reason", "group"}, nil),
 	}

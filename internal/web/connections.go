@@ -26,8 +26,8 @@ const (
 	guaranteedNearby = 4
 	// takeRate and takeBurst limit the connections that a client below its guaranteed number can take from other
 	// clients. takeRate is the number of taken connections per second, and takeBurst is the number of connections that
-	// a client can take at the same time. Because of takeRate and takeBurst, a scraper has enough time to send its
-	// request, even if many clients keep reconnecting.
+	// a client can take at the same time. With these limits, a scraper has enough time to send its request, even if
+	// many clients keep reconnecting.
 	takeRate, takeBurst = 1, guaranteedPerClient
 	// reservedForNearby is the number of connections from the agent's own node that never yield to clients from
 	// elsewhere. Four connections are enough: two for each of the kubelet's two probes.

@@ -25,7 +25,7 @@ type examPod struct {
 	spec corev1.PodSpec
 
 	createdAt    time.Time
-	until        time.Time // end of the judged time of an unfinished start-up; zero for a finished start-up
+	until        time.Time // for an unfinished start-up: the instant at which the judged time ends
 	unfinished   bool
 	broken       bool              // true after a step failed; the row then skips all later steps
 	images       map[string]string // references of the images that the node must pull, by container name
