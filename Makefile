@@ -32,8 +32,13 @@ TOOLS         := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/podlapse-tools/$(shell g
 GOLANGCI_LINT := $(TOOLS)/golangci-lint-$(GOLANGCI_LINT_VERSION)/golangci-lint
 GOVULNCHECK   := $(TOOLS)/govulncheck-$(GOVULNCHECK_VERSION)/govulncheck
 
+# The stack of the node: make up STACK=containerd-1.7; make stacks lists the stacks.
+ifneq ($(STACK),)
+export PODLAPSE_STACK := $(STACK)
+endif
+
 .DEFAULT_GOAL := help
-.PHONY: FORCE help build image lab up prefetch down status list scenario blame-soak accuracy-page pictures test test-long check vet lint vuln unit stress-tests fuzz image-test page-test node-test compare fleet-cost bench sample-sentences clean
+.PHONY: FORCE help build image lab up prefetch down status list stacks scenario blame-soak accuracy-page pictures test test-long check vet lint vuln unit stress-tests fuzz image-test page-test node-test compare fleet-cost bench sample-sentences clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -68,7 +73,7 @@ up: ## Start a node with the agent and a sample workload (needs root on Linux).
 # module reports the error.
 prefetch: # Download the modules of the node's programs, and install buildah for the image.
 	@command -v buildah >/dev/null || ./image.sh prepare >/dev/null 2>&1 || true
-	@for module in containerd kubernetes; do (cd lab/tools/$$module && GOFLAGS= go list -deps tool >/dev/null 2>&1) || true; done
+	@[ -n "$(STACK)" ] || for module in containerd kubernetes; do (cd lab/tools/$$module && GOFLAGS= go list -deps tool >/dev/null 2>&1) || true; done
 
 down: lab ## Stop the node and remove everything but the cache of built tools.
 	$(LAB) down
@@ -78,6 +83,9 @@ status: lab ## Show the components, their health and their addresses.
 
 list: lab ## List the scenarios.
 	@$(LAB) list
+
+stacks: lab ## List the stacks, the nodes of other versions and settings: make up STACK=containerd-1.7.
+	@$(LAB) stacks
 
 scenario: build lab $(LOCAL_ARCHIVE) ## Run one scenario on the node: make scenario NAME=first-light.
 	@[ -n "$(NAME)" ] || { echo "name a scenario: make scenario NAME=first-light; make list shows them all" >&2; exit 2; }

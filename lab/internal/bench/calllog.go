@@ -90,7 +90,7 @@ func (l *CallLog) take(line []byte) {
 		l.last = at
 	}
 	if !bytes.Contains(line, []byte("Sandbox for")) && !bytes.Contains(line, []byte("Container ")) &&
-		!bytes.Contains(line, []byte("container exit event")) {
+		!bytes.Contains(line, []byte("exit event")) {
 		return
 	}
 	if !ok {

@@ -48,9 +48,10 @@ var (
 	)
 	containerStarted = regexp.MustCompile(`^StartContainer for "([^"]+)" returns successfully$`)
 	startAsked       = regexp.MustCompile(`^StartContainer for "([^"]+)"$`)
-	sandboxStopped   = regexp.MustCompile(`^received sandbox container exit event sandbox_id:"([^"]+)"`)
-	containerExited  = regexp.MustCompile(`^received container exit event container_id:"([^"]+)"`)
-	imagePulled      = regexp.MustCompile(`^PullImage "([^"]+)"( returns image reference .*)?$`)
+	// containerd 1 writes the same message about sandboxes and containers
+	sandboxStopped  = regexp.MustCompile(`^received (?:sandbox )?container exit event (?:sandbox|container)_id:"([^"]+)"`)
+	containerExited = regexp.MustCompile(`^received container exit event container_id:"([^"]+)"`)
+	imagePulled     = regexp.MustCompile(`^PullImage "([^"]+)"( returns image reference .*)?$`)
 )
 
 func readRuntimeLog(text io.Reader, uid, image string) (RuntimeLog, error) {
@@ -124,5 +125,5 @@ func readRuntimeLine(line string) (at time.Time, message string, ok bool) {
 		return time.Time{}, "", false
 	}
 	at, err = time.Parse(time.RFC3339Nano, fields[1])
-	return at, message, err == nil
+	return at, asContainerd2(message), err == nil
 }

@@ -12,16 +12,21 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/podlapse/podlapse/lab/internal/progress"
+	"github.com/podlapse/podlapse/lab/internal/stack"
 )
 
 // Programs contains the directories of the built programs.
 type Programs struct {
-	Tools   string
-	Payload string
+	Runtime    string // containerd, its shim, its client ctr, and runc
+	Kubernetes string // the programs of Kubernetes, and etcd
+	Payload    string
 }
 
-// Tool returns the path of a third-party program.
-func (p Programs) Tool(name string) string { return filepath.Join(p.Tools, name) }
+// RuntimeTool returns the path of a program of the container runtime.
+func (p Programs) RuntimeTool(name string) string { return filepath.Join(p.Runtime, name) }
+
+// Tool returns the path of etcd or of a program of Kubernetes.
+func (p Programs) Tool(name string) string { return filepath.Join(p.Kubernetes, name) }
 
 // Workload returns the path of the program that runs in the lab's images.
 func (p Programs) Workload() string { return filepath.Join(p.Payload, WorkloadName) }
@@ -30,17 +35,22 @@ func (p Programs) Workload() string { return filepath.Join(p.Payload, WorkloadNa
 type Builder struct {
 	Source string // the lab's source directory
 	Cache  string
+	Stack  stack.Stack
 	Report *progress.Reporter
 }
 
-// Plan returns the directories of the programs. The second result is true if the directory of the third-party programs
+// Plan returns the directories of the stack's programs. The second result is true if a directory of third-party programs
 // does not exist.
 func (b Builder) Plan(ctx context.Context) (programs Programs, build bool, err error) {
 	version, err := b.goVersion(ctx)
 	if err != nil {
 		return Programs{}, false, err
 	}
-	tools, err := toolKey(b.Source, version)
+	runtime, err := toolKey(b.Source, version, runtimeGroups(b.Stack.Containerd))
+	if err != nil {
+		return Programs{}, false, err
+	}
+	kubernetes, err := toolKey(b.Source, version, kubernetesGroups(b.Stack.Kubernetes))
 	if err != nil {
 		return Programs{}, false, err
 	}
@@ -48,14 +58,18 @@ func (b Builder) Plan(ctx context.Context) (programs Programs, build bool, err e
 	if err != nil {
 		return Programs{}, false, err
 	}
-	programs = Programs{Tools: filepath.Join(b.Cache, tools), Payload: filepath.Join(b.Cache, "payload-"+own)}
-	return programs, !exists(programs.Tools), nil
+	programs = Programs{
+		Runtime:    filepath.Join(b.Cache, "runtime-"+runtime),
+		Kubernetes: filepath.Join(b.Cache, "kubernetes-"+kubernetes),
+		Payload:    filepath.Join(b.Cache, "payload-"+own),
+	}
+	return programs, !exists(programs.Runtime) || !exists(programs.Kubernetes), nil
 }
 
 // Build builds the missing programs of a plan. Build creates each directory under a temporary name and then renames it,
 // so that a directory with the final name is always complete.
 func (b Builder) Build(ctx context.Context, programs Programs) error {
-	if exists(programs.Tools) && exists(programs.Payload) {
+	if exists(programs.Runtime) && exists(programs.Kubernetes) && exists(programs.Payload) {
 		return nil
 	}
 	unlock, err := b.claim(ctx)
@@ -67,7 +81,11 @@ func (b Builder) Build(ctx context.Context, programs Programs) error {
 	if err := b.fill(ctx, programs.Payload, []group{own}); err != nil {
 		return err
 	}
-	return b.fill(ctx, programs.Tools, groups())
+	// The directories are filled in parallel: while the linker of one program uses one core, another program compiles.
+	fills, ctx := errgroup.WithContext(ctx)
+	fills.Go(func() error { return b.fill(ctx, programs.Runtime, runtimeGroups(b.Stack.Containerd)) })
+	fills.Go(func() error { return b.fill(ctx, programs.Kubernetes, kubernetesGroups(b.Stack.Kubernetes)) })
+	return fills.Wait()
 }
 
 // claim locks the cache. The caller must call unlock.
@@ -94,7 +112,6 @@ func (b Builder) fill(ctx context.Context, dir string, groups []group) error {
 	if err := os.Chmod(half, 0o755); err != nil {
 		return fmt.Errorf("create build directory: %w", err)
 	}
-	// All groups are built in parallel: while the linker of one group uses one core, another group compiles.
 	builds, ctx := errgroup.WithContext(ctx)
 	for _, g := range groups {
 		builds.Go(func() error { return b.compile(ctx, half, g) })

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/podlapse/podlapse/lab/internal/stack"
 )
 
 // copySource creates a source tree with all files that affect the cache keys.
@@ -47,10 +49,20 @@ func add(t *testing.T, path, text string) {
 	}
 }
 
+// allGroups returns the groups of the stack "current".
+func allGroups(t *testing.T) []group {
+	t.Helper()
+	s, err := stack.Load(stack.Current)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append(runtimeGroups(s.Containerd), kubernetesGroups(s.Kubernetes)...)
+}
+
 func TestToolKeyDependsOnlyOnVersions(t *testing.T) {
 	dir := copySource(t)
 	key := func(version string) string {
-		k, err := toolKey(dir, version)
+		k, err := toolKey(dir, version, allGroups(t))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +97,7 @@ func TestReceiverKeyDependsOnSourceAndVersions(t *testing.T) {
 		}
 		return k
 	}
-	tools, err := toolKey(dir, "go1")
+	tools, err := toolKey(dir, "go1", allGroups(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,7 +108,7 @@ func TestReceiverKeyDependsOnSourceAndVersions(t *testing.T) {
 			t.Errorf("the key ignores %s", file)
 		}
 	}
-	if after, err := toolKey(dir, "go1"); err != nil || after != tools {
+	if after, err := toolKey(dir, "go1", allGroups(t)); err != nil || after != tools {
 		t.Errorf("the receiver changes the key of the tools: %v", err)
 	}
 }
@@ -146,7 +158,7 @@ func TestVersionStamp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, g := range groups() {
+	for _, g := range allGroups(t) {
 		flags, err := g.linkerFlags(source)
 		if err != nil {
 			t.Fatal(err)

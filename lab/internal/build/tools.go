@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"github.com/podlapse/podlapse/lab/internal/stack"
 )
 
 // group contains the arguments of one call of go build.
@@ -23,21 +25,22 @@ type program struct {
 	pkg  string
 }
 
-// groups returns all programs that the lab builds from third-party modules. Programs without cgo are static, and their
-// linking is faster. Only runc requires cgo: for seccomp, and for code that enters namespaces before the Go runtime
-// starts. The tags for runc exclude libc's resolver, because its compilation takes long.
-func groups() []group {
-	const (
-		containerd = "github.com/containerd/containerd/v2/cmd/"
-		kubernetes = "k8s.io/kubernetes/cmd/"
-	)
+// runtimeGroups returns the programs of the container runtime. Programs without cgo are static, and their linking is
+// faster. Only runc requires cgo: for seccomp, and for code that enters namespaces before the Go runtime starts. The
+// tags for runc exclude libc's resolver, because its compilation takes long. All stacks use the same runc.
+func runtimeGroups(c stack.Containerd) []group {
+	commands := c.Module() + "/cmd/"
+	programs := []program{
+		{"containerd", commands + "containerd"},
+		{"containerd-shim-runc-v2", commands + "containerd-shim-runc-v2"},
+		{"ctr", commands + "ctr"},
+	}
+	if c.Major == 1 { // containerd 2 sets up the loopback device itself
+		programs = append(programs, program{"loopback", "github.com/containernetworking/plugins/plugins/main/loopback"})
+	}
 	return []group{
-		{"tools/containerd", "0", "no_btrfs,no_devmapper,no_zfs", []program{
-			{"containerd", containerd + "containerd"},
-			{"containerd-shim-runc-v2", containerd + "containerd-shim-runc-v2"},
-			{"ctr", containerd + "ctr"},
-		}, "github.com/containerd/containerd/v2",
-			[]string{"github.com/containerd/containerd/v2/version.Version={version}"}},
+		{"tools/" + c.Dir, "0", "no_btrfs,no_devmapper,no_zfs", programs, c.Module(),
+			[]string{c.Module() + "/version.Version={version}"}},
 		{
 			"tools/containerd",
 			"1",
@@ -46,14 +49,30 @@ func groups() []group {
 			"",
 			nil,
 		},
-		{"tools/kubernetes", "0", "", []program{
-			{"etcd", "go.etcd.io/etcd/server/v3"},
-			{"kube-apiserver", kubernetes + "kube-apiserver"},
-			{"kube-controller-manager", kubernetes + "kube-controller-manager"},
-			{"kube-scheduler", kubernetes + "kube-scheduler"},
-			{"kubectl", kubernetes + "kubectl"},
-			{"kubelet", kubernetes + "kubelet"},
-		}, "k8s.io/kubernetes", kubernetesStamps()},
+	}
+}
+
+// kubernetesGroups returns etcd and the programs of Kubernetes. The argument is a directory below lab/tools. All stacks
+// use the same etcd. The tag providerless leaves out the cloud providers of Kubernetes before 1.31.
+func kubernetesGroups(dir string) []group {
+	const (
+		kubernetes = "k8s.io/kubernetes/cmd/"
+		withEtcd   = "kubernetes" // the directory whose go.mod file also selects etcd
+	)
+	etcd := []program{{"etcd", "go.etcd.io/etcd/server/v3"}}
+	programs := []program{
+		{"kube-apiserver", kubernetes + "kube-apiserver"},
+		{"kube-controller-manager", kubernetes + "kube-controller-manager"},
+		{"kube-scheduler", kubernetes + "kube-scheduler"},
+		{"kubectl", kubernetes + "kubectl"},
+		{"kubelet", kubernetes + "kubelet"},
+	}
+	if dir == withEtcd { // one build, because the programs share packages
+		return []group{{"tools/" + dir, "0", "", append(etcd, programs...), "k8s.io/kubernetes", kubernetesStamps()}}
+	}
+	return []group{
+		{"tools/" + dir, "0", "providerless", programs, "k8s.io/kubernetes", kubernetesStamps()},
+		{module: "tools/" + withEtcd, cgo: "0", programs: etcd},
 	}
 }
 

@@ -21,14 +21,15 @@ type Quiet struct{ error }
 
 const usage = `Usage: lab COMMAND
 
-  build                             build the programs of the node ("up" does this too)
-  up [--agent PATH] [--image ARCHIVE] [--sample]
+  build [--stack NAME]              build the programs of the node ("up" does this too)
+  up [--stack NAME] [--agent PATH] [--image ARCHIVE] [--sample]
                                     start or repair the node; with an image, run the agent as the DaemonSet of
                                     manifests/, otherwise as a process; optionally show a sample
+  stacks                            list the stacks: combinations of program versions and settings
   down                              stop the node and remove everything except the build cache
   status                            show the components, their health and their addresses
   list                              list the scenarios
-  scenario NAME [--agent PATH] [--image ARCHIVE] [--seed N] [--before PATH]
+  scenario NAME [--stack NAME] [--agent PATH] [--image ARCHIVE] [--seed N] [--before PATH]
                                     inject faults and compare the agent's reports with the truth;
                                     the seed determines all random choices; "compare" requires the
                                     program of another agent
@@ -36,6 +37,7 @@ const usage = `Usage: lab COMMAND
 Environment:
   PODLAPSE_AGENT       the agent's program, if --agent is not set
   PODLAPSE_IMAGE       the archive of the agent's image from "make image", if --image is not set
+  PODLAPSE_STACK       the stack, if --stack is not set (default: the running node's stack, otherwise "current")
   PODLAPSE_ACCURACY_PAGE  file for the accuracy page that the scenario "blame" writes
   PODLAPSE_BLAME_ROWS  number of faults that the scenario "blame-soak" draws (default 50)
   PODLAPSE_CHURN_MINUTES  length of the scenario "churn" in minutes (default 30)
@@ -49,6 +51,7 @@ type arguments struct {
 	command  string
 	agent    string
 	image    string // path of an OCI archive with the agent's image
+	stack    string // empty for the stack of the running node
 	sample   bool
 	scenario string
 	seed     uint64       // 0 if the command line contains no seed
@@ -67,11 +70,15 @@ func parse(words []string, getenv func(string) string, scenarios []string) (argu
 	flags.SetOutput(io.Discard)
 	operands := 0
 	switch a.command {
+	case "build":
+		flags.StringVar(&a.stack, "stack", getenv("PODLAPSE_STACK"), "")
 	case "up":
+		flags.StringVar(&a.stack, "stack", getenv("PODLAPSE_STACK"), "")
 		flags.StringVar(&a.agent, "agent", getenv("PODLAPSE_AGENT"), "")
 		flags.StringVar(&a.image, "image", getenv("PODLAPSE_IMAGE"), "")
 		flags.BoolVar(&a.sample, "sample", false, "")
 	case "scenario":
+		flags.StringVar(&a.stack, "stack", getenv("PODLAPSE_STACK"), "")
 		flags.StringVar(&a.agent, "agent", getenv("PODLAPSE_AGENT"), "")
 		flags.StringVar(&a.image, "image", getenv("PODLAPSE_IMAGE"), "")
 		flags.Uint64Var(&a.seed, "seed", 0, "")
@@ -81,7 +88,7 @@ func parse(words []string, getenv func(string) string, scenarios []string) (argu
 		operands = 1
 	case floorCommand:
 		operands = 3
-	case "build", "down", "status", "list":
+	case "down", "status", "list", "stacks":
 	case "help", "-h", "--help":
 		a.command = "help"
 		return a, nil

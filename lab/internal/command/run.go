@@ -19,6 +19,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/registry"
 	"github.com/podlapse/podlapse/lab/internal/sample"
 	"github.com/podlapse/podlapse/lab/internal/scenario"
+	"github.com/podlapse/podlapse/lab/internal/stack"
 )
 
 // The internal commands, which only the lab itself runs.
@@ -39,6 +40,8 @@ func Run(ctx context.Context, words []string, getenv func(string) string, stdout
 		return nil
 	case "list":
 		return list(stdout)
+	case "stacks":
+		return listStacks(stdout)
 	case registryCommand:
 		return registry.Serve(ctx, layout.Address(layout.RegistryPort), layout.Address(layout.ControlPort), a.dir)
 	case floorCommand:
@@ -52,12 +55,16 @@ func Run(ctx context.Context, words []string, getenv func(string) string, stdout
 		return UsageError{err.Error()}
 	}
 	n := node.Node{Layout: place, Report: progress.New(stderr)}
+	if a.command == "down" {
+		return down(ctx, n)
+	}
+	if n.Stack, err = choose(n.RunningStack(), a.stack); err != nil {
+		return UsageError{err.Error()}
+	}
 	switch a.command {
 	case "build":
 		_, err := prepare(ctx, n)
 		return err
-	case "down":
-		return down(ctx, n)
 	case "status":
 		return status(ctx, n, stdout)
 	case "scenario":
@@ -66,9 +73,33 @@ func Run(ctx context.Context, words []string, getenv func(string) string, stdout
 	return up(ctx, n, a, stdout, stderr)
 }
 
+// choose returns the stack of the node. The arguments are the stack of the running node and the wanted stack, which can
+// both be empty.
+func choose(running, wanted string) (stack.Stack, error) {
+	if running != "" && wanted != "" && running != wanted {
+		return stack.Stack{}, fmt.Errorf("the lab runs the stack %q, want %q: run \"lab down\" first", running, wanted)
+	}
+	if wanted == "" {
+		wanted = running
+	}
+	return stack.Load(wanted)
+}
+
 func list(stdout io.Writer) error {
 	table := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
 	for _, s := range scenario.Table() {
+		fmt.Fprintf(table, "%s\t%s\n", s.Name, s.Summary)
+	}
+	return table.Flush()
+}
+
+func listStacks(stdout io.Writer) error {
+	table := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
+	for _, name := range stack.Names() {
+		s, err := stack.Load(name)
+		if err != nil {
+			return err
+		}
 		fmt.Fprintf(table, "%s\t%s\n", s.Name, s.Summary)
 	}
 	return table.Flush()
@@ -104,7 +135,7 @@ func plan(ctx context.Context, n node.Node) (build.Programs, build.Builder, bool
 	if err != nil {
 		return build.Programs{}, build.Builder{}, false, err
 	}
-	builder := build.Builder{Source: source, Cache: n.Cache, Report: n.Report}
+	builder := build.Builder{Source: source, Cache: n.Cache, Stack: n.Stack, Report: n.Report}
 	programs, missing, err := builder.Plan(ctx)
 	return programs, builder, missing, err
 }

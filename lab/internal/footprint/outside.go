@@ -17,8 +17,8 @@ type place struct {
 	whole bool // true if Restore also removes the directory when the directory is not empty
 }
 
-// builtIn returns the directories that the kubelet and libcni always create, even if their configuration specifies
-// other directories. Child directories precede their parents.
+// builtIn returns the directories that the kubelet, libcni and containerd always create, even if their configuration
+// specifies other directories. Child directories precede their parents.
 func builtIn() []place {
 	return []place{
 		{"/var/lib/kubelet/device-plugins", true}, // kubelet: socket for device plugins
@@ -26,6 +26,8 @@ func builtIn() []place {
 		{"/var/log/containers", true},   // kubelet: links to the logs of containers
 		{"/var/lib/cni/results", false}, // libcni: results of plugins
 		{"/var/lib/cni", false},
+		{"/run/containerd/s", true}, // containerd before 2.3: sockets of the shims
+		{"/run/containerd", false},
 	}
 }
 

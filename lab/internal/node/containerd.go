@@ -3,9 +3,12 @@ package node
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 
@@ -17,10 +20,10 @@ import (
 func (n Node) containerd() component {
 	config := n.In("containerd.toml")
 	return component{
-		Spec: process.Spec{Name: containerdName, Path: n.Programs.Tool(containerdName),
+		Spec: process.Spec{Name: containerdName, Path: n.Programs.RuntimeTool(containerdName),
 			Args: []string{"--config", config}, Inputs: []string{config},
 			// With this search path, containerd does not find an older shim or runc of the system.
-			Search: n.Programs.Tools},
+			Search: n.Programs.Runtime},
 		ready: func(ctx context.Context) error {
 			client, err := n.Runtime()
 			if err != nil {
@@ -50,10 +53,33 @@ func (n Node) writeContainerdConfig(pauseImage string) error {
 			return err
 		}
 	}
-	if err := n.writeNetworkConfig(); err != nil {
+	if err := errors.Join(n.linkNetworkPlugins(), n.writeNetworkConfig()); err != nil {
 		return err
 	}
 	return writeFile(n.In("containerd.toml"), n.containerdConfig(pauseImage))
+}
+
+// networkPlugins returns the directory with links to the network plugins.
+func (n Node) networkPlugins() string { return n.In("cni", "bin") }
+
+func (n Node) linkNetworkPlugins() error {
+	if err := os.MkdirAll(n.networkPlugins(), 0o700); err != nil {
+		return fmt.Errorf("create the directory of the network plugins: %w", err)
+	}
+	plugins := []string{filepath.Join(n.Programs.Payload, cni.PluginName)}
+	if n.Stack.Containerd.Major == 1 {
+		plugins = append(plugins, n.Programs.RuntimeTool("loopback"))
+	}
+	for _, plugin := range plugins {
+		link := filepath.Join(n.networkPlugins(), filepath.Base(plugin))
+		if err := os.Remove(link); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("replace the link to a network plugin: %w", err)
+		}
+		if err := os.Symlink(plugin, link); err != nil {
+			return fmt.Errorf("link a network plugin: %w", err)
+		}
+	}
+	return nil
 }
 
 // networkConfig returns the path of the file with the network configuration for the runtime.
@@ -75,66 +101,19 @@ func (n Node) writeNetworkConfig() error {
 }
 
 func (n Node) containerdConfig(pauseImage string) string {
+	template := containerd2Config
+	if n.Stack.Containerd.Major == 1 {
+		template = containerd1Config
+	}
 	replace := strings.NewReplacer(
 		"@root@", n.In("containerd"), "@state@", n.ContainerdState(), "@socket@", n.ContainerdSocket(),
 		"@opt@", n.In("containerd-opt"), "@shims@", n.ShimSockets(), "@image@", pauseImage,
 		"@snapshotter@", n.snapshotter(), "@hosts@", n.In("registry-hosts"),
-		"@runc@", n.Programs.Tool("runc"), "@fragile@", n.fragileProgram(), "@runcroot@", n.RuncRoot(), "@bin@",
-		n.Programs.Payload, "@net@", n.In("cni", "net.d"),
+		"@discard@", strconv.FormatBool(n.Stack.Containerd.DiscardUnpackedLayers),
+		"@runc@", n.Programs.RuntimeTool("runc"), "@fragile@", n.fragileProgram(), "@runcroot@", n.RuncRoot(),
+		"@bin@", n.networkPlugins(), "@net@", n.In("cni", "net.d"),
 	)
-	return replace.Replace(`version = 3
-root = "@root@"
-state = "@state@"
-# NRI would open a socket outside the lab's directories. The lab does not need these plugins.
-disabled_plugins = ["io.containerd.nri.v1.nri", "io.containerd.image-verifier.v1.bindir",
-  "io.containerd.snapshotter.v1.blockfile", "io.containerd.snapshotter.v1.erofs"]
-
-[grpc]
-  address = "@socket@"
-
-[plugins."io.containerd.internal.v1.opt"]
-  path = "@opt@"
-
-[plugins."io.containerd.shim.v1.manager"]
-  socket_dir = "@shims@"
-
-[plugins."io.containerd.cri.v1.images"]
-  snapshotter = "@snapshotter@"
-  [plugins."io.containerd.cri.v1.images".pinned_images]
-    sandbox = "@image@"
-  [plugins."io.containerd.cri.v1.images".registry]
-    config_path = "@hosts@"
-
-[plugins."io.containerd.cri.v1.runtime"]
-  # In a container, the lab is not allowed to lower the OOM score. Without this setting, runc would fail.
-  restrict_oom_score_adj = true
-  # With AppArmor, containerd would load a profile into the kernel and never remove it.
-  disable_apparmor = true
-  enable_unprivileged_ports = false
-  enable_unprivileged_icmp = false
-  netns_mounts_under_state_dir = true
-  cdi_spec_dirs = []
-  [plugins."io.containerd.cri.v1.runtime".containerd]
-    default_runtime_name = "runc"
-    [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc]
-      runtime_type = "io.containerd.runc.v2"
-      [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]
-        BinaryName = "@runc@"
-        Root = "@runcroot@"
-        SystemdCgroup = false
-      # The program of this runtime is missing until a scenario creates the program.
-      [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.fragile]
-        runtime_type = "io.containerd.runc.v2"
-      [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.fragile.options]
-        BinaryName = "@fragile@"
-        Root = "@runcroot@"
-        SystemdCgroup = false
-  [plugins."io.containerd.cri.v1.runtime".cni]
-    bin_dirs = ["@bin@"]
-    conf_dir = "@net@"
-    # Without this setting, containerd would need an installed loopback plugin.
-    use_internal_loopback = true
-`)
+	return replace.Replace(template)
 }
 
 // The method "snapshotter" returns the name of containerd's snapshotter. The snapshotter is "overlayfs" if possible.

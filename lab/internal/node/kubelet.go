@@ -59,8 +59,9 @@ func (n Node) restartKubelet(ctx context.Context, settings map[string]any) error
 	return n.awaitNode(ctx, client)
 }
 
-// writeKubeletConfig writes the kubelet's configuration. The given settings replace default settings. By default, the
-// kubelet pulls only one image at a time, because scenarios test the pull queue.
+// writeKubeletConfig writes the kubelet's configuration. The settings of the stack replace default settings, and the
+// given settings replace both. By default, the kubelet pulls only one image at a time, because scenarios test the pull
+// queue.
 func (n Node) writeKubeletConfig(settings map[string]any) error {
 	type object = map[string]any
 	config := object{
@@ -92,6 +93,7 @@ func (n Node) writeKubeletConfig(settings map[string]any) error {
 		"clusterDomain": "cluster.local", "clusterDNS": []string{dnsServiceAddress},
 		"rotateCertificates": false, "registerNode": true,
 	}
+	maps.Copy(config, n.Stack.Kubelet)
 	maps.Copy(config, settings)
 	data, err := json.MarshalIndent(config, "", " ")
 	if err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/process"
 	"github.com/podlapse/podlapse/lab/internal/progress"
 	"github.com/podlapse/podlapse/lab/internal/registry"
+	"github.com/podlapse/podlapse/lab/internal/stack"
 )
 
 // Node is one lab on this machine. Up and Down hold the node's lock. A caller that uses the node for a longer time must
@@ -24,6 +25,7 @@ import (
 type Node struct {
 	layout.Layout
 	Programs build.Programs // empty for the command "lab down", which starts no programs
+	Stack    stack.Stack
 	Report   *progress.Reporter
 }
 

@@ -23,7 +23,7 @@ func testNode(t *testing.T) Node {
 	if err := place.Create(); err != nil {
 		t.Fatal(err)
 	}
-	return Node{Layout: place, Programs: build.Programs{Tools: "/tools", Payload: "/payload"},
+	return Node{Layout: place, Programs: build.Programs{Kubernetes: "/tools", Payload: "/payload"},
 		Report: progress.New(os.Stderr)}
 }
 

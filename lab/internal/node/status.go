@@ -128,7 +128,7 @@ func (n Node) Addresses(out io.Writer) {
 		fmt.Fprintf(table, "commands\t%s explain -A --server=%s\n", n.Agent(), agent)
 	}
 	fmt.Fprintf(table, "Kubernetes\texport KUBECONFIG=%s\n", n.AdminKubeconfig())
-	if n.Programs.Tools != "" {
+	if n.Programs.Kubernetes != "" {
 		fmt.Fprintf(table, "kubectl\t%s\n", n.Programs.Tool("kubectl"))
 	}
 	if hosts, err := os.ReadFile("/etc/hosts"); err != nil || !hasName(string(hosts), layout.NodeName) {

@@ -23,6 +23,16 @@ import (
 // interrupted start, and does not repair this state.
 func (n Node) readyFile() string { return n.In("ready") }
 
+func (n Node) stackFile() string { return n.In("stack") }
+
+// RunningStack returns the name of the node's stack, or an empty string if no node is up.
+func (n Node) RunningStack() string {
+	if name, err := os.ReadFile(n.stackFile()); err == nil && n.complete() {
+		return string(name)
+	}
+	return ""
+}
+
 func (n Node) complete() bool {
 	data, err := os.ReadFile(n.readyFile())
 	return err == nil && strings.TrimSpace(string(data)) == process.BootID()
@@ -66,6 +76,9 @@ func (n Node) reset(ctx context.Context) error {
 	// this state.
 	if err := footprint.Observe().Save(n.beforeFile()); err != nil {
 		return err
+	}
+	if err := os.WriteFile(n.stackFile(), []byte(n.Stack.Name), 0o600); err != nil {
+		return fmt.Errorf("store the name of the stack: %w", err)
 	}
 	if err := n.writeCertificates(); err != nil {
 		return err

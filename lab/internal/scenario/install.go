@@ -105,7 +105,7 @@ func runInAgent(ctx context.Context, b *bench.Bench, pod corev1.Pod,
 	if err != nil {
 		return "", "", err
 	}
-	cmd := exec.CommandContext(ctx, b.Node.Programs.Tool("ctr"),
+	cmd := exec.CommandContext(ctx, b.Node.Programs.RuntimeTool("ctr"),
 		append([]string{"--address", b.Node.ContainerdSocket(), "--namespace", "k8s.io",
 			"tasks", "exec", "--exec-id", "lab", "--fifo-dir", pipes, container, "/podlapse-agent"}, args...)...)
 	var out, failures strings.Builder // standard error also contains warnings of ctr itself

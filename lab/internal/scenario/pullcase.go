@@ -14,6 +14,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/agent"
 	"github.com/podlapse/podlapse/lab/internal/bench"
 	"github.com/podlapse/podlapse/lab/internal/registry"
+	"github.com/podlapse/podlapse/lab/internal/stack"
 )
 
 // pullCase is one pod, the fault of the pod's image, and the expected report of the agent.
@@ -224,6 +225,9 @@ func (p *pullRun) threeTimes(ctx context.Context) ([]pullCase, error) {
 }
 
 func (p *pullRun) imageVolume(ctx context.Context) ([]pullCase, error) {
+	if !p.bench.Node.Stack.Has(stack.ImageVolumes) {
+		return nil, nil
+	}
 	image, err := p.pushColdImage(ctx, "volume")
 	c := plainCase("volume", p.bench.BaseImage, agent.Present)
 	const name = "data"

@@ -38,7 +38,11 @@ func (j *pullJudge) runtimeLog(of agent.Timeline) (bench.RuntimeLog, error) {
 	if j.view.events {
 		return bench.RuntimeLog{}, nil
 	}
-	return j.bench.RuntimeLog(of.Name, of.UID)
+	log, err := j.bench.RuntimeLog(of.Name, of.UID)
+	if j.bench.Node.Stack.Containerd.Major == 1 { // containerd 1 does not report when a sandbox is running
+		log.SandboxReadyAt = log.SandboxAskedAt
+	}
+	return log, err
 }
 
 // neighborsIn returns the instants before and after the pull for a container, or for the image of a volume.
@@ -58,8 +62,9 @@ func neighborsIn(log bench.RuntimeLog, spec corev1.PodSpec, container string) (b
 }
 
 // worstError returns the largest error that an agent's evidence allows for one attempt. If an agent states an error
-// larger than the result, the agent did not use all its evidence. Without Events, the agent knows when the manifest arrived, when the image was
-// stored, and what the runtime did before and after the pull. Without the runtime, the agent uses the kubelet's Events.
+// larger than the result, the agent did not use all its evidence. Without Events, the agent knows when the manifest
+// arrived, when the image was stored, and what the runtime did before and after the pull. Without the runtime, the agent
+// uses the kubelet's Events.
 func (s view) worstError(a bench.Attempt, near neighborInstants) time.Duration {
 	switch {
 	case s.isFull():

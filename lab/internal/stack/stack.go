@@ -1,0 +1,117 @@
+// Package stack describes the nodes that the lab can run. A stack is a combination of program versions and settings.
+// Each stack has a file in this directory.
+package stack
+
+import (
+	"bytes"
+	"embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Current is the name of the stack that the lab runs by default.
+const Current = "current"
+
+//go:embed *.json
+var files embed.FS
+
+// Stack is the description of a node. If a file omits a program, the stack uses the program of the stack "current".
+type Stack struct {
+	Name    string `json:"-"`
+	Summary string `json:"summary"` // one sentence
+	// Kubernetes is the directory below lab/tools whose go.mod file selects the version of Kubernetes and etcd.
+	Kubernetes string     `json:"kubernetes"`
+	Containerd Containerd `json:"containerd"`
+	// Kubelet contains fields of the kubelet's configuration file (KubeletConfiguration, kubelet.config.k8s.io/v1beta1).
+	// These fields replace the lab's own settings.
+	Kubelet map[string]any `json:"kubelet"`
+	// Lacks lists features of Kubernetes that the stack does not have. Scenarios leave out the cases that need them.
+	Lacks []Feature `json:"lacks"`
+	// Limits lists what the programs of the stack cannot report, one sentence each.
+	Limits []string `json:"limits"`
+}
+
+// Feature is a feature of Kubernetes that some stacks lack.
+type Feature string
+
+// ImageVolumes are volumes with the files of an image. They need containerd 2.1 and Kubernetes 1.35, which enables them
+// by default.
+const ImageVolumes Feature = "image-volumes"
+
+// Has reports whether the stack has a feature.
+func (s Stack) Has(f Feature) bool { return !slices.Contains(s.Lacks, f) }
+
+// Containerd selects containerd's version and settings.
+type Containerd struct {
+	Dir   string `json:"dir"`   // directory below lab/tools whose go.mod file selects the version
+	Major int    `json:"major"` // major version, 1 or 2; the configuration files of the two versions differ
+	// DiscardUnpackedLayers makes containerd remove a layer's compressed data after it unpacked the layer.
+	DiscardUnpackedLayers bool `json:"discard_unpacked_layers"`
+}
+
+// Module returns the path of containerd's Go module.
+func (c Containerd) Module() string {
+	const module = "github.com/containerd/containerd"
+	if c.Major >= 2 {
+		return fmt.Sprintf("%s/v%d", module, c.Major)
+	}
+	return module
+}
+
+// Names returns the names of all stacks in alphabetical order.
+func Names() []string {
+	entries, err := fs.Glob(files, "*.json")
+	if err != nil {
+		return nil // the pattern is valid, so Glob returns no error
+	}
+	names := make([]string, 0, len(entries))
+	for _, entry := range entries {
+		names = append(names, strings.TrimSuffix(entry, ".json"))
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Load returns the stack with the given name. An empty name means Current.
+func Load(name string) (Stack, error) {
+	current, err := read(Current)
+	if err != nil || name == "" || name == Current {
+		return current, err
+	}
+	s, err := read(name)
+	if err != nil {
+		return Stack{}, err
+	}
+	if s.Kubernetes == "" {
+		s.Kubernetes = current.Kubernetes
+	}
+	if s.Containerd.Dir == "" {
+		s.Containerd.Dir, s.Containerd.Major = current.Containerd.Dir, current.Containerd.Major
+	}
+	return s, nil
+}
+
+func read(name string) (Stack, error) {
+	if !slices.Contains(Names(), name) {
+		return Stack{}, fmt.Errorf("unknown stack %q: must be one of %s", name, strings.Join(Names(), ", "))
+	}
+	data, err := files.ReadFile(path.Clean(name + ".json"))
+	if err != nil {
+		return Stack{}, fmt.Errorf("read the stack %s: %w", name, err)
+	}
+	s := Stack{Name: name}
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&s); err != nil {
+		return Stack{}, fmt.Errorf("read the stack %s: %w", name, err)
+	}
+	if s.Summary == "" {
+		return Stack{}, fmt.Errorf("read the stack %s: %w", name, errors.New("the field \"summary\" is empty"))
+	}
+	return s, nil
+}
