@@ -82,6 +82,13 @@ func (r *Runtime) StoreSandbox(id string, stamps Stamps) {
 	r.stored[id] = stamps
 }
 
+// StoreContainer adds a container to containerd's container store.
+func (r *Runtime) StoreContainer(id string, record Record) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.records[id] = record
+}
+
 // StoreImage adds an image to containerd's image store under its full name.
 func (r *Runtime) StoreImage(name string, image Stored) {
 	r.mu.Lock()

@@ -1,6 +1,7 @@
 package critest
 
 import (
+	containersapi "github.com/containerd/containerd/api/services/containers/v1"
 	contentapi "github.com/containerd/containerd/api/services/content/v1"
 	imagesapi "github.com/containerd/containerd/api/services/images/v1"
 	sandboxapi "github.com/containerd/containerd/api/services/sandbox/v1"
@@ -11,7 +12,8 @@ import (
 
 // Names of the objects in the requests that Requests returns.
 const (
-	RequestedPod = "pod"
+	RequestedPod     = "pod"
+	RequestedSandbox = "s"
 	// digest of an empty blob
 	RequestedBlob  = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 	RequestedImage = "registry.example/shop:1"
@@ -32,8 +34,9 @@ func Requests() map[string]proto.Message {
 		"/runtime.v1.ImageService/ImageStatus": &runtimeapi.ImageStatusRequest{
 			Image: &runtimeapi.ImageSpec{Image: RequestedImage}},
 
-		"/containerd.services.sandbox.v1.Store/Get": &sandboxapi.StoreGetRequest{SandboxID: "s"},
-		"/containerd.services.images.v1.Images/Get": &imagesapi.GetImageRequest{Name: RequestedImage},
+		"/containerd.services.sandbox.v1.Store/Get":         &sandboxapi.StoreGetRequest{SandboxID: "s"},
+		"/containerd.services.containers.v1.Containers/Get": &containersapi.GetContainerRequest{ID: RequestedSandbox},
+		"/containerd.services.images.v1.Images/Get":         &imagesapi.GetImageRequest{Name: RequestedImage},
 		"/containerd.services.images.v1.Images/List": &imagesapi.ListImagesRequest{
 			Filters: []string{`labels."io.cri-containerd.pinned"==pinned`}},
 		"/containerd.services.content.v1.Content/Info":         &contentapi.InfoRequest{Digest: RequestedBlob},

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	containersapi "github.com/containerd/containerd/api/services/containers/v1"
 	contentapi "github.com/containerd/containerd/api/services/content/v1"
 	imagesapi "github.com/containerd/containerd/api/services/images/v1"
 	sandboxapi "github.com/containerd/containerd/api/services/sandbox/v1"
@@ -35,6 +36,7 @@ type Runtime struct {
 	owners     map[string]string // ID of the sandbox, by ID of the container
 	images     map[string]*runtimeapi.Image
 	stored     map[string]Stamps              // containerd's sandbox store
+	records    map[string]Record              // containerd's container store
 	pulled     map[string]Stored              // containerd's image store, by full name
 	pinned     map[string]Stored              // pinned images in containerd's image store, by full name
 	noNetwork  bool                           // true if the network is not ready
@@ -82,6 +84,14 @@ type Stored struct {
 	Digest string
 }
 
+// Record is a container in containerd's container store.
+type Record struct {
+	Stamps
+	Kind  string // the label io.cri-containerd.kind: sandbox or container
+	Image string
+	Spec  string // the OCI runtime specification, as JSON
+}
+
 // Options configures the runtime that the fake imitates.
 type Options struct {
 	Name     string // empty means `containerd`
@@ -108,6 +118,7 @@ func Start(t testing.TB, path string, options Options) *Runtime {
 		owners:     map[string]string{},
 		images:     map[string]*runtimeapi.Image{},
 		stored:     map[string]Stamps{},
+		records:    map[string]Record{},
 		pulled:     map[string]Stored{},
 		pinned:     map[string]Stored{SandboxImage: {Stamps: Stamps{CreatedAt: longAgo, UpdatedAt: longAgo}}},
 		sandboxer:  cmp.Or(options.Sandboxer, "podsandbox"),
@@ -137,6 +148,7 @@ func Start(t testing.TB, path string, options Options) *Runtime {
 	runtimeapi.RegisterImageServiceServer(r.server, imageService{r: r})
 	if !options.NoStores {
 		sandboxapi.RegisterStoreServer(r.server, sandboxStore{r: r})
+		containersapi.RegisterContainersServer(r.server, containerStore{r: r})
 		imagesapi.RegisterImagesServer(r.server, imageStore{r: r})
 		contentapi.RegisterContentServer(r.server, contentStore{r: r})
 		snapshotsapi.RegisterSnapshotsServer(r.server, snapshotStore{r: r})

@@ -6,12 +6,14 @@ import (
 	"slices"
 	"strings"
 
+	containersapi "github.com/containerd/containerd/api/services/containers/v1"
 	imagesapi "github.com/containerd/containerd/api/services/images/v1"
 	sandboxapi "github.com/containerd/containerd/api/services/sandbox/v1"
 	"github.com/containerd/containerd/api/types"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/timestamppb"
 	runtimeapi "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
@@ -111,6 +113,30 @@ func (s sandboxStore) Get(
 	return &sandboxapi.StoreGetResponse{Sandbox: &types.Sandbox{
 		SandboxID: request.GetSandboxID(), Sandboxer: s.r.sandboxer,
 		CreatedAt: timestamppb.New(stamps.CreatedAt), UpdatedAt: timestamppb.New(stamps.UpdatedAt),
+	}}, nil
+}
+
+type containerStore struct {
+	containersapi.UnimplementedContainersServer
+	r *Runtime
+}
+
+func (s containerStore) Get(
+	ctx context.Context, request *containersapi.GetContainerRequest,
+) (*containersapi.GetContainerResponse, error) {
+	if err := inNamespace(ctx); err != nil {
+		return nil, err
+	}
+	s.r.mu.Lock()
+	defer s.r.mu.Unlock()
+	record, ok := s.r.records[request.GetID()]
+	if !ok {
+		return nil, status.Error(codes.NotFound, "no such container")
+	}
+	return &containersapi.GetContainerResponse{Container: &containersapi.Container{
+		ID: request.GetID(), Labels: map[string]string{"io.cri-containerd.kind": record.Kind}, Image: record.Image,
+		Spec:      &anypb.Any{TypeUrl: "types.containerd.io/opencontainers/runtime-spec/1/Spec", Value: []byte(record.Spec)},
+		CreatedAt: timestamppb.New(record.CreatedAt), UpdatedAt: timestamppb.New(record.UpdatedAt),
 	}}, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	containersapi "github.com/containerd/containerd/api/services/containers/v1"
 	contentapi "github.com/containerd/containerd/api/services/content/v1"
 	imagesapi "github.com/containerd/containerd/api/services/images/v1"
 	sandboxapi "github.com/containerd/containerd/api/services/sandbox/v1"
@@ -35,6 +36,9 @@ var allowedMethods = map[string]rule{
 
 	"/containerd.services.sandbox.v1.Store/Get": {request: &sandboxapi.StoreGetRequest{},
 		fields: []string{"sandbox_id"}},
+	"/containerd.services.containers.v1.Containers/Get": {
+		request: &containersapi.GetContainerRequest{}, fields: []string{"id"}, answer: sandboxAlone,
+	},
 	"/containerd.services.images.v1.Images/Get": {request: &imagesapi.GetImageRequest{}, fields: []string{"name"}},
 	"/containerd.services.images.v1.Images/List": {
 		request: &imagesapi.ListImagesRequest{}, fields: []string{"filters"}, check: pinnedImagesAlone,

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	containersapi "github.com/containerd/containerd/api/services/containers/v1"
 	contentapi "github.com/containerd/containerd/api/services/content/v1"
 	imagesapi "github.com/containerd/containerd/api/services/images/v1"
 	sandboxapi "github.com/containerd/containerd/api/services/sandbox/v1"
@@ -34,12 +35,13 @@ type client struct {
 	conn    *grpc.ClientConn
 	timeout time.Duration
 
-	runtime   runtimeapi.RuntimeServiceClient
-	image     runtimeapi.ImageServiceClient
-	sandboxes sandboxapi.StoreClient
-	images    imagesapi.ImagesClient
-	content   contentapi.ContentClient
-	snapshots snapshotsapi.SnapshotsClient
+	runtime    runtimeapi.RuntimeServiceClient
+	image      runtimeapi.ImageServiceClient
+	sandboxes  sandboxapi.StoreClient
+	containers containersapi.ContainersClient
+	images     imagesapi.ImagesClient
+	content    contentapi.ContentClient
+	snapshots  snapshotsapi.SnapshotsClient
 }
 
 // dial creates a client for a unix socket. The connection opens with the first call.
@@ -64,14 +66,15 @@ func dial(path string, timeout time.Duration) (*client, error) {
 		return nil, fmt.Errorf("dial %s: %w", path, err)
 	}
 	return &client{
-		conn:      conn,
-		timeout:   timeout,
-		runtime:   runtimeapi.NewRuntimeServiceClient(conn),
-		image:     runtimeapi.NewImageServiceClient(conn),
-		sandboxes: sandboxapi.NewStoreClient(conn),
-		images:    imagesapi.NewImagesClient(conn),
-		content:   contentapi.NewContentClient(conn),
-		snapshots: snapshotsapi.NewSnapshotsClient(conn),
+		conn:       conn,
+		timeout:    timeout,
+		runtime:    runtimeapi.NewRuntimeServiceClient(conn),
+		image:      runtimeapi.NewImageServiceClient(conn),
+		sandboxes:  sandboxapi.NewStoreClient(conn),
+		containers: containersapi.NewContainersClient(conn),
+		images:     imagesapi.NewImagesClient(conn),
+		content:    contentapi.NewContentClient(conn),
+		snapshots:  snapshotsapi.NewSnapshotsClient(conn),
 	}, nil
 }
 
@@ -142,6 +145,14 @@ func (c *client) storedSandbox(ctx context.Context, id string) (*types.Sandbox, 
 	answer, err := call(inNamespace(ctx), c, "get sandbox from containerd", c.sandboxes.Get,
 		&sandboxapi.StoreGetRequest{SandboxID: id})
 	return answer.GetSandbox(), err
+}
+
+// storedContainer queries containerd's container store. storedContainer returns codes.NotFound if the store does not
+// contain the container.
+func (c *client) storedContainer(ctx context.Context, id string) (*containersapi.Container, error) {
+	answer, err := call(inNamespace(ctx), c, "get container from containerd", c.containers.Get,
+		&containersapi.GetContainerRequest{ID: id})
+	return answer.GetContainer(), err
 }
 
 // storedImage queries containerd's image store. storedImage returns codes.NotFound if the store does not contain

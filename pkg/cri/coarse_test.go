@@ -24,7 +24,8 @@ func TestMissingCapabilitiesAreLoggedOnce(t *testing.T) {
 		missing       []any
 	}{
 		{"containerd", "v2.4.2", nil},
-		{"containerd", "v1.7.27", []any{"sandboxes"}},
+		{"containerd", "v1.7.27", nil},
+		{"containerd", "v1.6.14", []any{"sandboxes"}},
 		{"cri-o", "1.36.0", []any{"sandboxes", "images", "content", "snapshots"}},
 	} {
 		t.Run(test.name+" "+test.version, func(t *testing.T) {

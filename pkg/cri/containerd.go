@@ -18,11 +18,12 @@ import (
 // has its own storeSet.
 type storeSet struct {
 	// unstamped is true if the runtime's name or version proves that no usable timestamps of sandboxes exist.
-	unstamped bool
-	sandboxes degradable // containerd ≥ 2.0
-	images    degradable // containerd
-	content   degradable // containerd: blobs, and downloads in progress
-	snapshots degradable // containerd: unpacked layers
+	unstamped  bool
+	sandboxes  degradable // containerd ≥ 2.0
+	containers degradable // containerd 1.6.15 to 1.7: the containers of sandboxes, see stampFromContainer
+	images     degradable // containerd
+	content    degradable // containerd: blobs, and downloads in progress
+	snapshots  degradable // containerd: unpacked layers
 }
 
 // storesOf selects the stores by the runtime's version, because the meaning of timestamps depends on the version.
@@ -32,8 +33,10 @@ func storesOf(version *runtimeapi.VersionResponse, logger *zap.Logger) *storeSet
 	containerd := version.GetRuntimeName() == "containerd"
 	major, known := majorVersion(version.GetRuntimeVersion())
 	s.unstamped = version.GetRuntimeName() != "" && !containerd || containerd && known && major < 2
-	s.sandboxes.set(containerd && known && major >= 2, logger, "sandboxes",
-		"the volumes, network and sandbox phases cannot be separated")
+	const unseparated = "the volumes, network and sandbox phases cannot be separated"
+	s.sandboxes.set(containerd && known && major >= 2, logger, "sandboxes", unseparated)
+	s.containers.set(containerd && storesSandboxContainers(version.GetRuntimeVersion()), logger, "sandboxes",
+		unseparated)
 	s.images.set(containerd, logger, "images", "only Events show the times of pulls; without Events, the outcome of "+
 		"a pull is unknown if the image was absent")
 	s.content.set(containerd, logger, "content", "no layers, bytes or progress of downloads")
@@ -41,8 +44,14 @@ func storesOf(version *runtimeapi.VersionResponse, logger *zap.Logger) *storeSet
 	return s
 }
 
+// The method "all" returns one entry for each kind of store. The entry "sandboxes" is the store with the times of
+// sandboxes. The runtime's version decides which store this is.
 func (s *storeSet) all() []*degradable {
-	return []*degradable{&s.sandboxes, &s.images, &s.content, &s.snapshots}
+	ofSandboxes := &s.sandboxes
+	if s.containers.on() || s.containers.refused.Load() {
+		ofSandboxes = &s.containers
+	}
+	return []*degradable{ofSandboxes, &s.images, &s.content, &s.snapshots}
 }
 
 // absentStores returns the names of the absent stores, and the effects of each absence.
@@ -78,6 +87,9 @@ func (a *answerer) stampSandbox(
 	ctx context.Context, sandbox *timeline.Sandbox, createdAt, firstContainerAt time.Time,
 ) error {
 	sandbox.CreatedAt = createdAt
+	if a.stores.containers.on() {
+		return a.stampFromContainer(ctx, sandbox, firstContainerAt)
+	}
 	if !a.stores.sandboxes.on() {
 		sandbox.Unstamped = a.stores.unstamped || a.stores.sandboxes.refused.Load()
 		return nil

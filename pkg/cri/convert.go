@@ -2,6 +2,7 @@ package cri
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -151,4 +152,10 @@ func majorVersion(version string) (int, bool) {
 	digits, _, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
 	n, err := strconv.Atoi(digits)
 	return n, err == nil && n >= 0
+}
+
+// parseVersion returns the first three numbers of a version such as v2.4.2, 1.7.27-k3s1 or 1.6.20~ds1.
+func parseVersion(version string) (major, minor, patch int, known bool) {
+	n, err := fmt.Sscanf(strings.TrimPrefix(version, "v"), "%d.%d.%d", &major, &minor, &patch)
+	return major, minor, patch, err == nil && n == 3 && major >= 0 && minor >= 0 && patch >= 0
 }

@@ -75,8 +75,8 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 		unreported: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_evidence_unreported_total",
 			Help: "Start-up milestones that the node's container runtime can never report. For example, CRI-O " +
-				"and containerd 1.x never report the end of the network setup. podlapse_evidence_incomplete_total " +
-				"does not count these milestones.",
+				"never reports the end of the network setup, and containerd 1.x never reports the start of a " +
+				"sandbox. podlapse_evidence_incomplete_total does not count these milestones.",
 		}),
 		pulls: newPullMetrics(registerer),
 	}

@@ -37,16 +37,21 @@ func (e *Evidence) applyNetwork(o RuntimeSeen) {
 }
 
 func (e *Evidence) applySandbox(s Sandbox) {
+	attempt := clampAttempt(s.Attempt)
 	addPoint := func(m Milestone, o origin, stamp time.Time) {
 		if !stamp.IsZero() {
-			e.constrain(point(milestoneKey{podWide, clampAttempt(s.Attempt), m}, o, stamp))
+			e.constrain(point(milestoneKey{podWide, attempt, m}, o, stamp))
 		}
 	}
-	if known := e.imageKnown.with(clampAttempt(s.Attempt)); s.ImageKnown && known != e.imageKnown {
+	if known := e.imageKnown.with(attempt); s.ImageKnown && known != e.imageKnown {
 		e.imageKnown, e.changed = known, true
 	}
-	if known := e.unstamped.with(clampAttempt(s.Attempt)); s.Unstamped && known != e.unstamped {
+	if known := e.unstamped.with(attempt); s.Unstamped && known != e.unstamped {
 		e.unstamped, e.changed = known, true
+	}
+	if s.ImageFirst && !s.BegunAt.IsZero() && !s.NetworkReadyAt.IsZero() {
+		e.applySandboxRecord(s)
+		return
 	}
 	addPoint(MilestoneSandboxBegun, originStore, s.BegunAt)
 	addPoint(MilestoneSandboxImageResolved, originStore, s.ImageResolvedAt)
@@ -54,10 +59,31 @@ func (e *Evidence) applySandbox(s Sandbox) {
 	addPoint(MilestoneNetworkReady, originRuntime, s.NetworkReadyAt)
 	addPoint(MilestoneSandboxRunning, originStore, s.RunningAt)
 	if !s.CreatedAt.IsZero() {
-		begun := milestoneKey{podWide, clampAttempt(s.Attempt), MilestoneSandboxBegun}
+		begun := milestoneKey{podWide, attempt, MilestoneSandboxBegun}
 		e.constrain(constraint{key: begun, origin: originRuntime, earliest: minInstant, latest: at(s.CreatedAt)})
-		ran := milestoneKey{podWide, clampAttempt(s.Attempt), MilestoneSandboxRunning}
+		ran := milestoneKey{podWide, attempt, MilestoneSandboxRunning}
 		e.constrain(constraint{key: ran, origin: originRuntime, earliest: at(s.CreatedAt), latest: maxInstant})
+	}
+}
+
+// applySandboxRecord records the times of a sandbox with Sandbox.ImageFirst. The runtime sets BegunAt after it has
+// prepared the sandbox's file system, and it never pulls the sandbox image between BegunAt and NetworkReadyAt.
+func (e *Evidence) applySandboxRecord(s Sandbox) {
+	attempt := clampAttempt(s.Attempt)
+	begun, ready := at(s.BegunAt), at(s.NetworkReadyAt)
+	e.constrain(constraint{key: milestoneKey{podWide, attempt, MilestoneSandboxBegun}, origin: originStore,
+		lean: leanLatest, earliest: begun - instant(runtimeSlack), latest: begun})
+	e.constrain(constraint{key: milestoneKey{podWide, attempt, MilestoneNetworkReady}, origin: originStore,
+		earliest: ready, latest: ready})
+	e.constrain(constraint{key: milestoneKey{podWide, attempt, MilestoneSandboxRunning}, origin: originStore,
+		earliest: ready, latest: maxInstant})
+	stored := at(s.ImageStoredAt)
+	if s.ImageStoredAt.IsZero() {
+		stored = maxInstant
+	}
+	known, first := e.imageKnown.with(attempt), e.imageFirst.with(attempt)
+	if known != e.imageKnown || first != e.imageFirst || stored > e.imageStored {
+		e.imageKnown, e.imageFirst, e.imageStored, e.changed = known, first, max(stored, e.imageStored), true
 	}
 }
 

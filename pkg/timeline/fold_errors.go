@@ -159,6 +159,16 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 	return 0
 }
 
+// undatedSandbox returns the possible time of the runtime's work on a sandbox before the milestone "end". containerd 1.x
+// creates the record of a sandbox after it has prepared the sandbox's file system. No source reports when this work
+// starts.
+func (f *fold) undatedSandbox(end milestoneKey) time.Duration {
+	if end.milestone == MilestoneSandboxBegun && f.e.imageFirst.has(end.attempt) {
+		return max(runtimeSlack, f.slowest)
+	}
+	return 0
+}
+
 // missedObstacles examines a phase before the sandbox, and returns the part of this phase that unknown obstacles can
 // have caused. The agent can have missed Events about obstacles if the Event watch began after the kubelet's pickup.
 // The kubelet doubles its wait after each failure. So the wait after a missed failure is at most the sum of two times:

@@ -113,7 +113,8 @@ func (f *fold) span(from, to *bound, until instant, w phaseCandidates) Span {
 	if w.container != "" {
 		s.Attempt = int(w.attempt)
 	}
-	s.Error = max(s.Error, min(max(f.undatedWork(s, from.key, to.key), f.slowest/2), s.Duration()))
+	s.Error = max(s.Error,
+		min(max(f.undatedWork(s, from.key, to.key), f.undatedSandbox(to.key), f.slowest/2), s.Duration()))
 	if f.e.beforeAgent() && s.Error > truncation && s.Error >= s.Duration() {
 		// No evidence shows when the phase ended, for example because the pod became unready again before the agent
 		// first saw the pod. If no evidence shows the end of a phase, the estimate is only the middle of a long

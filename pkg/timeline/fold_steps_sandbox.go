@@ -61,6 +61,9 @@ func (f *fold) laterSandboxes() []chain {
 			{key: milestoneKey{podWide, attempt, MilestoneSandboxBegun}, phase: PhaseSandboxLost,
 				also: f.laterObstacles},
 		}
+		if f.mayPullImageFirst(attempt) {
+			begun[0].also = union(begun[0].also, alsoSandboxImage)
+		}
 		chains = append(chains, chain{steps: f.appendSandboxStart(begun, attempt)})
 	}
 	return chains
@@ -91,6 +94,9 @@ func (f *fold) sandboxSteps() []step {
 	if f.e.pod.ResourceClaims {
 		begun.also = alsoDevice
 	}
+	if f.mayPullImageFirst(0) {
+		begun.also = union(begun.also, alsoSandboxImage)
+	}
 	if len(f.obstacles) > 0 {
 		return f.obstacleSteps(begun)
 	}
@@ -115,6 +121,13 @@ func (f *fold) pickup() step {
 		s.also = alsoAPIServer
 	}
 	return s
+}
+
+// mayPullImageFirst reports whether the runtime can have pulled the sandbox image before the beginning of a sandbox
+// (Sandbox.ImageFirst). An image that was stored before the creation of the pod was present.
+func (f *fold) mayPullImageFirst(attempt uint16) bool {
+	created := f.bounds.find(podMilestone(MilestoneCreated))
+	return f.e.imageFirst.has(attempt) && (created == nil || f.e.imageStored >= created.earliest)
 }
 
 // sandboxDelayed reports whether the kubelet began a sandbox so late that the mount of local volumes cannot explain the

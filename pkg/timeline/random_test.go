@@ -191,7 +191,7 @@ func (r randomValues) answer(arrivedAt time.Time) RuntimeSeen {
 		o.Sandboxes = append(o.Sandboxes, Sandbox{Attempt: r.IntN(3) - 1, Ready: r.flip(), BegunAt: r.stamp(),
 			NetworkReadyAt: r.stamp(), RunningAt: r.stamp(), CreatedAt: r.stamp(), ImageResolvedAt: r.stamp(),
 			ImagePulledAt: r.stamp(),
-			ImageKnown:    r.flip(), Unstamped: r.flip()})
+			ImageKnown:    r.flip(), Unstamped: r.flip(), ImageFirst: r.flip(), ImageStoredAt: r.stamp()})
 		o.Containers = append(o.Containers, ContainerRun{Name: r.name(), Attempt: r.IntN(20) - 1,
 			CreatedAt: r.stamp(), StartedAt: r.stamp(), FinishedAt: r.stamp(), ExitCode: r.code()})
 	}

@@ -9,10 +9,11 @@ type Sandbox struct {
 	Attempt int    `json:"attempt,omitzero"`
 	Ready   bool   `json:"ready,omitzero"`
 	// BegunAt is the time when the kubelet asked the runtime for the sandbox (containerd ≥ 2.0: created_at in the
-	// sandbox store).
+	// sandbox store; containerd 1.x: created_at in the container store, see ImageFirst).
 	BegunAt time.Time `json:"begun_at,omitzero"`
-	// NetworkReadyAt is the time when the network was set up (containerd ≥ 2.0: CRI created_at). containerd sets
-	// created_at when it creates the sandbox container, after the CNI plugins returned.
+	// NetworkReadyAt is the time when the network was set up (containerd ≥ 2.0: CRI created_at; containerd 1.x:
+	// updated_at in the container store). containerd 2.x sets created_at when it creates the sandbox container, after the
+	// CNI plugins returned. containerd 1.x sets updated_at immediately after the CNI plugins returned.
 	NetworkReadyAt time.Time `json:"network_ready_at,omitzero"`
 	// ImageResolvedAt is the time when the manifest of the sandbox (pause) image arrived on the node. ImagePulledAt is
 	// the end of the latest pull of the sandbox image. ImageResolvedAt and ImagePulledAt are zero unless the pull ended
@@ -30,9 +31,13 @@ type Sandbox struct {
 	// CreatedAt is the field created_at of CRI. CreatedAt is set only if it is unknown which of BegunAt, NetworkReadyAt
 	// and RunningAt is closest to created_at.
 	CreatedAt time.Time `json:"created_at,omitzero"`
-	// Unstamped is true if this runtime can never report BegunAt, NetworkReadyAt and RunningAt of the sandbox.
-	// Unstamped is true only if the runtime's name, version or answer proves that the runtime cannot report these times
-	// (CRI-O, containerd 1.x, the shim of a virtual machine).
+	// ImageFirst is true if the runtime pulls an absent sandbox image before BegunAt (containerd 1.x). The field
+	// ImageStoredAt is then the end of the image's first pull since the image was last absent, or zero if unknown.
+	ImageFirst    bool      `json:"image_first,omitzero"`
+	ImageStoredAt time.Time `json:"image_stored_at,omitzero"`
+	// Unstamped is true if this runtime can never report BegunAt, NetworkReadyAt or RunningAt of the sandbox.
+	// Unstamped is true only if the runtime's name, version or answer proves that the runtime cannot report one of
+	// these times (CRI-O, containerd 1.x, the shim of a virtual machine).
 	Unstamped bool `json:"unstamped,omitzero"`
 }
 

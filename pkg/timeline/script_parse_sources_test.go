@@ -73,6 +73,7 @@ func (s *script) runtimeLine(at time.Time, rest string) error {
 				CreatedAt:       stamps["created"],
 				ImageResolvedAt: stamps["imageresolved"], ImagePulledAt: stamps["imagepulled"],
 				ImageKnown: !slices.Contains(words, "imageunknown"), Unstamped: slices.Contains(words, "unstamped"),
+				ImageFirst: slices.Contains(words, "imagefirst"), ImageStoredAt: stamps["stored"],
 			})
 		case "image":
 			o.Images = append(o.Images, Image{

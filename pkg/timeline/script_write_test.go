@@ -133,8 +133,10 @@ func answerWords(o RuntimeSeen) []string {
 		parts = append(
 			parts,
 			strings.Join(
-				stamps(slices.Concat([]string{"sandbox"}, flags(s.Ready, "ready"), flags(s.Unstamped, "unstamped")),
-					"begun", s.BegunAt, "network", s.NetworkReadyAt, "running", s.RunningAt, "created", s.CreatedAt),
+				stamps(slices.Concat([]string{"sandbox"}, flags(s.Ready, "ready"), flags(s.Unstamped, "unstamped"),
+					flags(s.ImageFirst, "imagefirst")),
+					"begun", s.BegunAt, "network", s.NetworkReadyAt, "running", s.RunningAt, "created", s.CreatedAt,
+					"stored", s.ImageStoredAt),
 				" ",
 			),
 		)

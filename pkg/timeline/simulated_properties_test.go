@@ -242,7 +242,7 @@ func (p *propertyCheck) reportable() []stretch {
 		if p.notReported(s.ends) {
 			continue
 		}
-		s.start, s.phase = pending[0].start, pending[0].phase
+		s.start, s.phase, s.container = pending[0].start, pending[0].phase, pending[0].container
 		if slices.ContainsFunc(pending, func(o stretch) bool { return party(o.phase) != party(s.phase) }) {
 			s.phase = PhaseUnattributed
 		}
@@ -259,9 +259,11 @@ func (p *propertyCheck) notReported(m trueMilestone) bool {
 	restarted := ran && p.milestones[m].After(ranAt)
 	switch m.milestone {
 	case MilestoneSandboxBegun:
-		return !p.stamped || m.attempt < 0
+		return !p.stamped && !p.recorded() || m.attempt < 0
 	case MilestoneNetworkReady:
-		return !p.stamped
+		return !p.stamped && !p.recorded()
+	case MilestoneSandboxRunning:
+		return p.recorded()
 	case MilestonePullStarted:
 		return failed || restarted || p.wording == 0
 	case MilestonePullResolved:

@@ -1,0 +1,113 @@
+package cri
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	containersapi "github.com/containerd/containerd/api/services/containers/v1"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// The CRI plugin of containerd sets this label on each of its containers. For the container of a sandbox, the value is
+// kindSandbox (containerd 1.7: pkg/cri/server/helpers.go).
+const (
+	kindLabel   = "io.cri-containerd.kind"
+	kindSandbox = "sandbox"
+)
+
+// storesSandboxContainers reports whether this version of containerd 1 updates the record of a sandbox's container once
+// before and once after the network setup. Releases before 1.6.15 update the record only before the network setup, or
+// never.
+func storesSandboxContainers(version string) bool {
+	const wantMajor, wantMinor, wantPatch = 1, 6, 15
+	major, minor, patch, known := parseVersion(version)
+	return known && major == wantMajor && (minor > wantMinor || minor == wantMinor && patch >= wantPatch)
+}
+
+// stampFromContainer sets the timestamps of a sandbox from the record of its container in containerd's container store.
+//
+// containerd 1.7 (pkg/cri/server/sandbox_run.go) pulls the sandbox image if the image is absent, and then creates the
+// record. containerd updates the record before the network setup and immediately after it, and never again. CRI lists a
+// sandbox only after its start. So updated_at of a ready sandbox is the end of the network setup, with two exceptions:
+//   - A sandbox with a user namespace gets its network later, and containerd then does not update the record.
+//   - A sandbox with the host's network has no network setup, so created_at and updated_at are equal. The two times are
+//     also equal in the experimental mode of containerd 1.7 with another order of the steps (ENABLE_CRI_SANDBOXES).
+//
+// In both cases, stampFromContainer sets only CreatedAt.
+func (a *answerer) stampFromContainer(
+	ctx context.Context, sandbox *timeline.Sandbox, firstContainerAt time.Time,
+) error {
+	sandbox.Unstamped = true // no record contains the time when the sandbox was running
+	cached, known := a.stamps.Get(sandbox.ID)
+	stamps, _ := cached.(timeline.Sandbox)
+	if !known {
+		record, err := a.client.storedContainer(ctx, sandbox.ID)
+		if err != nil {
+			return a.stores.containers.forgive(err)
+		}
+		created, updated := fromTimestamp(record.GetCreatedAt()), fromTimestamp(record.GetUpdatedAt())
+		if record.GetLabels()[kindLabel] == kindSandbox && sandbox.Ready && updated.After(created) &&
+			!hasUserNamespace(record.GetSpec().GetValue()) {
+			stamps.BegunAt, stamps.NetworkReadyAt, stamps.ImageFirst = created, updated, true
+			if stamps.ImageStoredAt, err = a.firstStored(ctx, record.GetImage()); err != nil {
+				return err
+			}
+		}
+		if sandbox.Ready {
+			a.stamps.Add(sandbox.ID, stamps)
+		}
+	}
+	if stamps.BegunAt.IsZero() || !firstContainerAt.IsZero() && stamps.NetworkReadyAt.After(firstContainerAt) {
+		return nil
+	}
+	sandbox.BegunAt, sandbox.NetworkReadyAt, sandbox.CreatedAt = stamps.BegunAt, stamps.NetworkReadyAt, time.Time{}
+	sandbox.ImageFirst, sandbox.ImageStoredAt = stamps.ImageFirst, stamps.ImageStoredAt
+	return nil
+}
+
+// firstStored returns the end of an image's first pull, or zero if the time is unknown.
+func (a *answerer) firstStored(ctx context.Context, image string) (time.Time, error) {
+	stored, err := a.storedImage(ctx, image)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return fromTimestamp(stored.GetCreatedAt()), nil
+}
+
+// hasUserNamespace reports whether a container has its own user namespace. The argument is the container's
+// configuration (OCI runtime specification). If hasUserNamespace cannot parse the configuration, the result is true.
+func hasUserNamespace(spec []byte) bool {
+	var config struct {
+		Linux struct {
+			Namespaces []struct {
+				Type string `json:"type"`
+			} `json:"namespaces"`
+		} `json:"linux"`
+	}
+	if err := json.Unmarshal(spec, &config); err != nil {
+		return true
+	}
+	for _, namespace := range config.Linux.Namespaces {
+		if namespace.Type == "user" {
+			return true
+		}
+	}
+	return len(config.Linux.Namespaces) == 0
+}
+
+// sandboxAlone requires that the response is about the container of a sandbox. The records of other containers contain
+// the values of their environment variables.
+func sandboxAlone(encoded []byte) error {
+	var answer containersapi.GetContainerResponse
+	if err := proto.Unmarshal(encoded, &answer); err != nil {
+		return fmt.Errorf("parse the answer: %w", err)
+	}
+	if kind := answer.GetContainer().GetLabels()[kindLabel]; kind != kindSandbox {
+		return fmt.Errorf("the container is of the kind %q: the agent reads only the containers of sandboxes", kind)
+	}
+	return nil
+}
