@@ -18,12 +18,15 @@ func checkRuntime(ctx context.Context, c config) finding {
 			"--cri-endpoint=off: phases between the pull and the start of a container are less precise"
 		return f
 	}
-	address, runtime, err := cri.Probe(ctx, c.criEndpoint)
+	address, runtime, limits, err := cri.Probe(ctx, c.criEndpoint)
 	if err != nil {
 		f.outcome, f.detail, f.remedy = checkFailed, err.Error(), runtimeRemedy(err.Error())
 		return f
 	}
 	f.outcome, f.detail = checkOK, runtime+" at "+address
+	if limits != "" {
+		f.detail += ": " + limits
+	}
 	return f
 }
 

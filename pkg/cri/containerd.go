@@ -3,6 +3,7 @@ package cri
 import (
 	"cmp"
 	"context"
+	"strings"
 	"time"
 
 	imagesapi "github.com/containerd/containerd/api/services/images/v1"
@@ -64,6 +65,15 @@ func (s *storeSet) absentStores() (names, costs []string) {
 	return names, costs
 }
 
+// limits describes what the runtime cannot report, or is empty.
+func (s *storeSet) limits() string {
+	_, costs := s.absentStores()
+	if s.containers.on() {
+		costs = append(costs, "the sandbox phase lasts until the runtime creates the first container")
+	}
+	return strings.Join(costs, "; ")
+}
+
 // sandboxStamps holds the timestamps of one sandbox in containerd's sandbox store.
 type sandboxStamps struct {
 	begunAt, runningAt             time.Time
@@ -94,8 +104,8 @@ func (a *answerer) stampSandbox(
 		sandbox.Unstamped = a.stores.unstamped || a.stores.sandboxes.refused.Load()
 		return nil
 	}
-	cached, known := a.stamps.Get(sandbox.ID)
-	stamps, _ := cached.(sandboxStamps)
+	cached, _ := a.stamps.Get(sandbox.ID)
+	stamps, known := cached.(sandboxStamps) // an upgrade of containerd 1.x leaves values of another type
 	if !known {
 		stored, err := a.client.storedSandbox(ctx, sandbox.ID)
 		if err != nil {

@@ -42,8 +42,8 @@ func (a *answerer) stampFromContainer(
 	ctx context.Context, sandbox *timeline.Sandbox, firstContainerAt time.Time,
 ) error {
 	sandbox.Unstamped = true // no record contains the time when the sandbox was running
-	cached, known := a.stamps.Get(sandbox.ID)
-	stamps, _ := cached.(timeline.Sandbox)
+	cached, _ := a.stamps.Get(sandbox.ID)
+	stamps, known := cached.(timeline.Sandbox)
 	if !known {
 		record, err := a.client.storedContainer(ctx, sandbox.ID)
 		if err != nil {

@@ -31,6 +31,7 @@ type session struct {
 	client   *client
 	answerer *answerer
 	runtime  string     // name and version, for messages
+	limits   string     // what the runtime cannot report, or empty
 	broken   chan error // capacity 1; isLost drops further errors, because only the first error counts
 	// The field "arrived" holds the blobs that were complete at the previous query for downloads. The field needs no
 	// lock, because sharedDownloads runs only one query at a time.
@@ -48,8 +49,17 @@ func newSession(s *Source, client *client, version *runtimeapi.VersionResponse) 
 		client:   client,
 		answerer: answerer,
 		runtime:  describe(version),
+		limits:   answerer.stores.limits(),
 		broken:   make(chan error, 1),
 	}
+}
+
+// detail returns the runtime's name and version, and what the runtime cannot report.
+func (s *session) detail() string {
+	if s.limits == "" {
+		return s.runtime
+	}
+	return s.runtime + ": " + s.limits
 }
 
 func (s *session) close() { s.client.close() }
@@ -99,7 +109,7 @@ func (s *session) beat(ctx context.Context) error {
 		return err
 	}
 	s.source.silence.recordAnswer(ctx, s.source.config, sentAt)
-	s.source.config.Report(true, s.runtime)
+	s.source.config.Report(true, s.detail())
 	return nil
 }
 
@@ -118,7 +128,7 @@ func (s *session) answer(ctx context.Context, open *openRequest, request timelin
 	source := s.source
 	seen, err := s.answerer.answer(ctx, request)
 	if err == nil {
-		source.config.Report(true, s.runtime)
+		source.config.Report(true, s.detail())
 		source.metrics.answered.Inc()
 		source.config.Observe(ctx, seen)
 		source.pending.finish(open, request)

@@ -175,9 +175,9 @@ func (s *Source) connect(ctx context.Context, path string) (*session, error) {
 		client.close()
 		return nil, err
 	}
-	s.config.Report(true, describe(version))
-	s.silence.recordEnd(ctx, s.config)
 	session := newSession(s, client, version)
+	s.config.Report(true, session.detail())
+	s.silence.recordEnd(ctx, s.config)
 	s.logCoarse(session)
 	return session, nil
 }
