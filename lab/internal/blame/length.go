@@ -50,6 +50,9 @@ func (a Account) Lengths() []Length {
 			continue
 		}
 		switch {
+		case c.Kind == Sandbox && len(c.Network) == 1 && c.PauseImage.From.Before(c.Network[0].From) &&
+			!c.PauseImage.From.IsZero():
+			// containerd 1 pulls the pause image first, and no log shows when the network's part begins
 		case c.Kind == Sandbox && len(c.Network) == 1:
 			add("network", "", Span{c.From, c.Network[0].To}, pluginEnds)
 		case c.Kind == Pull && !c.LastByteAt.IsZero():
