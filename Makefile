@@ -38,7 +38,7 @@ export PODLAPSE_STACK := $(STACK)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: FORCE help build image lab up prefetch down status list stacks scenario blame-soak accuracy-page pictures test test-long check vet lint vuln unit stress-tests fuzz image-test page-test node-test compare fleet-cost bench sample-sentences clean
+.PHONY: FORCE help build image lab up prefetch down status list stacks scenario blame-soak accuracy-page pictures test test-long check vet lint vuln unit stress-tests fuzz image-test page-test node-test stack-test matrix compare fleet-cost bench sample-sentences clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -110,8 +110,12 @@ compare: build lab ## Compare memory, requests and series with another commit's 
 fleet-cost: build lab ## Measure how the agents' cost for the API server grows with the number of nodes.
 	$(LAB) scenario fleet-cost --agent $(AGENT)
 
+matrix: build lab $(LOCAL_ARCHIVE) ## Run the scenarios of docs/compatibility.md on each stack, or on one: make matrix STACK=containerd-1.7.
+	@status=0; $(LAB) matrix --agent $(AGENT) --image $(LOCAL_ARCHIVE) --results lab/compatibility || status=1; \
+	(cd lab && go test ./internal/matrix -run TestPageAgreesWithResults -update) && exit $$status
+
 # `make test` does not include `make check`, because the first `make check` downloads and builds its tools.
-test: vet unit fuzz image-test page-test node-test ## Run all tests, as continuous integration does.
+test: vet unit fuzz image-test page-test node-test stack-test ## Run all tests, as continuous integration does.
 
 test-long: build lab ## Run the slow scenarios: the blame exam, 50 random faults, a hostile tenant, 30 minutes without an alert.
 ifeq ($(NODE),yes)
@@ -203,6 +207,19 @@ ifeq ($(NODE),yes)
 	for name in $(SCENARIOS); do $(LAB) scenario $$name --agent $(AGENT) --image $(ARCHIVE); done
 else
 	@echo "skipped the tests on a real node: they need root on Linux"
+endif
+
+# Each run of `make test` tries one other stack, so that no stack rots. The number of commits and the day decide which
+# stack is next.
+STACKS := $(filter-out current,$(basename $(notdir $(sort $(wildcard lab/internal/stack/*.json)))))
+NEXT_STACK = $(word $(shell echo $$((($$(git rev-list --count HEAD 2>/dev/null || echo 0) + $$(date +%-j)) % $(words $(STACKS)) + 1))),$(STACKS))
+stack-test: build lab ## Run a few scenarios on one other stack, chosen by rotation: make stack-test STACK=containerd-1.7.
+ifeq ($(NODE),yes)
+	@set -e; name=$(or $(STACK),$(NEXT_STACK)); echo "trying the stack $$name; to repeat: make stack-test STACK=$$name"; \
+	trap '$(LAB) down' EXIT; $(LAB) down; $(LAB) up --stack $$name --agent $(AGENT); \
+	for scenario in first-light accuracy lost-events; do $(LAB) scenario $$scenario --agent $(AGENT); done
+else
+	@echo "skipped the test of another stack: it needs root on Linux"
 endif
 
 bench: ## Run the benchmarks; benchstat compares two runs.

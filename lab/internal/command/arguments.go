@@ -29,6 +29,9 @@ const usage = `Usage: lab COMMAND
   down                              stop the node and remove everything except the build cache
   status                            show the components, their health and their addresses
   list                              list the scenarios
+  matrix --agent PATH --image ARCHIVE [--stack NAME] [--results DIR]
+                                    start a node of each stack, or of one stack, run the scenarios of
+                                    docs/compatibility.md on it, and write the results to a directory
   scenario NAME [--stack NAME] [--agent PATH] [--image ARCHIVE] [--seed N] [--before PATH]
                                     inject faults and compare the agent's reports with the truth;
                                     the seed determines all random choices; "compare" requires the
@@ -52,6 +55,7 @@ type arguments struct {
 	agent    string
 	image    string // path of an OCI archive with the agent's image
 	stack    string // empty for the stack of the running node
+	results  string // directory for the results of the command matrix
 	sample   bool
 	scenario string
 	seed     uint64       // 0 if the command line contains no seed
@@ -77,6 +81,11 @@ func parse(words []string, getenv func(string) string, scenarios []string) (argu
 		flags.StringVar(&a.agent, "agent", getenv("PODLAPSE_AGENT"), "")
 		flags.StringVar(&a.image, "image", getenv("PODLAPSE_IMAGE"), "")
 		flags.BoolVar(&a.sample, "sample", false, "")
+	case "matrix":
+		flags.StringVar(&a.stack, "stack", getenv("PODLAPSE_STACK"), "")
+		flags.StringVar(&a.agent, "agent", getenv("PODLAPSE_AGENT"), "")
+		flags.StringVar(&a.image, "image", getenv("PODLAPSE_IMAGE"), "")
+		flags.StringVar(&a.results, "results", "lab/compatibility", "")
 	case "scenario":
 		flags.StringVar(&a.stack, "stack", getenv("PODLAPSE_STACK"), "")
 		flags.StringVar(&a.agent, "agent", getenv("PODLAPSE_AGENT"), "")

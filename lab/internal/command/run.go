@@ -69,6 +69,8 @@ func Run(ctx context.Context, words []string, getenv func(string) string, stdout
 		return status(ctx, n, stdout)
 	case "scenario":
 		return play(ctx, n, a, stdout)
+	case "matrix":
+		return tryStacks(ctx, n, a, stdout)
 	}
 	return up(ctx, n, a, stdout, stderr)
 }
@@ -222,5 +224,6 @@ func play(ctx context.Context, n node.Node, a arguments, stdout io.Writer) error
 	if err != nil {
 		return err
 	}
-	return scenario.Play(ctx, n, s, scenario.Choice{Seed: a.seed, Before: a.before}, stdout)
+	_, err = scenario.Play(ctx, n, s, scenario.Choice{Seed: a.seed, Before: a.before}, stdout)
+	return err
 }

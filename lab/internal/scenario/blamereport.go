@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/podlapse/podlapse/lab/internal/blame"
+	"github.com/podlapse/podlapse/lab/internal/matrix"
 )
 
 // The limits of the exam.
@@ -50,6 +51,9 @@ func (e *exam) report(ctx context.Context, v *Verdict) error {
 	fmt.Fprintf(&text, "\nright %s s, unattributed %s s (%.1f %%), wrong %s s; not judged %s s (%.1f %% of all)\n",
 		seconds(sum.Right), seconds(sum.Unattributed), 100*unattributed, seconds(sum.Wrong), seconds(sum.Unjudged),
 		100*unjudged)
+	v.Figure(matrix.FigureRight, "%.1f s", sum.Right.Seconds())
+	v.Figure(matrix.FigureNone, "%.1f %%", 100*unattributed)
+	v.Figure(matrix.FigureWrong, "%.3f s", sum.Wrong.Seconds())
 	fmt.Fprintf(&text, "%d phases with a known duration were compared with the agent's stated error\n", compared)
 	if unattributed > mostUnattributed {
 		v.Problem("%.1f %% of the judged time is unattributed, want at most %.0f %%", 100*unattributed,

@@ -129,20 +129,22 @@ var ErrDisagree = errors.New("the agent's report differs from the truth")
 // purpose marks the namespaces that belong to scenarios.
 const purpose = "scenario"
 
-// Play runs one scenario on a running node and prints the result. At the end, Play always removes the faults and the
-// namespace.
-func Play(ctx context.Context, n node.Node, s Scenario, choice Choice, out io.Writer) error {
+// Play runs one scenario on a running node and prints the result. Play returns the scenario's figures. At the end, Play
+// always removes the faults and the namespace.
+func Play(
+	ctx context.Context, n node.Node, s Scenario, choice Choice, out io.Writer,
+) (figures map[string]string, err error) {
 	release, err := n.Hold(ctx) // two concurrent scenarios would distort each other's measurements
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer release()
 	if err := bench.ClearAll(ctx, n, purpose); err != nil {
-		return fmt.Errorf("remove the objects of earlier scenarios: %w", err)
+		return nil, fmt.Errorf("remove the objects of earlier scenarios: %w", err)
 	}
 	// The lab's command "up" might have started Prometheus. The load of Prometheus would distort the measurements.
 	if err := n.StopPrometheus(); err != nil {
-		return fmt.Errorf("prepare scenario %s: %w", s.Name, err)
+		return nil, fmt.Errorf("prepare scenario %s: %w", s.Name, err)
 	}
 	startedAt := time.Now()
 	b, err := bench.Set(ctx, n, bench.FreshName(s.Name), purpose)
@@ -150,7 +152,7 @@ func Play(ctx context.Context, n node.Node, s Scenario, choice Choice, out io.Wr
 		defer clear(b)
 	}
 	if err != nil {
-		return fmt.Errorf("prepare scenario %s: %w", s.Name, err)
+		return nil, fmt.Errorf("prepare scenario %s: %w", s.Name, err)
 	}
 	if b.Seed, b.Before = choice.Seed, choice.Before; b.Seed == 0 {
 		b.Seed = uint64(rand.Uint32()) // a seed of 32 bits is short enough to type
@@ -161,21 +163,21 @@ func Play(ctx context.Context, n node.Node, s Scenario, choice Choice, out io.Wr
 		err = judgeRecords(b.Observer, verdict)
 	}
 	if ctx.Err() != nil {
-		return fmt.Errorf("scenario %s: %w", s.Name, context.Cause(ctx))
+		return nil, fmt.Errorf("scenario %s: %w", s.Name, context.Cause(ctx))
 	}
 	verdict.Print(out)
 	if err == nil && !verdict.Failed() {
 		fmt.Fprintf(out, "%s: passed in %s\n", s.Name, time.Since(startedAt).Round(time.Second))
-		return nil
+		return verdict.Figures, nil
 	}
 	fmt.Fprintf(out, "%s: FAILED after %s\n", s.Name, time.Since(startedAt).Round(time.Second))
 	explain(ctx, b, out)
 	if err != nil {
-		return fmt.Errorf("scenario %s: %w", s.Name, err)
+		return verdict.Figures, fmt.Errorf("scenario %s: %w", s.Name, err)
 	}
 	// The error repeats the problems at the end of the output. Readers of a long output look at the end first, and some
 	// systems keep only the end.
-	return fmt.Errorf("scenario %s: %w:\n  %s", s.Name, ErrDisagree, strings.Join(verdict.Wrong(), "\n  "))
+	return verdict.Figures, fmt.Errorf("scenario %s: %w:\n  %s", s.Name, ErrDisagree, strings.Join(verdict.Wrong(), "\n  "))
 }
 
 // The function "clear" removes the faults and the namespace. The context is new, because the function must also run

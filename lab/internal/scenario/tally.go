@@ -7,6 +7,7 @@ import (
 
 	"github.com/podlapse/podlapse/lab/internal/agent"
 	"github.com/podlapse/podlapse/lab/internal/bench"
+	"github.com/podlapse/podlapse/lab/internal/matrix"
 )
 
 // tally compares many timelines with the known truth about their pods.
@@ -169,13 +170,30 @@ func (s knownSpan) readMerged(holder agent.Phase) (measured, stated time.Duratio
 // judgeExactness requires that 99 % of the phases are accurate, and that the agent's durations differ from the true
 // durations by at most the stated errors.
 func (t *tally) judgeExactness(v *Verdict) {
-	t.judgeShare(v, fmt.Sprintf("within %s of the truth", exact), len(t.readings)/100, reading.isAccurate)
+	t.judgeShare(v, matrix.FigureExact, fmt.Sprintf("within %s of the truth", exact), len(t.readings)/100,
+		reading.isAccurate)
 	for _, r := range t.readings {
 		if r.isAccurate() && r.off().Abs() > exact {
 			v.Note("accepted because tasks waited: %s", r)
 		}
 	}
 	t.judgePromises(v)
+	v.Figure(matrix.FigureWorst, "%d ms", t.percentile(99).Milliseconds())
+}
+
+// percentile returns a percentile of the differences between the agent's durations and the truth (nearest rank).
+func (t *tally) percentile(p int) time.Duration {
+	var offs []time.Duration
+	for _, r := range t.readings {
+		if !r.missing {
+			offs = append(offs, r.off().Abs())
+		}
+	}
+	if len(offs) == 0 {
+		return 0
+	}
+	slices.Sort(offs)
+	return offs[(len(offs)*p+99)/100-1]
 }
 
 // judgePromises requires that every timestamp of the control plane agrees with the agent's value, plus or minus the
@@ -195,7 +213,7 @@ func (t *tally) judgePromises(v *Verdict) {
 			v.Problem("the agent must report this phase: %s", r)
 		}
 	}
-	t.judgeShare(v, fmt.Sprintf("within the stated error and %s", exact), len(t.readings)/100,
+	t.judgeShare(v, matrix.FigureError, fmt.Sprintf("within the stated error and %s", exact), len(t.readings)/100,
 		func(r reading) bool { return r.missing || r.holdsTruth() })
 	for _, stamp := range t.refuted {
 		v.Problem("the truth is outside the agent's stated error: %s", stamp)
@@ -206,6 +224,7 @@ func (t *tally) judgePromises(v *Verdict) {
 		seconds(t.widestMilestone),
 		seconds(t.widestSpan))
 	v.Note("%d of %d phases are reported only as parts of other phases", merged, len(t.readings))
+	v.Figure(matrix.FigureMerged, "%d of %d", merged, len(t.readings))
 	// without this limit, an agent without evidence could report every phase as part of another phase
 	if 20*merged > len(t.readings) {
 		v.Problem("%d of %d phases are reported only as parts of other phases, want at most 5 %%", merged,
@@ -216,8 +235,9 @@ func (t *tally) judgePromises(v *Verdict) {
 
 // judgeShare counts the wrong phases among the phases on the node's clock, and requires that their number does not
 // exceed the allowed number. If more phases than the allowed number are wrong, judgeShare adds the wrong phases as
-// problems. If at most the allowed number of phases are wrong, judgeShare adds the wrong phases as notes.
-func (t *tally) judgeShare(v *Verdict, rule string, allowed int, right func(reading) bool) {
+// problems. If at most the allowed number of phases are wrong, judgeShare adds the wrong phases as notes. The share is
+// also a figure of the verdict.
+func (t *tally) judgeShare(v *Verdict, figure, rule string, allowed int, right func(reading) bool) {
 	var wrong []string
 	for _, r := range t.readings {
 		if !right(r) {
@@ -225,6 +245,7 @@ func (t *tally) judgeShare(v *Verdict, rule string, allowed int, right func(read
 		}
 	}
 	v.Note("%d of %d phases on the node's clock are %s", len(t.readings)-len(wrong), len(t.readings), rule)
+	v.Figure(figure, "%d of %d", len(t.readings)-len(wrong), len(t.readings))
 	if len(wrong) <= allowed {
 		v.Notes = append(v.Notes, wrong...)
 		return

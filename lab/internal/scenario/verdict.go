@@ -29,10 +29,19 @@ func (r Row) OK() bool { return !r.Missing && r.Off().Abs() <= r.Limit }
 // Verdict collects the results of a scenario.
 type Verdict struct {
 	Rows     []Row
-	Compared int      // number of compared values without a row
-	Problems []string // all errors that do not belong to a row
-	Notes    []string // additional information for readers
-	Text     string   // tables of the scenario, printed first
+	Compared int               // number of compared values without a row
+	Problems []string          // all errors that do not belong to a row
+	Notes    []string          // additional information for readers
+	Text     string            // tables of the scenario, printed first
+	Figures  map[string]string // values for docs/compatibility.md, by the names in package matrix
+}
+
+// Figure adds a value for docs/compatibility.md.
+func (v *Verdict) Figure(name, format string, arguments ...any) {
+	if v.Figures == nil {
+		v.Figures = map[string]string{}
+	}
+	v.Figures[name] = fmt.Sprintf(format, arguments...)
 }
 
 // Compare adds a row. The argument "there" is false if the agent's API does not contain the measured value.

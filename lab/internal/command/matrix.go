@@ -1,0 +1,122 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podlapse/podlapse/lab/internal/layout"
+	"github.com/podlapse/podlapse/lab/internal/matrix"
+	"github.com/podlapse/podlapse/lab/internal/node"
+	"github.com/podlapse/podlapse/lab/internal/scenario"
+	"github.com/podlapse/podlapse/lab/internal/stack"
+)
+
+// tryStacks runs the scenarios of the compatibility page on a new node of each stack. If the command line names a stack,
+// tryStacks runs the scenarios only on this stack. A failed scenario does not stop the other scenarios.
+func tryStacks(ctx context.Context, n node.Node, a arguments, stdout io.Writer) error {
+	if a.agent == "" || a.image == "" {
+		return UsageError{"matrix: set --agent PATH and --image ARCHIVE, or run \"make matrix\""}
+	}
+	if err := os.MkdirAll(a.results, 0o755); err != nil {
+		return fmt.Errorf("create the directory of the results: %w", err)
+	}
+	names := stack.Names()
+	if a.stack != "" {
+		names = []string{a.stack}
+	}
+	var failed []string
+	for _, name := range names {
+		s, err := stack.Load(name)
+		if err != nil {
+			return UsageError{"matrix: " + err.Error()}
+		}
+		if _, err := n.Down(ctx); err != nil {
+			return err
+		}
+		n.Stack = s
+		result, err := tryStack(ctx, n, a, stdout)
+		if err != nil {
+			return fmt.Errorf("stack %s: %w", name, err)
+		}
+		if err := result.Write(a.results); err != nil {
+			return err
+		}
+		for _, o := range result.Outcomes {
+			if o.Problem != "" {
+				failed = append(failed, o.Scenario+" on "+name)
+			}
+		}
+	}
+	if _, err := n.Down(ctx); err != nil {
+		return err
+	}
+	if len(failed) > 0 {
+		return fmt.Errorf("failed: %s", strings.Join(failed, ", "))
+	}
+	return nil
+}
+
+// tryStack starts a node of the stack and runs the scenarios.
+func tryStack(ctx context.Context, n node.Node, a arguments, stdout io.Writer) (matrix.Result, error) {
+	result := matrix.Result{Stack: n.Stack.Name, Summary: n.Stack.Summary, Limits: n.Stack.Limits,
+		TriedAt: time.Now().UTC().Truncate(time.Second)}
+	for _, feature := range n.Stack.Lacks {
+		result.Lacks = append(result.Lacks, string(feature))
+	}
+	for _, name := range matrix.Scenarios() {
+		i := slices.IndexFunc(scenario.Table(), func(s scenario.Scenario) bool { return s.Name == name })
+		if i < 0 {
+			return result, fmt.Errorf("the matrix names an unknown scenario %q", name)
+		}
+		s := scenario.Table()[i]
+		form := node.AsProcess
+		if s.Deployed {
+			form = node.Deployed
+		}
+		up, err := raise(ctx, n, node.Agent{Program: a.agent, Archive: a.image, Form: form})
+		if err != nil {
+			return result, err
+		}
+		if result.Kubernetes == "" {
+			if err := readVersions(ctx, up, &result); err != nil {
+				return result, err
+			}
+		}
+		outcome := matrix.Outcome{Scenario: name}
+		if outcome.Figures, err = scenario.Play(ctx, up, s, scenario.Choice{Seed: a.seed}, stdout); err != nil {
+			if ctx.Err() != nil {
+				return result, err
+			}
+			outcome.Problem, _, _ = strings.Cut(strings.TrimPrefix(err.Error(), "scenario "+name+": "), "\n")
+			if problems := strings.Split(err.Error(), "\n"); errors.Is(err, scenario.ErrDisagree) && len(problems) > 1 {
+				outcome.Problem = strings.TrimSpace(problems[1])
+			}
+		}
+		result.Outcomes = append(result.Outcomes, outcome)
+	}
+	return result, nil
+}
+
+func readVersions(ctx context.Context, n node.Node, r *matrix.Result) error {
+	client, err := n.Kube()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	var node corev1.Node
+	if err := client.Get(ctx, "/api/v1/nodes/"+layout.NodeName, &node); err != nil {
+		return fmt.Errorf("read the versions of the node: %w", err)
+	}
+	info := node.Status.NodeInfo
+	r.Kubernetes, r.Kernel = info.KubeletVersion, info.KernelVersion
+	r.Runtime = strings.Replace(info.ContainerRuntimeVersion, "://", " ", 1)
+	return nil
+}

@@ -1,0 +1,129 @@
+package matrix
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Scenarios returns the names of the scenarios that run on each stack, in the order in which they run.
+func Scenarios() []string {
+	return []string{"install", "first-light", "accuracy", "pulls", "lost-events", "restart", "blame"}
+}
+
+// The names of the figures in the page.
+const (
+	FigureExact  = "within 50 ms"            // accuracy: phases within 50 ms of the truth
+	FigureError  = "within the stated error" // accuracy: phases within the agent's stated error
+	FigureWorst  = "99th percentile"         // accuracy: difference of the agent's durations from the truth
+	FigureMerged = "not told apart"          // accuracy: phases that the agent reports only as parts of other phases
+	FigureRight  = "right"                   // blame: seconds with the right cause
+	FigureNone   = "unattributed"            // blame: share of the time without a cause
+	FigureWrong  = "wrong"                   // blame: seconds with a wrong cause
+)
+
+const introduction = `# Compatibility
+
+The lab starts a real node of each stack, a combination of program versions and settings, and runs the same scenarios on it.
+` + "`make matrix`" + ` writes this page. ` + "`make matrix STACK=containerd-1.7`" + ` runs the scenarios on one stack only.
+[Tried versions](install.md#tried-versions) lists what was tried in other ways, and what was not tried.
+
+| stack | Kubernetes | runtime | tried | install | first-light | pulls | lost-events | restart |
+|---|---|---|---|---|---|---|---|---|
+`
+
+const accuracyHeading = `
+## Accuracy
+
+The scenario ` + "`accuracy`" + ` starts 20 pods with known delays, and compares the phases on the node's clock with the truth.
+
+| stack | within 50 ms of the truth | within the stated error | 99th percentile of the difference | phases not told apart |
+|---|---|---|--:|---|
+`
+
+const blameHeading = `
+## Causes
+
+The scenario ` + "`blame`" + ` starts pods with known causes, and compares the reported cause of each second with the actual cause.
+[Accuracy](accuracy.md) explains the numbers.
+
+| stack | right | unattributed | wrong |
+|---|--:|--:|--:|
+`
+
+// Page returns the page about the results.
+func Page(results []Result) string {
+	var page strings.Builder
+	page.WriteString(introduction)
+	for _, r := range results {
+		cells := []string{"`" + r.Stack + "`", r.Kubernetes, r.Runtime, r.TriedAt.Format("2006-01-02")}
+		for _, name := range []string{"install", "first-light", "pulls", "lost-events", "restart"} {
+			cells = append(cells, r.mark(name))
+		}
+		row(&page, cells)
+	}
+	page.WriteString("\n")
+	for _, r := range results {
+		fmt.Fprintf(&page, "- `%s`: %s.\n", r.Stack, r.Summary)
+		for _, limit := range r.Limits {
+			fmt.Fprintf(&page, "  %s\n", limit)
+		}
+		if len(r.Lacks) > 0 {
+			fmt.Fprintf(&page, "  Kubernetes features that this stack lacks: %s.\n", strings.Join(r.Lacks, ", "))
+		}
+	}
+	page.WriteString(accuracyHeading)
+	for _, r := range results {
+		row(&page, slices.Concat([]string{"`" + r.Stack + "`"},
+			r.figures("accuracy", FigureExact, FigureError, FigureWorst, FigureMerged)))
+	}
+	page.WriteString(blameHeading)
+	for _, r := range results {
+		row(&page, slices.Concat([]string{"`" + r.Stack + "`"}, r.figures("blame", FigureRight, FigureNone, FigureWrong)))
+	}
+	writeProblems(&page, results)
+	return page.String()
+}
+
+func row(page *strings.Builder, cells []string) {
+	fmt.Fprintf(page, "| %s |\n", strings.Join(cells, " | "))
+}
+
+func (r Result) mark(scenario string) string {
+	switch o, ran := r.outcome(scenario); {
+	case !ran:
+		return "not run"
+	case o.Problem != "":
+		return "**failed**"
+	}
+	return "passed"
+}
+
+func (r Result) figures(scenario string, names ...string) []string {
+	o, _ := r.outcome(scenario)
+	var cells []string
+	for _, name := range names {
+		value := o.Figures[name]
+		if value == "" {
+			value = r.mark(scenario)
+		}
+		cells = append(cells, value)
+	}
+	return cells
+}
+
+func writeProblems(page *strings.Builder, results []Result) {
+	first := true
+	for _, r := range results {
+		for _, o := range r.Outcomes {
+			if o.Problem == "" {
+				continue
+			}
+			if first {
+				page.WriteString("\n## Failures\n\n")
+				first = false
+			}
+			fmt.Fprintf(page, "- `%s` on `%s`: %s\n", o.Scenario, r.Stack, strings.ReplaceAll(o.Problem, "|", "\\|"))
+		}
+	}
+}

@@ -1,0 +1,66 @@
+package matrix
+
+import (
+	"flag"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+var update = flag.Bool("update", false, "write docs/compatibility.md again")
+
+// The page in the repository must agree with the results in the repository.
+func TestPageAgreesWithResults(t *testing.T) {
+	const path = "../../../docs/compatibility.md"
+	results, err := Read("../../compatibility")
+	if err != nil || len(results) == 0 {
+		t.Fatalf("no results: %v", err)
+	}
+	if *update {
+		if err := os.WriteFile(path, []byte(Page(results)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	page, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(page) != Page(results) {
+		t.Errorf("%s does not agree with lab/compatibility: run go test ./internal/matrix -update in lab", path)
+	}
+}
+
+func TestPageOfMadeUpResults(t *testing.T) {
+	dir := t.TempDir()
+	for _, r := range []Result{
+		{Stack: "b", Summary: "second", Kubernetes: "v1.30.14", Runtime: "containerd 1.7.35",
+			TriedAt: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Limits: []string{"It cannot do x."},
+			Lacks: []string{"image-volumes"},
+			Outcomes: []Outcome{{Scenario: "first-light"}, {Scenario: "pulls", Problem: "a | b"},
+				{Scenario: "blame", Figures: map[string]string{FigureRight: "9 s", FigureNone: "1 %", FigureWrong: "0 s"}}}},
+		{Stack: "a", Summary: "first"},
+	} {
+		if err := r.Write(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+	results, err := Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := Page(results)
+	for _, want := range []string{
+		"| `b` | v1.30.14 | containerd 1.7.35 | 2026-01-02 | not run | passed | **failed** | not run | not run |",
+		"- `b`: second.\n  It cannot do x.\n  Kubernetes features that this stack lacks: image-volumes.",
+		"| `b` | 9 s | 1 % | 0 s |", "- `pulls` on `b`: a \\| b\n",
+		"| `a` | not run | not run | not run | not run |",
+	} {
+		if !strings.Contains(page, want) {
+			t.Errorf("no %q in\n%s", want, page)
+		}
+	}
+	if strings.Index(page, "`a`") > strings.Index(page, "`b`") {
+		t.Error("the stacks are not in order")
+	}
+}

@@ -1,0 +1,75 @@
+// Package matrix keeps the results of the scenarios on each stack, and writes the page docs/compatibility.md from them.
+package matrix
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Result contains the outcomes of the scenarios on one stack.
+type Result struct {
+	Stack      string    `json:"stack"`
+	Summary    string    `json:"summary"`
+	Limits     []string  `json:"limits,omitempty"`
+	Lacks      []string  `json:"lacks,omitempty"`
+	Kubernetes string    `json:"kubernetes"` // version of the kubelet
+	Runtime    string    `json:"runtime"`    // name and version
+	Kernel     string    `json:"kernel"`
+	TriedAt    time.Time `json:"tried_at"`
+	Outcomes   []Outcome `json:"outcomes"`
+}
+
+// Outcome is the outcome of one scenario.
+type Outcome struct {
+	Scenario string            `json:"scenario"`
+	Problem  string            `json:"problem,omitempty"` // first line of the error; empty if the scenario passed
+	Figures  map[string]string `json:"figures,omitempty"` // values from the scenario, by their names
+}
+
+// Write writes the result to the file of its stack in a directory.
+func (r Result) Write(dir string) error {
+	data, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return fmt.Errorf("encode the result of stack %s: %w", r.Stack, err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, r.Stack+".json"), append(data, '\n'), 0o644); err != nil {
+		return fmt.Errorf("write the result of stack %s: %w", r.Stack, err)
+	}
+	return nil
+}
+
+// Read reads all results in a directory, in the order of the stacks' names.
+func Read(dir string) ([]Result, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
+	if err != nil {
+		return nil, fmt.Errorf("list the results of stacks: %w", err)
+	}
+	var results []Result
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("read the results of stacks: %w", err)
+		}
+		var r Result
+		if err := json.Unmarshal(data, &r); err != nil {
+			return nil, fmt.Errorf("parse %s: %w", file, err)
+		}
+		results = append(results, r)
+	}
+	slices.SortFunc(results, func(a, b Result) int { return strings.Compare(a.Stack, b.Stack) })
+	return results, nil
+}
+
+// outcome returns the outcome of a scenario, or false if the scenario did not run.
+func (r Result) outcome(scenario string) (Outcome, bool) {
+	i := slices.IndexFunc(r.Outcomes, func(o Outcome) bool { return o.Scenario == scenario })
+	if i < 0 {
+		return Outcome{}, false
+	}
+	return r.Outcomes[i], true
+}
