@@ -19,6 +19,7 @@ func NewRecord(t timeline.Timeline) Record {
 		UID:           t.UID,
 		Node:          t.Node,
 		Owner:         OwnerRecord(t.Owner),
+		Revision:      t.Revision,
 		State:         t.State,
 		Reason:        t.Reason,
 		Partial:       t.Partial,
