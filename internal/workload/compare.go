@@ -1,0 +1,190 @@
+package workload
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/api"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+const (
+	// MinStartUps is the minimum number of start-ups on each side of a comparison.
+	MinStartUps = 3
+	// noise is the limit of p. A difference with a smaller p is more than noise.
+	noise = 0.05
+	// minPart is the smallest share of the whole difference that a phase must have to be part of a statement.
+	minPart = 0.05
+)
+
+// Verdict tells whether the data supports a difference.
+type Verdict string
+
+// Values of Verdict. Only MoreThanNoise supports a statement about a difference.
+const (
+	MoreThanNoise Verdict = "more_than_noise" // more than noise, and more than the errors of the durations
+	WithinNoise   Verdict = "within_noise"
+	WithinErrors  Verdict = "within_errors" // more than noise, but the errors of the durations can explain it
+	TooFew        Verdict = "too_few"       // fewer than MinStartUps start-ups on one side
+)
+
+// Difference is the difference between two groups of start-ups, with its parts. If Verdict is not MoreThanNoise, the
+// data supports neither the sign nor the size of the difference.
+type Difference struct {
+	Verdict Verdict `json:"verdict"`
+	// Seconds is the mean of the second group minus the mean of the first group. Error is the greatest possible distance
+	// between Seconds and the true difference of the means.
+	Seconds api.Seconds `json:"seconds"`
+	Error   api.Seconds `json:"error_seconds"`
+	// P is the result of the rank test, multiplied by the number of comparisons. PWithErrors is the same for the most
+	// unfavorable durations within the errors. P and PWithErrors are 0 if the verdict is TooFew.
+	P           float64 `json:"p,omitempty"`
+	PWithErrors float64 `json:"p_with_errors,omitempty"`
+	// Parts contains the phases whose own difference is more than noise and more than the errors, the largest first.
+	// Parts is empty if the verdict is not MoreThanNoise. The seconds of all parts and Other add up to Seconds.
+	Parts []Part      `json:"parts"`
+	Other api.Seconds `json:"other_seconds"`
+}
+
+// Part is the contribution of one phase to a difference.
+type Part struct {
+	Phase   timeline.Phase `json:"phase"`
+	Cause   timeline.Cause `json:"cause"`
+	Seconds api.Seconds    `json:"seconds"`
+	Error   api.Seconds    `json:"error_seconds"`
+	P       float64        `json:"p"` // with the most unfavorable durations within the errors
+}
+
+// compare compares two groups. The argument "comparisons" is the number of comparisons that the same question needs.
+func compare(first, second []*sample, comparisons int) Difference {
+	totals := func(samples []*sample) []interval {
+		list := make([]interval, 0, len(samples))
+		for _, s := range samples {
+			list = append(list, s.total)
+		}
+		return list
+	}
+	t := test(totals(first), totals(second), comparisons)
+	d := Difference{
+		Verdict: t.verdict, Seconds: api.Seconds(t.difference), Error: api.Seconds(t.err), P: t.p,
+		PWithErrors: t.pWithErrors, Parts: []Part{}, Other: api.Seconds(t.difference),
+	}
+	if d.Verdict == MoreThanNoise {
+		d.Parts = partsOf(first, second, t.difference)
+	}
+	for _, part := range d.Parts {
+		d.Other -= part.Seconds
+	}
+	return d
+}
+
+// tested is the result of a comparison of two groups of durations.
+type tested struct {
+	verdict         Verdict
+	difference, err time.Duration
+	p, pWithErrors  float64
+}
+
+// The function "test" compares two groups of durations. A difference is supported if the rank test and the means agree,
+// also for the most unfavorable durations within the errors: the largest durations of the faster group and the smallest
+// durations of the slower group.
+func test(first, second []interval, comparisons int) tested {
+	estimate := func(i interval) time.Duration { return i.estimate }
+	low := func(i interval) time.Duration { return i.low }
+	high := func(i interval) time.Duration { return i.high }
+	difference := mean(each(second, estimate)) - mean(each(first, estimate))
+	least := mean(each(second, low)) - mean(each(first, high))
+	most := mean(each(second, high)) - mean(each(first, low))
+	t := tested{verdict: TooFew, difference: difference, err: max(difference-least, most-difference)}
+	if len(first) < MinStartUps || len(second) < MinStartUps {
+		return t
+	}
+	sign := cmp.Compare(difference, 0)
+	p, shift := RankTest(each(first, estimate), each(second, estimate))
+	worst, worstShift := RankTest(each(first, high), each(second, low))
+	if sign < 0 {
+		worst, worstShift = RankTest(each(first, low), each(second, high))
+	}
+	corrected := func(p float64) float64 { return min(p*float64(comparisons), 1) }
+	t.p, t.pWithErrors = corrected(p), corrected(worst)
+	switch {
+	case t.p >= noise || sign == 0 || shift != sign:
+		t.verdict = WithinNoise
+	case t.pWithErrors >= noise || worstShift != sign || sign > 0 && least <= 0 || sign < 0 && most >= 0:
+		t.verdict = WithinErrors
+	default:
+		t.verdict = MoreThanNoise
+	}
+	return t
+}
+
+func each(list []interval, value func(interval) time.Duration) []time.Duration {
+	values := make([]time.Duration, 0, len(list))
+	for _, i := range list {
+		values = append(values, value(i))
+	}
+	return values
+}
+
+// partsOf returns the phases that the data supports as parts of a difference. Unattributed time is never a part. The
+// candidates are the phases that make up at least minPart of the difference. partsOf corrects the results of their rank
+// tests for the number of candidates (Holm's method).
+func partsOf(first, second []*sample, whole time.Duration) []Part {
+	before, after := meansByWork(first), meansByWork(second)
+	var keys []work
+	for key := range before {
+		keys = append(keys, key)
+	}
+	for key := range after {
+		if _, known := before[key]; !known {
+			keys = append(keys, key)
+		}
+	}
+	candidates := []Part{}
+	for _, key := range keys {
+		difference := after[key] - before[key]
+		if key.phase == timeline.PhaseUnattributed ||
+			max(difference, -difference).Seconds() < minPart*max(whole, -whole).Seconds() {
+			continue
+		}
+		t := test(intervalsOf(first, key), intervalsOf(second, key), 1)
+		p := max(t.p, t.pWithErrors)
+		if t.verdict != MoreThanNoise || cmp.Compare(t.difference, 0) != cmp.Compare(difference, 0) {
+			p = 1
+		}
+		candidates = append(candidates, Part{key.phase, key.cause, api.Seconds(difference), api.Seconds(t.err), p})
+	}
+	slices.SortFunc(candidates, func(a, b Part) int {
+		return cmp.Or(cmp.Compare(a.P, b.P), cmp.Compare(a.Phase, b.Phase), cmp.Compare(a.Cause, b.Cause))
+	})
+	supported := len(candidates)
+	for i := range candidates {
+		if candidates[i].P *= float64(len(candidates) - i); candidates[i].P >= noise {
+			supported = i
+			break
+		}
+	}
+	parts := candidates[:supported]
+	slices.SortFunc(parts, func(a, b Part) int {
+		return cmp.Or(cmp.Compare(max(b.Seconds, -b.Seconds), max(a.Seconds, -a.Seconds)), cmp.Compare(a.Phase, b.Phase),
+			cmp.Compare(a.Cause, b.Cause))
+	})
+	return parts
+}
+
+func meansByWork(samples []*sample) map[work]time.Duration {
+	means := map[work]time.Duration{}
+	for _, phase := range phaseMeans(samples) {
+		means[work{phase.Phase, phase.Cause}] = phase.Mean.Duration()
+	}
+	return means
+}
+
+func intervalsOf(samples []*sample, key work) []interval {
+	list := make([]interval, 0, len(samples))
+	for _, s := range samples {
+		list = append(list, s.of(key))
+	}
+	return list
+}

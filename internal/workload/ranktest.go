@@ -1,0 +1,106 @@
+package workload
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+)
+
+// maxExact limits the work of the exact rank test. For more work, the normal approximation is accurate enough.
+const maxExact = 1_000_000
+
+// RankTest is the two-sided Mann–Whitney U test. p is the probability that two groups from the same distribution differ
+// at least as much as the groups a and b. shift is 1 if b ranks higher, -1 if a ranks higher, and 0 otherwise. Equal
+// values have their mean rank. For small groups, p is exact, also with equal values. For large groups, p is the normal
+// approximation with corrections for ties and for continuity. If a group is empty, p is 1.
+func RankTest(a, b []time.Duration) (p float64, shift int) {
+	if len(a) == 0 || len(b) == 0 {
+		return 1, 0
+	}
+	ranks, ties := doubledRanks(a, b)
+	small, sign := len(a), -1
+	if len(b) < len(a) {
+		small, sign = len(b), 1
+		ranks = slices.Concat(ranks[len(a):], ranks[:len(a)])
+	}
+	n, sum := len(ranks), 0
+	for _, rank := range ranks[:small] {
+		sum += rank
+	}
+	expected := small * (n + 1) // of the doubled ranks
+	distance := max(sum-expected, expected-sum)
+	if distance == 0 {
+		return 1, 0
+	}
+	shift = sign * cmp.Compare(sum, expected)
+	if small*small*n*n <= maxExact {
+		return exact(ranks, small, expected, distance), shift
+	}
+	return approximate(small, n, ties, distance), shift
+}
+
+// doubledRanks returns twice the rank of each value, so that mean ranks are integers. The ranks of the group a come
+// first. ties is the sum of t³-t over all groups of t equal values.
+func doubledRanks(a, b []time.Duration) (ranks []int, ties float64) {
+	values := slices.Concat(a, b)
+	order := make([]int, len(values))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int { return cmp.Compare(values[i], values[j]) })
+	ranks = make([]int, len(values))
+	for first := 0; first < len(order); {
+		next := first + 1
+		for next < len(order) && values[order[next]] == values[order[first]] {
+			next++
+		}
+		for _, i := range order[first:next] {
+			ranks[i] = first + 1 + next
+		}
+		t := float64(next - first)
+		ties += t*t*t - t
+		first = next
+	}
+	return ranks, ties
+}
+
+// exact returns the share of all choices of "size" ranks whose sum is at least "distance" away from the expected sum.
+func exact(ranks []int, size, expected, distance int) float64 {
+	sorted := slices.Sorted(slices.Values(ranks))
+	most := 0
+	for _, rank := range sorted[len(sorted)-size:] {
+		most += rank
+	}
+	ways := make([][]float64, size+1) // the number of choices, by the number of chosen ranks and their sum
+	for i := range ways {
+		ways[i] = make([]float64, most+1)
+	}
+	ways[0][0] = 1
+	for _, rank := range sorted {
+		for chosen := size; chosen > 0; chosen-- {
+			for sum := most; sum >= rank; sum-- {
+				ways[chosen][sum] += ways[chosen-1][sum-rank]
+			}
+		}
+	}
+	far, all := 0.0, 0.0
+	for sum, n := range ways[size] {
+		all += n
+		if sum-expected >= distance || expected-sum >= distance {
+			far += n
+		}
+	}
+	return far / all
+}
+
+// approximate returns the probability in the normal approximation. The distance is the distance of the doubled sum.
+func approximate(small, total int, ties float64, distance int) float64 {
+	m, n := float64(small), float64(total)
+	variance := m * (n - m) / 12 * (n + 1 - ties/(n*(n-1)))
+	if variance <= 0 {
+		return 1 // all values are equal
+	}
+	z := max(float64(distance)/2-0.5, 0) / math.Sqrt(variance)
+	return math.Erfc(z / math.Sqrt2)
+}

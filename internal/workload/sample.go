@@ -1,0 +1,159 @@
+package workload
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/api"
+	"github.com/podlapse/podlapse/pkg/imagepull"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// interval is a duration with its bounds. The true duration is at least low and at most high.
+type interval struct{ estimate, low, high time.Duration }
+
+// work is a kind of work in a start-up: a phase with its cause.
+type work struct {
+	phase timeline.Phase
+	cause timeline.Cause
+}
+
+// share is the time that a record assigns to one kind of work.
+type share struct {
+	length, err time.Duration
+	// proven and provenErr are the part of length and err in phases that contain no other work.
+	proven, provenErr time.Duration
+}
+
+// sample is one completed start-up with a known duration.
+type sample struct {
+	record *api.Record
+	total  interval
+	shares map[work]share
+	// possible is the time that the record assigns to other work, but that can belong to this phase.
+	possible map[timeline.Phase]time.Duration
+	anywhere time.Duration // unattributed time without candidates, which can belong to any phase
+	image    imageState
+}
+
+// imageState tells whether a start-up had to pull an image.
+type imageState uint8
+
+const (
+	imageUnknown imageState = iota
+	imagePresent            // the node had all images
+	imagePulled             // the node did not have an image
+)
+
+// newSample returns the sample of a record. The result is false if the duration of the start-up is unknown.
+func newSample(record *api.Record) (*sample, bool) {
+	total, bound := record.Total.Duration(), record.TotalError.Duration()
+	if total <= 0 || bound < 0 || bound >= total {
+		return nil, false
+	}
+	s := &sample{
+		record: record, total: interval{total, total - bound, total + bound},
+		shares: map[work]share{}, possible: map[timeline.Phase]time.Duration{}, image: imageOf(record.Pulls),
+	}
+	rest := total
+	for _, phase := range record.Phases {
+		length, bound := phase.Length.Duration(), phase.Error.Duration()
+		if length < 0 || bound < 0 || length > rest {
+			return nil, false // the phases of a valid record add up to the total
+		}
+		rest -= length
+		s.add(phase, length, bound)
+	}
+	if rest > 0 {
+		s.add(api.PhaseRecord{Phase: timeline.PhaseUnattributed, Cause: timeline.CauseUnknown}, rest, 0)
+	}
+	return s, true
+}
+
+func (s *sample) add(phase api.PhaseRecord, length, bound time.Duration) {
+	key := work{phase.Phase, phase.Cause}
+	of := s.shares[key]
+	of.length, of.err = of.length+length, of.err+bound
+	if len(phase.MergedWith) == 0 {
+		of.proven, of.provenErr = of.proven+length, of.provenErr+bound
+	}
+	s.shares[key] = of
+	if phase.Phase == timeline.PhaseUnattributed && len(phase.MergedWith) == 0 {
+		s.anywhere += length + bound
+	}
+	for _, other := range phase.MergedWith {
+		if other != phase.Phase {
+			s.possible[other] += length + bound
+		}
+	}
+}
+
+// The method "of" returns the time of one kind of work. The bounds include time whose work the record does not know.
+func (s *sample) of(key work) interval {
+	of := s.shares[key]
+	return interval{of.length, max(of.proven-of.provenErr, 0),
+		of.length + of.err + s.possible[key.phase] + s.anywhere}
+}
+
+// imageOf returns whether the pod had to pull an image. Pulls of ephemeral containers are not part of the start-up.
+func imageOf(pulls []api.PullRecord) imageState {
+	state := imageUnknown
+	for _, pull := range pulls {
+		if pull.Kind == timeline.KindEphemeral {
+			continue
+		}
+		switch pull.Outcome {
+		case imagepull.OutcomeDownloaded, imagepull.OutcomeJoined, imagepull.OutcomeFailed:
+			return imagePulled
+		case imagepull.OutcomePresent, imagepull.OutcomeVerified:
+			state = imagePresent
+		}
+	}
+	uncertain := func(p api.PullRecord) bool {
+		return p.Kind != timeline.KindEphemeral && p.Outcome != imagepull.OutcomePresent &&
+			p.Outcome != imagepull.OutcomeVerified
+	}
+	if slices.ContainsFunc(pulls, uncertain) {
+		return imageUnknown
+	}
+	return state
+}
+
+// unique returns each start-up once, ordered by creation. Of several records of one start-up, unique keeps the latest.
+func unique(records []api.Record) []*api.Record {
+	kept := make([]*api.Record, 0, len(records))
+	for i := range records {
+		kept = append(kept, &records[i])
+	}
+	// The last comparisons only make the order of the input irrelevant.
+	slices.SortFunc(kept, func(a, b *api.Record) int {
+		return cmp.Or(lastFirst(a.Partial, b.Partial), b.SettledAt.Compare(a.SettledAt.Time), byCreation(a, b),
+			cmp.Compare(a.State, b.State), cmp.Compare(a.Total, b.Total), cmp.Compare(a.TotalError, b.TotalError))
+	})
+	seen := map[string]bool{}
+	kept = slices.DeleteFunc(kept, func(r *api.Record) bool {
+		key := cmp.Or(r.ID, r.Namespace+"/"+r.Name+"/"+r.UID)
+		before := seen[key]
+		seen[key] = true
+		return before
+	})
+	slices.SortFunc(kept, byCreation)
+	return kept
+}
+
+func byCreation(a, b *api.Record) int {
+	return cmp.Or(a.CreatedAt.Compare(b.CreatedAt.Time), cmp.Compare(a.Namespace, b.Namespace),
+		cmp.Compare(a.Name, b.Name), cmp.Compare(a.UID, b.UID), cmp.Compare(a.Node, b.Node))
+}
+
+// lastFirst puts the last record of a start-up before its partial records.
+func lastFirst(partialA, partialB bool) int {
+	switch {
+	case partialA == partialB:
+		return 0
+	case partialB:
+		return -1
+	}
+	return 1
+}
