@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"sync"
 
 	"k8s.io/client-go/rest"
@@ -132,9 +133,14 @@ const (
 
 // get requests a path below /api/v1 and decodes the response.
 func get[A any](ctx context.Context, c *Cluster, accept string, query url.Values, path ...string) (A, error) {
-	var answer A
 	address := c.address(path...)
 	address.RawQuery = query.Encode()
+	return getAt[A](ctx, c, accept, address)
+}
+
+// getAt requests an address of the API server and decodes the response.
+func getAt[A any](ctx context.Context, c *Cluster, accept string, address *url.URL) (A, error) {
+	var answer A
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
 	if err != nil {
 		return answer, fmt.Errorf("create the request: %w", err)
@@ -163,7 +169,12 @@ func get[A any](ctx context.Context, c *Cluster, accept string, query url.Values
 }
 
 func (c *Cluster) address(path ...string) *url.URL {
-	segments := []string{"api", "v1"}
+	return c.addressIn([]string{"api", "v1"}, path...)
+}
+
+// addressIn returns the address of a path below the root of an API group.
+func (c *Cluster) addressIn(root []string, path ...string) *url.URL {
+	segments := slices.Clone(root)
 	for _, segment := range path {
 		segments = append(segments, url.PathEscape(segment))
 	}

@@ -25,12 +25,16 @@ func startUpCommands() []Command {
 			Summary: "show where the start-up time of pods went, also of deleted pods",
 			Usage:   "[POD... | TYPE/NAME... | TYPE NAME...] [flags]",
 			Description: "Shows the verdict, the phases, the pulls and the missing evidence of a start-up.\n" +
-				"TYPE is one of " + knownTypes + ".\nFor a workload or a node with several pods, explain lists " +
-				"the pods, and then shows the slowest start-up.\nWithout an argument, explain lists all pods.",
+				"TYPE is one of " + knownTypes + ".\nFor one workload, explain summarizes the start-ups, compares " +
+				"nodes and revisions, and then shows the slowest start-up.\nFor a node or several workloads, " +
+				"explain lists the pods, and then shows the slowest start-up.\nWithout an argument, explain lists " +
+				"all pods.",
 			Examples: []Example{
 				{"Show where the start-up time of a pod went", "explain web-0 -n shop"},
-				{"List the pods of a Deployment, and show the slowest start-up in " +
-					"detail", "explain deploy/web -n shop"},
+				{"Show why the pods of a Deployment start slowly, and what its latest revision " +
+					"changed", "explain deploy/web -n shop"},
+				{"Compare two revisions of a Deployment", "explain deploy/web -n shop --revision 41,42"},
+				{"List the start-ups of a Deployment in the past hour", "explain deploy/web -n shop --since 1h -o wide"},
 				{"List the pods of a node, the slowest first", "explain node/worker-1 --sort-by duration"},
 				{"List the pods with a label in all namespaces", "explain -A -l app=web"},
 				{"Print the record of a pod as JSON", "explain pod/web-0 -n shop -o json"},

@@ -24,7 +24,8 @@ func TestDocument(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := clusterOf(t, shop())
+	server, withRevisions := clusterOf(t, shop()), clusterOf(t, withCheckout(shop()))
+	withRevisions.SetApps(checkoutApps())
 	commands := map[string]bool{}
 	got := example.ReplaceAllStringFunc(string(text), func(block string) string {
 		line := example.FindStringSubmatch(block)[1]
@@ -35,7 +36,11 @@ func TestDocument(t *testing.T) {
 			// cmd/agent, which contains the other commands.
 			return block
 		}
-		answer := atNoon(t, server, args...)
+		cluster := server
+		if strings.Contains(line, "checkout") {
+			cluster = withRevisions
+		}
+		answer := atNoon(t, cluster, args...)
 		if answer.code != ExitOK {
 			t.Errorf("%s: exit %d, %s", line, answer.code, answer.stderr)
 		}

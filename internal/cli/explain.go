@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/podlapse/podlapse/internal/agents"
 	"github.com/podlapse/podlapse/internal/flags"
@@ -21,10 +22,32 @@ import (
 type explainConfig struct {
 	target
 	listOutput
+	since     time.Duration // 0 without --since
+	revisions []string      // at most two names or numbers of revisions
 }
 
 func (c *explainConfig) table() flags.Table {
-	return slices.Concat(c.podTable(), c.listOutput.table(orderNames(startUpOrders())), c.target.table())
+	since := flags.Duration(&c.since, maxSince, "at most 7d, for example 1h or 2d")
+	own := flags.Table{
+		{
+			Name: "since", Value: "DURATION",
+			Help: "only start-ups that are in progress or that ended in the past DURATION, at most 7d. Units: s, m, " +
+				"h, d. Without this flag, the command shows all known start-ups",
+			Set: func(value string) error {
+				if value == "" {
+					return nil
+				}
+				return since(value)
+			},
+		},
+		{
+			Name: "revision", Value: "REVISION[,REVISION]", Set: c.setRevisions,
+			Help: "only one revision of a workload, or two revisions to compare. A revision is a number that " +
+				"kubectl rollout history prints, or the value of the label pod-template-hash or " +
+				"controller-revision-hash. By default, the command compares the latest two revisions",
+		},
+	}
+	return slices.Concat(own, c.podTable(), c.listOutput.table(orderNames(startUpOrders())), c.target.table())
 }
 
 func (c *explainConfig) check() error { return errors.Join(c.target.check(), c.listOutput.check()) }
@@ -37,6 +60,9 @@ func runExplain(ctx context.Context, call Call) int {
 	}
 	defer agentQuery.close()
 	wanted, err := agentQuery.resources(rest)
+	if err == nil {
+		err = c.checkResources(wanted)
+	}
 	if err != nil {
 		return call.FailUsage(err)
 	}
@@ -62,10 +88,13 @@ func (a agentQuery) listStartUps(ctx context.Context, c explainConfig, wanted []
 	}
 	return show(ctx, a, startUps(a.manyNodes(), empty, a.Now), c.listOutput, c.limit,
 		func(ctx context.Context) ([]api.Record, []error, error) {
+			since := c.sinceAt(a.Now())
 			if len(wanted) == 0 {
-				return a.records(ctx, c.filter())
+				filter := c.filter()
+				filter.Since = since
+				return a.records(ctx, filter)
 			}
-			records, failed, none := a.recordsOf(ctx, wanted)
+			records, failed, none := a.recordsOf(ctx, wanted, since)
 			if len(records) == 0 {
 				return nil, nil, errors.Join(none...)
 			}
@@ -75,7 +104,10 @@ func (a agentQuery) listStartUps(ctx context.Context, c explainConfig, wanted []
 
 // explain prints the start-ups of the resources, and then the errors of resources without a start-up.
 func (a agentQuery) explain(ctx context.Context, c explainConfig, wanted []resource) int {
-	records, failed, none := a.recordsOf(ctx, wanted)
+	records, failed, none := a.recordsOf(ctx, wanted, c.sinceAt(a.Now()))
+	if len(wanted) == 1 && wanted[0].isWorkload() && len(records) > 0 {
+		return a.explainWorkload(ctx, c, wanted[0], records, failed)
+	}
 	code := ExitOK
 	if len(records) > 0 {
 		if code = a.printStartUps(ctx, c, wanted, records, failed); code == ExitFailed {
@@ -88,8 +120,8 @@ func (a agentQuery) explain(ctx context.Context, c explainConfig, wanted []resou
 	return code
 }
 
-// printStartUps prints the waterfall of each named pod. For a workload or a node with several pods, printStartUps
-// prints a list, and then the waterfall of the slowest start-up.
+// printStartUps prints the waterfall of each named pod. For other resources with several pods, printStartUps prints a
+// list, and then the waterfall of the slowest start-up.
 func (a agentQuery) printStartUps(
 	ctx context.Context, c explainConfig, wanted []resource, records []api.Record, failed []error,
 ) int {
@@ -140,10 +172,13 @@ func (a agentQuery) livePulls(ctx context.Context, record api.Record) []api.Live
 }
 
 // recordsOf returns the start-ups of the resources, the errors of agents that did not answer, and the errors of
-// resources without a start-up. If the whole query fails, recordsOf does not try the remaining resources.
-func (a agentQuery) recordsOf(ctx context.Context, wanted []resource) (records []api.Record, failed, none []error) {
+// resources without a start-up. If the whole query fails, recordsOf does not try the remaining resources. For workloads
+// and nodes, recordsOf omits start-ups that ended before the time in the argument "since".
+func (a agentQuery) recordsOf(
+	ctx context.Context, wanted []resource, since time.Time,
+) (records []api.Record, failed, none []error) {
 	for _, r := range wanted {
-		found, bad, err := a.recordsOfOne(ctx, r)
+		found, bad, err := a.recordsOfOne(ctx, r, since)
 		records = append(records, found...)
 		failed = append(failed, bad...)
 		if err != nil {
@@ -157,7 +192,7 @@ func (a agentQuery) recordsOf(ctx context.Context, wanted []resource) (records [
 }
 
 // recordsOfOne returns the start-ups of one resource. If the error is nil, recordsOfOne returns at least one start-up.
-func (a agentQuery) recordsOfOne(ctx context.Context, r resource) ([]api.Record, []error, error) {
+func (a agentQuery) recordsOfOne(ctx context.Context, r resource, since time.Time) ([]api.Record, []error, error) {
 	switch r.kind {
 	case kindPod:
 		record, bad, err := a.record(ctx, r)
@@ -166,10 +201,10 @@ func (a agentQuery) recordsOfOne(ctx context.Context, r resource) ([]api.Record,
 		}
 		return []api.Record{record}, bad, nil
 	case kindNode:
-		found, err := a.onNode(ctx, r)
+		found, err := a.onNode(ctx, r, since)
 		return found, nil, err
 	}
-	return a.ofWorkload(ctx, r)
+	return a.ofWorkload(ctx, r, since)
 }
 
 // uniqueErrors removes repeated errors. An agent that does not answer causes one error for each resource.
@@ -183,7 +218,7 @@ func uniqueErrors(failed []error) []error {
 }
 
 // onNode returns the start-ups on one node that match the flags.
-func (a agentQuery) onNode(ctx context.Context, r resource) ([]api.Record, error) {
+func (a agentQuery) onNode(ctx context.Context, r resource, since time.Time) ([]api.Record, error) {
 	if a.cluster == nil {
 		return nil, errors.New("a node name cannot be combined with --server, because --server selects " +
 			"one agent: remove --server, or remove the node name to list all pods of the agent")
@@ -195,9 +230,9 @@ func (a agentQuery) onNode(ctx context.Context, r resource) ([]api.Record, error
 	if err != nil {
 		return nil, err
 	}
-	ask := func(ctx context.Context, c client.Client) ([]api.Record, error) {
-		return all(ctx, c, a.target.filter())
-	}
+	filter := a.target.filter()
+	filter.Since = since
+	ask := func(ctx context.Context, c client.Client) ([]api.Record, error) { return all(ctx, c, filter) }
 	answer := agents.Each(ctx, found[:1], agentLimit, ask)[0]
 	if answer.Err == nil && len(answer.Value) == 0 {
 		return nil, fmt.Errorf("%w: no pod on %s matches the flags", errUnknownPod, r)
@@ -206,8 +241,12 @@ func (a agentQuery) onNode(ctx context.Context, r resource) ([]api.Record, error
 }
 
 // ofWorkload returns the start-ups of the pods that a workload owns.
-func (a agentQuery) ofWorkload(ctx context.Context, r resource) ([]api.Record, []error, error) {
-	records, failed, err := a.records(ctx, r.workloadFilters()...)
+func (a agentQuery) ofWorkload(ctx context.Context, r resource, since time.Time) ([]api.Record, []error, error) {
+	filters := r.workloadFilters()
+	for i := range filters {
+		filters[i].Since = since
+	}
+	records, failed, err := a.records(ctx, filters...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -219,7 +258,7 @@ func (a agentQuery) ofWorkload(ctx context.Context, r resource) ([]api.Record, [
 		return nil, nil, fmt.Errorf("%d agents did not answer, and the other agents do not know a pod of %s; "+
 			"the first error is: %w", len(failed), r, failed[0])
 	}
-	return nil, nil, unknownWorkload(r)
+	return nil, nil, unknownWorkload(r, since)
 }
 
 // The method "record" returns the latest start-up of a pod from the agent of the pod's node. If the API server does not

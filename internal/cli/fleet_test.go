@@ -21,8 +21,8 @@ import (
 // noon is the current time for the commands in these tests.
 var noon = time.Date(2026, time.March, 2, 12, 0, 0, 0, time.UTC)
 
-// fakeAgent is the agent of one node. fakeAgent supports only these filters: the namespace, the name, the owner, and
-// a label selector with one label.
+// fakeAgent is the agent of one node. fakeAgent supports only these filters: the namespace, the name, the owner, the
+// earliest end, and a label selector with one label.
 type fakeAgent struct {
 	node    string
 	records []api.Record
@@ -80,11 +80,13 @@ func (f *fakeAgent) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (f *fakeAgent) selected(r *http.Request) []api.Record {
 	query, items := r.URL.Query(), []api.Record{}
 	kind, owner, _ := strings.Cut(query.Get("owner"), "/")
+	since, _ := time.Parse(time.RFC3339Nano, query.Get("since")) // zero without a time
 	for _, record := range f.records {
 		begin, prefix := strings.CutSuffix(query.Get("name"), "*")
 		if n := query.Get("namespace"); n != "" && n != record.Namespace ||
 			owner != "" && record.Owner != (api.OwnerRecord{Kind: kind, Name: owner}) ||
 			prefix && !strings.HasPrefix(record.Name, begin) ||
+			!record.SettledAt.IsZero() && record.SettledAt.Before(since) ||
 			query.Get("labelSelector") != "" && query.Get("labelSelector") != f.labels[record.Name] {
 			continue
 		}

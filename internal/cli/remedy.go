@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/podlapse/podlapse/internal/agents"
 	"github.com/podlapse/podlapse/pkg/client"
@@ -100,8 +101,13 @@ func unknownPod(pod resource, asked int) error {
 		pod.name, asked, pod.asWorkload())
 }
 
-// unknownWorkload returns the error that none of the agents knows a pod of a workload.
-func unknownWorkload(r resource) error {
+// unknownWorkload returns the error that none of the agents knows a pod of a workload, or that no start-up ended after
+// the time in the argument "since".
+func unknownWorkload(r resource, since time.Time) error {
+	if !since.IsZero() {
+		return fmt.Errorf("%w: no agent knows a start-up of %s that is in progress or ended after %s: set a longer "+
+			"--since, or check the name and the namespace (-n)", errUnknownPod, r, since.UTC().Format(time.RFC3339))
+	}
 	return fmt.Errorf("%w: no agent knows a pod of %s: check the name and the namespace (-n). Agents know only pods "+
 		"that are bound to a node: run kubectl get pods -n %s -o wide to see the nodes. An agent keeps only the "+
 		"latest deleted pods, and forgets them when it restarts", errUnknownPod, r, r.namespace)

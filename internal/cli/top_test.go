@@ -95,8 +95,9 @@ func TestTopWatch(t *testing.T) {
 	stdout := interrupting{interrupt: interrupt}
 	var stderr bytes.Buffer
 	env := environment{"KUBECONFIG": agentstest.Kubeconfig(t, server.URL)}
-	code := programOf(PluginProgram).Run(ctx, strings.Fields("top -w --node worker-3 --sort-by for"), env.get, &stdout,
-		&stderr)
+	program := programOf(PluginProgram)
+	program.Now = func() time.Time { return noon }
+	code := program.Run(ctx, strings.Fields("top -w --node worker-3 --sort-by for"), env.get, &stdout, &stderr)
 	var rows []string
 	for line := range strings.Lines(stdout.text.String()) {
 		rows = append(rows, strings.Join(strings.Fields(line), " "))

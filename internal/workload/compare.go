@@ -38,7 +38,8 @@ type Difference struct {
 	Seconds api.Seconds `json:"seconds"`
 	Error   api.Seconds `json:"error_seconds"`
 	// P is the result of the rank test, multiplied by the number of comparisons. PWithErrors is the same for the most
-	// unfavorable durations within the errors. P and PWithErrors are 0 if the verdict is TooFew.
+	// unfavorable durations within the errors, and 1 if these durations can reverse the difference. P and PWithErrors
+	// are 0 if the verdict is TooFew.
 	P           float64 `json:"p,omitempty"`
 	PWithErrors float64 `json:"p_with_errors,omitempty"`
 	// Parts contains the phases whose own difference is more than noise and more than the errors, the largest first.
@@ -106,12 +107,15 @@ func test(first, second []interval, comparisons int) tested {
 	if sign < 0 {
 		worst, worstShift = RankTest(each(first, low), each(second, high))
 	}
+	if worstShift != sign {
+		worst = 1
+	}
 	corrected := func(p float64) float64 { return min(p*float64(comparisons), 1) }
 	t.p, t.pWithErrors = corrected(p), corrected(worst)
 	switch {
 	case t.p >= noise || sign == 0 || shift != sign:
 		t.verdict = WithinNoise
-	case t.pWithErrors >= noise || worstShift != sign || sign > 0 && least <= 0 || sign < 0 && most >= 0:
+	case t.pWithErrors >= noise || sign > 0 && least <= 0 || sign < 0 && most >= 0:
 		t.verdict = WithinErrors
 	default:
 		t.verdict = MoreThanNoise

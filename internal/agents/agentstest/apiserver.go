@@ -24,6 +24,7 @@ type APIServer struct {
 	refuse func(r *http.Request) int // returns a status to refuse the request, or 0 to accept the request
 	hang   func(r *http.Request) bool
 	asked  []string
+	apps   map[string]any // objects of the API group apps, by their path below /apis/apps/v1/namespaces/
 }
 
 // Pod is a pod that the fake API server knows.
@@ -58,6 +59,13 @@ func (s *APIServer) Set(pods ...Pod) {
 	s.pods = pods
 }
 
+// SetApps replaces the objects of the API group apps. The keys are NAMESPACE/RESOURCE/NAME.
+func (s *APIServer) SetApps(objects map[string]any) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.apps = objects
+}
+
 // Refuse makes the server refuse requests with the status that the function "policy" returns.
 func (s *APIServer) Refuse(policy func(r *http.Request) int) {
 	s.mu.Lock()
@@ -82,7 +90,7 @@ func (s *APIServer) Asked() []string {
 
 func (s *APIServer) serve(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
-	pods, refuse, hang := slices.Clone(s.pods), s.refuse, s.hang
+	pods, refuse, hang, apps := slices.Clone(s.pods), s.refuse, s.hang, s.apps
 	s.asked = append(s.asked, r.URL.RequestURI())
 	s.mu.Unlock()
 	if refuse != nil {
@@ -94,6 +102,10 @@ func (s *APIServer) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	if hang != nil && hang(r) {
 		<-r.Context().Done()
+		return
+	}
+	if object, ok := apps[strings.TrimPrefix(r.URL.Path, "/apis/apps/v1/namespaces/")]; ok {
+		answer(w, object)
 		return
 	}
 	path := strings.Split(strings.TrimPrefix(r.URL.Path, "/api/v1/"), "/")

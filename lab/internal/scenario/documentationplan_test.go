@@ -19,7 +19,7 @@ func TestPlanDocumented(t *testing.T) {
 		"kubectl podlapse explain POD -n NS":                  "kubectl podlapse explain web-0 -n shop",
 		"kubectl podlapse explain NAMESPACE/POD":              "kubectl podlapse explain shop/web-0",
 		"kubectl podlapse explain cart-b --node worker-2":     "kubectl podlapse explain web-0 --node node-1",
-		"kubectl podlapse explain deploy/auth":                "kubectl podlapse explain deploy/shop",
+		"kubectl podlapse explain deploy/checkout":            "kubectl podlapse explain deploy/shop",
 		"kubectl podlapse top --node=NODE":                    "kubectl podlapse top --node=node-1",
 		"kubectl -n podlapse describe pod POD":                "kubectl -n podlapse describe pod agent-x",
 		"kubectl -n podlapse port-forward POD 9717":           "kubectl -n podlapse port-forward agent-x :9717",

@@ -1,0 +1,48 @@
+package agents
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+)
+
+// numberAnnotation is the annotation in which a Deployment stores the number of a revision, on the ReplicaSet.
+const numberAnnotation = "deployment.kubernetes.io/revision"
+
+// numbered is a ReplicaSet or a ControllerRevision with the fields that contain the number of the revision.
+type numbered struct {
+	Metadata struct {
+		Annotations map[string]string `json:"annotations"`
+	} `json:"metadata"`
+	Revision int64 `json:"revision"`
+}
+
+// RevisionNumber returns the number that kubectl rollout history shows for a revision of a Deployment, StatefulSet or
+// DaemonSet. The argument "revision" is the revision of the records. If Kubernetes has deleted the revision, the error
+// is a *client.Refusal with the status 404. For other kinds, and for a ReplicaSet without a number, the number is 0.
+func (c *Cluster) RevisionNumber(ctx context.Context, namespace, kind, name, revision string) (int64, error) {
+	var resource, object string
+	switch kind {
+	case "Deployment":
+		resource, object = "replicasets", name+"-"+revision
+	case "StatefulSet":
+		resource, object = "controllerrevisions", revision // the label contains the name of the object
+	case "DaemonSet":
+		resource, object = "controllerrevisions", name+"-"+revision
+	default:
+		return 0, nil
+	}
+	address := c.addressIn([]string{"apis", "apps", "v1"}, "namespaces", namespace, resource, object)
+	found, err := getAt[numbered](ctx, c, wholeObjects, address)
+	if err != nil {
+		return 0, fmt.Errorf("get %s %s/%s: %w", resource, namespace, object, err)
+	}
+	if kind != "Deployment" {
+		return found.Revision, nil
+	}
+	number, err := strconv.ParseInt(found.Metadata.Annotations[numberAnnotation], 10, 64)
+	if err != nil {
+		return 0, nil // another tool created the ReplicaSet
+	}
+	return number, nil
+}

@@ -1,0 +1,210 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/podlapse/podlapse/internal/render"
+	"github.com/podlapse/podlapse/internal/workload"
+	"github.com/podlapse/podlapse/pkg/api"
+	"github.com/podlapse/podlapse/pkg/client"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+const (
+	// maxNumbered is the maximum number of revisions whose number the command requests. By default, Kubernetes keeps 10
+	// old revisions.
+	maxNumbered = 10
+	// numbersLimit is the maximum time for the requests of all numbers. Without numbers, the command prints the names.
+	numbersLimit = time.Second
+)
+
+// workloadList is the JSON of a workload: the list of records, as for other lists, and the summary.
+type workloadList struct {
+	Items   []api.Record     `json:"items"`
+	Summary workload.Summary `json:"summary"`
+}
+
+// isWorkload reports whether the resource is neither a pod nor a node.
+func (r resource) isWorkload() bool { return r.kind != kindPod && r.kind != kindNode }
+
+// hasVersions reports whether the revisions of the workload are versions of its pod template.
+func (r resource) hasVersions() bool {
+	return r.kind == "Deployment" || r.kind == "StatefulSet" || r.kind == "DaemonSet"
+}
+
+// explainWorkload prints the start-ups of one workload. Text is the summary and the waterfall of the slowest start-up.
+// Flags for lists, such as -o wide and --sort-by, select the list of start-ups instead. JSON and YAML contain the list
+// and the summary.
+func (a agentQuery) explainWorkload(
+	ctx context.Context, c explainConfig, r resource, records []api.Record, failed []error,
+) int {
+	structured := c.format == outputJSON || c.format == outputYAML
+	list := !structured && (c.format != outputTable || c.sortBy != "" || c.noHeaders)
+	options := workload.Options{NoRevisions: !r.hasVersions() && len(c.revisions) == 0}
+	if len(c.revisions) > 0 || !list {
+		options.Numbers = a.revisionNumbers(ctx, r, records)
+	}
+	if len(c.revisions) > 0 {
+		var err error
+		if options.Compare, err = chooseRevisions(c.revisions, r, records, options.Numbers); err != nil {
+			return a.fail(err)
+		}
+		records = slices.DeleteFunc(records, func(record api.Record) bool {
+			return !slices.Contains(options.Compare, record.Revision)
+		})
+	}
+	if list || !structured && len(records) == 1 {
+		return a.printStartUps(ctx, c, []resource{r}, records, failed)
+	}
+	summary := workload.Summarize(records, options)
+	if structured {
+		v := startUps(a.manyNodes(), "", a.Now)
+		v.whole = func(items []api.Record) any { return workloadList{items, summary} }
+		text, err := v.text(v.sorted(records, c.sortBy), c.listOutput, c.page(a.Stdout, a.Getenv))
+		if err != nil {
+			return a.fail(err)
+		}
+		return a.print(text, failed)
+	}
+	name := r.String()
+	if len(options.Compare) == 1 {
+		name += ", revision " + c.revisions[0]
+	}
+	page := c.page(a.Stdout, a.Getenv)
+	slowest := slowestOf(records)
+	return a.print(render.Workload(name, summary, page)+"\n"+
+		render.Waterfall(slowest, page, a.livePulls(ctx, slowest)...), failed)
+}
+
+// slowestOf returns the slowest start-up. A start-up in progress counts, because it is at least as slow as its age. A
+// failed or deleted pod counts only if there is no other pod, because its time is not the time of a start-up.
+func slowestOf(records []api.Record) api.Record {
+	ended := func(r api.Record) bool { return r.State == timeline.StateFailed || r.State == timeline.StateDeleted }
+	if started := slices.DeleteFunc(slices.Clone(records), ended); len(started) > 0 {
+		records = started
+	}
+	return slices.MinFunc(records, longestFirst)
+}
+
+// latestRevisions returns the names of the revisions in the records, the revision with the youngest pod first.
+func latestRevisions(records []api.Record) []string {
+	latest := map[string]api.Instant{}
+	var names []string
+	for _, record := range records {
+		at, known := latest[record.Revision]
+		if record.Revision == "" || known && !record.CreatedAt.After(at.Time) {
+			continue
+		}
+		if latest[record.Revision] = record.CreatedAt; !known {
+			names = append(names, record.Revision)
+		}
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(latest[b].Compare(latest[a].Time), cmp.Compare(a, b))
+	})
+	return names
+}
+
+// revisionNumbers requests the numbers of a workload's latest revisions. With a single revision, or with --server,
+// there is nothing to request. The result contains only the known numbers. If the API server refuses a request or does
+// not answer in time, the result is empty, because the numbers of only some revisions would put them in a wrong order.
+func (a agentQuery) revisionNumbers(ctx context.Context, r resource, records []api.Record) map[string]int64 {
+	names := latestRevisions(records)
+	if a.cluster == nil || !r.hasVersions() || len(names) < 2 {
+		return nil
+	}
+	ctx, stop := context.WithTimeout(ctx, numbersLimit)
+	defer stop()
+	numbers := map[string]int64{}
+	for _, name := range names[:min(len(names), maxNumbered)] {
+		number, err := a.cluster.RevisionNumber(ctx, r.namespace, r.kind, r.name, name)
+		var refused *client.Refusal
+		switch {
+		case errors.As(err, &refused) && refused.Status == http.StatusNotFound:
+			continue // Kubernetes has deleted this old revision
+		case err != nil:
+			return nil
+		case number > 0:
+			numbers[name] = number
+		}
+	}
+	return numbers
+}
+
+// chooseRevisions returns the names of the revisions in --revision. The user can give the name or the number.
+func chooseRevisions(wanted []string, r resource, records []api.Record, numbers map[string]int64) ([]string, error) {
+	known := latestRevisions(records)
+	var chosen []string
+	for _, word := range wanted {
+		i := slices.Index(known, word)
+		if i < 0 {
+			i = slices.IndexFunc(known, func(name string) bool {
+				return numbers[name] > 0 && strconv.FormatInt(numbers[name], 10) == word
+			})
+		}
+		if i < 0 {
+			return nil, unknownRevision(word, r, known, numbers)
+		}
+		chosen = append(chosen, known[i])
+	}
+	if len(chosen) == 2 && chosen[0] == chosen[1] {
+		return nil, fmt.Errorf("--revision names revision %s twice: give two different revisions", chosen[0])
+	}
+	return chosen, nil
+}
+
+func unknownRevision(word string, r resource, known []string, numbers map[string]int64) error {
+	var texts []string
+	for _, name := range known[:min(len(known), maxNumbered)] {
+		texts = append(texts, render.RevisionText(workload.Revision{Name: name, Number: numbers[name]}))
+	}
+	if len(texts) == 0 {
+		return fmt.Errorf("%w: the start-ups of %s have no revision: remove --revision", errUnknownPod, r)
+	}
+	return fmt.Errorf("%w: no known start-up of %s has the revision %s: use one of these revisions: %s",
+		errUnknownPod, r, word, strings.Join(texts, ", "))
+}
+
+// setRevisions stores the value of --revision.
+func (c *explainConfig) setRevisions(value string) error {
+	if value == "" {
+		return nil
+	}
+	c.revisions = strings.Split(value, ",")
+	if len(c.revisions) > 2 || slices.Contains(c.revisions, "") {
+		return fmt.Errorf("invalid revisions %q: must be one revision, or two revisions with a comma, for example 41,42",
+			value)
+	}
+	return nil
+}
+
+// checkResources reports flags that the user cannot combine with the named resources.
+func (c *explainConfig) checkResources(wanted []resource) error {
+	pod := slices.IndexFunc(wanted, func(r resource) bool { return r.kind == kindPod })
+	switch {
+	case len(c.revisions) > 0 && (len(wanted) != 1 || !wanted[0].isWorkload()):
+		return errors.New("--revision requires one workload, for example deploy/web: add the workload, or remove " +
+			"--revision")
+	case len(c.revisions) > 0 && c.watch:
+		return errors.New("--revision and --watch cannot be combined: remove one of them")
+	case c.since > 0 && pod >= 0:
+		return fmt.Errorf("--since cannot be combined with the name of a pod: remove --since or %s", wanted[pod])
+	}
+	return nil
+}
+
+// sinceAt returns the earliest end of a start-up that the command shows. The zero time means no limit.
+func (c *explainConfig) sinceAt(now time.Time) time.Time {
+	if c.since == 0 {
+		return time.Time{}
+	}
+	return now.Add(-c.since)
+}

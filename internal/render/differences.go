@@ -1,0 +1,193 @@
+package render
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/podlapse/podlapse/internal/terminal"
+	"github.com/podlapse/podlapse/internal/workload"
+	"github.com/podlapse/podlapse/pkg/api"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// leastOther is the shortest time in other phases that a statement names. A shorter time would print as 0.0 s.
+const leastOther = 50 * time.Millisecond
+
+// statements returns one paragraph for each difference that the data supports. For two revisions, statements also says
+// why the data supports no difference.
+func statements(s workload.Summary) []string {
+	var texts []string
+	if d := s.Images.Difference; d != nil && d.Verdict == workload.MoreThanNoise {
+		texts = append(texts, fmt.Sprintf("On average, start-ups took %s if the node had all images, and %s if not%s. %s",
+			short(s.Images.Present.Mean), short(s.Images.Pulled.Mean), partsText(*d, ""),
+			evidenceText(s.Images.Present.StartUps, s.Images.Pulled.StartUps)))
+	}
+	for _, node := range slowNodes(s.Nodes) {
+		texts = append(texts, fmt.Sprintf("On average, start-ups took %s on node %s, and %s on the other nodes%s. %s",
+			short(node.Durations.Mean), terminal.Clean(node.Name), short(node.Others.Mean),
+			partsText(node.Difference, ""), evidenceText(node.Durations.StartUps, node.Others.StartUps)))
+	}
+	if s.Comparison != nil {
+		texts = append(texts, revisionsText(revisionOf(s, s.Comparison.From), revisionOf(s, s.Comparison.To),
+			s.Comparison.Difference))
+	}
+	return texts
+}
+
+// revisionsText compares the revisions "from" and "to".
+func revisionsText(from, to workload.Revision, d workload.Difference) string {
+	first, second := shortRevision(from), shortRevision(to)
+	n, m := startUpsOf(from), startUpsOf(to)
+	both := fmt.Sprintf("Revisions %s and %s: ", first, second)
+	switch d.Verdict {
+	case workload.MoreThanNoise:
+	case workload.TooFew:
+		return both + fmt.Sprintf("%d and %s are too few for a comparison, which needs at least %d of each revision.", n,
+			number(m, "start-up"), workload.MinStartUps)
+	case workload.WithinErrors:
+		return both + fmt.Sprintf("the errors of the durations are too large to prove a difference between the %d and %s.",
+			n, number(m, "start-up"))
+	default:
+		return both + fmt.Sprintf("the difference is within the noise of %d and %s.", n, number(m, "start-up"))
+	}
+	direction := "longer"
+	if d.Seconds < 0 {
+		direction = "less"
+	}
+	text := fmt.Sprintf("On average, revision %s takes %s %s than %s%s. %s", second, short(max(d.Seconds, -d.Seconds)),
+		direction, first, partsText(d, imagesText(from, to)), evidenceText(n, m))
+	if from.Pulled*to.PulledOf != to.Pulled*from.PulledOf { // the shares differ
+		text += fmt.Sprintf(" Pods of %s pulled an image in %s, pods of %s in %s.", first, pulledText(from), second,
+			pulledText(to))
+	}
+	return text
+}
+
+func shortRevision(r workload.Revision) string {
+	if r.Number > 0 {
+		return fmt.Sprint(r.Number)
+	}
+	return terminal.Clean(r.Name)
+}
+
+func startUpsOf(r workload.Revision) int {
+	if r.Durations == nil {
+		return 0
+	}
+	return r.Durations.StartUps
+}
+
+func pulledText(r workload.Revision) string {
+	return fmt.Sprintf("%d of %s", r.Pulled, number(r.PulledOf, "start-up"))
+}
+
+// imagesText returns the sizes of the images of two revisions. The text is empty if a size is unknown, if the sizes are
+// equal, or if the sizes do not include the same containers.
+func imagesText(from, to workload.Revision) string {
+	if from.ImageBytes <= 0 || to.ImageBytes <= 0 || from.ImageBytes == to.ImageBytes ||
+		!slices.Equal(from.Containers, to.Containers) {
+		return ""
+	}
+	noun := "image"
+	if len(to.Containers) > 1 {
+		noun = "images"
+	}
+	return fmt.Sprintf(" (%s %s → %s)", noun, SizeText(from.ImageBytes), SizeText(to.ImageBytes))
+}
+
+// evidenceText states that a difference is more than noise.
+func evidenceText(n, m int) string {
+	return fmt.Sprintf("This is more than the noise of %d and %s.", n, number(m, "start-up"))
+}
+
+// partsText lists the phases that explain a difference, for the end of a sentence. The argument "images" follows the first phase that depends on
+// the size of the images.
+func partsText(d workload.Difference, images string) string {
+	if len(d.Parts) == 0 {
+		return ", but the data does not prove in which phase"
+	}
+	var texts []string
+	for _, part := range d.Parts {
+		text := signed(part.Seconds) + " " + cmp.Or(phaseWords(part.Phase), terminal.Clean(string(part.Phase)))
+		if part.Phase == timeline.PhasePull || part.Phase == timeline.PhaseUnpack {
+			text, images = text+images, ""
+		}
+		texts = append(texts, text)
+	}
+	if max(d.Other, -d.Other).Duration() >= leastOther {
+		texts = append(texts, signed(d.Other)+" in other phases")
+	}
+	return ": " + strings.Join(texts, ", ")
+}
+
+func signed(s api.Seconds) string { return fmt.Sprintf("%+.1f s", s.Duration().Seconds()) }
+
+// phaseWords returns the words for the time of a phase in many start-ups. The words name no container and no registry.
+func phaseWords(phase timeline.Phase) string {
+	switch phase {
+	case timeline.PhaseSchedulingGate:
+		return "waiting for scheduling gates"
+	case timeline.PhaseUnschedulable:
+		return "waiting for a node that fits"
+	case timeline.PhaseScheduling:
+		return "waiting for the scheduler"
+	case timeline.PhaseKubeletPickup:
+		return "until the kubelet picked up the pod"
+	case timeline.PhaseAPIServer:
+		return "until the kubelet could read from the API server"
+	case timeline.PhasePodConfig:
+		return "waiting for the pod's configuration"
+	case timeline.PhaseVolumes:
+		return "mounting volumes"
+	case timeline.PhaseDevice:
+		return "preparing dynamic resources"
+	case timeline.PhaseNetwork:
+		return "setting up the network"
+	case timeline.PhaseSandboxImage:
+		return "pulling the sandbox (pause) image"
+	case timeline.PhaseSandbox:
+		return "starting the sandbox"
+	case timeline.PhaseKubeletSync:
+		return "in the kubelet between steps"
+	case timeline.PhasePullQueue:
+		return "in the node's pull queue"
+	case timeline.PhasePull:
+		return "pulling"
+	case timeline.PhaseUnpack:
+		return "unpacking"
+	case timeline.PhaseImageBackoff:
+		return "in the image pull back-off"
+	case timeline.PhaseContainerConfig:
+		return "waiting for the configuration of containers"
+	}
+	return containerWords(phase)
+}
+
+func containerWords(phase timeline.Phase) string {
+	switch phase {
+	case timeline.PhaseContainerCreate:
+		return "creating containers"
+	case timeline.PhaseContainerStart:
+		return "starting containers"
+	case timeline.PhaseInitRun:
+		return "running init containers"
+	case timeline.PhasePostStartHook:
+		return "in post-start hooks"
+	case timeline.PhaseFailedRun:
+		return "in failed runs"
+	case timeline.PhaseSandboxLost:
+		return "replacing lost sandboxes"
+	case timeline.PhaseCrashBackoff:
+		return "in the crash back-off"
+	case timeline.PhaseStartupProbe:
+		return "until started"
+	case timeline.PhaseReadinessProbe:
+		return "until ready"
+	case timeline.PhaseReadinessGates:
+		return "waiting for readiness gates"
+	}
+	return ""
+}

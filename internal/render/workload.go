@@ -1,0 +1,170 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/podlapse/podlapse/internal/terminal"
+	"github.com/podlapse/podlapse/internal/workload"
+	"github.com/podlapse/podlapse/pkg/api"
+)
+
+// Workload draws the summary of a workload's start-ups: their number and durations, the mean by cause as one stacked
+// bar, and the differences that the data supports. The argument "name" must be clean. The summary can come from
+// untrusted records.
+func Workload(name string, s workload.Summary, page terminal.Page) string {
+	var out strings.Builder
+	paragraph := func(style terminal.Style, text string) {
+		for line := range strings.SplitSeq(terminal.Wrap(text, page.Columns), "\n") {
+			out.WriteString(page.Paint(style, line) + "\n")
+		}
+	}
+	paragraph(terminal.Bold, name+": "+durationsText(s.Durations))
+	if others := notMeasured(s.StartUps); others != "" {
+		paragraph("", "not included: "+others)
+	}
+	if s.Durations != nil {
+		out.WriteString("\n")
+		writeCauses(&out, s, page)
+		writeGroups(&out, s, page)
+	}
+	if statements := statements(s); len(statements) > 0 {
+		out.WriteString("\nDIFFERENCES\n")
+		for _, statement := range statements {
+			paragraph("", statement)
+		}
+	}
+	return out.String()
+}
+
+func durationsText(d *workload.Durations) string {
+	if d == nil {
+		return "no completed start-up with a known duration"
+	}
+	return fmt.Sprintf("%s, p50 %s, p90 %s, slowest %s; ±%s", number(d.StartUps, "start-up"), short(d.P50), short(d.P90),
+		short(d.Slowest), short(max(d.P50Error, d.P90Error, d.SlowestError)))
+}
+
+// notMeasured lists the numbers of start-ups that are not part of the durations.
+func notMeasured(c workload.Counts) string {
+	var parts []string
+	for _, count := range []struct {
+		n    int
+		what string
+	}{
+		{c.InProgress, "in progress"}, {c.GivenUp, "given up"}, {c.Failed, "failed"},
+		{c.Deleted, "deleted before the pod was ready"}, {c.Unknown, "of unknown duration"},
+	} {
+		if count.n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", count.n, count.what))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// fills returns the characters of the segments of a stacked bar. Neighboring segments differ also without colors.
+func fills() []string { return []string{"█", "▓", "▒", "░"} }
+
+// writeCauses draws the mean by cause: one stacked bar, and a table that explains the bar.
+func writeCauses(out *strings.Builder, s workload.Summary, page terminal.Page) {
+	total := s.Durations.Mean.Duration()
+	axis := axis{total: total, cells: max(page.Columns, minBar)}
+	layout := terminal.Table{Columns: []terminal.Column{{}, {Shorten: terminal.Clip}, {Right: true}, {Right: true},
+		{Right: true}}}
+	layout.Add("", "MEAN BY CAUSE", "TIME", "ACCURACY", "SHARE")
+	layout.StyleRow(0, terminal.Dim)
+	var bar strings.Builder
+	var from time.Duration
+	for i, cause := range s.Causes {
+		fill, style := fills()[i%len(fills())], CauseStyle(cause.Cause)
+		to := from + cause.Mean.Duration()
+		bar.WriteString(page.Paint(style,
+			strings.Repeat(fill, max(axis.edge(time.Time{}.Add(to))-axis.edge(time.Time{}.Add(from)), 0))))
+		from = to
+		layout.Add(fill, terminal.Clean(string(cause.Cause)), SecondsText(cause.Mean.Duration()),
+			AccuracyText(cause.Error.Duration()), fmt.Sprintf("%.0f %%", 100*cause.Mean.Duration().Seconds()/total.Seconds()))
+		layout.Style(i+1, 0, style)
+		layout.Style(i+1, 1, style)
+	}
+	layout.Add("", "total", SecondsText(total), AccuracyText(s.Durations.MeanError.Duration()), "100 %")
+	out.WriteString(bar.String() + "\n")
+	layout.Write(out, page)
+}
+
+// writeGroups writes the durations of the groups that the statements compare.
+func writeGroups(out *strings.Builder, s workload.Summary, page terminal.Page) {
+	layout := terminal.Table{Columns: []terminal.Column{{Shorten: terminal.Clip}, {Right: true}, {Right: true},
+		{Right: true}, {Right: true}, {Right: true}, {Right: true}}}
+	layout.Add("START-UPS", "COUNT", "MEAN", "P50", "P90", "SLOWEST", "ACCURACY")
+	layout.StyleRow(0, terminal.Dim)
+	add := func(name string, d *workload.Durations) {
+		if d == nil {
+			layout.Add(name, "0", "-", "-", "-", "-", "-")
+			return
+		}
+		layout.Add(name, fmt.Sprint(d.StartUps), short(d.Mean), short(d.P50), short(d.P90), short(d.Slowest),
+			"±"+short(max(d.MeanError, d.P50Error, d.P90Error, d.SlowestError)))
+	}
+	if d := s.Images.Difference; d != nil && d.Verdict == workload.MoreThanNoise {
+		add("images on the node", s.Images.Present)
+		add("pulled an image", s.Images.Pulled)
+	}
+	for _, node := range slowNodes(s.Nodes) {
+		add("on node "+terminal.Clean(node.Name), &node.Durations)
+	}
+	if s.Comparison != nil {
+		for _, name := range []string{s.Comparison.From, s.Comparison.To} {
+			revision := revisionOf(s, name)
+			add("revision "+RevisionText(revision), revision.Durations)
+		}
+	}
+	if layout.Rows() > 1 {
+		add("all", s.Durations)
+		out.WriteString("\n")
+		layout.Write(out, page)
+	}
+}
+
+// maxSlowNodes is the maximum number of nodes that the text names.
+const maxSlowNodes = 5
+
+// slowNodes returns the nodes on which start-ups provably take longer than on the other nodes.
+func slowNodes(nodes []workload.Node) []workload.Node {
+	var slow []workload.Node
+	for _, node := range nodes {
+		if d := node.Difference; d.Verdict == workload.MoreThanNoise && d.Seconds > 0 && len(slow) < maxSlowNodes {
+			slow = append(slow, node)
+		}
+	}
+	return slow
+}
+
+func revisionOf(s workload.Summary, name string) workload.Revision {
+	for _, revision := range s.Revisions {
+		if revision.Name == name {
+			return revision
+		}
+	}
+	return workload.Revision{Name: name}
+}
+
+// RevisionText returns the name of a revision, with its number if the number is known.
+func RevisionText(r workload.Revision) string {
+	name := terminal.Clean(r.Name)
+	if r.Number > 0 {
+		return fmt.Sprintf("%d (%s)", r.Number, name)
+	}
+	return name
+}
+
+// short formats a duration in seconds, to a tenth of a second.
+func short(s api.Seconds) string { return fmt.Sprintf("%.1f s", s.Duration().Seconds()) }
+
+// number returns a number with its noun.
+func number(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

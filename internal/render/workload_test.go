@@ -1,0 +1,139 @@
+package render
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/podlapse/podlapse/internal/startuptest"
+	"github.com/podlapse/podlapse/internal/terminal"
+	"github.com/podlapse/podlapse/internal/workload"
+	"github.com/podlapse/podlapse/pkg/api"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+func secs(s float64) api.Seconds {
+	return api.Seconds(time.Duration(s * float64(time.Second)).Round(time.Microsecond))
+}
+
+// durations returns the durations of a group with the given mean.
+func durations(n int, mean float64) *workload.Durations {
+	return &workload.Durations{StartUps: n, Mean: secs(mean), MeanError: secs(0.5), P50: secs(mean - 1),
+		P50Error: secs(0.9), P90: secs(mean + 2), P90Error: secs(0.9), Slowest: secs(mean + 4), SlowestError: secs(0.9)}
+}
+
+func difference(verdict workload.Verdict, seconds float64, parts ...workload.Part) workload.Difference {
+	d := workload.Difference{Verdict: verdict, Seconds: secs(seconds), Parts: parts, Other: secs(seconds)}
+	for _, part := range parts {
+		d.Other -= part.Seconds
+	}
+	return d
+}
+
+// shopSummary is a workload with a slow node, two revisions, and pods that had to pull the image.
+func shopSummary() workload.Summary {
+	pull := workload.Part{Phase: timeline.PhasePull, Cause: timeline.CauseRegistry, Seconds: secs(6.1)}
+	ready := workload.Part{Phase: timeline.PhaseReadinessProbe, Cause: timeline.CauseApp, Seconds: secs(2)}
+	network := workload.Part{Phase: timeline.PhaseNetwork, Cause: timeline.CauseNetwork, Seconds: secs(5)}
+	images := difference(workload.MoreThanNoise, 38,
+		workload.Part{Phase: timeline.PhasePull, Cause: timeline.CauseRegistry, Seconds: secs(38.1)})
+	return workload.Summary{
+		StartUps:  workload.Counts{Measured: 24, InProgress: 2, GivenUp: 1, Failed: 3, Deleted: 1, Unknown: 1},
+		Durations: durations(24, 18.5),
+		Causes: []workload.CauseMean{
+			{Cause: timeline.CauseRegistry, Mean: secs(10), Error: secs(0.1)},
+			{Cause: timeline.CauseApp, Mean: secs(6), Error: secs(0.1)},
+			{Cause: timeline.CauseUnknown, Mean: secs(1.5), Error: secs(0.9)},
+			{Cause: timeline.CauseKubelet, Mean: secs(0.6)}, {Cause: timeline.CauseRuntime, Mean: secs(0.4)},
+		},
+		Images: workload.Images{Present: durations(18, 9), Pulled: durations(6, 47), Difference: &images},
+		Nodes: []workload.Node{
+			{Name: "worker-2", Durations: *durations(6, 23), Others: *durations(18, 17),
+				Difference: difference(workload.MoreThanNoise, 6, network)},
+			{Name: "worker-1", Durations: *durations(6, 14), Others: *durations(18, 20),
+				Difference: difference(workload.MoreThanNoise, -6)},
+		},
+		Revisions: []workload.Revision{
+			{Name: "7d4b9", Number: 42, Durations: durations(12, 22.6), Pulled: 5, PulledOf: 12, ImageBytes: 742 << 20,
+				Containers: []string{"app"}},
+			{Name: "6f6c9", Number: 41, Durations: durations(12, 14.4), Pulled: 1, PulledOf: 12, ImageBytes: 310 << 20,
+				Containers: []string{"app"}},
+		},
+		Comparison: &workload.Comparison{From: "6f6c9", To: "7d4b9",
+			Difference: difference(workload.MoreThanNoise, 8.2, pull, ready)},
+	}
+}
+
+func TestWorkload(t *testing.T) {
+	startuptest.Golden(t, *update, "workload.txt", Workload("deployment shop/web", shopSummary(), page110))
+	startuptest.Golden(t, *update, "workload-80-columns.txt",
+		Workload("deployment shop/web", shopSummary(), terminal.Page{Columns: 80, Fit: true, Color: true}))
+}
+
+func TestWorkloadFitsWidth(t *testing.T) {
+	summary := shopSummary()
+	summary.Nodes[0].Name = strings.Repeat("ip-10-0-0-1.", 5)
+	for _, columns := range []int{80, 110} {
+		for line := range strings.Lines(Workload("deployment shop/web", summary, terminal.Page{Columns: columns, Fit: true})) {
+			if cells := terminal.Cells(strings.TrimSuffix(line, "\n")); cells > columns {
+				t.Errorf("%d columns: a line has %d: %s", columns, cells, line)
+			}
+		}
+	}
+}
+
+// TestRevisionsWithoutSupport requires that the text names no size of a difference that the data does not support.
+func TestRevisionsWithoutSupport(t *testing.T) {
+	for verdict, want := range map[workload.Verdict]string{
+		workload.WithinNoise:  "the difference is within the noise of 12 and 12 start-ups.",
+		workload.WithinErrors: "the errors of the durations are too large to prove a difference between the 12 and 12",
+		workload.TooFew:       "12 and 12 start-ups are too few for a comparison, which needs at least 3",
+	} {
+		summary := shopSummary()
+		summary.Comparison.Difference = difference(verdict, 8.2)
+		summary.Images.Difference.Verdict = verdict
+		summary.Nodes = nil
+		text := strings.Join(strings.Fields(Workload("deployment shop/web", summary, page110)), " ")
+		if !strings.Contains(text, "Revisions 41 and 42: "+want) || strings.Contains(text, "8.2 s") ||
+			strings.Contains(text, "the node had all images") {
+			t.Errorf("%s: %s", verdict, text)
+		}
+	}
+	summary := shopSummary()
+	summary.Comparison.Difference = difference(workload.MoreThanNoise, -8.2)
+	text := strings.Join(strings.Fields(Workload("deployment shop/web", summary, page110)), " ")
+	if want := "revision 42 takes 8.2 s less than 41, but the data does not prove in which phase. This is"; !strings.Contains(text, want) {
+		t.Errorf("no %q in %s", want, text)
+	}
+}
+
+func TestWorkloadWithoutDurations(t *testing.T) {
+	text := Workload("job shop/load", workload.Summary{StartUps: workload.Counts{InProgress: 2}}, page110)
+	if text != "job shop/load: no completed start-up with a known duration\nnot included: 2 in progress\n" {
+		t.Errorf("%q", text)
+	}
+}
+
+func TestEveryPhaseHasWords(t *testing.T) {
+	known := map[string]timeline.Phase{}
+	for _, phase := range timeline.Phases() {
+		words := phaseWords(phase)
+		if other, twice := known[words]; twice || words == "" && phase != timeline.PhaseUnattributed {
+			t.Errorf("phase %s has the words %q, like %q", phase, words, other)
+		}
+		known[words] = phase
+	}
+}
+
+// TestWorkloadIsClean has names with control characters, as an untrusted server can send them.
+func TestWorkloadIsClean(t *testing.T) {
+	const evil = "\x1b[2J\u202e\r"
+	summary := shopSummary()
+	summary.Causes[0].Cause = evil
+	summary.Nodes[0].Name = evil
+	summary.Revisions[0].Name, summary.Revisions[0].Number, summary.Comparison.To = evil, 0, evil
+	summary.Comparison.Difference.Parts[0].Phase = evil
+	if text := Workload("x", summary, page110); strings.ContainsAny(text, "\x1b\u202e\r") {
+		t.Errorf("%q", text)
+	}
+}
