@@ -34,7 +34,8 @@ func startUpCommands() []Command {
 				{"Show why the pods of a Deployment start slowly, and what its latest revision " +
 					"changed", "explain deploy/web -n shop"},
 				{"Compare two revisions of a Deployment", "explain deploy/web -n shop --revision 41,42"},
-				{"List the start-ups of a Deployment in the past hour", "explain deploy/web -n shop --since 1h -o wide"},
+				{"List the start-ups of a Deployment in the past hour", "explain deploy/web -n shop --since 1h " +
+					"-o wide"},
 				{"List the pods of a node, the slowest first", "explain node/worker-1 --sort-by duration"},
 				{"List the pods with a label in all namespaces", "explain -A -l app=web"},
 				{"Print the record of a pod as JSON", "explain pod/web-0 -n shop -o json"},

@@ -180,8 +180,8 @@ func (c *explainConfig) setRevisions(value string) error {
 	}
 	c.revisions = strings.Split(value, ",")
 	if len(c.revisions) > 2 || slices.Contains(c.revisions, "") {
-		return fmt.Errorf("invalid revisions %q: must be one revision, or two revisions with a comma, for example 41,42",
-			value)
+		return fmt.Errorf("invalid revisions %q: must be one revision, or two revisions with a comma, for example "+
+			"41,42", value)
 	}
 	return nil
 }

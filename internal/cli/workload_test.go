@@ -32,8 +32,9 @@ func withCheckout(cluster []*fakeAgent) []*fakeAgent {
 		add := func(hash string, hours int, pull, ready float64, size int64) {
 			name := fmt.Sprintf("checkout-%s-%c", hash, 'a'+k)
 			r := startUp(name, agent.node, "Deployment/checkout", time.Duration(hours)*time.Hour,
-				phase{timeline.PhaseScheduling, 0.1}, phase{timeline.PhaseVolumes, 0.4}, phase{timeline.PhaseNetwork, 0.2},
-				phase{timeline.PhasePull, pull + spread}, phase{timeline.PhaseReadinessProbe, ready + spread})
+				phase{timeline.PhaseScheduling, 0.1}, phase{timeline.PhaseVolumes, 0.4},
+				phase{timeline.PhaseNetwork, 0.2}, phase{timeline.PhasePull, pull + spread},
+				phase{timeline.PhaseReadinessProbe, ready + spread})
 			r.Revision = hash
 			agent.records = append(agent.records, pulled(r, "registry.example", pull+spread, size))
 		}
@@ -53,7 +54,8 @@ func checkoutApps() map[string]any {
 			"annotations": map[string]any{"deployment.kubernetes.io/revision": number}}}
 	}
 	return map[string]any{
-		"shop/replicasets/checkout-" + oldHash: replicaSet("41"), "shop/replicasets/checkout-" + newHash: replicaSet("42"),
+		"shop/replicasets/checkout-" + oldHash: replicaSet("41"),
+		"shop/replicasets/checkout-" + newHash: replicaSet("42"),
 	}
 }
 
@@ -66,7 +68,7 @@ func TestWorkload(t *testing.T) {
 		"deploy/checkout": {"deployment shop/checkout: 16 start-ups", "not included: 1 failed",
 			"revision 42 takes 8.1 s longer than 41: +6.1 s pulling (image", "+2.0 s until ready", more,
 			"\nshop/checkout-" + newHash + "-h: "},
-		"deploy checkout --revision 42,41":                      {"revision 41 takes 8.1 s less than 42: -6.1 s pulling"},
+		"deploy checkout --revision 42,41":                      {"41 takes 8.1 s less than 42: -6.1 s pulling"},
 		"deploy/checkout --revision " + oldHash + "," + newHash: {"revision 42 takes 8.1 s longer than 41"},
 		"deploy/checkout --revision 41":                         {"checkout, revision 41: 8 start-ups"},
 		"deploy/checkout --since 4h":                            {"checkout: 8 start-ups", "not included: 1 failed"},
@@ -194,7 +196,8 @@ func TestLargeWorkload(t *testing.T) {
 	agent := &fakeAgent{node: "worker-1"}
 	for k := range 500 {
 		r := startUp(fmt.Sprintf("p-%d", k), "worker-1", fmt.Sprintf("Deployment/w-%d", max(0, k-440)),
-			time.Duration(k+1)*time.Second, phase{timeline.PhasePull, float64(k%7) + 3}, phase{timeline.PhaseVolumes, 1})
+			time.Duration(k+1)*time.Second, phase{timeline.PhasePull, float64(k%7) + 3},
+			phase{timeline.PhaseVolumes, 1})
 		r.Revision = fmt.Sprint("r", k%2)
 		agent.records = append(agent.records, r)
 	}

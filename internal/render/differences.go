@@ -21,9 +21,10 @@ const leastOther = 50 * time.Millisecond
 func statements(s workload.Summary) []string {
 	var texts []string
 	if d := s.Images.Difference; d != nil && d.Verdict == workload.MoreThanNoise {
-		texts = append(texts, fmt.Sprintf("On average, start-ups took %s if the node had all images, and %s if not%s. %s",
-			short(s.Images.Present.Mean), short(s.Images.Pulled.Mean), partsText(*d, ""),
-			evidenceText(s.Images.Present.StartUps, s.Images.Pulled.StartUps)))
+		present, pulled := s.Images.Present, s.Images.Pulled
+		texts = append(texts, fmt.Sprintf("On average, start-ups took %s if the node had all images, and %s if "+
+			"not%s. %s", short(present.Mean), short(pulled.Mean), partsText(*d, ""),
+			evidenceText(present.StartUps, pulled.StartUps)))
 	}
 	for _, node := range slowNodes(s.Nodes) {
 		texts = append(texts, fmt.Sprintf("On average, start-ups took %s on node %s, and %s on the other nodes%s. %s",
@@ -45,11 +46,11 @@ func revisionsText(from, to workload.Revision, d workload.Difference) string {
 	switch d.Verdict {
 	case workload.MoreThanNoise:
 	case workload.TooFew:
-		return both + fmt.Sprintf("%d and %s are too few for a comparison, which needs at least %d of each revision.", n,
-			number(m, "start-up"), workload.MinStartUps)
+		return both + fmt.Sprintf("%d and %s are too few for a comparison, which needs at least %d of each revision.",
+			n, number(m, "start-up"), workload.MinStartUps)
 	case workload.WithinErrors:
-		return both + fmt.Sprintf("the errors of the durations are too large to prove a difference between the %d and %s.",
-			n, number(m, "start-up"))
+		return both + fmt.Sprintf("the errors of the durations are too large to prove a difference between the %d "+
+			"and %s.", n, number(m, "start-up"))
 	default:
 		return both + fmt.Sprintf("the difference is within the noise of %d and %s.", n, number(m, "start-up"))
 	}
@@ -103,8 +104,8 @@ func evidenceText(n, m int) string {
 	return fmt.Sprintf("This is more than the noise of %d and %s.", n, number(m, "start-up"))
 }
 
-// partsText lists the phases that explain a difference, for the end of a sentence. The argument "images" follows the first phase that depends on
-// the size of the images.
+// partsText lists the phases that explain a difference, for the end of a sentence. The argument "images" follows the
+// first phase that depends on the size of the images.
 func partsText(d workload.Difference, images string) string {
 	if len(d.Parts) == 0 {
 		return ", but the data does not prove in which phase"

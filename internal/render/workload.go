@@ -42,8 +42,8 @@ func durationsText(d *workload.Durations) string {
 	if d == nil {
 		return "no completed start-up with a known duration"
 	}
-	return fmt.Sprintf("%s, p50 %s, p90 %s, slowest %s; ±%s", number(d.StartUps, "start-up"), short(d.P50), short(d.P90),
-		short(d.Slowest), short(max(d.P50Error, d.P90Error, d.SlowestError)))
+	return fmt.Sprintf("%s, p50 %s, p90 %s, slowest %s; ±%s", number(d.StartUps, "start-up"), short(d.P50),
+		short(d.P90), short(d.Slowest), short(max(d.P50Error, d.P90Error, d.SlowestError)))
 }
 
 // notMeasured lists the numbers of start-ups that are not part of the durations.
@@ -82,8 +82,9 @@ func writeCauses(out *strings.Builder, s workload.Summary, page terminal.Page) {
 		bar.WriteString(page.Paint(style,
 			strings.Repeat(fill, max(axis.edge(time.Time{}.Add(to))-axis.edge(time.Time{}.Add(from)), 0))))
 		from = to
+		share := 100 * cause.Mean.Duration().Seconds() / total.Seconds()
 		layout.Add(fill, terminal.Clean(string(cause.Cause)), SecondsText(cause.Mean.Duration()),
-			AccuracyText(cause.Error.Duration()), fmt.Sprintf("%.0f %%", 100*cause.Mean.Duration().Seconds()/total.Seconds()))
+			AccuracyText(cause.Error.Duration()), fmt.Sprintf("%.0f %%", share))
 		layout.Style(i+1, 0, style)
 		layout.Style(i+1, 1, style)
 	}

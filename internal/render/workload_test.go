@@ -74,7 +74,8 @@ func TestWorkloadFitsWidth(t *testing.T) {
 	summary := shopSummary()
 	summary.Nodes[0].Name = strings.Repeat("ip-10-0-0-1.", 5)
 	for _, columns := range []int{80, 110} {
-		for line := range strings.Lines(Workload("deployment shop/web", summary, terminal.Page{Columns: columns, Fit: true})) {
+		page := terminal.Page{Columns: columns, Fit: true}
+		for line := range strings.Lines(Workload("deployment shop/web", summary, page)) {
 			if cells := terminal.Cells(strings.TrimSuffix(line, "\n")); cells > columns {
 				t.Errorf("%d columns: a line has %d: %s", columns, cells, line)
 			}
@@ -102,7 +103,8 @@ func TestRevisionsWithoutSupport(t *testing.T) {
 	summary := shopSummary()
 	summary.Comparison.Difference = difference(workload.MoreThanNoise, -8.2)
 	text := strings.Join(strings.Fields(Workload("deployment shop/web", summary, page110)), " ")
-	if want := "revision 42 takes 8.2 s less than 41, but the data does not prove in which phase. This is"; !strings.Contains(text, want) {
+	want := "revision 42 takes 8.2 s less than 41, but the data does not prove in which phase. This is"
+	if !strings.Contains(text, want) {
 		t.Errorf("no %q in %s", want, text)
 	}
 }

@@ -33,8 +33,8 @@ const (
 // data supports neither the sign nor the size of the difference.
 type Difference struct {
 	Verdict Verdict `json:"verdict"`
-	// Seconds is the mean of the second group minus the mean of the first group. Error is the greatest possible distance
-	// between Seconds and the true difference of the means.
+	// Seconds is the mean of the second group minus the mean of the first group. Error is the greatest possible
+	// distance between Seconds and the true difference of the means.
 	Seconds api.Seconds `json:"seconds"`
 	Error   api.Seconds `json:"error_seconds"`
 	// P is the result of the rank test, multiplied by the number of comparisons. PWithErrors is the same for the most
@@ -171,8 +171,8 @@ func partsOf(first, second []*sample, whole time.Duration) []Part {
 	}
 	parts := candidates[:supported]
 	slices.SortFunc(parts, func(a, b Part) int {
-		return cmp.Or(cmp.Compare(max(b.Seconds, -b.Seconds), max(a.Seconds, -a.Seconds)), cmp.Compare(a.Phase, b.Phase),
-			cmp.Compare(a.Cause, b.Cause))
+		return cmp.Or(cmp.Compare(max(b.Seconds, -b.Seconds), max(a.Seconds, -a.Seconds)),
+			cmp.Compare(a.Phase, b.Phase), cmp.Compare(a.Cause, b.Cause))
 	})
 	return parts
 }

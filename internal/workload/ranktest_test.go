@@ -16,13 +16,14 @@ func values(list ...int) []time.Duration {
 
 // Ozone values of R's data set airquality, in May and in August. They contain ties.
 var (
-	ozoneMay = values(41, 36, 12, 18, 28, 23, 19, 8, 7, 16, 11, 14, 18, 14, 34, 6, 30, 11, 1, 11, 4, 32, 23, 45, 115, 37)
+	ozoneMay = values(41, 36, 12, 18, 28, 23, 19, 8, 7, 16, 11, 14, 18, 14, 34, 6, 30, 11, 1, 11, 4, 32, 23, 45,
+		115, 37)
 	ozoneAug = values(39, 9, 16, 78, 35, 66, 122, 89, 110, 44, 28, 65, 22, 59, 23, 31, 44, 21, 9, 45, 168, 73, 76, 118,
 		84, 85)
 )
 
-// TestRankTestAgainstPublishedValues uses the example of SciPy's mannwhitneyu, and the table of Mann and Whitney (1947),
-// which contains one-sided probabilities to three digits.
+// TestRankTestAgainstPublishedValues uses the example of SciPy's mannwhitneyu, and the table of Mann and Whitney
+// (1947), which contains one-sided probabilities to three digits.
 func TestRankTestAgainstPublishedValues(t *testing.T) {
 	for name, test := range map[string]struct {
 		a, b  []time.Duration

@@ -22,7 +22,7 @@ type Revision struct {
 	// evidence about their images.
 	Pulled   int `json:"pulled"`
 	PulledOf int `json:"pulled_of"`
-	// ImageBytes is the size of all images of a pod. ImageBytes is 0 if the size is unknown or not the same in all pods.
+	// ImageBytes is the size of all images of a pod. ImageBytes is 0 if the size is unknown or differs between pods.
 	ImageBytes int64 `json:"image_bytes,omitempty"`
 	// Containers contains the names of the containers that ImageBytes includes.
 	Containers []string `json:"-"`
