@@ -22,7 +22,8 @@ type Revision struct {
 	// evidence about their images.
 	Pulled   int `json:"pulled"`
 	PulledOf int `json:"pulled_of"`
-	// ImageBytes is the size of all images of a pod. ImageBytes is 0 if the size is unknown or differs between pods.
+	// ImageBytes is the size of all images of a pod. ImageBytes is 0 if the size is unknown, or if the sizes of the pods
+	// differ by more than 1 %.
 	ImageBytes int64 `json:"image_bytes,omitempty"`
 	// Containers contains the names of the containers that ImageBytes includes.
 	Containers []string `json:"-"`
@@ -92,21 +93,24 @@ func compareRevisions(revisions []Revision, samples []*sample, chosen []string) 
 		Difference: compare(ofRevision(samples, from), ofRevision(samples, to), 1)}
 }
 
-// imageSize returns the size of all images of a pod, and the containers that use the images. The size is 0 if a size is
-// unknown, or if the pods do not agree, for example because their nodes have different architectures.
+// imageSize returns the largest size of all images of a pod, and the containers that use the images. The size is 0 if a
+// size is unknown, or if the pods do not agree within 1 %, for example because their nodes have different architectures.
 func imageSize(samples []*sample) (int64, []string) {
-	var agreed int64
+	var least, most int64
 	var containers []string
 	for i, s := range samples {
 		size, names := imageSizeOf(s.record.Pulls)
-		switch {
-		case i == 0:
-			agreed, containers = size, names
-		case size != agreed || !slices.Equal(names, containers):
+		if i == 0 {
+			least, most, containers = size, size, names
+		}
+		if least, most = min(least, size), max(most, size); least <= 0 || !slices.Equal(names, containers) {
 			return 0, nil
 		}
 	}
-	return agreed, containers
+	if most-least > most/100 {
+		return 0, nil
+	}
+	return most, containers
 }
 
 // imageSizeOf adds up the sizes of a pod's images. An image that several containers use counts once, and repeated
