@@ -48,6 +48,8 @@ func Table() []Scenario {
 			"reach the runtime otherwise", runtimeProxy, true},
 		{"command-line", "kubectl podlapse and the page through the API server, for a starting and a deleted pod",
 			commandLine, true},
+		{"revisions", "three revisions of a Deployment: kubectl podlapse explain finds the slow revision and the " +
+			"reasons, and no difference between equal revisions", revisions, true},
 		{"documentation", "every command in README.md and docs, except those marked as not run, works as documented",
 			documentation, true},
 		{"alerts", "seven situations of docs/monitoring.md: Prometheus, with the rules of the manifests, fires " +
@@ -58,6 +60,8 @@ func Table() []Scenario {
 			"volumes", networkFailure, false},
 		{"serial-queue", "four pods with cold images and one pull at a time: who waited, and who pulled", serialQueue,
 			false},
+		{"workload", "pods of one Deployment with and without a pull: explain reports percentiles, true means by " +
+			"cause, and what makes the difference", explainWorkload, false},
 		{"accuracy", "20 pods, each fault alone and all together: phases within 50 ms, timestamps within their " +
 			"stated error", accuracy, false},
 		{"restart", "kill the agent 50 times while 40 pods start: each pod is reported once, with its true phases",

@@ -1,0 +1,256 @@
+package scenario
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/podlapse/podlapse/lab/internal/agent"
+	"github.com/podlapse/podlapse/lab/internal/bench"
+)
+
+// grown is a Deployment to which a scenario adds pods. The container has the pull policy Always, so that the node pulls
+// an image whose content has changed since the previous pod.
+type grown struct {
+	b     *bench.Bench
+	name  string
+	pulls *bench.PullWitness
+}
+
+// grownRate is the download rate of the images, in bytes per second.
+const grownRate = 4 << 20
+
+// grownReady is the shortest time until a container is ready. The time must be longer than the period of the probe.
+const grownReady = 1200 * time.Millisecond
+
+// createGrown creates a Deployment without pods.
+func createGrown(ctx context.Context, b *bench.Bench, name, image string, readyAfter time.Duration) (grown, error) {
+	if err := b.Throttle(ctx, grownRate); err != nil {
+		return grown{}, err
+	}
+	pulls, err := b.WitnessPulls()
+	if err != nil {
+		return grown{}, err
+	}
+	_, err = b.CreateDeployment(ctx, name, 0, grownSpec(image, readyAfter))
+	return grown{b, name, pulls}, err
+}
+
+func grownSpec(image string, readyAfter time.Duration) corev1.PodSpec {
+	main := bench.MainContainer(mainName, image, readyAfter)
+	main.ImagePullPolicy = corev1.PullAlways
+	return corev1.PodSpec{Containers: []corev1.Container{main}}
+}
+
+func (g grown) path() string {
+	return "/apis/apps/v1/namespaces/" + g.b.Namespace + "/deployments/" + g.name
+}
+
+// scale sets the number of pods, and does not wait for the pods.
+func (g grown) scale(ctx context.Context, replicas int) error {
+	change := map[string]any{"spec": map[string]any{"replicas": replicas}}
+	if err := g.b.Kube.Merge(ctx, g.path(), change); err != nil {
+		return fmt.Errorf("scale deployment %s: %w", g.name, err)
+	}
+	return nil
+}
+
+// roll deletes all pods of the Deployment, and then gives the Deployment another pod template. The label "roll" makes
+// each template a new revision.
+func (g grown) roll(ctx context.Context, label, image string, readyAfter time.Duration) error {
+	if err := g.scale(ctx, 0); err != nil {
+		return err
+	}
+	if _, err := g.await(ctx, 0); err != nil {
+		return err
+	}
+	template := map[string]any{"metadata": map[string]any{"labels": map[string]string{"roll": label}},
+		"spec": grownSpec(image, readyAfter)}
+	change := map[string]any{"spec": map[string]any{"template": template}}
+	if err := g.b.Kube.Merge(ctx, g.path(), change); err != nil {
+		return fmt.Errorf("roll out deployment %s: %w", g.name, err)
+	}
+	return nil
+}
+
+// await waits until the Deployment has exactly the given number of pods and all these pods are ready. await returns the
+// names of the pods.
+func (g grown) await(ctx context.Context, count int) (names []string, err error) {
+	what := fmt.Sprintf("%d ready pods of deployment %s", count, g.name)
+	err = g.b.Node.Report.Wait(ctx, what, time.Minute, 100*time.Millisecond, func(ctx context.Context) error {
+		pods, err := g.b.Kube.Pods(ctx, g.b.Namespace)
+		if err != nil {
+			return err
+		}
+		ready := func(c corev1.PodCondition) bool {
+			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+		}
+		names = nil
+		for _, pod := range pods {
+			if pod.Labels["app"] != g.name {
+				continue
+			}
+			if pod.DeletionTimestamp != nil || !slices.ContainsFunc(pod.Status.Conditions, ready) {
+				return errors.New(pod.Name + " is not ready, or not gone yet")
+			}
+			names = append(names, pod.Name)
+		}
+		if len(names) != count {
+			return fmt.Errorf("there are %d pods", len(names))
+		}
+		return nil
+	})
+	return names, err
+}
+
+// addCold adds pods one at a time. Before each pod, addCold pushes an image with new content, so that each pod waits
+// for the download of the entire image. The Deployment must have as many pods as the argument "from". addCold returns
+// the times of the pulls, according to the registry.
+func (g grown) addCold(ctx context.Context, from, count int, image string, size int) ([]time.Duration, error) {
+	var known []string
+	var lengths []time.Duration
+	for i := range count {
+		reference, err := g.b.Image(ctx, image, size)
+		if err != nil {
+			return nil, err
+		}
+		if from+i > 0 && known == nil {
+			if known, err = g.await(ctx, from+i); err != nil {
+				return nil, err
+			}
+		}
+		if err := g.scale(ctx, from+i+1); err != nil {
+			return nil, err
+		}
+		names, err := g.await(ctx, from+i+1)
+		if err != nil {
+			return nil, err
+		}
+		pod := names[slices.IndexFunc(names, func(name string) bool { return !slices.Contains(known, name) })]
+		known = names
+		attempts, err := g.pulls.Attempts(ctx, reference)
+		if err != nil {
+			return nil, err
+		}
+		mine := bench.Of(attempts, pod, mainName)
+		if len(mine) != 1 || mine[0].BlobBytes < int64(size) {
+			return nil, fmt.Errorf("pod %s pulled its image in %d attempts, want one attempt with the entire image",
+				pod, len(mine))
+		}
+		lengths = append(lengths, mine[0].Asked.Length())
+	}
+	return lengths, nil
+}
+
+// meanOf returns the mean of durations.
+func meanOf(lengths []time.Duration) time.Duration {
+	var sum time.Duration
+	for _, length := range lengths {
+		sum += length
+	}
+	return sum / time.Duration(max(len(lengths), 1))
+}
+
+// workloadReport is the JSON that the command "explain" prints for a workload.
+type workloadReport struct {
+	Items []struct {
+		State string      `json:"state"`
+		Total json.Number `json:"total_seconds"`
+	} `json:"items"`
+	Summary struct {
+		StartUps struct {
+			Measured   int `json:"measured"`
+			InProgress int `json:"in_progress"`
+			GivenUp    int `json:"given_up"`
+			Failed     int `json:"failed"`
+			Deleted    int `json:"deleted"`
+			Unknown    int `json:"unknown_duration"`
+		} `json:"start_ups"`
+		Durations struct {
+			Mean    json.Number `json:"mean_seconds"`
+			P50     json.Number `json:"p50_seconds"`
+			P90     json.Number `json:"p90_seconds"`
+			Slowest json.Number `json:"slowest_seconds"`
+		} `json:"durations"`
+		Causes []struct {
+			Cause string      `json:"cause"`
+			Mean  json.Number `json:"mean_seconds"`
+		} `json:"causes"`
+		Images struct {
+			Present struct {
+				StartUps int `json:"start_ups"`
+			} `json:"present"`
+			Pulled struct {
+				StartUps int `json:"start_ups"`
+			} `json:"pulled"`
+			Unknown    int                `json:"unknown"`
+			Difference workloadDifference `json:"difference"`
+		} `json:"images"`
+		Revisions []struct {
+			Name       string `json:"revision"`
+			Number     int    `json:"number"`
+			Pulled     int    `json:"pulled"`
+			ImageBytes int64  `json:"image_bytes"`
+		} `json:"revisions"`
+		Comparison struct {
+			From       string             `json:"from"`
+			To         string             `json:"to"`
+			Difference workloadDifference `json:"difference"`
+		} `json:"comparison"`
+	} `json:"summary"`
+}
+
+type workloadDifference struct {
+	Verdict string      `json:"verdict"`
+	Seconds json.Number `json:"seconds"`
+	P       float64     `json:"p"`
+	Parts   []struct {
+		Phase   string      `json:"phase"`
+		Seconds json.Number `json:"seconds"`
+	} `json:"parts"`
+}
+
+// part returns the contribution of a phase to the difference.
+func (d workloadDifference) part(phase string) (length time.Duration, there bool) {
+	for _, part := range d.Parts {
+		if part.Phase == phase {
+			length, err := agent.Nanoseconds(part.Seconds)
+			return length, err == nil
+		}
+	}
+	return 0, false
+}
+
+// compareNumber compares a duration of the report with the truth.
+func (v *Verdict) compareNumber(what string, injected, truth time.Duration, reported json.Number, limit time.Duration) {
+	measured, err := agent.Nanoseconds(reported)
+	v.Compare(what, injected, truth, measured, err == nil, limit)
+}
+
+// askAgent runs the command "explain" against the agent of the node.
+func askAgent(ctx context.Context, b *bench.Bench, arguments ...string) (string, error) {
+	arguments = append([]string{"explain", "--server", b.Agent.Server, "-n", b.Namespace}, arguments...)
+	output, err := exec.CommandContext(ctx, b.Node.Agent(), arguments...).Output()
+	var exited *exec.ExitError
+	if errors.As(err, &exited) {
+		err = errors.New(string(exited.Stderr))
+	}
+	if err != nil {
+		return "", fmt.Errorf("run %s: %w", strings.Join(arguments, " "), err)
+	}
+	return string(output), nil
+}
+
+func readWorkloadReport(text string) (report workloadReport, err error) {
+	if err := json.Unmarshal([]byte(text), &report); err != nil {
+		return report, fmt.Errorf("read the summary of the workload: %w", err)
+	}
+	return report, nil
+}

@@ -1,0 +1,151 @@
+package scenario
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/podlapse/podlapse/lab/internal/agent"
+	"github.com/podlapse/podlapse/lab/internal/bench"
+)
+
+// explainAtMost is the longest time in which the command "explain" must answer.
+const explainAtMost = 2 * time.Second
+
+// The scenario "workload" starts pods of one Deployment. Five pods pull an image for three seconds. Six pods find the
+// image on the node. One pod is still pulling. The command "explain" must count these start-ups, must report the true
+// means by cause, and must find that the pull makes the difference.
+func explainWorkload(ctx context.Context, b *bench.Bench, v *Verdict) error {
+	const (
+		cold, warm = 5, 6
+		size       = 12 << 20
+		pull       = size / grownRate * time.Second
+	)
+	image := b.Reference("shop")
+	g, err := createGrown(ctx, b, "shop", image, grownReady)
+	if err != nil {
+		return err
+	}
+	pulls, err := g.addCold(ctx, 0, cold, "shop", size)
+	if err != nil {
+		return err
+	}
+	if err := g.scale(ctx, cold+warm); err != nil {
+		return err
+	}
+	if _, err := g.await(ctx, cold+warm); err != nil {
+		return err
+	}
+	if err := g.addStuck(ctx, cold+warm, size); err != nil {
+		return err
+	}
+	began := time.Now()
+	text, err := askAgent(ctx, b, "deployment/shop", "-o", "json")
+	if err != nil {
+		return err
+	}
+	if took := time.Since(began); took > explainAtMost {
+		v.Problem("explain answered after %s s, want at most %s s", seconds(took), seconds(explainAtMost))
+	}
+	report, err := readWorkloadReport(text)
+	if err != nil {
+		return err
+	}
+	s := report.Summary
+	v.Compared += 3
+	if c := s.StartUps; len(report.Items) != cold+warm+1 || c.Measured != cold+warm || c.InProgress != 1 ||
+		c.GivenUp+c.Failed+c.Deleted+c.Unknown > 0 {
+		v.Problem("explain lists %d start-ups and counts %+v, want %d measured and 1 in progress", len(report.Items), c,
+			cold+warm)
+	}
+	if i := s.Images; i.Pulled.StartUps != cold || i.Present.StartUps != warm || i.Unknown != 0 {
+		v.Problem("explain reports %d start-ups with a pull and %d without, want %d and %d", i.Pulled.StartUps,
+			i.Present.StartUps, cold, warm)
+	}
+	if d := s.Images.Difference; d.Verdict != "more_than_noise" {
+		v.Problem("the verdict about the pull is %q with p = %g, want more_than_noise", d.Verdict, d.P)
+	}
+	measured, there := s.Images.Difference.part("pull")
+	v.Compare("pulled minus present: pull", pull, meanOf(pulls), measured, there, limit)
+	for _, cause := range s.Causes {
+		switch cause.Cause {
+		case registryCause:
+			v.compareNumber("mean of registry", pull*cold/(cold+warm), meanOf(pulls)*cold/(cold+warm), cause.Mean,
+				limit)
+		case "app":
+			v.compareNumber("mean of app", grownReady, grownReady, cause.Mean, limit)
+		}
+	}
+	if err := v.comparePercentiles(report); err != nil {
+		return err
+	}
+	text, err = askAgent(ctx, b, "deployment/shop")
+	if err != nil {
+		return err
+	}
+	lines := strings.Join(strings.Fields(text), " ")
+	for _, want := range []string{"deployment " + b.Namespace + "/shop: 11 start-ups, p50 ",
+		"not included: 1 in progress", "if the node had all images, and ", " s pulling",
+		"more than the noise of 6 and 5 start-ups."} {
+		if v.Compared++; !strings.Contains(lines, want) {
+			v.Problem("the text of explain does not contain %q:\n%s", want, text)
+		}
+	}
+	v.Note("explain deployment/shop:\n%s", text)
+	return nil
+}
+
+// addStuck adds one pod whose pull takes a minute, and waits until the agent reports the pull.
+func (g grown) addStuck(ctx context.Context, from, size int) error {
+	if err := g.b.Throttle(ctx, int64(size)/60); err != nil {
+		return err
+	}
+	if _, err := g.b.Image(ctx, "shop", size); err != nil {
+		return err
+	}
+	if err := g.scale(ctx, from+1); err != nil {
+		return err
+	}
+	return g.b.Node.Report.Wait(ctx, "the agent to report the pod in progress", startLimit, 100*time.Millisecond,
+		func(ctx context.Context) error {
+			text, err := askAgent(ctx, g.b, "deployment/shop", "-o", "name")
+			if err == nil && strings.Count(text, "pod/") != from+1 {
+				err = errors.New("the agent does not list the pod yet")
+			}
+			return err
+		})
+}
+
+// comparePercentiles computes the percentiles from the listed start-ups, with the definition of the nearest rank.
+func (v *Verdict) comparePercentiles(report workloadReport) error {
+	var totals []time.Duration
+	for _, item := range report.Items {
+		if item.State != agent.Ready {
+			continue
+		}
+		total, err := agent.Nanoseconds(item.Total)
+		if err != nil {
+			return err
+		}
+		totals = append(totals, total)
+	}
+	n := len(totals)
+	if n == 0 {
+		return errors.New("explain lists no ready pod")
+	}
+	slices.Sort(totals)
+	d := report.Summary.Durations
+	for _, p := range []struct {
+		what     string
+		truth    time.Duration
+		reported json.Number
+	}{
+		{"p50", totals[(n+1)/2-1], d.P50}, {"p90", totals[(9*n+9)/10-1], d.P90}, {"slowest", totals[n-1], d.Slowest},
+	} {
+		v.compareNumber(p.what, p.truth, p.truth, p.reported, 0)
+	}
+	return nil
+}
