@@ -46,10 +46,13 @@ const (
 	imagePulled             // the node did not have an image
 )
 
+// maxTotal limits the durations that an untrusted server can send, so that bounds do not overflow.
+const maxTotal = 100 * 365 * 24 * time.Hour
+
 // newSample returns the sample of a record. The result is false if the duration of the start-up is unknown.
 func newSample(record *api.Record) (*sample, bool) {
 	total, bound := record.Total.Duration(), record.TotalError.Duration()
-	if total <= 0 || bound < 0 || bound >= total {
+	if total <= 0 || bound < 0 || bound >= total || total > maxTotal {
 		return nil, false
 	}
 	s := &sample{

@@ -15,13 +15,13 @@ import (
 // explainAtMost is the longest time in which the command "explain" must answer.
 const explainAtMost = 2 * time.Second
 
-// The scenario "workload" starts pods of one Deployment. Five pods pull an image for three seconds. Six pods find the
+// The scenario "workload" starts pods of one Deployment. Five pods pull an image for four seconds. Six pods find the
 // image on the node. One pod is still pulling. The command "explain" must count these start-ups, must report the true
 // means by cause, and must find that the pull makes the difference.
 func explainWorkload(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	const (
 		cold, warm = 5, 6
-		size       = 12 << 20
+		size       = 16 << 20
 		pull       = size / grownRate * time.Second
 	)
 	image := b.Reference("shop")
@@ -33,11 +33,13 @@ func explainWorkload(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err != nil {
 		return err
 	}
-	if err := g.scale(ctx, cold+warm); err != nil {
-		return err
-	}
-	if _, err := g.await(ctx, cold+warm); err != nil {
-		return err
+	for count := cold + 2; count <= cold+warm; count += 2 { // more pods at a time would delay each other
+		if err := g.scale(ctx, count); err != nil {
+			return err
+		}
+		if _, err := g.await(ctx, count); err != nil {
+			return err
+		}
 	}
 	if err := g.addStuck(ctx, cold+warm, size); err != nil {
 		return err
