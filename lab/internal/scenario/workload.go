@@ -41,7 +41,7 @@ func explainWorkload(ctx context.Context, b *bench.Bench, v *Verdict) error {
 			return err
 		}
 	}
-	if err := g.addStuck(ctx, cold+warm, size); err != nil {
+	if err := g.addSlow(ctx, cold+warm, size); err != nil {
 		return err
 	}
 	began := time.Now()
@@ -97,12 +97,13 @@ func explainWorkload(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		}
 	}
 	v.Note("explain deployment/shop:\n%s", text)
-	return nil
+	_, err = g.await(ctx, cold+warm+1) // a pull in progress would delay the pulls of the next scenario
+	return err
 }
 
-// addStuck adds one pod whose pull takes a minute, and waits until the agent reports the pull.
-func (g grown) addStuck(ctx context.Context, from, size int) error {
-	if err := g.b.Throttle(ctx, int64(size)/60); err != nil {
+// addSlow adds one pod whose pull takes 15 seconds, and waits until the agent reports the pod.
+func (g grown) addSlow(ctx context.Context, from, size int) error {
+	if err := g.b.Throttle(ctx, int64(size)/15); err != nil {
 		return err
 	}
 	if _, err := g.b.Image(ctx, "shop", size); err != nil {
