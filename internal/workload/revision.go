@@ -22,8 +22,8 @@ type Revision struct {
 	// evidence about their images.
 	Pulled   int `json:"pulled"`
 	PulledOf int `json:"pulled_of"`
-	// ImageBytes is the size of all images of a pod. ImageBytes is 0 if the size is unknown, or if the sizes of the pods
-	// differ by more than 1 %.
+	// ImageBytes is the size of all images of a pod. ImageBytes is 0 if the size is unknown, or if the sizes of the
+	// pods differ by more than 1 %.
 	ImageBytes int64 `json:"image_bytes,omitempty"`
 	// Containers contains the names of the containers that ImageBytes includes.
 	Containers []string `json:"-"`
@@ -94,7 +94,7 @@ func compareRevisions(revisions []Revision, samples []*sample, chosen []string) 
 }
 
 // imageSize returns the largest size of all images of a pod, and the containers that use the images. The size is 0 if a
-// size is unknown, or if the pods do not agree within 1 %, for example because their nodes have different architectures.
+// size is unknown, or if the sizes differ by more than 1 %, for example because the nodes have different architectures.
 func imageSize(samples []*sample) (int64, []string) {
 	var least, most int64
 	var containers []string
