@@ -135,7 +135,8 @@ func (s containerStore) Get(
 	}
 	return &containersapi.GetContainerResponse{Container: &containersapi.Container{
 		ID: request.GetID(), Labels: map[string]string{"io.cri-containerd.kind": record.Kind}, Image: record.Image,
-		Spec:      &anypb.Any{TypeUrl: "types.containerd.io/opencontainers/runtime-spec/1/Spec", Value: []byte(record.Spec)},
+		Spec: &anypb.Any{TypeUrl: "types.containerd.io/opencontainers/runtime-spec/1/Spec",
+			Value: []byte(record.Spec)},
 		CreatedAt: timestamppb.New(record.CreatedAt), UpdatedAt: timestamppb.New(record.UpdatedAt),
 	}}, nil
 }

@@ -107,7 +107,7 @@ func (w *requestedPull) ranSince(start time.Time) (since time.Time) {
 	return since
 }
 
-// mayPull reports whether an unattributed phase can contain a pull.
+// mayPull reports whether a group phase can contain a pull.
 func mayPull(s timeline.Span) bool {
-	return s.Phase == timeline.PhaseUnattributed && slices.Contains(s.MergedWith, timeline.PhasePull)
+	return s.Phase.IsGroup() && slices.Contains(s.MergedWith, timeline.PhasePull)
 }

@@ -151,6 +151,8 @@ func phaseWords(phase timeline.Phase) string {
 		return "pulling the sandbox (pause) image"
 	case timeline.PhaseSandbox:
 		return "starting the sandbox"
+	case timeline.PhaseSandboxSetup:
+		return "setting up the sandbox"
 	case timeline.PhaseKubeletSync:
 		return "in the kubelet between steps"
 	case timeline.PhasePullQueue:
@@ -159,6 +161,8 @@ func phaseWords(phase timeline.Phase) string {
 		return "pulling"
 	case timeline.PhaseUnpack:
 		return "unpacking"
+	case timeline.PhaseImagePull:
+		return "pulling and unpacking"
 	case timeline.PhaseImageBackoff:
 		return "in the image pull back-off"
 	case timeline.PhaseContainerConfig:

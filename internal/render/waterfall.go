@@ -135,6 +135,9 @@ const maxMerged = 3
 
 // phaseNames returns the name of a phase and the phases that can be part of it.
 func phaseNames(phase api.PhaseRecord) string {
+	if phase.Phase == timeline.PhaseImagePull {
+		return string(phase.Phase) // its parts are always pull and unpack
+	}
 	if len(phase.MergedWith) > maxMerged {
 		return fmt.Sprintf("%s+%d candidates", terminal.Clean(string(phase.Phase)), len(phase.MergedWith))
 	}

@@ -95,8 +95,8 @@ func startRuntime(t testing.TB, path string) *critest.Runtime {
 	)
 	runtime.PutImage(critest.RequestedImage, 7)
 	runtime.StoreSandbox("s", critest.Stamps{CreatedAt: at, UpdatedAt: at})
-	runtime.StoreContainer(critest.RequestedSandbox, critest.Record{Stamps: critest.Stamps{CreatedAt: at, UpdatedAt: at},
-		Kind: "sandbox"})
+	runtime.StoreContainer(critest.RequestedSandbox,
+		critest.Record{Stamps: critest.Stamps{CreatedAt: at, UpdatedAt: at}, Kind: "sandbox"})
 	runtime.StoreImage(critest.RequestedImage, critest.Stored{Stamps: critest.Stamps{CreatedAt: at, UpdatedAt: at}})
 	runtime.PutBlob(
 		critest.Blob{

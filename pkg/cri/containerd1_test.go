@@ -64,7 +64,8 @@ func TestSandboxTimesOfContainerd1(t *testing.T) {
 				version = "1.7.35"
 			}
 			fake := critest.Start(t, filepath.Join(t.TempDir(), "c.sock"), critest.Options{Version: version})
-			fake.PutSandbox(critest.Sandbox{ID: "s", PodUID: "runtime-pod", CreatedAt: second(1), NotReady: test.notReady})
+			fake.PutSandbox(critest.Sandbox{ID: "s", PodUID: "runtime-pod", CreatedAt: second(1),
+				NotReady: test.notReady})
 			fake.StoreImage(critest.SandboxImage,
 				critest.Stored{Stamps: critest.Stamps{CreatedAt: second(-100), UpdatedAt: second(-9)}})
 			if test.record != (critest.Record{}) {

@@ -45,8 +45,9 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 			"Total time that the start-up of one pod spent in one phase. Each phase lasts until the next phase "+
 				"starts. Covers the same pods as podlapse_pod_startup_duration_seconds, so the sums of the two "+
 				"metrics are equal. If the evidence cannot divide a time between several phases, the time counts for "+
-				"the first of these phases if all have the same cause, and otherwise for "+
-				"phase=\"unattributed\". Unexplained time also counts for phase=\"unattributed\". Has only native buckets.",
+				"the first of these phases if all have the same cause, and otherwise for phase=\"image_pull\", "+
+				"phase=\"sandbox_setup\" or phase=\"unattributed\". Unexplained time also counts for "+
+				"phase=\"unattributed\". Has only native buckets.",
 			nil), []string{"phase"}),
 		steps: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_pod_phase_steps_total",

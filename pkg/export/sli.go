@@ -57,7 +57,7 @@ func allStarted(containers []timeline.ContainerReached) (last time.Time, known b
 
 // mayHold returns the phases that a span can contain. If these phases are unknown, the result is empty.
 func mayHold(s timeline.Span) []timeline.Phase {
-	if s.Phase == timeline.PhaseUnattributed {
+	if s.Phase.IsGroup() {
 		return s.MergedWith
 	}
 	return append([]timeline.Phase{s.Phase}, s.MergedWith...)

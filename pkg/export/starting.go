@@ -20,7 +20,8 @@ func NewStarting(now func() []timeline.Timeline) prometheus.Collector {
 	return &startingPods{
 		now: now,
 		pods: prometheus.NewDesc("podlapse_pods_starting",
-			"Pods of this node that are starting, by current phase.", phase, nil),
+			"Pods of this node that are starting, by current phase. If no pod is in phase=\"image_pull\" or "+
+				"phase=\"sandbox_setup\", the series is absent.", phase, nil),
 		oldest: prometheus.NewDesc("podlapse_pods_starting_oldest_age_seconds",
 			"Longest time that a pod in podlapse_pods_starting has been in its current phase. Absent if no pod "+
 				"is in the phase.",
@@ -42,6 +43,9 @@ func (c *startingPods) Collect(metrics chan<- prometheus.Metric) {
 	}
 	for _, phase := range timeline.Phases() {
 		r := in[phase]
+		if r.Pods == 0 && phase.IsGroup() && phase != timeline.PhaseUnattributed {
+			continue // few runtimes need these phases
+		}
 		metrics <- prometheus.MustNewConstMetric(c.pods, prometheus.GaugeValue, float64(r.Pods), string(phase))
 		if r.Pods > 0 {
 			metrics <- prometheus.MustNewConstMetric(c.oldest, prometheus.GaugeValue, r.Oldest.Duration().Seconds(),

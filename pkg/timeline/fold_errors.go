@@ -104,7 +104,7 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 	switch {
 	case s.Phase == PhaseUnattributed:
 		return 0
-	case slices.ContainsFunc(s.MergedWith, mixed):
+	case !s.Phase.IsGroup() && slices.ContainsFunc(s.MergedWith, mixed):
 		return s.Duration()
 	case begin.milestone == MilestoneNameRefused || begin.milestone == MilestoneInspectFailed:
 		return max(f.beyondRefusals(s, begin, end), f.slowest)
@@ -159,8 +159,8 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 	return 0
 }
 
-// undatedSandbox returns the possible time of the runtime's work on a sandbox before the milestone "end". containerd 1.x
-// creates the record of a sandbox after it has prepared the sandbox's file system. No source reports when this work
+// undatedSandbox returns the possible time of the runtime's work on a sandbox before the milestone "end". containerd
+// 1.x creates the record of a sandbox after it has prepared the sandbox's file system. No source reports when this work
 // starts.
 func (f *fold) undatedSandbox(end milestoneKey) time.Duration {
 	if end.milestone == MilestoneSandboxBegun && f.e.imageFirst.has(end.attempt) {

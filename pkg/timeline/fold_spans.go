@@ -157,7 +157,7 @@ func (f *fold) failedAfterRun(k milestoneKey) bool {
 
 // The function "charge" returns one phase for a period that can contain several phases. If all phases have the same
 // cause, the function returns the first phase. The kubelet and the runtime count as one cause, because they work
-// together. If the phases have different causes, the function returns PhaseUnattributed. The result "merged" lists all
+// together. If the phases have different causes, the function returns a group phase. The result "merged" lists all
 // possible phases except the returned phase.
 func charge(phases []Phase) (name Phase, merged []Phase) {
 	party := func(p Phase) Cause {
@@ -169,7 +169,7 @@ func charge(phases []Phase) (name Phase, merged []Phase) {
 	name, merged = phases[0], phases[1:]
 	for _, p := range merged {
 		if party(p) != party(name) {
-			return PhaseUnattributed, phases
+			return groupOf(phases), phases
 		}
 	}
 	return name, merged

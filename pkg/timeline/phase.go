@@ -1,5 +1,7 @@
 package timeline
 
+import "slices"
+
 // Phase is a named part of a start-up between two neighboring milestones.
 type Phase string
 
@@ -19,10 +21,12 @@ const (
 	PhaseNetwork         Phase = "network"
 	PhaseSandboxImage    Phase = "sandbox_image"
 	PhaseSandbox         Phase = "sandbox"
+	PhaseSandboxSetup    Phase = "sandbox_setup" // several of the phases from PhaseVolumes to PhaseSandbox
 	PhaseKubeletSync     Phase = "kubelet_sync"
 	PhasePullQueue       Phase = "pull_queue"
 	PhasePull            Phase = "pull"
 	PhaseUnpack          Phase = "unpack"
+	PhaseImagePull       Phase = "image_pull" // PhasePull and PhaseUnpack
 	PhaseImageBackoff    Phase = "image_backoff"
 	PhaseContainerConfig Phase = "container_config"
 	PhaseContainerCreate Phase = "container_create"
@@ -56,6 +60,10 @@ const (
 	CauseGate      Cause = "gate" // the owner of a scheduling gate or of a readiness gate
 	CauseBackoff   Cause = "backoff"
 	CauseUnknown   Cause = "unknown"
+
+	// The causes of group phases.
+	CauseSandboxSetup Cause = "sandbox_setup"
+	CauseImagePull    Cause = "image_pull"
 )
 
 // subject says whether the text of a phase names a registry, a container or nothing.
@@ -100,6 +108,8 @@ var phaseTable = []phaseRow{
 		"The runtime pulls the sandbox (pause) image."},
 	{PhaseSandbox, CauseRuntime, "sandbox", aboutNothing,
 		"The runtime starts the sandbox."},
+	{PhaseSandboxSetup, CauseSandboxSetup, "setting up the sandbox", aboutNothing,
+		"Volumes, network or sandbox: no evidence separates them."},
 	{PhaseKubeletSync, CauseKubelet, "kubelet between steps", aboutNothing,
 		"The kubelet is between two steps."},
 	{PhasePullQueue, CausePullQueue, "in the node's pull queue", aboutNothing,
@@ -108,6 +118,8 @@ var phaseTable = []phaseRow{
 		"The runtime downloads the image from the registry or its mirror."},
 	{PhaseUnpack, CauseDisk, "unpacking", aboutNothing,
 		"The download is complete, but the runtime is still unpacking."},
+	{PhaseImagePull, CauseImagePull, "pulling from %s, unpacking included", aboutRegistry,
+		"Pull or unpacking: no evidence separates them."},
 	{PhaseImageBackoff, CauseBackoff, "image pull back-off", aboutNothing,
 		"A pull failed, and the kubelet waits before it retries."},
 	{PhaseContainerConfig, CauseConfig, "waiting for the configuration of %s", aboutContainer,
@@ -134,6 +146,37 @@ var phaseTable = []phaseRow{
 		"The containers are ready, but a readiness gate is not."},
 	{PhaseUnattributed, CauseUnknown, "unattributed", aboutNothing,
 		"No evidence shows the cause of this time."},
+}
+
+// IsGroup reports whether a phase stands for several phases that the evidence cannot separate. For a span with a group
+// phase, Span.MergedWith lists all possible phases. PhaseUnattributed is the group of phases that have little in
+// common.
+func (p Phase) IsGroup() bool {
+	return p == PhaseUnattributed || p == PhaseSandboxSetup || p == PhaseImagePull
+}
+
+// groups returns the group phases other than PhaseUnattributed, and the phases of each group.
+func groups() []phaseGroup {
+	return []phaseGroup{
+		{PhaseSandboxSetup, []Phase{PhaseVolumes, PhaseDevice, PhaseNetwork, PhaseSandboxImage, PhaseSandbox}},
+		{PhaseImagePull, []Phase{PhasePull, PhaseUnpack}},
+	}
+}
+
+type phaseGroup struct {
+	name    Phase
+	members []Phase
+}
+
+// groupOf returns the group phase that contains all given phases. If there is no such group, groupOf returns
+// PhaseUnattributed.
+func groupOf(phases []Phase) Phase {
+	for _, g := range groups() {
+		if !slices.ContainsFunc(phases, func(p Phase) bool { return !slices.Contains(g.members, p) }) {
+			return g.name
+		}
+	}
+	return PhaseUnattributed
 }
 
 // Phases returns every phase in the order of a start-up.

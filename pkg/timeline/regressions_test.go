@@ -117,7 +117,7 @@ spec main app base Always readiness
 4.020 runtime sandbox ready begun@0.340 network@0.400 running@0.450 | ` +
 			`app created@0.700 started@0.750 finished@0.800 exit=1 | app attempt=1 created@1.000 started@1.100
 `,
-		not: "image_backoff", must: "unattributed 0.500-0.600 0.100 ±0.100 app/0 with [pull unpack]",
+		not: "image_backoff", must: "image_pull 0.500-0.600 0.100 ±0.100 app/0 with [pull unpack]",
 	},
 	{
 		name: "a later pull of the image belongs to another container",

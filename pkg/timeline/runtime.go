@@ -12,8 +12,8 @@ type Sandbox struct {
 	// sandbox store; containerd 1.x: created_at in the container store, see ImageFirst).
 	BegunAt time.Time `json:"begun_at,omitzero"`
 	// NetworkReadyAt is the time when the network was set up (containerd ≥ 2.0: CRI created_at; containerd 1.x:
-	// updated_at in the container store). containerd 2.x sets created_at when it creates the sandbox container, after the
-	// CNI plugins returned. containerd 1.x sets updated_at immediately after the CNI plugins returned.
+	// updated_at in the container store). containerd 2.x sets created_at when it creates the sandbox container, after
+	// the CNI plugins returned. containerd 1.x sets updated_at immediately after the CNI plugins returned.
 	NetworkReadyAt time.Time `json:"network_ready_at,omitzero"`
 	// ImageResolvedAt is the time when the manifest of the sandbox (pause) image arrived on the node. ImagePulledAt is
 	// the end of the latest pull of the sandbox image. ImageResolvedAt and ImagePulledAt are zero unless the pull ended

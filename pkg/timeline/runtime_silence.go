@@ -91,7 +91,7 @@ func (o RuntimeSilent) appendParts(phases []Span, s Span) []Span {
 	silent.StartAt, silent.EndAt, silent.Open = from, until, s.Open && until.Equal(s.EndAt)
 	after.StartAt = until
 	silent.MergedWith = s.MergedWith
-	if s.Phase != PhaseUnattributed {
+	if !s.Phase.IsGroup() {
 		silent.MergedWith = append([]Phase{s.Phase}, s.MergedWith...)
 	}
 	if own := needsRuntime(s); !slices.Contains(silent.MergedWith, own) {
@@ -112,7 +112,7 @@ func (o RuntimeSilent) appendParts(phases []Span, s Span) []Span {
 // needsRuntime returns the runtime's phase. For other spans, needsRuntime returns an empty phase.
 func needsRuntime(s Span) Phase {
 	of := s.Phase
-	if of == PhaseUnattributed && len(s.MergedWith) > 0 {
+	if of.IsGroup() && len(s.MergedWith) > 0 {
 		of = s.MergedWith[0]
 	}
 	switch of {

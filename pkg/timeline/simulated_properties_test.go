@@ -206,7 +206,7 @@ func (p *propertyCheck) exact() {
 	phases := p.got.Phases
 	for _, s := range p.reportable() {
 		length := s.end.Sub(s.start)
-		if len(phases) > 0 && phases[0].Phase == s.phase && phases[0].Container == s.container {
+		if len(phases) > 0 && isPhase(phases[0].Phase, s.phase) && phases[0].Container == s.container {
 			if off := phases[0].Duration() - length; off.Abs() > phases[0].Error {
 				p.breaks(lengthsTrue, "%s %s of %s reported as %s ±%s", s.phase, s.container, length,
 					phases[0].Duration(), phases[0].Error)
@@ -232,9 +232,15 @@ func (p *propertyCheck) exact() {
 	}
 }
 
+// isPhase reports whether a reported phase is the true phase. A setup of the sandbox that lasts long can also contain
+// work of the kubelet, so it can be unattributed.
+func isPhase(reported, actual Phase) bool {
+	return reported == actual || reported == PhaseUnattributed && actual == PhaseSandboxSetup
+}
+
 // The method "reportable" returns the true phases in the form that complete evidence can show (docs/architecture.md).
-// If no source reports the milestone at the end of a step, the step is merged with the next step. The merged step has a
-// name only if one party is responsible for all its steps.
+// If no source reports the milestone at the end of a step, the step is merged with the next step. If several parties
+// are responsible for its steps, the merged step is a group phase.
 func (p *propertyCheck) reportable() []stretch {
 	var all, pending []stretch
 	for _, s := range p.truth {
@@ -244,7 +250,11 @@ func (p *propertyCheck) reportable() []stretch {
 		}
 		s.start, s.phase, s.container = pending[0].start, pending[0].phase, pending[0].container
 		if slices.ContainsFunc(pending, func(o stretch) bool { return party(o.phase) != party(s.phase) }) {
-			s.phase = PhaseUnattributed
+			var phases []Phase
+			for _, o := range pending {
+				phases = append(phases, o.phase)
+			}
+			s.phase = groupOf(phases)
 		}
 		all = append(all, s)
 		pending = nil

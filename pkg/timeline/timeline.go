@@ -126,8 +126,8 @@ type Span struct {
 	// Error is the maximum of |EndAt − StartAt − truth|.
 	Error   time.Duration
 	Sources []Source
-	// MergedWith lists the phases that the evidence could not separate from this phase. For PhaseUnattributed,
-	// MergedWith lists all possible phases.
+	// MergedWith lists the phases that the evidence could not separate from this phase. For a group phase, such as
+	// PhaseUnattributed, MergedWith lists all possible phases.
 	MergedWith []Phase
 	// Open is true if the phase is in progress. If Open is true, EndAt is the time for which the timeline was computed.
 	Open bool

@@ -67,10 +67,10 @@ func (t Timeline) mergedParts() []part {
 
 // keyOf returns the key of a span's part. A verdict adds up all spans that have the same key.
 func (t Timeline) keyOf(s Span) string {
-	if s.Phase != PhaseUnattributed {
+	if !s.Phase.IsGroup() || s.Phase == PhaseImagePull {
 		return t.keyOfPhase(s.Phase, s)
 	}
-	keys := []string{string(PhaseUnattributed)}
+	keys := []string{string(s.Phase)}
 	for _, phase := range s.MergedWith {
 		keys = append(keys, t.keyOfPhase(phase, s))
 	}
@@ -116,7 +116,7 @@ func (t Timeline) outcome() string {
 // every phase that can have taken the time.
 func (t Timeline) describe(spans []Span) string {
 	first := spans[0]
-	if first.Phase != PhaseUnattributed {
+	if !first.Phase.IsGroup() || first.Phase == PhaseImagePull {
 		text := t.describePhase(first.Phase, spans)
 		if first.Phase == PhasePull {
 			text += t.rateOf(spans) + t.concurrencyOf(spans) + t.lazilyOf(spans)
@@ -127,7 +127,19 @@ func (t Timeline) describe(spans []Span) string {
 	for _, phase := range first.MergedWith {
 		may = append(may, t.describePhase(phase, spans))
 	}
+	if first.Phase == PhaseSandboxSetup {
+		return anyOf(may)
+	}
 	return unattributedText(may)
+}
+
+// anyOf joins texts with commas and "or".
+func anyOf(texts []string) string {
+	last := len(texts) - 1
+	if last < 1 {
+		return strings.Join(texts, "")
+	}
+	return strings.Join(texts[:last], ", ") + " or " + texts[last]
 }
 
 // unattributedText describes a part without a known cause. The argument contains the texts of all phases that can have
@@ -139,7 +151,7 @@ func unattributedText(may []string) string {
 	case 0:
 		return fmt.Sprintf("unattributed (possibly %s)", may[0])
 	default:
-		return fmt.Sprintf("unattributed (%s or %s)", strings.Join(may[:last], ", "), may[last])
+		return fmt.Sprintf("unattributed (%s)", anyOf(may))
 	}
 }
 

@@ -1,4 +1,4 @@
-// The address of a view is in the URL's fragment. An address in the fragment works behind every proxy, and no server receives it.
+// The address of a view is in the URL's fragment, which works behind every proxy.
 
 const views = ['startups', 'workloads', 'images', 'pulls', 'registries', 'node', 'quality', 'compare'];
 

@@ -1,4 +1,4 @@
-// The bar of a start-up in lists. Each phase has its share of the width and the colour of its cause. Only the waterfall has patterns.
+// The bar of a start-up in lists. Each phase has its share of the width, in the colour of its cause.
 
 import { lay } from './dom.js';
 import { causeStyle } from './words.js';

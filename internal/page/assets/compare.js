@@ -1,5 +1,7 @@
 // The phases of two start-ups, side by side. All functions are pure.
 
+import { possible } from './words.js';
+
 // compareCharts aligns the rows of two charts. A side of a row has the bars of its phases, their total length and its accuracy. A side
 // is null if the start-up did not have this phase. The difference is the second length minus the first length. If one start-up has
 // merged some phases, compareCharts adds up these phases of the other start-up.
@@ -24,11 +26,7 @@ export function compareCharts(a, b) {
   return { rows, total: Math.max(a.total, b.total), totals: [a.total, b.total] };
 }
 
-// namesOf returns the possible phases of a row: for unattributed time, its candidates.
-function namesOf(r) {
-  const all = r.phase === 'unattributed' && r.merged.length > 0 ? r.merged : [r.phase, ...r.merged];
-  return [...new Set(all)];
-}
+function namesOf(r) { return [...new Set(possible(r.phase, r.merged))]; }
 
 // placesOf returns the container and the attempt of each row. If the containers have different names, placesOf numbers the containers
 // of each start-up in the order of their first row, so that the comparison pairs containers with the same number.

@@ -31,7 +31,7 @@ export function lay(node, property, value) {
   if (node.style.getPropertyValue(property) !== value) node.style.setProperty(property, value);
 }
 
-// perFrame returns a function that calls `work` once before the next frame. The browser draws no frames of a hidden page.
+// perFrame returns a function that calls `work` once before the next frame.
 export function perFrame(work) {
   let asked = false;
   return () => {

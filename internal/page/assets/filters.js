@@ -1,4 +1,4 @@
-// The filters that several views share: a time range, and values that the reader chose with a link, such as a workload or a registry.
+// The filters that several views share: a time range, and values such as a workload or a registry.
 
 import { ofPod, ofView, readID } from './address.js';
 import { lengths } from './choice.js';

@@ -16,7 +16,7 @@ export class Known {
   // gone, the record. After the last page of a list, the change contains `whole: true`.
   listen(listener) { this.#listeners.add(listener); }
 
-  // expectList starts to record the UIDs that the stream reports, because the next list can be older than the stream.
+  // expectList starts to record the stream's UIDs, because the next list can be older than the stream.
   expectList() { this.#fresh = new Set(); }
 
   addPage(records, now) {

@@ -43,7 +43,7 @@ let view = null;
 let shown = ''; // the name of the view
 let cameFromList = false;
 
-// readdress puts a choice into the address. The browser's history gets no new entry, because each letter of a search would add one.
+// readdress puts a choice into the address, without a new entry in the browser's history.
 function readdress(address) {
   try {
     history.replaceState(null, '', address);

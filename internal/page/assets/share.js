@@ -16,7 +16,7 @@ export function explainWorkload(workload, node) {
 
 export function ofNode(command, node) { return legal.test(node) ? 'kubectl podlapse ' + command + node : ''; }
 
-// linkOf returns a text that opens the same view on another computer. A loopback address works only on this computer.
+// linkOf returns a text that opens the same view on another computer.
 // Instead of a loopback address, linkOf returns the command that opens the page. The text also contains the part of the
 // address that selects the view, in quotes for a shell.
 export function linkOf({ hostname, href, hash }, node) {

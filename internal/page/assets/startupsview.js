@@ -1,4 +1,4 @@
-// The first view: start-ups in progress with their current phases, then completed start-ups with their verdicts.
+// The first view: start-ups in progress, then completed start-ups with their verdicts.
 
 import { drawCauses } from './causebar.js';
 import { choiceOf, choose, filtersOf, settingsOf } from './choice.js';

@@ -2,7 +2,7 @@
 
 import { element, lay, mark, place, restyle, write, sync } from './dom.js';
 import { bytes, exact, exactError, percent, rate } from './format.js';
-import { attemptText, causeName, causeStyle, phaseMeans, phaseName, shortCause } from './words.js';
+import { attemptText, causeName, causeStyle, phaseMeans, phaseName, possible, shortCause } from './words.js';
 import { clockZone } from './zone.js';
 
 export class Waterfall {
@@ -146,7 +146,7 @@ function nameOf(r) {
   }
 }
 
-// remark distinguishes the whole unpacking from the phase `unpack`, which is only the part after the download.
+// The phase `unpack` is only the part of the unpacking after the download.
 function remark(r) {
   if (r.kind === 'unpack') return 'overlaps download';
   return r.kind === 'phase' && r.phase === 'unpack' && r.merged.length === 0 ? 'after the download' : '';
@@ -168,7 +168,7 @@ function explain(about, chart) {
       facts: [span, ['busy', exact(about.seconds)], ['bytes', about.kind === 'download' ? bytes(about.pull.bytes) : ''], ['speed', about.kind === 'download' ? rate(about.pull.speed, 1) : '']] };
   }
   return { title: nameOf(about).replaceAll('_', ' ') + ', cause: ' + causeName(about.cause), words: about.merged.length > 0 ?
-    'The time can belong to these phases: ' + [about.phase, ...about.merged].filter((n) => n !== 'unattributed').map(phaseName).join(', ') + '.' : phaseMeans(about.phase),
+    'The time can belong to these phases: ' + possible(about.phase, about.merged).map(phaseName).join(', ') + '.' : phaseMeans(about.phase),
   facts: [['image', about.loading ? 'its content might still be loading' : ''], span, ['took', exact(about.seconds) + ' ' + exactError(about.error) + ' · ' + percent(about.seconds, chart.total) + ' of the start-up' + (about.open ? ' so far' : '')],
     ['container', about.container], ['attempt', about.attempt > 0 ? String(about.attempt + 1) : ''], ['known from', about.sources.join(', ').replaceAll('_', ' ')],
     ['node waited', about.pressure ? ['cpu', 'io', 'memory'].map((resource) => percent(about.pressure[resource], 1) + ' for ' + resource).join(', ') : ''], ...pullFacts(about.pull)] };

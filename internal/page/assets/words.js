@@ -1,4 +1,4 @@
-// Texts and styles for the words in records. The page shows an unknown word, for example from a later agent, unchanged.
+// Texts and styles for the words in records. The page shows an unknown word unchanged.
 
 import { count, exact, percent } from './format.js';
 import { phases } from './phases.js';
@@ -21,6 +21,8 @@ const causes = {
   app: 'the application',
   gate: 'the owner of a gate',
   backoff: 'back-off',
+  sandbox_setup: 'volumes, network or runtime',
+  image_pull: 'the registry or the disk',
   unknown: 'unknown (no evidence)',
 };
 
@@ -36,6 +38,11 @@ export function mostCauses(causes, nameOf) {
 }
 
 export function causeStyle(cause) { return Object.hasOwn(causes, cause) ? cause : 'unknown'; }
+
+// possible returns the phases that a time can belong to. A group of phases lists its members in `merged`.
+export function possible(phase, merged) {
+  return merged.length > 0 && ['unattributed', 'sandbox_setup', 'image_pull'].includes(phase) ? merged : [phase, ...merged];
+}
 
 export function phaseMeans(phase) { return Object.hasOwn(phases, phase) ? phases[phase] : ''; }
 

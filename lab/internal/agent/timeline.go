@@ -108,6 +108,14 @@ const Succeeded = "succeeded"
 // Unattributed is the phase for time whose cause the evidence does not show.
 const Unattributed = "unattributed"
 
+// ImagePull is the phase for pulling and unpacking that the evidence does not separate.
+const ImagePull = "image_pull"
+
+// IsGroup reports whether a phase stands for several phases, which its field MergedWith lists.
+func (p Phase) IsGroup() bool {
+	return p.Phase == Unattributed || p.Phase == ImagePull || p.Phase == "sandbox_setup"
+}
+
 // In returns the total duration of the phases with the given name and container. An empty container matches all
 // containers. If no phase matches, ok is false.
 func (t Timeline) In(phase, container string) (sum time.Duration, ok bool, err error) {
@@ -134,10 +142,10 @@ func (t Timeline) sum(phase, container string, field func(Phase) json.Number) (s
 	return sum, ok, nil
 }
 
-// MergedIn returns the unattributed phase that lists the named phase in its field MergedWith.
+// MergedIn returns the group phase that lists the named phase in its field MergedWith.
 func (t Timeline) MergedIn(phase string) (Phase, bool) {
 	for _, p := range t.Phases {
-		if p.Phase == Unattributed && slices.Contains(p.MergedWith, phase) {
+		if p.IsGroup() && slices.Contains(p.MergedWith, phase) {
 			return p, true
 		}
 	}

@@ -49,7 +49,9 @@ var (
 	containerStarted = regexp.MustCompile(`^StartContainer for "([^"]+)" returns successfully$`)
 	startAsked       = regexp.MustCompile(`^StartContainer for "([^"]+)"$`)
 	// containerd 1 writes the same message about sandboxes and containers
-	sandboxStopped  = regexp.MustCompile(`^received (?:sandbox )?container exit event (?:sandbox|container)_id:"([^"]+)"`)
+	sandboxStopped = regexp.MustCompile(
+		`^received (?:sandbox )?container exit event (?:sandbox|container)_id:"([^"]+)"`,
+	)
 	containerExited = regexp.MustCompile(`^received container exit event container_id:"([^"]+)"`)
 	imagePulled     = regexp.MustCompile(`^PullImage "([^"]+)"( returns image reference .*)?$`)
 )

@@ -7,7 +7,9 @@ import (
 
 // containerd 1 writes messages about a pod or container in another form than containerd 2.
 var (
-	sandboxMetadata1   = regexp.MustCompile(`&PodSandboxMetadata\{Name:([^,]*),Uid:([^,]*),Namespace:([^,]*),Attempt:(\d+),\}`)
+	sandboxMetadata1 = regexp.MustCompile(
+		`&PodSandboxMetadata\{Name:([^,]*),Uid:([^,]*),Namespace:([^,]*),Attempt:(\d+),\}`,
+	)
 	containerMetadata1 = regexp.MustCompile(`&ContainerMetadata\{Name:([^,]*),Attempt:(\d+),\}`)
 )
 

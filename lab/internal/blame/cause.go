@@ -34,4 +34,5 @@ var causeOf = map[string]Cause{
 	"image_backoff": Backoff, "crash_backoff": Backoff,
 	"init_run": App, "post_start_hook": App, "failed_run": App, "startup_probe": App, "readiness_probe": App,
 	"readiness_gates": Gate, "unattributed": Unknown,
+	"sandbox_setup": "sandbox_setup", "image_pull": "image_pull",
 }

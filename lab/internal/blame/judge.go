@@ -48,8 +48,8 @@ func (s *Score) Add(other Score) {
 // rules are:
 //
 //   - A phase is right if its cause is a true cause of the stretch.
-//   - The time of an unattributed phase counts as unattributed if the phase lists no candidates, or if at least
-//     one candidate is a true cause.
+//   - The time of a group phase, such as unattributed or image_pull, counts as unattributed if the phase lists no
+//     candidates, or if at least one candidate is a true cause.
 //   - In all other cases, the time outside the phase's stated error counts as wrong. The time within the stated error
 //     counts as unattributed, so an agent gains nothing from a large error.
 func Judge(reported []Reported, truth []Stretch) Score {

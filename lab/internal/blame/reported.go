@@ -12,7 +12,7 @@ type Reported struct {
 	Span
 	Phase, Container string
 	Cause            Cause
-	Candidates       []Cause // for an unattributed phase: the causes of the possible phases
+	Candidates       []Cause // for a group phase such as unattributed: the causes of the possible phases
 	Merged           []string
 	Error            time.Duration
 }
@@ -43,7 +43,10 @@ func Read(timeline agent.Timeline) ([]Reported, error) {
 				t.To = t.From
 			}
 		}
-		if p.Phase == agent.Unattributed {
+		if p.IsGroup() {
+			if known, named := causeOf[p.Phase]; !named || known != p.Cause {
+				return nil, fmt.Errorf("phase %s has the cause %q, want %q", p.Phase, p.Cause, known)
+			}
 			t.Cause = Unknown
 			for _, name := range p.MergedWith {
 				t.Candidates = append(t.Candidates, causeOf[name])

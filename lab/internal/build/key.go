@@ -28,8 +28,8 @@ func keyOf(root string, files []string, words ...string) (string, error) {
 	return hex.EncodeToString(hash.Sum(nil))[:16], nil
 }
 
-// toolKey returns the cache key of groups of third-party programs. The key depends on the exact versions of the modules,
-// the Go version, and the flags.
+// toolKey returns the cache key of groups of third-party programs. The key depends on the exact versions of the
+// modules, the Go version, and the flags.
 func toolKey(source, goVersion string, groups []group) (string, error) {
 	var files, words []string
 	for _, g := range groups {

@@ -24,8 +24,9 @@ const (
 
 const introduction = `# Compatibility
 
-The lab starts a real node of each stack, a combination of program versions and settings, and runs the same scenarios on it.
-` + "`make matrix`" + ` writes this page. ` + "`make matrix STACK=containerd-1.7`" + ` runs the scenarios on one stack only.
+The lab starts a real node of each stack, a combination of program versions and settings, and runs the same scenarios
+on it. ` + "`make matrix`" + ` writes this page. ` + "`make matrix STACK=containerd-1.7`" + ` runs the scenarios on one
+stack only.
 [Tried versions](install.md#tried-versions) lists what was tried in other ways, and what was not tried.
 
 | stack | Kubernetes | runtime | tried | install | first-light | pulls | lost-events | restart |
@@ -35,16 +36,18 @@ The lab starts a real node of each stack, a combination of program versions and 
 const accuracyHeading = `
 ## Accuracy
 
-The scenario ` + "`accuracy`" + ` starts 20 pods with known delays, and compares the phases on the node's clock with the truth.
+The scenario ` + "`accuracy`" + ` starts 20 pods with known delays, and compares the phases on the node's clock with
+the truth.
 
-| stack | within 50 ms of the truth | within the stated error | 99th percentile of the difference | phases not told apart |
+| stack | within 50 ms of the truth | within the stated error | 99th percentile of the difference | not told apart |
 |---|---|---|--:|---|
 `
 
 const blameHeading = `
 ## Causes
 
-The scenario ` + "`blame`" + ` starts pods with known causes, and compares the reported cause of each second with the actual cause.
+The scenario ` + "`blame`" + ` starts pods with known causes, and compares the reported cause of each second with the
+actual cause.
 [Accuracy](accuracy.md) explains the numbers.
 
 | stack | right | unattributed | wrong |
@@ -79,7 +82,8 @@ func Page(results []Result) string {
 	}
 	page.WriteString(blameHeading)
 	for _, r := range results {
-		row(&page, slices.Concat([]string{"`" + r.Stack + "`"}, r.figures("blame", FigureRight, FigureNone, FigureWrong)))
+		row(&page, slices.Concat([]string{"`" + r.Stack + "`"},
+			r.figures("blame", FigureRight, FigureNone, FigureWrong)))
 	}
 	writeProblems(&page, results)
 	return page.String()

@@ -38,7 +38,8 @@ func TestPageOfMadeUpResults(t *testing.T) {
 			TriedAt: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Limits: []string{"It cannot do x."},
 			Lacks: []string{"image-volumes"},
 			Outcomes: []Outcome{{Scenario: "first-light"}, {Scenario: "pulls", Problem: "a | b"},
-				{Scenario: "blame", Figures: map[string]string{FigureRight: "9 s", FigureNone: "1 %", FigureWrong: "0 s"}}}},
+				{Scenario: "blame",
+					Figures: map[string]string{FigureRight: "9 s", FigureNone: "1 %", FigureWrong: "0 s"}}}},
 		{Stack: "a", Summary: "first"},
 	} {
 		if err := r.Write(dir); err != nil {

@@ -16,7 +16,8 @@ func (n Node) fragileProgram() string { return n.In("fragile-runc") }
 
 // MendFragile creates the program of the runtime handler "fragile". BreakFragile removes the program.
 func (n Node) MendFragile() error {
-	if err := os.Symlink(n.Programs.RuntimeTool("runc"), n.fragileProgram()); err != nil && !errors.Is(err, fs.ErrExist) {
+	err := os.Symlink(n.Programs.RuntimeTool("runc"), n.fragileProgram())
+	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("create the program of the runtime handler \"fragile\": %w", err)
 	}
 	return nil

@@ -79,7 +79,7 @@ The lab's ` + "`blame`" + ` scenario writes this page. ` + "`make accuracy-page`
 // pageRules explains the numbers of the accuracy page.
 const pageRules = `
 - **Right**: podlapse reports the actual cause.
-- **Unattributed**: podlapse reports no cause (phase ` + "`unattributed`" +
+- **Unattributed**: podlapse reports no single cause (phases ` + "`unattributed`, `image_pull` and `sandbox_setup`" +
 	`). If podlapse reports a wrong cause, the part of this time
   that is within the stated error of the phase also counts as unattributed.
 - **Wrong**: podlapse reports a wrong cause, or candidates without the actual cause. Only the time outside the stated

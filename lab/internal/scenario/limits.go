@@ -66,8 +66,9 @@ type reading struct {
 	reported              bench.Span    // start and end of the phase according to the agent
 	measured, stated      time.Duration
 	missing               bool
-	mergedIn              string // name of the phase that contains this phase, completely or partly
-	// The field "partly" is the total duration of the unattributed phases that can contain a part of this phase.
+	mergedIn              string        // name of the phase that contains this phase, completely or partly
+	holder                time.Duration // duration of the phase "mergedIn" if it contains this phase completely
+	// The field "partly" is the total duration of the group phases that can contain a part of this phase.
 	partly time.Duration
 }
 
@@ -100,16 +101,21 @@ func (r *reading) read(timeline agent.Timeline) error {
 	if r.missing {
 		if holder, found := timeline.MergedIn(r.phase); found && meetsSpan(r.happened, holder) {
 			r.mergedIn = holder.Phase
+			length, err := agent.Nanoseconds(holder.Seconds)
+			if err != nil {
+				return fmt.Errorf("read the duration of phase %s: %w", holder.Phase, err)
+			}
+			r.holder = length
 		}
 	}
 	return nil
 }
 
-// readPart adds unattributed phases that can contain a part of this phase. An example of an unattributed phase is the
-// time in which the runtime did not respond.
+// readPart adds group phases that can contain a part of this phase. An example is the unattributed time in which the
+// runtime did not respond.
 func (r *reading) readPart(timeline agent.Timeline) error {
 	for _, p := range timeline.Phases {
-		if r.missing || p.Phase != "unattributed" || p.Container != r.container ||
+		if r.missing || !p.IsGroup() || p.Container != r.container ||
 			!slices.Contains(p.MergedWith, r.phase) || !meetsSpan(r.happened, p) {
 			continue
 		}
@@ -144,6 +150,12 @@ func meetsSpan(happened bench.Span, holder agent.Phase) bool {
 func (r reading) truth() time.Duration { return r.happened.Length() }
 
 func (r reading) off() time.Duration { return r.measured - r.truth() }
+
+// isMerged reports whether the agent reports the phase only as a part of the group phase image_pull, with a duration
+// that is long enough for the phase. This is accurate on a stack that discards layers after unpacking.
+func (r reading) isMerged() bool {
+	return r.missing && r.mergedIn == agent.ImagePull && r.truth() <= r.holder+exact+r.waited
+}
 
 // isAccurate reports whether the agent is accurate enough. If tasks waited near an end of the phase, the independent
 // log or the component that the agent reads might have been late. Therefore, the allowed difference includes the

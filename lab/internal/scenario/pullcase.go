@@ -14,7 +14,6 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/agent"
 	"github.com/podlapse/podlapse/lab/internal/bench"
 	"github.com/podlapse/podlapse/lab/internal/registry"
-	"github.com/podlapse/podlapse/lab/internal/stack"
 )
 
 // pullCase is one pod, the fault of the pod's image, and the expected report of the agent.
@@ -222,20 +221,6 @@ func (p *pullRun) threeTimes(ctx context.Context) ([]pullCase, error) {
 		{container: sidecar, image: image, outcome: agent.Present},
 		{container: mainName, image: image, outcome: agent.Present},
 	}}}, err
-}
-
-func (p *pullRun) imageVolume(ctx context.Context) ([]pullCase, error) {
-	if !p.bench.Node.Stack.Has(stack.ImageVolumes) {
-		return nil, nil
-	}
-	image, err := p.pushColdImage(ctx, "volume")
-	c := plainCase("volume", p.bench.BaseImage, agent.Present)
-	const name = "data"
-	c.spec.Volumes = []corev1.Volume{{Name: name,
-		VolumeSource: corev1.VolumeSource{Image: &corev1.ImageVolumeSource{Reference: image}}}}
-	c.spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: name, MountPath: "/data"}}
-	c.wants = append(c.wants, wantedPull{container: "image:" + image, image: image, outcome: agent.Downloaded})
-	return []pullCase{c}, err
 }
 
 func (p *pullRun) stalls(ctx context.Context) ([]pullCase, error) {

@@ -181,7 +181,8 @@ func Play(
 	}
 	// The error repeats the problems at the end of the output. Readers of a long output look at the end first, and some
 	// systems keep only the end.
-	return verdict.Figures, fmt.Errorf("scenario %s: %w:\n  %s", s.Name, ErrDisagree, strings.Join(verdict.Wrong(), "\n  "))
+	return verdict.Figures, fmt.Errorf("scenario %s: %w:\n  %s", s.Name, ErrDisagree,
+		strings.Join(verdict.Wrong(), "\n  "))
 }
 
 // The function "clear" removes the faults and the namespace. The context is new, because the function must also run

@@ -27,8 +27,8 @@ type Stack struct {
 	// Kubernetes is the directory below lab/tools whose go.mod file selects the version of Kubernetes and etcd.
 	Kubernetes string     `json:"kubernetes"`
 	Containerd Containerd `json:"containerd"`
-	// Kubelet contains fields of the kubelet's configuration file (KubeletConfiguration, kubelet.config.k8s.io/v1beta1).
-	// These fields replace the lab's own settings.
+	// Kubelet contains fields of the kubelet's configuration file (KubeletConfiguration,
+	// kubelet.config.k8s.io/v1beta1). These fields replace the lab's own settings.
 	Kubelet map[string]any `json:"kubelet"`
 	// Lacks lists features of Kubernetes that the stack does not have. Scenarios leave out the cases that need them.
 	Lacks []Feature `json:"lacks"`
