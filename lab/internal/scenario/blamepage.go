@@ -30,9 +30,10 @@ var notTried = [][2]string{
 			"these plugins before the pull",
 	},
 	{"Runtimes that create sandboxes themselves (shim sandboxers)", "the lab has only runc"},
+	{"CRI-O", "the Go module proxy does not serve CRI-O, so the lab cannot build it"},
 	{
-		"CRI-O, and other versions of Kubernetes and containerd",
-		"the lab builds only containerd, one version of Kubernetes and one version of containerd",
+		"Other versions of Kubernetes and containerd",
+		"this page is about one version of each. [Compatibility](compatibility.md) has the results for other versions",
 	},
 	{
 		"The API server unreachable while the kubelet reads the objects of a volume",
