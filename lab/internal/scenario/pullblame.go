@@ -39,7 +39,7 @@ func (j *pullJudge) judgeBlame(what, container string, truth []bench.Attempt, ti
 		return
 	}
 	for _, phase := range timeline.Phases {
-		if phase.Phase != agent.Unattributed || phase.Container != container ||
+		if !phase.IsGroup() || phase.Container != container ||
 			slices.Contains(phase.MergedWith, "pull") {
 			continue
 		}

@@ -148,8 +148,8 @@ func (j *pullJudge) judgeUnpacked(ctx context.Context, c pullCase, unpacks bool,
 }
 
 // judgeUndivided checks an agent that has no evidence of when the last byte arrived. The agent must report the total
-// duration of pull and unpacking. The agent must list the phases "pull" and "unpack" as candidates, and must not name a
-// cause.
+// duration of pull and unpacking in a group phase. The agent must list "pull" and "unpack" as candidates, and must not
+// name a cause.
 func (j *pullJudge) judgeUndivided(c pullCase, a bench.Attempt, timeline agent.Timeline) {
 	var both time.Duration
 	for _, phase := range timeline.Phases {
@@ -161,7 +161,7 @@ func (j *pullJudge) judgeUndivided(c pullCase, a bench.Attempt, timeline agent.T
 		if err != nil {
 			j.verdict.Problem("%s: phase %s: %v", c.pod, phase.Phase, err)
 		}
-		if both += length; phase.Phase != agent.Unattributed && length > exact {
+		if both += length; !phase.IsGroup() && length > exact {
 			j.verdict.Problem(
 				"%s: for %s s, the agent reports the cause %q, but no evidence of the agent separates the "+
 					"parts of the pull",
