@@ -211,7 +211,7 @@ endif
 
 # Each run of `make test` tries one other stack, so that no stack rots. The number of commits and the day decide which
 # stack is next.
-STACKS := containerd-1.7 eks gke
+STACKS := containerd-1.7 eks gke k8s-1.34
 NEXT_STACK = $(word $(shell echo $$((($$(git rev-list --count HEAD 2>/dev/null || echo 0) + $$(date +%-j)) % $(words $(STACKS)) + 1))),$(STACKS))
 stack-test: build lab ## Run a few scenarios on one other stack, chosen by rotation: make stack-test STACK=containerd-1.7.
 ifeq ($(NODE),yes)
