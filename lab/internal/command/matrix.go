@@ -116,7 +116,7 @@ func readVersions(ctx context.Context, n node.Node, r *matrix.Result) error {
 		return fmt.Errorf("read the versions of the node: %w", err)
 	}
 	info := node.Status.NodeInfo
-	r.Kubernetes, r.Kernel = info.KubeletVersion, info.KernelVersion
+	r.Kubernetes = info.KubeletVersion
 	r.Runtime = strings.Replace(info.ContainerRuntimeVersion, "://", " ", 1)
 	return nil
 }

@@ -19,7 +19,6 @@ type Result struct {
 	Lacks      []string  `json:"lacks,omitempty"`
 	Kubernetes string    `json:"kubernetes"` // version of the kubelet
 	Runtime    string    `json:"runtime"`    // name and version
-	Kernel     string    `json:"kernel"`
 	TriedAt    time.Time `json:"tried_at"`
 	Outcomes   []Outcome `json:"outcomes"`
 }

@@ -110,6 +110,8 @@ func podPlays() map[string]script {
 		}),
 		"pull of a 40 GiB image that receives bytes, and whose phase is still `unattributed`": quiet(75,
 			func(_ *fleet, nodes []*target) func(int) { return pullingFor(nodes[0], "unattributed", 30, 40<<30) }),
+		"pull of a 40 GiB image that receives bytes, in the phase `image_pull`": quiet(75,
+			func(_ *fleet, nodes []*target) func(int) { return pullingFor(nodes[0], "image_pull", 30, 40<<30) }),
 		"pull that receives no bytes": quiet(45, func(_ *fleet, nodes []*target) func(int) {
 			return pullingFor(nodes[0], "pull", 30, 0)
 		}),
