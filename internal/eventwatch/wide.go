@@ -11,8 +11,7 @@ const (
 	wideSample = 4096
 	// wideWithin is the maximum time in which wideSample Events arrive in a wide namespace.
 	wideWithin = 10 * time.Second
-	// In a namespace that is not wide, maxUseless is the maximum ratio of received Events to Events about requested
-	// pods. In a wide namespace, this ratio is higher.
+	// A namespace is wide if more than maxUseless Events arrive for each Event about a requested pod.
 	maxUseless = 16
 	// wideFor is the time after which the agent can open a shared watch of a wide namespace again.
 	wideFor = 10 * time.Minute
@@ -81,8 +80,8 @@ func (s *Source) reshare(f *follower) {
 	s.nudge()
 }
 
-// The method "blocked" reports whether a waiting watch of one pod cannot open, because maxAlone single-pod watches of
-// the same namespace already have slots. In a wide namespace, the waiting watch opens when another pod of the namespace
+// The method "blocked" reports whether a single-pod watch must wait because its namespace already has the maximum
+// number of such watches (maxAlone). In a wide namespace, the waiting watch opens when another pod of the namespace
 // needs no more Events, or releases its slot (yields). The caller must hold the lock.
 func (s *Source) blocked(f *follower) bool {
 	if f.alone == nil {

@@ -80,7 +80,7 @@ func (l *PullLog) noteSandboxes(o RuntimeSeen) {
 	}
 }
 
-// addPending logs the pending pulls of pods whose sandbox the runtime has shown.
+// addPending adds the pending pulls of pods whose sandbox the runtime has reported.
 func (l *PullLog) addPending() {
 	pending := l.pending
 	l.pending = nil

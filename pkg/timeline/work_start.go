@@ -10,8 +10,8 @@ const relistEvery = time.Second
 // interruption (startContainer in pkg/kubelet/kuberuntime). So the kubelet cannot have checked a container's image
 // before the steps of the earlier containers.
 
-// workStart returns the earliest possible time at which the kubelet started work on a container, in the attempt that
-// created the container. The result is not earlier than the start of the sandbox, the end of each earlier init
+// workStart returns the earliest time at which the kubelet can have started work on a container. Only the attempt that
+// created the container counts. The result is not earlier than the start of the sandbox, the end of each earlier init
 // container, and the start of each container that ran before this container's creation. The kubelet skipped containers
 // that started after this container's creation, for example during their back-off. If an earlier creation of the
 // container failed, an earlier attempt can have pulled the image. So after a failed creation, workStart uses only

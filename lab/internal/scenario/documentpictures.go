@@ -74,7 +74,7 @@ func commonColors(shot image.Image) color.Palette {
 	return palette
 }
 
-// saveTopPicture replaces the picture of a terminal that shows a command and its output.
+// saveTopPicture draws a terminal with the command and its output, and replaces the stored picture.
 func saveTopPicture(command, output string) error {
 	dir := os.Getenv(picturesVariable)
 	if dir == "" {
