@@ -67,7 +67,7 @@ type Evidence struct {
 	networkDowns     []instant
 	networkUp        instant    // the time of the runtime's first report that its network was ready, or zero
 	imageKnown       attemptSet // the sandboxes for which the runtime reported whether it pulled the sandbox image
-	unstamped        attemptSet // the sandboxes of which the runtime can never report all timestamps
+	unstamped        attemptSet // the sandboxes for which the runtime can never report all timestamps
 	imageFirst       attemptSet // the sandboxes with Sandbox.ImageFirst
 	imageStored      instant    // the latest Sandbox.ImageStoredAt of these sandboxes; maxInstant if one is unknown
 	kubelet133       bool       // the kubelet has version 1.33 or later
