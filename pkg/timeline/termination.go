@@ -42,8 +42,8 @@ type Termination struct {
 	// Reason is the reason for the deletion, from the condition DisruptionTarget, for example EvictionByEvictionAPI.
 	// Reason is empty if the condition is not set, for example after kubectl delete.
 	Reason string
-	// Total is GoneAt minus RequestedAt, or the elapsed time while the object exists. Total equals the sum of the
-	// phases' durations exactly.
+	// Total is GoneAt minus RequestedAt. While the object still exists, Total is the time since RequestedAt. Total
+	// equals the sum of the phases' durations exactly.
 	Total, TotalError time.Duration
 
 	Phases    []Span // the phases from RequestedAt, without gaps

@@ -46,8 +46,7 @@ func keepTimelines(ctx context.Context, b *bench.Bench, out io.Writer) {
 
 func keptIn(b *bench.Bench) string { return b.Node.In("scenarios", b.Namespace) }
 
-// The function "keep" writes a timeline to a file. The file still exists after the namespace is deleted, until the lab
-// is deleted.
+// The function "keep" writes a timeline to a file. The file outlives the namespace. It is removed with the lab.
 func keep(b *bench.Bench, timeline agent.Timeline) error { return keepAs(b, timeline.Name, timeline) }
 
 func keepAs(b *bench.Bench, name string, timeline agent.Timeline) error {
