@@ -37,6 +37,8 @@ func (b *bound) ownEstimate() instant {
 		return b.earliest
 	case b.lean == leanSlack:
 		return max(b.earliest, b.latest-eventSlack)
+	case b.lean == leanNextSync:
+		return max(b.earliest, b.latest-instant(usualSync))
 	}
 	return b.earliest + (b.latest-b.earliest)/2
 }
@@ -201,13 +203,14 @@ func intersect(constraints []constraint) (bounds, []milestoneConflict) {
 		// The lean of a constraint says near which end of its interval the true instant probably is. If this end is
 		// also an end of the bound, the bound gets the same lean. If several constraints meet this condition, the bound
 		// gets the lean of the most trusted constraint.
-		if b.lean == leanSlack && latest < b.latest || b.lean == leanLatest && b.latest-latest >= liveSlack ||
+		atEnd := b.lean == leanSlack || b.lean == leanNextSync
+		if atEnd && latest < b.latest || b.lean == leanLatest && b.latest-latest >= liveSlack ||
 			b.lean == leanEarliest && earliest > b.earliest {
 			b.lean = leanNone
 		}
 		if b.lean == leanNone &&
 			(c.lean == leanLatest && c.latest-latest < liveSlack || c.lean == leanEarliest && c.earliest == earliest ||
-				c.lean == leanSlack && c.latest == latest) {
+				(c.lean == leanSlack || c.lean == leanNextSync) && c.latest == latest) {
 			b.lean = c.lean
 		}
 		b.earliest, b.latest = earliest, latest

@@ -55,6 +55,9 @@ func (f *fold) changesFrom(t *Timeline) instant {
 	if last.Phase == PhaseCrashBackoff || last.Phase == PhaseImageBackoff {
 		from = at(last.StartAt) + instant(maxBackoff(last.Phase, last.Attempt))
 	}
+	if f.open != nil {
+		from = min(from, f.hiddenPullsFrom(t.Phases))
+	}
 	if f.open != nil && isRefusal(f.open.key.milestone) {
 		from = min(from, f.refusalDue(f.open))
 	}

@@ -74,6 +74,7 @@ const (
 	leanLatest               // just before the end, because the observation arrived live
 	leanEarliest             // at the start, for example because the kubelet takes its timestamp just before the step
 	leanSlack                // eventSlack before the end, because a live Event announces the kubelet's next step
+	leanNextSync             // usualSync before the end, because the kubelet reports the instant at its next sync
 )
 
 // podWide is the container index for milestones of the whole pod.

@@ -88,6 +88,9 @@ func (e *Evidence) applyWaiting(index int16, evidence *containerEvidence, o PodS
 			keepEarliest(e, &evidence.pullStatuses, status, maxPullStatuses)
 		}
 	}
+	if at := at(o.ArrivedAt); at > evidence.statusGapAt && (!o.Live || isNormalWait(c.WaitingReason)) {
+		evidence.statusGapAt, e.changed = at, e.changed || len(evidence.pullStatuses) > 0
+	}
 	if m, refused := imageMilestones[c.WaitingReason]; refused && c.Attempt == 0 && c.LastRun == nil {
 		e.constrain(arrivalConstraint(milestoneKey{index, 0, m}, originArrival, o.ArrivedAt, o.Live))
 	}
@@ -101,6 +104,12 @@ func (e *Evidence) applyWaiting(index int16, evidence *containerEvidence, o PodS
 		}
 		e.constrain(arrivalConstraint(milestoneKey{index, clampAttempt(next), m}, originArrival, o.ArrivedAt, o.Live))
 	}
+}
+
+// isNormalWait reports whether a waiting reason shows no failure. The kubelet reports these reasons for a container
+// that it has not yet tried to start.
+func isNormalWait(reason string) bool {
+	return reason == "ContainerCreating" || reason == "PodInitializing"
 }
 
 // invalidName is the waiting reason that the kubelet reports if the kubelet cannot parse the name of an image. The

@@ -100,7 +100,7 @@ func (e *Evidence) keepReason(o PodSeen) {
 	}
 	latest := waitingReason{at: at(o.ArrivedAt)}
 	for _, c := range o.Pod.Containers {
-		if c.State == StateWaiting && c.WaitingReason != "ContainerCreating" && c.WaitingReason != "PodInitializing" {
+		if c.State == StateWaiting && !isNormalWait(c.WaitingReason) {
 			latest.reason = cmp.Or(latest.reason, c.WaitingReason)
 		}
 	}

@@ -221,7 +221,7 @@ func (s sequence) narrow() (changed bool, broken []milestoneConflict) {
 				// The next milestone shortens the interval of the earlier milestone. So the estimate of the earlier
 				// milestone moves to the new end of this interval.
 				before.latest, changed = b.latest, true
-				if before.lean == leanNone || before.lean == leanSlack {
+				if before.lean == leanNone || before.lean == leanSlack || before.lean == leanNextSync {
 					before.lean = leanLatest
 				}
 			}

@@ -64,7 +64,7 @@ func (f *fold) spansBetween(path []boundary, start, end *bound, state State) []S
 		if f.runsMissing(from.key, b.bound.key) {
 			w = phaseCandidates{phases: []Phase{PhaseUnattributed}}
 		}
-		spans = append(spans, f.span(from, until, at, w))
+		spans = f.appendSpan(spans, from, until, at, w)
 		from = b.bound
 		if at == to {
 			return spans
@@ -78,11 +78,10 @@ func (f *fold) spansBetween(path []boundary, start, end *bound, state State) []S
 		case state == StateFailed && f.failedAfterRun(from.key):
 			w = phaseCandidates{[]Phase{PhaseKubeletSync}, f.name(from.key), from.key.attempt}
 		}
-		last := f.span(from, end, to, w)
-		if last.Open = state == StateStarting; last.Open {
-			f.open = from
+		spans = f.appendSpan(spans, from, end, to, w)
+		if last := &spans[len(spans)-1]; state == StateStarting {
+			last.Open, f.open = true, from
 		}
-		spans = append(spans, last)
 	}
 	return spans
 }
@@ -102,8 +101,8 @@ func (f *fold) runsMissing(from, next milestoneKey) bool {
 }
 
 func (f *fold) span(from, to *bound, until instant, w phaseCandidates) Span {
-	if w.phases[0] == PhaseImageBackoff && f.mayHidePulls(until.sub(from.estimate()), int(w.attempt)) {
-		w.phases = union(w.phases, []Phase{PhasePullQueue, PhasePull})
+	if f.mayHidePulls(from, until, w) {
+		w = withHiddenPulls(w)
 	}
 	phase, merged := charge(w.phases)
 	s := Span{

@@ -32,6 +32,7 @@ type failedPull struct {
 	window
 	attempt uint16
 	why     imagepull.Failure
+	backoff pullBackoff
 }
 
 // pullEvidence returns the facts about the pulls before a container's first run.
@@ -61,7 +62,7 @@ func (f *fold) pullEvidence(index int16) pullEvidence {
 			(failed.latest > end || minInstant < pulled.began() && pulled.began() < failed.latest) {
 			continue // the pull that succeeded had begun before the status, so the status is late
 		}
-		if e.refutesFailure(index, p.refuter, pulled, failed) != "" {
+		if e.refutesFailure(index, p.refuter, pulled, failed.failureEvent) != "" {
 			p.refuted = true
 			continue
 		}
@@ -72,12 +73,12 @@ func (f *fold) pullEvidence(index int16) pullEvidence {
 					attempt = max(attempt, c.key.attempt) // an earlier attempt failed without an Event
 				}
 			}
-			p.failures = append(p.failures, failedPull{failed.window, attempt, failed.why})
+			p.failures = append(p.failures, failedPull{failed.window, attempt, failed.why, failed.backoff})
 			p.finalAttempt = attempt + 1
 		}
 	}
 	if failed := e.containers[index].statusFailure; len(p.failures) == 0 && failed != nil && failed.latest <= end {
-		p.failures = append(p.failures, failedPull{failed.window, 0, failed.why})
+		p.failures = append(p.failures, failedPull{failed.window, 0, failed.why, pullBackoff{}})
 		p.finalAttempt = 1
 	}
 	for c := range p.requests {

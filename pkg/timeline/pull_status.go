@@ -20,6 +20,9 @@ const imageBackOff = "ImagePullBackOff"
 // failure in the status: usually 10 to 15 s (pod_workers.go, completeWork).
 const nextSyncLeast = 5 * time.Second
 
+// usualSync is the average of this time.
+const usualSync = 12500 * time.Millisecond
+
 // pullStatus is a live status that reports a failed pull. A list can show a status that is one attempt old.
 type pullStatus struct {
 	at      instant // arrival of the status
@@ -47,27 +50,12 @@ func (c *containerEvidence) statusFailures() []failureEvent {
 		case s.backOff && backOffAt == 0:
 			backOffAt = s.at
 		case !s.backOff && backOffAt != 0:
-			w := window{originArrival, leanNone, backOffAt - instant(statusPatience), s.at}
+			w := window{originArrival, leanNextSync, backOffAt - instant(statusPatience), s.at}
 			failures = append(failures, failureEvent{w, 0, s.why})
 			backOffAt = 0
 		}
 	}
 	return failures
-}
-
-// pullFailures returns the failed pulls of a container in order of time: the failures that Events report, and the
-// failures that only statuses report.
-func (e *Evidence) pullFailures(index int16, reported []failureEvent) []failureEvent {
-	all := slices.Clone(reported)
-	for _, f := range e.containers[index].statusFailures() {
-		if !slices.ContainsFunc(reported, func(event failureEvent) bool {
-			return event.latest >= f.earliest && event.earliest <= f.latest
-		}) {
-			all = append(all, f)
-		}
-	}
-	slices.SortFunc(all, failureEvent.compare)
-	return all
 }
 
 // The method "follows" reports whether an attempt certainly failed after a request for the image.
@@ -98,18 +86,6 @@ func (f *fold) mayPullUnnoticed(container string, next milestoneKey) bool {
 		slices.ContainsFunc(f.containers, func(c *Container) bool {
 			return c.Name == container && c.PullPolicy != PullNever && f.e.mayBePulled(*c)
 		})
-}
-
-// mayHidePulls reports whether a back-off of the given length can contain failed pulls about which the agent received
-// no Event and no status.
-func (f *fold) mayHidePulls(backOff time.Duration, failures int) bool {
-	return !f.knowsAllEvents() && backOff > maxBackoff(PhaseImageBackoff, failures)
-}
-
-// knowsAllEvents reports whether the agent received all Events that the kubelet created for the pod.
-func (f *fold) knowsAllEvents() bool {
-	return f.e.firstSeen.live && f.e.eventsMissedUntil() == 0 && !f.e.mayHaveMissedEvents(f.asOf) &&
-		!f.e.eventLimitReached()
 }
 
 // backsOffAfter reports whether a status after the given instant shows that the kubelet waits for the end of a

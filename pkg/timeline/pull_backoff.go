@@ -1,0 +1,171 @@
+package timeline
+
+import (
+	"slices"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/imagepull"
+)
+
+// backoffForgotten is the minimum time between two failed pulls after which the kubelet forgets its back-off: twice the
+// longest back-off (client-go, flowcontrol/backoff.go).
+const backoffForgotten = 10 * time.Minute
+
+// longestBackoffAfter is the number of failed pulls after which the kubelet's back-off no longer grows.
+const longestBackoffAfter = 6
+
+// pullFailure is a failed pull of a container.
+type pullFailure struct {
+	failureEvent
+	backoff pullBackoff
+}
+
+// pullBackoff is the kubelet's back-off after a failed pull.
+type pullBackoff struct {
+	least time.Duration // zero if the kubelet can have lost its back-off
+	most  time.Duration // the longest normal wait until the next attempt
+}
+
+// pullFailures returns the failed pulls of a container in order of time: the failures that Events report, and the
+// failures that only statuses report.
+func (e *Evidence) pullFailures(index int16, reported []failureEvent) []pullFailure {
+	all := slices.Clone(reported)
+	for _, f := range e.containers[index].statusFailures() {
+		if !slices.ContainsFunc(reported, func(event failureEvent) bool {
+			return event.latest >= f.earliest && event.earliest <= f.latest
+		}) {
+			all = append(all, f)
+		}
+	}
+	slices.SortFunc(all, failureEvent.compare)
+	return e.containers[index].withBackoffs(all, e.firstSeen.live && !e.mayMissFirstEvents())
+}
+
+// withBackoffs adds the kubelet's back-off to each failed pull, and narrows the intervals of the failures that only
+// statuses report. The kubelet begins no attempt before the end of the back-off after the previous failure. The number
+// of known failures is a lower bound for the number of failures, so their back-off is a lower bound for the kubelet's
+// back-off. The kubelet keeps its back-offs in memory, for each image of a pod.
+func (c *containerEvidence) withBackoffs(failures []failureEvent, fromStart bool) []pullFailure {
+	all := make([]pullFailure, len(failures))
+	// count is the number of known failures since the kubelet can have lost its back-off. exact is true if the kubelet
+	// counts the same number.
+	count, exact, counted := 0, fromStart, true
+	for i, f := range failures {
+		if i > 0 {
+			before := &all[i-1]
+			due, apart := before.earliest+instant(before.backoff.least), f.latest.sub(before.earliest)
+			switch {
+			case due > f.latest || apart >= backoffForgotten:
+				count, exact, counted = 0, false, false
+			case f.origin == originArrival:
+				f.earliest = max(f.earliest, due)
+			}
+			exact = exact && apart < imagepull.Backoff(count)+imagepull.Backoff(count+1)
+		}
+		all[i].failureEvent = f
+		if c.imageChanged || c.statusGapAt > f.latest+instant(statusPatience) {
+			count, exact, counted = 0, false, false
+			continue
+		}
+		count++
+		if counted && count < int(f.atLeast)+1 {
+			count, exact = int(f.atLeast)+1, true
+		}
+		all[i].backoff = pullBackoff{imagepull.Backoff(count), maxBackoff(PhaseImageBackoff, longestBackoffAfter)}
+		if exact {
+			all[i].backoff.most = maxBackoff(PhaseImageBackoff, count)
+		}
+	}
+	return all
+}
+
+// mayHidePulls reports whether the time from a milestone to the instant "until" can contain failed pulls about which
+// the agent received no Event and no status. The candidates are the possible phases of this time.
+func (f *fold) mayHidePulls(from *bound, until instant, w phaseCandidates) bool {
+	return w.phases[0] == PhaseImageBackoff && !f.knowsAllEvents() &&
+		until.sub(from.estimate()) > maxBackoff(PhaseImageBackoff, int(w.attempt))
+}
+
+// knowsAllEvents reports whether the agent received all Events that the kubelet created for the pod.
+func (f *fold) knowsAllEvents() bool {
+	return f.e.firstSeen.live && f.e.eventsMissedUntil() == 0 && !f.e.mayHaveMissedEvents(f.asOf) &&
+		!f.e.eventLimitReached()
+}
+
+// withHiddenPulls adds the phases of the pulls that mayHidePulls found possible.
+func withHiddenPulls(w phaseCandidates) phaseCandidates {
+	w.phases = union(w.phases, []Phase{PhasePullQueue, PhasePull})
+	return w
+}
+
+// appendSpan appends the phase between two milestones. If the time after a failed pull can contain pulls that no
+// evidence dates, appendSpan divides the time: the kubelet certainly waited for its back-off, and only the rest is
+// uncertain. If the rest is not longer than the usual time until the kubelet's next sync, the rest counts as an error.
+func (f *fold) appendSpan(spans []Span, from, to *bound, until instant, w phaseCandidates) []Span {
+	b, length := f.backoffAfter(from, w), until.sub(from.estimate())
+	open := to.origins == 0 // no milestone ended the phase
+	undated := len(w.phases) > 1 || open && !f.knowsAllEvents()
+	if b.least == 0 || !undated {
+		return append(spans, f.span(from, to, until, w))
+	}
+	wait := phaseCandidates{[]Phase{PhaseImageBackoff}, w.container, from.key.attempt + 1}
+	if length <= b.least+podRetry+retrySlack && (open || to.key.milestone == MilestonePullFailed) {
+		s := f.span(from, to, until, wait)
+		s.Error = max(s.Error, length-b.least)
+		return append(spans, s)
+	}
+	if length <= b.least {
+		return append(spans, f.span(from, to, until, w))
+	}
+	due := b.over(from, to, until)
+	return append(spans, f.span(from, due, due.estimate(), wait), f.span(due, to, until, withHiddenPulls(w)))
+}
+
+// backoffAfter returns the kubelet's back-off after the milestone "from". It returns zero if the milestone is not a
+// failed pull, or if the candidates contain other work than repeated pulls.
+func (f *fold) backoffAfter(from *bound, w phaseCandidates) pullBackoff {
+	if from.key.milestone != MilestonePullFailed || w.phases[0] != PhaseImageBackoff ||
+		f.name(from.key) != w.container || slices.ContainsFunc(w.phases, isNoPull) {
+		return pullBackoff{}
+	}
+	for _, failed := range f.pulls[from.key.container].failures {
+		if failed.attempt == from.key.attempt {
+			return failed.backoff
+		}
+	}
+	return pullBackoff{}
+}
+
+// The method "over" returns the time of the kubelet's next attempt after a failed pull: the next sync after the
+// back-off. The argument "to" is the next known milestone. The estimate is before the instant "until".
+func (b pullBackoff) over(from, to *bound, until instant) *bound {
+	next := milestoneKey{from.key.container, from.key.attempt + 1, MilestonePullRequested}
+	due := &bound{key: next, origins: from.origins}
+	due.earliest = from.earliest + instant(b.least)
+	due.latest = max(due.earliest, min(to.latest, from.latest+instant(b.most)))
+	due.notBefore = from.estimate() + instant(b.least)
+	if usual := due.notBefore + instant(podRetry/2); usual < until {
+		due.notBefore = usual
+	}
+	due.notAfter = due.notBefore
+	return due
+}
+
+// isNoPull reports whether a phase is not part of the repeated attempts to pull an image.
+func isNoPull(p Phase) bool {
+	return p != PhaseImageBackoff && p != PhasePullQueue && p != PhasePull && p != PhaseUnpack
+}
+
+// hiddenPullsFrom returns the instant from which the error of the current phase grows, because the kubelet can have
+// begun a pull that no evidence shows. It returns maxInstant if the current phase cannot contain such a pull.
+func (f *fold) hiddenPullsFrom(phases []Span) instant {
+	last := phases[len(phases)-1]
+	switch {
+	case last.Phase == PhaseImageBackoff && !f.knowsAllEvents():
+		w := phaseCandidates{[]Phase{PhaseImageBackoff}, last.Container, clampAttempt(last.Attempt)}
+		return at(last.StartAt) + instant(f.backoffAfter(f.open, w).least)
+	case last.Phase == PhaseUnattributed && slices.Contains(last.MergedWith, PhaseImageBackoff):
+		return at(last.StartAt)
+	}
+	return maxInstant
+}
