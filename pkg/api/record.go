@@ -90,8 +90,8 @@ type PhaseRecord struct {
 	ImageLoading bool `json:"image_loading,omitempty"`
 }
 
-// PressureRecord holds one share for each resource: the share of the phase's duration in which tasks on the node waited
-// for the resource. Each share is from 0 to 1, rounded to a thousandth.
+// PressureRecord holds one share for each resource. During this share of the phase, tasks on the node waited for the
+// resource. Each share is from 0 to 1, rounded to a thousandth.
 type PressureRecord struct {
 	CPU    float64 `json:"cpu"`
 	IO     float64 `json:"io"`
@@ -134,8 +134,8 @@ type PullRecord struct {
 	// Sized is true if Pull and Download.Bytes describe the same content, so that their ratio shows the speed of the
 	// registry. See timeline.Pull.Sized.
 	Sized bool `json:"sized,omitempty"`
-	// BlockedBy is another pod's pull: the pull that delayed this pull the longest in the node's queue. It can be a
-	// pull of the same image.
+	// BlockedBy is another pod's pull: the pull that delayed this pull the longest in the node's queue. The other pull
+	// can be a pull of the same image.
 	BlockedBy *BlockerRecord `json:"blocked_by,omitempty"`
 	// PullsAhead is the number of pulls that were ahead of this pull in the node's queue. PullsBeside is the largest
 	// number of other pulls that ran in parallel with this pull. See timeline.Pull.

@@ -28,7 +28,7 @@ type PhaseTotals struct {
 	Steps  int            `json:"steps"` // number of spans. A pod with three containers can have three spans of a phase
 }
 
-// OtherRegistries is the name of the entry that combines all registries without their own totals.
+// OtherRegistries is the name of an entry. The entry combines all registries that have no totals of their own.
 const OtherRegistries = "other"
 
 // MaxRegistryTotals is the maximum number of registries with their own totals. The registries with the most pulls get

@@ -97,8 +97,8 @@ func allowStream(
 }
 
 // judgedStream opens a stream only after a check of the request, so the runtime never sees a refused stream. Without
-// judgedStream, gRPC opens the stream before it sends the request. Callers must send the request before they call any
-// other method.
+// judgedStream, gRPC would open the stream before it sends the request. Callers must send the request before they call
+// any other method.
 type judgedStream struct {
 	grpc.ClientStream // nil before the request
 	method            string

@@ -187,8 +187,8 @@ func (a *answerer) containerStatus(
 	return state, nil
 }
 
-// ifBroken returns err if the runtime did not respond. For every other error, ifBroken returns nil, so that the answer
-// only omits an optional part and the agent does not retry the request.
+// ifBroken returns err if the runtime did not respond. For every other error, ifBroken returns nil. The answer then
+// omits an optional part, and the agent does not retry the request.
 func ifBroken(err error) error {
 	switch status.Code(err) {
 	case codes.Unavailable, codes.DeadlineExceeded, codes.Canceled:

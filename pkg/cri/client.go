@@ -21,7 +21,7 @@ import (
 const (
 	// maxAnswer limits the size of one response in bytes. The kubelet's own CRI client has the same limit.
 	maxAnswer = 16 << 20
-	// maxReconnectDelay is the longest time from when the runtime is available again until the next connection attempt.
+	// maxReconnectDelay is the longest time until the agent connects to a runtime that is available again.
 	maxReconnectDelay = 5 * time.Second
 	// containerdNamespace is the namespace in which containerd's CRI plugin keeps its objects.
 	containerdNamespace = "k8s.io"

@@ -35,9 +35,9 @@ func (d *degradable) disable() {
 	}
 }
 
-// forgive returns err only if the runtime did not respond. If the runtime responded with an error, the store does not
-// contain the object, has an internal error, or is missing. For every error in a response, forgive returns nil, and the
-// answer only lacks details. forgive disables a missing store.
+// forgive returns err only if the runtime did not respond. An error in a response means that the store does not contain
+// the object, has an internal error, or is missing. For an error in a response, forgive returns nil, so the answer only
+// lacks details. forgive disables a missing store.
 func (d *degradable) forgive(err error) error {
 	return ifBroken(d.unlessMissing(err))
 }

@@ -14,8 +14,8 @@ import (
 
 // The method "look" assigns each blob that containerd is downloading to the manifests that name the blob. If the
 // argument "since" is not zero, the method also adds each image with a pull that began after this time and is still in
-// progress. The method adds such an image even if containerd is downloading no blob of the image. Callers must not call
-// the method concurrently.
+// progress. This includes images of which containerd is downloading no blob at the moment. Callers must not call the
+// method concurrently.
 func (s *session) look(ctx context.Context, since time.Time) ([]imagepull.Download, error) {
 	content := &s.answerer.stores.content
 	statuses, err := s.client.ingests(ctx)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// maxBusy is the maximum number of remembered intervals. Older intervals are not needed, because a new pull does not
-// overlap a pull that ended more than maxBusy pulls ago.
+// maxBusy is the maximum number of remembered intervals. A new pull does not overlap intervals from more than maxBusy
+// pulls ago, so busyTime forgets these intervals.
 const maxBusy = 256
 
 // busyTime adds up the time during which at least one pull was in progress. The zero value is empty.

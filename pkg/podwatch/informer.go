@@ -42,8 +42,8 @@ type Config struct {
 	Observe func(context.Context, timeline.Observation)
 	Report  health.Report
 	Now     func() time.Time
-	// Known lists the UIDs of pods that a previous agent observed. Known can be empty. For known pods that are absent
-	// from the first list, the type Pods passes PodGone to Observe.
+	// Known lists the UIDs of pods that a previous agent observed. Known can be empty. If the first list does not
+	// contain a known pod, the type Pods passes PodGone for this pod to Observe.
 	Known []string
 	// AsNode is true if the client uses a configuration from kubeclient.AsNode. AsNode selects the remedy in reports
 	// about a request that the API server refused.

@@ -25,9 +25,9 @@ type store struct {
 	// The field "mirrors" maps the runtime's UID of a static pod to the UID of its mirror pod. The field "seen" uses
 	// the UID of the mirror pod as the key.
 	mirrors map[string]string
-	// Until the first list, the field "known" holds the UIDs of pods that a previous agent observed. The store knows
-	// only the UIDs of these pods, not their last states. Therefore, if such a pod still exists, the store passes on an
-	// observation of the pod.
+	// Until the first list, the field "known" holds the UIDs of pods that a previous agent observed. The store does not
+	// know the last states of these pods. Therefore, the store passes on an observation of each of these pods that
+	// still exists.
 	known []string
 	// The field "listed" is true after the first list. After the first list, a pod that appears is new.
 	listed bool

@@ -21,7 +21,7 @@ type Verifier interface {
 	Run(ctx context.Context, pods *Pods)
 	// Older reports whether the reported version of a pod is outdated. The type Pods ignores outdated versions.
 	Older(uid, version string) bool
-	// NewerThan reports whether the known version of a pod is newer than a list without this pod.
+	// NewerThan reports whether the known version of a pod is newer than a list that does not contain the pod.
 	NewerThan(uid, list string) bool
 	// Note receives each version of a pod that the type Pods has processed.
 	Note(uid, version string)

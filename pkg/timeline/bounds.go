@@ -14,7 +14,7 @@ type bound struct {
 	earliest, latest instant
 	lean             lean
 	origins          origins // the origins of all constraints without a conflict
-	// The estimate must lie between notBefore and notAfter. Most values of notBefore and notAfter are estimates of
+	// The estimate must lie between notBefore and notAfter. The two limits usually come from the estimates of
 	// neighboring milestones. Zero means no limit.
 	notBefore, notAfter instant
 }
@@ -143,7 +143,7 @@ type milestoneConflict struct {
 }
 
 // capAt ends every interval at the instant "now" or earlier, because a reported milestone cannot be in the future.
-// capAt returns true if, before the call, at least one interval ended at or after the instant "now".
+// capAt returns true if at least one interval reached the instant "now" before the call.
 func (bs bounds) capAt(now instant) (cut bool) {
 	for i := range bs {
 		cut = cut || bs[i].latest >= now
@@ -155,8 +155,8 @@ func (bs bounds) capAt(now instant) (cut bool) {
 // leanToPickup moves the estimate of the kubelet's pickup to the time when the pod reached the node. The kubelet
 // receives the pod at the same time as the agent and starts work immediately. The status that reports the pickup
 // arrives later, because the kubelet queues status updates and the API server adds delay. The delay of the status is
-// sometimes 50 to 300 ms on a quiet node. If the kubelet's own timestamp of the pickup contradicts the time when the
-// pod reached the node, leanToPickup does not move the estimate.
+// sometimes 50 to 300 ms on a quiet node. leanToPickup does not move the estimate if the kubelet's own timestamp
+// contradicts the time when the pod reached the node.
 func (bs bounds) leanToPickup() {
 	scheduled, acknowledged := bs.find(podMilestone(MilestoneScheduled)), bs.find(podMilestone(MilestoneAcknowledged))
 	if scheduled == nil || acknowledged == nil || scheduled.lean != leanLatest {

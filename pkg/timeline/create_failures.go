@@ -7,10 +7,11 @@ import (
 	"strings"
 )
 
-// configErrors lists parts of the kubelet's messages about errors in a container's configuration. The kubelet uses the
-// reason CreateContainerConfigError also for other errors: a volume can be wrong, a device plugin or the API server can
-// fail, and the node's disk can be full. See generateContainerConfig in pkg/kubelet/kuberuntime,
-// makeEnvironmentVariables in pkg/kubelet and security_context.go in Kubernetes.
+// configErrors lists parts of the kubelet's messages about errors in a container's configuration. The reason
+// CreateContainerConfigError alone is not sufficient, because the kubelet also uses this reason for other errors.
+// Examples are a wrong volume, a failing device plugin or API server, and a full disk of the node. See
+// generateContainerConfig in pkg/kubelet/kuberuntime, makeEnvironmentVariables in pkg/kubelet and security_context.go
+// in Kubernetes.
 var configErrors = []*regexp.Regexp{
 	regexp.MustCompile(`\b(secret|configmap)s? "[^"]*" not found`),
 	regexp.MustCompile(`couldn't find key .* in (Secret|ConfigMap) `),
@@ -21,8 +22,8 @@ var configErrors = []*regexp.Regexp{
 	regexp.MustCompile(`^ErrImageNeverPull\b`),
 }
 
-// IsConfigError reports whether the kubelet's error about a failure to create a container proves that the container's
-// configuration is wrong, or refers to an object that does not exist.
+// IsConfigError examines the kubelet's error about a failure to create a container. The result is true if the error
+// proves that the container's configuration is wrong, or that it refers to an object that does not exist.
 func IsConfigError(text string) bool {
 	return slices.ContainsFunc(configErrors, func(e *regexp.Regexp) bool { return e.MatchString(text) })
 }
@@ -78,8 +79,8 @@ var imageFailures = []string{
 	"SignatureValidationFailed",
 }
 
-// isImageFailure reports whether the error in an Event concerns a container's image. ErrImageNeverPull does not count
-// as an image failure, because it counts as a refusal of the container: the pull policy forbids the pull.
+// isImageFailure reports whether the error in an Event concerns a container's image. ErrImageNeverPull means that the
+// pull policy forbids the pull. This error counts as a refusal of the container, not as an image failure.
 func isImageFailure(text string) bool {
 	return slices.ContainsFunc(imageFailures, func(failure string) bool {
 		rest, ok := strings.CutPrefix(text, failure)
@@ -98,14 +99,14 @@ func (e *Evidence) keepRefusal(c *containerEvidence, text string) {
 	}
 }
 
-// alsoNotConfig lists the phases in which a container can wait if the cause is possibly not the container's
-// configuration.
+// alsoNotConfig lists the possible phases of a container's wait if the container's configuration is not certainly the
+// cause.
 var alsoNotConfig = []Phase{
 	PhaseContainerConfig, PhaseAPIServer, PhaseVolumes, PhaseDevice, PhaseContainerCreate, PhaseKubeletSync,
 }
 
-// isUndatedRefusal reports whether the evidence only shows that the kubelet refused a container at some time before the
-// agent first listed the pod.
+// isUndatedRefusal reports whether the time of a refusal is unknown. The kubelet then refused the container at some
+// time before the agent first listed the pod.
 func (e *Evidence) isUndatedRefusal(k milestoneKey) bool {
 	for _, c := range e.constraints[searchConstraints(e.constraints, k):] {
 		if c.key != k {
@@ -127,8 +128,8 @@ func isRefusal(m Milestone) bool {
 	return false
 }
 
-// createFailureUndated reports whether the evidence only shows that the kubelet failed to create a container at some
-// time before the agent first listed the pod.
+// createFailureUndated reports whether the time of a failure to create a container is unknown. The kubelet then failed
+// at some time before the agent first listed the pod.
 func (e *Evidence) createFailureUndated(index int16) bool {
 	return e.isUndatedRefusal(milestoneKey{index, 0, MilestoneConfigRefused}) ||
 		e.isUndatedRefusal(milestoneKey{index, 0, MilestoneCreateFailed})
@@ -136,7 +137,7 @@ func (e *Evidence) createFailureUndated(index int16) bool {
 
 // requestsRefusalEvents reports whether the kubelet's Events about failures to create a container are needed. While the
 // kubelet refuses a container, only the Events show that the kubelet still tries. If the first refusal has no time,
-// only the Events can show the time. For this purpose, a watch needs to open only once, because a watch begins with the
+// only the Events can show the time. One short watch is sufficient to get the time, because a watch begins with the
 // Events that the API server still has.
 func (e *Evidence) requestsRefusalEvents() bool {
 	for i := range e.containers {
@@ -179,9 +180,9 @@ func (f *fold) refusedAt(index int16) (at window, known bool) {
 }
 
 // isFirstAttempt reports whether an Event about a container is certainly about the kubelet's first attempt to create
-// it. The Event is about the first attempt if the kubelet could only begin shortly before the Event: the first sandbox
-// had just started, an init container had just ended, or an earlier container had just started. Otherwise, the Event
-// can be about a later attempt, because the first Event can have expired.
+// it. The result is true if the kubelet cannot have begun long before the Event. In this case, the first sandbox had
+// just started, an init container had just ended, or an earlier container had just started. In all other cases, the
+// Event can be about a later attempt, because the first Event can have expired.
 func (f *fold) isFirstAttempt(index int16, event window) bool {
 	c := f.e.specOf(index)
 	if c == nil {
@@ -218,8 +219,8 @@ func (e *Evidence) lastSandbox() (attempt uint16) {
 	return attempt
 }
 
-// missedAttempts lists the phases that earlier attempts to create a container can have had if the agent missed the
-// Events about these attempts.
+// missedAttempts lists the possible phases of earlier attempts to create a container, if the agent missed the Events
+// about these attempts.
 var missedAttempts = []Phase{
 	PhaseContainerConfig, PhasePullQueue, PhasePull, PhaseImageBackoff, PhaseContainerCreate,
 }

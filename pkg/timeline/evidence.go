@@ -69,12 +69,12 @@ type Evidence struct {
 	imageKnown       attemptSet // the sandboxes for which the runtime reported whether it pulled the sandbox image
 	unstamped        attemptSet // the sandboxes for which the runtime can never report all timestamps
 	imageFirst       attemptSet // the sandboxes with Sandbox.ImageFirst
-	imageStored      instant    // the latest Sandbox.ImageStoredAt of these sandboxes; maxInstant if one is unknown
+	imageStored      instant    // the latest Sandbox.ImageStoredAt of the set imageFirst; maxInstant if one is unknown
 	kubelet133       bool       // the kubelet has version 1.33 or later
 	generation       int64      // the lowest observed generation of the spec; 0 if unknown
 	watchFirstOpened time.Time  // the time when the first Event watch opened, or zero
 	lastEventAt      instant    // the latest possible time of the latest Event
-	watchFirstSince  instant    // before this instant, the first Event watch can lack Events; zero if it lacks none
+	watchFirstSince  instant    // the first watch can lack Events from before this instant; zero if none are missing
 	watchLastOpened  watchPoint // the opening of the latest Event watch, or zero
 	watchLost        watchPoint // the latest loss of an Event watch, or zero
 	watchLimited     watchPoint // the latest EventsLost whose field Limited is true; zero if there was none
@@ -147,12 +147,12 @@ type containerEvidence struct {
 	overflow     bool // some attempts of the container were dropped
 	refused      refusals
 	refusedAt    []window // the first Event about a failure to create the container; at most one entry
-	refusal      uint64   // textHash of the error in such an Event; zero if there was none
-	// refusalsDiffer is true if such Events report several errors.
+	refusal      uint64   // textHash of the error in an Event about a refusal; zero if there was none
+	// refusalsDiffer is true if the Events about refusals report several errors.
 	refusalsDiffer bool
-	// misconfiguredAt is the latest time of an error that proves that the container's configuration is wrong.
-	// otherRefusalAt is the latest time of another error that made the kubelet refuse the container. Zero means
-	// that there was no such error.
+	// misconfiguredAt is the latest time of an error that proves a wrong configuration of the container. otherRefusalAt
+	// is the latest time of any other error with which the kubelet refused the container. Zero means that there was no
+	// error.
 	misconfiguredAt, otherRefusalAt instant
 	failedChecks                    refusals // Events about failed checks of the image, before a pull
 }
@@ -274,8 +274,8 @@ func (c *containerEvidence) registryOf(image string) string {
 }
 
 // Apply adds an observation and reports whether the evidence changed. The caller must not pass observations about other
-// pods. Apply returns false if the observation replaces only the latest pod object, the arrival time of the latest
-// waiting reason, or the time of the latest answered request.
+// pods. Apply also returns false if the observation replaces only one of these values: the latest pod object, the
+// arrival time of the latest waiting reason, or the time of the latest answered request.
 func (e *Evidence) Apply(o Observation) (changed bool) {
 	e.changed = false
 	switch o := o.(type) {

@@ -88,8 +88,8 @@ func (e *Evidence) obstacleEventsWithRuntime() []obstacleEvent {
 }
 
 // networkDownUntil returns the last time at which the runtime reported that its network was not ready. networkDownUntil
-// ignores all times after the runtime's first report of a ready network. If all times are ignored or there are none,
-// networkDownUntil returns zero.
+// ignores reports after the runtime's first report of a ready network. If no report remains, networkDownUntil returns
+// zero.
 func (e *Evidence) networkDownUntil() (until instant) {
 	for _, down := range e.networkDowns {
 		if e.networkUp == 0 || down < e.networkUp {
@@ -172,8 +172,8 @@ func retryMilestone(obstacle int) milestoneKey {
 func (o obstacleOccurrence) latestRetry() instant { return o.from.latestRetry() }
 
 // dueBy returns the latest possible time of the kubelet's next attempt after the occurrence o, or maxInstant if
-// unknown. If the Event repeated without a gap, the result is the time of the attempt after the Event's latest
-// occurrence. If the Event repeated with a gap, the result is the time of the attempt after the occurrence o itself.
+// unknown. If the Event repeated without a gap, dueBy uses the attempt after the Event's latest occurrence. If the
+// Event repeated with a gap, dueBy uses the attempt after the occurrence o itself.
 func (o obstacleOccurrence) dueBy() instant {
 	switch retry := o.from.row().retry; {
 	case retry == nil:

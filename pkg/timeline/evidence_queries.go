@@ -2,8 +2,8 @@ package timeline
 
 import "slices"
 
-// latestTime returns the earliest upper bound that any constraint sets for the milestone. The second result is false if
-// no constraint sets an upper bound.
+// latestTime returns the latest possible time of the milestone: the earliest upper bound of all constraints. The second
+// result is false if no constraint sets an upper bound.
 func (e *Evidence) latestTime(k milestoneKey) (instant, bool) {
 	latest := maxInstant
 	for _, c := range e.constraints[searchConstraints(e.constraints, k):] {

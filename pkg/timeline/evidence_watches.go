@@ -8,8 +8,8 @@ type watchPoint struct {
 	at    instant
 }
 
-// The method "after" reports whether this point is later than another point. If the agent's clock was set back between
-// the two points, only the field Order shows which point is later.
+// The method "after" reports whether this point is later than another point. The field Order decides, because somebody
+// can have set the agent's clock back between the two points. If a point has no Order, the times decide.
 func (p watchPoint) after(o watchPoint) bool {
 	if p.order != 0 && o.order != 0 {
 		return p.order > o.order
@@ -18,8 +18,8 @@ func (p watchPoint) after(o watchPoint) bool {
 }
 
 // applyWatched records the period that an Event watch covers. The latest watch decides which Events can be missing. If
-// no Events are missing between the watches, the period since the latest watch's Since includes the periods of the
-// earlier watches.
+// no Events are missing between the watches, the period of the latest watch, which begins at Since, includes the
+// periods of the earlier watches.
 func (e *Evidence) applyWatched(o EventsWatched) {
 	var since instant
 	if !o.Since.IsZero() {
@@ -82,8 +82,8 @@ func (e *Evidence) watchesLimited() bool {
 const eventLifetime = 50 * time.Minute
 
 // mayMissFirstEvents reports whether the agent can have missed the kubelet's first Events about the pod. If the first
-// Event watch covers the time since the kubelet's pickup, the agent can have missed the first Events only if it started
-// so late that the API server had already deleted them.
+// Event watch covers the time since the kubelet's pickup, the first Events can be missing for only one reason: the
+// agent started so late that the API server had already deleted these Events.
 func (e *Evidence) mayMissFirstEvents() bool {
 	switch {
 	case e.watchFirstOpened.IsZero():

@@ -138,8 +138,7 @@ func (f *fold) add(constraints ...constraint) {
 }
 
 // inOrder returns the pod's containers in the order in which the kubelet starts them. inOrder leaves out ephemeral
-// containers, which are not part of the start-up. inOrder also leaves out containers for which the evidence had no
-// room.
+// containers, which are not part of the start-up. inOrder also leaves out containers that exceed the evidence's limit.
 func (f *fold) inOrder() []*Container {
 	known := make([]*Container, 0, len(f.e.pod.Containers))
 	for i := range f.e.pod.Containers {
@@ -292,9 +291,8 @@ func (f *fold) missingMilestones() (missing, unreported []string) {
 	return append(missing, f.missingEvents()...), unreported
 }
 
-// isBeyondEventLimit reports whether only an Event shows a milestone, and the kubelet's client can have dropped the
-// Event. This loss of an Event is usual for a pod that recovers from an outage of a registry. LostEvents lists such an
-// Event.
+// isBeyondEventLimit reports whether a milestone needs an Event that the kubelet's client can have dropped. Such a loss
+// is usual for a pod that recovers from an outage of a registry. LostEvents lists such an Event.
 func (f *fold) isBeyondEventLimit(k milestoneKey) bool {
 	switch k.milestone {
 	case MilestonePullRequested, MilestonePullStarted, MilestonePullFinished, MilestonePullFailed:

@@ -263,8 +263,8 @@ func (f *fold) beyondWaits(h *obstacleEvent) time.Duration {
 
 // beyondRefusals returns the time in which the kubelet could not create a container or check its image, minus the
 // kubelet's shortest waits between its attempts. The result includes the time between the attempts that Events report,
-// and the time after the last known attempt. If the phase is still open, or if no milestone of this container ended the
-// phase, the result is only the time after the kubelet should have reported a further attempt.
+// and the time after the last known attempt. The result is only the time after the next attempt was due in two cases:
+// the phase is still open, or no milestone of this container ended the phase.
 func (f *fold) beyondRefusals(s Span, begin, end milestoneKey) time.Duration {
 	from, created := f.bounds.find(begin), f.bounds.find(end)
 	if from == nil {
@@ -277,8 +277,7 @@ func (f *fold) beyondRefusals(s Span, begin, end milestoneKey) time.Duration {
 	return beyond + max(0, created.latest.sub(last)-podRetryLeast)
 }
 
-// otherRefusals returns the time in which an error that does not concern the container's configuration can have delayed
-// the container.
+// otherRefusals returns the time in which errors other than configuration errors can have delayed the container.
 func (f *fold) otherRefusals(begin milestoneKey) time.Duration {
 	other, from := f.e.containers[begin.container].otherRefusalAt, f.bounds.find(begin)
 	if other == 0 || from == nil || begin.milestone != MilestoneConfigRefused {
@@ -288,9 +287,9 @@ func (f *fold) otherRefusals(begin milestoneKey) time.Duration {
 }
 
 // refusalDue returns the latest time at which the kubelet should have reported a further attempt to create a container
-// or to check its image. When a pod has reached the limit of Events, the kubelet's client sends only one Event every
-// five minutes, and this Event can be about any part of the pod. refusalDue returns maxInstant if no Event watch shows
-// the kubelet's attempts.
+// or to check its image. After a pod has reached the limit of Events, the kubelet's client sends only one Event about
+// the pod every five minutes. This Event can be about any part of the pod. refusalDue returns maxInstant if no Event
+// watch shows the kubelet's attempts.
 func (f *fold) refusalDue(from *bound) instant {
 	if f.e.mayHaveMissedEvents(f.asOf) {
 		return maxInstant

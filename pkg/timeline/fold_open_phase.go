@@ -14,9 +14,9 @@ type phaseCandidates struct {
 }
 
 // openPhase returns the possible phases of the time after the last known milestone. The result contains the phases
-// after the last known step in the chain of the first unfinished container. If one container waits for its next run and
-// the kubelet works on a main container, openPhase returns the phases of the kubelet's work, as the method "path" does.
-// openPhase treats a run as running if the run ended after the instant "until".
+// after the last known step in the chain of the first unfinished container. If the kubelet works on a main container
+// while another container waits for its next run, openPhase returns the phases of the kubelet's work, as the method
+// "path" does. A run that ended after the instant "until" counts as running.
 func (f *fold) openPhase(until instant) phaseCandidates {
 	if f.nothingStarted() {
 		next := *f.nextStep(f.pod)

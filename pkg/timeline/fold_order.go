@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// maxTighteningRounds is the maximum number of passes over all sequences. In one pass, a raised lower bound moves
-// forward through a whole sequence. But a reduced upper bound affects only the previous milestone in each sequence. If
-// the fold stops early, intervals are wider than necessary, but never wrong.
+// maxTighteningRounds is the maximum number of passes over all sequences. One pass carries a raised lower bound forward
+// through a whole sequence. But one pass carries a reduced upper bound back only to the previous milestone. If the fold
+// stops early, intervals are wider than necessary, but never wrong.
 const maxTighteningRounds = 8
 
 // sequence lists known milestones in their necessary order.
@@ -124,8 +124,8 @@ func (f *fold) firstSuccess(c *Container, steps []step) int {
 }
 
 // failureConstraints sets an upper limit for the time of the pod's failure: the write that reported the failure. The
-// time of the write matters only if the agent did not see the write live. The time is on the control plane's clock, so
-// failureConstraints ignores a time before the end of a run.
+// agent needs this limit only if it did not see the write live. The time of the write is on the control plane's clock,
+// so failureConstraints ignores a time before the end of a run.
 func (f *fold) failureConstraints() []constraint {
 	key := podMilestone(MilestoneFailed)
 	i, found := slices.BinarySearchFunc(f.constraints, constraint{key: key, origin: originArrival}, compareConstraints)

@@ -116,8 +116,8 @@ func (b boundary) duringWork(all []boundary) bool {
 
 // beforeNextMain returns true if a boundary ends the first run of a main container, and the kubelet reached a later
 // main container before the first container's next run. The kubelet starts all main containers in one pass, one after
-// the other, so the kubelet does not wait for the end of a run. But the kubelet can wait for a post-start hook, so
-// beforeNextMain returns false for a container with a post-start hook.
+// the other, and does not wait for the end of a run. But the kubelet waits for a post-start hook, so beforeNextMain
+// returns false for a container with such a hook.
 func (f *fold) beforeNextMain(b *boundary, all []boundary) bool {
 	if b.phases[0] != PhaseFailedRun || b.attempt > 0 || !f.ofMain(b) {
 		return false

@@ -8,8 +8,8 @@ import (
 type step struct {
 	key      milestoneKey
 	previous bool // the phase belongs to the container before the chain's container
-	undated  bool // the evidence shows only that this step comes before the next step, so the step is not a boundary
-	optional bool // the milestone can lack evidence in a normal start-up, so the milestone never counts as missing
+	undated  bool // no boundary, because the evidence shows only that this step comes before the next step
+	optional bool // never counts as missing, because the milestone can lack evidence in a normal start-up
 	phase    Phase
 	also     []Phase // further phases that the step can contain
 }
@@ -83,8 +83,8 @@ func (f *fold) containerSteps(c *Container) chain {
 			create.phase, create.also = why[0], why[1:]
 		}
 		run := step{key: milestoneKey{index, attempt, MilestoneRunning}, phase: PhaseContainerStart}
-		// Each source that reports the end of a run also reports the start of the run. So if the sources report the end
-		// of a run but not its start, the container's process never started.
+		// A source that reports the end of a run also reports its start. So if a run has an end but no start, the
+		// container's process never started.
 		run.optional = f.bounds.find(milestoneKey{index, attempt, MilestoneFinished}) != nil
 		steps = append(steps, create, run)
 		if attempt == last && c.PostStartHook && f.isLast(c) {

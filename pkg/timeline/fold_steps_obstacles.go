@@ -49,8 +49,8 @@ func (f *fold) phasesBeforeFirst(begun step) []Phase {
 	return union(phases, []Phase{begun.phase}, begun.also, []Phase{PhaseKubeletSync, PhaseAPIServer})
 }
 
-// phasesBetween returns the possible phases of a pod from one obstacle to the instant "until". If the argument "next"
-// is not nil, it is the next obstacle, which the kubelet reported at the instant "until".
+// phasesBetween returns the possible phases of a pod from one obstacle to the instant "until". The argument "next" is
+// the next obstacle, which the kubelet reported at the instant "until". "next" is nil if there is no next obstacle.
 func (f *fold) phasesBetween(o obstacleOccurrence, until instant, next *obstacleEvent) []Phase {
 	phases := slices.Clone(o.from.row().phases)
 	if o.from.runtime && next == nil && o.latest == o.from.last.latest {

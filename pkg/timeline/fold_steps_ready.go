@@ -58,8 +58,8 @@ func probePhase(probed bool, phase Phase) Phase {
 }
 
 // alsoReadyLast returns the phase of another container that can have become ready even later than the container "last".
-// Another container can have become ready last if the same observation first showed both containers as ready.
-// alsoReadyLast returns nil if no other container can have become ready last.
+// This is possible if the same observation first showed both containers as ready. If no other container is possible,
+// alsoReadyLast returns nil.
 func (f *fold) alsoReadyLast(last *Container) []Phase {
 	var also Phase
 	for _, c := range f.containers {

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// schedulingSlack is the usual maximum time from a pod's creation to the scheduler's report that no node fits. Because
-// timestamps are truncated to seconds, the timeline reports the delay by a scheduling gate only if the delay is longer
-// than schedulingSlack.
+// schedulingSlack is the usual maximum time from a pod's creation to the scheduler's report that no node fits. The
+// timeline reports the delay by a scheduling gate only if the delay is longer than schedulingSlack, because the
+// timestamps are truncated to seconds.
 const schedulingSlack = instant(time.Second)
 
-// These lists hold further phases that a wait for a node can contain. The lists apply if the evidence does not show in
-// which of these phases the pod was.
+// These lists hold further phases that a wait for a node can contain. The fold uses a list if the evidence does not
+// show the pod's phase.
 var (
 	alsoScheduling = []Phase{PhaseScheduling}
 	alsoEither     = []Phase{PhaseUnschedulable, PhaseScheduling}
@@ -69,8 +69,8 @@ func (f *fold) appendScheduling(steps []step) []step {
 func (f *fold) mayBeGated() bool { return f.e.generation != 1 }
 
 // undatedScheduling returns the part of the time from creation to binding that can belong to another party. If the
-// scheduler reported that no node fits, undatedScheduling returns the time before the report. If the agent has no such
-// report, but a scheduling gate or an unobserved report is possible, undatedScheduling returns the whole phase.
+// scheduler reported that no node fits, undatedScheduling returns the time before the report. Without a report,
+// undatedScheduling returns the whole phase if a scheduling gate or an unobserved report is possible.
 func (f *fold) undatedScheduling(s Span) time.Duration {
 	created, bound := f.bounds.find(podMilestone(MilestoneCreated)), f.bounds.find(podMilestone(MilestoneScheduled))
 	refused := f.bounds.find(podMilestone(MilestoneUnschedulable))

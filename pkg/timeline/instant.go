@@ -30,8 +30,8 @@ func (i instant) sub(o instant) time.Duration {
 	return math.MinInt64
 }
 
-// minInstant is a lower bound that excludes no time, and maxInstant is an upper bound that excludes no time. An
-// interval from minInstant to maxInstant means that nothing is known.
+// minInstant as a lower bound means no limit. maxInstant as an upper bound means no limit. An interval from minInstant
+// to maxInstant means that nothing is known.
 const (
 	minInstant = instant(-1 << 63)
 	maxInstant = instant(1<<63 - 1)

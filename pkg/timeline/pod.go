@@ -170,8 +170,8 @@ type Container struct {
 	// WaitingReason is the reason why the container waits, for example ContainerCreating, ImagePullBackOff or
 	// CrashLoopBackOff.
 	WaitingReason string `json:"waiting_reason,omitzero"`
-	// Misconfigured is true if the container waits, and the kubelet's message says that a value in the container's
-	// configuration is wrong or refers to an object that does not exist. See IsConfigError.
+	// Misconfigured is true if the container waits because of its configuration. The kubelet's message then says that a
+	// value is wrong, or that a value refers to an object that does not exist. See IsConfigError.
 	Misconfigured bool `json:"misconfigured,omitzero"`
 	// PullFailure is the reason why the latest pull failed, if the container waits because of that failure.
 	PullFailure imagepull.Failure `json:"pull_failure,omitzero"`

@@ -57,8 +57,8 @@ func (p *Pressure) High() (resource string, share float64) {
 type PressureLog struct{ samples []PressureSeen } // the oldest sample first
 
 // Observe adds a sample and ignores other observations. If the sample is not later than the previous sample, or if a
-// counter is lower than before, Observe first empties the log. A lower counter or an earlier time means that somebody
-// set the clock back, or that the samples come from different machines.
+// counter is lower than before, Observe first empties the log. These samples show that somebody set the clock back, or
+// that the samples come from different machines.
 func (l *PressureLog) Observe(o Observation) {
 	seen, ok := o.(PressureSeen)
 	if !ok {
@@ -122,9 +122,8 @@ func (l *PressureLog) pressureDuring(start, end time.Time) (Pressure, bool) {
 }
 
 // sampleAt returns the sample at an instant, interpolated between the previous and the next sample. If the time between
-// the previous and the next sample is longer than maxGap, sampleAt returns the next sample (direction +1) or the
-// previous sample (direction -1). If only the previous or only the next sample exists, sampleAt returns the existing
-// sample.
+// the two samples is longer than maxGap, sampleAt returns the next sample (direction +1) or the previous sample
+// (direction -1). If only one of the two samples exists, sampleAt returns this sample.
 func (l *PressureLog) sampleAt(instant time.Time, maxGap time.Duration, direction int) PressureSeen {
 	i, exact := slices.BinarySearchFunc(l.samples, instant,
 		func(s PressureSeen, at time.Time) int { return s.ArrivedAt.Compare(at) })

@@ -28,16 +28,15 @@ type Sandbox struct {
 	// containerd sets updated_at for the last time after the start of the sandbox container. RunningAt is meaningful
 	// only if Ready is true.
 	RunningAt time.Time `json:"running_at,omitzero"`
-	// CreatedAt is the field created_at of CRI. CreatedAt is set only if it is unknown which of BegunAt, NetworkReadyAt
-	// and RunningAt is closest to created_at.
+	// CreatedAt is the field created_at of CRI. The agent sets CreatedAt only if it does not know which step created_at
+	// dates: BegunAt, NetworkReadyAt or RunningAt.
 	CreatedAt time.Time `json:"created_at,omitzero"`
 	// ImageFirst is true if the runtime pulls an absent sandbox image before BegunAt (containerd 1.x). The field
 	// ImageStoredAt is then the end of the image's first pull since the image was last absent, or zero if unknown.
 	ImageFirst    bool      `json:"image_first,omitzero"`
 	ImageStoredAt time.Time `json:"image_stored_at,omitzero"`
-	// Unstamped is true if this runtime can never report BegunAt, NetworkReadyAt or RunningAt of the sandbox.
-	// Unstamped is true only if the runtime's name, version or answer proves that the runtime cannot report one of
-	// these times (CRI-O, containerd 1.x, the shim of a virtual machine).
+	// Unstamped is true if this runtime can never report BegunAt, NetworkReadyAt or RunningAt of the sandbox. The proof
+	// is the runtime's name, version or answer. Examples are CRI-O, containerd 1.x, and the shim of a virtual machine.
 	Unstamped bool `json:"unstamped,omitzero"`
 }
 

@@ -8,8 +8,8 @@ import (
 const (
 	// maxSilences is the maximum number of silences in a SilenceLog. The log keeps the latest silences.
 	maxSilences = 64
-	// leastSilence is the minimum overlap of a phase with a silence, after the silence is extended by catchUp. With a
-	// shorter overlap, the silence does not count as a possible cause of the phase's delay.
+	// leastSilence is the shortest overlap with which a silence counts as a possible cause of a phase's delay. The
+	// overlap includes the time catchUp after the silence.
 	leastSilence = 50 * time.Millisecond
 	// catchUp is the usual time that the runtime needs, after a silence, to finish the requests from the silence.
 	catchUp = 500 * time.Millisecond
@@ -108,7 +108,7 @@ func (o RuntimeSilent) appendParts(phases []Span, s Span) []Span {
 	return phases
 }
 
-// The phases of some other causes, such as the kubelet, can include work of the runtime. For a span with such a phase,
+// A phase with another cause, such as the kubelet, can include work of the runtime. If the span has such a phase,
 // needsRuntime returns the runtime's phase. For other spans, needsRuntime returns an empty phase.
 func needsRuntime(s Span) Phase {
 	of := s.Phase

@@ -28,7 +28,8 @@ type TerminationEvidence struct {
 	// Zero means never.
 	observedAt   instant
 	observedLive bool // the pod object of observedAt arrived live
-	// releasedAt is the arrival of the first pod object with grace 0, which the kubelet released. Zero means never.
+	// releasedAt is the arrival of the first pod object with grace 0. Grace 0 means that the kubelet released the
+	// object. Zero means never.
 	releasedAt    instant
 	hadFinalizers bool          // an object with grace 0 had finalizers
 	grace         time.Duration // the shortest grace period above 0; 0 if there is none

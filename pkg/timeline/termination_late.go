@@ -9,8 +9,8 @@ import "time"
 const restartTakes = instant(time.Second)
 
 // stopsBy returns the time by which the kubelet kills a container, if the kubelet requests the stop once, at the time
-// "begun". If a client shortens the grace period, the latest end counts. A container with a pre-stop hook gets
-// leastGrace after its grace period, and so does a sidecar.
+// "begun". If a client shortens the grace period, the latest end counts. Sidecars, and containers with a pre-stop hook,
+// get leastGrace in addition to their grace period.
 func (f *terminationFold) stopsBy(name string, begun instant) instant {
 	by := begun + instant(max(f.longest, leastGrace))
 	if f.shortened {

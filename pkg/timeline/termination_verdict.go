@@ -97,9 +97,8 @@ func (t Termination) badStop() (w struct{ container, text string }) {
 	return w
 }
 
-// killUnexplained reports whether the container was killed so late that the kubelet's first stop request does not
-// explain the kill, and no part of the time before the kill is known to be the container's grace period. In this case,
-// it is possible that the container got no stop signal before its kill.
+// killUnexplained reports whether the kubelet's first stop request does not explain the late kill of a container, and
+// no phase shows the container's grace period. The container then possibly got no stop signal before its kill.
 func (t Termination) killUnexplained(s *Stop) bool {
 	unexplained, found := false, false
 	for _, p := range t.Phases {

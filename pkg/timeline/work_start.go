@@ -11,10 +11,10 @@ const relistEvery = time.Second
 // before the steps of the earlier containers.
 
 // workStart returns the earliest time at which the kubelet can have started work on a container. Only the attempt that
-// created the container counts. The result is not earlier than the start of the sandbox, the end of each earlier init
-// container, and the start of each container that ran before this container's creation. The kubelet skipped containers
-// that started after this container's creation, for example during their back-off. If an earlier creation of the
-// container failed, an earlier attempt can have pulled the image. So after a failed creation, workStart uses only
+// created the container counts. Three events come before the result: the start of the sandbox, the end of each earlier
+// init container, and the start of each container that ran before this container's creation. The kubelet skipped
+// containers that started after this container's creation, for example during their back-off. If an earlier creation of
+// the container failed, an earlier attempt can have pulled the image. So after a failed creation, workStart uses only
 // conditions that are true for every attempt.
 func (e *Evidence) workStart(c *Container) instant {
 	index := e.indexOf(c.Name)
@@ -51,8 +51,8 @@ func (e *Evidence) mustPrecede(k milestoneKey, c *Container) bool {
 		(before.Kind == KindInit || before.Kind == KindSidecar && k.milestone == MilestoneRunning && k.attempt == 0)
 }
 
-// predecessor returns the container with the given name if the kubelet works on that container before the container c,
-// and nil otherwise.
+// predecessor returns the container with the given name. If the kubelet does not work on this container before the
+// container c, predecessor returns nil.
 func (e *Evidence) predecessor(name string, c *Container) *Container {
 	for i := range e.pod.Containers {
 		switch before := &e.pod.Containers[i]; before.Name {
@@ -65,10 +65,10 @@ func (e *Evidence) predecessor(name string, c *Container) *Container {
 	return nil
 }
 
-// mayStartWorkLater reports whether the kubelet can have started work on a container after an instant, although
-// the previous container had ended long before. The kubelet detects the end of an init container only when it
-// lists the running containers. The kubelet also waits for a sidecar's startup probe, for a post-start hook, and
-// during back-off. After the last of these waits, the kubelet creates the container immediately.
+// mayStartWorkLater reports whether the kubelet can have started work on a container after an instant. The answer
+// matters if the previous container had ended long before this instant. The kubelet detects the end of an init
+// container only when it lists the running containers. The kubelet also waits for a sidecar's startup probe, for a
+// post-start hook, and during back-off. After the last of these waits, the kubelet creates the container immediately.
 func (f *fold) mayStartWorkLater(c *Container, index int16, then instant) bool {
 	if f.pulls[index].finalAttempt > 0 {
 		return f.e.createdSince(index)-then > instant(statusPatience)
