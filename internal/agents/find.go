@@ -108,8 +108,8 @@ type container struct {
 }
 
 // Agents returns one agent for each node, sorted by the nodes' names. If the argument "node" is not empty, the result
-// contains only the agent of this node. If the result would be empty, the error is ErrNoAgent.
-// If the argument "node" is not empty, this error is also ErrNoAgentOnNode.
+// contains only the agent of this node. If there is no agent, the error is ErrNoAgent. If the argument "node" is not
+// empty, the error for a missing agent is ErrNoAgentOnNode, which wraps ErrNoAgent.
 func (c *Cluster) Agents(ctx context.Context, node string) ([]Agent, error) {
 	query := firstPage()
 	query.Set("labelSelector", labels)

@@ -25,8 +25,8 @@ const (
 	// raceAfter is the time after which a request also uses the second way, if the first way has not responded. If the
 	// network of the API server cannot reach pods, the proxy fails only after 30 s.
 	raceAfter = time.Second
-	// notLocal is the value of the field "error" when an agent refuses a request because it sends data about pods only
-	// to loopback clients.
+	// notLocal is the value of the field "error" in a refusal by an agent that sends data about pods only to loopback
+	// clients.
 	notLocal = "not_local"
 )
 
@@ -57,8 +57,8 @@ func (u *Unreached) Error() string { return fmt.Sprintf("%v; then %v", u.Proxy, 
 // Unwrap returns the error of the proxy and the error of the port-forward.
 func (u *Unreached) Unwrap() []error { return []error{u.Proxy, u.Forward} }
 
-// Plain returns only the *Unreached that an error contains, and so omits the request's address. Plain returns all other
-// errors unchanged.
+// If an error contains an *Unreached, Plain returns only the *Unreached, without the request's address. Plain returns
+// all other errors unchanged.
 func Plain(err error) error {
 	var unreached *Unreached
 	if errors.As(err, &unreached) {

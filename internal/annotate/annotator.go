@@ -249,8 +249,8 @@ func (a *Annotator) got(uid string, p asking, values map[string]string) {
 	}
 }
 
-// The method "later" delays requests for a pod, even if the pod changes during the delay. The delay ends early if the
-// set of the pod's missing annotations changes: see Seen.
+// The method "later" delays requests for a pod. A change of the pod ends the delay only if the change affects which
+// annotations are missing: see Seen.
 func (a *Annotator) later(uid string, wait time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -9,9 +9,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// maxVerdict is the maximum length of the verdict in bytes, because the verdict contains names of images and
-// containers. The other fields have a limited length, because the number of causes is limited. With these limits, the
-// annotation is shorter than 4 KiB.
+// maxVerdict is the maximum length of the verdict in bytes. The verdict needs a limit, because the verdict contains
+// names of images and containers. The other fields are short, because the number of causes is limited. With these
+// limits, the annotation is shorter than 4 KiB.
 const maxVerdict = 512
 
 // startUp is the content of the annotation StartUp. Users rely on the names and the meaning of the fields, so the

@@ -12,7 +12,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
-// errUnknownPod means that no agent knows the pod, although every agent that could know the pod answered.
+// errUnknownPod means that every agent that could know the pod has answered, and that none of these agents knows the
+// pod.
 var errUnknownPod = errors.New("not found")
 
 // maxFailures is the maximum number of failed agents that a command lists with their errors.
@@ -26,7 +27,7 @@ type agentQuery struct {
 }
 
 // begin reads the arguments and prepares the queries. If the result "ok" is false, the command must exit with the exit
-// code in the result "code". If "ok" is true, the caller must call the function in the agentQuery's field "close".
+// code in the result "code". If "ok" is true, the caller must call the function in the field "close" of the agentQuery.
 func begin(call Call, table flags.Table, t *target, check func() error, maxArguments int) (
 	a agentQuery, rest []string, code int, ok bool) {
 	rest, code, ok = call.Parse(table, call.help(), maxArguments)

@@ -59,7 +59,7 @@ func completions(call Call) *cobra.Command {
 	return root
 }
 
-// The method "with" returns a copy of the call with other arguments.
+// The method "with" returns a copy of the call that has the given arguments.
 func (c Call) with(args []string) Call {
 	c.Args = args
 	return c

@@ -39,7 +39,7 @@ type view[T any] struct {
 	empty    string        // text instead of an empty table
 	// With -w, the command prints a row again if the state of the row's item has changed. To compare the results of two
 	// queries, the command identifies each item by the function "id". The result of the function "state" must not
-	// contain durations that grow with time, because the command would then print every row after each query.
+	// contain durations that grow with time. With such durations, the command would print every row after each query.
 	id, state func(T) string
 }
 
@@ -81,8 +81,8 @@ func (v view[T]) text(items []T, o listOutput, page terminal.Page) (string, erro
 	return v.table(items, o, page, !o.noHeaders), nil
 }
 
-// The method "names" lists the resources of the items. Two resources can have the same name in different namespaces, as
-// in kubectl.
+// The method "names" lists the resources of the items. Like kubectl, the method prints a name twice if two namespaces
+// contain resources with this name.
 func (v view[T]) names(items []T) string {
 	var out strings.Builder
 	type key struct{ namespace, name string }

@@ -205,8 +205,8 @@ func (r resource) workloadFilters() []client.Filter {
 	return filters
 }
 
-// The method "above" returns the Deployment or the CronJob that can own the workload, and the suffix that this owner
-// added to the workload's name. For other workloads, the method returns the zero value.
+// The method "above" returns the Deployment or the CronJob that can own the workload. The method also returns the
+// suffix that this owner added to the workload's name. For other workloads, the method returns the zero value.
 func (r resource) above() (owner api.OwnerRecord, suffix string) {
 	kind := map[string]string{"ReplicaSet": "Deployment", "Job": "CronJob"}[r.kind]
 	i := strings.LastIndexByte(r.name, '-')

@@ -10,9 +10,9 @@ import (
 	"github.com/podlapse/podlapse/pkg/client"
 )
 
-// suggestResources suggests pods, nodes (after node/), namespaces and resource types. The suggestions depend on the
-// argument "beginning", but do not all start with this text. The API server provides the names of pods. With --server,
-// the agent provides the names, including the names of deleted pods.
+// suggestResources suggests pods, nodes (after node/), namespaces and resource types. The argument "beginning" is the
+// text that the user has typed. Some suggestions do not start with this text. The API server provides the names of
+// pods. With --server, the agent provides the names, including the names of deleted pods.
 func suggestResources(ctx context.Context, call Call, beginning string) []string {
 	var c explainConfig
 	if _, err := c.table().Parse(call.Args, call.Getenv, 0); err != nil {

@@ -101,8 +101,8 @@ type Options struct {
 	Sandboxer string
 }
 
-// Front puts a proxy in front of the runtime, if a test sets Front. Start calls Front with the socket of the runtime
-// and the path that the proxy must serve. Start calls Front again for a restarted runtime.
+// A test can set Front to put a proxy in front of the runtime. Start calls Front with the socket of the runtime and the
+// path that the proxy must serve. Start calls Front again for a restarted runtime.
 var Front func(t testing.TB, socket, path string)
 
 // Start serves on a Unix socket at path until the test ends or the test calls Stop. Start replaces an existing socket
@@ -225,7 +225,8 @@ func (r *Runtime) enter(ctx context.Context, method string) error {
 	return fault(ctx, method)
 }
 
-// sortedByKey lists the values of a map in the order of the keys. The agent must not depend on the order.
+// sortedByKey lists the values of a map in the order of the keys, so that tests are repeatable. A real runtime can use
+// any order.
 func sortedByKey[V any](m map[string]V) []V {
 	values := make([]V, 0, len(m))
 	for _, key := range slices.Sorted(maps.Keys(m)) {

@@ -14,8 +14,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// maxLiveAge is the maximum age at which an arriving Event counts as new. An Event can be late because the kubelet
-// sends Events from a queue, at --event-qps.
+// maxLiveAge is the maximum age of an Event that counts as new when the Event arrives. An Event can be late because the
+// kubelet sends Events from a queue, at --event-qps.
 const maxLiveAge = 2 * time.Second
 
 // Limits on texts, in bytes.
@@ -26,10 +26,10 @@ const (
 )
 
 // oversized reports whether a text that identifies an Event or its pod is too long to come from the kubelet or the API
-// server. Of these texts, the API server controls only the namespace and the resource version. The client that creates
-// an Event chooses the other texts, and the API server does not limit the length of these texts in core/v1 Events. If
-// the agent cut an identifying text, two objects could get the same identity. So convertEvent shortens only descriptive
-// texts.
+// server. The API server controls only two of these texts: the namespace and the resource version. The client that
+// creates an Event chooses the other texts. In core/v1 Events, the API server does not limit the length of the other
+// texts. If the agent cut an identifying text, two objects could get the same identity. So convertEvent shortens only
+// descriptive texts.
 func oversized(event *corev1.Event) bool {
 	about := &event.InvolvedObject
 	return len(event.Name) > maxEventName || len(event.Namespace) > untrusted.MaxName ||

@@ -62,8 +62,8 @@ func keyOf(event *corev1.Event) eventKey {
 // namespace with many Events does not affect other namespaces.
 type eventCache struct {
 	namespaces map[string]*share
-	// The field "full" is true if the map had no room for a namespace. Then Events of namespaces outside the map can be
-	// missing.
+	// The field "full" is true if the map had no room for a namespace. If "full" is true, Events of namespaces outside
+	// the map can be missing.
 	full      bool
 	limit     int // maximum number of Events
 	events    int
@@ -76,7 +76,7 @@ type eventCache struct {
 type share struct {
 	pods          map[involved]*pastOf
 	forgotten     map[uint64]struct{} // hashes of the forgotten pods; nil if blank is true
-	blank         bool                // the hashes of the forgotten pods are gone, so any pod can be incomplete
+	blank         bool                // the share dropped the hashes, so Events of any pod can be missing
 	events, bytes int
 }
 
@@ -188,7 +188,7 @@ func (p *pastOf) find(name uint64) *pastEvent {
 	return nil
 }
 
-// In the namespace, forgetOldest forgets the pod that has had no new Event for the longest time.
+// forgetOldest forgets one pod of the namespace: the pod that has had no new Event for the longest time.
 func (c *eventCache) forgetOldest(s *share) {
 	var oldest involved
 	latest := c.added + 1

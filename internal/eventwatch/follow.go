@@ -130,9 +130,9 @@ func (s *Source) read(ctx, lease context.Context, f *follower, from start, w wat
 }
 
 // The method "failed" handles an error that ended a watch. If the revision expired and no newer Event has arrived, the
-// pods lose their position. If the revision expired before the method "accept" was called, the method "failed" returns
-// true, because an expired revision is not a failure of the API server. In all other cases, the method "failed" returns
-// false. A slow API server can report that the revision expired even after the call of the method "accept".
+// pods lose their position. The method "failed" returns true if the revision expired before the call of the method
+// "accept", because an expired revision is not a failure of the API server. In all other cases, the method "failed"
+// returns false. A slow API server can report an expired revision even after the call of the method "accept".
 func (s *Source) failed(lease context.Context, r *watchSession, err error) bool {
 	if r.accepted && r.proof.newest > r.from.revision {
 		return false

@@ -6,9 +6,8 @@ import (
 )
 
 // watchQueue holds the watches that wait for a slot. Watches that never had a slot come first, followed by watches
-// whose lease ended. Watches that never had a slot are first in, first out, and watches whose lease ended are also
-// first in, first out. So a new pod gets its Events early, even if many older pods wait. The lock of Source guards
-// watchQueue.
+// whose lease ended. Within each of the two groups, the queue is first in, first out. So a new pod gets its Events
+// early, even if many older pods wait. The lock of Source guards watchQueue.
 type watchQueue struct {
 	waiting []*follower // at most one watch per pod
 	taken   int         // slots in use

@@ -99,10 +99,10 @@ func (s *Source) PodStarting() {
 	}
 }
 
-// requestSample wakes the goroutine that takes samples. If urgent is false, an earlier sample covers the pod, and the
-// goroutine waits for a random time. The random wait spreads the load, because the pods of a new DaemonSet arrive on
-// all nodes at the same time. An urgent sample must not wait, because the kubelet would create the pod's first Events
-// before the sample. The caller must hold the lock of Source.
+// requestSample wakes the goroutine that takes samples. If urgent is false, the goroutine waits for a random time,
+// because an earlier sample covers the pod. The random wait spreads the load, because the pods of a new DaemonSet
+// arrive on all nodes at the same time. An urgent sample must not wait, because the kubelet would create the pod's
+// first Events before the sample. The caller must hold the lock of Source.
 func (s *Source) requestSample(urgent bool) {
 	if urgent {
 		select {
@@ -187,7 +187,7 @@ func (s *Source) sampled(p position, err error) {
 	r := &s.revisions
 	r.pending = false
 	select {
-	case <-r.urgent: // this sample was taken for the request
+	case <-r.urgent: // the stored sample already answers the urgent request
 	default:
 	}
 	if err != nil {

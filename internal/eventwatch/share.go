@@ -166,8 +166,8 @@ func (s *Source) withBothWatches(namespace string) int {
 // the pod. A client that writes many Events in a namespace can make a shared watch forget pods. At most maxAlone pods
 // of a namespace have both watches at a time, so that other namespaces get slots. notEnough takes the lock.
 //
-// If the pod's own watch is older than the shared watch, notEnough opens the pod's own watch again. If notEnough did
-// not do this, the older watch could end before it has delivered all Events that are older than the shared watch.
+// If the pod's own watch is older than the shared watch, notEnough opens the pod's own watch again. Without the new
+// watch, the older watch could end before it has delivered all Events that are older than the shared watch.
 func (s *Source) notEnough(p *request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,9 +15,9 @@ import (
 	"github.com/podlapse/podlapse/internal/kubeclient"
 )
 
-// maxHistory is the maximum number of existing Events in a namespace: above this number, a watch does not begin with
-// the history. The API server has no watch cache for Events. So the API server reads all existing Events from etcd. To
-// read maxHistory Events, the API server needs about 10 ms of CPU time.
+// maxHistory is a number of existing Events. If a namespace has more existing Events, a watch does not begin with the
+// history. The API server has no watch cache for Events. So the API server reads all existing Events from etcd. To read
+// maxHistory Events, the API server needs about 10 ms of CPU time.
 const maxHistory = 1000
 
 // largeFor is the time for which the agent assumes that a namespace still has more than maxHistory Events.
@@ -90,8 +90,8 @@ func (s *Source) positionFor(f *follower) (earliest position, wait <-chan struct
 	return earliest, wait
 }
 
-// locate gives a pod its position if a sample provides the position. If it is too late for a sample, locate clears
-// the pod's time of arrival. The caller must hold the lock.
+// locate gives a pod its position if a sample provides the position. If a sample would now be too late for the pod,
+// locate clears the pod's time of arrival. The caller must hold the lock.
 func (s *Source) locate(p *request) {
 	if p.position != nil || p.arrivedAt.IsZero() {
 		return
@@ -130,8 +130,8 @@ func (s *Source) withoutPosition(ctx context.Context, f *follower) (start, error
 }
 
 // laterClock returns the later of two times by the wall clock. A pod starts before the package reconcile requests the
-// pod's Events. If the clock was set back after the request, the earlier of the two times would hide that Events of the
-// start-up are missing.
+// pod's Events. If the clock was set back after the request, the earlier of the two times would hide missing Events of
+// the start-up.
 func laterClock(a, b time.Time) time.Time {
 	if a.Round(0).Before(b.Round(0)) { // Round removes the reading of the monotonic clock
 		return b
@@ -221,7 +221,7 @@ func (s *Source) expired(f *follower, from start, err error) bool {
 	return true
 }
 
-// For one pod, the method "covers" reports whether a watch delivers all Events that the agent has not observed yet.
+// The method "covers" reports whether a watch delivers all Events about a pod that the agent has not observed yet.
 func (s *Source) covers(from start, openedAt time.Time, p *request) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -232,8 +232,7 @@ func (s *Source) covers(from start, openedAt time.Time, p *request) bool {
 	return from.history || p.position != nil && p.position.revision >= from.revision
 }
 
-// The method "awaits" requests a sample if the sample will provide the pod's position, and reports whether the method
-// requested the sample.
+// If a sample will provide the pod's position, the method "awaits" requests the sample and returns true.
 func (s *Source) awaits(p *request) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -255,7 +254,7 @@ func (s *Source) reached(p *request, revision uint64, history bool) (now positio
 	case p.position == nil && !history:
 		return position{}, false
 	case p.position == nil && revision == 0:
-		return position{}, true // the revision is unknown, or the role allows no lists
+		return position{}, true // the revision is unknown, for example because the role allows no lists
 	case p.position == nil:
 		p.position = &position{}
 	}

@@ -108,9 +108,9 @@ func (r *watchSession) advanceAll() {
 	}
 }
 
-// revision returns the revision up to which the watch has delivered Events. revision returns zero for a watch of the
-// history that has delivered no Event, because the watch might still wait for a slow API server. If revision returns
-// zero, the next watch reads the history again.
+// revision returns the revision up to which the watch has delivered Events. If a watch of the history has delivered no
+// Event, revision returns zero, because the watch might still wait for a slow API server. If revision returns zero, the
+// next watch reads the history again.
 func (r *watchSession) revision() uint64 {
 	if r.from.history && r.usage.received == 0 {
 		return 0

@@ -13,8 +13,8 @@ const (
 	leastPulls = 3
 	// pullOverhead is the part of a pull's time that does not depend on the number of bytes, in seconds.
 	pullOverhead = 0.5
-	// leastByBytes is a share, from 0 to 1, of the time of the pulls that a registry's pulls are compared with. At
-	// least this share of the time counts as time that depends on the number of bytes.
+	// leastByBytes is a minimum share, from 0 to 1. In the pulls that a registry's pulls are compared with, at least
+	// this share of the time counts as time that depends on the number of bytes.
 	leastByBytes = 0.1
 )
 
@@ -123,8 +123,8 @@ func (f *Fleet) compare(n *nodeSums, registry string, p pullSums) (observed, exp
 	all := n.allPulls()
 	reference, observed := all.without(p), p.seconds
 	if reference.pulls < leastPulls {
-		// The registry's past pulls come from all nodes, and other nodes have other disks. Therefore, the comparison
-		// subtracts the whole time of unpacking, even though unpacking can overlap with the download.
+		// The registry's past pulls come from nodes with other disks. Therefore, the comparison subtracts the whole
+		// time of unpacking, even if the unpacking overlapped with the download.
 		reference = f.registries[registry].past
 		observed = max(p.seconds-n.work(workUnpack).seconds, 0)
 	}

@@ -97,7 +97,8 @@ func (f Flag) names() string {
 	return fmt.Sprintf("%s (or %s)", withDashes(f.Name), f.Variable)
 }
 
-// withDashes returns a flag's name with one or two dashes, like the help. Parse always accepts both forms.
+// withDashes returns a flag's name with the dashes that the help shows: one or two. Parse accepts any flag with one or
+// two dashes.
 func withDashes(name string) string {
 	if len(name) == 1 {
 		return "-" + name

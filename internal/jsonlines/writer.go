@@ -67,7 +67,7 @@ type Config struct {
 	Logger     *zap.Logger
 	// Done receives each completed start-up after the Writer has written or dropped its lines. Done receives no
 	// terminations. If Run stops before it writes a start-up, Done does not receive this start-up, because the agent
-	// can write it after a restart. Offer and Run call Done. Done must not block.
+	// can write the start-up after a restart. Offer and Run call Done. Done must not block.
 	Done func(timeline.Timeline)
 }
 

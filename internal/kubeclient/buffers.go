@@ -22,7 +22,7 @@ func boundBuffers(next http.RoundTripper) http.RoundTripper {
 		}
 		inner = wrapper.WrappedRoundTripper()
 	}
-	// Clients of one configuration share their transport, so only the first client configures it.
+	// Clients of one configuration share one transport. Only the first client configures the transport.
 	if transport, ok := inner.(*http.Transport); ok && transport != http.DefaultTransport && transport.HTTP2 == nil {
 		transport.HTTP2 = &http.HTTP2Config{MaxReceiveBufferPerStream: maxBuffered}
 	}

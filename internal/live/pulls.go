@@ -54,8 +54,8 @@ func (l *pullLook) look(ctx context.Context) {
 	l.next = began.Add(max(pullsEvery, restFactor*l.hub.config.Now().Sub(began)))
 }
 
-// resend sends a pod again if its image began to arrive, or if its download has just completed. No observation reports
-// that an image began to arrive or that its download completed.
+// resend sends a pod again if the pod's image began to arrive, or if the download has just completed. No observation
+// reports these two changes.
 func (l *pullLook) resend(now livepull.Snapshot) {
 	states := map[string]timeline.Phase{}
 	for _, t := range now.Bound(now.Starting) {

@@ -51,7 +51,7 @@ type requestedPull struct {
 }
 
 // againSlack is the tolerance for the time of a retry. The recorded time of a failure can be later than the real
-// failure, by at most againSlack. Without this tolerance, a correct retry could look too early.
+// failure, by at most againSlack. Without this tolerance, a retry at the right time could look too early.
 const againSlack = 2 * time.Second
 
 // requestSlack is the tolerance for the time of a pull request. The recorded time can be later than the real request,
@@ -211,7 +211,7 @@ func (s Snapshot) overLately(d imagepull.Download, p timeline.Pull) bool {
 	return !p.FinishedAt.IsZero() && s.Now.Sub(p.FinishedAt) < downloadAge && !d.StartedAt.After(p.FinishedAt)
 }
 
-// isOver reports whether a download can belong to a pull that ended a short time ago.
+// isOver reports whether a download can belong to a pull that has just ended.
 func (s Snapshot) isOver(d imagepull.Download) bool {
 	for _, t := range s.Starting {
 		for _, p := range slices.Concat(t.Pulls, t.EphemeralPulls) {

@@ -33,7 +33,7 @@ type AddonState struct {
 	Available int // number of ready pods without a container restart in the last minute
 }
 
-// RestartKind is the key of a restart counter: the agent counts the restarts of each kind separately.
+// RestartKind is the key of a restart counter. The agent has one counter for each RestartKind.
 type RestartKind struct {
 	Addon
 	Container string

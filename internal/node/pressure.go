@@ -22,8 +22,8 @@ import (
 // psi_system) and runtimes do not mask them.
 const PressureFiles = "/proc/pressure"
 
-// pressureEvery is the interval between reads of the pressure while pods start. At each read, the kernel adds up
-// the stalls of all CPUs, so fewer reads are cheaper. Phases shorter than the interval have no measured pressure.
+// pressureEvery is the interval between reads of the pressure while pods start. Each read is expensive, because the
+// kernel adds up the stalls of all CPUs. Phases shorter than the interval have no measured pressure.
 const pressureEvery = 250 * time.Millisecond
 
 // PressureConfig configures a Pressure. Every field is required.

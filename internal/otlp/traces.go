@@ -16,9 +16,9 @@ import (
 
 const (
 	// tracesQueue is the maximum number of settled start-ups that wait for a slow collector. tracesQueue equals the
-	// maximum number of start-ups in the state file. So after a restart, the queue has room for all start-ups, even
-	// if all start-ups complete at the same time. While the pods exist, a full queue takes 1 MiB, because reconcile
-	// shares the timelines. If all pods are deleted, a full queue takes about 5 MiB.
+	// maximum number of start-ups in the state file. So after a restart, the queue has room for all start-ups, even if
+	// all start-ups complete at the same time. While the pods exist, a full queue takes only 1 MiB, because the queue
+	// and reconcile share the timelines. If all pods are deleted, a full queue takes about 5 MiB.
 	tracesQueue = 1024
 	// batchItems, batchSpans and batchBytes limit a request. Collectors accept 4 MiB by default, and a span has
 	// about 500 bytes.
@@ -172,7 +172,8 @@ func (s *Traces) send() {
 	} else {
 		s.queue.Drop(len(items))
 		s.tracer.rollouts.forget(spans)
-		// The error can be a result of the agent's stop. Without a call of Done, the next agent sends the trace.
+		// The stop of the agent can cause this error. The method does not call Done, so that the next agent sends the
+		// trace.
 		if s.run.Err() != nil && !isRefused(err) {
 			return
 		}

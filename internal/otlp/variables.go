@@ -136,8 +136,8 @@ func isHeaders(value string) error {
 }
 
 // isTransports reports whether the transport sets a header itself. The variable HEADERS must not contain a header that
-// the transport sets. The transport would silently ignore the header, or the header would describe the request
-// incorrectly (net/http, reqWriteExcludeHeader; RFC 9110, 7.6.1; grpc-go, isReservedHeader).
+// the transport sets. Otherwise, the transport would silently ignore the header, or the header would describe the
+// request incorrectly (net/http, reqWriteExcludeHeader; RFC 9110, 7.6.1; grpc-go, isReservedHeader).
 func isTransports(header string) bool {
 	switch name := strings.ToLower(header); name {
 	case "host", "content-type", "content-encoding", "content-length", "transfer-encoding", "trailer", "te",

@@ -25,8 +25,8 @@ type RoundTrip func(context.Context) error
 // asker makes one attempt and records the stages of this attempt in s.
 type asker func(ctx context.Context, s *stages) error
 
-// askerOf returns the function that makes the attempts of a probe. Each attempt opens a new connection, but a RoundTrip
-// uses an existing connection of the agent.
+// askerOf returns the function that makes the attempts of a probe. Only a RoundTrip uses an existing connection of the
+// agent. Every other attempt opens a new connection.
 func (r *Runner) askerOf(p Probe) asker {
 	switch p.Kind {
 	case KindDNS:
@@ -57,7 +57,7 @@ func dnsAsker(p Probe) asker {
 			var dialer net.Dialer
 			conn, err := dialer.DialContext(ctx, network, address)
 			if err == nil {
-				// Without this deadline, a canceled lookup would still wait some seconds for the DNS server.
+				// Without this deadline, a canceled lookup would wait some more seconds for the DNS server.
 				context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
 			}
 			return conn, err

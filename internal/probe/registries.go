@@ -22,7 +22,7 @@ const hub, hubHost = "docker.io", "registry-1.docker.io"
 // followRegistries returns the names of the probes whose series still exist.
 func (r *Runner) followRegistries(ctx context.Context, config Registries) (names []string) {
 	asked := map[string]*followed{}
-	left := map[string]bool{} // registries for which the log has a warning
+	left := map[string]bool{} // registries about which the log already has a warning
 	for wait := random(config.Interval.Duration); backoff.Sleep(ctx, wait); wait = config.pause(random) {
 		top := slices.DeleteFunc(r.config.Pulled(ctx), func(host string) bool {
 			err := checkFollowed(host, slices.Contains(config.PlainHTTP, host))

@@ -5,9 +5,9 @@ package pulse
 
 import "time"
 
-// Until returns the time from now until the next multiple of an interval. The multiples count from year 1, by the wall
-// clock. The result is at least half an interval and less than one and a half intervals, so a timer that fires a little
-// too early does not fire again at once. The interval must be positive.
+// Until returns the time from now until a multiple of an interval. The multiples count from year 1, by the wall clock.
+// Until skips a multiple that is less than half an interval away. So a timer that fires a little too early does not
+// fire again immediately. The interval must be positive.
 func Until(now time.Time, interval time.Duration) time.Duration {
 	now = now.Round(0) // the wall clock without the monotonic clock
 	wait := now.Truncate(interval).Add(interval).Sub(now)

@@ -16,8 +16,8 @@ const (
 	askAgainMax   = time.Minute
 	// askGap is the minimum time between two queries if a change of the pod object causes the second query. A pod whose
 	// images are present usually needs only two queries: one when the pod arrives, and one when the pod is ready. If
-	// the change reports a new run of a container, the agent waits only askGapRuns: a pod that is deleted without a
-	// grace period soon disappears from the runtime.
+	// the change reports a new run of a container, the agent waits only askGapRuns, because a client can delete the pod
+	// without a grace period. The deleted pod would soon disappear from the runtime.
 	askGap     = time.Second
 	askGapRuns = 200 * time.Millisecond
 	// askAboutPulls is the minimum time between queries that check whether a pod can already pull. The agent repeats

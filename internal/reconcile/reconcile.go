@@ -29,8 +29,8 @@ const (
 	maxGone = 128
 )
 
-// Config configures a Reconciler. The functions and methods in a Config must not block. The goroutine in Run calls the
-// functions and methods in a Config, and other goroutines also call Now.
+// Config configures a Reconciler. The functions and methods in a Config must not block. The goroutine in Run calls all
+// functions and methods of a Config. Other goroutines call only Now.
 type Config struct {
 	Now     func() time.Time
 	Scope   timeline.Scope

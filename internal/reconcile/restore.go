@@ -71,7 +71,8 @@ func (r *Reconciler) restore() {
 }
 
 // restorePulls adds the pulls in saved Events to the pull log. Another pod might wait for a saved pull, or use the
-// content of a saved pull. Earlier pulls, even pulls of other pods, determine the start of a failed pull.
+// content of a saved pull. A failed pull also needs the log: its start depends on earlier pulls, including pulls of
+// other pods.
 func (r *Reconciler) restorePulls(events []timeline.EventSeen) {
 	slices.SortStableFunc(events, func(a, b timeline.EventSeen) int { return a.ArrivedAt.Compare(b.ArrivedAt) })
 	for _, event := range events {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Valid years. The core counts nanoseconds since 1970 in an int64, so it cannot represent years after 2261. Earlier
-// years do not occur, because sources treat timestamps in earlier years as absent.
+// Valid years. The core counts nanoseconds since 1970 in an int64, so it cannot represent years after 2261. Years
+// before 1970 do not occur, because sources treat a timestamp from such a year as absent.
 const (
 	firstYear = 1970
 	lastYear  = 2261

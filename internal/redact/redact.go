@@ -86,7 +86,8 @@ var (
 var keyParts = []string{"pass", "pwd", "secret", "token", "sig", "credential", "auth", "api", "access", "private"}
 
 // rules lists the rules in the order of their use. If a text lacks the hints of a rule, Text skips the rule's slow
-// search. Most texts are names of images, which often contain a hyphen but seldom a part of a key.
+// search. This saves time, because most texts are names of images. An image name often contains a hyphen, but seldom a
+// part of a key.
 var rules = []struct {
 	hints  []string // every matching text contains one of the hints, in lower case
 	keyed  bool     // every matching text also contains one of keyParts

@@ -1,6 +1,6 @@
 // Package registrylabel limits the number of values of the label "registry" in metrics. The package is pure. Counters
-// and histograms use Labels: a series of a counter exists as long as the agent runs, so each registry keeps its label.
-// Gauges of pulls in progress use OfMoment.
+// and histograms use Labels, which changes a registry's label only if necessary, because the series of a counter must
+// stay. Gauges of pulls in progress use OfMoment, which assigns new labels at each scrape.
 package registrylabel
 
 import (

@@ -24,8 +24,8 @@ func newTable() *table {
 	return &table{counted: make(map[string]*count, maxCandidates)}
 }
 
-// The method "count" counts one pull. If the argument "full" is false, the pull raises the count only up to its value
-// before the halving. The argument "full" is necessary because a user can cause any number of failed pulls.
+// The method "count" counts one pull. If the argument "full" is false, the pull raises the registry's count at most to
+// the value of the field "most". This limit is necessary because a user can cause any number of failed pulls.
 func (t *table) count(registry string, full bool) *count {
 	if t.pulls++; t.pulls == halveAfter {
 		t.pulls = 0

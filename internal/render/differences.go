@@ -13,7 +13,8 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// leastOther is the shortest time in other phases that a statement names. A shorter time would print as 0.0 s.
+// leastOther is a limit for the time in other phases. A statement does not name a shorter time, because a shorter time
+// would print as 0.0 s.
 const leastOther = 50 * time.Millisecond
 
 // statements returns one paragraph for each difference that the data supports. For two revisions, statements also says
@@ -104,8 +105,8 @@ func evidenceText(n, m int) string {
 	return fmt.Sprintf("This is more than the noise of %d and %s.", n, number(m, "start-up"))
 }
 
-// partsText lists the phases that explain a difference, for the end of a sentence. The argument "images" follows the
-// first phase that depends on the size of the images.
+// partsText lists the phases that explain a difference, for the end of a sentence. The argument "images" is a text that
+// partsText inserts after the first phase that depends on the size of the images.
 func partsText(d workload.Difference, images string) string {
 	if len(d.Parts) == 0 {
 		return ", but the data does not prove in which phase"

@@ -63,7 +63,8 @@ func notMeasured(c workload.Counts) string {
 	return strings.Join(parts, ", ")
 }
 
-// fills returns the characters of the segments of a stacked bar. Neighboring segments differ also without colors.
+// fills returns the characters of the segments of a stacked bar. Neighboring segments have different characters, so
+// colors are not necessary.
 func fills() []string { return []string{"█", "▓", "▒", "░"} }
 
 // writeCauses draws the mean by cause: one stacked bar, and a table that explains the bar.

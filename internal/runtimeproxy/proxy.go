@@ -117,7 +117,7 @@ func (p *Proxy) Run(ctx context.Context) error {
 	return nil
 }
 
-// linger waits until no connection is open or lingerLimit has passed.
+// linger waits until all connections are closed, or until lingerLimit has passed.
 func (p *Proxy) linger() {
 	end := time.Now().Add(lingerLimit)
 	for len(p.listener.open) > 0 && time.Now().Before(end) {

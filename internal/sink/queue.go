@@ -83,8 +83,8 @@ func (q *Queue[T]) Drop(items int) { q.dropped.Add(float64(items)) }
 // If the function "deliver" returns nil, it must also report the result of its item with Sent or Drop, immediately or
 // later. If the function returns an error, Run drops this item and all queued items, and returns the error. The time
 // limit Drain starts when ctx is done. If items remain after this time limit, Run drops all queued items and returns
-// ErrSlow. The context of the function is done when the time limit Drain ends, not when ctx is done. If the function
-// ignores its context, Run waits until the function returns.
+// ErrSlow. The context that Run passes to the function ends with the time limit Drain, not with ctx. If the function
+// ignores this context, Run waits until the function returns.
 func (q *Queue[T]) Run(ctx context.Context, deliver func(context.Context, T) error, idle func()) error {
 	limit, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()

@@ -31,7 +31,7 @@ var retries = backoff.Policy{First: 500 * time.Millisecond, Max: 15 * time.Secon
 // Config configures a Keeper. Every field is required.
 type Config struct {
 	Node       string
-	Header     recording.Header // header of the running agent; the next agent reads its Scope.Since from the file
+	Header     recording.Header // header of the running agent; the next agent reads Header.Scope.Since from the file
 	Now        func() time.Time
 	Report     func(up bool, detail string)
 	Registerer prometheus.Registerer // registers podlapse_state_dropped_total

@@ -31,10 +31,10 @@ func (d dir) lock() (io.Closer, error) {
 	return held, nil
 }
 
-// append appends the lines to the file. If the file does not have the given size, another program has changed the file,
-// and append fails. If the agent is killed during a call of append, the file ends with an unfinished section. append
-// does not flush the lines to the disk, because only a power failure can lose the lines, and a power failure also ends
-// all start-ups on the node.
+// append appends the lines to the file. append fails if the file does not have the given size, because another program
+// has then changed the file. If the agent is killed during a call of append, the file ends with an unfinished section.
+// append does not flush the lines to the disk, because only a power failure can lose the lines, and a power failure
+// also ends all start-ups on the node.
 func (d dir) append(lines [][]byte, size int64) error {
 	// Without O_NONBLOCK, opening a pipe would block forever.
 	file, err := os.OpenFile(d.file(), os.O_WRONLY|os.O_APPEND|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
@@ -51,10 +51,10 @@ func (d dir) append(lines [][]byte, size int64) error {
 	return errors.Join(err, file.Close())
 }
 
-// replace atomically replaces the content of the file with the lines. No matter when the agent is killed, either the
+// replace atomically replaces the content of the file with the lines. If the agent is killed at any time, either the
 // older or the newer file exists. replace writes the lines to the disk before the rename. If the power fails before the
-// rename is on the disk, the older file remains. So a power failure has the same effect as if the agent had been killed
-// before the save.
+// rename is on the disk, the older file remains. So a power failure has the same effect as a kill of the agent before
+// the save.
 func (d dir) replace(lines [][]byte) error {
 	pending, err := renameio.NewPendingFile(d.file(), renameio.WithTempDir(d.path),
 		renameio.WithStaticPermissions(0o600))

@@ -59,7 +59,7 @@ type row struct {
 	cause                 timeline.Cause
 	container             string
 	attempt               int
-	total, inPhase        time.Duration // durations at the time heardAt
+	total, inPhase        time.Duration // durations at the time in the field heardAt
 	accuracy              time.Duration // accuracy of the total
 	heardAt               time.Time
 	createdAt, settledAt  time.Time
@@ -74,9 +74,9 @@ func (r row) starting() bool { return r.state == timeline.StateStarting }
 // age returns the duration of a start-up. For a start-up in progress, age returns the duration until now.
 func (r row) age(now time.Time) time.Duration { return r.grown(r.total, now) }
 
-// grown returns the sum of a duration and the time since the row arrived. grown uses the reader's clock, because the
-// node's clock can differ. If no data arrives from the agent, the start-up might be over, so the sum includes only the
-// time until the last data.
+// grown adds the time since the row arrived to a duration. grown uses the reader's clock, because the node's clock can
+// differ. If the agent is unreachable, the start-up might be over. So grown then adds only the time until the last data
+// from the agent.
 func (r row) grown(length time.Duration, now time.Time) time.Duration {
 	if !r.starting() {
 		return length

@@ -11,8 +11,8 @@ import (
 
 // Trace is a start-up in the Trace Event Format, as a JSON object for Perfetto and chrome://tracing
 // (https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU). The times in a Trace count from
-// the creation of the pod, because programs that read a Trace use float64. A float64 cannot represent the microseconds
-// since 1970 with nanosecond precision.
+// the creation of the pod. Programs that read a Trace use float64, which cannot represent the time since 1970 with
+// nanosecond precision.
 type Trace struct {
 	Events    []Event           `json:"traceEvents"`
 	Unit      string            `json:"displayTimeUnit"`

@@ -23,8 +23,8 @@ const (
 
 const (
 	// stalledAfter is the time without progress after which a response counts as stalled. Another response can then
-	// take the memory of the stalled response. stalledAfter is about the time that a network with 300 KB/s needs for
-	// one part of a response (writtenAtOnce).
+	// take the memory of the stalled response. A network with 300 KB/s needs about stalledAfter for one part of a
+	// response (writtenAtOnce).
 	stalledAfter = 50 * time.Millisecond
 	// stalledReader replaces stalledAfter for a client that has read earlier responses. stalledReader is longer than
 	// stalledAfter, because a node without free CPU sometimes delays a client by a second.

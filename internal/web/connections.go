@@ -42,9 +42,9 @@ func limited(l net.Listener, reads func(netip.Prefix) bool, dropped counters) *f
 }
 
 // fairListener closes a new connection immediately if the client already has its share. If all slots are taken, the
-// least useful connection yields to a client with fewer connections. The kubelet's probes and scrapers can thus
-// connect even if a few clients hold many connections, or if many clients hold one connection each. No connection
-// waits in the kernel's queue.
+// least useful connection yields to a client with fewer connections. With these rules, scrapers and the kubelet's
+// probes can connect even if a few clients hold many connections, or if many clients hold one connection each. No
+// connection waits in the kernel's queue.
 type fairListener struct {
 	net.Listener
 	dropped counters
@@ -90,7 +90,7 @@ func (l *fairListener) enter(conn net.Conn) (taken, yielded *counted) {
 	case have >= maxPerClient && !c.near:
 		l.dropped.count(droppedConnection)
 		return nil, nil
-	case have >= maxPerClient: // the kubelet can have the same address as other clients on its node
+	case have >= maxPerClient: // another client with the kubelet's address can hold the whole share
 		yielded = l.least(func(other *counted) bool { return other.client == c.client })
 	case len(l.open) >= maxConnections:
 		if yielded = l.least(l.yieldsTo(c, have)); yielded == nil {

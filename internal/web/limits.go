@@ -99,7 +99,7 @@ func writeBusy(w http.ResponseWriter) {
 	writeRetry(w, http.StatusServiceUnavailable, "busy", "the agent is busy with other requests: try again")
 }
 
-// The type "slots" limits concurrent requests: each request takes a slot. The slot in the channel "kept" is reserved
+// The type "slots" limits concurrent requests. Each request takes a slot. The slot in the channel "kept" is reserved
 // for clients that read earlier responses.
 type slots struct{ all, kept chan struct{} }
 

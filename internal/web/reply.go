@@ -178,6 +178,7 @@ func (r *reply) deliver() {
 // cut stops the writing of the response. The caller holds answers.mu, so the request cannot end until the method "cut"
 // returns.
 func (r *reply) cut() {
-	// A writer without deadlines has no connection, so its error does not matter.
+	// The only possible error is that the writer has no deadlines. A writer without deadlines has no connection to
+	// close.
 	_ = http.NewResponseController(r.ResponseWriter).SetWriteDeadline(time.Unix(1, 0))
 }

@@ -37,9 +37,9 @@ type Difference struct {
 	// distance between Seconds and the true difference of the means.
 	Seconds api.Seconds `json:"seconds"`
 	Error   api.Seconds `json:"error_seconds"`
-	// P is the result of the rank test, multiplied by the number of comparisons. PWithErrors is the same for the most
-	// unfavorable durations within the errors, and 1 if these durations can reverse the difference. P and PWithErrors
-	// are 0 if the verdict is TooFew.
+	// P is the result of the rank test, multiplied by the number of comparisons. PWithErrors is the same result, but
+	// for the most unfavorable durations within the errors. PWithErrors is 1 if these durations can reverse the
+	// difference. P and PWithErrors are 0 if the verdict is TooFew.
 	P           float64 `json:"p,omitempty"`
 	PWithErrors float64 `json:"p_with_errors,omitempty"`
 	// Parts contains the phases whose own difference is more than noise and more than the errors, the largest first.
@@ -54,7 +54,7 @@ type Part struct {
 	Cause   timeline.Cause `json:"cause"`
 	Seconds api.Seconds    `json:"seconds"`
 	Error   api.Seconds    `json:"error_seconds"`
-	P       float64        `json:"p"` // with the most unfavorable durations within the errors
+	P       float64        `json:"p"` // for the most unfavorable durations within the errors
 }
 
 // compare compares two groups. The argument "comparisons" is the number of comparisons that the same question needs.
@@ -87,9 +87,9 @@ type tested struct {
 	p, pWithErrors  float64
 }
 
-// The function "test" compares two groups of durations. A difference is supported if the rank test and the means agree,
-// also for the most unfavorable durations within the errors: the largest durations of the faster group and the smallest
-// durations of the slower group.
+// The function "test" compares two groups of durations. A difference is supported if the rank test and the means agree.
+// Both must also agree for the most unfavorable durations within the errors. These are the largest durations of the
+// faster group and the smallest durations of the slower group.
 func test(first, second []interval, comparisons int) tested {
 	estimate := func(i interval) time.Duration { return i.estimate }
 	low := func(i interval) time.Duration { return i.low }

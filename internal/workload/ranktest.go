@@ -65,7 +65,8 @@ func doubledRanks(a, b []time.Duration) (ranks []int, ties float64) {
 	return ranks, ties
 }
 
-// exact returns the share of all choices of "size" ranks whose sum is at least "distance" away from the expected sum.
+// exact considers every choice of "size" ranks. The result is the share of choices whose sum differs from the expected
+// sum by at least "distance".
 func exact(ranks []int, size, expected, distance int) float64 {
 	sorted := slices.Sorted(slices.Values(ranks))
 	most := 0
@@ -94,7 +95,8 @@ func exact(ranks []int, size, expected, distance int) float64 {
 	return far / all
 }
 
-// approximate returns the probability in the normal approximation. The distance is the distance of the doubled sum.
+// approximate returns the probability in the normal approximation. The argument "distance" is the distance between the
+// sum of the doubled ranks and its expected value.
 func approximate(small, total int, ties float64, distance int) float64 {
 	m, n := float64(small), float64(total)
 	variance := m * (n - m) / 12 * (n + 1 - ties/(n*(n-1)))

@@ -15,7 +15,7 @@ type Revision struct {
 	// Name is the revision of the records: the pod-template-hash or the controller-revision-hash.
 	Name   string `json:"revision"`
 	Number int64  `json:"number,omitempty"` // number in the history of the workload; 0 if unknown
-	// LatestAt is the creation of the latest pod, also if its start-up is not measured.
+	// LatestAt is the creation time of the latest pod, even if the pod's start-up is not measured.
 	LatestAt  api.Instant `json:"latest_at"`
 	Durations *Durations  `json:"durations,omitempty"` // nil without measured start-ups
 	// Pulled is the number of measured start-ups in which the pod had to pull an image, out of PulledOf start-ups with
@@ -33,7 +33,7 @@ type Revision struct {
 type Comparison struct {
 	From string `json:"from"`
 	To   string `json:"to"`
-	// Difference is the revision To compared with the revision From.
+	// Difference compares the revision To with the revision From.
 	Difference Difference `json:"difference"`
 }
 

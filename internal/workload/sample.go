@@ -22,7 +22,7 @@ type work struct {
 // share is the time that a record assigns to one kind of work.
 type share struct {
 	length, err time.Duration
-	// proven and provenErr are the part of length and err in phases that contain no other work.
+	// proven and provenErr are the parts of length and err that come from phases without other work.
 	proven, provenErr time.Duration
 }
 
@@ -31,7 +31,8 @@ type sample struct {
 	record *api.Record
 	total  interval
 	shares map[work]share
-	// possible is the time that the record assigns to other work, but that can belong to this phase.
+	// For each phase, possible is the time that can belong to this phase although the record assigns the time to other
+	// work.
 	possible map[timeline.Phase]time.Duration
 	anywhere time.Duration // unattributed time without candidates, which can belong to any phase
 	image    imageState
@@ -123,13 +124,14 @@ func imageOf(pulls []api.PullRecord) imageState {
 	return state
 }
 
-// unique returns each start-up once, ordered by creation. Of several records of one start-up, unique keeps the latest.
+// unique returns each start-up once, ordered by creation. If a start-up has several records, unique keeps the latest
+// record.
 func unique(records []api.Record) []*api.Record {
 	kept := make([]*api.Record, 0, len(records))
 	for i := range records {
 		kept = append(kept, &records[i])
 	}
-	// The last comparisons only make the order of the input irrelevant.
+	// The last comparisons make the result independent of the order of the input.
 	slices.SortFunc(kept, func(a, b *api.Record) int {
 		return cmp.Or(lastFirst(a.Partial, b.Partial), b.SettledAt.Compare(a.SettledAt.Time), byCreation(a, b),
 			cmp.Compare(a.State, b.State), cmp.Compare(a.Total, b.Total), cmp.Compare(a.TotalError, b.TotalError))

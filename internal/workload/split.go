@@ -13,7 +13,7 @@ type Images struct {
 	Present *Durations `json:"present,omitempty"` // the node had all images; nil without such start-ups
 	Pulled  *Durations `json:"pulled,omitempty"`  // the node did not have an image; nil without such start-ups
 	Unknown int        `json:"unknown"`           // start-ups without evidence about an image
-	// Difference is Pulled compared with Present. Difference is nil if one of the groups is empty.
+	// Difference compares Pulled with Present. Difference is nil if one of the groups is empty.
 	Difference *Difference `json:"difference,omitempty"`
 }
 
@@ -22,7 +22,7 @@ type Node struct {
 	Name      string    `json:"node"`
 	Durations Durations `json:"durations"`
 	Others    Durations `json:"others"` // start-ups on all other nodes
-	// Difference is this node compared with all other nodes.
+	// Difference compares this node with all other nodes.
 	Difference Difference `json:"difference"`
 }
 
@@ -47,8 +47,8 @@ func splitByImage(samples []*sample) Images {
 }
 
 // splitByNode compares each node with the other nodes. splitByNode needs at least MinStartUps start-ups on both sides.
-// The number of nodes that have enough start-ups corrects each rank test (Bonferroni's method), because one of many
-// nodes differs by chance.
+// splitByNode corrects each rank test for the number of nodes with enough start-ups (Bonferroni's method), because one
+// of many nodes can differ by chance.
 func splitByNode(samples []*sample) []Node {
 	on := map[string][]*sample{}
 	for _, s := range samples {

@@ -38,7 +38,7 @@ type Counts struct {
 
 // Durations describes the durations of measured start-ups. The percentiles use the nearest-rank method: P90 is the
 // smallest duration such that at least 90 % of the start-ups took at most P90. Each error is the greatest possible
-// distance between the value and the value that the true durations have.
+// distance between a value here and the same value of the true durations.
 type Durations struct {
 	StartUps     int         `json:"start_ups"`
 	Mean         api.Seconds `json:"mean_seconds"`
@@ -79,7 +79,8 @@ type Options struct {
 	// Compare contains the two revisions to compare. If Compare is empty, Summarize compares the latest two revisions.
 	Compare []string
 	// Numbers contains the known numbers of revisions. A revision with a number is later than a revision with a smaller
-	// number or without a number. Among revisions without a number, the revision whose latest pod is younger is later.
+	// number or without a number. If two revisions have no number, the later revision is the revision with the younger
+	// latest pod.
 	Numbers map[string]int64
 	// NoRevisions is true for a workload whose revisions are not versions of a pod template, such as a CronJob.
 	NoRevisions bool

@@ -21,8 +21,8 @@ func (a *agreement) checkWithin(what string, at api.Instant, container string, m
 	a.Errorf("%s %s at %s is outside the bound of the milestone", container, what, at)
 }
 
-// The method "length" compares a duration with its start and end times. The duration must be present exactly if both
-// times are present and in order.
+// The method "length" compares a duration with its start and end times. If both times are present and in order, the
+// duration must be present. Otherwise, the duration must be absent.
 func (a *agreement) length(what string, length *api.Seconds, from, to api.Instant) {
 	known := !from.IsZero() && !to.IsZero() && !to.Before(from.Time)
 	if known != (length != nil) || known && length.Duration() != to.Sub(from.Time) {
