@@ -61,8 +61,8 @@ FORCE:
 lab: ## Build bin/lab, which runs a real Kubernetes node on loopback.
 	cd lab && CGO_ENABLED=0 go build $(GOBUILD) -ldflags '-s -w' -o ../$(LAB) .
 
-# Make compiles the lab and the agent during the downloads. Then it builds the image while the lab builds the node's
-# programs.
+# Make compiles the lab and the agent during the downloads. After the downloads, Make builds the image while the lab
+# builds the node's programs.
 up: ## Start a node with the agent and a sample workload (needs root on Linux).
 	@$(MAKE) --no-print-directory prefetch & downloads=$$!; trap 'kill $$downloads 2>/dev/null' EXIT; \
 	$(MAKE) --no-print-directory lab build && wait $$downloads
@@ -209,8 +209,8 @@ else
 	@echo "skipped the tests on a real node: they need root on Linux"
 endif
 
-# Each run of `make test` tries one other stack, so that no stack rots. The number of commits and the day decide which
-# stack is next.
+# Each run of `make test` also tries one other stack, so that every stack is tested from time to time. The number of
+# commits and the day select the stack.
 STACKS := containerd-1.7 eks gke k8s-1.34
 NEXT_STACK = $(word $(shell echo $$((($$(git rev-list --count HEAD 2>/dev/null || echo 0) + $$(date +%-j)) % $(words $(STACKS)) + 1))),$(STACKS))
 stack-test: build lab ## Run a few scenarios on one other stack, chosen by rotation: make stack-test STACK=containerd-1.7.

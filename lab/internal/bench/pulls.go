@@ -171,9 +171,9 @@ func (a *Attempt) read(accesses []registry.Access) {
 	}
 }
 
-// Pull returns the period of the pull. If the registry received no request, the period is from the runtime's log. The
-// period is also from the runtime's log if the period in this log exceeds the registry's period by more than the
-// argument "besides". In all other cases, the period is from the registry's log.
+// Pull returns the period of the pull, usually from the registry's log. The period is from the runtime's log in two
+// cases: the registry received no request, or the period in the runtime's log exceeds the registry's period by more
+// than the argument "besides".
 func (a Attempt) Pull(besides time.Duration) (pull Span, byRegistry bool) {
 	if a.Asked.StartAt.IsZero() || a.Call.Length()-a.Asked.Length() > besides {
 		return a.Call.Span, false

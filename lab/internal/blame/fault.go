@@ -3,8 +3,8 @@ package blame
 import "slices"
 
 // blameRuntime makes the runtime the cause of each period in which containerd was stopped and the start-up needed
-// containerd. If the cause of a stretch is the registry or the back-off, this cause still counts as right while
-// containerd is stopped, and the runtime also counts as right.
+// containerd. If the registry or the back-off caused a stretch, both this cause and the runtime count as right while
+// containerd is stopped.
 func (a Account) blameRuntime(laid []Stretch) []Stretch {
 	all := slices.Clone(laid)
 	for _, away := range a.Stopped {

@@ -9,7 +9,8 @@ import (
 // and Wrong.
 type Score struct {
 	Right time.Duration
-	// Time without a reported cause, and time within a phase's stated error for which the reported cause is wrong.
+	// Time without a reported cause. Time with a wrong reported cause also counts here if the time lies within the
+	// phase's stated error.
 	Unattributed time.Duration
 	Wrong        time.Duration
 	Unjudged     time.Duration // time for which the logs do not show the cause, for example near an inexact end

@@ -86,7 +86,7 @@ func kubernetesStamps() []string {
 }
 
 // output returns the file name that the command `go build` gives to the program. The file name is the last element of
-// the package path that is not a major version.
+// the package path, or the element before it if the last element is a major version.
 func (p program) output() string {
 	elements := strings.Split(p.pkg, "/")
 	last := elements[len(elements)-1]

@@ -12,11 +12,11 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/manifests"
 )
 
-// agentObjects returns the path of a file. The file contains all objects of the agent that can exist in the cluster.
+// agentObjects returns the path of the file with all objects of the agent that can exist in the cluster.
 func (n Node) agentObjects() string { return n.In("agent-objects.yaml") }
 
-// applyAgent applies the rendered objects. Then applyAgent removes the objects that only the previous call applied.
-// Without the removal, the role of a removed component would remain.
+// applyAgent applies the rendered objects. Then applyAgent removes the objects that the previous call applied but this
+// call did not. Without the removal, the role of a removed component would remain.
 func (n Node) applyAgent(ctx context.Context, client *kube.Client, rendered string) error {
 	before, err := n.readAgentObjects()
 	if err != nil {

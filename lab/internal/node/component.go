@@ -69,8 +69,8 @@ func (n Node) ensure(c component) error {
 }
 
 // killStrays kills the component's processes that have no record, because the lab was interrupted after it started
-// them. killStrays keeps child processes of the component, such as containerd's shims. Child processes run another
-// program.
+// them. killStrays keeps child processes of the component, such as containerd's shims, because child processes run
+// another program.
 func (n Node) killStrays(c component) {
 	for _, found := range process.FindMarked(n.Run) {
 		if found.Component == c.Name && found.Executable == c.Path {

@@ -34,8 +34,8 @@ func FindMarked(run string) []Marked {
 		if err != nil || pid == os.Getpid() {
 			continue
 		}
-		// FindMarked reads the identity first. If another process gets the PID later, the new process has a different
-		// identity.
+		// FindMarked reads the identity before the other data. If another process gets the PID later, the identity no
+		// longer matches.
 		id, err := Identify(pid)
 		if err != nil || !id.Alive() {
 			continue

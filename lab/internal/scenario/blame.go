@@ -117,7 +117,7 @@ func (e *exam) play(ctx context.Context, stage examStage, place int) error {
 	}
 	apart := stage.apart
 	if apart == 0 {
-		apart = 600 * time.Millisecond // each starting pod keeps two CPUs busy
+		apart = 600 * time.Millisecond // a pause, because each starting pod keeps two CPUs busy
 	}
 	var rows errgroup.Group
 	if stage.alone {

@@ -163,7 +163,7 @@ func (x *examPod) addPulls(ctx context.Context, a *blame.Account) error {
 	return nil
 }
 
-// logRounding is the greatest delay of a timestamp in containerd's log.
+// logRounding is the longest time by which a timestamp in containerd's log can be late.
 const logRounding = 2 * time.Millisecond
 
 // The method "accesses" returns the node's requests to all registries for the content of a repository.

@@ -234,7 +234,7 @@ func runDocumented(ctx context.Context, v *Verdict, shell documentedShell, comma
 			continue
 		}
 		if ran[run.text] && !run.stays && run.helm == nil {
-			continue // do not repeat a command, except background commands and helm
+			continue // only background commands and helm run more than once
 		}
 		ran[run.text] = true
 		v.Compared++

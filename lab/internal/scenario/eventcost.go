@@ -69,8 +69,8 @@ func (k costKind) target() time.Duration {
 }
 
 // agentCount returns the number of agents and bare watches on costNode. A bare watch costs as much as an agent. With
-// cold images, agentCount does not count the floor program, so the scenario attributes the cost of the floor program's
-// watch to the agents.
+// cold images, agentCount does not count the watch of the floor program, so the scenario counts the cost of this watch
+// as a cost of the agents.
 func (k costKind) agentCount() int { return k.agents + k.counterparts }
 
 // costKinds returns the loads of a form: "quick" or "whole". The scenario measures each load separately.

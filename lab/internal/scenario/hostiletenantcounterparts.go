@@ -63,7 +63,7 @@ func (r *tenantRun) judgeCounterparts() {
 // judgeCounterpart compares one pod with its two counterparts.
 func (r *tenantRun) judgeCounterpart(what string, first, second, got startUp, spread time.Duration) {
 	r.v.Compared += 1 + len(first.lengths)
-	// the blocking pull ended too soon to delay the pod's own pull
+	// in this block, the other pull ended too soon to delay the pod's pull
 	if got.truth[string(blame.PullQueue)] < comparedFrom && len(got.blockers) == 0 {
 		first.blockers, second.blockers = nil, nil
 	}

@@ -24,8 +24,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/node"
 )
 
-// The scenario "install" makes the API server validate every way to install the agent. For several ways to install the
-// agent, the scenario compares the agent's permissions with the permissions that the agent uses.
+// In the scenario "install", the API server validates every way to install the agent. For some of these ways, the
+// scenario compares the permissions that the agent has with the permissions that the agent uses.
 func install(ctx context.Context, b *bench.Bench, v *Verdict) error {
 	if err := judgeManifests(ctx, b, v); err != nil {
 		return err
@@ -281,7 +281,8 @@ func judgeRights(ctx context.Context, b *bench.Bench, v *Verdict, i installation
 }
 
 // startWithSecret starts a pod that mounts the Secret. The Node authorizer allows a node to read the Secrets of its
-// pods. The pod ensures that only the impersonation rules can refuse the agent's request for the Secret.
+// pods. Because of this pod, only the impersonation rules can be the reason why the API server refuses the agent's
+// request for the Secret.
 func startWithSecret(ctx context.Context, b *bench.Bench, name, image string) (agent.Timeline, error) {
 	spec := corev1.PodSpec{Containers: []corev1.Container{{Name: mainName, Image: image}},
 		Volumes: []corev1.Volume{bench.SecretVolume("secret")}}

@@ -146,7 +146,7 @@ func (p plan) lengths(a accounts) []knownLength {
 	startedAt := at
 	begunBefore, begunBy := a.runtime.StartAskedAt[mainName], a.runtime.RunningAt[mainName]
 	// All delays below start when the container's process starts. If one probe passed late, a part of the next probe's
-	// delay was already over.
+	// delay had already passed.
 	next := func(phase string, after time.Duration, word string) {
 		end := a.stated[mainName][word]
 		lengths = append(lengths, knownLength{phase: phase, container: mainName,

@@ -152,7 +152,7 @@ func (r reading) truth() time.Duration { return r.happened.Length() }
 func (r reading) off() time.Duration { return r.measured - r.truth() }
 
 // isMerged reports whether the agent reports the phase only as a part of the group phase image_pull, with a duration
-// that is long enough for the phase. This is accurate on a stack that discards layers after unpacking.
+// that is long enough for the phase. Such a report is right on a stack that discards layers after unpacking.
 func (r reading) isMerged() bool {
 	return r.missing && r.mergedIn == agent.ImagePull && r.truth() <= r.holder+exact+r.waited
 }

@@ -152,7 +152,7 @@ func (all waitObservers) waitedNear(s bench.Span) (waited time.Duration) {
 // scenario measures the pressure of shorter phases exactly.
 const leastPressed = time.Second
 
-// reportedShare returns the agent's value for the resource.
+// reportedShare returns the agent's value for the witness's resource.
 func (w *pressureWitness) reportedShare(p agent.Pressure) float64 {
 	if w.resource == "io" {
 		return p.IO

@@ -18,11 +18,10 @@ type unseenPull struct {
 	took time.Duration // difference between the runtime's duration and the registry's duration
 }
 
-// seenByRegistry decides which log contains the true duration of a pull. If the durations in the registry's log and in
-// containerd's log differ by at most seenByRegistry, the registry's log is the truth. If the durations differ more,
-// containerd's log is the truth, because the pull also includes resolving the name and unpacking. The limit is half of
-// the largest accepted error. With this limit, an agent that agrees with containerd's log stays within the accepted
-// error.
+// seenByRegistry decides which log contains the true duration of a pull. If the two logs differ by at most
+// seenByRegistry, the registry's log is the truth. If the two logs differ more, containerd's log is the truth, because
+// the pull also includes resolving the name and unpacking. The limit is half of the largest accepted error. With this
+// limit, an agent that agrees with containerd's log stays within the accepted error.
 const seenByRegistry = exact / 2
 
 // The method "judge" compares the agent's report about a pod's pulls with the logs of the kubelet, containerd and the

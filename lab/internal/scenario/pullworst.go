@@ -61,8 +61,8 @@ func neighborsIn(log bench.RuntimeLog, spec corev1.PodSpec, container string) (b
 	return b
 }
 
-// worstError returns the largest error that an agent's evidence allows for one attempt. If an agent states an error
-// larger than the result, the agent did not use all its evidence. Without Events, the agent knows when the manifest
+// worstError returns the largest error that an agent's evidence allows for one attempt. If an agent states a larger
+// error than this result, the agent did not use all its evidence. Without Events, the agent knows when the manifest
 // arrived, when the image was stored, and what the runtime did before and after the pull. Without the runtime, the
 // agent uses the kubelet's Events.
 func (s view) worstError(a bench.Attempt, near neighborInstants) time.Duration {

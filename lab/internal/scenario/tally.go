@@ -234,10 +234,9 @@ func (t *tally) judgePromises(v *Verdict) {
 	t.describe(v)
 }
 
-// judgeShare counts the wrong phases among the phases on the node's clock, and requires that their number does not
-// exceed the allowed number. If more phases than the allowed number are wrong, judgeShare adds the wrong phases as
-// problems. If at most the allowed number of phases are wrong, judgeShare adds the wrong phases as notes. The share is
-// also a figure of the verdict.
+// judgeShare counts the wrong phases among the phases on the node's clock. Up to the allowed number, judgeShare adds
+// the wrong phases as notes. If there are more wrong phases, judgeShare adds them as problems. The share is also a
+// figure of the verdict.
 func (t *tally) judgeShare(v *Verdict, figure, rule string, allowed int, right func(reading) bool) {
 	var wrong []string
 	for _, r := range t.readings {

@@ -15,8 +15,8 @@ type goSource struct {
 	messages []Sentence
 	comments []Sentence
 	helps    []helpText
-	// If a function has a parameter with the name "help", this parameter contains a help text. helpParameters maps the
-	// qualified name of each function with such a parameter to the position of the parameter.
+	// A parameter with the name "help" contains a help text. helpParameters maps the qualified name of each function
+	// with such a parameter to the position of the parameter.
 	helpParameters map[string]int
 }
 

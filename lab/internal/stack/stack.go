@@ -39,8 +39,8 @@ type Stack struct {
 // Feature is a feature of Kubernetes that some stacks lack.
 type Feature string
 
-// ImageVolumes are volumes with the files of an image. They need containerd 2.1 and Kubernetes 1.35, which enables them
-// by default.
+// ImageVolumes are volumes with the files of an image. Image volumes need containerd 2.1 and Kubernetes 1.35, which
+// enables image volumes by default.
 const ImageVolumes Feature = "image-volumes"
 
 // Has reports whether the stack has a feature.

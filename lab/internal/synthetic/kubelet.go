@@ -33,10 +33,10 @@ type Pace struct {
 func Usual() Pace {
 	const ms = time.Millisecond
 	return Pace{Pickup: 20 * ms,
-		// A real containerd with a network plugin needs about the same time for the network. Before the sandbox exists,
-		// the agent must query the runtime. A later query cannot show that an image was already present, because the
-		// synthetic runtime and CRI do not provide the time of a pull. In the lab, the query can take long, because the
-		// agent shares two cores with an entire cluster.
+		// A real containerd with a network plugin needs about the same time for the network. The agent must query the
+		// runtime before the sandbox exists. A later query cannot show that an image was already present, because the
+		// synthetic runtime does not provide the time of a pull, and CRI has no field for this time. In the lab, the
+		// query can take long, because the agent shares two cores with an entire cluster.
 		Network: 300 * ms,
 		Pull:    500 * ms, Create: 20 * ms, Start: 30 * ms}
 }
