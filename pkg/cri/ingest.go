@@ -21,9 +21,9 @@ const (
 	// core/remotes/docker/handler.go).
 	sourceLabel = "containerd.io/distribution.source."
 
-	// abandonedAfter is the time without progress after which an ingest no longer counts as running. containerd aborts
-	// a pull after 5 min without progress (image_pull_progress_timeout) and removes the pull's ingests within seconds.
-	// If containerd is killed, its ingests remain for a day.
+	// An ingest no longer counts as running if it makes no progress for the time abandonedAfter. containerd aborts a
+	// pull after 5 min without progress (image_pull_progress_timeout) and removes the pull's ingests within seconds. If
+	// containerd is killed, its ingests remain for a day.
 	abandonedAfter = 10 * time.Minute
 	maxIngests     = 1024 // maximum number of ingests; containerd downloads three layers of an image in parallel
 	maxDownloads   = 64   // maximum number of manifests that belong to pulls in progress

@@ -17,8 +17,8 @@ type podSeries struct {
 	dropped prometheus.Counter
 }
 
-// NewPodSeries creates the collector of three metrics: the start-up duration of each pod on the node, the phase age
-// of each starting pod, and the number of series that scrapes omit because of the limit.
+// NewPodSeries creates the collector of three metrics: the start-up duration of each pod, the phase age of each
+// starting pod, and the number of series above the limit, which scrapes omit.
 func NewPodSeries(pods func() []timeline.Timeline) prometheus.Collector {
 	return &podSeries{
 		pods: pods,

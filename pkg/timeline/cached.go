@@ -43,9 +43,9 @@ func (f *fold) validUntil(t *Timeline, cut bool) instant {
 	return until
 }
 
-// changesFrom returns the instant from which not only the length of the current phase changes, but also its candidates
-// or its error. From this instant on, each request for the timeline needs a new fold. If only the length changes,
-// changesFrom returns maxInstant.
+// changesFrom returns the instant at which the candidates or the error of the current phase begin to change. Before
+// this instant, only the length of the phase changes. From this instant on, each request for the timeline needs a new
+// fold. If nothing but the length will change, changesFrom returns maxInstant.
 func (f *fold) changesFrom(t *Timeline) instant {
 	from := maxInstant
 	if t.State != StateStarting {

@@ -182,7 +182,7 @@ func (f *fold) refusedAt(index int16) (at window, known bool) {
 // isFirstAttempt reports whether an Event about a container is certainly about the kubelet's first attempt to create
 // it. The result is true if the kubelet cannot have begun long before the Event. In this case, the first sandbox had
 // just started, an init container had just ended, or an earlier container had just started. In all other cases, the
-// Event can be about a later attempt, because the first Event can have expired.
+// Event can be about a later attempt, because the first Event might have expired.
 func (f *fold) isFirstAttempt(index int16, event window) bool {
 	c := f.e.specOf(index)
 	if c == nil {

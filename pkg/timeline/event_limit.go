@@ -42,7 +42,7 @@ func (e *Evidence) countEvent(o EventSeen) {
 	}
 }
 
-// eventLimitReached reports whether the kubelet's client can have dropped Events about the pod.
+// eventLimitReached reports whether the kubelet's client might have dropped Events about the pod.
 func (e *Evidence) eventLimitReached() bool {
 	sent := 0
 	for _, event := range e.countedEvents {

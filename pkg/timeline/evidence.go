@@ -66,7 +66,7 @@ type Evidence struct {
 	// order.
 	networkDowns     []instant
 	networkUp        instant    // the time of the runtime's first report that its network was ready, or zero
-	imageKnown       attemptSet // the sandboxes for which the runtime reported whether it pulled the sandbox image
+	imageKnown       attemptSet // the sandboxes with Sandbox.ImageKnown
 	unstamped        attemptSet // the sandboxes for which the runtime can never report all timestamps
 	imageFirst       attemptSet // the sandboxes with Sandbox.ImageFirst
 	imageStored      instant    // the latest Sandbox.ImageStoredAt of the set imageFirst; maxInstant if one is unknown

@@ -9,7 +9,7 @@ type watchPoint struct {
 }
 
 // The method "after" reports whether this point is later than another point. The field Order decides, because somebody
-// can have set the agent's clock back between the two points. If a point has no Order, the times decide.
+// might have set the agent's clock back between the two points. If a point has no Order, the times decide.
 func (p watchPoint) after(o watchPoint) bool {
 	if p.order != 0 && o.order != 0 {
 		return p.order > o.order
@@ -48,7 +48,7 @@ func (e *Evidence) applyEventsLost(o EventsLost) {
 	}
 }
 
-// mayHaveMissedEvents reports whether the agent can have missed Events before the instant "by". The agent can have
+// mayHaveMissedEvents reports whether the agent might have missed Events before the instant "by". The agent might have
 // missed Events if no watch was ever open, or if the agent lost a watch and did not reopen it. eventsMissedUntil
 // handles missed Events from before the latest watch. If the agent's clock was set back while the watch was open,
 // mayHaveMissedEvents ignores the time of the loss.
@@ -60,7 +60,7 @@ func (e *Evidence) mayHaveMissedEvents(by instant) bool {
 	return e.watchLost.after(e.watchLastOpened) && (setBack || e.watchLost.at < by)
 }
 
-// eventsMissedUntil returns the instant before which the agent can have missed Events although a watch is open.
+// eventsMissedUntil returns the instant before which the agent might have missed Events although a watch is open.
 // eventsMissedUntil returns zero if the watch has delivered all Events since the kubelet's pickup, because the kubelet
 // creates no Event about a pod before its pickup.
 func (e *Evidence) eventsMissedUntil() instant {
@@ -70,8 +70,8 @@ func (e *Evidence) eventsMissedUntil() instant {
 	return e.watchSince
 }
 
-// watchesLimited reports whether the agent can have missed Events because the number of open Event watches is limited.
-// The API server can have deleted the missed Events before the next watch opened.
+// watchesLimited reports whether the agent might have missed Events because the number of open Event watches is
+// limited. The API server might have deleted the missed Events before the next watch opened.
 func (e *Evidence) watchesLimited() bool {
 	return e.watchLimited.after(e.watchLastOpened) ||
 		e.watchLimited.at != 0 && e.eventsMissedUntil() > e.watchLimited.at
@@ -81,7 +81,7 @@ func (e *Evidence) watchesLimited() bool {
 // default).
 const eventLifetime = 50 * time.Minute
 
-// mayMissFirstEvents reports whether the agent can have missed the kubelet's first Events about the pod. If the first
+// mayMissFirstEvents reports whether the agent might have missed the kubelet's first Events about the pod. If the first
 // Event watch covers the time since the kubelet's pickup, the first Events can be missing for only one reason: the
 // agent started so late that the API server had already deleted these Events.
 func (e *Evidence) mayMissFirstEvents() bool {

@@ -291,8 +291,8 @@ func (f *fold) missingMilestones() (missing, unreported []string) {
 	return append(missing, f.missingEvents()...), unreported
 }
 
-// isBeyondEventLimit reports whether a milestone needs an Event that the kubelet's client can have dropped. Such a loss
-// is usual for a pod that recovers from an outage of a registry. LostEvents lists such an Event.
+// isBeyondEventLimit reports whether a milestone needs an Event that the kubelet's client might have dropped. Such a
+// loss is usual for a pod that recovers from an outage of a registry. LostEvents lists such an Event.
 func (f *fold) isBeyondEventLimit(k milestoneKey) bool {
 	switch k.milestone {
 	case MilestonePullRequested, MilestonePullStarted, MilestonePullFinished, MilestonePullFailed:

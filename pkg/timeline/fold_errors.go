@@ -26,7 +26,7 @@ func (f *fold) spanError(from, to *bound) time.Duration {
 	return max(bounded, credentials)
 }
 
-// The method "credentials" returns the part of a pull's measured duration that a credential plugin can have used.
+// The method "credentials" returns the part of a pull's measured duration that a credential plugin might have used.
 // Kubelets up to 1.32 count the plugin's run as part of the pull (pkg/kubelet/images/puller.go). The plugin ends before
 // the image's manifest arrives.
 func (f *fold) credentials(from, to *bound) time.Duration {
@@ -70,9 +70,9 @@ const runtimeSlack = 500 * time.Millisecond
 //   - the time from the last byte of a layer to the runtime's timestamp of the layer's download
 const busySlack = 100 * time.Millisecond
 
-// slowestStart returns the longest time that the runtime needed to start a container or sandbox of the pod.
-// slowestStart returns 0 if the longest time is normal for a node with enough CPU and disk bandwidth. On a node that
-// lacks CPU or disk bandwidth, all work of the kubelet and the runtime takes longer, including work without timestamps.
+// slowestStart returns the longest time that the runtime needed to start a container or sandbox of the pod. If the
+// longest time is normal for a node with enough CPU and disk bandwidth, slowestStart returns 0. On a node that lacks
+// CPU or disk bandwidth, all work of the kubelet and the runtime takes longer, including work without timestamps.
 func (f *fold) slowestStart() time.Duration {
 	longest := instant(0)
 	for _, b := range f.bounds {
@@ -130,8 +130,9 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 	case end.milestone == MilestoneSandboxImagePulled && s.Phase == PhaseSandboxImage:
 		return runtimeSlack // the phase includes the time in which the runtime unpacks the image
 	case end.milestone == MilestoneSandboxFailed && (s.Phase == PhaseSandbox || s.Phase == PhaseSandboxImage):
-		// The duration contains the kubelet's wait before the failed attempt, which lasts at least podRetryLeast. The
-		// rest of the duration can contain other steps of the attempt, so the rest counts as the error.
+		// A part of the duration is the kubelet's wait before the failed attempt. This wait lasts at least
+		// podRetryLeast. The rest of the duration can contain other steps of the attempt, so the rest counts as the
+		// error.
 		return max(0, s.Duration()-podRetryLeast)
 	case end.milestone == MilestoneSandboxFailed:
 		return f.kubeletAway(begin) + f.beforeFailedSandbox(end)
@@ -146,7 +147,7 @@ func (f *fold) undatedWork(s Span, begin, end milestoneKey) time.Duration {
 		return f.kubeletAway(begin)
 	case end.milestone == MilestoneSandboxBegun && s.Phase == PhaseVolumes && s.Duration() > mountRetryFirst &&
 		f.e.watchFirstOpened.IsZero():
-		return s.Duration() // obstacles can have delayed the kubelet once or twice while no watch was open
+		return s.Duration() // unknown obstacles might have delayed the kubelet while no watch was open
 	case end.milestone == MilestoneSandboxBegun && s.Phase == PhaseVolumes && s.Duration() > mountRetryFirst:
 		return f.missedObstacles(s, begin)
 	case end.milestone == MilestoneNetworkReady && s.Phase == PhaseNetwork:
@@ -169,8 +170,8 @@ func (f *fold) undatedSandbox(end milestoneKey) time.Duration {
 	return 0
 }
 
-// missedObstacles examines a phase before the sandbox, and returns the part of this phase that unknown obstacles can
-// have caused. The agent can have missed Events about obstacles if the Event watch began after the kubelet's pickup.
+// missedObstacles examines a phase before the sandbox, and returns the part of this phase that unknown obstacles might
+// have caused. The agent might have missed Events about obstacles if the Event watch began after the kubelet's pickup.
 // The kubelet doubles its wait after each failure. So the wait after a missed failure is at most the sum of two times:
 // the time before the failure, and the first wait.
 func (f *fold) missedObstacles(s Span, begin milestoneKey) time.Duration {
@@ -192,7 +193,7 @@ func maxBackoff(phase Phase, failures int) time.Duration {
 }
 
 // obstacleUncertainty returns the part of the wait after an obstacle in which no evidence confirms the obstacle. The
-// wait ends with the kubelet's next attempt. The obstacle can have ended immediately after the Event. After a failed
+// wait ends with the kubelet's next attempt. The obstacle might have ended immediately after the Event. After a failed
 // sandbox, the kubelet always waits at least podRetryLeast, so only the rest of the wait is uncertain.
 func (f *fold) obstacleUncertainty(o obstacleOccurrence) time.Duration {
 	if o.from.row().sandbox {
@@ -203,7 +204,7 @@ func (f *fold) obstacleUncertainty(o obstacleOccurrence) time.Duration {
 
 // afterObstacle examines the time from an obstacle to a later milestone, and returns the part of this time that can
 // have another cause. After a failed sandbox, the kubelet waits before its next attempt. If the time until the later
-// milestone is longer than the kubelet's wait, the kubelet can have been stopped.
+// milestone is longer than the kubelet's wait, the kubelet might have been stopped.
 func afterObstacle(o obstacleOccurrence, next instant) time.Duration {
 	switch {
 	case o.from.row().sandbox:
@@ -214,8 +215,8 @@ func afterObstacle(o obstacleOccurrence, next instant) time.Duration {
 	return o.latestRetry().sub(o.latest) + retrySlack
 }
 
-// beforeFailedSandbox returns the result of afterObstacle for the obstacle before a failed sandbox, or 0 if
-// there was no earlier obstacle.
+// beforeFailedSandbox calls afterObstacle for the obstacle before a failed sandbox. If there was no earlier obstacle,
+// beforeFailedSandbox returns 0.
 func (f *fold) beforeFailedSandbox(failed milestoneKey) time.Duration {
 	for i := 1; i < len(f.obstacles); i++ {
 		if f.obstacles[i].key == failed {
@@ -225,8 +226,8 @@ func (f *fold) beforeFailedSandbox(failed milestoneKey) time.Duration {
 	return 0
 }
 
-// kubeletAway returns the longest time for which the kubelet can have been stopped while obstacles repeated after the
-// milestone "begin". kubeletAway adds up the time between the first and the latest Event of each obstacle, and
+// While obstacles repeated after the milestone "begin", the kubelet might have been stopped. kubeletAway returns the
+// maximum time of this stop. kubeletAway adds up the time between the first and the latest Event of each obstacle, and
 // subtracts the kubelet's own waits between the Events.
 func (f *fold) kubeletAway(begin milestoneKey) time.Duration {
 	from, away := f.bounds.find(begin), time.Duration(0)
@@ -277,7 +278,7 @@ func (f *fold) beyondRefusals(s Span, begin, end milestoneKey) time.Duration {
 	return beyond + max(0, created.latest.sub(last)-podRetryLeast)
 }
 
-// otherRefusals returns the time in which errors other than configuration errors can have delayed the container.
+// otherRefusals returns the time in which errors other than configuration errors might have delayed the container.
 func (f *fold) otherRefusals(begin milestoneKey) time.Duration {
 	other, from := f.e.containers[begin.container].otherRefusalAt, f.bounds.find(begin)
 	if other == 0 || from == nil || begin.milestone != MilestoneConfigRefused {
@@ -286,7 +287,7 @@ func (f *fold) otherRefusals(begin milestoneKey) time.Duration {
 	return max(0, other.sub(from.earliest)) + podRetry + retrySlack
 }
 
-// refusalDue returns the latest time at which the kubelet should have reported a further attempt to create a container
+// refusalDue returns the time by which an Event should have reported the kubelet's next attempt to create a container
 // or to check its image. After a pod has reached the limit of Events, the kubelet's client sends only one Event about
 // the pod every five minutes. This Event can be about any part of the pod. refusalDue returns maxInstant if no Event
 // watch shows the kubelet's attempts.

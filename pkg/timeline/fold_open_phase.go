@@ -21,7 +21,7 @@ func (f *fold) openPhase(until instant) phaseCandidates {
 	if f.nothingStarted() {
 		next := *f.nextStep(f.pod)
 		if ended := f.failed() || !f.e.pod.DeletedAt.IsZero(); ended && !f.e.firstSeen.live {
-			// The kubelet can have removed the sandbox before the agent first saw the pod.
+			// The kubelet might have removed the sandbox before the agent first saw the pod.
 			next.phases = union(next.phases, missedAttempts)
 		}
 		return next

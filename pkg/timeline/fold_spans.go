@@ -39,7 +39,7 @@ func (f *fold) end(path []boundary) (State, *bound) {
 }
 
 // spansBetween divides the time from start to end into phases. Each phase lies between two neighboring boundaries. A
-// step with an estimated duration of zero is also a phase. The phase's error shows how long the step can have taken.
+// step with an estimated duration of zero is also a phase. The phase's error shows how long the step might have taken.
 func (f *fold) spansBetween(path []boundary, start, end *bound, state State) []Span {
 	spans := make([]Span, 0, len(path)+1)
 	from := start

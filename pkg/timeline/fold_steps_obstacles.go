@@ -7,7 +7,7 @@ import (
 
 // obstacleSteps returns the steps from the kubelet's pickup to the sandbox that ran, if Events report obstacles.
 // Between two obstacles, the pod waited for the resource of the first obstacle or for the resource of the second
-// obstacle. The pod can also have waited for a volume that the kubelet had not tried to mount again yet.
+// obstacle. The pod might also have waited for a volume that the kubelet had not tried to mount again yet.
 func (f *fold) obstacleSteps(begun step) []step {
 	steps := make([]step, 0, len(f.obstacles)+2)
 	phases := f.phasesBeforeFirst(begun)
@@ -54,8 +54,8 @@ func (f *fold) phasesBeforeFirst(begun step) []Phase {
 func (f *fold) phasesBetween(o obstacleOccurrence, until instant, next *obstacleEvent) []Phase {
 	phases := slices.Clone(o.from.row().phases)
 	if o.from.runtime && next == nil && o.latest == o.from.last.latest {
-		// Immediately after the runtime's answer, the network can have become ready, and the kubelet can have started
-		// to mount volumes.
+		// Immediately after the runtime's answer, the network might have become ready, and the kubelet might have
+		// started to mount volumes.
 		phases = append(phases, PhaseVolumes)
 	}
 	add := func(h *obstacleEvent) {
@@ -93,8 +93,8 @@ func (f *fold) phasesAfterRetry(begun step, before, next obstacleOccurrence) []P
 		[]Phase{PhaseKubeletSync}, f.unreportedObstacles())
 }
 
-// stepToSandbox returns the step from the kubelet's next attempt to the sandbox. If the kubelet dropped Events,
-// the obstacle can have lasted longer, or another obstacle can have followed.
+// stepToSandbox returns the step from the kubelet's next attempt to the sandbox. If the kubelet dropped Events, the
+// obstacle might have lasted longer, or another obstacle might have followed.
 func (f *fold) stepToSandbox(begun step, obstacles []Phase) step {
 	ahead := stepWith(begun.key,
 		union([]Phase{begun.phase}, begun.also, obstacles, []Phase{PhaseKubeletSync}, f.unreportedObstacles()))
@@ -127,7 +127,7 @@ func union(lists ...[]Phase) []Phase {
 	return all
 }
 
-// unreportedObstacles returns the obstacles that can have delayed the pod without an Event, because the kubelet
+// unreportedObstacles returns the obstacles that might have delayed the pod without an Event, because the kubelet
 // reached the limit of Events. unreportedObstacles returns nil if the kubelet did not reach the limit.
 func (f *fold) unreportedObstacles() []Phase {
 	made := 0

@@ -57,9 +57,9 @@ func probePhase(probed bool, phase Phase) Phase {
 	return PhaseKubeletSync
 }
 
-// alsoReadyLast returns the phase of another container that can have become ready even later than the container "last".
-// This is possible if the same observation first showed both containers as ready. If no other container is possible,
-// alsoReadyLast returns nil.
+// alsoReadyLast returns the phase of another container that might have become ready even later than the container
+// "last". This is possible if the same observation first showed both containers as ready. If no other container is
+// possible, alsoReadyLast returns nil.
 func (f *fold) alsoReadyLast(last *Container) []Phase {
 	var also Phase
 	for _, c := range f.containers {

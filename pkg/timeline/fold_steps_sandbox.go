@@ -123,7 +123,7 @@ func (f *fold) pickup() step {
 	return s
 }
 
-// mayPullImageFirst reports whether the runtime can have pulled the sandbox image before the beginning of a sandbox
+// mayPullImageFirst reports whether the runtime might have pulled the sandbox image before the beginning of a sandbox
 // (Sandbox.ImageFirst). An image that was stored before the creation of the pod was present.
 func (f *fold) mayPullImageFirst(attempt uint16) bool {
 	created := f.bounds.find(podMilestone(MilestoneCreated))

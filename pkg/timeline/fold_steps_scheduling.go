@@ -28,8 +28,8 @@ func (e *Evidence) keepGeneration(generation int64) {
 // fold derives the earlier steps from the pod object:
 //
 //   - If the scheduler finds no node, the scheduler writes this result to the pod's condition, and thus to the managed
-//     fields. The pod object keeps only the scheduler's latest write. Before the latest write, the pod can have waited
-//     for the scheduler.
+//     fields. The pod object keeps only the scheduler's latest write. Before the latest write, the pod might have
+//     waited for the scheduler.
 //   - If the scheduler has chosen a node, but a volume claim of the pod is not bound yet, the scheduler waits for the
 //     volume. The pod object does not show the wait for a volume.
 //   - The removal of a scheduling gate increases the generation of the spec. So no gate delayed a pod whose generation
@@ -65,7 +65,7 @@ func (f *fold) appendScheduling(steps []step) []step {
 	return append(steps, bound)
 }
 
-// mayBeGated reports whether a scheduling gate can have delayed the pod.
+// mayBeGated reports whether a scheduling gate might have delayed the pod.
 func (f *fold) mayBeGated() bool { return f.e.generation != 1 }
 
 // undatedScheduling returns the part of the time from creation to binding that can belong to another party. If the

@@ -68,7 +68,7 @@ type EventsWatched struct {
 	ArrivedAt time.Time `json:"arrived_at,omitzero"` // on the agent's clock, after the delivery of all existing Events
 	OpenedAt  time.Time `json:"opened_at,omitzero"`  // on the agent's clock
 	// Since is on the agent's clock. If Since is zero, the agent has received all Events that the API server held at
-	// OpenedAt. If Since is not zero, the agent can have missed Events that the API server stored before Since.
+	// OpenedAt. If Since is not zero, the agent might have missed Events that the API server stored before Since.
 	Since time.Time `json:"since,omitzero"`
 	// Limited is true if the agent did not read the Events from before Since because the namespace has too many Events.
 	Limited bool `json:"limited,omitzero"`

@@ -41,8 +41,8 @@ type obstacleRow struct {
 	// The field "sandbox" is true if an attempt to create a sandbox failed.
 	sandbox bool
 	// retry returns the longest time until the kubelet's next attempt. The argument "count" is the number of Events
-	// about this obstacle. retry is nil if this time has no known limit. Then only the kubelet's next Event or status
-	// shows the next attempt.
+	// about this obstacle. retry is nil if this time has no known limit, so that only the kubelet's next Event or
+	// status shows the next attempt.
 	retry func(count int) time.Duration
 	// retryLeast returns the shortest time to the next attempt. retryLeast is nil if the shortest time is unknown.
 	retryLeast func(count int) time.Duration
@@ -100,8 +100,7 @@ var obstacleTable = [...]obstacleRow{
 		sandbox: true, retry: afterSandbox},
 }
 
-// possibleObstacles lists the phases, other than volumes, that can have delayed a pod while no Event watch was
-// open.
+// possibleObstacles lists the phases, other than volumes, that might have delayed a pod while no Event watch was open.
 var possibleObstacles = []Phase{PhaseNetwork, PhaseAPIServer, PhasePodConfig, PhaseSandboxImage, PhaseSandbox}
 
 const (

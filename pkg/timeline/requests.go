@@ -13,11 +13,11 @@ const (
 	// tools/record).
 	runtimeGrace = 3 * time.Second
 	eventGrace   = 15 * time.Second
-	// layersGrace is the time in which the agent asks the runtime's stores again about a new image, if the stores did
-	// not report all layers.
+	// If the runtime's stores did not report all layers of a new image, the agent asks the stores again for the time
+	// layersGrace.
 	layersGrace = 15 * time.Second
-	// reaskAfter is the interval after which the agent asks the runtime again, if the runtime's answer lacked facts
-	// that the pod object reports.
+	// reaskAfter is the wait before the agent asks the runtime again because the answer lacked facts that the pod
+	// object reports.
 	reaskAfter = time.Second
 	// statusPatience is the maximum time from a container's start to the status that reports the start. The kubelet
 	// lists the running containers once a second (pleg/generic.go) and limits the rate of its status updates.
@@ -87,7 +87,7 @@ func (e *Evidence) requestedImages(now time.Time) (refs, layers []string) {
 	return refs, layers
 }
 
-// mayHaveNewLayers reports whether a pull can have downloaded layers that the agent has not requested yet. A runtime
+// mayHaveNewLayers reports whether a pull might have downloaded layers that the agent has not requested yet. A runtime
 // that does not report the times of its pulls does not report layers either.
 func (i *imageEvidence) mayHaveNewLayers() bool {
 	return i.layered == nil && (i.wasAbsent() || i.last.Digest != i.Digest) &&
@@ -107,8 +107,8 @@ func (e *Evidence) awaitsLayers(now time.Time) bool {
 		slices.ContainsFunc(e.images, func(i imageEvidence) bool { return i.layersIncomplete() })
 }
 
-// pulledSince reports whether the image was pulled, or can have been pulled, after the runtime's last answer about the
-// image.
+// pulledSince reports whether the image was pulled, or might have been pulled, after the runtime's last answer about
+// the image.
 func (e *Evidence) pulledSince(c Container, image *imageEvidence) bool {
 	index, evidence := e.container(c.Name)
 	if evidence == nil {
@@ -126,9 +126,9 @@ func (e *Evidence) pulledSince(c Container, image *imageEvidence) bool {
 		(c.PullPolicy == PullAlways || e.mayBeRemoved(&c, index))
 }
 
-// mayBeRemoved reports whether a container's image can have been removed and pulled again. If the image is
-// present, the kubelet creates the container immediately. So a late creation can mean that the kubelet's garbage
-// collection removed the image.
+// mayBeRemoved reports whether a container's image might have been removed and pulled again. If the image is present,
+// the kubelet creates the container immediately. So a late creation can mean that the kubelet's garbage collection
+// removed the image.
 func (e *Evidence) mayBeRemoved(c *Container, index int16) bool {
 	made := e.createdSince(index)
 	return c.PullPolicy == PullIfNotPresent && made != maxInstant && !e.createFailed(index) &&
@@ -198,8 +198,7 @@ func (e *Evidence) requestsEvents(overdue bool) bool {
 	return false
 }
 
-// requestsSandboxEvents reports whether the creation of the sandbox took so long that an attempt can have
-// failed.
+// requestsSandboxEvents reports whether the creation of the sandbox took so long that an attempt might have failed.
 func (e *Evidence) requestsSandboxEvents(now time.Time) bool {
 	acknowledged, _ := e.latestTime(podMilestone(MilestoneAcknowledged))
 	if acknowledged == 0 {
@@ -221,7 +220,7 @@ func (e *Evidence) waitsForNetwork() bool {
 			func(h obstacleEvent) bool { return h.obstacle == obstacleNetworkNotReady })
 }
 
-// mayBePulled reports whether the kubelet can have pulled the container's image for this pod.
+// mayBePulled reports whether the kubelet might have pulled the container's image for this pod.
 func (e *Evidence) mayBePulled(c Container) bool {
 	image := e.image(c.Image)
 	switch {

@@ -15,7 +15,7 @@ const (
 	catchUp = 500 * time.Millisecond
 )
 
-// SilenceLog records the times in which the runtime did not answer, and finds the phases that the runtime can have
+// SilenceLog records the times in which the runtime did not answer, and finds the phases that the runtime might have
 // delayed. SilenceLog is not safe for concurrent use. The zero value is an empty log.
 type SilenceLog struct{ silences []RuntimeSilent }
 
@@ -46,9 +46,9 @@ func (l *SilenceLog) Observe(o Observation) {
 func (l *SilenceLog) Silences() []RuntimeSilent { return slices.Clone(l.silences) }
 
 // Complete splits the timeline's phases, so that the time in which the runtime was silent becomes unattributed phases.
-// During a silence, another party, such as a network plugin, a registry or the kubelet, can have finished its work and
-// waited for the runtime. No evidence shows whether the other party had finished its work. Complete copies the phases
-// first, because other goroutines can read the original phases.
+// During a silence, another party, such as a network plugin, a registry or the kubelet, might have finished its work
+// and waited for the runtime. No evidence shows whether the other party had finished its work. Complete copies the
+// phases first, because other goroutines can read the original phases.
 func (l *SilenceLog) Complete(t *Timeline) {
 	for _, silent := range l.silences {
 		if !slices.ContainsFunc(t.Phases, silent.affects) {

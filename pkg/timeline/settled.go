@@ -52,7 +52,7 @@ func (e *Evidence) givenUp(now time.Time) bool {
 }
 
 // givesUpAt returns the time at which the agent gives up the pod's start-up. After a restart, the agent waits at least
-// eventGrace, because the pod can have progressed while no agent ran.
+// eventGrace, because the pod might have progressed while no agent ran.
 func (e *Evidence) givesUpAt() time.Time {
 	givesUp := e.firstSeen.at.Add(giveUpAfter)
 	if resumed := e.scope.ResumedAt.Add(eventGrace); resumed.After(givesUp) {
@@ -66,8 +66,8 @@ func (e *Evidence) beforeAgent() bool {
 	return e.firstSeen.over && !e.firstSeen.live && !e.inScope() || e.isOldMirror()
 }
 
-// inScope reports whether the pod can have reached the node after Scope.Since. inScope uses the creation time only if
-// no better time is known, because the pod can have waited for the scheduler or the node for days.
+// inScope reports whether the pod might have reached the node after Scope.Since. inScope uses the creation time only if
+// no better time is known, because the pod might have waited for the scheduler or the node for days.
 func (e *Evidence) inScope() bool {
 	return !e.scope.Since.IsZero() && e.pod.reachedNodeAt().Add(time.Second).After(e.scope.Since)
 }

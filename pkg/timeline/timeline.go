@@ -129,13 +129,12 @@ type Span struct {
 	// MergedWith lists the phases that the evidence could not separate from this phase. For a group phase, such as
 	// PhaseUnattributed, MergedWith lists all possible phases.
 	MergedWith []Phase
-	// Open is true if the phase is in progress. If Open is true, EndAt is the time for which the timeline was computed.
+	// Open is true if the phase is in progress. If Open is true, EndAt is the argument "now" of Evidence.Timeline.
 	Open bool
 	// Pressure is the node's pressure during the phase; nil if not measured.
 	Pressure *Pressure
-	// ImageLoading is true if the snapshotter can still have downloaded the container's content during the phase,
-	// because the image is lazy (Pull.Lazy). ImageLoading is set only for phases in which the container starts or
-	// runs.
+	// ImageLoading is true if the snapshotter was possibly still downloading the image during the phase, because the
+	// image is lazy (Pull.Lazy). ImageLoading is set only for phases in which the container starts or runs.
 	ImageLoading bool
 }
 
@@ -176,8 +175,8 @@ type Pull struct {
 	Sources []Source
 
 	// Resumed is true if the image's manifest was on the node before this pull began. Before a resumed pull, an
-	// interrupted attempt can have downloaded some layers, and containerd continued from these layers. So the number of
-	// bytes of a resumed pull is unknown.
+	// interrupted attempt might have downloaded some layers, and containerd continued from these layers. So the number
+	// of bytes of a resumed pull is unknown.
 	Resumed bool
 
 	// Confirmed is true if the runtime or the kubelet's container status shows a successful pull of the image during
@@ -188,7 +187,7 @@ type Pull struct {
 	// attempts.
 	Unconfirmed bool
 
-	// Credentials is the part of Pull that a credential plugin of the kubelet can have used. Credentials is zero for
+	// Credentials is the part of Pull that a credential plugin of the kubelet might have used. Credentials is zero for
 	// kubelet 1.33 and later.
 	Credentials time.Duration
 
@@ -205,7 +204,7 @@ type Pull struct {
 	// parallel share the node's network link.
 	Beside int
 
-	early    bool    // some bytes can have arrived before the pull began, with another pull
+	early    bool    // some bytes might have arrived before the pull began, with another pull
 	absentAt instant // when the runtime answered that the image is absent; zero without such an answer
 }
 

@@ -113,7 +113,7 @@ func (t Timeline) outcome() string {
 }
 
 // The method "describe" returns a text about the spans of one part. If no single party is responsible, the text names
-// every phase that can have taken the time.
+// every phase that might have taken the time.
 func (t Timeline) describe(spans []Span) string {
 	first := spans[0]
 	if !first.Phase.IsGroup() || first.Phase == PhaseImagePull {
@@ -142,8 +142,8 @@ func anyOf(texts []string) string {
 	return strings.Join(texts[:last], ", ") + " or " + texts[last]
 }
 
-// unattributedText describes a part without a known cause. The argument contains the texts of all phases that can have
-// taken the time.
+// unattributedText describes a part without a known cause. The argument contains the texts of all phases that might
+// have taken the time.
 func unattributedText(may []string) string {
 	switch last := len(may) - 1; last {
 	case -1:

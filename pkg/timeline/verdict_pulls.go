@@ -195,7 +195,7 @@ func (s Span) belongsTo(p Pull) bool { return p.Container == s.Container && p.At
 func (p Pull) rated() bool { return p.ownBytes() && p.Credentials <= durationSlack }
 
 // registryOf returns the source of a container's image, or an empty text if the registry is unknown. The image
-// reference names the registry's host. The runtime can have asked a mirror or a pull-through cache instead, but the
+// reference names the registry's host. The runtime might have asked a mirror or a pull-through cache instead, but the
 // runtime does not report its source.
 func (t Timeline) registryOf(container string) string {
 	i := slices.IndexFunc(t.Pulls, func(p Pull) bool { return p.Container == container })
