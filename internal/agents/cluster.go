@@ -131,14 +131,14 @@ const (
 	namesOnly    = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 )
 
-// get requests a path below /api/v1 and decodes the response.
+// The function "get" requests a path below /api/v1 and decodes the response.
 func get[A any](ctx context.Context, c *Cluster, accept string, query url.Values, path ...string) (A, error) {
 	address := c.address(path...)
 	address.RawQuery = query.Encode()
 	return getAt[A](ctx, c, accept, address)
 }
 
-// getAt requests an address of the API server and decodes the response.
+// getAt sends a request to an address of the API server and decodes the response.
 func getAt[A any](ctx context.Context, c *Cluster, accept string, address *url.URL) (A, error) {
 	var answer A
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)

@@ -22,9 +22,9 @@ type race struct {
 }
 
 // decide sends the request over the preferred way: the proxy or a port-forward. If the preferred way fails, or does not
-// respond within raceAfter, decide also sends the request over the second way. decide uses the first way that reaches
-// the agent and on which the agent accepts requests. The agent can receive the request twice. A repeated request is
-// harmless, because requests have no body and change nothing.
+// respond within raceAfter, decide also sends the request over the second way. decide uses the first way on which the
+// agent accepts the request. The agent can receive the request twice. A repeated request is harmless, because requests
+// have no body and change nothing.
 func (r *route) decide(request *http.Request) (*http.Response, error) {
 	first, second := viaProxy, viaForward
 	if r.learned.preferForward.Load() {

@@ -20,10 +20,10 @@ import (
 )
 
 const (
-	// forwardIdle is the maximum time for which a forwarded connection stays open without a request.
+	// forwardIdle is how long a forwarded connection can stay open without a request.
 	forwardIdle = 30 * time.Second
-	// raceAfter is the time after which a request also uses the second way, if the first way has not responded. If the
-	// network of the API server cannot reach pods, the proxy fails only after 30 s.
+	// raceAfter is how long a request waits for a response over the first way before the request also uses the second
+	// way. If the network of the API server cannot reach pods, the proxy fails only after 30 s.
 	raceAfter = time.Second
 	// notLocal is the value of the field "error" in a refusal by an agent that sends data about pods only to loopback
 	// clients.

@@ -23,8 +23,8 @@ const (
 	perSecond, burst = 5, 10
 	firstRetry       = 100 * time.Millisecond
 	maxRetry         = time.Minute
-	// refusedRetry is the wait after the API server refused an annotation. The agent must retry even if the pod does
-	// not change, because an administrator can change a role or a policy.
+	// refusedRetry is the wait before a retry after the API server has refused an annotation. The agent must retry even
+	// if the pod does not change, because an administrator can change a role or a policy.
 	refusedRetry = 5 * time.Minute
 	// changesWithin is the wait after a change of a timeline. All changes of a pod during this wait cause only one
 	// write attempt. A starting pod changes often, but completes only once.

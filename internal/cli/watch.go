@@ -13,8 +13,8 @@ import (
 const (
 	// watchEvery is the minimum time between two queries with -w.
 	watchEvery = 2 * time.Second
-	// watchShare limits the share of time in which a command with -w queries agents. For example, after a query of 1
-	// s, the command waits 4 s.
+	// A command with -w queries agents for at most a part of the time. watchShare limits this part. For example, after
+	// a query of 1 s, the command waits 4 s.
 	watchShare = 4
 	// maxWatched is the maximum number of items that a command with -w remembers. If a list has more items, the command
 	// can print rows that have not changed.

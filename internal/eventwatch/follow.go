@@ -12,10 +12,9 @@ import (
 	"github.com/podlapse/podlapse/internal/kubeclient"
 )
 
-// leaseTime is the time for which a watch can stay open while other watches wait in the queue. The slice is the
-// interval at which an open watch checks the queue. A watch that has delivered all existing Events can end after one
-// slice. So each of 100 pods gets a lease within the time for which the core waits for late Events (timeline,
-// eventGrace).
+// leaseTime is how long a watch can stay open while other watches wait in the queue. The slice is the interval at which
+// an open watch checks the queue. A watch that has delivered all existing Events can end after one slice. So each of
+// 100 pods gets a lease within the time for which the core waits for late Events (timeline, eventGrace).
 const (
 	leaseTime = 30 * time.Second
 	slice     = 3 * time.Second

@@ -79,7 +79,7 @@ func (f *follower) selector() string {
 		kubelet).String()
 }
 
-// linger returns the time for which the watch stays open while it serves no pod.
+// linger returns how long the watch stays open while it serves no pod.
 func (f *follower) linger() time.Duration {
 	if f.namespace == "" {
 		return clusterLinger

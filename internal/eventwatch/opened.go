@@ -7,7 +7,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// openTimes measures the time for which watches were open. The lock of Source guards openTimes.
+// openTimes measures how long watches were open. The lock of Source guards openTimes.
 type openTimes struct {
 	open   map[*follower]struct{}
 	closed time.Duration // total time of the closed watches

@@ -37,7 +37,7 @@ func (p *proof) see(version string) {
 	}
 }
 
-// postpone extends the deadline by the time for which no goroutine read the watch.
+// postpone extends the deadline by the given time, because no goroutine read the watch during this time.
 func (p *proof) postpone(took time.Duration) {
 	p.at = p.at.Add(took)
 	p.timer.Reset(time.Until(p.at))

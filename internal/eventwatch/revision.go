@@ -163,8 +163,8 @@ func (s *Source) sampleOnce(ctx context.Context) (position, error) {
 	return p, err
 }
 
-// positionOf returns the position of a list of Events, and the number of Events that the list omits because of the
-// limit in the request.
+// positionOf returns the position of a list of Events. positionOf also returns the number of Events that the list
+// omits, because the request has a limit.
 func (s *Source) positionOf(list any) (p position, omitted int64, err error) {
 	meta, ok := list.(metav1.ListMetaAccessor)
 	if !ok {

@@ -11,13 +11,11 @@ const (
 	// Each watch is expensive: the API server decodes every new Event of the namespace, even Events that the watch does
 	// not select.
 	maxAlone = 4
-	// linger is the time for which a shared watch without pods stays open, so that the next pods of a burst can use
-	// the watch.
+	// linger is how long a shared watch without pods stays open, so that the next pods of a burst can use the watch.
 	linger = 5 * time.Second
-	// clusterLinger is the time for which a watch on all namespaces stays open without pods. clusterLinger is longer
-	// than linger, because a watch that begins without a revision delivers the cluster's Events of the last hour.
-	// clusterLinger is limited, because the API server should not send the cluster's Events to a node where no pod
-	// starts.
+	// clusterLinger is how long a watch on all namespaces stays open without pods. clusterLinger is longer than linger,
+	// because a watch that begins without a revision delivers the cluster's Events of the last hour. clusterLinger is
+	// limited, because the API server should not send the cluster's Events to a node where no pod starts.
 	clusterLinger = time.Minute
 )
 

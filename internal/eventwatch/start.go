@@ -20,7 +20,7 @@ import (
 // maxHistory Events, the API server needs about 10 ms of CPU time.
 const maxHistory = 1000
 
-// largeFor is the time for which the agent assumes that a namespace still has more than maxHistory Events.
+// largeFor is how long the agent assumes that a namespace still has more than maxHistory Events.
 const largeFor = time.Minute
 
 // maxJitter is the maximum random wait before the agent opens a watch without a position, and before a sample that no
@@ -246,7 +246,7 @@ func (s *Source) awaits(p *request) bool {
 
 // The method "reached" moves a pod's position forward to a revision, because the watch has observed all Events up to
 // the revision. If history is true, no earlier Event is missing. The method returns the new position. The second result
-// is false if the pod's position expired. The agent then does not know from which time on it has all Events.
+// is false if the pod's position expired. The agent then does not know since when it has received all Events.
 func (s *Source) reached(p *request, revision uint64, history bool) (now position, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -9,7 +9,7 @@ import "time"
 const (
 	// wideSample is the number of Events after which the agent checks whether the namespace is wide.
 	wideSample = 4096
-	// wideWithin is the maximum time in which wideSample Events arrive in a wide namespace.
+	// In a wide namespace, wideSample Events arrive within the time wideWithin.
 	wideWithin = 10 * time.Second
 	// A namespace is wide if more than maxUseless Events arrive for each Event about a requested pod.
 	maxUseless = 16
@@ -141,8 +141,8 @@ func (s *Source) next() int {
 	return -1
 }
 
-// successor returns the first watch in the queue that can open after a watch releases its slot. While slots are free
-// or no waiting watch can open, successor returns nil. The caller must hold the lock.
+// successor returns the first watch in the queue that can open after a watch releases its slot. If slots are free, or
+// if no waiting watch can open, successor returns nil. The caller must hold the lock.
 func (s *Source) successor() *follower {
 	if s.queue.taken < s.queue.limit {
 		return nil

@@ -138,8 +138,8 @@ func (f *Fleet) nodeResult(name string, total map[string]workSums) Node {
 	return result
 }
 
-// neverSeparated lists the kinds of work that the node's evidence never separated from other work, although start-ups
-// of the node contained this work.
+// neverSeparated lists the kinds of work that the node's start-ups contained, but that the node's evidence never
+// separated from other work.
 func (n *nodeSums) neverSeparated() []string {
 	var works []string
 	for _, work := range []string{workPickup, workVolumes, workNetwork, workSandbox, workContainers} {

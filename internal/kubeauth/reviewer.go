@@ -55,8 +55,7 @@ const (
 	maxClients  = 1024
 )
 
-// authorizedFor is the time for which a token stays in Reviewer.authorized. authorizedFor is longer than a scrape
-// interval.
+// authorizedFor is how long a token stays in Reviewer.authorized. authorizedFor is longer than a scrape interval.
 const authorizedFor = time.Hour
 
 // New creates a Reviewer. The Reviewer calls the function "report" with the success or failure of its reviews at the

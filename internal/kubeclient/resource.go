@@ -19,8 +19,8 @@ import (
 const answerTimeout = 30 * time.Second
 
 const (
-	// ProvenAfter is the minimum time for which a watch must stay open to prove that the API server works. The time
-	// is necessary because client-go returns a closed watch if the connection broke before the response.
+	// ProvenAfter is how long a watch must stay open to prove that the API server works. The time is necessary because
+	// client-go returns a closed watch if the connection broke before the response.
 	ProvenAfter = time.Second
 	// CatchUp is the time after the start of a watch in which events can still be old. The API server sends all
 	// missed events in one burst, and does not mark the last event.

@@ -38,8 +38,8 @@ const (
 	// After a flush or a query, the minimum pause is restFactor times the duration of this flush or query. With this
 	// pause, flushes and queries use at most 2 % of a core.
 	restFactor = 50
-	// lingering is the time for which the Hub still logs changes after the last viewer disconnected. A viewer that
-	// reconnects within this time can resume.
+	// lingering is how long the Hub still logs changes after the last viewer disconnected. A viewer that reconnects
+	// within this time can resume.
 	lingering = time.Minute
 	// maxViewers is the maximum number of viewers.
 	maxViewers = 32

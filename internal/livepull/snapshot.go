@@ -58,9 +58,9 @@ const againSlack = 2 * time.Second
 // by at most requestSlack.
 const requestSlack = time.Second
 
-// Since returns the earliest time at which the runtime can have started a pull that is in progress now. If no pull is
-// in progress, Since returns the zero time. Downloads must include all pulls that the runtime started after this
-// time, even pulls that currently receive no content.
+// Since returns the earliest possible start, in the runtime, of a pull that is in progress now. If no pull is in
+// progress, Since returns the zero time. Downloads must include all pulls that the runtime started after this time,
+// even pulls that currently receive no content.
 func (s Snapshot) Since() (since time.Time) {
 	for _, w := range s.requested() {
 		if !w.requestedAt.IsZero() && (since.IsZero() || w.requestedAt.Before(since)) {

@@ -25,7 +25,7 @@ const (
 	batchItems = 32
 	batchSpans = 1024
 	batchBytes = 2 << 20
-	// flush is the time for which Run still sends queued start-ups after its context is done.
+	// flush is how long Run still sends queued start-ups after its context is done.
 	flush = 800 * time.Millisecond
 	// closeTimeout is the time limit for the shutdown of an exporter without requests in progress.
 	closeTimeout = 50 * time.Millisecond

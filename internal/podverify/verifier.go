@@ -21,8 +21,8 @@ const (
 	// verifyPage is the maximum number of pods in a page of a list. verifyPages is the maximum number of pages in
 	// one comparison. A kubelet runs several hundred pods.
 	verifyPage, verifyPages = 100, 50
-	// verifyPatience is the time for which a comparison waits for the watch to report the changes in a list. If the
-	// watch reports a change only after this time, the change counts as a difference.
+	// verifyPatience is how long a comparison waits for the watch to report the changes in a list. If the watch reports
+	// a change only after this time, the change counts as a difference.
 	verifyPatience = 5 * time.Second
 )
 

@@ -19,7 +19,7 @@ const (
 	// queueCapacity is the maximum number of observations that wait to be encoded. queueCapacity is large enough for
 	// bursts of many pods.
 	queueCapacity = 1024
-	// drain is the time for which Run still records queued observations after its context is done.
+	// drain is how long Run still records queued observations after its context is done.
 	drain = 800 * time.Millisecond
 )
 

@@ -30,8 +30,8 @@ const (
 	maxConnections = 128
 	// callLimit is the maximum duration of a call. The agent's timeout is 2 s.
 	callLimit = time.Minute
-	// lingerLimit is the time for which a stopping proxy still serves its clients. The kubelet stops all containers
-	// of a pod at the same time. The agent needs up to 5 s to stop, and requires the runtime during this time.
+	// lingerLimit is how long a stopping proxy still serves its clients. The kubelet stops all containers of a pod at
+	// the same time. The agent needs up to 5 s to stop, and requires the runtime during this time.
 	lingerLimit = 6 * time.Second
 	// lingerCheck is the interval at which a stopping proxy checks whether its clients have disconnected.
 	lingerCheck = 20 * time.Millisecond

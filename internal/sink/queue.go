@@ -21,7 +21,7 @@ var (
 type Config struct {
 	Name     string // value of the label "sink"; must not change while the agent runs
 	Capacity int    // maximum number of queued items
-	// Drain is the time for which Run still delivers queued items after its context is done.
+	// Drain is how long Run still delivers queued items after its context is done.
 	Drain      time.Duration
 	Registerer prometheus.Registerer // registers the three metrics of this sink
 }

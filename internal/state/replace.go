@@ -33,8 +33,8 @@ func (d dir) lock() (io.Closer, error) {
 
 // append appends the lines to the file. append fails if the file does not have the given size, because another program
 // has then changed the file. If the agent is killed during a call of append, the file ends with an unfinished section.
-// append does not flush the lines to the disk, because only a power failure can lose the lines, and a power failure
-// also ends all start-ups on the node.
+// append does not flush the lines to the disk. Only a power failure can lose the lines, and a power failure also ends
+// all start-ups on the node.
 func (d dir) append(lines [][]byte, size int64) error {
 	// Without O_NONBLOCK, opening a pipe would block forever.
 	file, err := os.OpenFile(d.file(), os.O_WRONLY|os.O_APPEND|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)

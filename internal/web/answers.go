@@ -22,21 +22,21 @@ const (
 )
 
 const (
-	// stalledAfter is the time without progress after which a response counts as stalled. Another response can then
-	// take the memory of the stalled response. A network with 300 KB/s needs about stalledAfter for one part of a
-	// response (writtenAtOnce).
+	// A response counts as stalled if it makes no progress for the time stalledAfter. Another response can then take
+	// the memory of the stalled response. A network with 300 KB/s needs about stalledAfter for one part of a response
+	// (writtenAtOnce).
 	stalledAfter = 50 * time.Millisecond
 	// stalledReader replaces stalledAfter for a client that has read earlier responses. stalledReader is longer than
 	// stalledAfter, because a node without free CPU sometimes delays a client by a second.
 	stalledReader = 2 * time.Second
 	// writtenAtOnce is the size of a part of a response, in bytes. The agent records the progress after each part.
 	writtenAtOnce = 16 << 10
-	// refusedAfterCut is the time for which the agent remembers that it cut off a response to a client. During the time
+	// refusedAfterCut is how long the agent remembers that it cut off a response to a client. During the time
 	// refusedAfterCut, the client's requests do not wait for a slot. If no slot is free, the agent refuses the client's
 	// request immediately.
 	refusedAfterCut = 30 * time.Second
-	// rememberedReader is the time for which the agent remembers that a client reads its responses. rememberedReader is
-	// longer than a scrape interval.
+	// rememberedReader is how long the agent remembers that a client reads its responses. rememberedReader is longer
+	// than a scrape interval.
 	rememberedReader = 10 * time.Minute
 	// roomPatience is the maximum time that a response waits for memory. roomInterval is the interval between two
 	// attempts to get the memory.

@@ -56,7 +56,7 @@ func handleAPI(mux *http.ServeMux, config Config, limits *limits) {
 	mux.HandleFunc("/api/v1/records.schema.json", compressed(document(docs.RecordsSchema)))
 }
 
-// worthPacking is the size in bytes from which the agent compresses a response. A smaller response fits into one
+// worthPacking is the minimum size of a response that the agent compresses, in bytes. A smaller response fits into one
 // packet.
 const worthPacking = 1024
 

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// heartbeat is the time without a write after which the agent writes an empty comment to a stream, so that proxies
-	// keep the connection open.
+	// heartbeat is the maximum time between two writes to a stream. After this time, the agent writes an empty comment,
+	// so that proxies keep the connection open.
 	heartbeat = 15 * time.Second
 	// patience is the maximum time for a viewer to read written events.
 	patience = 10 * time.Second

@@ -18,8 +18,8 @@ type Revision struct {
 	// LatestAt is the creation time of the latest pod, even if the pod's start-up is not measured.
 	LatestAt  api.Instant `json:"latest_at"`
 	Durations *Durations  `json:"durations,omitempty"` // nil without measured start-ups
-	// Pulled is the number of measured start-ups in which the pod had to pull an image, out of PulledOf start-ups with
-	// evidence about their images.
+	// Pulled is the number of measured start-ups in which the pod had to pull an image. PulledOf is the number of
+	// measured start-ups with evidence about their images.
 	Pulled   int `json:"pulled"`
 	PulledOf int `json:"pulled_of"`
 	// ImageBytes is the size of all images of a pod. ImageBytes is 0 if the size is unknown, or if the sizes of the

@@ -13,7 +13,7 @@ import (
 	"github.com/podlapse/podlapse/pkg/timeline"
 )
 
-// Patience is the time for which a test waits for an expected event.
+// Patience is how long a test waits for an expected event.
 const Patience = time.Minute
 
 // Begun returns the time at which the clock of each Source starts.

@@ -78,7 +78,7 @@ type Run struct {
 // FixedAt. The field "Then" contains the true causes from FixedAt until the end of the stretch that contains FixedAt.
 type Fault struct {
 	Causes  []Cause
-	From    time.Time // if zero, the fault starts with the stretch in which FixedAt lies
+	From    time.Time // if zero, the fault starts with the stretch that contains FixedAt
 	FixedAt time.Time
 	Then    []Cause // if empty, the independent logs show the causes
 	Witness string

@@ -2,8 +2,8 @@ package blame
 
 import "slices"
 
-// blameRuntime makes the runtime the cause of each period in which containerd was stopped and the start-up needed
-// containerd. If the registry or the back-off caused a stretch, both this cause and the runtime count as right while
+// If containerd was stopped while the start-up needed containerd, blameRuntime makes the runtime the cause of this
+// period. If the registry or the back-off caused a stretch, both this cause and the runtime count as right while
 // containerd is stopped.
 func (a Account) blameRuntime(laid []Stretch) []Stretch {
 	all := slices.Clone(laid)

@@ -76,7 +76,7 @@ func (c *Client) DeleteNamespace(ctx context.Context, report *progress.Reporter,
 }
 
 // DeletePods deletes all workloads and pods of a namespace, and waits until all pods are deleted. DeleteNamespace calls
-// DeletePods first, because the namespace controller waits half of the pods' grace period if it finds pods.
+// DeletePods first. If the namespace controller finds pods, it waits half of the pods' grace period.
 func (c *Client) DeletePods(ctx context.Context, report *progress.Reporter, name string) error {
 	const cascade = "?propagationPolicy=Foreground"
 	apps, batch := "/apis/apps/v1/namespaces/"+name+"/", "/apis/batch/v1/namespaces/"+name+"/"

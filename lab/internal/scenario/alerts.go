@@ -28,7 +28,7 @@ const (
 const (
 	timesFaster   = 30
 	alertInterval = time.Second
-	alertPatience = 10 * time.Second // time for which each alert is pending before it fires
+	alertPatience = 10 * time.Second // how long each alert is pending before it fires
 	// timesFastest is the factor by which the rules run faster for an alert that fires only after a fault of 45
 	// minutes. With timesFastest, an hour is one minute.
 	timesFastest = 60

@@ -8,8 +8,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// kill is one SIGKILL to the agent. The field "after" is the time for which the agent runs before the signal. The field
-// "down" is the time for which the agent stays down after the signal.
+// kill is one SIGKILL to the agent. The field "after" is how long the agent runs before the signal. The field "down" is
+// how long the agent stays down after the signal.
 type kill struct{ after, down time.Duration }
 
 // killPlan draws the times at which the agent is killed. Most kills interrupt the agent's normal work, and some

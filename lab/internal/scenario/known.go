@@ -29,8 +29,8 @@ type knownLength struct {
 	// begunBefore is a time before the start of the phase, according to the kubelet or the runtime. The field is zero
 	// if the time is unknown.
 	begunBefore time.Time
-	begunBy     time.Time // time by which the phase had started according to the runtime; zero if unknown
-	// time by which the phase had ended according to the runtime or the kubelet; zero if unknown
+	begunBy     time.Time // latest possible start of the phase according to the runtime; zero if unknown
+	// latest possible end of the phase according to the runtime or the kubelet; zero if unknown
 	endedBy      time.Time
 	injectorEnds bool // true if the injector alone ends the phase, without a reaction of a component
 }

@@ -62,7 +62,7 @@ type reading struct {
 	begunEarlier          time.Duration // maximum time from the start of the phase to its first log line
 	begunLater            time.Duration // maximum time from the true start to the runtime's start time
 	endedLater            time.Duration // maximum time from the last log line of the phase to its end
-	waited                time.Duration // time for which tasks waited for a CPU or the disk near the two ends
+	waited                time.Duration // how long tasks waited for a CPU or the disk near the two ends
 	reported              bench.Span    // start and end of the phase according to the agent
 	measured, stated      time.Duration
 	missing               bool

@@ -22,8 +22,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// pressureWitness records the kernel's counter of the time for which tasks waited for a resource. pressureWitness reads
-// the counter much more often than the agent does.
+// pressureWitness records a counter of the kernel: how long tasks have waited for a resource. pressureWitness reads the
+// counter much more often than the agent does.
 type pressureWitness struct {
 	resource string // "cpu" or "io"
 	stop     func()
@@ -87,8 +87,8 @@ func (w *pressureWitness) nearest(at time.Time) (best int) {
 	return best
 }
 
-// waitedBetween returns the time for which tasks waited. waitedBetween counts from the last sample before an interval
-// to the first sample after the interval.
+// waitedBetween returns how long tasks waited. waitedBetween counts from the last sample before an interval to the
+// first sample after the interval.
 func (w *pressureWitness) waitedBetween(from, to time.Time) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -134,7 +134,7 @@ func (all waitObservers) stop() {
 // The limit also applies on a continuously busy machine.
 const longestWait = 150 * time.Millisecond
 
-// waitedNear returns the time for which tasks waited near the ends of an interval, at most longestWait.
+// waitedNear returns how long tasks waited near the ends of an interval, at most longestWait.
 func (all waitObservers) waitedNear(s bench.Span) (waited time.Duration) {
 	const around = 100 * time.Millisecond
 	for _, w := range all {

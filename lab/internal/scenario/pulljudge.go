@@ -302,7 +302,7 @@ func (j *pullJudge) judgeBackoff(c pullCase, truth []bench.Attempt, near neighbo
 	j.verdict.Compare(c.pod+" back-off", waited.Round(time.Second), waited, measured, there, limit)
 }
 
-// noteUnseen adds a note about the pulls for which the registry's log is not the truth.
+// noteUnseen adds a note about the pulls whose truth is not in the registry's log.
 func (j *pullJudge) noteUnseen() {
 	if len(j.unseen) == 0 {
 		return

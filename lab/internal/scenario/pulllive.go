@@ -143,8 +143,8 @@ func (j *pullJudge) judgeLive(watched *liveWatch) {
 	j.judgeOpenPulls(watched)
 }
 
-// judgeOpenPulls checks each open phase in which a pod pulls or unpacks an image: the kubelet's call to the runtime
-// must have been in progress. The agent must report such a phase at least once if a pull is slow.
+// judgeOpenPulls checks each open phase in which a pod pulls or unpacks an image. During such a phase, the kubelet's
+// call to the runtime must have been in progress. The agent must report such a phase at least once if a pull is slow.
 func (j *pullJudge) judgeOpenPulls(watched *liveWatch) {
 	const (
 		stamp = 100 * time.Millisecond // the kubelet's log and the runtime's stores have different clocks

@@ -20,7 +20,7 @@ func (s view) canReport(c pullCase, want wantedPull, attempts int) bool {
 		(want.outcome == agent.Downloaded || want.outcome == agent.Present)
 }
 
-// judgeReported requires that an agent that lacks a source still reports all facts for which this agent has evidence.
+// judgeReported checks an agent that lacks a source. This agent must still report all facts for which it has evidence.
 func (j *pullJudge) judgeReported(what string, c pullCase, want wantedPull, attempts int, pull agent.Pull) {
 	if j.view.isFull() || !j.view.canReport(c, want, attempts) {
 		return

@@ -85,7 +85,7 @@ func startDisturbed(ctx context.Context, b *bench.Bench, v *Verdict, random *ran
 	return records, nil
 }
 
-// restartPlans returns pods of five kinds in turn. Each pod has phases of known durations.
+// restartPlans returns pods that alternate between five kinds. Each pod has phases of known durations.
 func restartPlans(count int) []plan {
 	const (
 		initRun    = time.Second

@@ -14,7 +14,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/otlp"
 )
 
-// deliveryLimit is the time for which the agent tries to deliver data while no receiver runs.
+// deliveryLimit is how long the agent tries to deliver data while no receiver runs.
 const deliveryLimit = 2 * time.Second
 
 // sendingOverHTTP returns the environment of an agent that sends traces and metrics to the receiver over HTTP.

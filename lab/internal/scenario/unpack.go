@@ -178,9 +178,9 @@ func (j *pullJudge) judgeUndivided(c pullCase, a bench.Attempt, timeline agent.T
 	}
 }
 
-// judgeBusy requires that the agent reports the time in which the runtime unpacked layers, even if the unpacking
-// delayed nothing. In the case "overlap", the runtime unpacks the first layer during the download of the second layer.
-// The unpacking of the first layer takes as long as the unpacking in the case "slow-disk".
+// judgeBusy requires that the agent reports the unpacking time of the runtime, even if the unpacking delayed nothing.
+// In the case "overlap", the runtime unpacks the first layer during the download of the second layer. The unpacking of
+// the first layer takes as long as the unpacking in the case "slow-disk".
 func (j *pullJudge) judgeBusy(c pullCase, a bench.Attempt, layers int, timeline agent.Timeline) {
 	pull, _ := timeline.PullOf(mainName)
 	if pull.Unpack == nil {

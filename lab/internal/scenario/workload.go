@@ -12,7 +12,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/bench"
 )
 
-// explainAtMost is the longest time in which the command "explain" must answer.
+// The command "explain" must answer within the time explainAtMost.
 const explainAtMost = 2 * time.Second
 
 // The scenario "workload" starts pods of one Deployment. Five pods pull an image for four seconds. Six pods find the
