@@ -185,8 +185,16 @@ func (a *target) waiting(phase string, pods, seconds float64) {
 
 // pod sets the time that a pod has been in a phase. Agents report this time only with --metrics-pod-labels.
 func (a *target) pod(namespace, name, phase, cause string, seconds float64) {
-	a.set("podlapse_pod_phase_age_seconds",
-		fmt.Sprintf("namespace=%q,pod=%q,phase=%q,cause=%q", namespace, name, phase, cause), seconds)
+	a.set("podlapse_pod_phase_age_seconds", podSeries(namespace, name, phase, cause), seconds)
+}
+
+// noPod removes the series of a pod that the method pod added.
+func (a *target) noPod(namespace, name, phase, cause string) {
+	a.unset("podlapse_pod_phase_age_seconds", podSeries(namespace, name, phase, cause))
+}
+
+func podSeries(namespace, name, phase, cause string) string {
+	return fmt.Sprintf("namespace=%q,pod=%q,phase=%q,cause=%q", namespace, name, phase, cause)
 }
 
 // receiving sets the number of bytes that the pulls in progress have received.
