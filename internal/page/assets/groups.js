@@ -13,9 +13,9 @@ export function workloadsOf(all, now) {
     g.count = g.members.length;
     g.going = g.members.filter(starts).length;
     g.failed = g.members.filter((s) => s.state === 'failed' || s.state === 'given_up').length;
-    // The median excludes start-ups in progress, because their length still grows.
+    // p50 covers the same start-ups as on the command line.
     const measured = g.members.filter((s) => !(s.error >= age(s, now))); // without start-ups of unknown length
-    g.median = median(measured.filter((s) => !starts(s)).map((s) => s.total));
+    g.p50 = p50(measured.filter((s) => /^(ready|succeeded)$/.test(s.state)).map((s) => s.total));
     g.longest = most(measured, (s) => age(s, now));
     g.grows = g.longest !== null && starts(g.longest);
     g.slowest = g.longest ? age(g.longest, now) : NaN;
@@ -44,7 +44,7 @@ export function imagesOf(all, registry = '', image = '') {
   }
   for (const g of groups.values()) {
     g.count = g.pods.size;
-    g.median = median(g.lengths);
+    g.p50 = p50(g.lengths);
   }
   return [...groups.values()];
 }
@@ -55,11 +55,8 @@ export function sorted(groups, property) {
   return groups.sort((a, b) => (property === 'name' ? 0 : value(b) - value(a)) || compare(a.name, b.name) || compare(a.key, b.key));
 }
 
-export function median(numbers) {
-  const all = [...numbers].sort((a, b) => a - b);
-  const middle = all.length >> 1;
-  return all.length % 2 === 1 ? all[middle] : (all[middle - 1] + all[middle]) / 2;
-}
+// The function p50 uses the nearest rank. Without numbers, the result is undefined.
+export function p50(numbers) { return [...numbers].sort((a, b) => a - b)[(numbers.length - 1) >> 1]; }
 
 function most(items, value) { return items.reduce((a, b) => (a && value(b) <= value(a) ? a : b), null); }
 

@@ -19,8 +19,8 @@ const workloads = {
   startUps: (c) => c,
   columns: [['Workload', 'name', (g, list) => ({ text: g.name, link: list({ owner: g.key }) })], ['Namespace', '', (g) => g.of], ['#Start-ups', 'count', (g) => number(g.count)],
     ['#Starting', 'going', (g) => number(g.going || '')], ['#Failed', 'failed', (g) => number(g.failed || '')],
-    ['#Median', 'median', (g) => number(brief(g.median))], ['#Slowest', 'slowest', slowest], ['Causes of most of the time', '', (g) => mostCauses(g.causes, shortCause)]],
-  facts: 'The median covers completed start-ups. The slowest start-up can still be in progress. Start-ups of unknown length do not count.',
+    ['#P50', 'p50', (g) => number(brief(g.p50))], ['#Slowest', 'slowest', slowest], ['Causes of most of the time', '', (g) => mostCauses(g.causes, shortCause)]],
+  facts: 'P50 covers pods that became ready or succeeded. The slowest start-up can still be in progress. Start-ups of unknown length do not count.',
 };
 const images = {
   // The words of the search select images. In other views, they select start-ups.
@@ -28,7 +28,7 @@ const images = {
   startUps: (c) => ({ ...c, words: '' }),
   columns: [['Image', 'name', (g, list) => ({ text: g.name, link: list({ image: g.key }) })], ['Registry', '', (g) => ({ text: g.registry, link: ofView('registries', { registry: g.registry }) })],
     ['#Pods', 'count', (g) => number(g.count)], ['#Pulls', 'pulls', (g) => number(g.pulls || '')], ['#Failed', 'failed', (g) => number(g.failed || '')],
-    ['#Median pull', 'median', (g) => number(brief(g.median))], ['#Slowest pull', 'slowest', slowest], ['#Size', 'size', (g) => number(bytes(g.size))]],
+    ['#P50 of pulls', 'p50', (g) => number(brief(g.p50))], ['#Slowest pull', 'slowest', slowest], ['#Size', 'size', (g) => number(bytes(g.size))]],
   facts: 'Only pulls with evidence count. An image that was already on the node is not a pull.',
 };
 

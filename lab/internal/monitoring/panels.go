@@ -78,7 +78,7 @@ var sections = []section{
 						"cluster, node",
 						slowNodes,
 					),
-					"median start-up",
+					"p50 start-up",
 					"s",
 				},
 				{

@@ -76,6 +76,20 @@ func TestSlowestWorkload(t *testing.T) {
 	}
 }
 
+// TestP50 checks that the page uses the nearest rank of successful start-ups, as the command line does.
+func TestP50(t *testing.T) {
+	tab := modules(t)
+	got := ask[[]string](t, tab, `(async () => {
+		const { p50, workloadsOf } = `+module("groups.js")+`;
+		const s = (total, state) => ({ workload: 'w', total, state, error: 0, seenAt: 0, causes: [] });
+		const [group] = workloadsOf([s(2.7, 'ready'), s(9.8, 'succeeded'), s(60, 'failed'), s(0.1, 'deleted'),
+			s(3600, 'given_up'), s(1, 'starting')], 0);
+		return [[], [5], [9.8, 2.7], [3, 1, 2], [4, 10, 2, 3]].map(p50).concat(group.p50).map(String); })()`)
+	if want := []string{"undefined", "5", "2.7", "2", "3", "2.7"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // TestPodDeletedDuringList deletes a pod while the agent sends the list of start-ups. The page must mark the pod as
 // gone.
 func TestPodDeletedDuringList(t *testing.T) {
