@@ -65,7 +65,7 @@ func TestDocument(t *testing.T) {
 func TestRunbooksNameColumns(t *testing.T) {
 	server := clusterOf(t, shop())
 	var output string
-	for _, line := range []string{"explain --node worker-2", "explain cart-b -n shop", "nodes"} {
+	for _, line := range []string{"explain --node worker-2", "explain cart-b -n shop", "nodes -o wide"} {
 		output += atNoon(t, server, strings.Fields(line)...).stdout
 	}
 	runbooks, err := filepath.Glob("../../docs/runbooks/*.md")

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/podlapse/podlapse/internal/agents"
 	"github.com/podlapse/podlapse/internal/factor"
@@ -45,12 +46,19 @@ type nodeItem struct {
 	FactorNote   string              `json:"factor_note,omitempty"`
 	StartUps     int                 `json:"start_ups"`
 	Lost         api.Seconds         `json:"lost_seconds"`
+	LostIn       []lostItem          `json:"lost_by_work,omitempty"`
 	Starting     int                 `json:"starting"`
 	WorstPhase   *api.StartingRecord `json:"worst_phase,omitempty"`
 	Evidence     api.EvidenceCounts  `json:"evidence"`
 	SourcesDown  []string            `json:"sources_down"`
 	ClockSkew    *api.SkewRecord     `json:"clock_skew,omitempty"`
 	AgentVersion string              `json:"agent_version"`
+}
+
+// lostItem is the lost time of one kind of work in JSON and YAML output, per start-up.
+type lostItem struct {
+	Work string      `json:"work"`
+	Lost api.Seconds `json:"lost_seconds"`
 }
 
 func runNodes(ctx context.Context, call Call) int {
@@ -140,6 +148,7 @@ func nodesView() view[listedNode] {
 			{title: "START-UPS", wide: true, right: true,
 				cell: func(n listedNode) string { return fmt.Sprint(n.factor.StartUps) }},
 			{title: "LOST", wide: true, right: true, cell: listedNode.lost},
+			{title: "LOST IN", wide: true, shorten: terminal.Clip, cell: listedNode.lostIn},
 			{title: "CLOCK SKEW", wide: true, right: true,
 				cell: func(n listedNode) string { return render.SkewText(n.evidence.ClockSkew) }},
 			{title: "AGENT", wide: true, cell: func(n listedNode) string {
@@ -247,11 +256,32 @@ func (n listedNode) lost() string {
 	return fmt.Sprintf("%+.3f s", n.factor.Lost.Seconds())
 }
 
+// maxLostIn is the maximum number of kinds of work in the column LOST IN. The column omits kinds with less lost time
+// than leastLost.
+const (
+	maxLostIn = 2
+	leastLost = 10 * time.Millisecond
+)
+
+// lostIn returns the kinds of work in which the node lost the most time, with the lost time per start-up.
+func (n listedNode) lostIn() string {
+	var works []string
+	for _, w := range n.factor.LostIn {
+		if w.Lost >= leastLost && len(works) < maxLostIn {
+			works = append(works, w.Work+" "+render.SecondsText(w.Lost))
+		}
+	}
+	return cmp.Or(strings.Join(works, ", "), "-")
+}
+
 func (n listedNode) item() nodeItem {
 	item := nodeItem{
 		Node: n.node.Node, Factor: n.factor.Factor, FactorNote: n.factor.Why, StartUps: n.factor.StartUps,
 		Lost: api.Seconds(n.factor.Lost), Starting: n.starting(), Evidence: n.evidence.StartUps,
 		SourcesDown: n.sourcesDown(), ClockSkew: n.evidence.ClockSkew, AgentVersion: n.node.Agent.Version,
+	}
+	for _, w := range n.factor.LostIn {
+		item.LostIn = append(item.LostIn, lostItem{w.Work, api.Seconds(w.Lost)})
 	}
 	if worst := n.worstPhase(); worst.Phase != "" {
 		item.WorstPhase = &worst

@@ -112,12 +112,20 @@ func writeTest(t *testing.T, out *strings.Builder, name string, all nodes) {
 		)
 	}
 	sample := func(label, name string, value float64) {
-		fmt.Fprintf(out, "\n          - {labels: '{%s=\"%s\"}', value: %.0f}", label, name, math.Round(1000*value))
+		fmt.Fprintf(out, "\n          - {labels: '{%s=\"%s\"}', value: %.0f}", label, name, math.Round(1000*value)+0)
 	}
 	expression("node:podlapse_node_factor:ratio1h")
 	for _, n := range fleet.Nodes() {
 		if n.Factor != nil {
 			sample("node", n.Node, *n.Factor)
+		}
+	}
+	out.WriteString("\n")
+	expression("(node_work:podlapse_node_lost_seconds:increase1h and on (node) node:podlapse_node_factor:ratio1h)")
+	for _, n := range fleet.Nodes() {
+		byName := func(x, y factor.LostWork) int { return strings.Compare(x.Work, y.Work) }
+		for _, w := range slices.SortedFunc(slices.Values(n.LostIn), byName) {
+			sample("node", n.Node+`", work="`+w.Work, w.Lost.Seconds()*float64(n.StartUps))
 		}
 	}
 	out.WriteString("\n")
@@ -196,6 +204,15 @@ func TestNodeFactors(t *testing.T) {
 	}
 	if found[0].Lost != 4*time.Second || found[0].StartUps != 6 {
 		t.Errorf("%+v, want 4s lost in each of 6 start-ups", found[0])
+	}
+	want := []factor.LostWork{{Work: "network", Lost: 4 * time.Second}, {Work: "containers"}, {Work: "kubelet_pickup"},
+		{Work: "sandbox"}, {Work: "volumes"}}
+	for i, w := range found[0].LostIn {
+		found[0].LostIn[i].Lost = w.Lost.Round(time.Microsecond) // floating-point sums
+	}
+	slices.SortFunc(found[0].LostIn[1:], func(x, y factor.LostWork) int { return strings.Compare(x.Work, y.Work) })
+	if !slices.Equal(found[0].LostIn, want) {
+		t.Errorf("lost in %v, want %v", found[0].LostIn, want)
 	}
 	if *found[1].Factor >= 1 || *found[2].Factor >= 1 {
 		t.Errorf("the other nodes have the factors %v and %v", *found[1].Factor, *found[2].Factor)

@@ -1,6 +1,7 @@
 package factor
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -71,10 +72,19 @@ type Node struct {
 	// comparison is possible, Factor is nil and Why contains the reason.
 	Factor *float64
 	Lost   time.Duration // observed time minus expected time, per start-up
+	// LostIn divides Lost by kind of work. The kind with the most lost time is first. A negative value means that the
+	// node is faster than the other nodes. Without a factor or start-ups, LostIn is empty.
+	LostIn []LostWork
 	Why    string
 	// Merged contains the kinds of work that the node's evidence never separated from other work. Factor excludes these
 	// kinds of work.
 	Merged []string
+}
+
+// LostWork contains the lost time of one kind of work.
+type LostWork struct {
+	Work string        // a kind of work, for example "network"
+	Lost time.Duration // observed time minus expected time, per start-up of the node
 }
 
 // Nodes returns the results of all nodes, sorted by the nodes' names.
@@ -104,6 +114,7 @@ func (f *Fleet) nodeResult(name string, total map[string]workSums) Node {
 	}
 	result.Merged = n.neverSeparated()
 	observed, expected, worked := 0.0, 0.0, false
+	var lostIn []LostWork
 	for _, work := range slices.Sorted(maps.Keys(n.works)) {
 		w := n.works[work]
 		others := workSums{total[work].seconds - w.seconds, total[work].units - w.units}
@@ -111,15 +122,21 @@ func (f *Fleet) nodeResult(name string, total map[string]workSums) Node {
 		if w.units <= 0 || others.units < leastUnits {
 			continue
 		}
+		should := w.units * others.seconds / others.units
 		observed += w.seconds
-		expected += w.units * others.seconds / others.units
+		expected += should
+		if n.startUps > 0 {
+			lostIn = append(lostIn, LostWork{work, n.perStartUp(w.seconds - should)})
+		}
 	}
 	switch {
 	case expected > 0:
 		result.Factor = new(observed / expected)
 		if n.startUps > 0 {
-			result.Lost = time.Duration((observed - expected) / float64(n.startUps) * float64(time.Second))
+			result.Lost = n.perStartUp(observed - expected)
 		}
+		slices.SortStableFunc(lostIn, func(x, y LostWork) int { return cmp.Compare(y.Lost, x.Lost) })
+		result.LostIn = lostIn
 	case len(f.nodes) < 2:
 		result.Why = "a single node has no other nodes to compare with"
 	case !worked && len(result.Merged) > 0:
@@ -136,6 +153,11 @@ func (f *Fleet) nodeResult(name string, total map[string]workSums) Node {
 		result.Why = text
 	}
 	return result
+}
+
+// perStartUp divides seconds by the number of the node's start-ups.
+func (n *nodeSums) perStartUp(seconds float64) time.Duration {
+	return time.Duration(seconds / float64(n.startUps) * float64(time.Second))
 }
 
 // neverSeparated lists the kinds of work that the node's start-ups contained, but that the node's evidence never
