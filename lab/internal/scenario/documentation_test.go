@@ -102,6 +102,16 @@ func TestDocumentedCommandsExist(t *testing.T) {
 	}
 }
 
+// TestListItemsBeginLines finds list items that a wrong line break moved into the text of the previous item.
+func TestListItemsBeginLines(t *testing.T) {
+	glued := regexp.MustCompile(`(?m)^.*\S[.:)] - [*A-Z\x60].*$`)
+	for file, text := range documents(t) {
+		for _, line := range glued.FindAllString(text, -1) {
+			t.Errorf("%s: a list item must begin a line: %s", file, line)
+		}
+	}
+}
+
 // The function "documents" returns the documents whose commands the tests check.
 func documents(t *testing.T) map[string]string {
 	t.Helper()
