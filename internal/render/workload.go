@@ -63,9 +63,9 @@ func notMeasured(c workload.Counts) string {
 	return strings.Join(parts, ", ")
 }
 
-// fills returns the characters of the segments of a stacked bar. Neighboring segments have different characters, so
-// colors are not necessary.
-func fills() []string { return []string{"█", "▓", "▒", "░"} }
+// fills contains the characters of the segments of a stacked bar. Each cause has its own character, so that a reader
+// can distinguish the segments without colors.
+const fills = "█▓▒░▚=/+:xo*#%~^-."
 
 // writeCauses draws the mean by cause: one stacked bar, and a table that explains the bar.
 func writeCauses(out *strings.Builder, s workload.Summary, page terminal.Page) {
@@ -77,8 +77,9 @@ func writeCauses(out *strings.Builder, s workload.Summary, page terminal.Page) {
 	layout.StyleRow(0, terminal.Dim)
 	var bar strings.Builder
 	var from time.Duration
+	patterns := strings.Split(fills, "")
 	for i, cause := range s.Causes {
-		fill, style := fills()[i%len(fills())], CauseStyle(cause.Cause)
+		fill, style := patterns[i%len(patterns)], CauseStyle(cause.Cause)
 		to := from + cause.Mean.Duration()
 		bar.WriteString(page.Paint(style,
 			strings.Repeat(fill, max(axis.edge(time.Time{}.Add(to))-axis.edge(time.Time{}.Add(from)), 0))))

@@ -1,6 +1,8 @@
 package render
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -68,6 +70,27 @@ func TestWorkload(t *testing.T) {
 	startuptest.Golden(t, *update, "workload.txt", Workload("deployment shop/web", shopSummary(), page110))
 	startuptest.Golden(t, *update, "workload-80-columns.txt",
 		Workload("deployment shop/web", shopSummary(), terminal.Page{Columns: 80, Fit: true, Color: true}))
+}
+
+// TestEveryCauseHasItsPattern checks that a bar with all causes has a different character for each cause.
+func TestEveryCauseHasItsPattern(t *testing.T) {
+	summary, causes := shopSummary(), map[timeline.Cause]bool{}
+	for _, phase := range timeline.Phases() {
+		causes[timeline.CauseOf(phase)] = true
+	}
+	summary.Causes, summary.Durations.Mean = nil, secs(float64(len(causes)))
+	for _, cause := range slices.Sorted(maps.Keys(causes)) {
+		summary.Causes = append(summary.Causes, workload.CauseMean{Cause: cause, Mean: secs(1)})
+	}
+	_, text, _ := strings.Cut(Workload("deployment shop/web", summary, page110), "\n\n")
+	bar, _, _ := strings.Cut(text, "\n")
+	patterns := map[rune]bool{}
+	for _, pattern := range bar {
+		patterns[pattern] = true
+	}
+	if len(causes) < 15 || len(patterns) != len(causes) || terminal.Cells(bar) != page110.Columns {
+		t.Errorf("%d patterns for %d causes: %s", len(patterns), len(causes), bar)
+	}
 }
 
 func TestWorkloadFitsWidth(t *testing.T) {
