@@ -34,6 +34,9 @@ func begin(call Call, table flags.Table, t *target, check func() error, maxArgum
 	if !ok {
 		return agentQuery{}, nil, code, false
 	}
+	if t.allNamespaces {
+		t.namespace = "" // as in kubectl, -A overrides -n
+	}
 	err := check()
 	var r agentAccess
 	if err == nil {

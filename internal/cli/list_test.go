@@ -162,9 +162,9 @@ func TestResourcesAreRefused(t *testing.T) {
 			"of a pod, use pod/deploy",
 		"deploy a/b":                        "use either TYPE NAME... or TYPE/NAME",
 		"a/b/c":                             "must be POD, TYPE/NAME or NAMESPACE/POD",
-		"web-0 -A":                          "is required: replace -A with -n NAMESPACE",
+		"web-0 -A":                          "is required: use -n NAMESPACE without -A",
+		"web-0 -n shop -A":                  "is required: use -n NAMESPACE without -A",
 		"web-0 -l app=web":                  "-l cannot be combined with names",
-		"-n shop -A":                        "--namespace and --all-namespaces cannot be combined",
 		"-l a==b==c":                        "invalid label selector",
 		"--as-group=g":                      "--as-group requires --as",
 		"--sort-by color":                   "must be duration, phase, cause",
@@ -223,6 +223,25 @@ func TestListFlags(t *testing.T) {
 	}
 	// For a workload, the slowest start-up follows the list.
 	atNoon(t, server, "explain", "deploy/web", "-n", "shop").must(t, ExitOK, "\n\nshop/web-7d4b9-lq5tb: ", "")
+}
+
+// TestAllNamespacesOverrideNamespace requires that -A overrides -n, as in kubectl.
+func TestAllNamespacesOverrideNamespace(t *testing.T) {
+	cluster := shop()
+	cluster[0].records[0].Namespace = "bank"
+	server := clusterOf(t, cluster)
+	for _, command := range []string{"explain --no-headers", "top --no-headers"} {
+		all := atNoon(t, server, append(strings.Fields(command), "-A")...)
+		for _, both := range [][]string{{"-n", "bank", "-A"}, {"-A", "-n", "bank"}} {
+			got := atNoon(t, server, append(strings.Fields(command), both...)...)
+			if got != all || got.code != ExitOK || !strings.Contains(got.stdout, "shop/") {
+				t.Errorf("%s %v: exit %d, %s%s\nwant\n%s", command, both, got.code, got.stdout, got.stderr, all.stdout)
+			}
+		}
+		if got := atNoon(t, server, append(strings.Fields(command), "-n", "bank")...); got == all {
+			t.Errorf("%s: -n has no effect", command)
+		}
+	}
 }
 
 // TestImpersonation checks that the API server receives the user and the groups of --as and --as-group.

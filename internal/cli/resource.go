@@ -160,7 +160,7 @@ func (r agentAccess) withNamespaces(found []resource) ([]resource, error) {
 		case f.kind == kindNode || f.namespace != "":
 			continue
 		case r.target.allNamespaces:
-			return nil, fmt.Errorf("the namespace of %s is required: replace -A with -n NAMESPACE", f)
+			return nil, fmt.Errorf("the namespace of %s is required: use -n NAMESPACE without -A", f)
 		case r.namespace == "":
 			return nil, fmt.Errorf("the namespace of %s is unknown: add -n NAMESPACE", f)
 		}

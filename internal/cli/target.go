@@ -61,8 +61,6 @@ func (t *target) filter() client.Filter {
 // check reports flags that the user cannot combine.
 func (t *target) check() error {
 	switch {
-	case t.namespace != "" && t.allNamespaces:
-		return errors.New("--namespace and --all-namespaces cannot be combined: remove one of them")
 	case t.as == "" && len(t.asGroups) > 0:
 		return errors.New("--as-group requires --as: add --as with the user to impersonate")
 	}

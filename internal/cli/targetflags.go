@@ -94,8 +94,8 @@ func (t *target) podTable() flags.Table {
 			Help: "namespace of the pods. Without this flag, a list shows the pods of all namespaces. For a " +
 				"resource that is given by name, the default is the namespace of the kubeconfig's context",
 		},
-		flags.Switch("all-namespaces", "", &t.allNamespaces, "list the pods of all namespaces. This is the default").
-			As("A"),
+		flags.Switch("all-namespaces", "", &t.allNamespaces, "list the pods of all namespaces. This is the default. "+
+			"--all-namespaces overrides --namespace").As("A"),
 		{
 			Name: "selector", Alias: "l", Value: "SELECTOR", Set: t.setSelector,
 			Help: "label selector of the pods, for example app=web,tier!=test",
