@@ -15,9 +15,10 @@ import (
 // readerLooks is the interval between checks for a reader of standard output.
 const readerLooks = 2 * time.Second
 
-// watchReader returns a function that runs until ctx is done and fails when the output no longer has a reader. Without
-// watchReader, the agent notices a missing reader only at the next record, which can take hours. The check works only
-// for pipes, sockets and terminals, because other files have no reader.
+// watchReader returns a function that repeatedly checks whether the output has a reader. The function returns an error
+// if the reader is gone, and nil when ctx is done. Without this check, the agent would discover a missing reader only
+// when it writes the next record, possibly hours later. The check works only for pipes, sockets and terminals, because
+// other files have no reader.
 func watchReader(out io.Writer, every time.Duration) func(ctx context.Context) error {
 	return func(ctx context.Context) error {
 		looks := time.NewTicker(every)

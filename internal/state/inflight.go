@@ -32,7 +32,7 @@ type inFlight struct {
 	saved       bool // true if the file contains data of the pod, so the next agent can continue
 
 	lines  [][]byte
-	latest []byte // latest pod object, unless the field "lines" already contains the object
+	latest []byte // latest pod object; nil if the field "lines" contains this object
 	bytes  int    // total size of the fields "lines" and "latest", in bytes
 }
 

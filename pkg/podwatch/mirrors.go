@@ -76,7 +76,8 @@ func (s *store) assignUID(pod timeline.Pod, now time.Time) timeline.Pod {
 	return pod
 }
 
-// takeFrom takes the runtime's UID away from a mirror, and passes the changed pod to Observe. If the mirror is absent,
+// takeFrom changes a mirror into an ordinary pod, so that another pod can have the runtime's UID. Then takeFrom passes
+// the changed pod to Observe. The argument "uid" is the mirror's own UID. If the store does not contain the mirror,
 // takeFrom does nothing.
 func (s *store) takeFrom(uid string, now time.Time) {
 	pod, ok := s.seen[uid]

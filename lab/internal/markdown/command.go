@@ -34,8 +34,9 @@ func Commands(file, text string) ([]Command, error) {
 		script, ok := block.shell()
 		if !ok {
 			if block.NotRun != "" {
-				return nil, fmt.Errorf("%s: line %d: the comment \"not run\" is above a block that is not in a shell "+
-					"language: remove the comment or write sh after the fence", file, block.Line)
+				return nil, fmt.Errorf("%s: line %d: the comment \"not run\" has no effect on this block, "+
+					"because the block is not a shell script: remove the comment, or begin the block with ```sh",
+					file, block.Line)
 			}
 			continue
 		}
