@@ -207,8 +207,8 @@ func (k controlPlane) node() finding {
 	}
 	switch {
 	case err == nil && k.c.node.addons.AnyNamespace():
-		f.detail += "; --addons has no namespace, so every user who can create pods in any namespace with these " +
-			"labels can add pods to the node's add-ons"
+		f.detail += "; --addons has no namespace: any user who can create pods with these labels, in any namespace, " +
+			"can add pods to the node's add-ons"
 		return f
 	case err == nil:
 		return f

@@ -44,10 +44,10 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 		phase: prometheus.NewHistogramVec(histogram.Options("podlapse_pod_phase_duration_seconds",
 			"Total time that the start-up of one pod spent in one phase. Each phase lasts until the next phase "+
 				"starts. Covers the same pods as podlapse_pod_startup_duration_seconds, so the sums of the two "+
-				"metrics are equal. If the evidence cannot divide a time between several phases, the time counts for "+
-				"the first of these phases if all have the same cause, and otherwise for phase=\"image_pull\", "+
-				"phase=\"sandbox_setup\" or phase=\"unattributed\". Unexplained time also counts for "+
-				"phase=\"unattributed\". Has only native buckets.",
+				"metrics are equal. Sometimes the evidence cannot divide a time between several phases. If these "+
+				"phases have the same cause, the time counts for the first of these phases. Otherwise, the time "+
+				"counts for phase=\"image_pull\", phase=\"sandbox_setup\" or phase=\"unattributed\". Unexplained "+
+				"time also counts for phase=\"unattributed\". Has only native buckets.",
 			nil), []string{"phase"}),
 		steps: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_pod_phase_steps_total",
@@ -68,9 +68,9 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 		incomplete: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "podlapse_evidence_incomplete_total",
 			Help: "Start-ups with missing evidence. The agent could not separate some phases of these start-ups. A " +
-				"lost Event counts only if, without this Event, the agent cannot attribute the time of a pull to a " +
-				"cause. After 25 Events about a pod, the kubelet drops further Events by design, so these Events do " +
-				"not count. Excludes evidence that the container runtime can never report " +
+				"lost Event counts only if the agent needs this Event to attribute the time of a pull to a cause. " +
+				"After 25 Events about a pod, the kubelet drops further Events by design, so these Events do not " +
+				"count. Excludes evidence that the container runtime can never report " +
 				"(podlapse_evidence_unreported_total).",
 		}),
 		unreported: prometheus.NewCounter(prometheus.CounterOpts{
