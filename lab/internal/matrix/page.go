@@ -24,8 +24,9 @@ const (
 
 const introduction = `# Compatibility
 
-The lab starts a real node of each stack, a combination of program versions and settings, and runs the same scenarios
-on it. ` + "`make matrix`" + ` writes this page. ` + "`make matrix STACK=containerd-1.7`" + ` runs the scenarios on one
+A stack is a combination of program versions and settings. The lab starts a real node of each stack, and runs the same
+scenarios on each node.
+` + "`make matrix`" + ` writes this page. ` + "`make matrix STACK=containerd-1.7`" + ` runs the scenarios on one
 stack only.
 [Tried versions](install.md#tried-versions) lists what was tried in other ways, and what was not tried.
 

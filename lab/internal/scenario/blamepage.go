@@ -49,8 +49,7 @@ var notTried = [][2]string{
 			"includes all time beyond the longest possible back-off",
 	},
 	{
-		"A node reboot, and an image that somebody replaces under the same name while the container of this image " +
-			"crashes",
+		"A node reboot. A new image under the same name while a container of the old image crashes",
 		"only scripts in pkg/timeline/testdata test these situations",
 	},
 	{
@@ -81,8 +80,8 @@ The lab's ` + "`blame`" + ` scenario writes this page. ` + "`make accuracy-page`
 const pageRules = `
 - **Right**: podlapse reports the actual cause.
 - **Unattributed**: podlapse reports no single cause (phases ` + "`unattributed`, `image_pull` and `sandbox_setup`" +
-	`). If podlapse reports a wrong cause, the part of this time
-  that is within the stated error of the phase also counts as unattributed.
+	`). If podlapse reports a wrong cause, the time
+  within the stated error of the phase also counts as unattributed.
 - **Wrong**: podlapse reports a wrong cause, or candidates without the actual cause. Only the time outside the stated
   error counts.
 - **Not judged**: the independent evidence does not show the actual cause.
