@@ -76,7 +76,8 @@ func (r agentAccess) serverRemedy(err error) error {
 		return fmt.Errorf("--server: %w\nSet --ca-file to the certificate authority of the agent's certificate", err)
 	case exitOf(err) == ExitUnreachable:
 		return fmt.Errorf("--server: %w\nCheck that an agent listens at %s://%s. To query all agents of a cluster, "+
-			"remove --server: the command then reads your kubeconfig", err, r.target.server.Scheme, r.target.server.Host)
+			"remove --server: the command then reads your kubeconfig", err, r.target.server.Scheme,
+			r.target.server.Host)
 	}
 	return fmt.Errorf("--server: %w", err)
 }

@@ -49,7 +49,7 @@ func TestErrorsNameTheRemedy(t *testing.T) {
 		"an unreachable API server": {"http://" + closed, "top", ExitUnreachable, "connection refused",
 			"--context or --kubeconfig"},
 		"an unreachable agent": {all, "top --server=http://me:secret@" + closed, ExitUnreachable, "connection refused",
-			"Check that an agent listens at http://" + closed + ". To query all agents of a cluster, remove --server: "},
+			"Check that an agent listens at http://" + closed + ". To query all agents of a cluster, remove --server"},
 		"an unknown certificate": {all, "top --server=" + secure.URL, ExitUnreachable, "certificate", "Set --ca-file"},
 	} {
 		t.Run(name, func(t *testing.T) {

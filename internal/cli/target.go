@@ -60,8 +60,7 @@ func (t *target) filter() client.Filter {
 
 // check reports flags that the user cannot combine.
 func (t *target) check() error {
-	switch {
-	case t.as == "" && len(t.asGroups) > 0:
+	if t.as == "" && len(t.asGroups) > 0 {
 		return errors.New("--as-group requires --as: add --as with the user to impersonate")
 	}
 	if t.server == nil {

@@ -76,7 +76,7 @@ func TestMistakesAreErrors(t *testing.T) {
 		"<!-- not run: x -->\n\n```sh\na\n```":       `line 1: the comment "not run" is not directly above`,
 		"a\n<!-- not run: x -->":                     `line 2: the comment "not run" is not directly above`,
 		"<!-- not run: -->\n```sh\na\n```":           "line 1: the comment \"not run\" gives no reason",
-		"<!-- not run: x -->\n```yaml\na: b\n```":    "line 3: the comment \"not run\" has no effect on this block, because",
+		"<!-- not run: x -->\n```yaml\na: b\n```":    "line 3: the comment \"not run\" has no effect on this block",
 		"```\nkubectl get pods\n```":                 `line 1: the code block has the unknown language ""`,
 		"a\n```shel\nkubectl get pods\n```":          `line 2: the code block has the unknown language "shel"`,
 		"```sh\nkubectl get 'pods\n```":              "the shell block at line 2",

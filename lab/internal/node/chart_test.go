@@ -13,8 +13,8 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/manifests"
 )
 
-// TestDocumentedChartValues renders the chart with the values in lab/README.md. The agent must use the addresses and the
-// paths of the lab.
+// TestDocumentedChartValues renders the chart with the values in lab/README.md. The agent must use the addresses and
+// the paths of the lab.
 func TestDocumentedChartValues(t *testing.T) {
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {
