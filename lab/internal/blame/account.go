@@ -229,7 +229,7 @@ func (a Account) addBetween(s *stretches, before Call, next *Call) {
 	if next != nil {
 		to = next.From
 		if next.Kind == Pull {
-			if at := a.firstStated(a.Requested, next.Container, from, to); !at.IsZero() {
+			if at := a.requestOf(*next, from); !at.IsZero() {
 				s.add(at, to, "kubelet's and containerd's logs", PullQueue)
 				to = at
 			}
@@ -285,6 +285,36 @@ func (a Account) afterStart(s *stretches, start Call, next *Call, to time.Time) 
 	case !r.ReadyAt.IsZero() || !r.HookedAt.IsZero():
 		s.add(from, earlier(later(r.ReadyAt, r.HookedAt), to), stated, App)
 	}
+}
+
+// requestOf returns the time when the kubelet requested a pull, if this time is not before the given time. Otherwise,
+// requestOf returns the zero time. The kubelet logs its Events in another goroutine. On a busy machine, the line about a
+// pull can come after the end of this pull, so each request belongs to the pull with the same number.
+func (a Account) requestOf(pull Call, from time.Time) (at time.Time) {
+	var requests []time.Time
+	for _, r := range a.Requested {
+		if r.Container == pull.Container {
+			requests = append(requests, r.At)
+		}
+	}
+	pulls, before := 0, 0
+	for _, c := range a.Calls {
+		if c.Kind == Pull && c.Container == pull.Container {
+			pulls++
+			if c.From.Before(pull.From) {
+				before++
+			}
+		}
+	}
+	if pulls == len(requests) {
+		requests = requests[before : before+1]
+	}
+	for _, request := range requests {
+		if !request.Before(from) && request.Before(pull.From) {
+			at = request
+		}
+	}
+	return at
 }
 
 // firstStated returns the time of the kubelet's first Event about a container in the given period. If the period

@@ -50,6 +50,17 @@ var stretchesTests = map[string]struct {
 	},
 		ordinaryStretches +
 			"5-5.5 kubelet\n5.5-6 pull_queue\n6-9 registry\n9-19 backoff\n19-20 pull_queue\n20-22 registry"},
+	"pull that fails before the kubelet logs its request": {func(a *Account) {
+		a.Requested = []Request{{"main", at(6.2)}, {"main", at(19)}}
+		a.Calls = []Call{ordinarySandboxCall, {Span: span(6, 6.1), Kind: Pull, Container: "main", Failed: true},
+			{Span: span(20, 22), Kind: Pull, Container: "main", LastByteAt: at(22)}}
+	},
+		ordinaryStretches +
+			"5-6 kubelet\n6-6.1 registry\n6.1-19 backoff\n19-20 pull_queue\n20-22 registry"},
+	"request for a pull that never began": {func(a *Account) {
+		a.Requested = []Request{{"main", at(5.2)}, {"main", at(5.5)}}
+		a.Calls = []Call{ordinarySandboxCall, {Span: span(6, 9), Kind: Pull, Container: "main", LastByteAt: at(8)}}
+	}, ordinaryStretches + "5-5.5 kubelet\n5.5-6 pull_queue\n6-8 registry\n8-8.2 disk/registry\n8.2-9 disk"},
 	"network plugin that fails": {func(a *Account) {
 		a.Calls = []Call{{Span: span(2, 3), Kind: Sandbox, Failed: true, NetworkFailed: true},
 			{Span: span(7, 8), Kind: Sandbox}}
