@@ -88,7 +88,9 @@ func (e *Evidence) applyWaiting(index int16, evidence *containerEvidence, o PodS
 			keepEarliest(e, &evidence.pullStatuses, status, maxPullStatuses)
 		}
 	}
-	if at := at(o.ArrivedAt); at > evidence.statusGapAt && (!o.Live || isNormalWait(c.WaitingReason)) {
+	// While the kubelet stops a pod, it reports no failed pull either.
+	gap := o.Pod.DeletedAt.IsZero() && (!o.Live || isNormalWait(c.WaitingReason))
+	if at := at(o.ArrivedAt); gap && at > evidence.statusGapAt {
 		evidence.statusGapAt, e.changed = at, e.changed || len(evidence.pullStatuses) > 0
 	}
 	if m, refused := imageMilestones[c.WaitingReason]; refused && c.Attempt == 0 && c.LastRun == nil {

@@ -45,36 +45,42 @@ func (e *Evidence) pullFailures(index int16, reported []failureEvent) []pullFail
 // statuses report. The kubelet begins no attempt before the end of the back-off after the previous failure. The number
 // of known failures is a lower bound for the number of failures, so their back-off is a lower bound for the kubelet's
 // back-off. The kubelet keeps its back-offs in memory, for each image of a pod.
+//
+// If a status reports a failure before the end of this back-off, the status is late and reports the previous failure.
 func (c *containerEvidence) withBackoffs(failures []failureEvent, fromStart bool) []pullFailure {
-	all := make([]pullFailure, len(failures))
+	all := make([]pullFailure, 0, len(failures))
 	// count is the number of known failures since the kubelet can have lost its back-off. exact is true if the kubelet
-	// counts the same number.
+	// counts the same number. counted is true if the Events' own counts are valid.
 	count, exact, counted := 0, fromStart, true
-	for i, f := range failures {
-		if i > 0 {
-			before := &all[i-1]
+	for _, f := range failures {
+		if len(all) > 0 {
+			before := &all[len(all)-1]
 			due, apart := before.earliest+instant(before.backoff.least), f.latest.sub(before.earliest)
+			if f.origin == originArrival && f.latest < due {
+				continue
+			}
 			switch {
-			case due > f.latest || apart >= backoffForgotten:
+			case f.latest < due || apart >= backoffForgotten:
 				count, exact, counted = 0, false, false
 			case f.origin == originArrival:
 				f.earliest = max(f.earliest, due)
 			}
 			exact = exact && apart < imagepull.Backoff(count)+imagepull.Backoff(count+1)
 		}
-		all[i].failureEvent = f
+		next := pullFailure{failureEvent: f}
 		if c.imageChanged || c.statusGapAt > f.latest+instant(statusPatience) {
 			count, exact, counted = 0, false, false
-			continue
+		} else {
+			count++
+			if counted && count < int(f.atLeast)+1 {
+				count, exact = int(f.atLeast)+1, true
+			}
+			next.backoff = pullBackoff{imagepull.Backoff(count), maxBackoff(PhaseImageBackoff, longestBackoffAfter)}
+			if exact {
+				next.backoff.most = maxBackoff(PhaseImageBackoff, count)
+			}
 		}
-		count++
-		if counted && count < int(f.atLeast)+1 {
-			count, exact = int(f.atLeast)+1, true
-		}
-		all[i].backoff = pullBackoff{imagepull.Backoff(count), maxBackoff(PhaseImageBackoff, longestBackoffAfter)}
-		if exact {
-			all[i].backoff.most = maxBackoff(PhaseImageBackoff, count)
-		}
+		all = append(all, next)
 	}
 	return all
 }
@@ -105,6 +111,9 @@ func (f *fold) appendSpan(spans []Span, from, to *bound, until instant, w phaseC
 	b, length := f.backoffAfter(from, w), until.sub(from.estimate())
 	open := to.origins == 0 // no milestone ended the phase
 	undated := len(w.phases) > 1 || open && !f.knowsAllEvents()
+	if again := f.requestedAgain(from, until, w); again != nil {
+		return append(spans, f.span(from, again, again.estimate(), w), f.span(again, to, until, withHiddenPulls(w)))
+	}
 	if b.least == 0 || !undated {
 		return append(spans, f.span(from, to, until, w))
 	}
@@ -119,6 +128,30 @@ func (f *fold) appendSpan(spans []Span, from, to *bound, until instant, w phaseC
 	}
 	due := b.over(from, to, until)
 	return append(spans, f.span(from, due, due.estimate(), wait), f.span(due, to, until, withHiddenPulls(w)))
+}
+
+// requestedAgain returns the time at which a restarted kubelet requested the image again during a back-off. A restarted
+// kubelet has lost its back-off, and does not continue the counts of its earlier Events. So these counts do not show the
+// number of the attempt. requestedAgain returns nil if no Event shows such a request.
+func (f *fold) requestedAgain(from *bound, until instant, w phaseCandidates) *bound {
+	if w.phases[0] != PhaseImageBackoff || from.key.milestone != MilestonePullFailed || f.name(from.key) != w.container {
+		return nil
+	}
+	again := func(c constraint) bool {
+		return c.earliest > from.latest && c.latest < until && c.key.attempt <= from.key.attempt
+	}
+	key := milestoneKey{from.key.container, from.key.attempt + 1, MilestonePullRequested}
+	for _, request := range f.e.containers[from.key.container].requested {
+		if c := request.constraint(milestoneKey{}); again(c) {
+			return &bound{key: key, earliest: c.earliest, latest: c.latest, lean: c.lean, origins: origins(0).with(c.origin)}
+		}
+	}
+	for _, c := range f.pulls[from.key.container].laterRequests {
+		if again(c) {
+			return &bound{key: key, earliest: c.earliest, latest: c.latest, lean: c.lean, origins: origins(0).with(c.origin)}
+		}
+	}
+	return nil
 }
 
 // backoffAfter returns the kubelet's back-off after the milestone "from". It returns zero if the milestone is not a
