@@ -44,7 +44,7 @@ func TestJudgeBlame(t *testing.T) {
 		for i := range test.phases {
 			test.phases[i].Container = mainName
 		}
-		j := &pullJudge{verdict: &Verdict{Compared: 1}, view: test.view}
+		j := &pullJudge{verdict: &Verdict{Compared: 1}, stack: currentStack(t), view: test.view}
 		j.judgeBlame("pod", mainName, truth, agent.Timeline{Phases: test.phases})
 		var out bytes.Buffer
 		j.verdict.Print(&out)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/podlapse/podlapse/lab/internal/agent"
 	"github.com/podlapse/podlapse/lab/internal/bench"
+	"github.com/podlapse/podlapse/lab/internal/stack"
 )
 
 // pullRun is one run of a scenario about pulls. Several agents with different sources observe the same pulls.
@@ -23,6 +24,7 @@ type pullJudge struct {
 	bench   *bench.Bench
 	witness *bench.PullWitness
 	agent   bench.Observer
+	stack   stack.Stack
 	view    view
 
 	mu      sync.Mutex
@@ -54,7 +56,8 @@ func watchPulls(ctx context.Context, b *bench.Bench) (*pullRun, error) {
 }
 
 func (p *pullRun) watchedBy(o bench.Observer, s view) {
-	p.judges = append(p.judges, &pullJudge{bench: p.bench, witness: p.witness, agent: o, view: s, verdict: &Verdict{}})
+	p.judges = append(p.judges, &pullJudge{bench: p.bench, witness: p.witness, agent: o, stack: p.bench.Node.Stack,
+		view: s, verdict: &Verdict{}})
 }
 
 // settle waits until all agents have run for five seconds.

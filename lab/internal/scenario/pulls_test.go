@@ -141,7 +141,7 @@ func TestPullVerdict(t *testing.T) {
 		c, truth, timeline := retried()
 		c.mend = func(context.Context) error { return nil }
 		test.edit(&timeline)
-		j := &pullJudge{verdict: &Verdict{}, view: test.view}
+		j := &pullJudge{verdict: &Verdict{}, stack: currentStack(t), view: test.view}
 		j.judgeImage(c, c.wants[0], truth, nearPulls, timeline)
 		j.judgeStartUp(c, [][]bench.Attempt{truth}, nearPulls, timeline)
 		var out bytes.Buffer
@@ -173,7 +173,7 @@ func TestJudgePullWithoutEvents(t *testing.T) {
 		c := plainCase("cold", timeline.Pulls[0].Image, agent.Downloaded)
 		c.atLeast = test.atLeast
 		test.edit(&timeline)
-		j := &pullJudge{verdict: &Verdict{}, view: view{runtime: true}}
+		j := &pullJudge{verdict: &Verdict{}, stack: currentStack(t), view: view{runtime: true}}
 		j.judgeImage(c, c.wants[0], truth, neighborInstants{after(-100 * time.Millisecond),
 			after(13400 * time.Millisecond)},
 			timeline)
@@ -216,7 +216,7 @@ func TestJudgeLosses(t *testing.T) {
 	lost := lostOf(made, stored)
 	judge := func(of view, lost []string, text string, counted float64) *Verdict {
 		v := &Verdict{Compared: 1}
-		j := pullJudge{verdict: v, view: of}
+		j := pullJudge{verdict: v, stack: currentStack(t), view: of}
 		j.judgeLosses(lost, stored, agent.Timeline{LostEvents: strings.Fields(text)}, counted)
 		return v
 	}
@@ -282,7 +282,7 @@ func TestLivePulls(t *testing.T) {
 		"unpack in the queue": {[]agent.Live{pulling}, open("unpack", time.Second), 2 * time.Second, "without a call"},
 		"pull after the call": {[]agent.Live{pulling}, inCall, 12 * time.Second, "without a call"},
 	} {
-		j := &pullJudge{bench: &bench.Bench{Namespace: "ns"}, verdict: &Verdict{},
+		j := &pullJudge{bench: &bench.Bench{Namespace: "ns"}, verdict: &Verdict{}, stack: currentStack(t),
 			view: view{events: true, runtime: true}}
 		j.going = []realPull{{pod: "a", container: mainName, image: image, outcome: agent.Pulling,
 			span: span(time.Second, 5*time.Second), called: span(1500*time.Millisecond, 5*time.Second)}}

@@ -3,6 +3,7 @@ package scenario
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -82,8 +83,7 @@ func (p *pullRun) atOnce(ctx context.Context, cases []pullCase) error {
 }
 
 func (j *pullJudge) judgeAtOnce(ctx context.Context, cases []pullCase) error {
-	var reported, blobs, sent int64
-	complete := true
+	var pulls []sharingPull
 	for _, c := range cases {
 		timeline, err := j.judgedTimeline(ctx, c)
 		if err != nil {
@@ -97,26 +97,56 @@ func (j *pullJudge) judgeAtOnce(ctx context.Context, cases []pullCase) error {
 		if err != nil {
 			return err
 		}
+		p := sharingPull{pod: c.pod}
 		for _, a := range attempts {
-			blobs, sent = blobs+a.BlobBytes, sent+a.Bytes
+			p.blobs, p.sent = p.blobs+a.BlobBytes, p.sent+a.Bytes
 		}
-		pull, there := timeline.PullOf(mainName)
-		if !there || pull.Download == nil {
+		if pull, there := timeline.PullOf(mainName); there {
+			p.reported = pull.Download
+		}
+		pulls = append(pulls, p)
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.judgeSharedBytes(pulls)
+	return nil
+}
+
+// sharingPull is one of several concurrent pulls of images that share a layer.
+type sharingPull struct {
+	pod      string
+	sent     int64           // all bytes that the registry sent for this image
+	blobs    int64           // bytes of configuration and layers that the registry sent for this image
+	reported *agent.Download // nil if the agent does not report the download
+}
+
+// judgeSharedBytes compares the bytes of all pulls together. No evidence shows which pull downloaded the shared layer,
+// so the agent is allowed to count this layer for any pull that it reports. If the stack does not keep layers, the
+// agent is allowed to report only some of the pulls. Then each report must contain all bytes that the registry sent for
+// its pull, because no other report contains them.
+func (j *pullJudge) judgeSharedBytes(pulls []sharingPull) {
+	const besides = 16 << 10 // maximum size of one configuration, which the agent is allowed to omit from the count
+	var pods []string
+	var reported, blobs, sent int64
+	complete, kept := true, j.stack.Containerd.KeepsLayers()
+	for _, p := range pulls {
+		pods, blobs, sent = append(pods, p.pod), blobs+p.blobs, sent+p.sent
+		if p.reported == nil {
 			complete = false
 			continue
 		}
-		reported += pull.Download.Bytes
+		reported += p.reported.Bytes
 	}
-	const besides = 32 << 10
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	if reported > sent || (complete || j.view.isFull()) && reported < blobs-besides {
-		j.verdict.Problem("%s and %s: the registry sent %d bytes, including %d for layers and configuration; "+
-			"the agent "+
-			"reports %d", cases[0].pod,
-			cases[1].pod, sent, blobs, reported)
+	if reported > sent || (complete || j.view.isFull() && kept) && reported < blobs-besides*int64(len(pulls)) {
+		j.verdict.Problem("%s: the registry sent %d bytes, including %d for layers and configuration; the agent "+
+			"reports %d", strings.Join(pods, " and "), sent, blobs, reported)
 	}
-	return nil
+	for _, p := range pulls {
+		if !kept && !complete && p.reported != nil && p.reported.Bytes < p.blobs-besides {
+			j.verdict.Problem("%s: the registry sent %d bytes for layers and configuration; the agent reports only %d",
+				p.pod, p.blobs, p.reported.Bytes)
+		}
+	}
 }
 
 // pullSame starts five pods with the same image at the same time. One pull downloads the image, and the other four

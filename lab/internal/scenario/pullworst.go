@@ -39,7 +39,7 @@ func (j *pullJudge) runtimeLog(of agent.Timeline) (bench.RuntimeLog, error) {
 		return bench.RuntimeLog{}, nil
 	}
 	log, err := j.bench.RuntimeLog(of.Name, of.UID)
-	if j.bench.Node.Stack.Containerd.Major == 1 { // containerd 1 does not report when a sandbox is running
+	if j.stack.Containerd.Major == 1 { // containerd 1 does not report when a sandbox is running
 		log.SandboxReadyAt = log.SandboxAskedAt
 	}
 	return log, err

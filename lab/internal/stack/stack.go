@@ -54,6 +54,11 @@ type Containerd struct {
 	DiscardUnpackedLayers bool `json:"discard_unpacked_layers"`
 }
 
+// KeepsLayers reports whether containerd still has each layer's compressed data when an agent asks. The time when a
+// layer arrived is a property of this data. Only on a stack that keeps the layers, an agent must report the bytes of
+// each download, and must separate the download from the unpacking.
+func (c Containerd) KeepsLayers() bool { return !c.DiscardUnpackedLayers }
+
 // Module returns the path of containerd's Go module.
 func (c Containerd) Module() string {
 	const module = "github.com/containerd/containerd"

@@ -53,3 +53,23 @@ func TestUnknownStackIsRefused(t *testing.T) {
 		}
 	}
 }
+
+// The rules of the judges depend on these properties of the stacks.
+func TestPropertiesOfStacks(t *testing.T) {
+	for name, want := range map[string]bool{
+		Current:          true,
+		"containerd-1.7": true,
+		"eks":            false,
+		"k8s-1.30":       true,
+		"k8s-1.34":       true,
+	} {
+		s, err := Load(name)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if got := s.Containerd.KeepsLayers(); got != want {
+			t.Errorf("%s: KeepsLayers is %t", name, got)
+		}
+	}
+}
