@@ -55,7 +55,7 @@ func accuracy(ctx context.Context, b *bench.Bench, v *Verdict) error {
 		return err
 	}
 	busy.stop()
-	t := tally{discards: b.Node.Stack.Containerd.DiscardUnpackedLayers, waits: busy}
+	t := tally{discards: !b.Node.Stack.Containerd.KeepsLayers(), waits: busy}
 	for i, timeline := range timelines {
 		t.add(timeline, truths[i])
 		v.Contract(timeline)

@@ -81,7 +81,7 @@ func startDisturbed(ctx context.Context, b *bench.Bench, v *Verdict, random *ran
 	if err != nil {
 		return agent.Records{}, err
 	}
-	judgeRestarts(plans, truths, records, v)
+	judgeRestarts(tally{discards: !b.Node.Stack.Containerd.KeepsLayers()}, plans, truths, records, v)
 	return records, nil
 }
 
@@ -188,7 +188,7 @@ func missing(plans []plan, timelines []agent.Timeline) (names []string) {
 
 // judgeRestarts requires that each pod is reported once, with its true phases. Repeated records with the same ID are
 // allowed.
-func judgeRestarts(plans []plan, truths []knownStartUp, records agent.Records, v *Verdict) {
+func judgeRestarts(t tally, plans []plan, truths []knownStartUp, records agent.Records, v *Verdict) {
 	for _, name := range missing(plans, records.Timelines) {
 		v.Problem("pod %s was never reported, want one record", name)
 	}
@@ -200,7 +200,6 @@ func judgeRestarts(plans []plan, truths []knownStartUp, records agent.Records, v
 		of[p.name] = i
 	}
 	seen := make(map[string]string)
-	var t tally
 	for _, timeline := range once {
 		if timeline.ID == "" {
 			v.Problem("pod %s: the record of the pod has no ID", timeline.Name)

@@ -49,7 +49,7 @@ func TestRestartVerdict(t *testing.T) {
 		"longer pull":           {[]agent.Timeline{a, longPull(b)}, "not within the stated error"},
 	} {
 		v := &Verdict{}
-		judgeRestarts(plans, truths, agent.Records{Timelines: test.records}, v)
+		judgeRestarts(tally{}, plans, truths, agent.Records{Timelines: test.records}, v)
 		var out strings.Builder
 		v.Print(&out)
 		if v.Failed() != (test.want != "") || !strings.Contains(out.String(), test.want) {
