@@ -47,8 +47,9 @@ type Pod struct {
 	// node does not change the generation (registry/core/pod). Generation is 0 before Kubernetes 1.33, because
 	// earlier versions do not count the versions of a pod's spec.
 	Generation int64 `json:"generation,omitzero"`
-	// KubeletGeneration is status.observedGeneration. Kubelets set status.observedGeneration since version 1.33.
-	// KubeletGeneration is 0 if the kubelet did not set the field.
+	// KubeletGeneration is status.observedGeneration. By default, kubelets set status.observedGeneration since version
+	// 1.34. Kubelet 1.33 sets the field only with the feature gate PodObservedGenerationTracking. KubeletGeneration is
+	// 0 if the kubelet did not set the field.
 	KubeletGeneration int64 `json:"kubelet_generation,omitzero"`
 	// UnschedulableAt is the time when a scheduler last changed the condition PodScheduled (metadata.managedFields).
 	// UnschedulableAt is on the control plane's clock and truncated to seconds. A scheduler writes the condition
