@@ -50,7 +50,7 @@ func (b Builder) Plan(ctx context.Context) (programs Programs, build bool, err e
 	if err != nil {
 		return Programs{}, false, err
 	}
-	kubernetes, err := toolKey(b.Source, version, kubernetesGroups(b.Stack.Kubernetes))
+	kubernetes, err := toolKey(b.Source, version, kubernetesGroups(b.Stack.Kubernetes.Dir))
 	if err != nil {
 		return Programs{}, false, err
 	}
@@ -84,7 +84,7 @@ func (b Builder) Build(ctx context.Context, programs Programs) error {
 	// The directories are filled in parallel: while the linker of one program uses one core, another program compiles.
 	fills, ctx := errgroup.WithContext(ctx)
 	fills.Go(func() error { return b.fill(ctx, programs.Runtime, runtimeGroups(b.Stack.Containerd)) })
-	fills.Go(func() error { return b.fill(ctx, programs.Kubernetes, kubernetesGroups(b.Stack.Kubernetes)) })
+	fills.Go(func() error { return b.fill(ctx, programs.Kubernetes, kubernetesGroups(b.Stack.Kubernetes.Dir)) })
 	return fills.Wait()
 }
 

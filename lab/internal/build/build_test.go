@@ -56,7 +56,7 @@ func allGroups(t *testing.T) []group {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return append(runtimeGroups(s.Containerd), kubernetesGroups(s.Kubernetes)...)
+	return append(runtimeGroups(s.Containerd), kubernetesGroups(s.Kubernetes.Dir)...)
 }
 
 func TestToolKeyDependsOnlyOnVersions(t *testing.T) {

@@ -27,7 +27,7 @@ func TestModulesAreOfOneVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	var files []string
-	for _, dir := range []string{s.Kubernetes, s.Containerd.Dir, "otlp"} {
+	for _, dir := range []string{s.Kubernetes.Dir, s.Containerd.Dir, "otlp"} {
 		files = append(files, filepath.Join("../../tools", dir, "go.mod"))
 	}
 	type use struct{ file, version string }

@@ -180,7 +180,7 @@ func (j *pullJudge) judgeLengths(what string, truth bench.Attempt, near neighbor
 	if !byRegistry && !truth.Failed() {
 		j.unseen = append(j.unseen, unseenPull{what, truth.Call.Length() - truth.Asked.Length()})
 	}
-	limit := j.limit(what, pull.Error, j.view.worstLength(truth, near))
+	limit := j.limit(what, pull.Error, truth, j.view.worstLength(truth, near))
 	if truth.Failed() {
 		j.judgeFailed(what, truth, pull, limit)
 		return

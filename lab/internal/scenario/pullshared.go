@@ -256,7 +256,7 @@ func (j *pullJudge) judgeBlocker(waited bench.Attempt, all []bench.Attempt, near
 		return
 	}
 	if length, err := agent.Nanoseconds(by.Seconds); err != nil ||
-		length > queue+j.limit(waited.Pod+" blocker", pull.Error, j.view.worstError(waited, near)) {
+		length > queue+j.limit(waited.Pod+" blocker", pull.Error, waited, j.view.worstError(waited, near)) {
 		j.verdict.Problem("%s: the pull waited %s in the queue, but the agent reports a wait of %q s for pod %s",
 			waited.Pod, seconds(queue),
 			by.Seconds, by.Pod)

@@ -1,10 +1,13 @@
 package scenario
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/podlapse/podlapse/lab/internal/agent"
+	"github.com/podlapse/podlapse/lab/internal/bench"
 	"github.com/podlapse/podlapse/lab/internal/stack"
 )
 
@@ -94,4 +97,44 @@ func TestSharedBytesByStack(t *testing.T) {
 		})
 		expect(t, name, j.verdict.Problems, test.want)
 	}
+}
+
+// TestPluginTimeByStack checks the stated error of a pull of 1.022 s, with the values of a real run on Kubernetes 1.30.
+// The kubelet's Event does not show whether a credential plugin used a part of this time.
+func TestPluginTimeByStack(t *testing.T) {
+	const ms = time.Millisecond
+	truth := bench.Attempt{Pod: "pod", Container: "c1", RequestedAt: after(0), ReportedAt: after(1035 * ms),
+		Call: bench.PullCall{Span: span(2*ms, 1033*ms)}, Asked: span(4*ms, 1026*ms), ResolvedAt: after(12 * ms)}
+	const tooLarge = "its evidence allows at most"
+	for name, test := range map[string]struct {
+		stack        string
+		view         view
+		reported     string // duration of the pull in seconds
+		stated, want string // stated error, and part of the expected output
+	}{
+		"1.36, small error":                 {stack.Current, viewWithoutRuntime, "1.031", "0.3", ""},
+		"1.36, whole pull":                  {stack.Current, viewWithoutRuntime, "1.031", "1.031", tooLarge},
+		"1.34, whole pull":                  {"k8s-1.34", viewWithoutRuntime, "1.031", "1.031", tooLarge},
+		"1.30, whole pull":                  {"k8s-1.30", viewWithoutRuntime, "1.031", "1.031", ""},
+		"1.30, small error":                 {"k8s-1.30", viewWithoutRuntime, "1.031", "0.3", ""},
+		"1.30, more than the pull":          {"k8s-1.30", viewWithoutRuntime, "1.031", "1.1", tooLarge},
+		"1.30, wrong, small error":          {"k8s-1.30", viewWithoutRuntime, "1.4", "0.3", "c1 pull"},
+		"1.30, wrong, whole pull":           {"k8s-1.30", viewWithoutRuntime, "1.6", "1.031", "c1 pull"},
+		"1.30, whole pull, without Events":  {"k8s-1.30", viewWithoutEvents, "1.031", "1.031", tooLarge},
+		"1.30, all sources":                 {"k8s-1.30", fullView, "1.031", "1.031", ""},
+		"1.30, all sources, wrong duration": {"k8s-1.30", fullView, "1.1", "1.031", "c1 pull"},
+	} {
+		j := &pullJudge{verdict: &Verdict{}, stack: stackNamed(t, test.stack), view: test.view}
+		pull := retriedPull(test.reported, test.stated)
+		j.judgeLengths("c1", truth, neighborInstants{after(-20 * ms), after(1080 * ms)}, pull)
+		expect(t, name, j.verdict.Wrong(), test.want)
+	}
+}
+
+func retriedPull(duration, stated string) (pull agent.Pull) {
+	_, _, timeline := retried()
+	pull = timeline.Pulls[1]
+	pull.QueueSeconds, pull.DownloadedAt = "0.001", time.Time{}
+	pull.PullSeconds, pull.Error = json.Number(duration), json.Number(stated)
+	return pull
 }

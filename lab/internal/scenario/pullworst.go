@@ -130,10 +130,27 @@ func (s view) worstBackoff(attempts []bench.Attempt, near neighborInstants) (wor
 	return worst
 }
 
-// The method "limit" returns the largest accepted error of a duration. For an agent with all sources, the largest
-// accepted error is the constant "exact". For other agents, the method adds the agent's stated error, which must not
-// exceed the error that the agent's evidence allows.
-func (j *pullJudge) limit(what string, stated json.Number, worst time.Duration) time.Duration {
+// pluginTime returns the part of an attempt that the agent cannot distinguish from the run of a credential plugin. A
+// plugin runs before the runtime gets the request, so it ends before the image's manifest arrives. Only the runtime's
+// stores show when the manifest arrived. Only the kubelet's Events include the plugin's time in their durations. Such a
+// duration ends shortly before the Event.
+func (j *pullJudge) pluginTime(a bench.Attempt) time.Duration {
+	switch {
+	case !j.stack.Kubernetes.PullsMayHidePlugins() || !j.view.events:
+		return 0
+	case j.view.runtime && !a.ResolvedAt.IsZero():
+		return max(0, a.ResolvedAt.Sub(a.Call.StartAt))
+	}
+	return a.ReportedAt.Sub(a.Call.StartAt)
+}
+
+// The method "limit" returns the largest accepted error of a duration of the attempt. For an agent with all sources,
+// the largest accepted error is the constant "exact". For other agents, the method adds the agent's stated error, which
+// must not exceed the error that the agent's evidence allows.
+//
+// An agent that cannot rule out a credential plugin is allowed to state a larger error. However, the lab's kubelet has
+// no plugins, so the duration itself must be as accurate as without such an error.
+func (j *pullJudge) limit(what string, stated json.Number, a bench.Attempt, worst time.Duration) time.Duration {
 	if j.view.isFull() && worst == 0 {
 		return exact
 	}
@@ -141,7 +158,7 @@ func (j *pullJudge) limit(what string, stated json.Number, worst time.Duration) 
 	if err != nil {
 		return exact
 	}
-	return exact + j.capped(what, bound, worst)
+	return exact + min(j.capped(what, bound, max(worst, j.pluginTime(a))), worst+exact)
 }
 
 func (j *pullJudge) capped(what string, stated, worst time.Duration) time.Duration {

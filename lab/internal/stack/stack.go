@@ -22,10 +22,9 @@ var files embed.FS
 
 // Stack is the description of a node. If a file omits a program, the stack uses the program of the stack "current".
 type Stack struct {
-	Name    string `json:"-"`
-	Summary string `json:"summary"` // one sentence
-	// Kubernetes is the directory below lab/tools whose go.mod file selects the version of Kubernetes and etcd.
-	Kubernetes string     `json:"kubernetes"`
+	Name       string     `json:"-"`
+	Summary    string     `json:"summary"` // one sentence
+	Kubernetes Kubernetes `json:"kubernetes"`
 	Containerd Containerd `json:"containerd"`
 	// Kubelet contains fields of the kubelet's configuration file (KubeletConfiguration,
 	// kubelet.config.k8s.io/v1beta1). These fields replace the lab's own settings.
@@ -45,6 +44,18 @@ const ImageVolumes Feature = "image-volumes"
 
 // Has reports whether the stack has a feature.
 func (s Stack) Has(f Feature) bool { return !slices.Contains(s.Lacks, f) }
+
+// Kubernetes selects the version of Kubernetes. The major version is always 1.
+type Kubernetes struct {
+	Dir   string `json:"dir"`   // directory below lab/tools whose go.mod file selects the version
+	Minor int    `json:"minor"` // minor version
+}
+
+// PullsMayHidePlugins reports whether an agent must assume that the duration of a pull includes the time of the
+// kubelet's credential plugins. Before 1.33, the kubelet runs the plugins after the Event Pulling, and includes their
+// time in the duration of the Event Pulled (pkg/kubelet/images/puller.go). Kubelet 1.33 runs the plugins earlier, but
+// pods do not show this: by default, kubelets set status.observedGeneration only from 1.34.
+func (k Kubernetes) PullsMayHidePlugins() bool { return k.Minor < 34 }
 
 // Containerd selects containerd's version and settings.
 type Containerd struct {
@@ -92,7 +103,7 @@ func Load(name string) (Stack, error) {
 	if err != nil {
 		return Stack{}, err
 	}
-	if s.Kubernetes == "" {
+	if s.Kubernetes.Dir == "" {
 		s.Kubernetes = current.Kubernetes
 	}
 	if s.Containerd.Dir == "" {

@@ -1,6 +1,7 @@
 package stack
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -8,7 +9,7 @@ import (
 	"testing"
 )
 
-// Each stack must name existing modules, and the major version of containerd must match its module.
+// Each stack must name existing modules, and its versions must match the modules.
 func TestStacksAreValid(t *testing.T) {
 	names := Names()
 	if !slices.Contains(names, Current) {
@@ -28,14 +29,16 @@ func TestStacksAreValid(t *testing.T) {
 				t.Errorf("%s: unknown feature %q", name, feature)
 			}
 		}
-		for _, dir := range []string{s.Kubernetes, s.Containerd.Dir} {
-			if _, err := os.Stat(filepath.Join("../../tools", dir, "go.mod")); err != nil {
+		for dir, required := range map[string]string{
+			s.Kubernetes.Dir: fmt.Sprintf("k8s.io/kubernetes v1.%d.", s.Kubernetes.Minor),
+			s.Containerd.Dir: fmt.Sprintf("%s v%d.", s.Containerd.Module(), s.Containerd.Major),
+		} {
+			module, err := os.ReadFile(filepath.Join("../../tools", dir, "go.mod"))
+			if err != nil {
 				t.Errorf("%s: %v", name, err)
+			} else if !strings.Contains(string(module), "\t"+required) {
+				t.Errorf("%s: tools/%s does not require %s", name, dir, required)
 			}
-		}
-		module, _ := os.ReadFile(filepath.Join("../../tools", s.Containerd.Dir, "go.mod"))
-		if !strings.Contains(string(module), "\t"+s.Containerd.Module()+" v") {
-			t.Errorf("%s: tools/%s does not require %s", name, s.Containerd.Dir, s.Containerd.Module())
 		}
 	}
 }
@@ -56,20 +59,23 @@ func TestUnknownStackIsRefused(t *testing.T) {
 
 // The rules of the judges depend on these properties of the stacks.
 func TestPropertiesOfStacks(t *testing.T) {
-	for name, want := range map[string]bool{
-		Current:          true,
-		"containerd-1.7": true,
-		"eks":            false,
-		"k8s-1.30":       true,
-		"k8s-1.34":       true,
+	for name, want := range map[string]struct{ keepsLayers, hidesPlugins bool }{
+		Current:          {keepsLayers: true},
+		"containerd-1.7": {keepsLayers: true},
+		"eks":            {},
+		"k8s-1.30":       {keepsLayers: true, hidesPlugins: true},
+		"k8s-1.34":       {keepsLayers: true},
 	} {
 		s, err := Load(name)
 		if err != nil {
 			t.Error(err)
 			continue
 		}
-		if got := s.Containerd.KeepsLayers(); got != want {
+		if got := s.Containerd.KeepsLayers(); got != want.keepsLayers {
 			t.Errorf("%s: KeepsLayers is %t", name, got)
+		}
+		if got := s.Kubernetes.PullsMayHidePlugins(); got != want.hidesPlugins {
+			t.Errorf("%s: PullsMayHidePlugins is %t", name, got)
 		}
 	}
 }
