@@ -2,7 +2,8 @@ package node
 
 // The templates of containerd's configuration. containerdConfig replaces the names between "@" characters.
 
-// containerd2Config is for containerd 2.
+// containerd2Config is for containerd 2. Before 2.3, containerd does not know the setting socket_dir. It ignores the
+// setting with a warning, and the shims create their sockets in /run/containerd/s.
 const containerd2Config = `version = 3
 root = "@root@"
 state = "@state@"
@@ -52,7 +53,7 @@ disabled_plugins = ["io.containerd.nri.v1.nri", "io.containerd.image-verifier.v1
         Root = "@runcroot@"
         SystemdCgroup = false
   [plugins."io.containerd.cri.v1.runtime".cni]
-    bin_dirs = ["@bin@"]
+    @bins@
     conf_dir = "@net@"
     # Without this setting, containerd would need an installed loopback plugin.
     use_internal_loopback = true
@@ -98,6 +99,6 @@ disabled_plugins = ["io.containerd.nri.v1.nri", "io.containerd.snapshotter.v1.bl
         Root = "@runcroot@"
         SystemdCgroup = false
   [plugins."io.containerd.grpc.v1.cri".cni]
-    bin_dir = "@bin@"
+    @bins@
     conf_dir = "@net@"
 `

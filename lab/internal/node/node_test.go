@@ -13,6 +13,7 @@ import (
 	"github.com/podlapse/podlapse/lab/internal/build"
 	"github.com/podlapse/podlapse/lab/internal/layout"
 	"github.com/podlapse/podlapse/lab/internal/progress"
+	"github.com/podlapse/podlapse/lab/internal/stack"
 )
 
 func testNode(t *testing.T) Node {
@@ -29,9 +30,18 @@ func testNode(t *testing.T) Node {
 
 func TestConfigurationIsComplete(t *testing.T) {
 	n := testNode(t)
-	config := n.containerdConfig("127.0.0.1:25000/image:tag")
-	if strings.Contains(config, "@") {
-		t.Errorf("the configuration contains a placeholder:\n%s", config)
+	for _, name := range stack.Names() {
+		var err error
+		if n.Stack, err = stack.Load(name); err != nil {
+			t.Fatal(err)
+		}
+		config := n.containerdConfig("127.0.0.1:25000/image:tag")
+		if strings.Contains(config, "@") {
+			t.Errorf("%s: the configuration contains a placeholder:\n%s", name, config)
+		}
+		if old := strings.Contains(config, "bin_dir ="); old != n.Stack.Containerd.IsBefore(2, 1) {
+			t.Errorf("%s: the setting bin_dir is present: %t", name, old)
+		}
 	}
 	if err := n.writeContainerdConfig("image"); err != nil {
 		t.Error(err)

@@ -61,8 +61,14 @@ func (k Kubernetes) PullsMayHidePlugins() bool { return k.Minor < 34 }
 type Containerd struct {
 	Dir   string `json:"dir"`   // directory below lab/tools whose go.mod file selects the version
 	Major int    `json:"major"` // major version, 1 or 2; the configuration files of the two versions differ
+	Minor int    `json:"minor"` // minor version
 	// DiscardUnpackedLayers makes containerd remove a layer's compressed data after it unpacked the layer.
 	DiscardUnpackedLayers bool `json:"discard_unpacked_layers"`
+}
+
+// IsBefore reports whether the version is earlier than a given version.
+func (c Containerd) IsBefore(major, minor int) bool {
+	return c.Major < major || c.Major == major && c.Minor < minor
 }
 
 // KeepsLayers reports whether containerd still has each layer's compressed data when an agent asks. The time when a
@@ -107,7 +113,9 @@ func Load(name string) (Stack, error) {
 		s.Kubernetes = current.Kubernetes
 	}
 	if s.Containerd.Dir == "" {
-		s.Containerd.Dir, s.Containerd.Major = current.Containerd.Dir, current.Containerd.Major
+		own := s.Containerd
+		s.Containerd = current.Containerd
+		s.Containerd.DiscardUnpackedLayers = own.DiscardUnpackedLayers
 	}
 	return s, nil
 }

@@ -31,7 +31,8 @@ func TestStacksAreValid(t *testing.T) {
 		}
 		for dir, required := range map[string]string{
 			s.Kubernetes.Dir: fmt.Sprintf("k8s.io/kubernetes v1.%d.", s.Kubernetes.Minor),
-			s.Containerd.Dir: fmt.Sprintf("%s v%d.", s.Containerd.Module(), s.Containerd.Major),
+			s.Containerd.Dir: fmt.Sprintf("%s v%d.%d.", s.Containerd.Module(), s.Containerd.Major,
+				s.Containerd.Minor),
 		} {
 			module, err := os.ReadFile(filepath.Join("../../tools", dir, "go.mod"))
 			if err != nil {
@@ -62,6 +63,7 @@ func TestPropertiesOfStacks(t *testing.T) {
 	for name, want := range map[string]struct{ keepsLayers, hidesPlugins bool }{
 		Current:          {keepsLayers: true},
 		"containerd-1.7": {keepsLayers: true},
+		"containerd-2.0": {keepsLayers: true},
 		"eks":            {},
 		"k8s-1.30":       {keepsLayers: true, hidesPlugins: true},
 		"k8s-1.34":       {keepsLayers: true},
