@@ -66,7 +66,9 @@ func TestPropertiesOfStacks(t *testing.T) {
 		"containerd-2.0": {keepsLayers: true},
 		"eks":            {},
 		"k8s-1.30":       {keepsLayers: true, hidesPlugins: true},
+		"k8s-1.33":       {keepsLayers: true, hidesPlugins: true},
 		"k8s-1.34":       {keepsLayers: true},
+		"k8s-1.35":       {keepsLayers: true},
 	} {
 		s, err := Load(name)
 		if err != nil {
