@@ -29,6 +29,7 @@ type Attempt struct {
 	BlobBytes int64 // bytes of configuration and layers that the registry sent
 	Bytes     int64 // all bytes that the registry sent
 	Hit       bool  // true if a fault of the registry interrupted or refused a response
+	Direct    bool  // true if the node received configuration or layers without a mirror
 }
 
 // PullWitness collects the pull attempts since the call of WitnessPulls.
@@ -166,6 +167,7 @@ func (a *Attempt) read(accesses []registry.Access) {
 		a.Bytes += access.Bytes
 		if access.Kind == registry.KindBlob {
 			a.BlobBytes += access.Bytes
+			a.Direct = a.Direct || access.Host != layout.Address(layout.NodeMirrorPort)
 		}
 		a.Hit = a.Hit || access.Failure != "" || access.Status >= 400
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/podlapse/podlapse/lab/internal/layout"
 	"github.com/podlapse/podlapse/lab/internal/registry"
 )
 
@@ -42,8 +43,31 @@ func TestAttemptReadsOnlyItsRequests(t *testing.T) {
 		{StartAt: at(21), LastByteAt: at(22), Bytes: 1000, Status: 500},
 	})
 	if a.Asked != (Span{at(11), at(18)}) || a.Bytes != 110 || a.BlobBytes != 100 || a.Hit ||
-		a.Unpacked() != 2*time.Second {
+		a.Unpacked() != 2*time.Second || !a.Direct {
 		t.Errorf("got %+v", a)
+	}
+}
+
+func TestAttemptFromMirror(t *testing.T) {
+	at := func(s int) time.Time { return time.Date(2026, 1, 1, 0, 0, s, 0, time.UTC) }
+	mirror, server := layout.Address(layout.NodeMirrorPort), layout.Address(layout.RegistryPort)
+	for name, test := range map[string]struct {
+		hosts  []string // addresses for two blobs
+		direct bool
+	}{
+		"from the mirror":    {[]string{mirror, mirror}, false},
+		"one from elsewhere": {[]string{mirror, server}, true},
+		"no mirror":          {[]string{server, server}, true},
+	} {
+		a := Attempt{Call: PullCall{Span: Span{at(10), at(20)}}}
+		accesses := []registry.Access{{StartAt: at(11), LastByteAt: at(11), Kind: registry.KindManifest, Host: server}}
+		for _, host := range test.hosts {
+			accesses = append(accesses,
+				registry.Access{StartAt: at(12), LastByteAt: at(13), Bytes: 5, Kind: registry.KindBlob, Host: host})
+		}
+		if a.read(accesses); a.Direct != test.direct {
+			t.Errorf("%s: direct is %t", name, a.Direct)
+		}
 	}
 }
 

@@ -43,12 +43,16 @@ const OtherRegistry = "other.registry.invalid"
 // network. Sandboxes use the given pause image.
 func (n Node) writeContainerdConfig(pauseImage string) error {
 	server := "http://" + layout.Address(layout.RegistryPort)
+	from := server
+	if n.Stack.Containerd.Mirror {
+		from = "http://" + layout.Address(layout.NodeMirrorPort)
+	}
 	for _, name := range []string{layout.Address(layout.RegistryPort), OtherRegistry} {
 		hosts := n.In("registry-hosts", name)
 		if err := os.MkdirAll(hosts, 0o700); err != nil {
 			return fmt.Errorf("create configuration directory: %w", err)
 		}
-		text := fmt.Sprintf("server = %q\n[host.%q]\n  capabilities = [\"pull\", \"resolve\"]\n", server, server)
+		text := fmt.Sprintf("server = %q\n[host.%q]\n  capabilities = [\"pull\", \"resolve\"]\n", server, from)
 		if err := writeFile(filepath.Join(hosts, "hosts.toml"), text); err != nil {
 			return err
 		}

@@ -55,6 +55,25 @@ func TestConfigurationIsComplete(t *testing.T) {
 	}
 }
 
+// TestMirrorComesFirst checks that containerd asks the mirror first if the stack has one, and then the registry.
+func TestMirrorComesFirst(t *testing.T) {
+	server, mirror := `"http://127.0.0.1:25000"`, `"http://127.0.0.1:25004"`
+	for name, host := range map[string]string{stack.Current: server, "mirror": mirror} {
+		n := testNode(t)
+		var err error
+		if n.Stack, err = stack.Load(name); err != nil {
+			t.Fatal(err)
+		}
+		if err := n.writeContainerdConfig("image"); err != nil {
+			t.Fatal(err)
+		}
+		text, _ := os.ReadFile(n.In("registry-hosts", "127.0.0.1:25000", "hosts.toml"))
+		if !strings.HasPrefix(string(text), "server = "+server+"\n[host."+host+"]\n") {
+			t.Errorf("%s:\n%s", name, text)
+		}
+	}
+}
+
 func TestPortsDiffer(t *testing.T) {
 	n := testNode(t)
 	taken := make(map[int]string)

@@ -19,7 +19,7 @@ func (n Node) registryComponent() component {
 	return component{
 		Spec: process.Spec{Name: registryName, Path: self,
 			Args: []string{RegistryCommand, n.In("registry")}, Inputs: []string{self}},
-		ports: []int{layout.RegistryPort, layout.ControlPort},
+		ports: []int{layout.RegistryPort, layout.NodeMirrorPort, layout.ControlPort},
 		ready: n.Registry().Healthy,
 		limit: startLimit,
 	}

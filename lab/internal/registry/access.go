@@ -14,6 +14,7 @@ type Access struct {
 	Kind        string    `json:"kind"`
 	Reference   string    `json:"reference"`        // tag or digest of the request
 	Client      string    `json:"client,omitempty"` // value of the header User-Agent
+	Host        string    `json:"host,omitempty"`   // address to which the client sent the request
 	Range       string    `json:"range,omitempty"`
 	Status      int       `json:"status"`
 	Bytes       int64     `json:"bytes"`

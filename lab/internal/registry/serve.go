@@ -9,15 +9,18 @@ import (
 	"time"
 )
 
-// Serve serves images and the control interface at two addresses until ctx ends. The registry's background process runs
-// Serve.
-func Serve(ctx context.Context, images, control, dir string) error {
+// Serve serves the control interface at one address, and images at all other addresses, until ctx ends. The registry's
+// background process runs Serve.
+func Serve(ctx context.Context, dir, control string, images ...string) error {
 	const limit = 8 << 30
 	server, err := New(dir, limit)
 	if err != nil {
 		return err
 	}
-	handlers := map[string]http.Handler{images: http.HandlerFunc(server.Images), control: server.Control()}
+	handlers := map[string]http.Handler{control: server.Control()}
+	for _, address := range images {
+		handlers[address] = http.HandlerFunc(server.Images)
+	}
 	var servers []*http.Server
 	failed := make(chan error, len(handlers)) // enough space, because each listener reports at most one error
 	for address, handler := range handlers {

@@ -37,7 +37,7 @@ func New(dir string, limit int64) (*Server, error) {
 func (s *Server) Images(response http.ResponseWriter, request *http.Request) {
 	repository, kind, reference := parsePath(request.URL.Path)
 	access := Access{Method: request.Method, Repository: repository, Kind: kind, Reference: reference,
-		Client: request.UserAgent(), Range: request.Header.Get("Range"), StartAt: time.Now()}
+		Client: request.UserAgent(), Host: request.Host, Range: request.Header.Get("Range"), StartAt: time.Now()}
 	writer := &faulty{ResponseWriter: response, request: request}
 	if kind != KindOther && (request.Method == http.MethodGet || request.Method == http.MethodHead) {
 		writer.rule, writer.link = s.rules.take(repository, kind)

@@ -25,7 +25,7 @@ func pullInParallel(ctx context.Context, e *exam) error {
 	images, control := layout.Address(layout.MirrorPort), layout.Address(layout.MirrorControl)
 	mirror := registry.Client{Address: control}
 	go func() { // runs until ctx ends
-		_ = registry.Serve(ctx, images, control, e.bench.Node.In("mirror"))
+		_ = registry.Serve(ctx, e.bench.Node.In("mirror"), control, images)
 	}()
 	err := e.bench.Node.Report.Wait(ctx, "the second registry", 10*time.Second, 50*time.Millisecond, mirror.Healthy)
 	e.registries = append(e.registries, mirror)

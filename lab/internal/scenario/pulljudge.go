@@ -66,7 +66,12 @@ func (j *pullJudge) judgeImage(c pullCase, want wantedPull, truth []bench.Attemp
 	if want.container != mainName {
 		what += " " + want.container
 	}
-	if problem := want.inconclusive(c, truth); problem != "" {
+	problem := want.inconclusive(c, truth)
+	if problem == "" && j.stack.Containerd.Mirror && slices.ContainsFunc(truth,
+		func(a bench.Attempt) bool { return a.Direct }) {
+		problem = "the node did not use the mirror"
+	}
+	if problem != "" {
 		v.Problem("%s: %s: the scenario is not conclusive", what, problem)
 		return
 	}

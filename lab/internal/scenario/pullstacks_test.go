@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -95,6 +96,26 @@ func TestSharedBytesByStack(t *testing.T) {
 			{pod: "shares-3", sent: first + 703, blobs: first, reported: test.reports[0]},
 			{pod: "shares-4", sent: second + 703, blobs: second, reported: test.reports[1]},
 		})
+		expect(t, name, j.verdict.Problems, test.want)
+	}
+}
+
+// TestMirrorMustBeUsed checks that pulls from elsewhere are not conclusive on a stack with a mirror.
+func TestMirrorMustBeUsed(t *testing.T) {
+	for name, test := range map[string]struct {
+		stack  string
+		direct bool
+		want   string
+	}{
+		"no mirror":         {stack.Current, true, ""},
+		"from the mirror":   {"mirror", false, ""},
+		"from the registry": {"mirror", true, "did not use the mirror"},
+	} {
+		c, truth, timeline := retried()
+		c.mend = func(context.Context) error { return nil }
+		truth[1].Direct = test.direct
+		j := &pullJudge{verdict: &Verdict{}, stack: stackNamed(t, test.stack), view: fullView}
+		j.judgeImage(c, c.wants[0], truth, nearPulls, timeline)
 		expect(t, name, j.verdict.Problems, test.want)
 	}
 }

@@ -64,6 +64,8 @@ type Containerd struct {
 	Minor int    `json:"minor"` // minor version
 	// DiscardUnpackedLayers makes containerd remove a layer's compressed data after it unpacked the layer.
 	DiscardUnpackedLayers bool `json:"discard_unpacked_layers"`
+	// Mirror makes containerd pull all images of the lab's registry from a mirror (hosts.toml).
+	Mirror bool `json:"mirror"`
 }
 
 // IsBefore reports whether the version is earlier than a given version.
@@ -113,9 +115,8 @@ func Load(name string) (Stack, error) {
 		s.Kubernetes = current.Kubernetes
 	}
 	if s.Containerd.Dir == "" {
-		own := s.Containerd
-		s.Containerd = current.Containerd
-		s.Containerd.DiscardUnpackedLayers = own.DiscardUnpackedLayers
+		c := current.Containerd
+		s.Containerd.Dir, s.Containerd.Major, s.Containerd.Minor = c.Dir, c.Major, c.Minor
 	}
 	return s, nil
 }
