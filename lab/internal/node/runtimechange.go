@@ -50,7 +50,7 @@ func (n Node) UseOwnPauseImage(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return n.UsePauseImage(ctx, base)
+	return n.UsePauseImage(ctx, n.pauseImage(base))
 }
 
 // StopContainerd stops containerd as an upgrade of containerd does. The pods continue to run. StartContainerd or the

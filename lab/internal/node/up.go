@@ -102,7 +102,7 @@ func (n Node) start(ctx context.Context, agent Agent) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(n.installSelf(), n.writeContainerdConfig(base), n.writeKubeletConfig(nil),
+	if err := errors.Join(n.installSelf(), n.writeContainerdConfig(n.pauseImage(base)), n.writeKubeletConfig(nil),
 		n.writeAuditPolicy()); err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (n Node) start(ctx context.Context, agent Agent) error {
 		if err := n.await(together, runtime); err != nil {
 			return err
 		}
-		return n.warmBaseImage(together, base)
+		return errors.Join(n.pushPauseImage(together), n.warmBaseImage(together, base))
 	})
 	tasks.Go(func() error {
 		if err := n.await(together, etcd); err != nil {

@@ -104,6 +104,7 @@ func (j *pullJudge) judgeLive(watched *liveWatch) {
 				item.Container)
 			switch {
 			case item.Namespace != j.bench.Namespace && item.Outcome != agent.External:
+			case item.Outcome == agent.External && j.bench.Node.IsColdPause(item.Image): // no log contains this pull
 			case !found:
 				wrong[text]++
 			case item.TotalBytes > 0 && item.DoneBytes > item.TotalBytes:

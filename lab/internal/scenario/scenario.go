@@ -147,7 +147,7 @@ func Play(
 		return nil, fmt.Errorf("remove the objects of earlier scenarios: %w", err)
 	}
 	// The lab's command "up" might have started Prometheus. The load of Prometheus would distort the measurements.
-	if err := n.StopPrometheus(); err != nil {
+	if err := errors.Join(n.StopPrometheus(), n.ForgetPauseImage(ctx)); err != nil {
 		return nil, fmt.Errorf("prepare scenario %s: %w", s.Name, err)
 	}
 	startedAt := time.Now()

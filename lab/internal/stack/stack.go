@@ -26,6 +26,8 @@ type Stack struct {
 	Summary    string     `json:"summary"` // one sentence
 	Kubernetes Kubernetes `json:"kubernetes"`
 	Containerd Containerd `json:"containerd"`
+	// ColdPause gives sandboxes a pause image that the node does not have before the first pod starts.
+	ColdPause bool `json:"cold_pause"`
 	// Kubelet contains fields of the kubelet's configuration file (KubeletConfiguration,
 	// kubelet.config.k8s.io/v1beta1). These fields replace the lab's own settings.
 	Kubelet map[string]any `json:"kubelet"`

@@ -1,0 +1,71 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/podlapse/podlapse/lab/internal/image"
+	"github.com/podlapse/podlapse/lab/internal/layout"
+)
+
+// pauseRepository is the repository of the pause image on a stack whose node does not have the image at the start.
+const pauseRepository = "podlapse-lab/pause"
+
+// pauseLayer is the size of the layer that only this pause image has. The node needs a noticeable time for this layer.
+const pauseLayer = 8 << 20 // bytes
+
+// pauseImage returns the reference of the image for sandboxes. The argument is the reference of the base image, which
+// the node has from the start.
+func (n Node) pauseImage(base string) string {
+	if !n.Stack.ColdPause {
+		return base
+	}
+	return layout.Address(layout.RegistryPort) + "/" + pauseRepository + ":1"
+}
+
+// pushPauseImage pushes the pause image if the node does not have the image at the start. The node pulls the image when
+// the first pod starts.
+func (n Node) pushPauseImage(ctx context.Context) error {
+	if !n.Stack.ColdPause {
+		return nil
+	}
+	base, err := image.Base(n.Programs.Workload())
+	if err != nil {
+		return err
+	}
+	layer, err := image.RandomLayer(pauseLayer)
+	if err != nil {
+		return err
+	}
+	pause, err := image.WithLayers(base, layer)
+	if err != nil {
+		return err
+	}
+	return image.Push(ctx, n.pauseImage(""), pause)
+}
+
+// ForgetPauseImage removes the pause image from the node if the stack's node does not have the image at the start. The
+// next pod then needs a pull of the pause image. containerd keeps the unpacked layers of running sandboxes.
+func (n Node) ForgetPauseImage(ctx context.Context) error {
+	if !n.Stack.ColdPause {
+		return nil
+	}
+	runtime, err := n.Runtime()
+	if err != nil {
+		return err
+	}
+	defer runtime.Close()
+	if err := runtime.RemoveImages(ctx, n.pauseImage("")); err != nil {
+		return fmt.Errorf("remove the pause image: %w", err)
+	}
+	return nil
+}
+
+// IsColdPause reports whether an image is the pause image that the node does not have at the start. containerd names
+// an image that it pulls itself by the host without the port, and by the repository.
+func (n Node) IsColdPause(image string) bool {
+	host, rest, _ := strings.Cut(image, "/")
+	return n.Stack.ColdPause && strings.HasPrefix(host, layout.Loopback) &&
+		(rest == pauseRepository || strings.HasPrefix(rest, pauseRepository+":"))
+}
