@@ -12,6 +12,10 @@ func TestMessagesOfContainerd1(t *testing.T) {
 			`CreateContainer within sandbox "s1" for container name:"main" attempt:1`},
 		{`received exit event container_id:"c1" id:"c1" pid:7`,
 			`received container exit event container_id:"c1" id:"c1" pid:7`},
+		{`received exit event &TaskExit{ContainerID:c1,ID:c1,Pid:7,ExitStatus:3,` +
+			`ExitedAt:2026-01-01 00:00:10.5 +0000 UTC,XXX_unrecognized:[],}`,
+			`received container exit event container_id:"c1" id:"c1" pid:7 exit_status:3 ` +
+				`exited_at:{seconds:1767225610 nanos:500000000}`},
 		{`StartContainer for "c1" returns successfully`, `StartContainer for "c1" returns successfully`},
 	} {
 		if got := asContainerd2(test.message); got != test.want {

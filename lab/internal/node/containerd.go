@@ -113,13 +113,17 @@ func (n Node) containerdConfig(pauseImage string) string {
 	if n.Stack.Containerd.IsBefore(2, 1) {
 		bins = fmt.Sprintf("bin_dir = %q", n.networkPlugins())
 	}
+	level := "info"
+	if n.Stack.Containerd.IsBefore(1, 7) {
+		level = "debug"
+	}
 	replace := strings.NewReplacer(
 		"@root@", n.In("containerd"), "@state@", n.ContainerdState(), "@socket@", n.ContainerdSocket(),
 		"@opt@", n.In("containerd-opt"), "@shims@", n.ShimSockets(), "@image@", pauseImage,
 		"@snapshotter@", n.snapshotter(), "@hosts@", n.In("registry-hosts"),
 		"@discard@", strconv.FormatBool(n.Stack.Containerd.DiscardUnpackedLayers),
 		"@runc@", n.Programs.RuntimeTool("runc"), "@fragile@", n.fragileProgram(), "@runcroot@", n.RuncRoot(),
-		"@bins@", bins, "@net@", n.In("cni", "net.d"),
+		"@level@", level, "@bins@", bins, "@net@", n.In("cni", "net.d"),
 	)
 	return replace.Replace(template)
 }
