@@ -57,12 +57,30 @@ func (f *fold) layerConstraints(c *Container) []constraint {
 		f.pulls[index].layersUndated = true
 		return constraints
 	}
-	if last := lastDownload(layers); !last.IsZero() && (!p.known() || at(last) <= p.latest) {
-		f.pulls[index].layers = layers
-		f.pulls[index].resumed = timed && !resolved.IsZero() && at(resolved) < p.beganAfter()
-		constraints = append(constraints, point(milestoneKey{index, final, MilestonePullDownloaded}, originStore, last))
+	last := lastDownload(layers)
+	if last.IsZero() {
+		return constraints
 	}
-	return constraints
+	if at(last) > p.endedBy(image) {
+		// The runtime had discarded this layer, and then downloaded the layer again for another image.
+		f.pulls[index].layersUndated = true
+		return constraints
+	}
+	f.pulls[index].layers = layers
+	f.pulls[index].resumed = timed && !resolved.IsZero() && at(resolved) < p.beganAfter()
+	return append(constraints, point(milestoneKey{index, final, MilestonePullDownloaded}, originStore, last))
+}
+
+// endedBy returns the latest possible end of a pull. All layers of the pull arrived before this instant. Without an
+// Event, the timestamp of the image shows the end.
+func (p pulledEvent) endedBy(image *imageEvidence) instant {
+	switch {
+	case p.known():
+		return p.latest
+	case image.last.PulledAt.IsZero():
+		return maxInstant
+	}
+	return at(image.last.PulledAt)
 }
 
 // beganAfter returns the earliest possible start of a pull, from the duration that the kubelet reported.
