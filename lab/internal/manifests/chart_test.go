@@ -21,7 +21,8 @@ func TestSchemaRejectsInvalidValues(t *testing.T) {
 		{"nodeimpersonation: {enabled: true}", "'nodeimpersonation'"},
 		{"nodeImpersonation: true", "/nodeImpersonation': got boolean, want object"},
 		{"nodeImpersonation: {enabled: \"yes\"}", "/nodeImpersonation/enabled': got string, want boolean"},
-		{"runtime: docker", "/runtime': value must be one of '', 'containerd', 'crio', 'k3s', 'microk8s'"},
+		{"runtime: docker", "/runtime': value must be one of '', 'containerd', 'crio', 'k3s', 'microk8s', 'off', false"},
+		{"runtime: off\nruntimeProxy: {enabled: true}", "unset these values"},
 		{"runtimeSocket: run/containerd.sock", "/runtimeSocket': 'run/containerd.sock' does not match pattern"},
 		{"runtimeSocket: unix:///run/containerd/containerd.sock", "/runtimeSocket'"},
 		{"runtimeSocket: /containerd.sock", "/runtimeSocket'"},   // this value would mount the host's root directory
@@ -78,7 +79,7 @@ func TestSchemaRejectsInvalidValues(t *testing.T) {
 func TestEnvRejectsVariablesSetByValues(t *testing.T) {
 	var all []string
 	for _, name := range names(t, directory(t)+"/components") {
-		if !slices.Contains([]string{"crio", "k3s", "microk8s"}, name) {
+		if !slices.Contains([]string{"crio", "k3s", "microk8s", "no-runtime"}, name) {
 			all = append(all, name)
 		}
 	}

@@ -46,6 +46,8 @@ func TestChartMatchesKustomize(t *testing.T) {
 		{"openshift", "runtime-proxy", "tls", "state-dir"},
 		{"crio", "runtime-proxy"},
 		{"microk8s", "runtime-proxy"},
+		{"k3s", "selinux"},
+		{"no-runtime", "rules", "tls"},
 	}
 	for name := range componentValues() {
 		combinations = append(combinations, []string{name})

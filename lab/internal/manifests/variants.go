@@ -31,6 +31,8 @@ func componentValues() map[string]string {
 		"crio":                  "runtime: crio",
 		"k3s":                   "runtime: k3s",
 		"microk8s":              "runtime: microk8s",
+		"no-runtime":            "runtime: off",
+		"selinux":               "seLinuxOptions: {type: spc_t}",
 		"openshift":             "openshift: {enabled: true}",
 		"tls":                   "tls: {enabled: true}",
 	}
@@ -91,7 +93,9 @@ func Variants(manifests, scratch string) ([]Variant, error) {
 		chart(name, valuesOf(name))
 	}
 	together := slices.DeleteFunc(components,
-		func(name string) bool { return slices.Contains([]string{"crio", "k3s", "microk8s"}, name) })
+		func(name string) bool {
+			return slices.Contains([]string{"crio", "k3s", "microk8s", "no-runtime"}, name)
+		})
 	chart("with all", valuesOf(together...))
 	return all, errors.Join(failures...)
 }

@@ -53,14 +53,22 @@ app.kubernetes.io/component: agent
 {{- end -}}
 {{- end -}}
 
+{{/* The container runtime. Without quotes, YAML reads the value off as false. */}}
+{{- define "podlapse.runtime" -}}
+{{- if eq (toString .Values.runtime) "false" -}}
+off
+{{- else -}}
+{{- .Values.runtime | default (ternary "crio" "containerd" .Values.openshift.enabled) -}}
+{{- end -}}
+{{- end -}}
+
 {{- define "podlapse.socket" -}}
 {{- $sockets := dict
   "containerd" "/run/containerd/containerd.sock"
   "crio" "/run/crio/crio.sock"
   "k3s" "/run/k3s/containerd/containerd.sock"
   "microk8s" "/var/snap/microk8s/common/run/containerd.sock" -}}
-{{- $runtime := .Values.runtime | default (ternary "crio" "containerd" .Values.openshift.enabled) -}}
-{{- .Values.runtimeSocket | default (get $sockets $runtime) -}}
+{{- .Values.runtimeSocket | default (get $sockets (include "podlapse.runtime" .)) -}}
 {{- end -}}
 
 {{/* Without quotes, YAML reads the value off as false. */}}
@@ -75,7 +83,7 @@ app.kubernetes.io/component: agent
 
 {{/* Not empty if the agent runs as UID 0, because group 0 is not enough. With UID 0 too, the pod has no capabilities. */}}
 {{- define "podlapse.asRoot" -}}
-{{- if or .Values.stateDir.enabled (eq .Values.runtime "microk8s") }}true{{ end -}}
+{{- if or .Values.stateDir.enabled (eq (include "podlapse.runtime" .) "microk8s") }}true{{ end -}}
 {{- end -}}
 
 {{/* Subjects of a role binding. The argument is a list of the root context and the ServiceAccount. */}}
