@@ -10,7 +10,8 @@ import (
 
 // A user sets AskStartUp or AskTime on a pod to request an annotation. The agent then writes StartUp or Time.
 const (
-	// AskStartUp with the value "true" requests StartUp. The agent writes StartUp after the start-up.
+	// AskStartUp is the key of the annotation that requests the annotation StartUp. The value of AskStartUp must be
+	// "true". The agent writes StartUp after the start-up.
 	AskStartUp = "podlapse.dev/annotate"
 	StartUp    = "podlapse.dev/startup"
 	AskTime    = "addtime" // any value requests Time; the agent writes Time immediately

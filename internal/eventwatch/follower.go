@@ -25,7 +25,7 @@ type follower struct {
 	openedAt time.Time          // time by the agent's clock; zero while the watch is not open
 	served   bool               // the watch has or had a slot
 	proven   bool               // the open watch has delivered all existing Events
-	yielding bool               // the watch releases its slot for a pod of the same namespace
+	yielding bool               // the watch gives up its slot, and another pod of the namespace gets the slot
 
 	// Only the goroutine of Source.follow uses the fields below.
 	failures int // consecutive failures

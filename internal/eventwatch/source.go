@@ -71,7 +71,7 @@ type Source struct {
 	sizing chan struct{} // contains a token while the agent asks for the size of a namespace; has capacity 1
 
 	mu          sync.Mutex
-	requests    map[string]*request  // by pod UID; one entry for each pod whose Events reconcile requests
+	requests    map[string]*request  // by pod UID; one entry for each pod with a requested watch
 	shared      map[string]*follower // by namespace; if Config.Cluster is true, the only key is ""
 	left        map[string]*position // positions of pods whose request ended, by pod UID
 	wide        map[string]time.Time // time until which the pods of a namespace do not share a watch

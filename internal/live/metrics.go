@@ -21,7 +21,7 @@ func newMetrics(registerer prometheus.Registerer, viewers func() float64) metric
 			"that missed too many changes."),
 		slow: counter("podlapse_stream_disconnected_total", "Viewers of the API's stream that the agent disconnected "+
 			"because the viewers did not read the stream."),
-		refused: counter("podlapse_stream_refused_total", "Viewers of the API's stream that the agent refused "+
-			"because too many viewers were connected, in total or from one address."),
+		refused: counter("podlapse_stream_refused_total", "Clients that the agent refused as viewers of the "+
+			"API's stream, because too many viewers were connected, in total or from one address."),
 	}
 }

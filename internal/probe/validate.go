@@ -125,7 +125,8 @@ func (p Pace) problems() (problems []error) {
 				"%s", p.Timeout, mostTimeout))
 	}
 	if p.Jitter.Duration < 0 || p.Jitter.Duration > p.Interval.Duration {
-		problems = append(problems, fmt.Errorf("jitter: invalid duration %s: must be 0s to the interval", p.Jitter))
+		problems = append(problems, fmt.Errorf("jitter: invalid duration %s: must be 0s to %s, the probe's interval",
+			p.Jitter, p.Interval))
 	}
 	return problems
 }

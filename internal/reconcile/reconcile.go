@@ -95,8 +95,8 @@ type ReportKind uint8
 // Kinds of reports.
 const (
 	// Changed means that the pod changed, so the method Some would return a different timeline. The passage of time
-	// alone is not a change. Only the UID of the timeline is set. Reports of kind Changed are frequent, so the receiver
-	// must handle them at low cost.
+	// alone is not a change. In a report of this kind, only the UID of the timeline is set. Reports of kind Changed
+	// are frequent, so the receiver must handle them at low cost.
 	Changed ReportKind = iota
 	// Partial means that a start-up in progress changed. Each pod has at most one Partial report per second. If a pod
 	// changes several times within a second, one report at the end of the second covers all changes.

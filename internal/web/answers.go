@@ -38,9 +38,9 @@ const (
 	// rememberedReader is how long the agent remembers that a client reads its responses. rememberedReader is longer
 	// than a scrape interval.
 	rememberedReader = 10 * time.Minute
-	// roomPatience is the maximum time that a response waits for memory. roomInterval is the interval between two
-	// attempts to get the memory.
+	// roomPatience is the maximum time that a response waits for memory.
 	roomPatience = 3 * time.Second
+	// roomInterval is the interval between two attempts of a response to get memory.
 	roomInterval = 10 * time.Millisecond
 )
 

@@ -41,7 +41,7 @@ func storesSandboxContainers(version string) bool {
 func (a *answerer) stampFromContainer(
 	ctx context.Context, sandbox *timeline.Sandbox, firstContainerAt time.Time,
 ) error {
-	sandbox.Unstamped = true // no record contains the time when the sandbox was running
+	sandbox.Unstamped = true // no record contains the time at which the sandbox started to run
 	cached, _ := a.stamps.Get(sandbox.ID)
 	stamps, known := cached.(timeline.Sandbox)
 	if !known {

@@ -4,14 +4,15 @@ package timeline
 type Milestone uint8
 
 // The milestones of the whole pod come first, followed by the milestones of one container. The attempt number of a pull
-// milestone counts pulls. The attempt number of any other container milestone counts runs of the container.
+// milestone counts pulls. The attempt number of any other container milestone counts runs of the container. The attempt
+// numbers of MilestoneHeldUp and MilestoneSandboxFailed count obstacles and failed sandboxes.
 const (
 	MilestoneCreated              Milestone = iota // the API server stored the pod
 	MilestoneScheduled                             // the pod was bound to the node
 	MilestoneAcknowledged                          // the kubelet picked up the pod (status.startTime)
 	MilestoneUnschedulable                         // a scheduler reported that no node fits
-	MilestoneHeldUp                                // the kubelet reported an obstacle; the attempt counts the reports
-	MilestoneSandboxFailed                         // creating a sandbox failed; the attempt counts the failures
+	MilestoneHeldUp                                // the kubelet reported an obstacle
+	MilestoneSandboxFailed                         // the runtime or the kubelet failed to create a sandbox
 	MilestoneRetryDue                              // after an obstacle, the kubelet's next attempt was due
 	MilestoneSandboxBegun                          // the kubelet asked the runtime for the sandbox that ran
 	MilestoneSandboxImageResolved                  // the manifest of the sandbox image arrived on the node

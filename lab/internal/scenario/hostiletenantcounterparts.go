@@ -89,7 +89,7 @@ func (r *tenantRun) judgeCounterpart(what string, first, second, got startUp, sp
 			r.v.Problem("%s: phase %s is missing during the attack, but takes %s and %s s without it", what, phase,
 				seconds(one),
 				seconds(other))
-		case endsWithAttempt(phase): // compared only with the independent logs
+		case endsWithAttempt(phase): // such a phase is compared only with the independent logs
 		case length > longest+limit || length < shortest-limit:
 			r.v.Problem("%s: phase %s takes %s s during the attack, but %s and %s s without it; the largest "+
 				"allowed difference "+

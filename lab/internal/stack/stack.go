@@ -47,7 +47,7 @@ const ImageVolumes Feature = "image-volumes"
 // Has reports whether the stack has a feature.
 func (s Stack) Has(f Feature) bool { return !slices.Contains(s.Lacks, f) }
 
-// Kubernetes selects the version of Kubernetes. The major version is always 1.
+// Kubernetes holds the Kubernetes version of a stack. The major version is always 1.
 type Kubernetes struct {
 	Dir   string `json:"dir"`   // directory below lab/tools whose go.mod file selects the version
 	Minor int    `json:"minor"` // minor version
