@@ -38,7 +38,7 @@ export PODLAPSE_STACK := $(STACK)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: FORCE help build image lab up prefetch down status list stacks scenario blame-soak accuracy-page pictures test test-long check vet lint vuln unit stress-tests fuzz image-test page-test node-test stack-test matrix compare fleet-cost bench sample-sentences clean
+.PHONY: FORCE help build image lab up prefetch down status list stacks scenario blame-soak accuracy-page pictures test test-long arm64-test check vet lint vuln unit stress-tests fuzz image-test page-test node-test stack-test matrix compare fleet-cost bench sample-sentences clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -124,6 +124,14 @@ ifeq ($(NODE),yes)
 else
 	@echo "skipped the long tests on a real node: they need root on Linux"
 endif
+
+# An emulator runs the tests. It is about ten times slower than the machine.
+arm64-test: ## Run tests of the core, of the runtime's answers and of the program for arm64 (installs qemu-user-static).
+	@command -v qemu-aarch64-static >/dev/null || { apt-get -o DPkg::Lock::Timeout=300 update -q && \
+		DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 install -y -q --no-install-recommends qemu-user-static; }
+	CGO_ENABLED=0 GOARCH=arm64 go test -short -timeout 40m -exec qemu-aarch64-static ./pkg/timeline ./pkg/cri ./pkg/imagepull
+	CGO_ENABLED=0 GOARCH=arm64 go build $(GOBUILD) -buildvcs=false -ldflags '$(LDFLAGS)' -o bin/podlapse-agent-arm64 ./cmd/agent
+	qemu-aarch64-static bin/podlapse-agent-arm64 version
 
 check: vet lint vuln ## Run all static checks.
 
