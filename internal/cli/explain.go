@@ -42,7 +42,7 @@ func (c *explainConfig) table() flags.Table {
 		},
 		{
 			Name: "revision", Value: "REVISION[,REVISION]", Set: c.setRevisions,
-			Help: "only one revision of a workload, or two revisions to compare. A revision is a number that " +
+			Help: "the revision of a workload to show, or two revisions to compare. A revision is a number that " +
 				"kubectl rollout history prints, or the value of the label pod-template-hash or " +
 				"controller-revision-hash. By default, the command compares the latest two revisions",
 		},

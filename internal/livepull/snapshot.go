@@ -91,7 +91,8 @@ func (w requestedPull) mayBe(d imagepull.Download, now time.Time) bool {
 //     Records prefers pulls that are certainly in progress, then possible pulls, and then pulls of containers that
 //     restart or whose start-up is complete.
 //   - If several pulls request the same image, the oldest request gets the download.
-//   - If several pulls request different images, no pull gets the download, because the right pull is unknown.
+//   - If the pulls that match the download request different images, Records omits the download, because the right pull
+//     is unknown.
 //   - A download is external if no pull matches it, or if it began while the kubelet waited to retry.
 //   - If exactly one pull has no content yet, a download with an unknown repository belongs to this pull. If
 //     several pulls or

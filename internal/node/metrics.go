@@ -60,7 +60,7 @@ func NewMetrics(config MetricsConfig) prometheus.Collector {
 		podsAvailable: desc("podlapse_addon_pods_available", "Ready pods of an add-on on this node, without a "+
 			"container restart in the last minute.", addon...),
 		restarts: desc("podlapse_addon_restarts_total", "Container restarts of an add-on, by the exit code of the "+
-			"previous run, and by the reason why this run ended. Excludes restarts before the agent first saw the "+
+			"run that ended, and by the reason for its end. Excludes restarts before the agent first saw the "+
 			"pod. The label \"reason\" has the same values as in podlapse_container_restarts_total.",
 			append(addon, "container", "reason", "exit_code")...),
 		addonsAvailable: desc("podlapse_addons_available", "Whether this node and all pods of its add-ons are "+

@@ -57,8 +57,8 @@ func appendList[S ~string](attributes []attribute.KeyValue, key string, list []S
 	return append(attributes, attribute.StringSlice(key, slices.Concat(texts, more)))
 }
 
-// Sizes of a span and of the span's parts in a request, in bytes. The sizes exclude all texts. The sizes include IDs,
-// times, and the overhead of protobuf.
+// Sizes of a span and of the span's parts in a request, in bytes. Each size includes IDs, times and the
+// overhead of protobuf, but no texts.
 const (
 	spanBytes      = 160
 	eventBytes     = 32

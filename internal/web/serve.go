@@ -46,8 +46,8 @@ func serve(l net.Listener, server *http.Server, config Config, middleware func(h
 	}
 	// The toolkit puts its own handler, which checks passwords, in front of the server's handler. The middleware must
 	// run before the toolkit's handler, because the check of each wrong password costs tens of milliseconds. The
-	// middleware answers probes and limits floods of requests. The toolkit replaces the server's handler before the
-	// first call of Accept, and this goroutine makes this call. So the first call of Accept adds the middleware.
+	// middleware answers probes and limits floods of requests. The toolkit replaces the server's handler before it
+	// first calls Accept. Both happen on this goroutine, so the first call of Accept can safely add the middleware.
 	before := &beforeFirst{Listener: l, do: sync.OnceFunc(func() { server.Handler = middleware(server.Handler) })}
 	return toolkit.Serve(before, server, &toolkit.FlagConfig{WebConfigFile: &config.WebConfigFile},
 		sampled(config.Logger))

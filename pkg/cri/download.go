@@ -9,9 +9,8 @@ import (
 
 // Downloads returns the current downloads of containerd, from its content store. If there is no download and the
 // argument "since" is zero, Downloads makes only one call to the runtime. If "since" is not zero, the result also
-// contains pulls that began after this time but are downloading no blob at the moment. For example, a pull downloads no
-// blob after one blob is complete and before the pull requests the next blob. A pull also downloads no blob while the
-// pull unpacks its last blobs.
+// contains pulls that began after this time but are downloading no blob at the moment. For example, a pull downloads
+// nothing between the end of one blob and its request for the next blob, or while it unpacks its last blobs.
 //
 // Any goroutine can call Downloads. A call takes at most Config.Timeout. Callers within one second share one
 // query and its answer. The answer is nil without an error if no runtime is connected, or if the runtime does

@@ -44,10 +44,11 @@ func NewMetrics(registerer prometheus.Registerer, trace TraceOf) *Metrics {
 		phase: prometheus.NewHistogramVec(histogram.Options("podlapse_pod_phase_duration_seconds",
 			"Total time that the start-up of one pod spent in one phase. Each phase lasts until the next phase "+
 				"starts. Covers the same pods as podlapse_pod_startup_duration_seconds, so the sums of the two "+
-				"metrics are equal. Sometimes the evidence cannot divide a time between several phases. If these "+
-				"phases have the same cause, the time counts for the first of these phases. Otherwise, the time "+
-				"counts for phase=\"image_pull\", phase=\"sandbox_setup\" or phase=\"unattributed\". Unexplained "+
-				"time also counts for phase=\"unattributed\". Has only native buckets.",
+				"metrics are equal. If the evidence does not separate several phases, their time counts for one "+
+				"phase: for the first of these phases if they have the same cause, for \"image_pull\" if they are "+
+				"only pull and unpack, for \"sandbox_setup\" if they are only parts of the sandbox's creation, and "+
+				"otherwise for \"unattributed\". Unexplained time counts for \"unattributed\". Has only native "+
+				"buckets.",
 			nil), []string{"phase"}),
 		steps: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "podlapse_pod_phase_steps_total",

@@ -24,9 +24,9 @@ type Download struct {
 	// start of its first attempt. If no blob is being downloaded, StartedAt is the time when the manifest arrived in
 	// the current attempt.
 	StartedAt time.Time
-	// ResolvedAt is the time when the latest pull of the image got the manifest, on the node's clock. If the current
-	// attempt does not have the manifest yet, ResolvedAt is the time of an earlier attempt. ResolvedAt is zero without
-	// a known manifest.
+	// ResolvedAt is the time when the latest pull of the image got the manifest, on the node's clock. Until
+	// the current attempt has the manifest, ResolvedAt is the time when an earlier attempt got it. ResolvedAt is zero
+	// without a known manifest.
 	ResolvedAt time.Time
 	Blobs      int  // number of blobs that the runtime is downloading
 	Complete   bool // all blobs have arrived, but not all layers are unpacked

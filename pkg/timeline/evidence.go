@@ -18,9 +18,9 @@ const (
 	// maxNetworkDowns is larger than the number of requests about the network that the agent sends for one pod in an
 	// hour. The intervals between requests about the network grow.
 	maxNetworkDowns = 256
-	// maxUnknownContainers limits the number of container names that are absent from the pod's known spec. An ephemeral
-	// container's Event can arrive before the spec that contains the container. Anyone who can create Events can also
-	// invent container names.
+	// maxUnknownContainers is the maximum number of kept containers that the pod's known spec does not contain. An
+	// ephemeral container's Event can arrive before the spec that contains the container. Anyone who can create Events
+	// can also invent container names.
 	maxUnknownContainers = 16
 )
 
@@ -124,7 +124,7 @@ type containerEvidence struct {
 	// laterPulled holds later Events that report that the image is present, in order of time.
 	laterPulled []pulledEvent
 	failures    []failureEvent
-	// The list "requested" holds the times of the kubelet's first pull request, according to Events. The list
+	// The list "requested" holds the times at which the kubelet first requested a pull, according to Events. The list
 	// "misnamed" holds the times at which the kubelet could not parse the image's name. The list "inspected" holds the
 	// times at which the runtime could not report whether the image is present. All lists are in order of time. A list
 	// has more than one entry only if the kubelet restarted or somebody forged Events.

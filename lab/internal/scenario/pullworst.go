@@ -144,9 +144,9 @@ func (j *pullJudge) pluginTime(a bench.Attempt) time.Duration {
 	return a.ReportedAt.Sub(a.Call.StartAt)
 }
 
-// The method "limit" returns the largest accepted error of a duration of the attempt. For an agent with all sources,
-// the largest accepted error is the constant "exact". For other agents, the method adds the agent's stated error, which
-// must not exceed the error that the agent's evidence allows.
+// The method "limit" returns by how much a reported duration of the attempt may differ from the truth. For an agent
+// with all sources, this limit is the constant "exact". For other agents, the method adds the agent's stated error,
+// which must not exceed the error that the agent's evidence allows.
 //
 // An agent that cannot rule out a credential plugin is allowed to state a larger error. However, the lab's kubelet has
 // no plugins, so the duration itself must be as accurate as without such an error.
