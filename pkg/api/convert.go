@@ -31,6 +31,7 @@ func NewRecord(t timeline.Timeline) Record {
 		Reconstructed: t.Reconstructed,
 		Phases:        convert(t.Phases, phaseRecord),
 		Pulls:         PullRecords(t),
+		Probes:        probeRecords(t.Probes),
 		Milestones:    convert(t.Milestones, milestoneRecord),
 		Conflicts:     convert(t.Conflicts, conflictRecord),
 		Missing:       convert(t.Missing, same),
@@ -40,6 +41,17 @@ func NewRecord(t timeline.Timeline) Record {
 		ClockSkew:     Skew(t.Skew),
 		Termination:   terminationRecord(t.Termination),
 	}
+}
+
+// probeRecords returns nil for an empty list, so that JSON omits the list.
+func probeRecords(probes []timeline.Probe) []ProbeRecord {
+	if len(probes) == 0 {
+		return nil
+	}
+	return convert(probes, func(p timeline.Probe) ProbeRecord {
+		return ProbeRecord{Container: p.Container, Kind: p.Kind, InitialDelay: Seconds(p.InitialDelay),
+			Period: Seconds(p.Period), Timeout: Seconds(p.Timeout), SuccessThreshold: p.Successes}
+	})
 }
 
 // Skew converts the skew of the control plane's clock. Skew returns nil if the skew is not proven.

@@ -38,6 +38,7 @@ type Record struct {
 
 	Phases     []PhaseRecord     `json:"phases"` // the seconds of all phases add up to exactly total_seconds
 	Pulls      []PullRecord      `json:"pulls"`
+	Probes     []ProbeRecord     `json:"probes,omitempty"` // startup probes and readiness probes
 	Milestones []MilestoneRecord `json:"milestones"`
 	Conflicts  []ConflictRecord  `json:"conflicts"`
 	Missing    []string          `json:"missing"`
@@ -96,6 +97,17 @@ type PressureRecord struct {
 	CPU    float64 `json:"cpu"`
 	IO     float64 `json:"io"`
 	Memory float64 `json:"memory"`
+}
+
+// ProbeRecord contains the settings of a container's startup probe or readiness probe.
+type ProbeRecord struct {
+	Container string             `json:"container"`
+	Kind      timeline.ProbeKind `json:"kind"`
+	// InitialDelay, Period, Timeout and SuccessThreshold are the fields of the probe in the pod's spec.
+	InitialDelay     Seconds `json:"initial_delay_seconds,omitempty"`
+	Period           Seconds `json:"period_seconds"`
+	Timeout          Seconds `json:"timeout_seconds"`
+	SuccessThreshold int     `json:"success_threshold"`
 }
 
 // PullRecord is one attempt to pull one container's image.

@@ -191,6 +191,9 @@ func convertContainer(
 		PostStartHook:  c.Lifecycle != nil && c.Lifecycle.PostStart != nil,
 		PreStopHook:    c.Lifecycle != nil && c.Lifecycle.PreStop != nil,
 		RestartsAlways: restarts == corev1.RestartPolicyAlways && kind != timeline.KindInit,
+
+		StartupTiming:   probeTiming(c.StartupProbe),
+		ReadinessTiming: probeTiming(c.ReadinessProbe),
 	}
 	for i := range statuses {
 		if statuses[i].Name == c.Name {
@@ -199,6 +202,18 @@ func convertContainer(
 		}
 	}
 	return converted
+}
+
+// probeTiming returns the zero value without a probe. The API server validates that no value is negative.
+func probeTiming(p *corev1.Probe) timeline.ProbeTiming {
+	if p == nil {
+		return timeline.ProbeTiming{}
+	}
+	seconds := func(n int32) time.Duration { return time.Duration(max(n, 0)) * time.Second }
+	return timeline.ProbeTiming{
+		InitialDelay: seconds(p.InitialDelaySeconds), Period: seconds(p.PeriodSeconds),
+		Timeout: seconds(p.TimeoutSeconds), Successes: int(max(p.SuccessThreshold, 0)),
+	}
 }
 
 // pullFailure returns the reason why the image of a waiting container could not be pulled. The kubelet's message

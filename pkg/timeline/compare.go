@@ -78,7 +78,13 @@ func compareContainers(a, b Container) int {
 		compareBools(a.StartupProbe, b.StartupProbe), compareBools(a.ReadinessProbe, b.ReadinessProbe),
 		compareBools(a.PostStartHook, b.PostStartHook),
 		compareBools(a.PreStopHook, b.PreStopHook), compareBools(a.RestartsAlways, b.RestartsAlways),
-		cmp.Compare(a.EndReason, b.EndReason))
+		cmp.Compare(a.EndReason, b.EndReason),
+		compareTimings(a.StartupTiming, b.StartupTiming), compareTimings(a.ReadinessTiming, b.ReadinessTiming))
+}
+
+func compareTimings(a, b ProbeTiming) int {
+	return cmp.Or(cmp.Compare(a.InitialDelay, b.InitialDelay), cmp.Compare(a.Period, b.Period),
+		cmp.Compare(a.Timeout, b.Timeout), cmp.Compare(a.Successes, b.Successes))
 }
 
 func compareRuns(a, b *Run) int {

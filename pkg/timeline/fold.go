@@ -193,6 +193,7 @@ func (f *fold) assemble() Timeline {
 	t.Conflicts = f.conflicts()
 	t.Missing, t.Unreported = f.missingMilestones()
 	t.EventMessage = f.e.messagesUntil(end.estimate().time())
+	t.Probes = probesOf(f.containers)
 	t.Revision, t.TraceParent, t.Labels = pod.Revision, pod.TraceParent, pod.Labels
 	if pod.Traits != nil {
 		t.Traits = *pod.Traits

@@ -164,6 +164,9 @@ type Container struct {
 	ReadinessProbe bool          `json:"readiness_probe,omitzero"`
 	PostStartHook  bool          `json:"post_start_hook,omitzero"`
 	PreStopHook    bool          `json:"pre_stop_hook,omitzero"`
+	// StartupTiming and ReadinessTiming are zero without the probe.
+	StartupTiming   ProbeTiming `json:"startup_timing,omitzero"`
+	ReadinessTiming ProbeTiming `json:"readiness_timing,omitzero"`
 	// RestartsAlways is true if the kubelet restarts the container after any exit code.
 	RestartsAlways bool `json:"restarts_always,omitzero"`
 
