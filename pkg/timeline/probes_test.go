@@ -10,7 +10,8 @@ func TestTimelineListsProbes(t *testing.T) {
 	timing := func(period time.Duration) ProbeTiming { return ProbeTiming{Period: period, Timeout: time.Second} }
 	pod := Pod{UID: "u", CreatedAt: base, Containers: []Container{
 		{Name: "proxy", Kind: KindSidecar, StartupTiming: timing(2 * time.Second)},
-		{Name: "app", Kind: KindMain, StartupTiming: timing(3 * time.Second), ReadinessTiming: timing(10 * time.Second)},
+		{Name: "app", Kind: KindMain, StartupTiming: timing(3 * time.Second),
+			ReadinessTiming: timing(10 * time.Second)},
 		{Name: "plain", Kind: KindMain},
 		{Name: "debug", Kind: KindEphemeral, ReadinessTiming: timing(time.Second)},
 	}}

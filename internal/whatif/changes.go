@@ -1,0 +1,248 @@
+package whatif
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/api"
+	"github.com/podlapse/podlapse/pkg/imagepull"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// mountLeast is the longest time that the kubelet needs for volumes that are ready at once.
+const mountLeast = 500 * time.Millisecond
+
+// changes returns the changes that concern the start-up. The caller omits changes without a certain gain.
+func (s *startUp) changes() []change {
+	return slices.Concat(s.imageChanges(), s.parallelPulls(), s.volumes(), s.configuration(), s.failedRuns(),
+		s.sidecars(), s.probePeriods())
+}
+
+// newChange returns a change that saves nothing yet.
+func (s *startUp) newChange(id api.WhatIf, container string) change {
+	return change{id: id, container: container, saved: make([]interval, len(s.phases)),
+		doubt: make([]bool, len(s.phases)), wait: map[string]interval{}}
+}
+
+// The method "save" saves all time of the given phases. If the evidence does not separate a given phase from other
+// phases, it is unsure how much of the time the change saves. The function "concerns" selects the containers.
+func (s *startUp) save(c *change, names []timeline.Phase, concerns func(container string) bool) {
+	for i := range s.phases {
+		phase := &s.phases[i]
+		if phase.Container != "" && !concerns(phase.Container) {
+			continue
+		}
+		other := func(o container) bool { return !concerns(o.name) }
+		may, anyOne := phasesOf(phase), phase.Container == "" && slices.ContainsFunc(s.containers, other)
+		saves := func(p timeline.Phase) bool { return slices.Contains(names, p) }
+		keeps := func(p timeline.Phase) bool { return !saves(p) }
+		switch {
+		case len(may) > 0 && !slices.ContainsFunc(may, saves):
+		case len(may) > 0 && !slices.ContainsFunc(may, keeps) && !(anyOne && phase.Phase.IsGroup()):
+			c.saved[i] = within(phase.Length.Duration(), phase.Error.Duration())
+		default:
+			c.saved[i], c.doubt[i] = interval{0, most(phase)}, true
+			c.unsure += most(phase)
+		}
+	}
+}
+
+func all(string) bool { return true }
+
+// imageChanges returns the changes of the images of a pod: the images that the node did not have, and the images that
+// the node had but that the kubelet checked with the registry.
+func (s *startUp) imageChanges() []change {
+	absent, checked := map[string]bool{}, map[string]bool{}
+	imageOf := map[string]string{}
+	for i := range s.record.Pulls {
+		pull := &s.record.Pulls[i]
+		switch {
+		case pull.Kind == timeline.KindEphemeral:
+		case pull.Lazy:
+			return nil // the content arrives while the containers run
+		case pull.Outcome == imagepull.OutcomeVerified:
+			checked[pull.Container] = true
+		case pull.Outcome != imagepull.OutcomePresent:
+			absent[pull.Container], imageOf[pull.Container] = true, pull.Image
+		}
+	}
+	present := s.newChange(api.WhatIfImages, "")
+	s.save(&present, []timeline.Phase{timeline.PhasePullQueue, timeline.PhasePull, timeline.PhaseUnpack,
+		timeline.PhaseImagePull, timeline.PhaseImageBackoff},
+		func(container string) bool { return absent[container] })
+	images := map[string]bool{}
+	for i := range s.phases {
+		if image := imageOf[s.phases[i].Container]; image != "" && present.saved[i].high > 0 {
+			images[image] = true
+		}
+	}
+	present.text = "with the image on the node"
+	if len(images) > 1 {
+		present.text = fmt.Sprintf("with the %d images on the node", len(images))
+	}
+	present.assumption = "if the pull policy is not Always"
+	unchecked := s.newChange(api.WhatIfNoCheck, "")
+	s.save(&unchecked, []timeline.Phase{timeline.PhasePullQueue, timeline.PhasePull, timeline.PhaseUnpack,
+		timeline.PhaseImagePull}, func(container string) bool { return checked[container] && !absent[container] })
+	unchecked.text = "with imagePullPolicy: IfNotPresent"
+	unchecked.assumption = "if the image on the node is the right one"
+	pause := s.newChange(api.WhatIfSandboxImage, "")
+	s.save(&pause, []timeline.Phase{timeline.PhaseSandboxImage}, all)
+	pause.text = "with the sandbox (pause) image on the node"
+	pause.assumption = "if the kubelet does not remove the image"
+	return []change{present, unchecked, pause}
+}
+
+// parallelPulls returns the change of the kubelet's setting maxParallelImagePulls. Pulls in parallel share the download
+// rate. In the worst case, the pull of this pod shares the rate equally with each pull that was ahead. The change does
+// not shorten a wait for a pull of the same image, because the runtime downloads the image only once.
+func (s *startUp) parallelPulls() []change {
+	c := s.newChange(api.WhatIfParallelPulls, "")
+	s.save(&c, []timeline.Phase{timeline.PhasePullQueue}, all)
+	c.unsure = 0
+	atATime := 0
+	for i := range s.phases {
+		c.unsure += c.saved[i].high
+		c.saved[i].low, c.doubt[i] = 0, true
+		phase := &s.phases[i]
+		k := slices.IndexFunc(s.record.Pulls, func(p api.PullRecord) bool {
+			return p.Container == phase.Container && p.Attempt == phase.Attempt
+		})
+		if phase.Phase != timeline.PhasePullQueue || len(phase.MergedWith) > 0 || k < 0 {
+			continue
+		}
+		pull := &s.record.Pulls[k]
+		if pull.BlockedBy == nil || pull.BlockedBy.Image == pull.Image || pull.PullsAhead < 1 ||
+			pull.PullsAhead > maxContainers || pull.Pull == nil || pull.Error == nil || *pull.Pull < 0 ||
+			*pull.Error < 0 {
+			continue
+		}
+		wait := within(phase.Length.Duration(), phase.Error.Duration())
+		own := bounded(pull.Pull.Duration()) + bounded(pull.Error.Duration())
+		shared := time.Duration(pull.PullsAhead) * min(own, wait.high)
+		c.saved[i], c.doubt[i] = interval{max(wait.low-shared, 0), wait.high}, false
+		c.unsure -= wait.high
+		atATime = max(atATime, pull.PullsAhead+1)
+	}
+	if atATime == 0 {
+		return nil
+	}
+	c.text = fmt.Sprintf("with %d pulls at a time", atATime)
+	c.assumption = "if the pulls of this pod run in parallel only with the pulls that were ahead"
+	return []change{c}
+}
+
+func (s *startUp) volumes() []change {
+	c := s.newChange(api.WhatIfVolumes, "")
+	s.save(&c, []timeline.Phase{timeline.PhaseVolumes}, all)
+	for i, phase := range s.phases {
+		if phase.Phase == timeline.PhaseVolumes {
+			c.saved[i].low = max(c.saved[i].low-mountLeast, 0)
+		}
+	}
+	c.text, c.assumption = "with volumes that are ready at once", "if the kubelet mounts the volumes within 0.5 s"
+	return []change{c}
+}
+
+// missingObject finds the name of a missing ConfigMap or Secret in a message of the kubelet.
+var missingObject = regexp.MustCompile(`\b(configmap|secret) "([^"]{1,253})" not found`)
+
+// configuration returns one change for the pod and for each container that waited for its configuration.
+func (s *startUp) configuration() []change {
+	pod := s.newChange(api.WhatIfConfig, "")
+	s.save(&pod, []timeline.Phase{timeline.PhasePodConfig}, all)
+	pod.text = "without the wait for the pod's configuration"
+	changes := []change{pod}
+	for _, container := range s.containers {
+		c := s.newChange(api.WhatIfConfig, container.name)
+		s.save(&c, []timeline.Phase{timeline.PhaseContainerConfig},
+			func(name string) bool { return name == container.name })
+		c.text = "without the wait for the configuration of " + container.name
+		changes = append(changes, c)
+	}
+	for i := range changes {
+		changes[i].assumption = "if the configuration is complete when the pod is created"
+		if object := s.missingObject(changes[i].container); object != "" {
+			changes[i].text = "without the missing " + object
+			changes[i].assumption = "if the object exists before the pod"
+		}
+	}
+	return changes
+}
+
+// missingObject returns the only missing ConfigMap or Secret that the kubelet's Events about a container name, or an
+// empty text. An empty name of the container selects the Events about the pod.
+func (s *startUp) missingObject(container string) (object string) {
+	kinds := map[string]string{"configmap": "ConfigMap ", "secret": "Secret "}
+	for _, event := range s.record.Events {
+		for _, match := range missingObject.FindAllStringSubmatch(event.Message, -1) {
+			found := kinds[match[1]] + match[2]
+			if event.Container != container {
+				continue
+			}
+			if object != "" && object != found {
+				return ""
+			}
+			object = found
+		}
+	}
+	return object
+}
+
+// failedRuns returns one change for each container that ran several times. Without the failed runs, the first run
+// takes as long as the latest run.
+func (s *startUp) failedRuns() (changes []change) {
+	if slices.ContainsFunc(s.phases, func(p api.PhaseRecord) bool { return p.Phase == timeline.PhaseSandboxLost }) {
+		return nil // the runs ended because the sandbox stopped
+	}
+	for i := range s.containers {
+		container := &s.containers[i]
+		if container.finalAttempt == container.firstAttempt || container.firstAttempt > 0 {
+			continue
+		}
+		c := s.newChange(api.WhatIfNoCrash, container.name)
+		c.text = "without the failed runs of " + container.name
+		c.assumption = "if the first run succeeds as the latest run did"
+		first, final := s.startOf(container, true), s.startOf(container, false)
+		hidden := container.final.minus(container.first).high // the part that the phases of other containers hide
+		last := -1
+		for k := range s.phases {
+			phase := &s.phases[k]
+			if phase.Container == container.name && s.since(phase.StartAt) >= first.high &&
+				s.since(phase.EndAt) <= final.low {
+				c.saved[k] = within(phase.Length.Duration(), phase.Error.Duration())
+				hidden -= c.saved[k].high
+				last = k
+			}
+		}
+		switch more := (interval{0, max(hidden, 0)}); {
+		case container.kind == timeline.KindMain:
+			c.restarts = map[string]interval{container.name: more}
+		case last < 0:
+			continue
+		default: // all later containers wait for an init container
+			c.saved[last] = c.saved[last].plus(more)
+		}
+		changes = append(changes, c)
+	}
+	return changes
+}
+
+// sidecars returns one change for each init container that ran once. As a sidecar, the container starts at the same
+// time, but the next container does not wait for its end.
+func (s *startUp) sidecars() (changes []change) {
+	for i := range s.containers {
+		container := &s.containers[i]
+		if container.kind != timeline.KindInit || container.runs != 1 {
+			continue
+		}
+		c := s.newChange(api.WhatIfSidecar, container.name)
+		s.save(&c, []timeline.Phase{timeline.PhaseInitRun}, func(name string) bool { return name == container.name })
+		c.text = "with " + container.name + " as a sidecar"
+		c.assumption = "if no container needs the result of " + container.name + ", and it keeps running"
+		changes = append(changes, c)
+	}
+	return changes
+}

@@ -1,0 +1,31 @@
+package whatif
+
+import "time"
+
+// maxLength limits the durations that an untrusted server can send, so that sums do not overflow.
+const maxLength = 10 * 365 * 24 * time.Hour
+
+// interval contains a duration. The true duration is at least low and at most high.
+type interval struct{ low, high time.Duration }
+
+func (i interval) plus(o interval) interval { return interval{i.low + o.low, i.high + o.high} }
+
+// within returns the interval of a length with an error. The low end is never negative.
+func within(length, bound time.Duration) interval {
+	return interval{max(length-bound, 0), length + bound}
+}
+
+// The method "minus" returns the interval of the difference of two independent durations.
+func (i interval) minus(o interval) interval { return interval{i.low - o.high, i.high - o.low} }
+
+// middle returns the center of the interval.
+func (i interval) middle() time.Duration { return i.low + (i.high-i.low)/2 }
+
+// least returns an interval that contains the smaller of two durations.
+func least(a, b interval) interval { return interval{min(a.low, b.low), min(a.high, b.high)} }
+
+// atLeastZero returns the interval of a duration that is known not to be negative.
+func atLeastZero(i interval) interval { return interval{max(i.low, 0), max(i.high, 0)} }
+
+// bounded limits a duration from a record.
+func bounded(d time.Duration) time.Duration { return min(max(d, -maxLength), maxLength) }

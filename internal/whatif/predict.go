@@ -1,0 +1,77 @@
+package whatif
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/api"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+const (
+	// gainLeast is the smallest gain that a prediction must certainly have.
+	gainLeast = 500 * time.Millisecond
+	// variation is the divisor of a duration that gives its variation: the steps that do not change take up to 10 %
+	// more or less time in the next start-up.
+	variation = 10
+)
+
+// Predict returns the changes that make a start-up faster, with the largest gain first. The result is empty if the
+// start-up is not over, or if the evidence does not bound the gain of any change.
+func Predict(record api.Record) []api.WhatIfRecord {
+	s, ok := newStartUp(&record)
+	if !ok {
+		return nil
+	}
+	var predictions []api.WhatIfRecord
+	for _, c := range s.changes() {
+		gain, ok := s.gain(c)
+		gain.high = min(gain.high, s.total+s.totalError-s.kept(c))
+		if gain.low = min(gain.low, gain.high); !ok || !helps(c, gain) {
+			continue
+		}
+		total := s.totalAfter(gain)
+		predictions = append(predictions, api.WhatIfRecord{
+			Change: c.id, Container: c.container, Text: c.text, Assumption: c.assumption,
+			TotalLeast: api.Seconds(total.low), TotalMost: api.Seconds(total.high),
+			GainLeast: api.Seconds(gain.low), GainMost: api.Seconds(gain.high),
+		})
+	}
+	slices.SortStableFunc(predictions, func(a, b api.WhatIfRecord) int {
+		return cmp.Compare(b.GainLeast+b.GainMost, a.GainLeast+a.GainMost)
+	})
+	return predictions
+}
+
+// helps reports whether a gain is certain. The gain of a shorter period depends on chance, so its mean must be large
+// enough.
+func helps(c change, gain interval) bool {
+	if c.upTo {
+		return gain.middle() >= gainLeast
+	}
+	return gain.low >= gainLeast && gain.low >= c.unsure
+}
+
+// kept returns the certain time of the steps that a change does not make shorter. The kubelet does these steps one
+// after the other. Gaps and probes are not steps.
+func (s *startUp) kept(c change) (sum time.Duration) {
+	for i := range s.phases {
+		phase := &s.phases[i]
+		switch phase.Phase {
+		case timeline.PhaseKubeletSync, timeline.PhaseStartupProbe, timeline.PhaseReadinessProbe,
+			timeline.PhaseReadinessGates, timeline.PhaseFailedRun, timeline.PhaseCrashBackoff:
+			continue
+		}
+		if c.saved[i].high == 0 && len(phase.MergedWith) == 0 && !phase.Phase.IsGroup() {
+			sum += max(phase.Length.Duration()-phase.Error.Duration(), 0)
+		}
+	}
+	return sum
+}
+
+// totalAfter returns the duration of the start-up after a change.
+func (s *startUp) totalAfter(gain interval) interval {
+	low, high := s.total-s.totalError-gain.high, s.total+s.totalError-gain.low
+	return interval{max(low-low/variation, 0), high + high/variation}
+}

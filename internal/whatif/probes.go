@@ -1,0 +1,79 @@
+package whatif
+
+import (
+	"slices"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/api"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// shortPeriod is the shortest period of a probe.
+const shortPeriod = time.Second
+
+// probePeriods returns the changes of the probes of the container that was ready last.
+func (s *startUp) probePeriods() (changes []change) {
+	for i := range s.containers {
+		container := &s.containers[i]
+		for _, kind := range []timeline.ProbeKind{timeline.ProbeStartup, timeline.ProbeReadiness} {
+			probe, known := container.probes[kind]
+			if !known || probe.Period.Duration() <= shortPeriod || container.kind == timeline.KindInit {
+				continue
+			}
+			if c, ok := s.probePeriod(container, kind, probe); ok {
+				changes = append(changes, c)
+			}
+		}
+	}
+	return changes
+}
+
+// probePeriod returns the change of one probe's period. The result is false if the start-up did not wait for the probe.
+func (s *startUp) probePeriod(container *container, kind timeline.ProbeKind, probe api.ProbeRecord) (change, bool) {
+	id := api.WhatIfReadiness
+	if kind == timeline.ProbeStartup {
+		id = api.WhatIfStartup
+	}
+	c := s.newChange(id, container.name)
+	c.upTo = true
+	c.text = "with a " + string(kind) + " probe period of 1 s for " + container.name
+	c.assumption = "if the probe takes as long as before"
+	name := probePhases()[kind]
+	waited, at := time.Duration(0), -1
+	for i := range s.phases {
+		if phase := &s.phases[i]; phase.Container == container.name &&
+			(phase.Phase == name || slices.Contains(phase.MergedWith, name)) {
+			waited, at = waited+most(phase), i
+		}
+	}
+	if at < 0 {
+		return c, false
+	}
+	// The kubelet does not probe before the initial delay. It measures the delay from a time in whole seconds.
+	delay := max(probe.InitialDelay.Duration()-time.Second, 0)
+	gain := shorterPeriod(probe, min(waited, max(container.ready.minus(container.final).high-delay, 0)))
+	if kind == timeline.ProbeStartup && container.kind == timeline.KindSidecar {
+		c.saved[at] = gain // the next container waits for the probe
+		return c, true
+	}
+	if readiness, known := container.probes[timeline.ProbeReadiness]; known && kind == timeline.ProbeStartup {
+		between := betweenProbes(readiness) // the first readiness probe happens at another moment
+		gain = gain.plus(interval{-between, between})
+	}
+	c.wait[container.name] = gain
+	return c, container.name == s.last
+}
+
+// shorterPeriod returns how much earlier a probe with a period of 1 s passes. The argument "possible" is the largest
+// possible gain.
+//
+// The container was able to pass the probe at some time between the last failure and the first success. If it was able
+// to pass just before its first success, a shorter period saves nothing, and a probe at another moment can even happen
+// later. If several successes are required, the time between the successes is shorter for certain.
+func shorterPeriod(probe api.ProbeRecord, possible time.Duration) interval {
+	repeats := time.Duration(min(max(probe.SuccessThreshold, 1), maxContainers) - 1)
+	next := max(shortPeriod, probe.Timeout.Duration())
+	between := betweenProbes(probe)
+	high := min(repeats*between+between+relist, possible)
+	return interval{min(repeats*max(between-next, 0)-next-relist, high), high}
+}

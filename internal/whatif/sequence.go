@@ -1,0 +1,334 @@
+package whatif
+
+import (
+	"slices"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/api"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// relist is the period at which the kubelet lists the containers of the runtime (plegRelistPeriod in pkg/kubelet). The
+// kubelet detects the end of an init container and the start of a container at most this time later. After a change,
+// the same step meets another moment of this period.
+const relist = time.Second
+
+const (
+	// waitLeast is the shortest wait that counts as a wait for a party outside of the pod.
+	waitLeast = 100 * time.Millisecond
+	// longWork is the longest usual time for volumes and for the network. Longer work can be a wait for another party.
+	longWork = 2 * time.Second
+)
+
+// change is one change of a start-up.
+type change struct {
+	id         api.WhatIf
+	container  string // empty if the change concerns the whole pod
+	text       string
+	assumption string // a clause that begins with "if"
+	// saved contains, for each phase of the start-up, how much shorter the phase becomes.
+	saved []interval
+	doubt []bool // for each phase, whether other phases can have taken its time
+	// wait contains, for each container, how much shorter the wait from the start of its process to readiness becomes.
+	wait map[string]interval
+	// restarts contains, for each container, the saved time between its first and its latest run that is not in saved.
+	restarts map[string]interval
+	// unsure is time that the change possibly saves, because the evidence does not attribute the time.
+	unsure time.Duration
+	upTo   bool // the change can save nothing, depending on chance
+}
+
+// gain returns how much earlier the start-up ends after a change. The pod is ready when its last container is ready. So
+// a change that makes one container ready earlier helps only as much as the other containers allow. The result is
+// false if the evidence does not bound the gain.
+//
+// The gain is the gain of the next start-up, in which each step meets another moment of the kubelet's periods.
+func (s *startUp) gain(c change) (gain interval, ok bool) {
+	work, end, ok := s.work(c)
+	if !ok || s.record.State == timeline.StateSucceeded {
+		return work, ok
+	}
+	gain = work.plus(atLeastZero(s.ready.minus(end)))
+	for i := range s.containers {
+		target := &s.containers[i]
+		if target.kind == timeline.KindInit {
+			continue
+		}
+		if target.kind == timeline.KindMain && s.unprobed(target) {
+			// The kubelet reports the container as ready after its work on all main containers.
+			gain.low = min(gain.low, work.low+atLeastZero(s.ready.minus(end)).low-relist)
+			continue
+		}
+		earlier, ok := s.readyEarlier(c, target, end)
+		if !ok {
+			return interval{}, false
+		}
+		gain = least(gain, earlier)
+	}
+	if s.endsWithOthers(c) {
+		return interval{}, false
+	}
+	return gain, true
+}
+
+// readyEarlier returns how much earlier the pod could be ready after a change if the given container were the only
+// one. The argument "end" is the end of the kubelet's work on all main containers. The kubelet does not probe a main
+// container before this end, because it updates the status of the pod only then.
+func (s *startUp) readyEarlier(c change, target *container, end interval) (interval, bool) {
+	earlier, ok := s.earlier(c, target)
+	if !ok {
+		return interval{}, false
+	}
+	wait, changes := c.wait[target.name]
+	if !changes {
+		if wait, ok = s.waitMoved(target); !ok {
+			return interval{}, false
+		}
+	}
+	earlier = earlier.plus(wait).plus(c.restarts[target.name])
+	if target.name != s.last {
+		earlier = earlier.plus(atLeastZero(s.ready.minus(target.ready)))
+	}
+	if target.kind == timeline.KindMain && !changes && target.ready.minus(end).low <= firstProbes(target) {
+		earlier.high = maxLength // possibly, the container was able to pass its probes before the kubelet's first probe
+	}
+	return earlier, true
+}
+
+// firstProbes returns the longest time from the end of the kubelet's work until a container is ready, if the container
+// passes all its probes.
+func firstProbes(c *container) time.Duration {
+	longest := relist
+	for _, probe := range c.probes {
+		longest += betweenProbes(probe) * time.Duration(min(max(probe.SuccessThreshold, 1), maxContainers))
+	}
+	return longest
+}
+
+// unprobed reports whether a container certainly has no startup probe and no readiness probe.
+func (s *startUp) unprobed(c *container) bool {
+	return len(c.probes) == 0 && !s.waitsFor(c, timeline.PhaseStartupProbe) &&
+		!s.waitsFor(c, timeline.PhaseReadinessProbe)
+}
+
+// endsWithOthers reports whether another party can decide when the pod is ready: the owner of a readiness gate, or an
+// unknown party in time without a known phase after the change.
+func (s *startUp) endsWithOthers(c change) bool {
+	begun := len(c.wait)+len(c.restarts) > 0
+	for i := range s.phases {
+		phase := &s.phases[i]
+		if slices.Contains(phasesOf(phase), timeline.PhaseReadinessGates) ||
+			begun && phase.Phase.IsGroup() && waitsForOthers(phase) && (c.saved[i].low == 0 || c.doubt[i]) {
+			return true
+		}
+		begun = begun || c.saved[i].high > 0
+	}
+	return false
+}
+
+// The method "work" returns how much earlier the kubelet completes its own work after a change, and the end of this
+// work. The kubelet's work includes a post-start hook: a pod is not ready before the hook of its last container has
+// ended.
+func (s *startUp) work(c change) (sum, end interval, ok bool) {
+	last, hidden := -1, false // hidden: time without a known phase follows, which can contain work
+	for i := range s.phases {
+		switch phase := s.phases[i].Phase; phase {
+		case timeline.PhaseKubeletSync, timeline.PhaseReadinessProbe, timeline.PhaseStartupProbe,
+			timeline.PhaseReadinessGates:
+		default:
+			if hidden = phase.IsGroup(); !hidden {
+				last = i
+			}
+		}
+	}
+	if last < 0 {
+		return sum, end, false
+	}
+	work := *s
+	work.phases = s.phases[:last+1]
+	if sum, ok = work.earlier(c, nil); !ok {
+		return sum, end, false
+	}
+	for _, more := range c.restarts {
+		sum = sum.plus(more)
+	}
+	at, bound := s.since(s.phases[last].EndAt), s.phases[last].Error.Duration()
+	end = interval{at - bound, at + bound}
+	if hidden {
+		end.high = s.ready.high
+	}
+	return sum, end, true
+}
+
+// earlier returns how much earlier the kubelet starts a container after a change. If target is nil, the result is the
+// gain of all phases. The result is false if the pod waits for another party after the change: the kubelet reaches this
+// wait earlier, but the wait can end at the same time.
+func (s *startUp) earlier(c change, target *container) (sum interval, ok bool) {
+	begun := false
+	for i := range s.phases {
+		phase := &s.phases[i]
+		certain, possible := s.precedes(phase, target)
+		if !possible {
+			continue
+		}
+		saved := c.saved[i]
+		if begun && waitsForOthers(phase) && (saved.high < most(phase) || c.doubt[i]) {
+			return sum, false
+		}
+		if !certain {
+			saved.low = min(saved.low, 0)
+		}
+		begun = begun || saved.high > 0
+		sum = sum.plus(saved)
+	}
+	moved, ok := s.moved(c, target)
+	return sum.plus(moved), ok
+}
+
+// precedes reports whether the kubelet certainly or possibly finished a phase before it started a container. If the
+// container had several runs, a phase between the first and the latest run precedes the container certainly only if
+// the phase belongs to the container.
+func (s *startUp) precedes(phase *api.PhaseRecord, target *container) (certain, possible bool) {
+	if target == nil {
+		return true, true
+	}
+	first, final := s.startOf(target, true), s.startOf(target, false)
+	end := s.since(phase.EndAt)
+	certain = end <= first.low || phase.Container == target.name && end <= final.low
+	return certain, certain || s.since(phase.StartAt) < final.high
+}
+
+// startOf returns the start of the first or of the latest run. The phases all use the same estimate of this start. So
+// if a phase ends with the start, the estimate decides which phases come before it.
+func (s *startUp) startOf(c *container, first bool) interval {
+	at, attempt := c.final, c.finalAttempt
+	if first {
+		at, attempt = c.first, c.firstAttempt
+	}
+	for i := range s.phases {
+		phase := &s.phases[i]
+		if phase.Phase == timeline.PhaseContainerStart && phase.Container == c.name && phase.Attempt == attempt {
+			end := s.since(phase.EndAt)
+			return interval{end, end}
+		}
+	}
+	return at
+}
+
+// moved returns how much earlier the kubelet can reach a container because each end or start of an earlier container
+// meets another moment of the kubelet's list. A negative value means later. A startup probe of a sidecar has its own
+// period. The result is false if this period is unknown. If target is nil, all containers are earlier.
+func (s *startUp) moved(c change, target *container) (sum interval, ok bool) {
+	for i := range s.containers {
+		before := &s.containers[i]
+		if target != nil && before.name == target.name && before.kind != timeline.KindMain {
+			return sum, true
+		}
+		if before.kind == timeline.KindMain && target != nil && before.name != target.name {
+			continue // the kubelet does not wait for a main container
+		}
+		sum = sum.plus(s.listed(c, before))
+		if probe, known := before.probes[timeline.ProbeStartup]; known && before.kind == timeline.KindSidecar {
+			between := betweenProbes(probe)
+			sum = sum.plus(interval{-between, between})
+		} else if before.kind == timeline.KindSidecar && s.waitsFor(before, timeline.PhaseStartupProbe) {
+			return sum, false
+		}
+	}
+	return sum, true
+}
+
+// listed returns how much earlier the kubelet can detect the end of each run of a container, or the start of a sidecar.
+func (s *startUp) listed(c change, of *container) (sum interval) {
+	waits := of.finalAttempt - of.firstAttempt // the ends of failed runs
+	if of.kind != timeline.KindMain {
+		waits++
+	}
+	if c.id == api.WhatIfNoCrash && c.container == of.name {
+		waits -= of.finalAttempt - of.firstAttempt
+	}
+	for i := range s.phases {
+		phase := &s.phases[i]
+		ends := phase.Phase == timeline.PhaseInitRun || phase.Phase == timeline.PhaseFailedRun ||
+			phase.Phase == timeline.PhaseContainerStart && of.kind == timeline.KindSidecar
+		if waits > 0 && ends && phase.Container == of.name && i+1 < len(s.phases) &&
+			s.phases[i+1].Phase == timeline.PhaseKubeletSync {
+			sum = sum.plus(interval{-relist, min(relist, most(&s.phases[i+1]))})
+			waits--
+		}
+	}
+	all := time.Duration(min(max(waits, 0), maxContainers)) * relist
+	return sum.plus(interval{-all, all})
+}
+
+// waitsFor reports whether the start-up possibly waited in a phase of the container.
+func (s *startUp) waitsFor(c *container, name timeline.Phase) bool {
+	return slices.ContainsFunc(s.phases, func(p api.PhaseRecord) bool {
+		return (p.Phase == name || slices.Contains(p.MergedWith, name)) &&
+			(p.Container == c.name || len(s.record.Probes) == 0)
+	})
+}
+
+// waitMoved returns how much earlier a container can be ready because its probes meet another moment of their periods.
+// The result is false if the container can have a probe of unknown period.
+func (s *startUp) waitMoved(c *container) (interval, bool) {
+	later := relist
+	for _, probe := range c.probes {
+		later += betweenProbes(probe)
+	}
+	for kind, name := range probePhases() {
+		if _, known := c.probes[kind]; !known && s.waitsFor(c, name) {
+			return interval{}, false
+		}
+	}
+	return interval{-later, min(later, max(c.ready.minus(c.final).high, 0))}, true
+}
+
+// probePhases returns the phase in which a start-up waits for each kind of probe.
+func probePhases() map[timeline.ProbeKind]timeline.Phase {
+	return map[timeline.ProbeKind]timeline.Phase{
+		timeline.ProbeStartup: timeline.PhaseStartupProbe, timeline.ProbeReadiness: timeline.PhaseReadinessProbe,
+	}
+}
+
+// betweenProbes returns the longest time from the start of a probe to the start of the next probe. A probe without an
+// answer delays the next probe until its timeout.
+func betweenProbes(p api.ProbeRecord) time.Duration { return max(p.Period, p.Timeout, 0).Duration() }
+
+// waitsForOthers reports whether a party outside of the pod can decide when a phase ends. If the pod reaches such a
+// phase earlier, the phase can become longer by the same time.
+func waitsForOthers(phase *api.PhaseRecord) bool {
+	length := most(phase)
+	if phase.Phase == timeline.PhaseUnattributed && len(phase.MergedWith) == 0 {
+		return length > waitLeast
+	}
+	for _, name := range phasesOf(phase) {
+		switch name {
+		case timeline.PhaseSchedulingGate, timeline.PhaseUnschedulable, timeline.PhaseAPIServer,
+			timeline.PhasePodConfig, timeline.PhasePullQueue, timeline.PhaseImageBackoff, timeline.PhaseContainerConfig,
+			timeline.PhaseFailedRun, timeline.PhaseCrashBackoff, timeline.PhaseSandboxLost,
+			timeline.PhaseReadinessGates:
+			if length > waitLeast {
+				return true
+			}
+		case timeline.PhaseVolumes, timeline.PhaseDevice, timeline.PhaseNetwork:
+			if length > longWork {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// phasesOf returns the phases that the time of a phase can belong to. The list is empty for time without candidates.
+func phasesOf(phase *api.PhaseRecord) []timeline.Phase {
+	if phase.Phase.IsGroup() {
+		return phase.MergedWith
+	}
+	return append([]timeline.Phase{phase.Phase}, phase.MergedWith...)
+}
+
+// most returns the longest possible time of a phase.
+func most(phase *api.PhaseRecord) time.Duration {
+	return phase.Length.Duration() + phase.Error.Duration()
+}

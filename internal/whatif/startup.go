@@ -1,0 +1,165 @@
+package whatif
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/podlapse/podlapse/pkg/api"
+	"github.com/podlapse/podlapse/pkg/timeline"
+)
+
+// maxContainers limits the number of containers of a record from an untrusted server.
+const maxContainers = 512
+
+// startUp is a completed start-up of known length. All instants are durations since the creation of the pod.
+type startUp struct {
+	record     *api.Record
+	phases     []api.PhaseRecord
+	containers []container // in the order in which the kubelet starts them, without image volumes
+	total      time.Duration
+	totalError time.Duration
+	ready      interval // when all containers were ready
+	last       string   // the container that was ready last; empty if unknown
+}
+
+// container is one container of the start-up.
+type container struct {
+	name  string
+	kind  timeline.ContainerKind
+	runs  int      // the number of known runs
+	first interval // start of the first run
+	final interval // start of the latest run
+
+	firstAttempt, finalAttempt int
+	ready                      interval // when the container was ready; not later than the whole pod
+	probes                     map[timeline.ProbeKind]api.ProbeRecord
+}
+
+// newStartUp reads a record. The result is false if the start-up is not over, if its length is unknown, or if the
+// record lacks evidence that every prediction needs.
+func newStartUp(record *api.Record) (*startUp, bool) {
+	total, bound := record.Total.Duration(), record.TotalError.Duration()
+	if record.State != timeline.StateReady && record.State != timeline.StateSucceeded ||
+		total <= 0 || bound < 0 || bound >= total || total > maxLength || len(record.Phases) == 0 {
+		return nil, false
+	}
+	if slices.ContainsFunc(record.Missing, func(m string) bool { return strings.HasPrefix(m, "attempts beyond") }) {
+		return nil, false // the record does not contain all runs and pulls
+	}
+	s := &startUp{record: record, phases: record.Phases, total: total, totalError: bound}
+	rest := total
+	for i := range s.phases {
+		phase := &s.phases[i]
+		if phase.Length < 0 || phase.Error < 0 || phase.Length.Duration() > rest || phase.Error.Duration() > maxLength {
+			return nil, false
+		}
+		rest -= phase.Length.Duration()
+	}
+	if rest > 0 {
+		return nil, false // the phases of a valid record add up to the total
+	}
+	s.ready = interval{total - bound, total + bound}
+	if all, known := s.milestone("containers_ready", ""); known {
+		s.ready = all
+	}
+	return s, s.addContainers()
+}
+
+// addContainers lists the containers. The result is false if the start of a main container or of a sidecar is unknown.
+func (s *startUp) addContainers() bool {
+	for i := range s.record.Pulls { // the record has at least one entry for each container
+		pull := &s.record.Pulls[i]
+		known := slices.ContainsFunc(s.containers, func(c container) bool { return c.name == pull.Container })
+		if known || pull.Kind == timeline.KindEphemeral || pull.Kind == timeline.KindImageVolume {
+			continue
+		}
+		if len(s.containers) == maxContainers {
+			return false
+		}
+		c := container{name: pull.Container, kind: pull.Kind, probes: map[timeline.ProbeKind]api.ProbeRecord{}}
+		for _, probe := range s.record.Probes {
+			if probe.Container == c.name && probe.Period > 0 && probe.Period.Duration() <= maxLength &&
+				probe.Timeout.Duration() <= maxLength && probe.InitialDelay.Duration() <= maxLength {
+				c.probes[probe.Kind] = probe
+			}
+		}
+		s.addRuns(&c)
+		if c.runs == 0 && c.kind != timeline.KindInit {
+			return false
+		}
+		c.ready = interval{c.final.low, s.ready.high}
+		if ready, known := s.milestone("container_ready", c.name); known {
+			c.ready = interval{max(ready.low, c.final.low), min(ready.high, s.ready.high)}
+		}
+		s.containers = append(s.containers, c)
+	}
+	s.last = s.readyLast()
+	return slices.ContainsFunc(s.containers, func(c container) bool { return c.kind == timeline.KindMain })
+}
+
+// addRuns finds the first and the latest run of a container.
+func (s *startUp) addRuns(c *container) {
+	for i := range s.record.Milestones {
+		m := &s.record.Milestones[i]
+		if m.Milestone != "running" || m.Container != c.name {
+			continue
+		}
+		at := s.between(m)
+		if c.runs == 0 || m.Attempt < c.firstAttempt {
+			c.firstAttempt, c.first = m.Attempt, at
+		}
+		if c.runs == 0 || m.Attempt > c.finalAttempt {
+			c.finalAttempt, c.final = m.Attempt, at
+		}
+		c.runs++
+	}
+}
+
+// readyLast returns the container whose probe or status ended the start-up. The phases after the start of the last
+// container name this container. The result is empty if the evidence does not decide which container was last.
+func (s *startUp) readyLast() string {
+	for _, phase := range slices.Backward(s.phases) {
+		switch phase.Phase {
+		case timeline.PhaseReadinessGates:
+			continue
+		case timeline.PhaseReadinessProbe, timeline.PhaseStartupProbe, timeline.PhaseKubeletSync:
+			mixed := func(p timeline.Phase) bool {
+				return p != timeline.PhaseReadinessProbe && p != timeline.PhaseStartupProbe
+			}
+			if !slices.ContainsFunc(phase.MergedWith, mixed) {
+				return phase.Container
+			}
+		}
+		break
+	}
+	return ""
+}
+
+// The method "milestone" returns the interval of the latest attempt of a milestone.
+func (s *startUp) milestone(name, container string) (at interval, known bool) {
+	attempt := 0
+	for i := range s.record.Milestones {
+		m := &s.record.Milestones[i]
+		if m.Milestone == name && m.Container == container && (!known || m.Attempt > attempt) {
+			attempt, at, known = m.Attempt, s.between(m), true
+		}
+	}
+	return at, known
+}
+
+// between returns the interval of a milestone. An unknown end of the interval is an end of the start-up.
+func (s *startUp) between(m *api.MilestoneRecord) interval {
+	at := interval{0, s.total + s.totalError}
+	if !m.Earliest.IsZero() {
+		at.low = max(at.low, s.since(m.Earliest))
+	}
+	if !m.Latest.IsZero() {
+		at.high = min(at.high, s.since(m.Latest))
+	}
+	return interval{min(at.low, at.high), at.high}
+}
+
+func (s *startUp) since(at api.Instant) time.Duration {
+	return bounded(at.Sub(s.record.CreatedAt.Time))
+}
